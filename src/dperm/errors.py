@@ -1,0 +1,41 @@
+"""Everything that can go wrong, named. Each message says what, its value, and the remedy."""
+
+
+class DpermError(Exception):
+    """Base of all errors that dperm raises on purpose; its text is meant for the user, without a traceback."""
+
+
+class ConfigError(DpermError):
+    """A configuration file or `--config` value is not allowed."""
+
+
+class DataError(DpermError, ValueError):
+    """A data set is missing a column, has a value outside its codebook, or the wrong shape."""
+
+
+class DataUnavailable(DpermError):
+    """A data set is not on this machine and could not be fetched."""
+
+
+class CorruptFile(DpermError):
+    """A file exists but is not what it should be: wrong checksum, broken Parquet, unsafe archive."""
+
+
+class InvalidBudget(DpermError, ValueError):
+    """A privacy budget that no mechanism can meet (epsilon <= 0, delta >= 1, curvature too small for epsilon, ...)."""
+
+
+class DomainViolation(DpermError, ValueError):
+    """A record or a parameter lies outside the declared public bounds."""
+
+
+class SolverError(DpermError):
+    """A solver did not certify the accuracy that the privacy statement needs."""
+
+
+class PrivacyLeakWarning(RuntimeWarning):
+    """Something that should be public was taken from the private data."""
+
+
+class NoGuaranteeWarning(RuntimeWarning):
+    """A mechanism was run with printed constants that give no guarantee; results are for science only."""

@@ -1,0 +1,228 @@
+r"""Losses of generalized linear models, l(u, y) with u = <x, theta>, and the bounds that privacy proofs need.
+
+Every loss is convex in u. For a record (x, y) of a declared domain the gradient in theta is l'(u, y) x and the Hessian
+l''(u, y) x x^T, so with ||x||_2 <= R
+
+    zeta   = R   sup |l'|      bounds the gradient norm       (kifer2012, Algorithm 1),
+    lambda = R^2 sup l''       bounds the Hessian's eigenvalue.
+
+Both are meant for one record's loss in a sum (not a mean) over records. Neighbouring relation: none here; a mechanism
+doubles zeta for replace-one where it has to.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from dperm.domain import Domain
+from dperm.errors import DomainViolation
+
+Pointwise = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A convex GLM loss with its first two derivatives in u and their suprema.
+
+    Parameters
+    ----------
+    name : str
+        Key in `LOSSES`.
+    targets : {"binary", "real", "count"}
+        y in {-1, +1}, real, or a non-negative count.
+    value, derivative, second : callable
+        l, l' and l'' as functions of (u, y), broadcasting. At a kink `derivative` is a subgradient, and where l'' jumps
+        `second` is one of its limits.
+    suprema : callable
+        Maps a `Domain` to (sup |l'|, sup l''); infinite where the domain does not bound it.
+    one_sided : bool
+        True if, given y, l'(., y) never changes sign: halves the tail in the tight calibrations.
+    """
+
+    name: str
+    targets: str
+    value: Pointwise
+    derivative: Pointwise
+    second: Pointwise
+    suprema: Callable[[Domain], tuple[float, float]]
+    one_sided: bool
+
+    def gradient_bound(self, domain: Domain) -> float:
+        """Return zeta = R sup |l'|.
+
+        Raises
+        ------
+        DomainViolation
+            If the domain does not bound the derivative; the message names the missing bound.
+        """
+        return domain.x_norm * self._finite(domain, 0, "gradient")
+
+    def curvature_bound(self, domain: Domain) -> float:
+        """Return lambda = R^2 sup l''.
+
+        Raises
+        ------
+        DomainViolation
+            If the loss has a kink (no finite lambda: smooth it) or the domain does not bound its curvature.
+        """
+        return domain.x_norm**2 * self._finite(domain, 1, "curvature")
+
+    def _finite(self, domain: Domain, which: int, word: str) -> float:
+        supremum = self.suprema(domain)[which]
+        if not math.isfinite(supremum):
+            raise DomainViolation(
+                f"the {self.name} loss has no bounded {word} on this domain "
+                f"(y_bound={domain.y_bound}, theta_norm={domain.theta_norm}): declare the missing bound, "
+                "or take a loss that is bounded everywhere (logistic, huber)"
+            )
+        return supremum
+
+
+def _y_bound(domain: Domain) -> float:
+    return math.inf if domain.y_bound is None else domain.y_bound
+
+
+def squared() -> Loss:
+    """Return (u - y)^2 / 2; bounded only where both theta and y are."""
+    return Loss(
+        "squared",
+        "real",
+        value=lambda u, y: 0.5 * (u - y) ** 2,
+        derivative=lambda u, y: u - y,
+        second=lambda u, y: np.ones(np.broadcast_shapes(np.shape(u), np.shape(y))),
+        suprema=lambda domain: (domain.margin_bound + _y_bound(domain), 1.0),
+        one_sided=False,
+    )
+
+
+def logistic() -> Loss:
+    """Return log(1 + exp(-y u)), y in {-1, +1}; |l'| <= 1 and l'' <= 1/4 everywhere."""
+
+    def second(u, y):
+        return special.expit(u) * special.expit(-u) + 0.0 * y
+
+    return Loss(
+        "logistic",
+        "binary",
+        value=lambda u, y: np.logaddexp(0.0, -y * u),
+        derivative=lambda u, y: -y * special.expit(-y * u),
+        second=second,
+        suprema=lambda domain: (1.0, 0.25),
+        one_sided=True,
+    )
+
+
+def poisson() -> Loss:
+    """Return exp(u) - y u, y >= 0; bounded only where both theta and y are."""
+
+    def suprema(domain):
+        with np.errstate(over="ignore"):
+            top = float(np.exp(domain.margin_bound))
+        return max(top, _y_bound(domain)), top
+
+    return Loss(
+        "poisson",
+        "count",
+        value=lambda u, y: np.exp(u) - y * u,
+        derivative=lambda u, y: np.exp(u) - y,
+        second=lambda u, y: np.exp(u) + 0.0 * y,
+        suprema=suprema,
+        one_sided=False,
+    )
+
+
+def huber(knee: float = 1.0) -> Loss:
+    """Return the Huber loss of the residual u - y: quadratic within `knee`, linear beyond; |l'| <= knee, l'' <= 1."""
+    if not 0 < knee < math.inf:
+        raise DomainViolation(f"huber knee={knee} must be a finite number above 0 (in units of y)")
+
+    def value(u, y):
+        residual = np.abs(u - y)
+        return np.where(residual <= knee, 0.5 * residual**2, knee * (residual - 0.5 * knee))
+
+    return Loss(
+        "huber",
+        "real",
+        value=value,
+        derivative=lambda u, y: np.clip(u - y, -knee, knee),
+        second=lambda u, y: (np.abs(u - y) <= knee).astype(float),
+        suprema=lambda domain: (knee, 1.0),
+        one_sided=False,
+    )
+
+
+def hinge() -> Loss:
+    """Return max(0, 1 - y u), y in {-1, +1}; it has a kink, so no finite lambda."""
+    return Loss(
+        "hinge",
+        "binary",
+        value=lambda u, y: np.maximum(0.0, 1.0 - y * u),
+        derivative=lambda u, y: np.where(y * u < 1.0, -y, 0.0),
+        second=lambda u, y: np.zeros(np.broadcast_shapes(np.shape(u), np.shape(y))),
+        suprema=lambda domain: (1.0, math.inf),
+        one_sided=True,
+    )
+
+
+def smoothed_hinge(width: float = 0.5) -> Loss:
+    """Return the hinge whose kink is a parabola over y u in [1 - width, 1 + width]; |l'| <= 1, l'' <= 1 / (2 width).
+
+    With z = y u: 0 above the band, 1 - z below it, (1 + width - z)^2 / (4 width) inside.
+    """
+    if not 0 < width < math.inf:
+        raise DomainViolation(f"smoothed_hinge width={width} must be a finite number above 0 (in units of y u)")
+
+    def value(u, y):
+        z = y * u
+        inside = (1 + width - z) ** 2 / (4 * width)
+        return np.where(z > 1 + width, 0.0, np.where(z < 1 - width, 1 - z, inside))
+
+    return Loss(
+        "smoothed_hinge",
+        "binary",
+        value=value,
+        derivative=lambda u, y: -y * np.clip((1 + width - y * u) / (2 * width), 0.0, 1.0),
+        second=lambda u, y: (np.abs(1 - y * u) <= width) / (2 * width),
+        suprema=lambda domain: (1.0, 1.0 / (2 * width)),
+        one_sided=True,
+    )
+
+
+def absolute() -> Loss:
+    """Return |u - y|; it has a kink, so no finite lambda."""
+    return Loss(
+        "absolute",
+        "real",
+        value=lambda u, y: np.abs(u - y),
+        derivative=lambda u, y: np.sign(u - y),
+        second=lambda u, y: np.zeros(np.broadcast_shapes(np.shape(u), np.shape(y))),
+        suprema=lambda domain: (1.0, math.inf),
+        one_sided=False,
+    )
+
+
+LOSSES: dict[str, Callable[..., Loss]] = {
+    "squared": squared,
+    "logistic": logistic,
+    "poisson": poisson,
+    "huber": huber,
+    "hinge": hinge,
+    "smoothed_hinge": smoothed_hinge,
+    "absolute": absolute,
+}
+
+
+def make(name: str, **parameters: float) -> Loss:
+    """Return the loss of this name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such loss; the message lists those there are.
+    """
+    if name not in LOSSES:
+        raise ValueError(f"loss={name!r} is not one of {', '.join(sorted(LOSSES))}")
+    return LOSSES[name](**parameters)

@@ -1,0 +1,59 @@
+"""The noise laws, as small frozen objects that sample batches of vectors."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def _check_scale(scale: float) -> None:
+    if not (0 <= scale < math.inf):
+        raise ValueError(f"noise scale={scale} must be a finite number, 0 or above")
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Independent Laplace coordinates, density proportional to exp(-|z| / scale)."""
+
+    scale: float
+
+    def __post_init__(self):
+        _check_scale(self.scale)
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Draw an array of the given shape."""
+        return rng.laplace(0.0, self.scale, shape)
+
+
+@dataclass(frozen=True)
+class SphericalLaplace:
+    """The density proportional to exp(-||b||_2 / scale) on R^p.
+
+    The norm is Gamma(shape p, scale) and the direction uniform (kifer2012, Algorithm 1 line 3, "gamma noise", with
+    scale = 2 zeta / epsilon; li2021 prints shape 1, erratum N1).
+    """
+
+    scale: float
+
+    def __post_init__(self):
+        _check_scale(self.scale)
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Draw vectors along the last axis of `shape`."""
+        direction = rng.standard_normal(shape)
+        direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
+        return rng.gamma(shape[-1], self.scale, (*shape[:-1], 1)) * direction
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """The Gaussian N(0, scale^2 I)."""
+
+    scale: float
+
+    def __post_init__(self):
+        _check_scale(self.scale)
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Draw an array of the given shape."""
+        return rng.normal(0.0, self.scale, shape)
