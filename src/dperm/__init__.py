@@ -1,0 +1,22 @@
+"""Four papers on differentially private learning, reproduced: the library.
+
+The estimators are imported when they are first asked for, so that a job loads only the mechanism it runs.
+"""
+
+import importlib
+
+_PUBLIC = {
+    "ObjectivePerturbation": "dperm.mechanisms.objective",
+    "OutputPerturbation": "dperm.mechanisms.output",
+}
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str):
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'dperm' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

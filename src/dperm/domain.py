@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,6 +21,10 @@ def one_of(name: str, value: Any, kind: Any) -> None:
     """Raise ValueError unless `value` is among the literals of `kind`."""
     if value not in get_args(kind):
         raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, get_args(kind)))}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -43,15 +48,25 @@ class Budget:
     delta: float = 0.0
 
     def __post_init__(self):
-        if not (0 < self.epsilon < math.inf):
-            raise InvalidBudget(f"epsilon={self.epsilon} must be a finite number above 0; usual values are 0.1 to 10")
-        if not (0 <= self.delta < 1):
+        # YAML reads 1e-6 (no dot) as a string: the message shows the quotes.
+        if not (_is_number(self.epsilon) and 0 < self.epsilon < math.inf):
+            raise InvalidBudget(f"epsilon={self.epsilon!r} must be a finite number above 0; usual values are 0.1 to 10")
+        if not (_is_number(self.delta) and 0 <= self.delta < 1):
             raise InvalidBudget(
-                f"delta={self.delta} must be in [0, 1); take 0 for pure privacy, else well below 1/n (say 1e-6)"
+                f"delta={self.delta!r} must be a number in [0, 1); take 0 for pure privacy, "
+                "else well below 1/n (say 1.0e-6)"
             )
 
     def share(self, fraction: float) -> "Budget":
-        """Return this fraction of the budget (basic composition: shares that sum to one spend the whole)."""
+        """Return this fraction of the budget (basic composition: shares that sum to one spend the whole).
+
+        Raises
+        ------
+        InvalidBudget
+            If the fraction is not in (0, 1]: no share is more than the whole.
+        """
+        if not (_is_number(fraction) and 0 < fraction <= 1):
+            raise InvalidBudget(f"fraction={fraction!r} of a budget must be in (0, 1]")
         return Budget(self.epsilon * fraction, self.delta * fraction)
 
 
@@ -67,6 +82,11 @@ class Domain:
         Y, with |y| <= Y; only some losses need it.
     theta_norm : float, optional
         Bound on ||theta||_2 over the feasible set, so that |<x, theta>| <= R * theta_norm; infinite by default.
+
+    Raises
+    ------
+    DomainViolation
+        If a bound is not a number above 0, or `x_norm` is infinite.
     """
 
     x_norm: float
@@ -76,8 +96,10 @@ class Domain:
     def __post_init__(self):
         for name in ("x_norm", "y_bound", "theta_norm"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise DomainViolation(f"{name}={value} must be above 0")
+            if name == "y_bound" and value is None:
+                continue
+            if not (_is_number(value) and value > 0):
+                raise DomainViolation(f"{name}={value!r} must be a number above 0")
         if math.isinf(self.x_norm):
             raise DomainViolation("x_norm must be finite: no mechanism here is private without a bound on the rows")
 
@@ -121,6 +143,11 @@ class PrivacyStatement:
     source: str
 
     def __post_init__(self):
+        if not (_is_number(self.epsilon) and self.epsilon > 0 and _is_number(self.delta) and 0 <= self.delta < 1):
+            raise InvalidBudget(
+                f"epsilon={self.epsilon!r}, delta={self.delta!r} promise nothing; "
+                "a statement needs epsilon above 0 and delta in [0, 1)"
+            )
         one_of("neighbours", self.neighbours, Neighbours)
         one_of("calibration", self.calibration, Calibration)
         one_of("guarantee", self.guarantee, Guarantee)
@@ -132,26 +159,49 @@ def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndar
     Parameters
     ----------
     X : ndarray, shape (n, p)
+        Numbers of any type; the result is float64.
     x_norm : float
         The bound R, in (0, inf).
     clip : bool
         Scale longer rows down to the bound (each by its own norm, so that a record's row depends on that record alone)
         instead of raising.
 
+    Returns
+    -------
+    ndarray, shape (n, p)
+        `X` itself if it is float64 and no row had to be scaled, else a copy.
+
     Raises
     ------
     DomainViolation
-        If a row is longer than the bound and `clip` is False. The message gives no value of the data.
+        If a row holds NaN or infinity, or is longer than the bound and `clip` is False. The message gives no value of
+        the data.
     """
-    norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+    X = np.asarray(X, dtype=np.float64)
+    norms = _norms(X)
+    broken = int((~np.isfinite(norms)).sum())
+    if broken:
+        raise DomainViolation(f"{broken} of {len(X)} rows hold NaN or infinity (or overflow); drop or mend them first")
     above = norms > x_norm
     if not above.any():
         return X
-    if not clip and (norms > x_norm * (1 + NORM_SLACK)).any():
+    too_long = int((norms > x_norm * (1 + NORM_SLACK)).sum())
+    if too_long and not clip:
         raise DomainViolation(
-            f"{int((norms > x_norm * (1 + NORM_SLACK)).sum())} of {len(X)} rows are longer than x_norm={x_norm:g}; "
+            f"{too_long} of {len(X)} rows are longer than x_norm={x_norm:g}; "
             "declare the larger public bound, or pass clip=True to scale such rows down"
         )
+    # Rounding in the norm and in the product stays below this many ulps, so no scaled row ends above the bound.
+    inward = 1 - (X.shape[1] + 8) * np.finfo(float).eps
     X = X.copy()
-    X[above] *= (x_norm / norms[above])[:, None]
+    X[above] *= (inward * x_norm / norms[above])[:, None]
     return X
+
+
+def _norms(X: np.ndarray) -> np.ndarray:
+    """Row norms, also of finite rows whose squares overflow."""
+    with np.errstate(over="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+    for row in np.flatnonzero(np.isinf(norms)):
+        norms[row] = math.hypot(*X[row])
+    return norms

@@ -1,7 +1,7 @@
 """Write files so that no reader ever sees half of one."""
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,24 +11,22 @@ from pathlib import Path
 def replacing(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success rename it to `path`, on failure leave nothing.
 
-    The temporary file keeps the suffix of `path`, for writers that choose the format by it.
+    The temporary file keeps the suffix of `path`, for writers that choose the format by it. A process killed in the
+    middle leaves the old file as it was, and may leave the hidden temporary one.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=path.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(8)}{path.suffix}")
+    # Not mkstemp: that makes files private to their owner, and results are as readable as the umask says.
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
         with temporary.open("rb+") as written:
             os.fsync(written.fileno())
-        # mkstemp makes the file private to its owner; results are as readable as the umask says.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         temporary.replace(path)
-    finally:
+    except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -10,6 +10,7 @@ Both are meant for one record's loss in a sum (not a mean) over records. Neighbo
 doubles zeta for replace-one where it has to.
 """
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,13 +73,18 @@ class Loss:
 
     def _finite(self, domain: Domain, which: int, word: str) -> float:
         supremum = self.suprema(domain)[which]
-        if not math.isfinite(supremum):
+        if math.isfinite(supremum):
+            return supremum
+        if math.isinf(self.suprema(Domain(1.0, 1.0, 1.0))[which]):
             raise DomainViolation(
-                f"the {self.name} loss has no bounded {word} on this domain "
-                f"(y_bound={domain.y_bound}, theta_norm={domain.theta_norm}): declare the missing bound, "
-                "or take a loss that is bounded everywhere (logistic, huber)"
+                f"the {self.name} loss has a kink, so no bounded {word} on any domain: "
+                "take smoothed_hinge for hinge, huber for absolute"
             )
-        return supremum
+        raise DomainViolation(
+            f"the {self.name} loss has no bounded {word} on this domain (x_norm={domain.x_norm}, "
+            f"y_bound={domain.y_bound}, theta_norm={domain.theta_norm}): declare the missing bound (or smaller ones), "
+            "or take a loss that is bounded everywhere (logistic, huber)"
+        )
 
 
 def _y_bound(domain: Domain) -> float:
@@ -119,9 +125,10 @@ def poisson() -> Loss:
     """Return exp(u) - y u, y >= 0; bounded only where both theta and y are."""
 
     def suprema(domain):
+        # l' = exp(u) - y runs from exp(-M) - Y up to exp(M), where y = 0.
         with np.errstate(over="ignore"):
             top = float(np.exp(domain.margin_bound))
-        return max(top, _y_bound(domain)), top
+        return max(top, _y_bound(domain) - math.exp(-domain.margin_bound)), top
 
     return Loss(
         "poisson",
@@ -221,8 +228,12 @@ def make(name: str, **parameters: float) -> Loss:
     Raises
     ------
     ValueError
-        If there is no such loss; the message lists those there are.
+        If there is no such loss, or it has no such parameter; the message lists those there are.
     """
     if name not in LOSSES:
         raise ValueError(f"loss={name!r} is not one of {', '.join(sorted(LOSSES))}")
+    known = inspect.signature(LOSSES[name]).parameters
+    for parameter in parameters:
+        if parameter not in known:
+            raise ValueError(f"loss {name} has no parameter {parameter!r}; it has {', '.join(known) or 'none'}")
     return LOSSES[name](**parameters)

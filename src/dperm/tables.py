@@ -5,14 +5,16 @@ metadata (key `dperm`, JSON) says what made it: config slice, seed, code digest,
 between two runs of the same code.
 """
 
+import itertools
 import json
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dperm import files
@@ -39,32 +41,47 @@ SCHEMA = pa.schema(
     ]
 )
 STATUSES = ("ok", "failed")
-# What a scenario's own column may be: the narrowest of these that holds it.
-_OWN = {"b": pa.bool_(), "i": pa.int64(), "f": pa.float64()}
+# What a scenario's own column may be, by its kind in numpy; all else must be text.
+_OWN = {"b": pa.bool_(), "i": pa.int64(), "u": pa.int64(), "f": pa.float64()}
 
 
 def _arrow(frame: pd.DataFrame) -> pa.Table:
     missing = [name for name in SCHEMA.names if name not in frame.columns]
     if missing:
         raise ValueError(f"rows lack the columns {', '.join(missing)}")
-    own = [
-        pa.field(name, _OWN.get(frame[name].dtype.kind, _TEXT)) for name in frame.columns if name not in SCHEMA.names
-    ]
-    table = pa.Table.from_pandas(frame, schema=pa.schema([*SCHEMA, *own]), preserve_index=False)
+    if not frame.columns.is_unique:
+        raise ValueError(f"rows have a column twice: {', '.join(sorted(frame.columns[frame.columns.duplicated()]))}")
+    own = [name for name in frame.columns if name not in SCHEMA.names]
+    fields = [*SCHEMA, *(pa.field(name, _OWN.get(frame[name].dtype.kind, _TEXT)) for name in own)]
+    # Text is encoded here, in order of first appearance, so that equal values give equal bytes whatever pandas held.
+    plain = pa.schema([pa.field(f.name, pa.string() if f.type == _TEXT else f.type) for f in fields])
+    try:
+        table = pa.Table.from_pandas(frame, schema=plain, preserve_index=False).combine_chunks()
+    except pa.ArrowException as error:
+        raise ValueError(
+            f"rows do not fit the schema ({'; '.join(map(str, error.args))}); "
+            "a column of one's own must be all bool, all integer, all float or all text"
+        ) from error
+    for index, field in enumerate(fields):
+        if field.type == _TEXT:
+            # An own column without any value has no type yet: another cell may give it one.
+            empty = field.name in own and table[index].null_count == len(table)
+            column = pa.nulls(len(table)) if empty else table[index].dictionary_encode().cast(_TEXT)
+            table = table.set_column(index, field.name, column)
     _check_values(table, "the rows to be written")
-    return table.unify_dictionaries()
+    return table
 
 
-def _check_values(table: pa.Table, name: str) -> None:
-    """A failed row may hold no number; an `ok` row must."""
-    statuses = table["status"].to_pandas()
-    unknown = set(statuses) - set(STATUSES)
+def _check_values(table: pa.Table, name: str | Path) -> None:
+    """A failed row need not hold a number; an `ok` row must."""
+    status = table["status"].cast(pa.string())
+    unknown = set(pc.unique(status).to_pylist()) - set(STATUSES)
     if unknown:
         raise CorruptFile(f"{name}: status {sorted(unknown, key=str)} is none of {', '.join(STATUSES)}")
-    values = table["value"].to_pandas()
-    bad = (statuses == "ok") & ~values.map(lambda value: value is not None and math.isfinite(value))
-    if bad.any():
-        raise CorruptFile(f"{name}: {int(bad.sum())} rows say status=ok but hold no finite value")
+    finite = pc.fill_null(pc.is_finite(table["value"]), False)
+    bad = pc.sum(pc.and_(pc.equal(status, "ok"), pc.invert(finite))).as_py()
+    if bad:
+        raise CorruptFile(f"{name}: {bad} rows say status=ok but hold no finite value")
 
 
 def write(frame: pd.DataFrame, path: str | Path, *, metadata: dict[str, Any]) -> None:
@@ -73,87 +90,135 @@ def write(frame: pd.DataFrame, path: str | Path, *, metadata: dict[str, Any]) ->
     Parameters
     ----------
     frame : DataFrame
-        With the columns of `SCHEMA` and the scenario's own (bool, integer, float or string).
+        With the columns of `SCHEMA` and the scenario's own (bool, integer, float or text).
     path : path
     metadata : dict
         JSON-serialisable.
 
     Raises
     ------
+    ValueError
+        If a column of the schema is missing, or a column has values of another type than its own.
     CorruptFile
-        If a row with status `ok` holds no finite value.
+        If a status is unknown, or a row with status `ok` holds no finite value.
     """
     table = _arrow(frame)
     encoded = json.dumps(metadata, sort_keys=True).encode()
     with files.replacing(path) as temporary:
-        pq.write_table(table.replace_schema_metadata({b"dperm": encoded}), temporary)
+        pq.write_table(table.replace_schema_metadata({b"dperm": encoded}), temporary, write_page_checksum=True)
 
 
 def metadata(path: str | Path) -> dict[str, Any]:
-    """Return what the file says made it."""
+    """Return what the file says made it.
+
+    Raises
+    ------
+    CorruptFile
+        If the file is not Parquet or carries no such metadata.
+    FileNotFoundError
+        If there is no such file.
+    """
+    with _reading(path):
+        found = pq.read_schema(path).metadata
     try:
-        return json.loads(pq.read_schema(path).metadata[b"dperm"])
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise CorruptFile(f"{path} carries no dperm metadata ({error}); delete it and run again") from error
+        return json.loads(found[b"dperm"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptFile(f"{path} carries no dperm metadata ({error!r}); delete it and run again") from error
 
 
 def read(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any = None) -> pd.DataFrame:
-    """Read rows back; only those that `filters` (pyarrow's form) let through.
+    """Read rows back; only those that `filters` (pyarrow's form) let through. Text comes as categories.
 
     Raises
     ------
     CorruptFile
         If the file is not Parquet, lacks a column of the schema, or has it with another type.
+    ValueError
+        If `columns` or `filters` ask for a column that the file does not have, or compare it with another type.
+    FileNotFoundError
+        If there is no such file.
     """
-    try:
-        schema = pq.read_schema(path)
-        for field in SCHEMA:
-            if schema.get_field_index(field.name) < 0 or schema.field(field.name).type != field.type:
-                raise CorruptFile(
-                    f"{path}: column {field.name!r} is missing or not {field.type}; delete the file and run again"
-                )
-        return pq.read_table(path, columns=columns, filters=filters).to_pandas()
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptFile(f"{path} is not a readable Parquet file ({error}); delete it and run again") from error
+    schema = _checked_schema(path)
+    absent = [name for name in columns or () if name not in schema.names]
+    if absent:
+        raise ValueError(f"{path} has no column {', '.join(map(repr, absent))}; it has {', '.join(schema.names)}")
+    if filters is not None:
+        # Tried on no rows first, so that a wrong question is not taken for a corrupt file.
+        try:
+            schema.empty_table().filter(pq.filters_to_expression(filters))
+        except pa.ArrowException as error:
+            raise ValueError(f"filters {filters} do not fit {path}: {error}") from error
+    return _table(path, columns=columns, filters=filters).to_pandas()
 
 
 def collect(paths: Iterable[str | Path], out: str | Path, *, metadata: dict[str, Any]) -> None:
     """Write the union of cell files to `out`, one after the other: at no time do all of them stand in memory.
 
-    A corrupt cell is deleted, so that the next run makes it again, and never aggregated.
+    A corrupt cell is deleted, so that the next run makes it again, and never aggregated. A column that only some cells
+    have is null in the others.
 
     Raises
     ------
     CorruptFile
         Naming every corrupt cell that was deleted.
+    ValueError
+        If a path is given twice, or cells hold a column of their own under the same name with different types.
+    FileNotFoundError
+        If there is no such cell.
     """
     paths = sorted(map(Path, paths))
-    schemas, corrupt = [], []
+    twice = sorted({str(path) for path, following in itertools.pairwise(paths) if path == following})
+    if twice:
+        raise ValueError(f"cells given twice would count twice: {', '.join(twice)}")
+    union, corrupt = SCHEMA, []
     for path in paths:
         try:
-            schemas.append(_checked(path).schema.remove_metadata())
+            _checked_schema(path)
+            cell = _table(path)
+            _check_values(cell, path)
         except CorruptFile as error:
-            path.unlink(missing_ok=True)
+            path.unlink()
             corrupt.append(str(error))
+            continue
+        try:
+            union = pa.unify_schemas([union, cell.schema.remove_metadata()], promote_options="permissive")
+        except pa.ArrowException as error:
+            raise ValueError(f"{path} has a column with another type than the cells before it: {error}") from error
     if corrupt:
         raise CorruptFile("deleted, to be made again by the next run: " + "; ".join(corrupt))
-    union = pa.unify_schemas(schemas, promote_options="permissive") if schemas else SCHEMA
     union = union.with_metadata({b"dperm": json.dumps(metadata, sort_keys=True).encode()})
-    with files.replacing(out) as temporary, pq.ParquetWriter(temporary, union) as writer:
+    with files.replacing(out) as temporary, pq.ParquetWriter(temporary, union, write_page_checksum=True) as writer:
         for path in paths:
-            table = pq.read_table(path)
-            absent = [field for field in union if field.name not in table.column_names]
-            for field in absent:
-                table = table.append_column(field, pa.nulls(len(table), field.type))
+            table = _table(path)
+            for field in union:
+                if field.name not in table.column_names:
+                    table = table.append_column(field, pa.nulls(len(table), field.type))
             writer.write_table(table.select(union.names).cast(union))
 
 
-def _checked(path: Path) -> pa.Table:
-    """Read one cell and hold it against the schema."""
-    read(path, columns=["status"])
+@contextmanager
+def _reading(path: str | Path) -> Iterator[None]:
+    """Turn what Arrow says of broken bytes into CorruptFile; a missing or forbidden file stays what it is."""
     try:
-        table = pq.read_table(path)
+        yield
     except (pa.ArrowException, OSError) as error:
-        raise CorruptFile(f"{path} is not a readable Parquet file ({error})") from error
-    _check_values(table, str(path))
-    return table
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            raise
+        said = " ".join(str(error).split())
+        raise CorruptFile(f"{path} is not a readable Parquet file ({said}); delete it and run again") from error
+
+
+def _checked_schema(path: str | Path) -> pa.Schema:
+    with _reading(path):
+        schema = pq.read_schema(path)
+    for field in SCHEMA:
+        if schema.get_field_index(field.name) < 0 or schema.field(field.name).type != field.type:
+            raise CorruptFile(
+                f"{path}: column {field.name!r} is missing or not {field.type}; delete the file and run again"
+            )
+    return schema
+
+
+def _table(path: str | Path, **what: Any) -> pa.Table:
+    with _reading(path):
+        return pq.read_table(path, page_checksum_verification=True, **what)

@@ -1,0 +1,64 @@
+# Everything a visitor needs. `make help` lists it.
+PYTHON ?= python3
+# uv installs the locked environment in seconds; `make venv INSTALLER=pip` does without it.
+INSTALLER ?= uv
+CORES ?= all
+# Passed on to snakemake: make reproduce ARGS="--config scale=paper"
+ARGS ?=
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv reproduce resume test test-slow lint format bench lock clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP)  ## the virtual environment .venv, from the hashed lock file
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dperm needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; give another one: make venv PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+ifeq ($(INSTALLER),uv)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+else
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+endif
+	@touch $@
+
+reproduce: venv  ## every figure, table and verdict of the default run, and the report
+	@start=$$(date +%s) && $(BIN)/snakemake --cores $(CORES) $(ARGS) && \
+	$(BIN)/python -m dperm.report --seconds $$(($$(date +%s) - start)) $(ARGS)
+
+resume: venv  ## go on after a crash or a kill
+	$(BIN)/snakemake --unlock --cores 1 $(ARGS)
+	@$(MAKE) --no-print-directory reproduce
+
+test: venv  ## all tests but the full-power statistical ones (under 10 minutes)
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
+	$(BIN)/python -m pytest -n 2 -m slow
+
+lint: venv  ## style, Snakemake's linter, the import rule
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/python -m pytest -q tests/unit/test_floors.py tests/workflow/test_lint.py
+
+format: venv  ## rewrite the code in our style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+bench: venv  ## speed, as ratios to the naive way in the same run
+	$(BIN)/python -m bench
+
+lock: venv  ## renew requirements.lock from pyproject.toml
+	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+
+clean:  ## remove everything computed; downloads stay
+	rm -rf results logs benchmarks resources/prepared .snakemake

@@ -1,0 +1,24 @@
+# Table of contents. What runs is said in config/, how in workflow/rules/, with what in src/dperm/.
+from snakemake.utils import min_version
+
+min_version("9.10")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/datasets.smk"
+include: "workflow/rules/baselines.smk"
+include: "workflow/rules/cells.smk"
+include: "workflow/rules/figures.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/claims.smk"
+include: "workflow/rules/report.smk"
+include: "workflow/rules/papers.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        targets_of(PLAN.scale),

@@ -1,0 +1,202 @@
+"""Verdicts on the papers' claims: each decided from rows by the statistical test that the catalogue states for it.
+
+A claim is an entry of resources/claims.yaml; a *verdict* is one row of claims.parquet, for one variant of the claim on
+one data set. Nothing is decided by eye, and what could not be tested says why.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from dperm import files, tables
+from dperm.claims import paired
+from dperm.claims.verdict import VERDICTS, Verdict
+from dperm.errors import ConfigError, CorruptFile
+
+__all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "load", "read", "summary"]
+
+# Name in the catalogue -> function(claim, variant, rows of one data set) -> Verdict; the columns of rows that it reads.
+TESTS = {"paired": (paired.decide, paired.COLUMNS)}
+
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("id", "paper", "variant", "dataset", "place", "statement", "verdict")),
+        *((name, pa.float64()) for name in ("measured", "low", "high", "expected")),
+        ("n", pa.int64()),
+        ("figure", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
+
+
+def load(path: str | Path, schema: str | Path) -> list[dict[str, Any]]:
+    """Read the catalogue of claims and hold it against its JSON Schema.
+
+    Parameters
+    ----------
+    path : path
+        `resources/claims.yaml`.
+    schema : path
+        `workflow/schemas/claims.schema.yaml`.
+
+    Returns
+    -------
+    list of dict
+        The claims, in the order of the file.
+
+    Raises
+    ------
+    ConfigError
+        All mistakes at once, with their keys: no YAML, a key missing or unknown, a value outside its range, an id twice.
+    """
+    catalogue = _yaml(path)
+    validator = jsonschema.Draft202012Validator(_yaml(schema))
+    errors = sorted(validator.iter_errors(catalogue), key=lambda error: [str(part) for part in error.absolute_path])
+    lines = [f"{_key(catalogue, error)}: {error.message}" for error in errors]
+    if not lines:
+        ids = [claim["id"] for claim in catalogue]
+        lines = [
+            f"id: {name!r} stands twice; give each claim its own"
+            for name in sorted({i for i in ids if ids.count(i) > 1})
+        ]
+    if lines:
+        raise ConfigError(f"{path} does not keep to {schema}:\n" + "\n".join(f"  {line}" for line in lines))
+    return catalogue
+
+
+def judge(
+    catalogue: Sequence[Mapping[str, Any]],
+    rows: Mapping[str, str | Path | None],
+    out: str | Path,
+    *,
+    unavailable: Mapping[str, str],
+    metadata: Mapping[str, Any],
+) -> None:
+    """Decide every claim, for each of its variants and data sets, and write claims.parquet.
+
+    Parameters
+    ----------
+    catalogue : sequence of dict
+        As `load` gave it.
+    rows : mapping
+        From experiments to their `rows.parquet`; an experiment that is absent or None was not selected.
+    out : path
+        Where to write; columns as in `SCHEMA`, metadata under the key `dperm`.
+    unavailable : mapping
+        From data sets that cannot be had on this machine to the reason.
+    metadata : mapping
+        JSON-serialisable; nothing that differs between two runs of the same code.
+
+    Raises
+    ------
+    ConfigError
+        If a claim names a test that does not exist.
+    CorruptFile, DataError
+        If rows cannot be read or contradict themselves.
+    """
+    records = [record for claim in catalogue for record in _verdicts(claim, rows.get(claim["experiment"]), unavailable)]
+    table = pa.Table.from_pylist(records, schema=SCHEMA)
+    encoded = json.dumps(dict(metadata), sort_keys=True).encode()
+    with files.replacing(out) as temporary:
+        pq.write_table(table.replace_schema_metadata({b"dperm": encoded}), temporary, write_page_checksum=True)
+
+
+def read(path: str | Path) -> pd.DataFrame:
+    """Return the verdicts in claims.parquet; columns as in `SCHEMA`.
+
+    Raises
+    ------
+    CorruptFile
+        If the file is not what `judge` writes.
+    FileNotFoundError
+        If there is no such file.
+    """
+    try:
+        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptFile(f"{path} is not a readable Parquet file ({error}); delete it and run again") from error
+    if not table.schema.equals(SCHEMA):
+        raise CorruptFile(
+            f"{path} does not hold verdicts (columns {', '.join(table.column_names)}); delete it and run again"
+        )
+    return table.to_pandas()
+
+
+def summary(path: str | Path) -> str:
+    """Return the verdicts in a few lines for a terminal: the counts, then a line for each claim that was tested.
+
+    Raises
+    ------
+    CorruptFile
+        If the file is not what `judge` writes.
+    FileNotFoundError
+        If there is no such file.
+    """
+    verdicts = read(path)
+    counts = verdicts["verdict"].value_counts()
+    lines = ["claims: " + ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in VERDICTS)]
+    for row in verdicts.itertuples():
+        name = " ".join(part for part in (row.id, row.variant, f"on {row.dataset}" if row.dataset else "") if part)
+        number = "" if math.isnan(row.measured) else f"  ({row.measured:.3g} [{row.low:.3g}, {row.high:.3g}])"
+        lines.append(f"  {row.verdict:<14}  {name}{number}")
+    return "\n".join(lines)
+
+
+def _verdicts(
+    claim: Mapping[str, Any], path: str | Path | None, unavailable: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Give the records of one claim, a variant and a data set each."""
+    if claim["test"] not in TESTS:
+        raise ConfigError(f"{claim['id']}: test: {claim['test']!r} is none of {', '.join(sorted(TESTS))}")
+    decide, columns = TESTS[claim["test"]]
+    for variant in sorted(claim["variants"]):
+        for dataset in sorted(claim["datasets"]):
+            here = None
+            if path is not None:
+                here = tables.read(path, columns=list(columns), filters=[("dataset", "==", dataset)])
+            if path is None:
+                verdict = Verdict("not run", f"the experiment {claim['experiment']} is not among the selected papers")
+            elif here.empty:
+                why = unavailable.get(dataset)
+                verdict = Verdict(
+                    "not run",
+                    f"the data set is unavailable: {why}" if why else f"{dataset} is not in this scale's grid",
+                )
+            else:
+                verdict = decide(claim, variant, here)
+            yield {
+                **{key: claim[key] for key in ("id", "paper", "place", "figure")},
+                "statement": " ".join(claim["statement"].split()),
+                "variant": variant,
+                "dataset": dataset,
+                "expected": claim.get("expected"),
+                **asdict(verdict),
+            }
+
+
+def _yaml(path: str | Path) -> Any:
+    try:
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; restore it from the repository") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+
+
+def _key(catalogue: Any, error: jsonschema.ValidationError) -> str:
+    """Return where a mistake is, with the claim's id where it has one."""
+    at = list(error.absolute_path)
+    if at and isinstance(catalogue, list) and isinstance(catalogue[at[0]], Mapping):
+        at[0] = str(catalogue[at[0]].get("id", f"claim {at[0] + 1}"))
+    return ".".join(map(str, at)) or "(top level)"

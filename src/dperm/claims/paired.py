@@ -1,0 +1,265 @@
+"""Rule P: one method is better than another, decided by paired one-sided Wilcoxon tests with Holm's correction.
+
+A *point* is one combination of the claim's axes (epsilon, delta) and metrics; the pairs are the repeats. Reproduced if
+the test rejects at every point for the claim; not reproduced if it rejects at any point against it, with the same
+correction over all points; else inconclusive.
+"""
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from dperm.claims.verdict import Verdict
+from dperm.errors import DataError
+
+COLUMNS = (
+    "mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status", "chosen",
+)  # fmt: skip
+_RESAMPLES = 10_000
+_POWER = 0.8
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The pairs at one point: `difference` = worse - better, NaN where one of the two did not converge."""
+
+    name: str
+    metric: str
+    difference: np.ndarray
+    ratio: float
+    p_for: float
+    p_against: float
+
+
+def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
+    """Decide one variant of a claim on one data set.
+
+    Parameters
+    ----------
+    claim : mapping
+        Entry of the catalogue: `variants` (each with the methods `better` and `worse`), `points`, `metrics`,
+        `measured` (the metric whose difference is reported), `ratio` (the metric whose ratio is), `level`.
+    variant : str
+        A key of `claim["variants"]`.
+    rows : DataFrame
+        The rows of the data set, with `COLUMNS`.
+
+    Returns
+    -------
+    Verdict
+        `measured`: the mean of worse - better at the least favourable point of the metric `claim["measured"]` (the one
+        with the largest p), with its 95 % percentile bootstrap interval; `n`: the pairs there.
+
+    Notes
+    -----
+    Claims: K-c38 (kifer2012, Section 1). A pair of which one run did not converge is counted as the strongest evidence
+    against whichever direction is being tested, so that a failure can only weaken a verdict. Zero differences are
+    dropped (Wilcoxon), ties share their mean rank, and the null distribution is exact for the ranks as they are.
+
+    Raises
+    ------
+    DataError
+        If a method has two values for one repeat of a point, such as two chosen settings.
+    """
+    methods = claim["variants"][variant]
+    points = _points(claim, methods, rows)
+    if not points:
+        return Verdict("not run", f"there are no rows of {_slug(methods['better'])} or {_slug(methods['worse'])}")
+    level = claim["level"]
+    wins = holm([point.p_for for point in points], level)
+    losses = holm([point.p_against for point in points], level)
+    least = max(
+        (point for point in points if point.metric == claim["measured"]),
+        key=lambda point: (point.p_for, -np.nanmean(point.difference) if _pairs(point) else math.inf),
+    )
+    verdict = "reproduced" if all(wins) else "not reproduced" if any(losses) else "inconclusive"
+    reasons = [
+        f"{sum(wins)} of {len(points)} points reject in favour of the claim and {sum(losses)} against it "
+        f"(one-sided paired Wilcoxon, Holm over all points, level {level:g})",
+        *_ratios(claim, points),
+        f"least favourable for {_words(claim['measured'])}: {least.name} (p = {least.p_for:.2g})",
+        *_failures(points),
+    ]
+    if verdict == "inconclusive":
+        reasons.append(_power_in_words(least, len(points), level, claim["measured"]))
+    pairs = least.difference[~np.isnan(least.difference)]
+    name = f"{claim['id']}/{variant}/{rows['dataset'].iloc[0]}"
+    measured, low, high = _bootstrap(pairs, name) if len(pairs) else (None, None, None)
+    return Verdict(verdict, "; ".join(reasons), measured, low, high, len(pairs))
+
+
+def signed_rank_p(difference: np.ndarray) -> float:
+    """Return the one-sided p-value of Wilcoxon's signed-rank test that differences tend to be above 0.
+
+    Exact given the ranks: 2 T is compared with all 2^n sums of signs by convolution, so that ties are no approximation.
+
+    Parameters
+    ----------
+    difference : ndarray, shape (n,)
+        May hold infinities (tied among themselves); zeros are dropped.
+
+    Returns
+    -------
+    float
+        P(T >= the observed sum of ranks of positive differences) under random signs; 1 without a nonzero difference.
+
+    References
+    ----------
+    Wilcoxon 1945; agrees with `scipy.stats.wilcoxon(method="exact")` where there are no ties.
+    """
+    difference = difference[difference != 0]
+    if not len(difference):
+        return 1.0
+    # Mean ranks are multiples of 1/2: twice them are integers.
+    doubled = np.rint(2 * stats.rankdata(np.abs(difference))).astype(int)
+    law = np.zeros(doubled.sum() + 1)
+    law[0] = 1.0
+    for rank in doubled:
+        law[rank:] = 0.5 * (law[rank:] + law[: len(law) - rank])
+        law[:rank] *= 0.5
+    return min(1.0, float(law[doubled[difference > 0].sum() :].sum()))
+
+
+def holm(p_values: Sequence[float], level: float) -> list[bool]:
+    """Return which hypotheses Holm's step-down procedure rejects at family-wise error `level`.
+
+    Parameters
+    ----------
+    p_values : sequence of float
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    list of bool
+        In the order of `p_values`.
+
+    References
+    ----------
+    Holm 1979.
+    """
+    rejected, going = [False] * len(p_values), True
+    for step, k in enumerate(np.argsort(p_values, kind="stable")):
+        going = going and p_values[k] <= level / (len(p_values) - step)
+        rejected[k] = going
+    return rejected
+
+
+def detectable(n: int, level: float, power: float = _POWER) -> float:
+    """Return the mean difference, in its standard deviations, that the test would detect with probability `power`.
+
+    By the normal approximation with Wilcoxon's efficiency 3/pi against the t test for normal differences.
+
+    Parameters
+    ----------
+    n : int
+        Pairs.
+    level : float
+        One-sided level of the single test.
+    power : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        Infinite if `n` pairs cannot reject at `level` at all: the smallest p-value is 2^-n.
+    """
+    if 2.0**-n > level:
+        return math.inf
+    return float((stats.norm.isf(level) + stats.norm.ppf(power)) / math.sqrt(3 / math.pi * n))
+
+
+def _points(claim: Mapping[str, Any], methods: Mapping[str, Any], rows: pd.DataFrame) -> list[_Point]:
+    """Pair the two methods by repeat at every point where either was run, at the setting chosen for it."""
+    rows = rows[rows["metric"].isin(claim["metrics"]) & rows["chosen"].astype(bool)]
+    axes = claim["points"]
+    keys = [*axes, "metric", "repeat"]
+    sides = {}
+    for side in ("better", "worse"):
+        mask = np.logical_and.reduce([rows[key] == value for key, value in methods[side].items()])
+        chosen = rows.loc[mask].astype({"metric": object})
+        twice = chosen[chosen.duplicated(keys)]
+        if len(twice):
+            at = ", ".join(f"{key}={value}" for key, value in twice.iloc[0][keys].items())
+            raise DataError(f"{_slug(methods[side])} has two chosen values at {at}; delete its cells and run again")
+        sides[side] = chosen.set_index(keys)["value"].where(chosen.set_index(keys)["status"] == "ok")
+    pairs = pd.DataFrame(sides).sort_index()
+    points = []
+    for key, group in pairs.groupby(level=[*axes, "metric"], sort=True):
+        difference = (group["worse"] - group["better"]).to_numpy()
+        both = group.dropna()
+        means = both.mean()
+        ratio = means["worse"] / means["better"] if len(both) and means["better"] > 0 else math.nan
+        where = ", ".join(f"{axis} {value:g}" for axis, value in zip(axes, key[:-1], strict=True))
+        points.append(
+            _Point(
+                f"{where}, {_words(key[-1])}",
+                key[-1],
+                difference,
+                ratio,
+                signed_rank_p(np.where(np.isnan(difference), -math.inf, difference)),
+                signed_rank_p(np.where(np.isnan(difference), -math.inf, -difference)),
+            )
+        )
+    return points
+
+
+def _bootstrap(pairs: np.ndarray, name: str) -> tuple[float, float, float]:
+    """Return the mean and its 95 % percentile bootstrap interval; the stream is seeded by the verdict's name."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    means = pairs[rng.integers(len(pairs), size=(_RESAMPLES, len(pairs)))].mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return float(pairs.mean()), float(low), float(high)
+
+
+def _ratios(claim: Mapping[str, Any], points: Sequence[_Point]) -> list[str]:
+    ratios = [point.ratio for point in points if point.metric == claim["ratio"] and not math.isnan(point.ratio)]
+    if not ratios:
+        return [f"no ratio of mean {_words(claim['ratio'])} exists"]
+    return [
+        f"mean {_words(claim['ratio'])} is {min(ratios):.3g} to {max(ratios):.3g} times as large for the other method"
+    ]
+
+
+def _failures(points: Sequence[_Point]) -> list[str]:
+    lost = {point.name: int(np.isnan(point.difference).sum()) for point in points}
+    lost = {name: count for name, count in lost.items() if count}
+    if not lost:
+        return []
+    worst = max(lost, key=lost.get)
+    return [
+        f"pairs lack a converged run at {len(lost)} points and count against the verdict (most: {lost[worst]} of "
+        f"{len(next(point for point in points if point.name == worst).difference)} at {worst})"
+    ]
+
+
+def _power_in_words(point: _Point, points: int, level: float, metric: str) -> str:
+    """Say what the test could have seen at the level it has to pass in the worst case, level/points."""
+    n, worst = _pairs(point), level / points
+    effect = detectable(n, worst)
+    if math.isinf(effect):
+        needed = math.ceil(-math.log2(worst))
+        return f"{n} pairs cannot reject at level {worst:.2g} whatever they hold; at least {needed} repeats are needed"
+    spread = float(np.nanstd(point.difference, ddof=1))
+    return (
+        f"power: {n} pairs detect a mean difference of {effect:.2f} standard deviations ({effect * spread:.2g} in "
+        f"{_words(metric)} there) with probability {_POWER:g} at level {worst:.2g}"
+    )
+
+
+def _pairs(point: _Point) -> int:
+    return int((~np.isnan(point.difference)).sum())
+
+
+def _slug(method: Mapping[str, str]) -> str:
+    return ".".join(method.values())
+
+
+def _words(metric: str) -> str:
+    return metric.replace("_", " ")

@@ -1,0 +1,159 @@
+"""Figures and tables, looked up by name: each is drawn from one file of rows and nothing else.
+
+matplotlib is loaded only by the module that draws, so that a plan or a report can ask for names and captions cheaply.
+"""
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from dperm import files, tables
+from dperm.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Target:
+    """Who draws a figure or table, the scenario's columns it reads, and what stands beside it.
+
+    `caption` is to read, `alt` for those who cannot see the figure.
+    """
+
+    module: str
+    function: str
+    columns: tuple[str, ...]
+    title: str
+    caption: str
+    alt: str = ""
+
+
+_COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
+
+FIGURES = {
+    "kifer2012-output": Target(
+        "dperm.figures.kifer2012",
+        "output",
+        ("ridge_multiple", "chosen"),
+        "Objective against output perturbation",
+        "Excess risk on the private training rows and loss on held-out rows over epsilon, for objective and output "
+        "perturbation with the noise of pure privacy and with Gaussian noise. Each method uses the ridge multiple "
+        "that was chosen for it on a public split. Bands: 95 % confidence intervals of the mean.",
+        "Line plots, one column for each data set: above excess risk, below test loss, both falling as epsilon grows; "
+        "one line for each method and noise, and the non-private test loss as a level. The numbers are in the table "
+        "kifer2012-output.",
+    ),
+    "kifer2012-output-sweep": Target(
+        "dperm.figures.kifer2012",
+        "output_sweep",
+        ("ridge_multiple", "chosen"),
+        "Objective against output perturbation: every ridge multiple",
+        "What the choice of the ridge multiple does: excess risk and test loss over epsilon for every multiple of "
+        "lambda/epsilon that was tried, one row of panels for each method. Rings mark the multiple chosen on the "
+        "public split. Bands: 95 % confidence intervals of the mean.",
+        "Line plots, one column for each data set and one row for each method, above for excess risk and below for "
+        "test loss; one line for each ridge multiple and noise; rings on the multiples that were chosen.",
+    ),
+}
+TABLES = {
+    "kifer2012-output": Target(
+        "dperm.figures.kifer2012",
+        "output_table",
+        ("ridge_multiple", "chosen"),
+        "Objective against output perturbation",
+        "Mean over repeats with its 95 % confidence interval in brackets, each method at the ridge multiple chosen on "
+        "the public split.",
+    ),
+}
+
+
+def draw(name: str, rows_path: str | Path, *, svg: str | Path, png: str | Path) -> None:
+    """Draw one figure from rows, as SVG and as PNG at 200 dpi; equal rows give equal bytes.
+
+    Parameters
+    ----------
+    name : str
+        A key of `FIGURES`.
+    rows_path : path
+        The rows of the figure's experiment (`rows.parquet`).
+    svg, png : path
+        Where to write.
+
+    Raises
+    ------
+    ConfigError
+        If no figure has this name.
+    CorruptFile, ValueError
+        If the rows cannot be read or lack a column.
+    """
+    module, target = _look_up(name, FIGURES, "figure")
+    style = importlib.import_module("dperm.figures.style")
+    with style.applied():
+        figure = getattr(module, target.function)(_read(rows_path, target))
+        with files.replacing(svg) as temporary:
+            figure.savefig(temporary, metadata={"Date": None})
+        with files.replacing(png) as temporary:
+            figure.savefig(temporary, dpi=200, metadata={"Software": None})
+
+
+def make_table(name: str, rows_path: str | Path, *, csv: str | Path, md: str | Path) -> None:
+    """Make one table from rows, as CSV with plain numbers and as Markdown for people.
+
+    Parameters
+    ----------
+    name : str
+        A key of `TABLES`.
+    rows_path : path
+        The rows of the table's experiment (`rows.parquet`).
+    csv, md : path
+        Where to write. What does not exist is an empty field in the CSV and a dash in the Markdown.
+
+    Raises
+    ------
+    ConfigError
+        If no table has this name.
+    CorruptFile, ValueError
+        If the rows cannot be read or lack a column.
+    """
+    module, target = _look_up(name, TABLES, "table")
+    plain, words = getattr(module, target.function)(_read(rows_path, target))
+    files.write_text(csv, plain.to_csv(index=False, na_rep="", lineterminator="\n"))
+    files.write_text(md, _markdown(words.columns, words.itertuples(index=False)))
+
+
+def modules(name: str) -> tuple[str, ...]:
+    """Return the modules that draw the figure and make the table of this name: what its code digest is taken of.
+
+    Raises
+    ------
+    ConfigError
+        If neither a figure nor a table has this name.
+    """
+    targets = [known[name] for known in (FIGURES, TABLES) if name in known]
+    if not targets:
+        raise _unknown(name, {**FIGURES, **TABLES}, "figure or table")
+    return ("dperm.figures", "dperm.figures.style", *dict.fromkeys(target.module for target in targets))
+
+
+def _look_up(name: str, known: Mapping[str, Target], kind: str) -> tuple[ModuleType, Target]:
+    if name not in known:
+        raise _unknown(name, known, kind)
+    return importlib.import_module(known[name].module), known[name]
+
+
+def _unknown(name: str, known: Mapping[str, Target], kind: str) -> ConfigError:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(sorted(known))}"
+    return ConfigError(f"there is no {kind} {name!r}; {hint}")
+
+
+def _read(path: str | Path, target: Target):
+    """Read what the figure draws; rows that failed to converge too, for the figure to say so."""
+    return tables.read(path, columns=[*_COLUMNS, *target.columns])
+
+
+def _markdown(header, rows) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    cells = ([str(cell).replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in cells)

@@ -1,0 +1,290 @@
+r"""Objective perturbation (kifer2012, Algorithm 1): minimise the empirical risk tilted by a random vector.
+
+With l convex in <x, theta> (a GLM loss, erratum K1), a sum over records and curvature Delta > 0, the mechanism solves
+
+    theta = argmin  sum_i l(<x_i, theta>, y_i) + Delta/2 ||theta||^2 + <b, theta>,      b ~ noise.
+
+Write zeta >= ||grad l||, lambda >= the largest eigenvalue of the Hessian of one record's l, C = log(1 + lambda/Delta).
+
+calibration="paper": Algorithm 1 as printed, Delta >= 2 lambda/epsilon (erratum K2) and
+
+    delta = 0:  density of b proportional to exp(-epsilon ||b|| / (2 zeta)),
+    delta > 0:  b ~ N(0, zeta^2 (8 log(2/delta) + 4 epsilon)/epsilon^2 I).
+
+Its neighbours are add/remove (Definition 1). Read as replace-one, the same constants prove nothing (erratum K3): the
+statement then says `none`.
+
+calibration="tight": any Delta with C < epsilon; the scale of b from `dperm.accounting` (theorems in docs/privacy.md),
+
+    delta = 0:  scale (epsilon - C)^{-1} times zeta (add/remove) or 2 zeta (replace-one),
+    delta > 0:  sigma = zeta / a with a the largest ratio whose hockey-stick bound is delta.
+
+Solver error (erratum K8): the proofs speak of the exact minimiser. The solver stops at ||gradient|| <= tolerance zeta,
+a public target, so the released theta lies within tau = tolerance zeta/Delta of it. By default the statement says so
+(`proved_exact`, with the certificate). With `solver_share` > 0 that share of (epsilon, delta) pays for output noise
+with sensitivity 2 tau, which hides the solver's error: given the exact minimiser b is known, so the error is a function
+of the data alone, and adaptive composition makes the whole release `proved`.
+"""
+
+import math
+
+import numpy as np
+
+from dperm.accounting import gaussian, objective
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, one_of
+from dperm.errors import InvalidBudget
+from dperm.losses import Loss
+from dperm.mechanisms.base import LinearEstimator, Release, budget_event
+from dperm.noise import Gaussian, SphericalLaplace
+from dperm.solvers import newton
+
+# Rounding of the scales themselves, when a printed constant is held against a bound that it meets with equality.
+_ROUNDING = 1e-12
+
+
+def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
+    """Return Delta = 2 lambda/epsilon, the least that Algorithm 1 allows."""
+    return 2 * loss.curvature_bound(domain) / epsilon
+
+
+def calibrate(
+    loss: Loss,
+    domain: Domain,
+    budget: Budget,
+    *,
+    curvature: float,
+    calibration: Calibration,
+    neighbours: Neighbours,
+) -> tuple[Gaussian | SphericalLaplace, Guarantee]:
+    """Return the law of b and whether our theorems prove the budget for it.
+
+    Parameters
+    ----------
+    loss, domain
+        Give zeta, lambda and whether l' keeps its sign.
+    budget : Budget
+        What b may spend under `neighbours`.
+    curvature : float
+        Delta > 0.
+    calibration : {"paper", "tight"}
+    neighbours : {"add_remove", "replace"}
+
+    Returns
+    -------
+    noise : Gaussian or SphericalLaplace
+    guarantee : {"proved_exact", "none"}
+        For the exact minimiser.
+
+    Raises
+    ------
+    InvalidBudget
+        If Delta is too small for epsilon; the message names the least that is enough.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    if not 0 < curvature < math.inf:
+        raise InvalidBudget(f"curvature={curvature} must be a finite number above 0")
+    zeta, lam = loss.gradient_bound(domain), loss.curvature_bound(domain)
+    pair = {"log_det": math.log1p(lam / curvature), "neighbours": neighbours}
+    gauss = {**pair, "epsilon": budget.epsilon, "one_sided": loss.one_sided}
+    if calibration == "tight":
+        if budget.delta == 0:
+            return SphericalLaplace(objective.gamma_scale(zeta, epsilon=budget.epsilon, **pair)), "proved_exact"
+        return Gaussian(zeta / objective.objective_ratio(delta=budget.delta, **gauss)), "proved_exact"
+    if calibration != "paper":
+        raise ValueError(f"calibration={calibration!r}: objective perturbation offers 'paper' and 'tight'")
+    if curvature < default_curvature(loss, domain, budget.epsilon) * (1 - _ROUNDING):
+        raise InvalidBudget(
+            f"curvature={curvature:g} is below 2 lambda/epsilon = {default_curvature(loss, domain, budget.epsilon):g}, "
+            "which Algorithm 1 needs; raise it, or take calibration='tight'"
+        )
+    if budget.delta == 0:
+        scale = 2 * zeta / budget.epsilon
+        spent = objective.gamma_epsilon(scale, zeta, **pair)
+        holds = spent <= budget.epsilon * (1 + _ROUNDING)
+        return SphericalLaplace(scale), "proved_exact" if holds else "none"
+    sigma = zeta * math.sqrt(8 * math.log(2 / budget.delta) + 4 * budget.epsilon) / budget.epsilon
+    holds = objective.objective_delta(zeta / sigma, **gauss) <= budget.delta
+    return Gaussian(sigma), "proved_exact" if holds else "none"
+
+
+def release(
+    X: np.ndarray,
+    y: np.ndarray,
+    loss: Loss,
+    *,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    calibration: Calibration,
+    curvature: float,
+    rng: np.random.Generator,
+    repeats: int = 1,
+    tolerance: float = 1e-6,
+    solver_share: float = 0.0,
+) -> Release:
+    """Release `repeats` independent minimisers of the tilted risk (kifer2012, Algorithm 1), solved as one batch.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+        Rows with ||x||_2 <= domain.x_norm; not checked here.
+    y : ndarray, shape (n,)
+    loss : Loss
+        Smooth (finite lambda on the domain).
+    domain : Domain
+    budget : Budget
+        Spent by each of the repeats.
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "tight"}
+    curvature : float
+        Delta, of the sum of losses.
+    rng : Generator
+    repeats : int
+    tolerance : float
+        Public target of the solver: ||gradient||_2 <= tolerance zeta.
+    solver_share : float
+        In [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none.
+
+    Returns
+    -------
+    Release
+    """
+    if not 0 <= solver_share < 1:
+        raise InvalidBudget(f"solver_share={solver_share} must be in [0, 1)")
+    if not tolerance > 0:
+        raise ValueError(f"tolerance={tolerance} must be above 0")
+    noise, guarantee = calibrate(
+        loss,
+        domain,
+        budget.share(1 - solver_share),
+        curvature=curvature,
+        calibration=calibration,
+        neighbours=neighbours,
+    )
+    zeta = loss.gradient_bound(domain)
+    tilt = noise.sample((repeats, X.shape[1]), rng)
+    solution = newton.minimise(loss, X, y, ridge=curvature, tilt=tilt, tolerance=tolerance * zeta)
+    theta, tau = solution.theta, tolerance * zeta / curvature
+    if solver_share > 0:
+        theta = theta + _covering(2 * tau, budget.share(solver_share)).sample(theta.shape, rng)
+        guarantee = "proved" if guarantee == "proved_exact" else guarantee
+    return Release(theta, solution.certificate, solution.certificate <= tau, guarantee, budget_event(budget))
+
+
+def _covering(sensitivity: float, budget: Budget) -> Gaussian | SphericalLaplace:
+    """Return noise that hides a vector of this l2 sensitivity (either relation: two errors differ by at most it)."""
+    if budget.delta == 0:
+        return SphericalLaplace(sensitivity / budget.epsilon)
+    return Gaussian(sensitivity / gaussian.gaussian_ratio(budget.epsilon, budget.delta))
+
+
+class ObjectivePerturbation(LinearEstimator):
+    r"""Private linear model by objective perturbation.
+
+    Minimises sum_i l(<x_i, theta>, y_i) + Delta/2 ||theta||^2 + <b, theta> with a random b; the mathematics and its
+    calibrations stand in `dperm.mechanisms.objective`, the proofs in docs/privacy.md.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Above 0.
+    delta : float, default=0.0
+        In [0, 1); 0 draws b from the spherical Laplace ("gamma") law, else Gaussian.
+    loss : {"logistic", "huber", "smoothed_hinge"}, default="logistic"
+        "huber" is regression, the others are binary classification.
+    loss_parameters : dict, optional
+        Such as {"knee": 0.5} for "huber".
+    curvature : float, optional
+        Delta, for the sum of losses; default 2 lambda/epsilon. Larger is more bias and less noise.
+    calibration : {"tight", "paper"}, default="tight"
+    neighbours : {"add_remove", "replace"}, default="add_remove"
+        The paper's Definition 1 is add/remove. A `curvature` that depends on n is allowed under "replace" only.
+    x_norm : float, default=1.0
+        Public bound R on the rows' l2 norm.
+    fit_intercept : bool, default=False
+        Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is regularised like the rest.
+    clip : bool, default=False
+        Scale longer rows down to `x_norm` instead of raising.
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    tolerance : float, default=1e-6
+        The solver's public target: ||gradient|| <= tolerance zeta.
+    solver_share : float, default=0.0
+        Share of the budget spent on hiding the solver's error; above 0 the statement is `proved`.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. A seeded release is for science only.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        As in scikit-learn.
+    privacy_ : PrivacyStatement
+    certificate_ : float
+        Upper bound on the distance ||theta - theta*||_2 of the solver's point from the exact minimiser.
+
+    References
+    ----------
+    kifer2012, Algorithm 1 and Theorem 2; errata K1, K2, K3, K8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import ObjectivePerturbation
+    >>> X = np.array([[0.6, 0.0], [0.0, 0.8], [-0.5, 0.1], [0.1, -0.7]] * 50)
+    >>> y = np.array([1, 1, 0, 0] * 50)
+    >>> model = ObjectivePerturbation(epsilon=2.0, delta=1e-6, classes=(0, 1), random_state=0).fit(X, y)
+    >>> model.privacy_.guarantee
+    'proved_exact'
+    """
+
+    source = "kifer2012, Algorithm 1, Theorem 2"
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        delta=0.0,
+        loss="logistic",
+        loss_parameters=None,
+        curvature=None,
+        calibration="tight",
+        neighbours="add_remove",
+        x_norm=1.0,
+        fit_intercept=False,
+        clip=False,
+        classes=None,
+        tolerance=1e-6,
+        solver_share=0.0,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.loss = loss
+        self.loss_parameters = loss_parameters
+        self.curvature = curvature
+        self.calibration = calibration
+        self.neighbours = neighbours
+        self.x_norm = x_norm
+        self.fit_intercept = fit_intercept
+        self.clip = clip
+        self.classes = classes
+        self.tolerance = tolerance
+        self.solver_share = solver_share
+        self.random_state = random_state
+
+    def _release(self, X, y, domain, rng):
+        loss = self._loss()
+        curvature = default_curvature(loss, domain, self.epsilon) if self.curvature is None else self.curvature
+        return release(
+            X,
+            y,
+            loss,
+            domain=domain,
+            budget=Budget(self.epsilon, self.delta),
+            neighbours=self.neighbours,
+            calibration=self.calibration,
+            curvature=curvature,
+            rng=rng,
+            tolerance=self.tolerance,
+            solver_share=self.solver_share,
+        )

@@ -1,0 +1,103 @@
+"""Fingerprints of code: what a job's result depends on, so that stale results are impossible.
+
+Snakemake does not see an edit in an imported module. So each rule's `params` hold a digest of the modules that the job
+loads inside dperm, taken of their syntax trees without docstrings: an edit of code changes it, an edit of a comment
+does not. The modules are found by following the import statements, those inside functions too; a test holds the list
+against what a fresh process really loads.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent
+# A new release of one of these may change numbers.
+NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+
+
+@functools.cache
+def code_digest(*roots: str) -> str:
+    """Return the SHA-256 over all modules that `roots` load inside dperm and the numerical packages' versions.
+
+    Parameters
+    ----------
+    *roots : str
+        Module names, such as `dperm.experiments.kifer2012` and `dperm.mechanisms.objective`.
+    """
+    digest = hashlib.sha256()
+    for module in modules(*roots):
+        digest.update(f"{module} {_fingerprint(module)}\n".encode())
+    for package in NUMERICAL:
+        digest.update(f"{package} {importlib.metadata.version(package)}\n".encode())
+    return digest.hexdigest()
+
+
+@functools.cache
+def modules(*roots: str) -> tuple[str, ...]:
+    """Return the names of all dperm modules that importing `roots` loads, sorted; packages on the way included."""
+    found: set[str] = set()
+    pending = [parent for root in roots for parent in _with_parents(root)]
+    while pending:
+        module = pending.pop()
+        if module not in found:
+            found.add(module)
+            pending += _imports(module)
+    return tuple(sorted(found))
+
+
+@functools.cache
+def _source(module: str) -> Path:
+    base = PACKAGE.joinpath(*module.split(".")[1:])
+    for path in (base / "__init__.py", base.with_suffix(".py")):
+        if path.is_file():
+            return path
+    raise ModuleNotFoundError(f"{module} is not a module of dperm")
+
+
+def _exists(module: str) -> bool:
+    try:
+        return bool(_source(module))
+    except ModuleNotFoundError:
+        return False
+
+
+@functools.cache
+def _tree(module: str) -> ast.Module:
+    return ast.parse(_source(module).read_text(encoding="utf-8"))
+
+
+@functools.cache
+def _imports(module: str) -> tuple[str, ...]:
+    return tuple(name for node in ast.walk(_tree(module)) for name in _imported(node))
+
+
+def _imported(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    elif isinstance(node, ast.ImportFrom):
+        # `from package import name`: the name may be a module or something inside the package.
+        names = [str(node.module)] + [f"{node.module}.{alias.name}" for alias in node.names]
+        names = [name for name in names if name == node.module or (name.startswith("dperm.") and _exists(name))]
+    else:
+        names = []
+    for name in names:
+        if name == "dperm" or name.startswith("dperm."):
+            yield from _with_parents(name)
+
+
+def _with_parents(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[: i + 1]) for i in range(len(parts))]
+
+
+@functools.cache
+def _fingerprint(module: str) -> str:
+    tree = _tree(module)
+    for node in ast.walk(tree):
+        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()

@@ -1,0 +1,147 @@
+"""Read YAML and hold it against a JSON Schema, with messages that a user can act on."""
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from dperm.errors import ConfigError
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with two traps taken out: `1e-6` is a number, and a key given twice is an error."""
+
+    def construct_mapping(self, node, deep=False):
+        seen = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, (list, dict)):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be plain text", key_node.start_mark)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+# The resolvers are shared with SafeLoader until copied.
+_Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
+    list("-+0123456789"),
+)
+
+
+def read(path: str | Path, schema: str | Path) -> dict[str, Any]:
+    """Read a YAML file and validate it.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be read, is not YAML, or does not keep to the schema.
+    """
+    document = parse(path)
+    validate(document, schema, str(path))
+    return document
+
+
+def parse(path: str | Path) -> Any:
+    """Read a YAML file.
+
+    Raises
+    ------
+    ConfigError
+        With line and column, if the file is not YAML in UTF-8.
+    """
+    try:
+        return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise ConfigError(f"{path}{place}: not valid YAML: {getattr(error, 'problem', None) or error}") from None
+
+
+def validate(document: Any, schema: str | Path, name: str) -> None:
+    """Hold a document against the schema in a YAML file.
+
+    Raises
+    ------
+    ConfigError
+        All mistakes at once, a line each: file, key, value, what is allowed, nearest key.
+    """
+    validator = jsonschema.Draft202012Validator(parse(schema))
+    errors = sorted(validator.iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
+    lines = [line for error in errors for line in _explain(error)]
+    lines += [f"{key}: {value} is not a finite number" for key, value in _not_finite(document)]
+    if lines:
+        raise ConfigError("\n".join(f"{name}: {line}" for line in lines))
+
+
+def _not_finite(document: Any, key: str = "") -> Iterator[tuple[str, float]]:
+    """A schema's range lets `.nan` through: every comparison with it is false."""
+    items = (
+        document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
+    )
+    for name, value in items:
+        if isinstance(value, float) and not math.isfinite(value):
+            yield f"{key}{name}", value
+        yield from _not_finite(value, f"{key}{name}.")
+
+
+def nearest(word: Any, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?` for the closest known word, else the list of known ones."""
+    known = sorted(map(str, known))
+    close = difflib.get_close_matches(str(word), known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+
+
+def _explain(error: jsonschema.ValidationError) -> list[str]:
+    """Put one schema error into words; a combination of schemas is explained by its most telling part."""
+    key = ".".join(str(part) for part in error.absolute_path) or "(top level)"
+    if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
+        known = error.schema.get("properties", {})
+        unknown = [name for name in error.instance if name not in known]
+        return [f"{key}: unknown key {name!r}{nearest(name, known)}" for name in unknown]
+    if error.validator == "required":
+        missing = [name for name in error.validator_value if name not in error.instance]
+        return [f"{key}: the key {name!r} is missing" for name in missing]
+    if error.validator in ("oneOf", "anyOf") and error.context:
+        return _explain(jsonschema.exceptions.best_match(error.context))
+    note = error.schema.get("description")
+    unit = f" ({note})" if note else ""
+    return [f"{key}: {_short(error.instance)} is not allowed{unit}: {_allowed(error)}"]
+
+
+def _allowed(error: jsonschema.ValidationError) -> str:
+    value = error.validator_value
+    words = {
+        "type": f"must be {' or '.join([value] if isinstance(value, str) else map(str, value))}",
+        "enum": f"must be one of {', '.join(map(str, value))}" if isinstance(value, list) else "",
+        "minimum": f"must be at least {value}",
+        "maximum": f"must be at most {value}",
+        "exclusiveMinimum": f"must be above {value}",
+        "exclusiveMaximum": f"must be below {value}",
+        "minItems": f"needs at least {value} item(s)",
+        "minLength": f"needs at least {value} character(s)",
+        "minProperties": f"needs at least {value} key(s)",
+        "uniqueItems": "must not hold the same value twice",
+        "pattern": f"must match {value}",
+        "const": f"must be {value!r}",
+    }
+    text = words.get(str(error.validator), error.message)
+    if error.validator == "enum" and isinstance(error.instance, str):
+        close = difflib.get_close_matches(error.instance, [v for v in value if isinstance(v, str)], n=1)
+        text += f"; did you mean {close[0]!r}?" if close else ""
+    return text
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

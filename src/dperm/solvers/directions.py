@@ -1,0 +1,89 @@
+"""Descent directions of many repeats at once: exact where features are few, else truncated conjugate gradients."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from dperm.solvers.objective import Objective, Point
+
+# Up to this many features, and this much memory for their pairwise products, exact Hessians are faster.
+EXACT_FEATURES = 24
+EXACT_BYTES = 64 * 2**20
+# Eisenstat and Walker's choice 2: the residual allowed is this share of the squared decrease of the gradient.
+FORCING_SHARE, FORCING_LEAST, FORCING_MOST = 0.9, 1e-3, 0.5
+# Nor is a direction solved more exactly than the tolerance on the gradient asks.
+FORCING_FLOOR = 0.3
+CONJUGATE_STEPS = 250
+
+# Of a point, the gradient norms (k,) one step before, and the tolerance on the gradient: directions (p, k).
+Direction = Callable[[Point, np.ndarray, float], np.ndarray]
+
+
+def suits_exact(X: np.ndarray) -> bool:
+    """Return whether the pairwise products of the columns of X (n, p) are few enough for exact Hessians."""
+    n, p = X.shape
+    return p <= EXACT_FEATURES and 4 * n * p * (p + 1) <= EXACT_BYTES
+
+
+def through(objective: Objective, centre: np.ndarray) -> Direction:
+    """Return the rule for directions; its preconditioner, if it needs one, is the Hessian at `centre` (p,)."""
+    X = objective.X
+    if suits_exact(X):
+        first, second = np.triu_indices(X.shape[1])
+        return partial(_exact, objective, X[:, first] * X[:, second])
+    here = objective.evaluate(centre[:, None], np.zeros((X.shape[1], 1)))
+    factor = cho_factor(_steady(objective.curvature(here.weights[:, 0])), lower=True, check_finite=False)
+    return partial(_conjugate, objective, factor)
+
+
+def _steady(hessian: np.ndarray) -> np.ndarray:
+    """Lift the diagonal of Hessians (..., p, p) by their rounding error, in place, so that they stay non-singular."""
+    p = hessian.shape[-1]
+    diagonal = np.einsum("...ii->...i", hessian)
+    diagonal += p * np.finfo(float).eps * diagonal.max(axis=-1, keepdims=True)
+    return hessian
+
+
+def _exact(objective: Objective, pairs: np.ndarray, point: Point, former: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return -H^-1 gradient, with H from one product of pairs (n, p (p + 1) / 2) and weights (n, k)."""
+    p, k = point.gradient.shape
+    first, second = np.triu_indices(p)
+    entries = (pairs.T @ point.weights).T
+    hessian = np.empty((k, p, p))
+    hessian[:, first, second] = entries
+    hessian[:, second, first] = entries
+    hessian[:, range(p), range(p)] += objective.ridge
+    return -np.linalg.solve(_steady(hessian), point.gradient.T[..., None])[..., 0].T
+
+
+def _conjugate(
+    objective: Objective, factor: tuple[np.ndarray, bool], point: Point, former: np.ndarray, tolerance: float
+) -> np.ndarray:
+    """Return d with ||H d + gradient||_2 <= forcing ||gradient||_2, by preconditioned conjugate gradients."""
+    forcing = np.clip(FORCING_SHARE * (point.norm / former) ** 2, FORCING_LEAST, FORCING_MOST)
+    target = np.maximum(forcing * point.norm, FORCING_FLOOR * tolerance)
+    weights, columns = point.weights, np.arange(len(target))
+    found = np.zeros(point.gradient.shape)
+    residual = -point.gradient
+    solved = cho_solve(factor, residual, check_finite=False)
+    step, size = solved, np.einsum("ij,ij->j", residual, solved)
+    for _ in range(CONJUGATE_STEPS):
+        bent = objective.curvature_times(weights, step)
+        along = np.einsum("ij,ij->j", step, bent)
+        # Positive but for rounding, or at a residual of zero: such a column stays where it is.
+        length = np.divide(size, along, out=np.zeros(len(size)), where=along > 0)
+        found[:, columns] += length * step
+        residual = residual - length * bent
+        going = (np.einsum("ij,ij->j", residual, residual) > target[columns] ** 2) & (along > 0)
+        if not going.any():
+            break
+        # A finished column costs a column of the product, leaving costs a copy of the weights: go in groups.
+        if going.sum() <= 0.75 * len(going):
+            weights, columns, residual, step = weights[:, going], columns[going], residual[:, going], step[:, going]
+            size = size[going]
+        solved = cho_solve(factor, residual, check_finite=False)
+        former_size, size = size, np.einsum("ij,ij->j", residual, solved)
+        step = solved + np.divide(size, former_size, out=np.zeros(len(size)), where=former_size > 0) * step
+    return found

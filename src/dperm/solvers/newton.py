@@ -1,0 +1,254 @@
+r"""Batched Newton: the minimisers of many tilted, ridged risks that share their data.
+
+    theta_r = argmin_theta  sum_i l(<x_i, theta>, y_i) + ridge/2 ||theta||^2 + <b_r, theta>        (a sum, not a mean)
+
+Objective perturbation (kifer2012, Algorithm 1) repeated R times is this problem with R random tilts b_r. All repeats
+start at the untilted optimum, and their directions come from Newton's equation (`directions`):
+
+- few features: exact Hessians, by one product of the weights of all repeats with the pairwise products of X's columns;
+- more: conjugate gradients over all repeats at once, so that a step is two matrix-matrix products. They are
+  preconditioned by the Hessian at the shared start (one Cholesky factor for all) and truncated as Eisenstat and Walker
+  advise.
+
+A step is taken if it decreases J (Armijo) or, where J differs by rounding alone, if it meets the approximate Wolfe
+condition of Hager and Zhang. J is strongly convex and its gradient Lipschitz on each level set, so this converges from
+any start, also where l'' jumps (Huber, smoothed hinge).
+
+References
+----------
+kifer2012, Algorithm 1. Eisenstat and Walker, SIAM J. Sci. Comput. 17 (1996). Hager and Zhang, SIAM J. Optim. 16 (2005).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.domain import Domain
+from dperm.losses import Loss
+from dperm.solvers.blas import one_thread
+from dperm.solvers.directions import Direction, suits_exact, through
+from dperm.solvers.objective import Objective, Point
+
+# Work arrays: (n, chunk) stays below CHUNK_BYTES and its part for one block of rows within the cache.
+CHUNK_BYTES = 64 * 2**20
+CHUNK_ENTRIES = 2**17
+# The shared centre needs to be near only on the scale of the tilts that lead away from it.
+CENTRE_FRACTION = 0.1
+SUFFICIENT_DECREASE = 1e-4
+WOLFE_DELTA = 0.1
+TRIALS = 40
+# A repeat is given up after this many steps that gain neither J beyond its rounding nor this factor of the gradient.
+PATIENCE, GAIN = 5, 0.9
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What `minimise` found.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (R, p)
+        Of all iterates the one with the smallest gradient.
+    certificate : ndarray, shape (R,)
+        gradient_norm / ridge: an upper bound on ||theta_r - theta_r*||_2.
+    gradient_norm : ndarray, shape (R,)
+        ||grad J_r(theta_r)||_2, evaluated in double precision at the theta returned.
+    iterations : ndarray of int, shape (R,)
+        Newton steps taken from the shared start.
+    """
+
+    theta: np.ndarray
+    certificate: np.ndarray
+    gradient_norm: np.ndarray
+    iterations: np.ndarray
+
+
+def minimise(
+    loss: Loss,
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    ridge: float,
+    tolerance: float,
+    tilt: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+    max_iterations: int = 100,
+) -> Solution:
+    r"""Minimise J_r(theta) = sum_i l(<x_i, theta>, y_i) + ridge/2 ||theta||^2 + <b_r, theta> for r = 1..R at once.
+
+    Each J_r is ridge-strongly convex, hence ||theta - theta_r*||_2 <= ||grad J_r(theta)||_2 / ridge for every theta:
+    that is the certificate (erratum K8 says what a privacy proof may make of it). It holds up to the rounding of the
+    gradient itself, of the order of 1e-16 (sum_i ||x_i|| |l'_i| + ridge ||theta|| + ||b_r||).
+
+    A repeat that does not reach `tolerance` (too few iterations, or a tolerance below rounding) is returned as it is:
+    compare its `gradient_norm` with the tolerance, or its certificate with what you need. Nothing is raised then,
+    because whether a solver converged depends on private data.
+
+    Parameters
+    ----------
+    loss : Loss
+        With finite curvature: squared, logistic, poisson, huber, smoothed_hinge.
+    X : ndarray, shape (n, p)
+        n may be 0.
+    y : ndarray, shape (n,)
+        Targets of the kind the loss declares; not checked here.
+    ridge : float
+        In (0, inf); in units of the loss over theta squared.
+    tolerance : float
+        In (0, inf): absolute bound aimed at for ||grad J_r||_2.
+    tilt : ndarray, shape (R, p), optional
+        b_r; without it R = 1 and b = 0.
+    start : ndarray, shape (p,) or (R, p), optional
+        Where to begin; by default 0, and for several repeats the untilted optimum.
+    max_iterations : int
+        At most this many Newton steps per repeat, at least 1.
+
+    Returns
+    -------
+    Solution
+        The same bytes for the same input, however many threads or cores there are.
+
+    Raises
+    ------
+    ValueError
+        If the loss has a kink, ridge or tolerance are not finite numbers above 0, a shape does not fit, or an entry is
+        not finite. The message gives no value of the data.
+
+    References
+    ----------
+    kifer2012, Algorithm 1 (the problem). Nocedal and Wright, Numerical Optimization, Algorithm 7.1 (the method).
+    """
+    X, y, tilt, start = _checked(loss, X, y, ridge, tolerance, tilt, start, max_iterations)
+    repeats, p = tilt.shape
+    if len(X) == 0:
+        theta = -tilt / ridge
+        return _solution(theta, np.linalg.norm(ridge * theta + tilt, axis=1), np.zeros(repeats, int), ridge)
+
+    theta, norm, iterations = np.empty((repeats, p)), np.empty(repeats), np.empty(repeats, int)
+    with one_thread():
+        objective = Objective(loss, X, y, ridge, single=not suits_exact(X))
+        if start is None:
+            start = np.zeros(p)
+            if repeats > 1:
+                near = max(tolerance, CENTRE_FRACTION * float(np.median(np.linalg.norm(tilt, axis=1))))
+                direction = through(objective, start)
+                found = _descend(objective, direction, start[:, None], np.zeros((p, 1)), near, max_iterations)
+                start = found[0][:, 0]
+        direction = through(objective, start if start.ndim == 1 else start.mean(axis=0))
+        start = np.broadcast_to(start, tilt.shape)
+        size = _chunk(len(X))
+        for low in range(0, repeats, size):
+            part = slice(low, low + size)
+            found = _descend(
+                objective,
+                direction,
+                np.ascontiguousarray(start[part].T),
+                np.ascontiguousarray(tilt[part].T),
+                tolerance,
+                max_iterations,
+            )
+            theta[part], norm[part], iterations[part] = found[0].T, found[1], found[2]
+    return _solution(theta, norm, iterations, ridge)
+
+
+def _solution(theta: np.ndarray, norm: np.ndarray, iterations: np.ndarray, ridge: float) -> Solution:
+    return Solution(theta, norm / ridge, norm, iterations)
+
+
+def _chunk(n: int) -> int:
+    """Return how many repeats are worked on at once: a function of n alone, never of the machine."""
+    return max(1, min(CHUNK_BYTES // (8 * n), CHUNK_ENTRIES // min(n, 256)))
+
+
+def _checked(loss, X, y, ridge, tolerance, tilt, start, max_iterations):
+    """Return X, y, tilt and start as arrays of doubles that fit each other, or raise ValueError."""
+    # A kink makes the curvature infinite on every domain; Poisson's is finite on a bounded one.
+    if not np.isfinite(loss.suprema(Domain(x_norm=1.0, y_bound=1.0, theta_norm=1.0))[1]):
+        raise ValueError(
+            f"loss={loss.name!r} has a kink and no curvature for Newton's method: take smoothed_hinge or huber"
+        )
+    for name, value in (("ridge", ridge), ("tolerance", tolerance)):
+        if not 0 < value < np.inf:
+            raise ValueError(f"{name}={value} must be a finite number above 0")
+    if max_iterations < 1:
+        raise ValueError(f"max_iterations={max_iterations} must be at least 1")
+    X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=float)
+    if X.ndim != 2 or y.shape != X.shape[:1]:
+        raise ValueError(f"X has shape {X.shape} and y {y.shape}: they must be (n, p) and (n,)")
+    p = X.shape[1]
+    start = None if start is None else np.asarray(start, dtype=float)
+    if tilt is None:
+        tilt = np.zeros((len(start) if start is not None and start.ndim == 2 else 1, p))
+    tilt = np.asarray(tilt, dtype=float)
+    if tilt.ndim != 2 or tilt.shape[1] != p:
+        raise ValueError(f"tilt has shape {tilt.shape}: it must be (repeats, {p}), one row per repeat")
+    if start is not None and start.shape not in ((p,), tilt.shape):
+        raise ValueError(f"start has shape {start.shape}: it must be ({p},) or {tilt.shape}")
+    for name, array in (("X", X), ("y", y), ("tilt", tilt), ("start", start)):
+        if array is not None and not np.isfinite(array).all():
+            raise ValueError(f"{name} holds values that are not finite: remove or impute them first")
+    return X, y, tilt, start
+
+
+def _descend(
+    objective: Objective,
+    direction: Direction,
+    theta: np.ndarray,
+    tilt: np.ndarray,
+    tolerance: float,
+    max_iterations: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return theta (p, k), gradient norms (k,) and iterations (k,) of the columns, each stopped once it is done."""
+    k = theta.shape[1]
+    best, norm, iterations = theta.copy(), np.full(k, np.inf), np.zeros(k, int)
+    point = objective.evaluate(theta, tilt)
+    if not np.isfinite(point.value).all():
+        raise ValueError("the objective overflows at the start: take a start nearer to 0, or none")
+    active, fruitless, former = np.arange(k), np.zeros(k, int), np.full(k, np.inf)
+    for step in range(max_iterations + 1):
+        # J decreases at every step, its gradient need not: what counts is the smallest gradient seen.
+        fruitless = np.where(point.norm < GAIN * norm[active], 0, fruitless)
+        better = point.norm < norm[active]
+        best[:, active[better]], norm[active[better]] = point.theta[:, better], point.norm[better]
+        iterations[active] = step
+        left = np.flatnonzero((norm[active] > tolerance) & (fruitless < PATIENCE))
+        if step == max_iterations or not len(left):
+            break
+        if len(left) < len(active):
+            point, tilt, active = point.take(left), tilt[:, left], active[left]
+            fruitless, former = fruitless[left], former[left]
+        following = _line_search(objective, point, tilt, direction(point, former, tolerance))
+        # At the rounding of J steps may go on for ever without getting anywhere.
+        fruitless = np.where(point.value - following.value > point.slack, 0, fruitless + 1)
+        former, point = point.norm, following
+    return best, norm, iterations
+
+
+def _line_search(objective: Objective, point: Point, tilt: np.ndarray, towards: np.ndarray) -> Point:
+    """Return for each column the first acceptable point along `towards`; the point itself where there is none."""
+    slope = np.einsum("ij,ij->j", point.gradient, towards)
+    pending, length, accepted = np.arange(len(slope)), np.ones(len(slope)), None
+    for _ in range(TRIALS):
+        steps = length[pending]
+        trial = objective.evaluate(point.theta[:, pending] + steps * towards[:, pending], tilt[:, pending])
+        before = slope[pending]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            after = np.einsum("ij,ij->j", trial.gradient, towards[:, pending])
+            rise = trial.value - point.value[pending]
+            armijo = rise <= SUFFICIENT_DECREASE * steps * before
+            wolfe = (rise <= point.slack[pending]) & (after <= (2 * WOLFE_DELTA - 1) * before)
+            good = (armijo | wolfe) & np.isfinite(trial.norm)
+            # The zero of the secant of the slope, kept within a tenth and a half of the step refused.
+            shrink = np.clip(before / (before - after), 0.1, 0.5)
+        if accepted is None:
+            accepted = trial
+            if good.all():
+                return accepted
+        else:
+            accepted.put(pending[good], trial, np.flatnonzero(good))
+        length[pending] = steps * np.where(np.isfinite(shrink), shrink, 0.1)
+        pending = pending[~good]
+        if not len(pending):
+            return accepted
+    accepted.put(pending, point, pending)
+    return accepted

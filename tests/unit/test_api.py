@@ -1,0 +1,64 @@
+"""Every public name is documented, and every mechanism says where it comes from and whom it protects."""
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from numpydoc.validate import validate
+
+import dperm
+from dperm import mechanisms
+from dperm.domain import Neighbours
+
+PAPERS = ("kifer2012", "jain2013", "dwork2018", "li2021")
+TESTS = Path(__file__).parents[1]
+MODULES = sorted(m.name for m in pkgutil.walk_packages(dperm.__path__, "dperm.") if not m.name.endswith("__main__"))
+# GL08 no docstring, PR01/PR02 parameters missing or unknown, PR10 no colon, RT03 return undescribed, SS01 no summary.
+CHECKS = {"GL08", "PR01", "PR02", "PR10", "SS01", "YD01"}
+
+
+def public_names(module_name):
+    module = importlib.import_module(module_name)
+    for name, thing in vars(module).items():
+        own = getattr(thing, "__module__", None) == module_name
+        if own and not name.startswith("_") and (inspect.isfunction(thing) or inspect.isclass(thing)):
+            yield name, thing
+
+
+@pytest.mark.parametrize("module_name", MODULES)
+def test_every_public_name_has_a_docstring(module_name):
+    assert importlib.import_module(module_name).__doc__, f"{module_name} has no docstring"
+    for name, thing in public_names(module_name):
+        assert inspect.getdoc(thing), f"{module_name}.{name} has no docstring"
+        if inspect.isclass(thing):
+            for method, function in vars(thing).items():
+                if inspect.isfunction(function) and not method.startswith("_"):
+                    assert inspect.getdoc(getattr(thing, method)), f"{module_name}.{name}.{method} has no docstring"
+
+
+@pytest.mark.parametrize("name", dperm.__all__)
+def test_estimators_keep_to_numpydoc_and_name_their_source(name):
+    result = validate(f"dperm.{name}")
+    assert [text for code, text in result["errors"] if code in CHECKS] == []
+    documented = inspect.getdoc(getattr(dperm, name))
+    assert "References\n----------" in documented
+    assert any(key in documented.split("References\n----------")[1] for key in PAPERS)
+
+
+@pytest.mark.parametrize("name", sorted(mechanisms.REGISTRY))
+def test_registered_mechanisms_have_a_source_a_relation_and_a_test(name):
+    module = mechanisms.module(name)
+    assert any(key in module.__doc__ for key in PAPERS)
+    assert "add/remove" in module.__doc__ or "replace-one" in module.__doc__
+    assert module.release.__annotations__["neighbours"] == Neighbours
+    assert set(get_args(Neighbours)) == {"add_remove", "replace"}
+    tests = TESTS / "unit" / f"test_mechanism_{name}.py"
+    assert "def test_" in tests.read_text(encoding="utf-8")
+
+
+def test_an_unknown_mechanism_is_named_with_those_there_are():
+    with pytest.raises(ValueError, match=r"'objectiv' is not one of .*objective"):
+        mechanisms.module("objectiv")

@@ -1,0 +1,220 @@
+"""Bounds, budgets and statements: what is allowed passes, everything else is refused with a message that helps."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from dperm.domain import NORM_SLACK, Budget, Domain, PrivacyStatement, bounded_rows
+from dperm.errors import DomainViolation, DpermError, InvalidBudget
+
+not_numbers = st.sampled_from(["1", "1e-6", None, True, False, 1j, [1.0], np.array([1.0, 2.0])])
+bad_epsilons = st.one_of(st.floats(max_value=0.0), st.sampled_from([math.inf, math.nan, 0, -1]), not_numbers)
+bad_deltas = st.one_of(
+    st.floats(min_value=1.0),
+    st.floats(max_value=0.0, exclude_max=True),
+    st.sampled_from([math.nan, 1, -1]),
+    not_numbers,
+)
+good_epsilons = st.floats(min_value=0.0, exclude_min=True, allow_infinity=False)
+good_deltas = st.floats(min_value=0.0, max_value=1.0, exclude_max=True)
+
+
+@given(good_epsilons, good_deltas)
+def test_every_possible_budget_is_accepted_unchanged(epsilon, delta):
+    budget = Budget(epsilon, delta)
+    assert (budget.epsilon, budget.delta) == (epsilon, delta)
+
+
+@given(bad_epsilons, good_deltas)
+def test_every_bad_epsilon_is_refused_and_named(epsilon, delta):
+    with pytest.raises(InvalidBudget, match="epsilon="):
+        Budget(epsilon, delta)
+
+
+@given(good_epsilons, bad_deltas)
+def test_every_bad_delta_is_refused_and_named(epsilon, delta):
+    with pytest.raises(InvalidBudget, match="delta="):
+        Budget(epsilon, delta)
+
+
+def test_numpy_numbers_are_numbers():
+    assert Budget(np.float64(1.0), np.float32(0.5)) == Budget(1.0, 0.5)
+    assert Budget(np.int64(2)) == Budget(2.0)
+
+
+def test_a_string_from_yaml_shows_its_quotes():
+    with pytest.raises(InvalidBudget, match=r"delta='1e-6'.*1\.0e-6"):
+        Budget(1.0, "1e-6")
+
+
+@given(st.floats(1e-3, 100), st.floats(0, 0.5), st.integers(1, 20))
+def test_equal_shares_spend_the_whole(epsilon, delta, parts):
+    shares = [Budget(epsilon, delta).share(1 / parts) for _ in range(parts)]
+    assert sum(share.epsilon for share in shares) == pytest.approx(epsilon, rel=1e-12)
+    assert sum(share.delta for share in shares) == pytest.approx(delta, rel=1e-12)
+
+
+@pytest.mark.parametrize("fraction", [0, -0.5, 1.0000001, 2, math.nan, math.inf, "0.5", None, True])
+def test_a_share_is_never_more_than_the_whole_nor_nothing(fraction):
+    with pytest.raises(InvalidBudget, match="fraction="):
+        Budget(1.0).share(fraction)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "name"),
+    [
+        ({"x_norm": 0.0}, "x_norm"),
+        ({"x_norm": -1.0}, "x_norm"),
+        ({"x_norm": math.nan}, "x_norm"),
+        ({"x_norm": math.inf}, "x_norm"),
+        ({"x_norm": None}, "x_norm"),
+        ({"x_norm": "1"}, "x_norm"),
+        ({"x_norm": 1.0, "y_bound": 0.0}, "y_bound"),
+        ({"x_norm": 1.0, "y_bound": math.nan}, "y_bound"),
+        ({"x_norm": 1.0, "theta_norm": -2.0}, "theta_norm"),
+        ({"x_norm": 1.0, "theta_norm": None}, "theta_norm"),
+    ],
+)
+def test_a_bound_that_bounds_nothing_is_refused_and_named(bounds, name):
+    with pytest.raises(DomainViolation, match=name):
+        Domain(**bounds)
+
+
+def test_margin_bound_is_cauchy_schwarz_and_attained():
+    domain = Domain(x_norm=3.0, theta_norm=2.0)
+    direction = np.array([0.6, -0.8])
+    assert (3.0 * direction) @ (2.0 * direction) == pytest.approx(domain.margin_bound)
+    assert Domain(3.0).margin_bound == math.inf
+
+
+STATEMENT = {
+    "epsilon": 1.0,
+    "delta": 1e-6,
+    "neighbours": "replace",
+    "calibration": "tight",
+    "guarantee": "proved_exact",
+    "seeded": True,
+    "event": None,
+    "source": "kifer2012, Theorem 2",
+}
+
+
+def test_a_statement_cannot_be_edited():
+    statement = PrivacyStatement(**STATEMENT)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        statement.epsilon = 0.1
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("neighbours", "add-remove"),
+        ("neighbours", None),
+        ("calibration", "Tight"),
+        ("guarantee", "sure"),
+        ("epsilon", 0.0),
+        ("epsilon", math.nan),
+        ("delta", 1.0),
+        ("delta", -1e-9),
+    ],
+)
+def test_a_statement_in_other_words_is_refused(key, value):
+    with pytest.raises(ValueError, match=f"{key}="):
+        PrivacyStatement(**(STATEMENT | {key: value}))
+
+
+def exact_square(row):
+    return sum(Fraction(float(x)) ** 2 for x in row)
+
+
+matrices = hnp.arrays(
+    np.float64,
+    hnp.array_shapes(min_dims=2, max_dims=2, max_side=6),
+    elements=st.floats(-1e6, 1e6, allow_subnormal=False),
+)
+
+
+@given(matrices, st.floats(1e-3, 1e3))
+def test_after_clipping_no_row_is_longer_than_the_bound_in_exact_arithmetic(X, x_norm):
+    clipped = bounded_rows(X, x_norm, clip=True)
+    for before, after in zip(X, clipped, strict=True):
+        if np.array_equal(before, after):
+            # Untouched: the computed norm was within the bound, so the true one is to rounding.
+            assert exact_square(after) <= Fraction(x_norm) ** 2 * (1 + Fraction(1, 10**14))
+        else:
+            assert exact_square(after) <= Fraction(x_norm) ** 2
+            assert exact_square(after) >= Fraction(x_norm) ** 2 * (1 - Fraction(1, 10**13))
+            scale = np.linalg.norm(after) / np.linalg.norm(before)
+            np.testing.assert_allclose(after, before * scale, rtol=1e-12)  # the direction stays
+
+
+@given(matrices, st.floats(1e-3, 1e3))
+def test_clipping_twice_changes_nothing_more(X, x_norm):
+    once = bounded_rows(X, x_norm, clip=True)
+    assert bounded_rows(once, x_norm) is once
+
+
+@given(matrices, st.floats(1e-3, 1e3), st.data())
+def test_a_row_depends_on_its_own_record_alone(X, x_norm, data):
+    keep = data.draw(st.integers(0, len(X) - 1))
+    np.testing.assert_array_equal(
+        bounded_rows(X, x_norm, clip=True)[keep], bounded_rows(X[[keep]], x_norm, clip=True)[0]
+    )
+
+
+def test_input_is_never_changed_and_is_returned_where_it_fits():
+    X = np.array([[3.0, 4.0], [0.3, 0.4]])
+    before = X.copy()
+    assert bounded_rows(X, 5.0) is X
+    bounded_rows(X, 1.0, clip=True)
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, np.uint8])
+def test_any_numeric_type_is_clipped_in_float64(dtype):
+    clipped = bounded_rows(np.array([[3, 4]], dtype=dtype), 1.0, clip=True)
+    assert clipped.dtype == np.float64
+    np.testing.assert_allclose(clipped, [[0.6, 0.8]], rtol=1e-14)
+
+
+@pytest.mark.parametrize("excess", [0.5 * NORM_SLACK, 1e-15])
+def test_rounding_above_the_bound_is_scaled_down(excess):
+    X = np.array([[1.0 + excess, 0.0]])
+    assert np.linalg.norm(bounded_rows(X, 1.0)) <= 1.0
+
+
+def test_more_than_rounding_is_an_error_that_tells_the_remedy_and_no_data():
+    X = np.array([[0.123456789, 0.0], [987.654321, 0.0], [1.0 + 3 * NORM_SLACK, 0.0]])
+    with pytest.raises(DomainViolation) as caught:
+        bounded_rows(X, 1.0)
+    message = str(caught.value)
+    assert "2 of 3 rows" in message
+    assert "x_norm=1" in message
+    assert "clip=True" in message
+    assert not any(digits in message for digits in ("0.12", "987", "654", "1.00"))
+
+
+@pytest.mark.parametrize("clip", [False, True])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_nan_and_infinity_are_refused_even_when_clipping(bad, clip):
+    with pytest.raises(DomainViolation, match="1 of 2 rows hold NaN or infinity"):
+        bounded_rows(np.array([[0.0, bad], [0.1, 0.2]]), 1.0, clip=clip)
+
+
+def test_finite_rows_whose_squares_overflow_are_clipped_to_the_bound():
+    clipped = bounded_rows(np.array([[3e200, -4e200], [0.1, 0.0]]), 1.0, clip=True)
+    np.testing.assert_allclose(clipped, [[0.6, -0.8], [0.1, 0.0]], rtol=1e-13)
+
+
+def test_no_rows_are_no_problem():
+    assert bounded_rows(np.empty((0, 3)), 1.0).shape == (0, 3)
+
+
+def test_every_refusal_is_an_error_for_users():
+    assert issubclass(InvalidBudget, DpermError) and issubclass(DomainViolation, DpermError)

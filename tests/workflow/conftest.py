@@ -1,0 +1,92 @@
+"""A copy of the project in which a test may edit, run and kill."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "config", "profiles", "workflow", "src", "resources/claims.yaml")
+
+
+class Project:
+    """A folder with the project's code, and snakemake run in it."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        # The copy's own library, not the installed one.
+        self.environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        self.environment.pop("DPERM_MIRROR", None)
+
+    def command(self, *arguments: str, cores: int = 2, config: tuple[str, ...] = ("scale=tiny",)) -> list[str]:
+        return [sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments, "--config", *config]
+
+    def start(self, *arguments: str, **options) -> subprocess.Popen:
+        return subprocess.Popen(
+            self.command(*arguments, **options), cwd=self.folder, env=self.environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+
+    def run(self, *arguments: str, check: bool = True, **options) -> str:
+        process = self.start(*arguments, **options)
+        output, _ = process.communicate(timeout=300)
+        if check:
+            assert process.returncode == 0, output
+        else:
+            assert process.returncode != 0, output
+        return output
+
+    def jobs(self, *arguments: str, **options) -> list[str]:
+        """What a run would do now: the messages of its jobs."""
+        output = self.run("--dry-run", *arguments, **options)
+        return sorted(re.findall(r"^Job \d+: (.*)$", output, flags=re.MULTILINE))
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        file = self.folder / path
+        text = file.read_text(encoding="utf-8")
+        assert old in text, f"{path} does not hold {old!r}"
+        file.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def results(self) -> dict[str, bytes]:
+        """Every file whose bytes must not depend on how it came about."""
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            for folder in ("results", "resources/prepared")
+            for path in sorted((self.folder / folder).rglob("*"))
+            if path.is_file() and path.suffix in (".parquet", ".csv", ".md", ".svg", ".png", ".yaml")
+        }
+
+
+def copy_project(target: Path) -> Project:
+    for part in PARTS:
+        source = ROOT / part
+        (target / part).parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        else:
+            shutil.copy2(source, target / part)
+    return Project(target)
+
+
+@pytest.fixture
+def project(tmp_path) -> Project:
+    """The project, nothing run yet."""
+    return copy_project(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def _finished(tmp_path_factory) -> Project:
+    project = copy_project(tmp_path_factory.mktemp("finished") / "project")
+    project.run()
+    return project
+
+
+@pytest.fixture
+def finished(_finished, tmp_path) -> Project:
+    """The project after one run at scale tiny, to do with as one likes (times of files kept)."""
+    shutil.copytree(_finished.folder, tmp_path / "project", symlinks=True)
+    return Project(tmp_path / "project")

@@ -1,0 +1,50 @@
+"""The steps of docs/extending.md, carried out in a copy: a user's own data set and a new mechanism, and they run."""
+
+import numpy as np
+import pandas as pd
+
+from dperm import tables
+
+EXPERIMENT = "config/experiments/kifer2012-output.yaml"
+
+MECHANISM = '''"""Doubled noise (kifer2012, Section 1): output perturbation at half the budget; neighbours add/remove or replace-one."""
+
+from dataclasses import replace
+
+from dperm.mechanisms import output
+
+
+def release(X, y, loss, *, budget, neighbours, **rest):
+    """Release at half the budget."""
+    return output.release(X, y, loss, budget=budget.share(0.5), neighbours=neighbours, **rest)
+'''
+
+
+def test_a_data_set_of_my_own(project):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"height": rng.uniform(100, 200, 300), "weight": rng.uniform(40, 120, 300)})
+    frame["tall"] = np.where(frame["height"] > 150, "yes", "no")
+    frame.to_csv(project.folder / "people.csv", index=False)
+    with (project.folder / "config/datasets.yaml").open("a", encoding="utf-8") as catalogue:
+        catalogue.write(OWN_ENTRY)
+    project.edit(EXPERIMENT, "dataset: [breast-cancer]", "dataset: [breast-cancer, people]")
+    project.run("results/tiny/kifer2012-output/rows.parquet")
+    rows = tables.read(project.folder / "results/tiny/kifer2012-output/rows.parquet")
+    assert set(rows["dataset"]) == {"breast-cancer", "people"}
+    assert (rows["status"] == "ok").all()
+
+
+def test_a_mechanism_of_my_own(finished):
+    (finished.folder / "src/dperm/mechanisms/doubled.py").write_text(MECHANISM, encoding="utf-8")
+    finished.edit(
+        "src/dperm/mechanisms/__init__.py", "REGISTRY = {", 'REGISTRY = {\n    "doubled": "dperm.mechanisms.doubled",'
+    )
+    finished.edit("workflow/schemas/experiment.schema.yaml", "[objective, output]", "[objective, output, doubled]")
+    finished.edit(
+        EXPERIMENT, "mechanisms:", "mechanisms:\n  - {mechanism: doubled, calibration: tight, neighbours: replace}"
+    )
+    finished.run("results/tiny/kifer2012-output/rows.parquet")
+    rows = tables.read(finished.folder / "results/tiny/kifer2012-output/rows.parquet")
+    mine = rows[rows["mechanism"] == "doubled"]
+    assert len(mine) == len(rows[rows["mechanism"] == "output"])
+    assert set(mine["neighbours"]) == {"replace"}

@@ -1,0 +1,45 @@
+"""kill -9 in the middle, then go on: the same bytes, and nothing half-written."""
+
+import os
+import signal
+import time
+
+import pyarrow.parquet as pq
+
+MORE = ("epsilon: [1.0]", "epsilon: [1.0, 2.0, 3.0]")
+
+
+def test_killed_and_resumed_equals_undisturbed(project, finished):
+    for one in (project, finished):
+        one.edit("config/experiments/kifer2012-output.yaml", *MORE)
+    finished.run()
+    process = project.start()
+    cells = project.folder / "results/tiny/kifer2012-output/cells"
+    deadline = time.monotonic() + 120
+    while len(list(cells.rglob("[!.]*.parquet"))) < 3:
+        assert process.poll() is None, process.stdout.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    left = list(project.folder.glob("results/**/[!.]*.parquet"))
+    assert 3 <= len([path for path in left if "cells" in path.parts]) < 9
+    for path in left:
+        assert pq.read_table(path).num_rows > 0
+    assert "locked" in project.run(check=False)
+    project.run("--unlock")
+    project.run()
+    assert project.results() == finished.results()
+
+
+def test_a_corrupt_cell_is_deleted_named_and_healed(finished):
+    undisturbed = finished.results()
+    cells = finished.folder / "results/tiny/kifer2012-output/cells"
+    cell = cells / "output.tight.add-remove/breast-cancer_epsilon-1.parquet"
+    cell.write_bytes(b"not parquet")
+    output = finished.run(check=False)
+    assert "breast-cancer_epsilon-1.parquet" in output
+    assert "Traceback" not in output
+    assert not cell.exists()
+    finished.run()
+    assert finished.results() == undisturbed

@@ -1,0 +1,80 @@
+"""What runs again, and what does not."""
+
+import pyarrow.parquet as pq
+
+CELLS = ("objective.paper.add-remove", "objective.tight.add-remove", "output.tight.add-remove")
+
+
+def cell_jobs(jobs):
+    head = "kifer2012-output: "
+    return [job.removeprefix(head) for job in jobs if " at " in job and job.startswith(head)]
+
+
+def test_second_run_does_nothing(finished):
+    assert "Nothing to be done" in finished.run()
+    assert finished.jobs() == []
+
+
+def test_one_and_two_cores_give_the_same_bytes(finished, project):
+    project.run(cores=1)
+    assert project.results() == finished.results()
+    assert {path.rsplit(".", 1)[1] for path in project.results()} == {"parquet", "csv", "md", "svg", "png", "yaml"}
+
+
+def test_another_seed_gives_other_values(finished):
+    def rows():
+        cells = (finished.folder / "results").rglob("cells/*/*.parquet")
+        return {path: pq.read_table(path)["value"].to_pylist() for path in cells}
+
+    before = rows()
+    finished.run(config=("scale=tiny", "seed=99"))
+    after = rows()
+    assert before.keys() == after.keys()
+    assert all(before[path] != after[path] for path in before)
+
+
+def test_adding_one_epsilon_runs_its_cells_and_what_hangs_on_them(finished):
+    untouched = {path: (finished.folder / path).stat().st_mtime_ns for path in finished.results() if "/cells/" in path}
+    finished.edit("config/experiments/kifer2012-output.yaml", "epsilon: [1.0]", "epsilon: [1.0, 2.0]")
+    jobs = finished.jobs()
+    assert cell_jobs(jobs) == [f"{cell} at breast-cancer_epsilon-2" for cell in CELLS]
+    assert sorted(set(jobs) - {f"kifer2012-output: {job}" for job in cell_jobs(jobs)}) == [
+        "build the report at scale tiny",
+        "draw kifer2012-output",
+        "draw kifer2012-output-sweep",
+        "judge the claims at scale tiny",
+        "kifer2012-output: collect rows",
+        "record the resolved configuration at scale tiny",
+        "table kifer2012-output",
+    ]
+    finished.run()
+    assert {path: (finished.folder / path).stat().st_mtime_ns for path in untouched} == untouched
+    assert finished.jobs() == []
+
+
+def test_editing_a_mechanism_runs_exactly_its_cells(finished):
+    finished.edit("src/dperm/mechanisms/output.py", "import math", "import math\n\nUNUSED = 1")
+    assert cell_jobs(finished.jobs()) == ["output.tight.add-remove at breast-cancer_epsilon-1"]
+
+
+def test_editing_shared_code_runs_all_cells(finished):
+    finished.edit("src/dperm/noise.py", "import math", "import math\n\nUNUSED = 1")
+    assert cell_jobs(finished.jobs()) == [f"{cell} at breast-cancer_epsilon-1" for cell in CELLS]
+
+
+def test_editing_a_comment_or_docstring_runs_nothing(finished):
+    finished.edit("src/dperm/mechanisms/output.py", "import math", "# A comment.\nimport math")
+    finished.edit("src/dperm/noise.py", '"""The noise laws', '"""All the noise laws')
+    assert finished.jobs() == []
+
+
+def test_editing_a_figure_draws_and_computes_nothing_else(finished):
+    finished.edit("src/dperm/figures/style.py", "\nimport ", "\nUNUSED = 1\nimport ")
+    jobs = finished.jobs()
+    assert cell_jobs(jobs) == []
+    assert {"draw kifer2012-output", "draw kifer2012-output-sweep"} <= set(jobs)
+
+
+def test_a_mirror_is_no_reason_to_run_again(finished, tmp_path):
+    (tmp_path / "mirror").mkdir()
+    assert finished.jobs(config=("scale=tiny", f"mirror={tmp_path / 'mirror'}")) == []

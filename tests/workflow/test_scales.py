@@ -1,0 +1,39 @@
+"""Every scale has a plan, and none is made of more jobs than a cluster's user can bear."""
+
+import re
+
+import pytest
+
+LIMITS = {"tiny": 30, "quick": 150, "paper": 400}
+
+
+@pytest.mark.parametrize("scale", LIMITS)
+def test_dry_run_and_number_of_jobs(project, scale):
+    output = project.run("--dry-run", config=(f"scale={scale}",))
+    total = int(re.search(r"^total +(\d+)", output, flags=re.MULTILINE).group(1))
+    assert 0 < total <= LIMITS[scale]
+
+
+def test_targets_by_paper_and_by_figure(project):
+    assert project.jobs("results/quick/figures/kifer2012-output.svg")
+    assert "draw kifer2012-output" in project.jobs("kifer2012")
+    assert not any("report" in job for job in project.jobs("kifer2012"))
+
+
+def test_a_paper_target_of_another_scale_needs_no_flag(project):
+    jobs = project.jobs("results/paper/figures/kifer2012-output.svg", config=("scale=quick",))
+    assert "prepare adult" in jobs
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("results/tiny/figures/kifer2012-nothing.svg", "no selected experiment declares 'kifer2012-nothing'"),
+        ("results/tiny/kifer2012-output/cells/objective.tight.replace/adult.parquet", "has no cell"),
+        ("results/tiny/kifer2012-nothing/rows.parquet", "there are: kifer2012-output"),
+    ],
+)
+def test_an_unknown_target_says_what_there_is(project, target, words):
+    output = project.run("--dry-run", target, check=False)
+    assert words in output
+    assert "Traceback" not in output

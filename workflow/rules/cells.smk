@@ -1,0 +1,52 @@
+# One mechanism at one grid point with all its repeats: one job.
+
+
+rule run_cell:
+    input:
+        data=lambda wildcards: prepared_dataset_of(cell_of(wildcards)),
+        baseline=lambda wildcards: (
+            f"results/{wildcards.scale}/{wildcards.experiment}/baselines/{cell_of(wildcards)['baseline']}.parquet"
+        ),
+    output:
+        rows="results/{scale}/{experiment}/cells/{mechanism}/{scenario}.parquet",
+    log:
+        "logs/{scale}/{experiment}/{mechanism}/{scenario}.log",
+    benchmark:
+        "benchmarks/{scale}/{experiment}/{mechanism}/{scenario}.tsv"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        cell=cell_of,
+        code=lambda wildcards: plan.code_digest(
+            *experiments.modules(wildcards.experiment, cell_of(wildcards)["mechanism"])
+        ),
+    message:
+        "{wildcards.experiment}: {wildcards.mechanism} at {wildcards.scenario}"
+    script:
+        "../scripts/run_cell.py"
+
+
+rule collect_rows:
+    input:
+        cells=cells_of,
+        baselines=baselines_of,
+    output:
+        rows="results/{scale}/{experiment}/rows.parquet",
+    log:
+        "logs/{scale}/{experiment}/collect.log",
+    benchmark:
+        "benchmarks/{scale}/{experiment}/collect.tsv"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        skipped=lambda wildcards: experiment_of(wildcards).skipped,
+        seed=PLAN.seed,
+        code=plan.code_digest("dperm.tables"),
+    message:
+        "{wildcards.experiment}: collect rows"
+    script:
+        "../scripts/collect_rows.py"

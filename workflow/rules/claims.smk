@@ -1,0 +1,26 @@
+# Every claim of the selected papers, decided from rows.
+
+
+rule judge_claims:
+    input:
+        catalogue="resources/claims.yaml",
+        schema="workflow/schemas/claims.schema.yaml",
+        rows=rows_of_scale,
+    output:
+        claims=report("results/{scale}/claims.parquet", category="claims"),
+    log:
+        "logs/{scale}/claims.log",
+    benchmark:
+        "benchmarks/{scale}/claims.tsv"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        papers=lambda wildcards: sorted({e.paper for e in PLAN.of_scale(wildcards.scale)}),
+        skipped=lambda wildcards: skipped_at(wildcards.scale),
+        code=plan.code_digest("dperm.claims"),
+    message:
+        "judge the claims at scale {wildcards.scale}"
+    script:
+        "../scripts/judge_claims.py"

@@ -1,0 +1,124 @@
+# The plan, and the functions by which rules look things up in it. Nothing is computed here.
+from snakemake.exceptions import WorkflowError
+
+from dperm import experiments, plan
+from dperm.datasets import fetch
+from dperm.errors import ConfigError
+
+try:
+    PLAN = plan.load(config, workflow.basedir, unavailable=fetch.unavailable)
+except ConfigError as error:
+    raise WorkflowError(str(error))
+
+for at, reason in sorted(
+    {(e.name, r) for e in PLAN.of_scale(PLAN.scale) for r in e.skipped.values()}
+):
+    print(f"skipped in {at}: {reason}", file=sys.stderr)
+
+
+wildcard_constraints:
+    scale="|".join(plan.SCALES),
+    experiment="[a-z0-9-]+",
+    mechanism="[a-z0-9.-]+",
+    scenario="[A-Za-z0-9_.-]+",
+    dataset="[a-z0-9-]+",
+    figure="[a-z0-9-]+",
+    table="[a-z0-9-]+",
+
+
+def experiment_of(wildcards):
+    try:
+        return PLAN.experiments[wildcards.scale, wildcards.experiment]
+    except KeyError:
+        known = ", ".join(e.name for e in PLAN.of_scale(wildcards.scale))
+        raise WorkflowError(
+            f"no experiment {wildcards.experiment!r} among the selected papers; there are: {known}"
+        )
+
+
+def cell_of(wildcards):
+    cells = experiment_of(wildcards).cells
+    if (wildcards.mechanism, wildcards.scenario) not in cells:
+        raise WorkflowError(
+            f"{wildcards.experiment} has no cell {wildcards.mechanism}/{wildcards.scenario} at scale "
+            f"{wildcards.scale}; add it to config/experiments/{wildcards.experiment}.yaml"
+        )
+    return cells[wildcards.mechanism, wildcards.scenario]
+
+
+def baseline_of(wildcards):
+    return experiment_of(wildcards).baselines[wildcards.scenario]
+
+
+def prepared_dataset_of(cell):
+    return f"resources/prepared/{cell['point']['dataset']}.parquet"
+
+
+def cells_of(wildcards):
+    return [
+        f"results/{wildcards.scale}/{wildcards.experiment}/cells/{mechanism}/{scenario}.parquet"
+        for mechanism, scenario in experiment_of(wildcards).cells
+    ]
+
+
+def baselines_of(wildcards):
+    return [
+        f"results/{wildcards.scale}/{wildcards.experiment}/baselines/{scenario}.parquet"
+        for scenario in experiment_of(wildcards).baselines
+    ]
+
+
+def drawn_by(kind, name):
+    """The experiment that declares a figure or table of this name."""
+    for experiment in PLAN.of_scale(PLAN.scale):
+        if name in getattr(experiment, kind):
+            return experiment.name
+    raise WorkflowError(
+        f"no selected experiment declares {name!r} under {kind} in config/experiments"
+    )
+
+
+def rows_of_figure(wildcards):
+    return f"results/{wildcards.scale}/{drawn_by('figures', wildcards.figure)}/rows.parquet"
+
+
+def rows_of_table(wildcards):
+    return (
+        f"results/{wildcards.scale}/{drawn_by('tables', wildcards.table)}/rows.parquet"
+    )
+
+
+def shown(scale, paper=None):
+    """Every figure and table of a scale, of one paper or all."""
+    return [
+        f"results/{scale}/{kind}/{name}{suffix}"
+        for experiment in PLAN.of_scale(scale)
+        if paper in (None, experiment.paper)
+        for kind, suffixes in (
+            ("figures", (".svg", ".png")),
+            ("tables", (".csv", ".md")),
+        )
+        for name in getattr(experiment, kind)
+        for suffix in suffixes
+    ]
+
+
+def rows_of_scale(wildcards):
+    return [f"results/{wildcards.scale}/{e.name}/rows.parquet" for e in PLAN.of_scale(wildcards.scale)]
+
+
+def datasets_at(scale):
+    return sorted({dataset for e in PLAN.of_scale(scale) for dataset in e.datasets})
+
+
+def skipped_at(scale):
+    """Data sets that cannot be had on this machine, with the reason."""
+    return {dataset: reason for e in PLAN.of_scale(scale) for dataset, reason in e.skipped.items()}
+
+
+def targets_of(scale):
+    return [
+        *shown(scale),
+        f"results/{scale}/claims.parquet",
+        f"results/{scale}/report/index.html",
+    ]

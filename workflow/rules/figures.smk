@@ -1,0 +1,28 @@
+# One target each, drawn from rows alone.
+
+
+rule draw_figure:
+    input:
+        rows=rows_of_figure,
+    output:
+        svg=report(
+            "results/{scale}/figures/{figure}.svg",
+            caption="../report/{figure}.rst",
+            category=lambda wildcards: wildcards.figure.split("-")[0],
+            labels={"figure": "{figure}"},
+        ),
+        png="results/{scale}/figures/{figure}.png",
+    log:
+        "logs/{scale}/figures/{figure}.log",
+    benchmark:
+        "benchmarks/{scale}/figures/{figure}.tsv"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=lambda wildcards: plan.code_digest(*figures.modules(wildcards.figure)),
+    message:
+        "draw {wildcards.figure}"
+    script:
+        "../scripts/draw_figure.py"

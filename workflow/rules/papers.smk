@@ -1,0 +1,9 @@
+# One target for each paper: snakemake --cores 2 kifer2012
+
+for paper in sorted({experiment.paper for experiment in PLAN.of_scale(PLAN.scale)}):
+
+    rule:
+        name:
+            paper
+        input:
+            shown(PLAN.scale, paper),

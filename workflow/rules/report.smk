@@ -1,0 +1,47 @@
+# The page that people open, and the configuration that made it.
+
+
+rule write_config:
+    output:
+        config="results/{scale}/config.yaml",
+    log:
+        "logs/{scale}/config.log",
+    benchmark:
+        "benchmarks/{scale}/config.tsv"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        resolved=lambda wildcards: PLAN.resolved(wildcards.scale),
+    message:
+        "record the resolved configuration at scale {wildcards.scale}"
+    script:
+        "../scripts/write_config.py"
+
+
+rule build_report:
+    input:
+        claims="results/{scale}/claims.parquet",
+        config="results/{scale}/config.yaml",
+        rows=rows_of_scale,
+        figures=lambda wildcards: [path for path in shown(wildcards.scale) if path.endswith(".svg")],
+        tables=lambda wildcards: [path for path in shown(wildcards.scale) if path.endswith(".csv")],
+        data=lambda wildcards: [f"resources/prepared/{name}.parquet" for name in datasets_at(wildcards.scale)],
+    output:
+        html="results/{scale}/report/index.html",
+    log:
+        "logs/{scale}/report.log",
+    benchmark:
+        "benchmarks/{scale}/report.tsv"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        skipped=lambda wildcards: skipped_at(wildcards.scale),
+        code=plan.code_digest("dperm.report"),
+    message:
+        "build the report at scale {wildcards.scale}"
+    script:
+        "../scripts/build_report.py"

@@ -1,0 +1,23 @@
+# One target each, made from rows alone.
+
+
+rule make_table:
+    input:
+        rows=rows_of_table,
+    output:
+        csv="results/{scale}/tables/{table}.csv",
+        md="results/{scale}/tables/{table}.md",
+    log:
+        "logs/{scale}/tables/{table}.log",
+    benchmark:
+        "benchmarks/{scale}/tables/{table}.tsv"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        code=lambda wildcards: plan.code_digest(*figures.modules(wildcards.table)),
+    message:
+        "table {wildcards.table}"
+    script:
+        "../scripts/make_table.py"
