@@ -1,9 +1,10 @@
-"""Made-up rows of kifer2012-output in realistic shapes, for tests of the showing wing alone; nothing real is in them."""
+"""Made-up rows of kifer2012-output in realistic shapes, for the showing wing's tests; nothing real is in them."""
 
 import itertools
 
 import numpy as np
 import pandas as pd
+
 from dperm import tables
 
 METHODS = (("objective", "tight"), ("objective", "paper"), ("output", "tight"))

@@ -19,7 +19,7 @@ DELTA = st.floats(-12, -0.05).map(lambda power: 10**power)
 RATIO = st.floats(-4, 1).map(lambda power: 10**power)
 SHARE = st.floats(0, 1)  # of epsilon, spent on the log-determinant
 NEIGHBOURS = st.sampled_from(["add_remove", "replace"])
-Z = np.linspace(-14, 14, 200_001)
+Z = np.linspace(-14, 14, 40_001)
 NORMAL = np.exp(-0.5 * Z**2) / math.sqrt(2 * math.pi) * (Z[1] - Z[0])
 
 
@@ -152,7 +152,10 @@ def test_replace_bounds_cover_the_expected_supremum_over_the_box(a, epsilon, one
                 v1, v2 = s - s2 * cosine, -s2 * sine
                 supremum = np.maximum(supremum, z1 * v1 + z2 * v2 + 0.5 * (v1**2 + v2**2))
         needed = float(np.sum(weight * -np.expm1(np.minimum(0, epsilon - supremum))))
-        assert needed <= bound * (1 + 1e-6) + 1e-12
+        # One per cent for the grid over Z; parallel rows need the whole first term of the bound.
+        assert needed <= bound * 1.01
+        if not one_sided and abs(cosine) == 1:
+            assert needed >= 0.99 * min(2 * gaussian.hockey_stick(epsilon, 2 * a), bound) or 2 * a * a > epsilon
 
 
 @given(epsilon=EPSILON, delta=DELTA, share=SHARE, one_sided=st.booleans(), neighbours=NEIGHBOURS)

@@ -207,6 +207,15 @@ def test_jumping_curvature_from_any_start(name, p, start):
     assert (solution.gradient_norm <= 1e-8).all()
 
 
+def test_narrow_bands_where_the_gradient_stays_large_while_the_objective_only_rounds():
+    """Giving up at the first steps that gain nothing visible would end this one far from the solution."""
+    X, y = data("smoothed_hinge", 300, MANY, seed=11)
+    tilt = np.random.default_rng(12).normal(0, 10, (20, MANY))
+    loss = losses.smoothed_hinge(width=0.001)
+    solution = newton.minimise(loss, X, y, ridge=1e-3, tilt=tilt, tolerance=1e-8, max_iterations=2000)
+    assert (solution.gradient_norm <= 1e-8).all()
+
+
 def test_no_records_leave_the_tilt_alone():
     tilt = np.random.default_rng(0).normal(size=(4, 5))
     solution = newton.minimise(losses.logistic(), np.empty((0, 5)), np.empty(0), ridge=0.3, tilt=tilt, tolerance=1e-6)
@@ -284,6 +293,10 @@ def test_value_gradient_and_curvature_are_derivatives_of_each_other(name, ridge)
     assert np.allclose((ahead.value - back.value) / (2 * h), (here.gradient * v).sum(axis=0), rtol=1e-6)
     bent = J.curvature_times(here.weights, v)
     assert np.allclose((ahead.gradient - back.gradient) / (2 * h), bent, rtol=1e-5, atol=1e-4)
+    shared = J.tilted(J.evaluate(theta[:, :1], np.zeros((5, 1))), tilt)
+    again = J.evaluate(np.repeat(theta[:, :1], 4, axis=1), tilt)
+    for field, array in vars(again).items():
+        assert np.allclose(getattr(shared, field), array, rtol=1e-12, atol=0), field
     dense = [J.curvature(here.weights[:, r]) @ v[:, r] for r in range(4)]
     assert np.allclose(np.transpose(dense), bent, rtol=1e-5, atol=1e-4)
 

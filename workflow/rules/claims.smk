@@ -17,7 +17,9 @@ rule judge_claims:
         mem_mb=1000,
         runtime=10,
     params:
-        papers=lambda wildcards: sorted({e.paper for e in PLAN.of_scale(wildcards.scale)}),
+        papers=lambda wildcards: sorted(
+            {e.paper for e in PLAN.of_scale(wildcards.scale)}
+        ),
         skipped=lambda wildcards: skipped_at(wildcards.scale),
         code=plan.code_digest("dperm.claims"),
     message:

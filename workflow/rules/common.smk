@@ -1,8 +1,8 @@
 # The plan, and the functions by which rules look things up in it. Nothing is computed here.
 from snakemake.exceptions import WorkflowError
 
-from dperm import experiments, plan
-from dperm.datasets import fetch
+from dperm import experiments, figures, plan
+from dperm.datasets import fetch, prepare
 from dperm.errors import ConfigError
 
 try:
@@ -104,7 +104,10 @@ def shown(scale, paper=None):
 
 
 def rows_of_scale(wildcards):
-    return [f"results/{wildcards.scale}/{e.name}/rows.parquet" for e in PLAN.of_scale(wildcards.scale)]
+    return [
+        f"results/{wildcards.scale}/{e.name}/rows.parquet"
+        for e in PLAN.of_scale(wildcards.scale)
+    ]
 
 
 def datasets_at(scale):
@@ -113,7 +116,11 @@ def datasets_at(scale):
 
 def skipped_at(scale):
     """Data sets that cannot be had on this machine, with the reason."""
-    return {dataset: reason for e in PLAN.of_scale(scale) for dataset, reason in e.skipped.items()}
+    return {
+        dataset: reason
+        for e in PLAN.of_scale(scale)
+        for dataset, reason in e.skipped.items()
+    }
 
 
 def targets_of(scale):

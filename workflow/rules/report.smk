@@ -25,9 +25,16 @@ rule build_report:
         claims="results/{scale}/claims.parquet",
         config="results/{scale}/config.yaml",
         rows=rows_of_scale,
-        figures=lambda wildcards: [path for path in shown(wildcards.scale) if path.endswith(".svg")],
-        tables=lambda wildcards: [path for path in shown(wildcards.scale) if path.endswith(".csv")],
-        data=lambda wildcards: [f"resources/prepared/{name}.parquet" for name in datasets_at(wildcards.scale)],
+        figures=lambda wildcards: [
+            path for path in shown(wildcards.scale) if path.endswith(".svg")
+        ],
+        tables=lambda wildcards: [
+            path for path in shown(wildcards.scale) if path.endswith(".md")
+        ],
+        data=lambda wildcards: [
+            f"resources/prepared/{name}.parquet"
+            for name in datasets_at(wildcards.scale)
+        ],
     output:
         html="results/{scale}/report/index.html",
     log:
@@ -40,7 +47,7 @@ rule build_report:
         runtime=10,
     params:
         skipped=lambda wildcards: skipped_at(wildcards.scale),
-        code=plan.code_digest("dperm.report"),
+        code=plan.code_digest("dperm.report", "dperm.report.provenance"),
     message:
         "build the report at scale {wildcards.scale}"
     script:

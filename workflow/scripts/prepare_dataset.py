@@ -4,5 +4,6 @@ from dperm.datasets import prepare, prepared
 from dperm.script import logged
 
 with logged(snakemake.log[0]):
-    folder = next(iter(snakemake.input), None)
-    prepared.write(prepare.prepare(snakemake.params.entry, folder), snakemake.output.data)
+    entry = snakemake.params.entry
+    folder = snakemake.input[0] if entry.get("files") else None
+    prepared.write(prepare.prepare(entry, folder), snakemake.output.data)

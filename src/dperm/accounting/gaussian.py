@@ -16,7 +16,7 @@ from dperm.errors import InvalidBudget
 
 # Below this a double cannot hold the tail of a Gaussian any more.
 SMALLEST_DELTA = 1e-300
-# H rises at least as fast as a (d log H / d log a >= 1), so this step down covers a relative error in H of its size.
+# In the tail d log H / d log a >= 1, so this step down in `a` covers a relative error in H of its size.
 _STEP_DOWN = 1e-9
 
 
@@ -101,7 +101,8 @@ def largest_ratio(curve: Callable[[float], float], *, epsilon: float, delta: flo
     Returns
     -------
     float
-        Within 2e-9 (relative) below the exact root, so that rounding in `curve` never makes it too large.
+        Within 2e-9 (relative) below the exact root, so that rounding in `curve` does not make it too large (for delta
+        up to 0.999).
 
     Raises
     ------

@@ -64,6 +64,11 @@ def add_remove_deltas(a: float | np.ndarray, *, epsilon: float, log_det: float, 
     -------
     AddRemove
 
+    Raises
+    ------
+    ValueError
+        If epsilon - log_det is not finite, or a is negative or NaN. That it is 0 or above is left to the caller.
+
     References
     ----------
     docs/privacy.md, Theorem 1 (sharpens kifer2012, Theorem 2; errata K1, K2).

@@ -56,7 +56,7 @@ def load(path: str | Path, schema: str | Path) -> list[dict[str, Any]]:
     Raises
     ------
     ConfigError
-        All mistakes at once, with their keys: no YAML, a key missing or unknown, a value outside its range, an id twice.
+        All mistakes at once, with their keys: a key missing or unknown, a value outside its range, an id twice.
     """
     catalogue = _yaml(path)
     validator = jsonschema.Draft202012Validator(_yaml(schema))
@@ -130,7 +130,8 @@ def read(path: str | Path) -> pd.DataFrame:
         raise CorruptFile(
             f"{path} does not hold verdicts (columns {', '.join(table.column_names)}); delete it and run again"
         )
-    return table.to_pandas()
+    # A plain int64 column would turn to floats where a claim was not run.
+    return table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
 
 
 def summary(path: str | Path) -> str:

@@ -29,7 +29,7 @@ _POWER = 0.8
 class _Point:
     """The pairs at one point: `difference` = worse - better, NaN where one of the two did not converge."""
 
-    name: str
+    where: str
     metric: str
     difference: np.ndarray
     ratio: float
@@ -82,8 +82,9 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     reasons = [
         f"{sum(wins)} of {len(points)} points reject in favour of the claim and {sum(losses)} against it "
         f"(one-sided paired Wilcoxon, Holm over all points, level {level:g})",
-        *_ratios(claim, points),
-        f"least favourable for {_words(claim['measured'])}: {least.name} (p = {least.p_for:.2g})",
+        *_ratios(claim, methods, points),
+        f"measured: mean {_words(claim['measured'])} of {_slug(methods['worse'])} minus that of "
+        f"{_slug(methods['better'])} at its least favourable point, {least.where} (p = {least.p_for:.2g})",
         *_failures(points),
     ]
     if verdict == "inconclusive":
@@ -118,12 +119,17 @@ def signed_rank_p(difference: np.ndarray) -> float:
         return 1.0
     # Mean ranks are multiples of 1/2: twice them are integers.
     doubled = np.rint(2 * stats.rankdata(np.abs(difference))).astype(int)
-    law = np.zeros(doubled.sum() + 1)
+    return min(1.0, float(_null_law(doubled)[doubled[difference > 0].sum() :].sum()))
+
+
+def _null_law(ranks: np.ndarray) -> np.ndarray:
+    """Return P(T = t), t = 0, ..., sum(ranks), of the sum T of those integer ranks whose fair coin shows heads."""
+    law = np.zeros(ranks.sum() + 1)
     law[0] = 1.0
-    for rank in doubled:
+    for rank in ranks:
         law[rank:] = 0.5 * (law[rank:] + law[: len(law) - rank])
         law[:rank] *= 0.5
-    return min(1.0, float(law[doubled[difference > 0].sum() :].sum()))
+    return law
 
 
 def holm(p_values: Sequence[float], level: float) -> list[bool]:
@@ -152,9 +158,7 @@ def holm(p_values: Sequence[float], level: float) -> list[bool]:
 
 
 def detectable(n: int, level: float, power: float = _POWER) -> float:
-    """Return the mean difference, in its standard deviations, that the test would detect with probability `power`.
-
-    By the normal approximation with Wilcoxon's efficiency 3/pi against the t test for normal differences.
+    """Return the mean of normal differences, in standard deviations, that the test detects with probability `power`.
 
     Parameters
     ----------
@@ -169,10 +173,24 @@ def detectable(n: int, level: float, power: float = _POWER) -> float:
     -------
     float
         Infinite if `n` pairs cannot reject at `level` at all: the smallest p-value is 2^-n.
+
+    Notes
+    -----
+    T is the number of positive Walsh averages (z_i + z_j)/2, i <= j, so a sample is rejected from the shift on that
+    lifts the c-th largest of them above 0, c being the critical value: the answer is a quantile of that shift over
+    2,000 simulated samples (fixed seed; standard error about 0.01). Above 100 pairs the normal approximation with
+    Wilcoxon's efficiency 3/pi serves; below, and at small levels, it promises too much.
     """
     if 2.0**-n > level:
         return math.inf
-    return float((stats.norm.isf(level) + stats.norm.ppf(power)) / math.sqrt(3 / math.pi * n))
+    if n > 100:
+        return float((stats.norm.isf(level) + stats.norm.ppf(power)) / math.sqrt(3 / math.pi * n))
+    tail = np.cumsum(_null_law(np.arange(1, n + 1))[::-1])[::-1]
+    critical = int(np.argmax(tail <= level))
+    z = np.random.default_rng(n).standard_normal((2000, n))
+    i, j = np.triu_indices(n)
+    walsh = 0.5 * (z[:, i] + z[:, j])
+    return float(np.quantile(-np.partition(walsh, -critical, axis=1)[:, -critical], power))
 
 
 def _points(claim: Mapping[str, Any], methods: Mapping[str, Any], rows: pd.DataFrame) -> list[_Point]:
@@ -199,7 +217,7 @@ def _points(claim: Mapping[str, Any], methods: Mapping[str, Any], rows: pd.DataF
         where = ", ".join(f"{axis} {value:g}" for axis, value in zip(axes, key[:-1], strict=True))
         points.append(
             _Point(
-                f"{where}, {_words(key[-1])}",
+                where,
                 key[-1],
                 difference,
                 ratio,
@@ -218,34 +236,39 @@ def _bootstrap(pairs: np.ndarray, name: str) -> tuple[float, float, float]:
     return float(pairs.mean()), float(low), float(high)
 
 
-def _ratios(claim: Mapping[str, Any], points: Sequence[_Point]) -> list[str]:
+def _ratios(claim: Mapping[str, Any], methods: Mapping[str, Any], points: Sequence[_Point]) -> list[str]:
+    metric = _words(claim["ratio"])
     ratios = [point.ratio for point in points if point.metric == claim["ratio"] and not math.isnan(point.ratio)]
     if not ratios:
-        return [f"no ratio of mean {_words(claim['ratio'])} exists"]
-    return [
-        f"mean {_words(claim['ratio'])} is {min(ratios):.3g} to {max(ratios):.3g} times as large for the other method"
-    ]
+        return [f"no ratio of mean {metric} exists"]
+    better, worse = (_slug(methods[side]) for side in ("better", "worse"))
+    return [f"mean {metric} of {worse} is {min(ratios):.3g} to {max(ratios):.3g} times that of {better}"]
 
 
 def _failures(points: Sequence[_Point]) -> list[str]:
-    lost = {point.name: int(np.isnan(point.difference).sum()) for point in points}
-    lost = {name: count for name, count in lost.items() if count}
+    lost = [point for point in points if _pairs(point) < len(point.difference)]
     if not lost:
         return []
-    worst = max(lost, key=lost.get)
+    worst = min(lost, key=_pairs)
+    all_pairs = len(worst.difference)
     return [
-        f"pairs lack a converged run at {len(lost)} points and count against the verdict (most: {lost[worst]} of "
-        f"{len(next(point for point in points if point.name == worst).difference)} at {worst})"
+        f"pairs lack a converged run at {len(lost)} points and count against the verdict (most: "
+        f"{all_pairs - _pairs(worst)} of {all_pairs} in {_words(worst.metric)} at {worst.where})"
     ]
 
 
 def _power_in_words(point: _Point, points: int, level: float, metric: str) -> str:
     """Say what the test could have seen at the level it has to pass in the worst case, level/points."""
     n, worst = _pairs(point), level / points
-    effect = detectable(n, worst)
+    # Only differences other than 0 have a sign to speak with.
+    signed = int((np.nan_to_num(point.difference) != 0).sum())
+    effect = detectable(signed, worst)
     if math.isinf(effect):
         needed = math.ceil(-math.log2(worst))
-        return f"{n} pairs cannot reject at level {worst:.2g} whatever they hold; at least {needed} repeats are needed"
+        return (
+            f"power: none, {signed} differing pairs there cannot reject at level {worst:.2g} whatever they hold; at "
+            f"least {needed} are needed"
+        )
     spread = float(np.nanstd(point.difference, ddof=1))
     return (
         f"power: {n} pairs detect a mean difference of {effect:.2f} standard deviations ({effect * spread:.2g} in "

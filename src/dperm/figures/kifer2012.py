@@ -42,7 +42,7 @@ def output(rows: pd.DataFrame) -> Figure:
     points, levels = _points(rows), _levels(rows)
     points = points[points["chosen"]]
     _check_chosen(points)
-    datasets = _datasets(rows)
+    datasets, epsilons = _datasets(rows), _epsilons(points)
     lines = style.linestyles(points["delta"])
     metrics = ("excess_risk", "test_loss")
     notes = _notes(rows, points, metrics)
@@ -52,10 +52,10 @@ def output(rows: pd.DataFrame) -> Figure:
         for row, metric in enumerate(metrics):
             here = points[(points["dataset"] == dataset) & (points["metric"] == metric)]
             axis = axes[row, column]
-            _frame(axis, here, levels.get((dataset, metric)), epsilons=_epsilons(points))
+            _frame(axis, here, levels.get((dataset, metric)), epsilons=epsilons)
             for (mechanism, calibration, delta), line in _by(here, [*_METHOD, "delta"]):
                 look = style.look(mechanism, calibration)
-                _line(axis, line, look.colour, look.marker, lines[delta], hollow=delta == 0)
+                _line(axis, line, epsilons, look.colour, look.marker, lines[delta], hollow=delta == 0)
         axes[-1, column].set_xlabel("ε")
     for row, metric in enumerate(metrics):
         axes[row, 0].set_ylabel(_METRICS[metric])
@@ -93,7 +93,7 @@ def output_sweep(rows: pd.DataFrame) -> Figure:
     """
     points, levels = _points(rows), _levels(rows)
     _check_chosen(points[points["chosen"]])
-    datasets, methods = _datasets(rows), _methods(points)
+    datasets, methods, epsilons = _datasets(rows), _methods(points), _epsilons(points)
     lines = style.linestyles(points["delta"])
     multiples = sorted(points["ridge_multiple"].unique())
     panels = [(metric, method) for metric in ("excess_risk", "test_loss") for method in methods]
@@ -105,12 +105,27 @@ def output_sweep(rows: pd.DataFrame) -> Figure:
             shared = points[(points["dataset"] == dataset) & (points["metric"] == metric)]
             here = shared[(shared["mechanism"] == method[0]) & (shared["calibration"] == method[1])]
             axis, look = axes[row, column], style.look(*method)
-            _frame(axis, shared, levels.get((dataset, metric)), epsilons=_epsilons(points), empty=here.empty)
+            _frame(
+                axis,
+                shared,
+                levels.get((dataset, metric)),
+                epsilons=epsilons,
+                empty=not (here["ok"] > 0).any(),
+            )
             colours = style.shades(look.colour, len(multiples))
             for (multiple, delta), line in _by(here, ["ridge_multiple", "delta"]):
                 k = multiples.index(multiple)
-                _line(axis, line, colours[k], _MARKERS[k % len(_MARKERS)], lines[delta], hollow=delta == 0, band=0.1)
-                chosen = line[line["chosen"]]
+                _line(
+                    axis,
+                    line,
+                    epsilons,
+                    colours[k],
+                    _MARKERS[k % len(_MARKERS)],
+                    lines[delta],
+                    hollow=delta == 0,
+                    band=0.1,
+                )
+                chosen = line[line["chosen"] & (line["ok"] > 0)]
                 axis.plot(chosen["epsilon"], chosen["mean"], "o", ms=8, mfc="none", mec="black", mew=0.7, zorder=4)
             if row + 1 < len(panels):
                 axis.tick_params(labelbottom=False)
@@ -274,15 +289,27 @@ def _frame(axis: Axes, points: pd.DataFrame, level: float | None, *, epsilons: l
         axis.axhline(level, color=style.NONPRIVATE.colour, lw=0.9, ls=(0, (1, 1)), zorder=1.5)
 
 
-def _line(axis: Axes, points: pd.DataFrame, colour, marker: str, linestyle, *, hollow: bool, band: float = 0.18):
-    points = points[points["ok"] > 0].sort_values("epsilon")
+def _line(
+    axis: Axes,
+    points: pd.DataFrame,
+    epsilons: list[float],
+    colour: str | tuple[float, float, float],
+    marker: str,
+    linestyle: object,
+    *,
+    hollow: bool,
+    band: float = 0.18,
+) -> None:
+    """Draw one line with its band; where an epsilon is missing it breaks instead of bridging the gap."""
+    points = points[points["ok"] > 0].set_index("epsilon").reindex(epsilons)
     face = "white" if hollow else colour
-    axis.plot(points["epsilon"], points["mean"], color=colour, marker=marker, ls=linestyle, mfc=face, mew=0.9, zorder=3)
-    banded = points.dropna(subset=["low", "high"])
-    bottom = axis.get_ylim()[0]
-    low = np.maximum(banded["low"], bottom) if axis.get_yscale() == "log" else banded["low"]
-    axis.vlines(banded["epsilon"], low, banded["high"], color=colour, lw=0.8, zorder=2.5)
-    axis.fill_between(banded["epsilon"], low, banded["high"], color=colour, alpha=band, lw=0, zorder=2)
+    axis.plot(epsilons, points["mean"], color=colour, marker=marker, ls=linestyle, mfc=face, mew=0.9, zorder=3)
+    low, high = points["low"].to_numpy(), points["high"].to_numpy()
+    if axis.get_yscale() == "log":
+        low = np.maximum(low, axis.get_ylim()[0])
+    known = ~np.isnan(low)
+    axis.vlines(np.array(epsilons)[known], low[known], high[known], color=colour, lw=0.8, zorder=2.5)
+    axis.fill_between(epsilons, low, high, color=colour, alpha=band, lw=0, zorder=2)
 
 
 def _noise_handles(points: pd.DataFrame, lines: dict[float, object]) -> list[Line2D]:

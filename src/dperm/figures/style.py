@@ -116,7 +116,7 @@ def equals(name: str, *values: float) -> str:
 def shades(colour: str, count: int) -> list[tuple[float, float, float]]:
     """Return `count` shades of a colour, from light to dark."""
     rgb = np.array(colors.to_rgb(colour))
-    mixes = np.linspace(0.55, -0.45, count) if count > 1 else [0.0]
+    mixes = np.linspace(0.55, -0.45, count) if count > 1 else [0.0] * count
     return [tuple(rgb + (1 - rgb) * mix if mix > 0 else rgb * (1 + mix)) for mix in mixes]
 
 

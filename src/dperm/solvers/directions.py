@@ -11,14 +11,10 @@ from dperm.solvers.objective import Objective, Point
 # Up to this many features, and this much memory for their pairwise products, exact Hessians are faster.
 EXACT_FEATURES = 24
 EXACT_BYTES = 64 * 2**20
-# Eisenstat and Walker's choice 2: the residual allowed is this share of the squared decrease of the gradient.
-FORCING_SHARE, FORCING_LEAST, FORCING_MOST = 0.9, 1e-3, 0.5
-# Nor is a direction solved more exactly than the tolerance on the gradient asks.
-FORCING_FLOOR = 0.3
 CONJUGATE_STEPS = 250
 
-# Of a point, the gradient norms (k,) one step before, and the tolerance on the gradient: directions (p, k).
-Direction = Callable[[Point, np.ndarray, float], np.ndarray]
+# Of a point and the residual norms (k,) allowed in Newton's equation: directions (p, k).
+Direction = Callable[[Point, np.ndarray], np.ndarray]
 
 
 def suits_exact(X: np.ndarray) -> bool:
@@ -27,14 +23,13 @@ def suits_exact(X: np.ndarray) -> bool:
     return p <= EXACT_FEATURES and 4 * n * p * (p + 1) <= EXACT_BYTES
 
 
-def through(objective: Objective, centre: np.ndarray) -> Direction:
-    """Return the rule for directions; its preconditioner, if it needs one, is the Hessian at `centre` (p,)."""
+def through(objective: Objective, centre: Point) -> Direction:
+    """Return the rule for directions; its preconditioner, if it needs one, is the Hessian at `centre` (one column)."""
     X = objective.X
     if suits_exact(X):
         first, second = np.triu_indices(X.shape[1])
         return partial(_exact, objective, X[:, first] * X[:, second])
-    here = objective.evaluate(centre[:, None], np.zeros((X.shape[1], 1)))
-    factor = cho_factor(_steady(objective.curvature(here.weights[:, 0])), lower=True, check_finite=False)
+    factor = cho_factor(_steady(objective.curvature(centre.weights[:, 0])), lower=True, check_finite=False)
     return partial(_conjugate, objective, factor)
 
 
@@ -46,7 +41,7 @@ def _steady(hessian: np.ndarray) -> np.ndarray:
     return hessian
 
 
-def _exact(objective: Objective, pairs: np.ndarray, point: Point, former: np.ndarray, tolerance: float) -> np.ndarray:
+def _exact(objective: Objective, pairs: np.ndarray, point: Point, target: np.ndarray) -> np.ndarray:
     """Return -H^-1 gradient, with H from one product of pairs (n, p (p + 1) / 2) and weights (n, k)."""
     p, k = point.gradient.shape
     first, second = np.triu_indices(p)
@@ -58,12 +53,8 @@ def _exact(objective: Objective, pairs: np.ndarray, point: Point, former: np.nda
     return -np.linalg.solve(_steady(hessian), point.gradient.T[..., None])[..., 0].T
 
 
-def _conjugate(
-    objective: Objective, factor: tuple[np.ndarray, bool], point: Point, former: np.ndarray, tolerance: float
-) -> np.ndarray:
-    """Return d with ||H d + gradient||_2 <= forcing ||gradient||_2, by preconditioned conjugate gradients."""
-    forcing = np.clip(FORCING_SHARE * (point.norm / former) ** 2, FORCING_LEAST, FORCING_MOST)
-    target = np.maximum(forcing * point.norm, FORCING_FLOOR * tolerance)
+def _conjugate(objective: Objective, factor: tuple[np.ndarray, bool], point: Point, target: np.ndarray) -> np.ndarray:
+    """Return d with ||H d + gradient||_2 <= target, by preconditioned conjugate gradients."""
     weights, columns = point.weights, np.arange(len(target))
     found = np.zeros(point.gradient.shape)
     residual = -point.gradient

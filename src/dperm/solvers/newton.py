@@ -34,8 +34,12 @@ CHUNK_BYTES = 64 * 2**20
 CHUNK_ENTRIES = 2**17
 # The shared centre needs to be near only on the scale of the tilts that lead away from it.
 CENTRE_FRACTION = 0.1
+# Eisenstat and Walker's choice 2: Newton's equation is solved to this share of the squared decrease of the gradient,
+# within these limits, and never more exactly than this share of the tolerance.
+FORCING_SHARE, FORCING_LEAST, FORCING_MOST, FORCING_FLOOR = 0.9, 1e-4, 0.1, 0.3
 SUFFICIENT_DECREASE = 1e-4
-WOLFE_DELTA = 0.1
+WOLFE_DELTA, WOLFE_SIGMA = 0.1, 0.5
+BRACKET = (0.1, 0.5)
 TRIALS = 40
 # A repeat is given up after this many steps that gain neither J beyond its rounding nor this factor of the gradient.
 PATIENCE, GAIN = 5, 0.9
@@ -127,32 +131,31 @@ def minimise(
     theta, norm, iterations = np.empty((repeats, p)), np.empty(repeats), np.empty(repeats, int)
     with one_thread():
         objective = Objective(loss, X, y, ridge, single=not suits_exact(X))
-        if start is None:
-            start = np.zeros(p)
-            if repeats > 1:
-                near = max(tolerance, CENTRE_FRACTION * float(np.median(np.linalg.norm(tilt, axis=1))))
-                direction = through(objective, start)
-                found = _descend(objective, direction, start[:, None], np.zeros((p, 1)), near, max_iterations)
-                start = found[0][:, 0]
-        direction = through(objective, start if start.ndim == 1 else start.mean(axis=0))
-        start = np.broadcast_to(start, tilt.shape)
+        origin = objective.evaluate(_centre(start, p), np.zeros((p, 1)))
+        direction = through(objective, origin)
+        if start is None and repeats > 1:
+            near = max(tolerance, CENTRE_FRACTION * float(np.median(np.linalg.norm(tilt, axis=1))))
+            centre, *_ = _descend(objective, direction, origin, np.zeros((p, 1)), near, max_iterations)
+            origin = objective.evaluate(centre, np.zeros((p, 1)))
+            direction = through(objective, origin)
         size = _chunk(len(X))
         for low in range(0, repeats, size):
             part = slice(low, low + size)
-            found = _descend(
-                objective,
-                direction,
-                np.ascontiguousarray(start[part].T),
-                np.ascontiguousarray(tilt[part].T),
-                tolerance,
-                max_iterations,
-            )
+            tilts = np.ascontiguousarray(tilt[part].T)
+            own = start is not None and start.ndim == 2
+            first = objective.evaluate(start[part].T, tilts) if own else objective.tilted(origin, tilts)
+            found = _descend(objective, direction, first, tilts, tolerance, max_iterations)
             theta[part], norm[part], iterations[part] = found[0].T, found[1], found[2]
     return _solution(theta, norm, iterations, ridge)
 
 
 def _solution(theta: np.ndarray, norm: np.ndarray, iterations: np.ndarray, ridge: float) -> Solution:
     return Solution(theta, norm / ridge, norm, iterations)
+
+
+def _centre(start: np.ndarray | None, p: int) -> np.ndarray:
+    """Return the point (p, 1) whose Hessian preconditions: 0, or the mean of the starts."""
+    return np.zeros((p, 1)) if start is None else np.atleast_2d(start).mean(axis=0)[:, None]
 
 
 def _chunk(n: int) -> int:
@@ -193,18 +196,18 @@ def _checked(loss, X, y, ridge, tolerance, tilt, start, max_iterations):
 def _descend(
     objective: Objective,
     direction: Direction,
-    theta: np.ndarray,
+    point: Point,
     tilt: np.ndarray,
     tolerance: float,
     max_iterations: int,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return theta (p, k), gradient norms (k,) and iterations (k,) of the columns, each stopped once it is done."""
-    k = theta.shape[1]
-    best, norm, iterations = theta.copy(), np.full(k, np.inf), np.zeros(k, int)
-    point = objective.evaluate(theta, tilt)
+    k = len(point.value)
+    best, norm, iterations = point.theta.copy(), np.full(k, np.inf), np.zeros(k, int)
     if not np.isfinite(point.value).all():
         raise ValueError("the objective overflows at the start: take a start nearer to 0, or none")
-    active, fruitless, former = np.arange(k), np.zeros(k, int), np.full(k, np.inf)
+    active, fruitless = np.arange(k), np.zeros(k, int)
+    former, most = np.full(k, np.inf), np.full(k, FORCING_MOST)
     for step in range(max_iterations + 1):
         # J decreases at every step, its gradient need not: what counts is the smallest gradient seen.
         fruitless = np.where(point.norm < GAIN * norm[active], 0, fruitless)
@@ -216,39 +219,52 @@ def _descend(
             break
         if len(left) < len(active):
             point, tilt, active = point.take(left), tilt[:, left], active[left]
-            fruitless, former = fruitless[left], former[left]
-        following = _line_search(objective, point, tilt, direction(point, former, tolerance))
+            fruitless, former, most = fruitless[left], former[left], most[left]
+        forcing = np.minimum(FORCING_SHARE * (point.norm / former) ** 2, most)
+        target = np.maximum(np.maximum(forcing, FORCING_LEAST) * point.norm, FORCING_FLOOR * tolerance)
+        following, length = _line_search(objective, point, tilt, direction(point, target))
+        # A step cut short tells of jumps in l'': half-solved directions can then go to and fro between two sides for ever.
+        most = np.where(length < 1, np.maximum(0.1 * most, FORCING_LEAST), most)
         # At the rounding of J steps may go on for ever without getting anywhere.
         fruitless = np.where(point.value - following.value > point.slack, 0, fruitless + 1)
         former, point = point.norm, following
     return best, norm, iterations
 
 
-def _line_search(objective: Objective, point: Point, tilt: np.ndarray, towards: np.ndarray) -> Point:
-    """Return for each column the first acceptable point along `towards`; the point itself where there is none."""
+def _line_search(objective: Objective, point: Point, tilt: np.ndarray, towards: np.ndarray) -> tuple[Point, np.ndarray]:
+    """Return for each column an acceptable point along `towards` and its step length; else the point itself.
+
+    The full step is taken if it is acceptable at all. If not, the step is sought between one too short (`low`) and one
+    too long (`high`): where l'' jumps, a step that merely decreases J would stop short of the jump again and again.
+    """
     slope = np.einsum("ij,ij->j", point.gradient, towards)
-    pending, length, accepted = np.arange(len(slope)), np.ones(len(slope)), None
+    low, high, length = np.zeros(len(slope)), np.full(len(slope), np.inf), np.ones(len(slope))
+    slope_low, slope_high = slope.copy(), np.full(len(slope), np.inf)
+    accepted, pending = None, np.arange(len(slope))
     for _ in range(TRIALS):
-        steps = length[pending]
+        steps, before = length[pending], slope[pending]
         trial = objective.evaluate(point.theta[:, pending] + steps * towards[:, pending], tilt[:, pending])
-        before = slope[pending]
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             after = np.einsum("ij,ij->j", trial.gradient, towards[:, pending])
             rise = trial.value - point.value[pending]
             armijo = rise <= SUFFICIENT_DECREASE * steps * before
             wolfe = (rise <= point.slack[pending]) & (after <= (2 * WOLFE_DELTA - 1) * before)
-            good = (armijo | wolfe) & np.isfinite(trial.norm)
-            # The zero of the secant of the slope, kept within a tenth and a half of the step refused.
-            shrink = np.clip(before / (before - after), 0.1, 0.5)
-        if accepted is None:
-            accepted = trial
-            if good.all():
-                return accepted
-        else:
-            accepted.put(pending[good], trial, np.flatnonzero(good))
-        length[pending] = steps * np.where(np.isfinite(shrink), shrink, 0.1)
-        pending = pending[~good]
-        if not len(pending):
-            return accepted
-    accepted.put(pending, point, pending)
-    return accepted
+            lower = (armijo | wolfe) & np.isfinite(trial.norm)
+            done = lower & ((after >= WOLFE_SIGMA * before) | np.isinf(high[pending]))
+            if accepted is None:
+                accepted = trial
+                if done.all():
+                    return accepted, length
+                accepted.put(pending[~lower], point, pending[~lower])
+            else:
+                accepted.put(pending[lower], trial, np.flatnonzero(lower))
+            low[pending[lower]], slope_low[pending[lower]] = steps[lower], after[lower]
+            high[pending[~lower]], slope_high[pending[~lower]] = steps[~lower], after[~lower]
+            pending = pending[~done]
+            if not len(pending):
+                break
+            # The zero of the secant of the slope, kept within a tenth and a half of the bracket.
+            share = slope_low[pending] / (slope_low[pending] - slope_high[pending])
+            share = np.where(np.isfinite(share), np.clip(share, *BRACKET), BRACKET[0])
+            length[pending] = low[pending] + share * (high[pending] - low[pending])
+    return accepted, length

@@ -19,6 +19,8 @@ BLOCK_ROWS = 256
 BLOCK_ENTRIES = 8_192
 # Single precision is used for curvature where its rounding stays this many times below the ridge, else double.
 SINGLE_MARGIN = 16.0
+# Rounding error of J, as a share of the sizes that cancel in it: a few dozen units in the last place.
+ROUNDING = 32 * float(np.finfo(float).eps)
 
 
 @dataclass
@@ -49,6 +51,11 @@ class Point:
         """Overwrite these columns with the columns `its` of another point."""
         for name, array in vars(self).items():
             array[..., columns] = getattr(other, name)[..., its]
+
+
+def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the inner product of each column of a (p, k) with that of b."""
+    return np.einsum("ij,ij->j", a, b)
 
 
 class Objective:
@@ -94,12 +101,20 @@ class Objective:
                 data += self.loss.value(margin, y).sum(axis=0)
                 gradient += x.T @ self.loss.derivative(margin, y)
                 weights[rows] = self.loss.second(margin, y)
-            ridged = 0.5 * self.ridge * np.einsum("ij,ij->j", theta, theta)
-            tilted = np.einsum("ij,ij->j", tilt, theta)
-            size = np.abs(data) + ridged + np.einsum("ij,ij->j", np.abs(tilt), np.abs(theta))
-            slack = 32 * np.finfo(float).eps * size
-            norm = np.sqrt(np.einsum("ij,ij->j", gradient, gradient))
-            return Point(theta, data + ridged + tilted, slack, gradient, norm, weights)
+            data += 0.5 * self.ridge * _dots(theta, theta)
+            tilted = _dots(tilt, theta)
+            slack = ROUNDING * (np.abs(data) + _dots(np.abs(tilt), np.abs(theta)))
+            return Point(theta, data + tilted, slack, gradient, np.sqrt(_dots(gradient, gradient)), weights)
+
+    def tilted(self, origin: Point, tilt: np.ndarray) -> Point:
+        """Return the `Point` for tilts (p, k) at the theta of `origin`: one column, evaluated without a tilt."""
+        k = tilt.shape[1]
+        theta, gradient = np.repeat(origin.theta, k, axis=1), origin.gradient + tilt
+        slack = origin.slack + ROUNDING * (np.abs(tilt).T @ np.abs(origin.theta)[:, 0])
+        value = origin.value + _dots(tilt, theta)
+        return Point(
+            theta, value, slack, gradient, np.sqrt(_dots(gradient, gradient)), origin.weights.repeat(k, axis=1)
+        )
 
     def curvature_times(self, weights: np.ndarray, directions: np.ndarray) -> np.ndarray:
         """Return H_r v_r for each column: (X^T diag(weights_r) X + ridge I) v_r, shape (p, k)."""

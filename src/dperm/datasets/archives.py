@@ -1,0 +1,181 @@
+"""Take known files out of an archive that may be hostile.
+
+Members are looked up by their base name and written under the name that the catalogue gives: nothing that stands in an
+archive ever becomes a path. An archive with an absolute path, `..`, a link or a device is refused as a whole all the
+same, because no honest one of ours holds any. Bytes are counted while unpacking, so that a bomb stops early.
+"""
+
+import bz2
+import errno
+import gzip
+import re
+import stat
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from dperm.datasets.catalogue import most_bytes
+from dperm.errors import CorruptFile
+
+_CHUNK = 2**20
+_COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
+# Errors of this machine; whatever else a reader of archives raises is the archive's fault.
+_OURS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENOENT}
+
+
+class Capped:
+    """A binary file that stops with `CorruptFile` once more than `limit` bytes went through it."""
+
+    def __init__(self, file: IO[bytes], limit: int, what: str):
+        self._file, self._limit, self._what, self._count = file, limit, what, 0
+
+    def _counted(self, number: int) -> None:
+        self._count += number
+        if self._count > self._limit:
+            raise CorruptFile(f"{self._what} holds more than the {self._limit} bytes it may; it was refused")
+
+    def read(self, size: int) -> bytes:
+        """Read up to `size` bytes."""
+        data = self._file.read(size)
+        self._counted(len(data))
+        return data
+
+    def write(self, data: bytes) -> int:
+        """Write all of `data`, or nothing of it."""
+        self._counted(len(data))
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        """Flush the file below."""
+        self._file.flush()
+
+
+def unpack(path: Path, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
+    """Write the wanted files that `path` holds into `folder`.
+
+    What `path` is, is read from its first bytes: a zip, a gzip or bzip2 file with one file or a tar inside, a tar, or
+    one plain file.
+
+    Parameters
+    ----------
+    path : Path
+        What was downloaded.
+    name : str
+        Its own name (the end of the address): which file it is, if it holds one only.
+    wanted : mapping of str to int
+        File name -> bytes.
+    folder : Path
+        An existing folder.
+
+    Returns
+    -------
+    set of str
+        The names that were written.
+
+    Raises
+    ------
+    CorruptFile
+        If the archive is broken or hostile, or holds none of the wanted files. Files may then be left in `folder`.
+    """
+    with _blamed_on(name):
+        with path.open("rb") as file:
+            head = file.read(4)
+        if head == b"PK\x03\x04":
+            found = _from_zip(path, name, wanted, folder)
+        else:
+            opener = next((opener for magic, opener in _COMPRESSED.items() if head.startswith(magic)), Path.open)
+            tar = _is_tar(path, opener)
+            found = (_from_tar if tar else _from_one)(path, opener, name, wanted, folder)
+    if not found:
+        raise CorruptFile(f"{name} is neither an archive with, nor one of: {', '.join(wanted)}")
+    return found
+
+
+@contextmanager
+def _blamed_on(name: str) -> Iterator[None]:
+    """A broken archive makes the readers raise almost anything: it is all one error to us."""
+    try:
+        yield
+    except CorruptFile:
+        raise
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _OURS:
+            raise
+        raise CorruptFile(f"{name} is a broken archive ({type(error).__name__}: {error})") from error
+
+
+def _copy(source: IO[bytes], size: int, target: Path) -> None:
+    with target.open("wb") as file:
+        capped = Capped(file, most_bytes(size), target.name)
+        while chunk := source.read(_CHUNK):
+            capped.write(chunk)
+
+
+def _wanted(members: list[str], wanted: Mapping[str, int]) -> dict[str, str]:
+    """Return member path -> wanted name; two members of one name are refused, as nothing says which is meant."""
+    chosen = {}
+    for member in members:
+        base = member.rsplit("/", 1)[-1]
+        if base in wanted:
+            if base in chosen.values():
+                raise CorruptFile(f"the archive holds {base} twice; it was refused")
+            chosen[member] = base
+    return chosen
+
+
+def _check_path(member: str) -> None:
+    parts = re.split(r"[/\\]", member)
+    if member.startswith(("/", "\\")) or ".." in parts or re.match(r"[A-Za-z]:", member) or "\0" in member:
+        raise CorruptFile(f"the archive holds the unsafe path {member!r}; it was refused")
+
+
+def _from_zip(path: Path, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        for member in members:
+            _check_path(member.orig_filename)
+            kind = stat.S_IFMT(member.external_attr >> 16)
+            if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise CorruptFile(f"{name} holds {member.filename!r}, a link or a device; it was refused")
+        chosen = _wanted([member.filename for member in members if not member.is_dir()], wanted)
+        for member, base in chosen.items():
+            with archive.open(member) as source:
+                _copy(source, wanted[base], folder / base)
+    return set(chosen.values())
+
+
+def _is_tar(path: Path, opener) -> bool:
+    with opener(path, "rb") as file:
+        return file.read(512)[257:262] == b"ustar"
+
+
+def _from_tar(path: Path, opener, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
+    found: set[str] = set()
+    # Read as a stream: what is skipped is unpacked too, so it is what comes out of the compression that is counted.
+    limit = most_bytes(sum(wanted.values()))
+    with opener(path, "rb") as packed, tarfile.open(fileobj=Capped(packed, limit, name), mode="r|") as archive:
+        for member in archive:
+            _check_path(member.name)
+            if not (member.isdir() or (member.isreg() and not member.issparse())):
+                raise CorruptFile(f"{name} holds {member.name!r}, a link or a device; it was refused")
+            base = member.name.rsplit("/", 1)[-1]
+            if member.isreg() and base in wanted:
+                if base in found:
+                    raise CorruptFile(f"{name} holds {base} twice; it was refused")
+                found.add(base)
+                _copy(archive.extractfile(member), wanted[base], folder / base)
+    return found
+
+
+def _from_one(path: Path, opener, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
+    """One file, plain or compressed: it is what its name says, or the only one that is wanted."""
+    bare = name.removesuffix(".gz").removesuffix(".bz2")
+    target = bare if bare in wanted else next(iter(wanted)) if len(wanted) == 1 else None
+    if target is None:
+        return set()
+    with opener(path, "rb") as source:
+        _copy(source, wanted[target], folder / target)
+    return {target}

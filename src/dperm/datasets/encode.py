@@ -1,0 +1,254 @@
+"""From raw columns to rows within public bounds: min-max by declared ranges, one-hot by declared levels, a constant.
+
+Every step treats a record by itself with public constants alone, so it changes no neighbouring relation and costs no
+privacy: one record more or less in the raw table is one row more or less here. Each scaled number lies in [0, 1], each
+factor sets exactly one indicator to 1, the constant is 1; hence ||x||_2^2 <= numbers + factors + 1.
+
+Messages name columns and the place of a row, never a value of the data.
+"""
+
+import fnmatch
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dperm.datasets.catalogue import labels
+from dperm.datasets.prepared import Dataset
+from dperm.domain import Domain
+from dperm.errors import DataError
+
+log = logging.getLogger(__name__)
+# Ways to write that a value is missing; a declared level of the same spelling is a level.
+MISSING = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
+CONSTANT = "(constant)"
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What a parser returns: columns as they stand in the source.
+
+    Parameters
+    ----------
+    columns : mapping of str to ndarray, shape (n,)
+        Numbers, or objects (text; None where there is nothing).
+    split : ndarray of str, shape (n,), optional
+        `train` or `test`.
+    levels : mapping of str to sequence, optional
+        The public codebook of factors that the catalogue does not spell out.
+    versions : mapping of str to str, optional
+        Packages that the data came with.
+    """
+
+    columns: Mapping[str, np.ndarray]
+    split: np.ndarray | None = None
+    levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def used_columns(
+    entry: Mapping[str, Any], present: Sequence[str], source: str
+) -> tuple[dict[str, list[float]], list[str]]:
+    """Return the ranges with their patterns spelled out, and all columns that an entry uses (target last).
+
+    Parameters
+    ----------
+    entry : mapping
+        One entry of the catalogue. A key of `ranges` may be a pattern with `*` and `?`; a column of exactly this name
+        goes before.
+    present : sequence of str
+        The columns of the source.
+    source : str
+        What the source is called in messages.
+
+    Raises
+    ------
+    DataError
+        If a column is missing or stands there twice: its name, the source, the columns that there are.
+    """
+    taken = {entry["target"]["column"], *entry.get("levels", {}), *entry.get("ranges", {})}
+    ranges: dict[str, list[float]] = {}
+    for key, limits in entry.get("ranges", {}).items():
+        matching = [key] if key in present else [c for c in present if c not in taken and fnmatch.fnmatchcase(c, key)]
+        for column in matching or [key]:
+            if column in ranges:
+                raise DataError(f"{entry['name']}: ranges: two patterns match column {column!r} of {source}; keep one")
+            ranges[column] = limits
+    columns = [*ranges, *entry.get("levels", {}), entry["target"]["column"]]
+    for column in columns:
+        if (times := list(present).count(column)) != 1:
+            what = "has no column" if times == 0 else f"has {times} columns"
+            shown = ", ".join(map(str, present[:30])) + (", ..." if len(present) > 30 else "")
+            raise DataError(f"{entry['name']}: {source} {what} {column!r}; it has: {shown}")
+    return ranges, columns
+
+
+def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[str, str]) -> Dataset:
+    """Encode raw columns within the entry's public bounds, and check the counts that the entry expects.
+
+    Parameters
+    ----------
+    raw : Raw
+    entry : mapping
+        `ranges` (column -> [low, high]), `levels` (column -> labels), `target`, `outside` (`error` or `clip`),
+        `missing` (`error` or `drop` the record), `rows`, `positive_rows`, `x_norm_squared`, `data_dependent`.
+    source : str
+        What the source is called in messages.
+    checksums : mapping of str to str
+        File -> sha256, for the provenance.
+
+    Returns
+    -------
+    Dataset
+        Columns of X: the numbers, the indicators of each factor, the constant. y is -1 or +1, or scaled from its range
+        to [-1, 1].
+
+    Raises
+    ------
+    DataError
+        If a column is missing, a value is missing (unless `missing: drop`), no number, outside its range (unless
+        `outside: clip`), or outside the codebook, or a count differs from the expected one.
+    """
+    entry = {**entry, "levels": {**raw.levels, **entry.get("levels", {})}}
+    ranges, columns = used_columns(entry, list(raw.columns), source)
+    table = _Table(entry, source, {name: raw.columns[name] for name in columns})
+    target, binary = entry["target"], entry["task"] == "binary"
+    # First all columns are read, then rows with a missing value leave, and only what stays is held against the bounds.
+    numbers = {name: table.number(name) for name in ranges}
+    factors = {name: table.codes(name, levels) for name, levels in entry["levels"].items()}
+    y = table.codes(target["column"], _both(target)) if binary else table.number(target["column"])
+    keep = table.complete()
+    if not keep.any():
+        raise DataError(f"{entry['name']}: {source} holds no complete record")
+    blocks = [table.scaled(name, values, ranges[name], keep)[:, None] for name, values in numbers.items()]
+    blocks += [_one_hot(codes[keep], len(entry["levels"][name])) for name, codes in factors.items()]
+    X = np.hstack([*blocks, np.ones((keep.sum(), 1))])
+    if binary:
+        y = np.where(y[keep] < len(labels(target["positive"])), 1.0, -1.0)
+    else:
+        y = 2.0 * table.scaled(target["column"], y, target["range"], keep) - 1.0
+    squared = len(numbers) + len(factors) + 1
+    if entry.get("x_norm_squared", squared) != squared:
+        raise DataError(
+            f"{entry['name']}: x_norm_squared={entry['x_norm_squared']} in config/datasets.yaml, but {len(numbers)} "
+            f"numbers, {len(factors)} factors and the constant give {squared}"
+        )
+    split = np.full(len(keep), "train") if raw.split is None else raw.split
+    _check_counts(entry, y, split[keep])
+    return Dataset(
+        X=X,
+        y=y,
+        bounds=Domain(x_norm=math.sqrt(squared), y_bound=1.0),
+        name=entry["name"],
+        provenance={
+            **{key: entry[key] for key in ("title", "licence", "citation")},
+            "files": dict(checksums),
+            "versions": dict(raw.versions),
+            "data_dependent": list(entry["data_dependent"]),
+        },
+        task=entry["task"],
+        features=(*numbers, *(f"{name}={level}" for name in factors for level in entry["levels"][name]), CONSTANT),
+        split=split[keep],
+    )
+
+
+class _Table:
+    """Columns being read; keeps which records lack a value."""
+
+    def __init__(self, entry: Mapping[str, Any], source: str, columns: Mapping[str, np.ndarray]):
+        self.entry, self.source, self.columns = entry, source, columns
+        self.lacking = {name: np.zeros(len(column), dtype=bool) for name, column in columns.items()}
+
+    def refuse(self, name: str, wrong: np.ndarray, what: str, remedy: str) -> None:
+        if wrong.any():
+            raise DataError(
+                f"{self.entry['name']}: column {name!r} of {self.source}: {int(wrong.sum())} of {len(wrong)} records "
+                f"{what} (first: record {int(wrong.argmax()) + 1}); {remedy}"
+            )
+
+    def number(self, name: str) -> np.ndarray:
+        column = self.columns[name]
+        if column.dtype.kind in "biuf":
+            values = column.astype(np.float64)
+            lacking = np.isnan(values)
+        elif column.dtype.kind in "OU":
+            texts = pd.Series(column, dtype=object)
+            lacking = (texts.isna() | texts.map(lambda value: str(value).strip() in MISSING)).to_numpy(dtype=bool)
+            values = pd.to_numeric(texts.where(~lacking, None), errors="coerce").to_numpy(dtype=np.float64)
+        else:
+            raise DataError(f"{self.entry['name']}: column {name!r} of {self.source} holds {column.dtype}, not numbers")
+        self.lacking[name] = lacking
+        self.refuse(name, ~lacking & ~np.isfinite(values), "hold no finite number", "mend the file, or declare levels")
+        return values
+
+    def codes(self, name: str, levels: Sequence[Any]) -> np.ndarray:
+        """The place of each value among the levels; -1 where it is missing. A last level `None` takes all others."""
+        texts = {level: place for place, level in enumerate(levels) if isinstance(level, str)}
+        numbers = {
+            float(level): place for place, level in enumerate(levels) if not isinstance(level, (str, type(None)))
+        }
+        rest = len(levels) - 1 if levels[-1] is None else -2
+
+        def place(value: Any) -> int:
+            text = str(value).strip()
+            if text in texts:
+                return texts[text]
+            return -1 if text in MISSING else numbers.get(_float(text), rest)
+
+        found, uniques = pd.factorize(pd.Series(self.columns[name], dtype=object))
+        places = np.array([*map(place, uniques), -1])[found]
+        self.lacking[name] = places == -1
+        self.refuse(name, places == -2, "hold a value outside the declared ones", "correct them, or declare the value")
+        return places
+
+    def complete(self) -> np.ndarray:
+        if self.entry.get("missing", "error") == "error":
+            for name, lacking in self.lacking.items():
+                self.refuse(name, lacking, "lack a value", "fill it in, or declare missing: drop")
+        incomplete = np.logical_or.reduce(list(self.lacking.values()))
+        if incomplete.any():
+            log.info("%s: left out %d incomplete records of %d", self.entry["name"], incomplete.sum(), len(incomplete))
+        return ~incomplete
+
+    def scaled(self, name: str, values: np.ndarray, limits: Sequence[float], keep: np.ndarray) -> np.ndarray:
+        """The kept values, min-max scaled to [0, 1] by the public range."""
+        low, high = map(float, limits)
+        outside = keep & ((values < low) | (values > high))
+        if self.entry.get("outside", "error") == "error":
+            self.refuse(
+                name, outside, f"lie outside [{low:g}, {high:g}]", "widen the public range, or declare outside: clip"
+            )
+        elif outside.any():
+            log.info("%s: clipped %d values of %r to [%g, %g]", self.entry["name"], outside.sum(), name, low, high)
+        return (np.clip(values[keep], low, high) - low) / (high - low)
+
+
+def _both(target: Mapping[str, Any]) -> list[Any]:
+    """The labels of both classes, positive ones first; None stands for any other value."""
+    return [*labels(target["positive"]), *labels(target.get("negative"))]
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _one_hot(codes: np.ndarray, size: int) -> np.ndarray:
+    return (codes[:, None] == np.arange(size)).astype(np.float64)
+
+
+def _check_counts(entry: Mapping[str, Any], y: np.ndarray, split: np.ndarray) -> None:
+    for key, rows in (("rows", np.ones(len(y), dtype=bool)), ("positive_rows", y > 0)):
+        for part, expected in entry.get(key, {}).items():
+            found = int((rows & (split == part)).sum())
+            if found != expected:
+                raise DataError(
+                    f"{entry['name']}: {found} complete {part} records instead of the {expected} that {key}.{part} in "
+                    "config/datasets.yaml expects; the source changed, or was cut"
+                )

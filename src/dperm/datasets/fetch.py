@@ -1,0 +1,272 @@
+"""Bring the files of a data set here: from a mirror, or from the first address that answers with the right bytes."""
+
+import contextlib
+import json
+import logging
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from dperm import files
+from dperm.datasets import archives, catalogue, checksums
+from dperm.datasets.catalogue import TRUST
+from dperm.errors import ConfigError, CorruptFile, DataUnavailable
+
+log = logging.getLogger(__name__)
+# Seconds without a byte before a server is given up.
+TIMEOUT = 30
+
+
+def fetch(
+    entry: Mapping[str, Any],
+    folder: str | Path,
+    *,
+    mirror: str | Path | None = None,
+    trusted: str | Path | None = None,
+    retries: int = 2,
+) -> None:
+    """Make `folder` hold exactly the entry's files, each with the right SHA-256; on failure nothing is changed.
+
+    Parameters
+    ----------
+    entry : mapping
+        One entry of the catalogue, with its `name`.
+    folder : path
+        Replaced in one step once all files are there and verified.
+    mirror : path, optional
+        A folder searched first, for `<name>/<file>`, `<name with _ for ->/<file>`, `<mirror_folder>/<file>` and
+        `<file>`, each plain or `.gz`.
+    trusted : path, optional
+        The JSON file that remembers checksums found first (`trust-on-first-use`).
+    retries : int
+        How often an address that fails is tried again.
+
+    Raises
+    ------
+    DataUnavailable
+        If no source has the right files: each attempt with its reason, the addresses, the folder that a file fetched by
+        hand belongs into, and the checksums.
+    ConfigError
+        If the entry has no files to fetch, or asks for trust on first use where `trusted` is not given.
+    CorruptFile
+        If the record of trusted checksums is broken.
+    """
+    catalogue.check(entry)
+    if not entry.get("files"):
+        raise ConfigError(f"{entry['name']} has no files to fetch (format {entry['format']!r}); leave out this step")
+    expected = _expected(entry, trusted)
+    folder, attempts = Path(folder), []
+    with _workspace(folder) as workspace:
+        for describe, attempt in _sources(entry, mirror, retries):
+            target = workspace / "files"
+            shutil.rmtree(target, ignore_errors=True)
+            target.mkdir()
+            try:
+                attempt(target, expected)
+                found = {file: checksums.verified(_present(target / file), expected[file]) for file in expected}
+            except (CorruptFile, DataUnavailable) as error:
+                attempts.append(f"{describe}: {error}")
+                log.warning("%s: not from %s", entry["name"], attempts[-1])
+                continue
+            _remember(entry, found, trusted)
+            _move(target, folder, workspace)
+            log.info("%s: %s from %s", entry["name"], ", ".join(sorted(found)), describe)
+            return
+    raise DataUnavailable(_by_hand(entry, expected, mirror, attempts))
+
+
+def unavailable(entry: Mapping[str, Any], mirror: str | Path | None) -> str | None:
+    """Return why a data set cannot be had on this machine, or None if it can (nothing is downloaded or read).
+
+    Parameters
+    ----------
+    entry : mapping
+        One entry of the catalogue, with its `name`.
+    mirror : path or None
+
+    Raises
+    ------
+    ConfigError
+        If the entry contradicts itself: this is the first that the pipeline asks of an entry.
+    """
+    catalogue.check(entry)
+    missing = [file for file in entry.get("files", {}) if not list(_candidates(entry, file, mirror))]
+    if entry.get("sources") or not missing:
+        return None
+    where = f"the mirror {mirror} does not hold" if mirror else "no mirror is set, and it needs"
+    return (
+        f"{entry['name']} is mirror-only (it has no address): {where} {', '.join(missing)}; "
+        f"put it into <mirror>/{entry['name']}/ (plain or .gz) and set mirror in config/config.yaml, or DPERM_MIRROR"
+    )
+
+
+def _candidates(entry: Mapping[str, Any], file: str, mirror: str | Path | None) -> Iterator[Path]:
+    """The files of the mirror that may be this one, best first."""
+    if mirror is None:
+        return
+    name = entry["name"]
+    for part in dict.fromkeys((name, name.replace("-", "_"), entry.get("mirror_folder", "."), ".")):
+        for path in (Path(mirror, part, file), Path(mirror, part, f"{file}.gz")):
+            if path.is_file():
+                yield path
+
+
+def _sources(entry: Mapping[str, Any], mirror: str | Path | None, retries: int) -> Iterator[tuple[str, Any]]:
+    """What to try, in order: (its description, a function that fills a folder)."""
+    if mirror is not None:
+        yield f"the mirror {mirror}", lambda target, expected: _from_mirror(entry, mirror, target, expected)
+    for addresses in entry.get("sources", []):
+        yield (
+            " and ".join(addresses),
+            lambda target, expected, addresses=addresses: _download(addresses, target, expected, retries),
+        )
+
+
+def _from_mirror(entry: Mapping[str, Any], mirror: str | Path, target: Path, expected: Mapping[str, Any]) -> None:
+    for file, what in expected.items():
+        refused = []
+        for path in _candidates(entry, file, mirror):
+            try:
+                archives.unpack(path, path.name, {file: what["bytes"]}, target)
+                checksums.verified(target / file, what)
+                break
+            except CorruptFile as error:
+                refused.append(f"{path} was refused: {error}")
+                log.warning("%s: %s", entry["name"], refused[-1])
+        else:
+            raise DataUnavailable("; ".join(refused) or f"it does not hold {file}")
+
+
+def _download(addresses: list[str], target: Path, expected: Mapping[str, Any], retries: int) -> None:
+    """Download every address of one source and take the files out of what comes."""
+    import pooch
+    import requests
+
+    wanted = {file: what["bytes"] for file, what in expected.items()}
+    for number, address in enumerate(addresses):
+        name = PurePosixPath(unquote(urlsplit(address).path)).name
+        # Known before unpacking only where the address is the file itself; pooch then tries a broken one again.
+        known = expected[name]["sha256"] if name in expected else TRUST
+        arrived = target.parent / f"download-{number}"
+        downloads = pooch.create(
+            path=arrived.parent,
+            base_url="",
+            registry={arrived.name: None if known == TRUST else f"sha256:{known}"},
+            urls={arrived.name: address},
+            retry_if_failed=retries,
+        )
+        limit = catalogue.most_bytes(sum(wanted.values()))
+        try:
+            downloads.fetch(arrived.name, downloader=_limited(limit, name))
+            archives.unpack(arrived, name, wanted, target)
+        except (requests.RequestException, ValueError) as error:
+            raise DataUnavailable(_plain(error)) from error
+        finally:
+            arrived.unlink(missing_ok=True)
+
+
+def _limited(limit: int, name: str):
+    """Return a downloader for pooch that stops a server which does not."""
+    import pooch
+
+    def download(address: str, output: str, _: Any) -> None:
+        # A bar only where somebody looks; the file is Capped, so requests' chunks are counted as they come.
+        http = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), chunk_size=2**16, timeout=TIMEOUT)
+        with Path(output).open("wb") as file:
+            http(address, archives.Capped(file, limit, name), None)
+
+    return download
+
+
+def _plain(error: Exception) -> str:
+    """One line a person can read, out of errors that wrap each other."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        return f"the server answered {response.status_code} {response.reason}"
+    text = " ".join(str(error).split())
+    if "does not match the known hash" in text:
+        return "what came has another sha256: " + text.split("known hash:")[-1].split("Deleted")[0].strip(" .")
+    kind = {"ConnectTimeout": "no answer in time", "ReadTimeout": "no answer in time"}.get(type(error).__name__)
+    return kind or f"{type(error).__name__}: {text.split('Caused by ')[-1]}"[:300]
+
+
+def _present(path: Path) -> Path:
+    if not path.is_file():
+        raise CorruptFile(f"{path.name} was not in it")
+    return path
+
+
+def _expected(entry: Mapping[str, Any], trusted: str | Path | None) -> dict[str, dict[str, Any]]:
+    """Return the entry's files, with the remembered checksums in the place of `trust-on-first-use`."""
+    expected = {file: dict(what) for file, what in entry["files"].items()}
+    open_ones = [file for file, what in expected.items() if what["sha256"] == TRUST]
+    if open_ones and trusted is None:
+        raise ConfigError(f"{entry['name']}: {open_ones[0]} is {TRUST}; say in which file to remember its checksum")
+    if open_ones and Path(trusted).exists():
+        remembered = _remembered(Path(trusted))
+        for file in open_ones:
+            expected[file]["sha256"] = remembered.get(file, TRUST)
+    return expected
+
+
+def _remembered(trusted: Path) -> dict[str, str]:
+    try:
+        remembered = json.loads(trusted.read_text(encoding="utf-8"))
+        if all(len(bytes.fromhex(checksum)) == 32 for checksum in remembered.values()):
+            return remembered
+    except (ValueError, AttributeError, TypeError):
+        pass
+    raise CorruptFile(
+        f"{trusted} should map file names to sha256; mend it, or delete it to trust the next download again"
+    )
+
+
+def _remember(entry: Mapping[str, Any], found: Mapping[str, str], trusted: str | Path | None) -> None:
+    first = {file: found[file] for file, what in entry["files"].items() if what["sha256"] == TRUST}
+    if not first:
+        return
+    before = _remembered(Path(trusted)) if Path(trusted).exists() else {}
+    if before | first != before:
+        log.warning("%s: trusted on first use and checked from now on (%s): %s", entry["name"], trusted, first)
+        files.write_text(trusted, json.dumps(before | first, indent=2, sort_keys=True) + "\n")
+
+
+@contextlib.contextmanager
+def _workspace(folder: Path) -> Iterator[Path]:
+    """A folder beside `folder`, so that the last step is a rename; gone afterwards whatever happens."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    workspace = folder.parent / f".{folder.name}.{secrets.token_hex(8)}"
+    workspace.mkdir()
+    try:
+        yield workspace
+    finally:
+        shutil.rmtree(workspace, ignore_errors=True)
+
+
+def _move(target: Path, folder: Path, workspace: Path) -> None:
+    for path in target.iterdir():
+        with path.open("rb+") as written:
+            os.fsync(written.fileno())
+    if folder.exists():
+        folder.rename(workspace / "old")
+    target.rename(folder)
+
+
+def _by_hand(entry: Mapping[str, Any], expected: Mapping[str, Any], mirror: Any, attempts: list[str]) -> str:
+    """The one message of a machine without network: addresses, the folder to put the files in, the checksums."""
+    place = Path(mirror or "mirror", entry["name"])
+    again = "run again" if mirror else f"run again with --config mirror={place.parent}"
+    lines = [
+        f"{entry['name']} ({entry['title']}) could not be fetched:",
+        *(f"  - {attempt}" for attempt in attempts),
+        f"Put these files, plain or gzipped, into the folder {place}/ and {again}:",
+        *(f"  - {file} ({what['bytes']} bytes), sha256 {what['sha256']}" for file, what in expected.items()),
+    ]
+    if entry.get("sources"):
+        lines += ["They come from (the first that answers):", *(f"  - {' and '.join(s)}" for s in entry["sources"])]
+    return "\n".join(lines)

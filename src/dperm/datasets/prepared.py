@@ -1,0 +1,193 @@
+"""The form in which experiments read a data set: one Parquet file, with its public bounds and where it came from."""
+
+import json
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy.sparse as sp
+
+from dperm import files
+from dperm.domain import NORM_SLACK, Domain, bounded_rows, one_of
+from dperm.errors import CorruptFile, DomainViolation
+
+Task = Literal["binary", "regression"]
+# Raised whenever the layout of the file changes, so that an old file is told from a broken one.
+LAYOUT = 1
+# In the file a feature's column carries this prefix: a feature may itself be called `y` or `split`.
+_FEATURE = "x."
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Records within declared public bounds.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse.csr_array, shape (n, p)
+        float64; every row has ||x||_2 <= bounds.x_norm.
+    y : ndarray, shape (n,)
+        float64 with |y| <= bounds.y_bound; -1 or +1 if the task is binary.
+    bounds : Domain
+        Public, with `x_norm` and `y_bound`.
+    name : str
+        As in the catalogue: a subsample or stand-in has a name of its own.
+    provenance : mapping
+        JSON-serialisable: title, citation, licence, `files` (name -> sha256), `versions`, and `data_dependent`: the
+        steps of the preparation that looked at the data, which no privacy statement covers.
+    task : {"binary", "regression"}
+    features : sequence of str, length p, optional
+        Names of the columns of X; `x0`, `x1`, ... if not given.
+    split : ndarray of str, shape (n,), optional
+        `train` or `test` for each row, where the source has a test set of its own; all `train` if not given.
+
+    Raises
+    ------
+    ValueError
+        If shapes or names do not agree, or the task or a split is unknown.
+    DomainViolation
+        If a record lies outside the bounds.
+    """
+
+    X: np.ndarray | sp.csr_array
+    y: np.ndarray
+    bounds: Domain
+    name: str
+    provenance: Mapping[str, Any]
+    task: Task
+    features: tuple[str, ...] = ()
+    split: np.ndarray = field(default=None)
+
+    def __post_init__(self):
+        one_of("task", self.task, Task)
+        n, p = self.X.shape
+        put = object.__setattr__
+        put(self, "features", tuple(self.features) or tuple(f"x{j}" for j in range(p)))
+        put(self, "split", np.full(n, "train") if self.split is None else np.asarray(self.split, dtype=str))
+        shapes = {"y": (self.y.shape, (n,)), "split": (self.split.shape, (n,)), "features": (len(self.features), p)}
+        for what, (is_, should) in shapes.items():
+            if is_ != should:
+                raise ValueError(f"{self.name}: {what} has shape {is_} instead of {should}, as X is {n} x {p}")
+        if len(set(self.features)) != p:
+            raise ValueError(f"{self.name}: two features have the same name; rename a column or a level")
+        if unknown := sorted(set(np.unique(self.split)) - {"train", "test"}):
+            raise ValueError(f"{self.name}: split {unknown} is neither 'train' nor 'test'")
+        put(self, "X", self._bounded())
+        if self.bounds.y_bound is None or not (np.abs(self.y) <= self.bounds.y_bound).all():
+            raise DomainViolation(f"{self.name}: a target lies outside |y| <= y_bound={self.bounds.y_bound}")
+        if self.task == "binary" and not np.isin(self.y, (-1.0, 1.0)).all():
+            raise DomainViolation(f"{self.name}: a binary target is neither -1 nor +1")
+
+    def _bounded(self) -> np.ndarray | sp.csr_array:
+        if not sp.issparse(self.X):
+            return bounded_rows(self.X, self.bounds.x_norm)
+        norms = np.sqrt(self.X.multiply(self.X).sum(axis=1))
+        if not (norms <= self.bounds.x_norm * (1 + NORM_SLACK)).all():
+            raise DomainViolation(f"{self.name}: a row is longer than x_norm={self.bounds.x_norm:g} or not finite")
+        return self.X
+
+
+def write(dataset: Dataset, path: str | Path) -> None:
+    """Write a data set to one Parquet file, whole or not at all; equal data sets give equal bytes.
+
+    Columns: `split`, `y`, and either one `x.<feature>` for each feature or, if X is sparse, the lists `indices` and
+    `values`. Everything else stands as JSON under the metadata key `dperm`.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    path : path
+    """
+    sparse = sp.issparse(dataset.X)
+    columns = {"split": pa.array(dataset.split.tolist(), pa.string()).dictionary_encode(), "y": pa.array(dataset.y)}
+    if sparse:
+        X = dataset.X.tocsr().sorted_indices()
+        offsets = pa.array(X.indptr.astype(np.int64))
+        columns["indices"] = pa.LargeListArray.from_arrays(offsets, pa.array(X.indices.astype(np.int64)))
+        columns["values"] = pa.LargeListArray.from_arrays(offsets, pa.array(X.data.astype(np.float64)))
+    else:
+        columns |= {_FEATURE + name: pa.array(dataset.X[:, j]) for j, name in enumerate(dataset.features)}
+    told = {
+        "layout": LAYOUT,
+        "name": dataset.name,
+        "task": dataset.task,
+        "sparse": sparse,
+        "features": list(dataset.features),
+        "bounds": {"x_norm": dataset.bounds.x_norm, "y_bound": dataset.bounds.y_bound},
+        "provenance": dict(dataset.provenance),
+    }
+    table = pa.table(columns).replace_schema_metadata({b"dperm": json.dumps(told, sort_keys=True).encode()})
+    with files.replacing(path) as temporary:
+        pq.write_table(table, temporary, write_page_checksum=True)
+
+
+def read(path: str | Path) -> Dataset:
+    """Read a data set back and check it against the bounds it declares.
+
+    Raises
+    ------
+    CorruptFile
+        If the file is broken, of another layout, or holds a record outside its bounds; the message says to delete it.
+    FileNotFoundError
+        If there is no such file.
+    """
+    with _blamed_on(path):
+        # partitioning=None: a folder named like `a=1` is not a column. A list of threads would change nothing here.
+        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+        told = json.loads(table.schema.metadata[b"dperm"])
+        if told["layout"] != LAYOUT:
+            raise CorruptFile(f"{path} has layout {told['layout']}, this version reads {LAYOUT}; delete it, run again")
+        features = told["features"]
+        return Dataset(
+            X=_sparse(table, len(features)) if told["sparse"] else _dense(table, features),
+            y=_values(table, "y"),
+            bounds=Domain(**told["bounds"]),
+            name=told["name"],
+            provenance=told["provenance"],
+            task=told["task"],
+            features=tuple(features),
+            split=np.asarray(table["split"].cast(pa.string()).to_pylist(), dtype=str),
+        )
+
+
+@contextmanager
+def _blamed_on(path: str | Path):
+    """A missing or forbidden file stays what it is; anything else that goes wrong while reading is the file's fault."""
+    try:
+        yield
+    except CorruptFile:
+        raise
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, DomainViolation) as error:
+        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+            raise
+        said = " ".join(str(error).split())
+        raise CorruptFile(f"{path} is not a prepared data set ({said}); delete it and run again") from error
+
+
+def _values(table: pa.Table, name: str) -> np.ndarray:
+    if table[name].null_count:
+        raise ValueError(f"column {name!r} has empty places")
+    return np.ascontiguousarray(table[name].cast(pa.float64()).to_numpy())
+
+
+def _dense(table: pa.Table, features: list[str]) -> np.ndarray:
+    X = np.empty((len(table), len(features)))
+    for j, name in enumerate(features):
+        X[:, j] = _values(table, _FEATURE + name)
+    return X
+
+
+def _sparse(table: pa.Table, p: int) -> sp.csr_array:
+    indices, values = (table[name].combine_chunks() for name in ("indices", "values"))
+    if indices.null_count or values.null_count or not indices.offsets.equals(values.offsets):
+        raise ValueError("indices and values do not belong together")
+    X = sp.csr_array(
+        (values.flatten().to_numpy(), indices.flatten().to_numpy(), indices.offsets.to_numpy()), shape=(len(table), p)
+    )
+    X.check_format(full_check=True)
+    return X

@@ -1,0 +1,51 @@
+"""Say at the end of a run where the report is, how long it took, and the verdicts in a few lines.
+
+python -m dperm.report --seconds 95 [what was given to snakemake]
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from dperm import claims
+from dperm.errors import ConfigError, DpermError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the closing lines; return 0, or 1 with a message if there is no report.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        `--seconds S`, `--root FOLDER`, and snakemake's own, of which only `scale=...` is looked at.
+    """
+    parser = argparse.ArgumentParser(prog="python -m dperm.report", description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, help="wall time of the run")
+    parser.add_argument("--root", type=Path, default=Path(), help="the project's folder")
+    known, others = parser.parse_known_args(arguments)
+    try:
+        folder = known.root / "results" / _scale(known.root, others)
+        page = folder / "report" / "index.html"
+        if not page.is_file():
+            raise ConfigError(f"there is no {page}; run snakemake for this scale first")
+        print(claims.summary(folder / "claims.parquet"))
+        took = "" if known.seconds is None else f" (took {int(known.seconds) // 60} min {int(known.seconds) % 60} s)"
+        print(f"report: {page}{took}")
+    except (DpermError, FileNotFoundError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _scale(root: Path, arguments: Sequence[str]) -> str:
+    """Return the scale that snakemake ran at: of its arguments, else of config/config.yaml."""
+    given = [argument.removeprefix("scale=") for argument in arguments if argument.startswith("scale=")]
+    path = root / "config" / "config.yaml"
+    return given[-1] if given else str(yaml.safe_load(path.read_text(encoding="utf-8"))["scale"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

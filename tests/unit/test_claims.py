@@ -1,0 +1,334 @@
+"""Verdicts are what the stated tests say, and whoever reads one can see why."""
+
+import copy
+import itertools
+import math
+from pathlib import Path
+
+import fake_rows
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from scipy import stats
+
+from dperm import claims, tables
+from dperm.claims import paired
+from dperm.errors import ConfigError, CorruptFile, DataError
+
+ROOT = Path(__file__).parents[2]
+CATALOGUE, SCHEMA = ROOT / "resources" / "claims.yaml", ROOT / "workflow" / "schemas" / "claims.schema.yaml"
+EXPERIMENT = "kifer2012-output"
+
+
+@pytest.fixture(scope="module")
+def catalogue():
+    return claims.load(CATALOGUE, SCHEMA)
+
+
+def rows_with(shift, *, repeats=12, seed=0, epsilons=(0.1, 1.0), spread=1.0):
+    """Rows of digits in which output - objective is `shift(epsilon, delta, metric)` plus noise."""
+    rng = np.random.default_rng(seed)
+    frame = fake_rows.rows(datasets=("digits",), epsilons=epsilons, multiples=(2.0, 20.0), repeats=repeats)
+    frame = frame[frame["metric"].isin(["excess_risk", "test_loss"])].copy()
+    for key, index in frame.groupby(
+        ["mechanism", "epsilon", "delta", "metric", "ridge_multiple", "calibration"]
+    ).groups.items():
+        mechanism, epsilon, delta, metric = key[:4]
+        add = shift(epsilon, delta, metric) if mechanism == "output" else 0.0
+        frame.loc[index, "value"] = 50.0 + add + spread * rng.standard_normal(len(index))
+    return frame
+
+
+def judged(frame, tmp_path, catalogue, **kwargs):
+    path = fake_rows.write(frame, tmp_path / "rows.parquet")
+    out = tmp_path / "claims.parquet"
+    kwargs = {"unavailable": {}, "metadata": {"scale": "quick"}, **kwargs}
+    claims.judge(catalogue, {EXPERIMENT: path}, out, **kwargs)
+    return claims.read(out).set_index(["variant", "dataset"])
+
+
+# -- the tests' ingredients ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9, 30, 50])
+def test_the_signed_rank_p_is_scipy_s_exact_one_without_ties(n):
+    rng = np.random.default_rng(n)
+    for shift in (-0.7, 0.0, 0.7):
+        d = rng.standard_normal(n) + shift
+        expected = stats.wilcoxon(d, alternative="greater", method="exact").pvalue
+        assert paired.signed_rank_p(d) == pytest.approx(expected, rel=1e-10, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    "d", [[1, 1, -1, 2, 2, 3], [0, 0, 1, -1, 5], [4, 4, 4, 4], [-2, 2, -2, 2, 7, 1, 0], [0, 0], []]
+)
+def test_the_signed_rank_p_is_the_share_of_all_sign_patterns_with_ties(d):
+    d = np.array(d, dtype=float)
+    nonzero = np.abs(d[d != 0])
+    ranks = stats.rankdata(nonzero)
+    observed = ranks[d[d != 0] > 0].sum()
+    sums = [ranks[np.array(signs, dtype=bool)].sum() for signs in itertools.product((0, 1), repeat=len(nonzero))]
+    assert paired.signed_rank_p(d) == pytest.approx(np.mean([s >= observed - 1e-9 for s in sums]), abs=1e-12)
+
+
+def test_the_smallest_p_is_two_to_the_minus_n_and_the_two_sides_overlap_in_the_observed_value_only():
+    d = np.arange(1.0, 8.0)
+    assert paired.signed_rank_p(d) == pytest.approx(2.0**-7)
+    assert paired.signed_rank_p(-d) == 1.0
+
+
+def test_holm_is_the_step_down_procedure():
+    # Holm 1979: sorted p_(k) against level / (m - k + 1), stop at the first that fails.
+    assert paired.holm([0.01, 0.04, 0.03, 0.005], 0.05) == [True, False, False, True]
+    assert paired.holm([0.05, 0.025, 0.016], 0.05) == [True, True, True]
+    assert paired.holm([0.02, 0.02, 0.02], 0.05) == [False, False, False]
+    assert paired.holm([], 0.05) == []
+
+
+def test_holm_keeps_the_family_wise_error():
+    """2,000 families of 16 true hypotheses, dependent as metrics are: at most 5 % (+ 4 standard errors) reject any."""
+    rng = np.random.default_rng(7)
+    wrong = 0
+    for _ in range(2000):
+        z = 0.7 * rng.standard_normal() + math.sqrt(0.51) * rng.standard_normal(16)
+        wrong += any(paired.holm(list(stats.norm.sf(z)), 0.05))
+    assert wrong / 2000 <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 2000)
+
+
+@pytest.mark.parametrize(
+    ("n", "level"), [(30, 0.05 / 16), (30, 0.05), (15, 0.05 / 4), (9, 0.05 / 16), (150, 0.05 / 16)]
+)
+def test_the_detectable_effect_is_detected_with_the_stated_power(n, level):
+    rng = np.random.default_rng(11)
+    effect = paired.detectable(n, level)
+    found = np.mean([paired.signed_rank_p(effect + rng.standard_normal(n)) <= level for _ in range(1500)])
+    assert found == pytest.approx(0.8, abs=0.035)  # 3 standard errors of either simulation
+
+
+def test_too_few_pairs_detect_nothing():
+    assert paired.detectable(8, 0.05 / 16) == math.inf  # 2^-8 > 0.0031
+    assert math.isfinite(paired.detectable(9, 0.05 / 16))
+    assert paired.detectable(0, 0.05) == math.inf
+
+
+# -- verdicts --------------------------------------------------------------------------------------------------------
+
+
+def test_a_clear_advantage_everywhere_is_reproduced(tmp_path, catalogue):
+    frame = rows_with(lambda *_: 5.0)
+    line = judged(frame, tmp_path, catalogue).loc["tight", "digits"]
+    assert line["verdict"] == "reproduced"
+    assert "8 of 8 points reject in favour of the claim and 0 against" in line["reason"]
+    assert line["low"] < 5.0 < line["high"] and line["n"] == 12 and math.isnan(line["expected"])
+
+
+def test_measured_is_the_least_favourable_test_loss_with_its_interval(tmp_path, catalogue):
+    frame = rows_with(lambda e, d, m: 1.0 if (e, d, m) == (1.0, 1e-6, "test_loss") else 9.0, repeats=30)
+    line = judged(frame, tmp_path, catalogue).loc["tight", "digits"]
+    here = frame[frame["chosen"] & (frame["epsilon"] == 1.0) & (frame["delta"] == 1e-6)]
+    values = here.pivot_table(
+        index="repeat", columns=["mechanism", "calibration", "metric"], values="value", observed=True
+    )
+    d = (values["output", "tight", "test_loss"] - values["objective", "tight", "test_loss"]).to_numpy()
+    assert line["measured"] == pytest.approx(d.mean(), rel=1e-12)
+    assert "at its least favourable point, epsilon 1, delta 1e-06 (p = " in line["reason"]
+    # A percentile bootstrap of 30 near-normal values is close to the normal interval.
+    half = 1.96 * d.std(ddof=1) / math.sqrt(30)
+    assert line["low"] == pytest.approx(d.mean() - half, abs=0.15 * half)
+    assert line["high"] == pytest.approx(d.mean() + half, abs=0.15 * half)
+    excess = values["output", "tight", "excess_risk"].mean() / values["objective", "tight", "excess_risk"].mean()
+    assert f"{excess:.3g}" in line["reason"].split("mean excess risk of output.tight is ")[1]
+
+
+def test_one_point_against_the_claim_is_not_reproduced(tmp_path, catalogue):
+    frame = rows_with(lambda e, d, m: -5.0 if (e, d, m) == (0.1, 0.0, "excess_risk") else 5.0)
+    line = judged(frame, tmp_path, catalogue).loc["tight", "digits"]
+    assert line["verdict"] == "not reproduced"
+    assert "7 of 8 points reject in favour of the claim and 1 against" in line["reason"]
+
+
+def test_no_difference_at_one_point_is_inconclusive_and_states_the_power(tmp_path, catalogue):
+    frame = rows_with(lambda e, d, m: 0.0 if (e, d, m) == (0.1, 0.0, "test_loss") else 5.0, repeats=30)
+    line = judged(frame, tmp_path, catalogue).loc["tight", "digits"]
+    assert line["verdict"] == "inconclusive"
+    effect = paired.detectable(30, 0.05 / 8)
+    assert f"power: 30 pairs detect a mean difference of {effect:.2f} standard deviations" in line["reason"]
+    assert "with probability 0.8 at level 0.0063" in line["reason"]
+
+
+@pytest.mark.parametrize("repeats", [1, 5, 7])
+def test_too_few_repeats_are_inconclusive_and_say_how_many_are_needed(repeats, tmp_path, catalogue):
+    line = judged(rows_with(lambda *_: 50.0, repeats=repeats), tmp_path, catalogue).loc["tight", "digits"]
+    assert line["verdict"] == "inconclusive"  # 2^-7 = 0.0078 > 0.05 / 8 = 0.0063
+    assert (
+        f"{repeats} differing pairs there cannot reject" in line["reason"] and "at least 8 are needed" in line["reason"]
+    )
+
+
+def test_methods_that_never_differ_are_inconclusive(tmp_path, catalogue):
+    line = judged(rows_with(lambda *_: 0.0, spread=0.0), tmp_path, catalogue).loc["tight", "digits"]
+    assert line["verdict"] == "inconclusive" and line["measured"] == line["low"] == line["high"] == 0.0
+    assert "0 differing pairs" in line["reason"]
+
+
+def test_failed_runs_count_against_whatever_is_tested(tmp_path, catalogue):
+    frame = rows_with(lambda *_: 5.0, repeats=12)
+    lost = (frame["mechanism"] == "output") & (frame["epsilon"] == 0.1) & (frame["delta"] == 0.0)
+    one = judged(fake_rows.fail(frame, lost & (frame["repeat"] < 1)), tmp_path, catalogue).loc["tight", "digits"]
+    assert one["verdict"] == "reproduced" and "most: 1 of 12" in one["reason"]
+    many = judged(fake_rows.fail(frame, lost & (frame["repeat"] < 6)), tmp_path, catalogue).loc["tight", "digits"]
+    assert many["verdict"] == "inconclusive" and many["n"] == 6
+    # The rows of a whole cell gone: the same words, and never "reproduced" on what is left.
+    gone = judged(frame[~lost], tmp_path, catalogue).loc["tight", "digits"]
+    assert gone["verdict"] == "inconclusive" and gone["n"] == 0 and math.isnan(gone["measured"])
+    assert "12 of 12" in gone["reason"]
+    # Nor do failures speak against the claim.
+    worse = rows_with(lambda *_: -5.0, repeats=12)
+    assert (
+        judged(fake_rows.fail(worse, lost), tmp_path, catalogue).loc["tight", "digits"]["verdict"] == "not reproduced"
+    )
+    everywhere = frame["mechanism"] == "output"
+    assert (
+        judged(fake_rows.fail(worse, everywhere), tmp_path, catalogue).loc["tight", "digits"]["verdict"]
+        == "inconclusive"
+    )
+
+
+def test_only_chosen_rows_are_compared(tmp_path, catalogue):
+    frame = rows_with(lambda *_: 5.0)
+    other = frame.copy()
+    other.loc[~other["chosen"], "value"] = 1e6 * (other["mechanism"] == "objective")
+    assert judged(frame, tmp_path, catalogue).equals(judged(other, tmp_path, catalogue))
+    with pytest.raises(DataError, match=r"objective\.\w+ has two chosen values at epsilon=0\.1"):
+        judged(frame.assign(chosen=True), tmp_path, catalogue)
+
+
+def test_the_order_of_rows_changes_nothing_and_files_are_equal(tmp_path, catalogue):
+    frame = rows_with(lambda *_: 0.5)
+    written = []
+    for rows in (frame, frame, frame.sample(frac=1.0, random_state=5)):
+        judged(rows, tmp_path, catalogue)
+        written.append((tmp_path / "claims.parquet").read_bytes())
+    assert written[0] == written[1] == written[2]
+
+
+def test_not_run_says_why(tmp_path, catalogue):
+    verdicts = judged(rows_with(lambda *_: 5.0), tmp_path, catalogue, unavailable={"adult": "no network, no mirror"})
+    assert verdicts.loc["tight", "adult"]["reason"] == "the data set is unavailable: no network, no mirror"
+    assert verdicts.loc["tight", "diabetes"]["reason"] == "diabetes is not in this scale's grid"
+    assert set(verdicts["verdict"]) == {"reproduced", "not run"}
+    assert verdicts.loc["tight", "adult"][["measured", "low", "high", "n"]].isna().all()
+    claims.judge(catalogue, {EXPERIMENT: None}, tmp_path / "none.parquet", unavailable={}, metadata={})
+    none = claims.read(tmp_path / "none.parquet")
+    assert set(none["verdict"]) == {"not run"} and none["reason"].str.contains("not among the selected papers").all()
+    baseline = fake_rows.rows(datasets=("digits",))
+    baseline = baseline[baseline["mechanism"] == "nonprivate"]
+    line = judged(baseline, tmp_path, catalogue).loc["printed", "digits"]
+    assert line["verdict"] == "not run" and "no rows of objective.paper or output.tight" in line["reason"]
+
+
+def test_claims_parquet_has_the_columns_of_the_design(tmp_path, catalogue):
+    judged(rows_with(lambda *_: 5.0), tmp_path, catalogue)
+    table = pq.read_table(tmp_path / "claims.parquet")
+    columns = "id paper variant dataset place statement verdict measured low high expected n figure reason"
+    assert " ".join(table.column_names) == columns
+    assert tables.metadata(tmp_path / "claims.parquet") == {"scale": "quick"}
+    assert len(table) == 8 and set(table["variant"].to_pylist()) == {"tight", "printed"}
+
+
+def test_the_summary_counts_and_lists(tmp_path, catalogue):
+    judged(rows_with(lambda *_: 5.0), tmp_path, catalogue, unavailable={"adult": "offline"})
+    lines = claims.summary(tmp_path / "claims.parquet").splitlines()
+    assert lines[0] == "claims: 2 reproduced, 0 not reproduced, 0 inconclusive, 6 not run"
+    assert len(lines) == 9 and sum(line.startswith("  reproduced      K-c38") for line in lines) == 2
+    assert "  not run         K-c38 tight on adult" in lines
+
+
+def test_something_else_than_claims_is_refused(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    with pytest.raises(CorruptFile, match="not a readable Parquet file"):
+        claims.read(tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": ["x"]}), tmp_path / "b.parquet")
+    with pytest.raises(CorruptFile, match="does not hold verdicts"):
+        claims.summary(tmp_path / "b.parquet")
+    with pytest.raises(FileNotFoundError):
+        claims.read(tmp_path / "c.parquet")
+    with pytest.raises(ValueError, match="none of reproduced"):
+        claims.Verdict("refuted", "")
+
+
+# -- the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def test_the_catalogue_and_its_schema_agree_with_the_code(catalogue):
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    assert set(schema["items"]["properties"]["test"]["enum"]) == set(claims.TESTS)
+    assert [claim["id"] for claim in catalogue] == ["K-c38"]
+    claim = catalogue[0]
+    assert claim["datasets"] == ["adult", "breast-cancer", "diabetes", "digits"] and claim["level"] == 0.05
+    assert claim["variants"]["tight"]["better"] == {"mechanism": "objective", "calibration": "tight"}
+    assert claim["variants"]["printed"]["better"] == {"mechanism": "objective", "calibration": "paper"}
+    assert {m["worse"]["mechanism"] for m in claim["variants"].values()} == {"output"}
+
+
+def _mistakes():
+    def put(*keys, value):
+        def change(claim):
+            for key in keys[:-1]:
+                claim = claim[key]
+            claim[keys[-1]] = value
+
+        return change
+
+    yield put("levl", value=0.05), r"K-c38: .*'levl' was unexpected"
+    yield put("level", value=0.9), r"K-c38\.level: 0\.9 is greater than the maximum of 0\.5"
+    yield put("test", value="eye"), r"K-c38\.test: 'eye' is not one of"
+    yield put("datasets", value=[]), r"K-c38\.datasets"
+    yield put("variants", "tight", "better", "mechanism", value="magic"), r"K-c38\.variants\.tight\.better\.mechanism"
+    yield put("variants", "best", value={}), r"'best'"
+    yield put("id", value="c38"), r"c38\.id: 'c38' does not match"
+    yield (lambda claim: claim.pop("ratio")), r"K-c38: 'ratio' is a required property"
+    yield (lambda claim: claim.pop("id")), r"claim 1: 'id' is a required property"
+
+
+@pytest.mark.parametrize(("change", "message"), list(_mistakes()))
+def test_mistakes_in_the_catalogue_are_named_by_their_key(change, message, tmp_path, catalogue):
+    changed = copy.deepcopy(catalogue)
+    change(changed[0])
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump(changed))
+    with pytest.raises(ConfigError, match=message) as raised:
+        claims.load(path, SCHEMA)
+    assert str(path) in str(raised.value)
+
+
+def test_a_catalogue_that_is_no_catalogue(tmp_path, catalogue):
+    path = tmp_path / "claims.yaml"
+    for text, message in (
+        ("[a: b", "not valid YAML"),
+        ("a: 1", "is not of type 'array'"),
+        ("- 3", "claim|0: 3 is not"),
+    ):
+        path.write_text(text)
+        with pytest.raises(ConfigError, match=message):
+            claims.load(path, SCHEMA)
+    path.write_text(yaml.safe_dump([*catalogue, *catalogue]))
+    with pytest.raises(ConfigError, match="id: 'K-c38' stands twice"):
+        claims.load(path, SCHEMA)
+    with pytest.raises(ConfigError, match="No such file"):
+        claims.load(tmp_path / "none.yaml", SCHEMA)
+    unknown = [{**catalogue[0], "test": "eye"}]
+    with pytest.raises(ConfigError, match="K-c38: test: 'eye' is none of paired"):
+        claims.judge(unknown, {EXPERIMENT: None}, tmp_path / "c.parquet", unavailable={}, metadata={})
+    assert not (tmp_path / "c.parquet").exists()
+
+
+def test_text_in_rows_may_come_as_categories_with_unused_levels(catalogue):
+    frame = rows_with(lambda *_: 5.0)
+    plain = paired.decide(catalogue[0], "tight", frame)
+    for column in ("mechanism", "calibration", "dataset", "metric", "status"):
+        frame[column] = pd.Categorical(frame[column], categories=[*reversed(sorted(set(frame[column]))), "unused"])
+    assert paired.decide(catalogue[0], "tight", frame) == plain

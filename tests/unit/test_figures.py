@@ -1,0 +1,296 @@
+"""Figures and tables draw what is in the rows, the same bytes each time, and say in words what is not there."""
+
+import csv
+import itertools
+import math
+import re
+from pathlib import Path
+
+import fake_rows
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from scipy import stats
+
+from dperm import figures
+from dperm.errors import ConfigError, CorruptFile, DataError
+from dperm.figures import kifer2012, style
+
+ROOT = Path(__file__).parents[2]
+FUNCTIONS = (kifer2012.output, kifer2012.output_sweep)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return fake_rows.rows(datasets=("breast-cancer", "diabetes"), epsilons=(0.1, 1.0), repeats=8)
+
+
+def words(figure: Figure) -> str:
+    """All text of the caption and inside panels, on one line."""
+    texts = [text.get_text() for text in figure.texts]
+    texts += [text.get_text() for axis in figure.axes for text in axis.texts]
+    return " ".join(" ".join(texts).replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+def lines_of(axis, colour):
+    return [line for line in axis.lines if line.get_color() == colour and len(line.get_xdata()) > 0]
+
+
+@pytest.mark.parametrize("name", sorted(figures.FIGURES))
+def test_the_same_rows_give_the_same_bytes(name, rows, tmp_path):
+    path = fake_rows.write(rows, tmp_path / "rows.parquet")
+    shuffled = fake_rows.write(rows.sample(frac=1.0, random_state=3), tmp_path / "shuffled.parquet")
+    drawn = []
+    for k, source in enumerate((path, path, shuffled)):
+        svg, png = tmp_path / f"{k}.svg", tmp_path / f"{k}.png"
+        figures.draw(name, source, svg=svg, png=png)
+        drawn.append((svg.read_bytes(), png.read_bytes()))
+    assert drawn[0] == drawn[1]
+    assert drawn[0][0].lstrip().startswith(b"<?xml") and drawn[0][1].startswith(b"\x89PNG")
+    assert b"<dc:date>" not in drawn[0][0]
+    # The order of rows decides the last bits of a mean, not the picture.
+    assert len(drawn[2][0]) == pytest.approx(len(drawn[0][0]), rel=1e-3)
+
+
+def test_lines_and_bands_are_means_and_t_intervals_of_the_chosen_rows(rows):
+    figure = kifer2012.output(rows)
+    axis = figure.axes[0]  # breast-cancer, excess risk
+    here = rows[(rows["dataset"] == "breast-cancer") & (rows["metric"] == "excess_risk") & rows["chosen"]]
+    here = here[(here["mechanism"] == "output") & (here["delta"] == 0.0)]
+    drawn = [line for line in lines_of(axis, "#D55E00") if line.get_markerfacecolor() == "white"]
+    assert len(drawn) == 1
+    for epsilon, mean in zip(drawn[0].get_xdata(), drawn[0].get_ydata(), strict=True):
+        values = here.loc[here["epsilon"] == epsilon, "value"].to_numpy()
+        assert len(values) == 8
+        assert mean == pytest.approx(values.mean(), rel=1e-12)
+        interval = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+        assert style.mean_interval(values)[1:] == pytest.approx(tuple(interval), rel=1e-10)
+    highs = {seg[1][1] for collection in axis.collections if hasattr(collection, "get_segments")
+             for seg in collection.get_segments()}  # fmt: skip
+    assert any(high == pytest.approx(style.mean_interval(values)[2], rel=1e-9) for high in highs)
+
+
+def test_every_panel_has_each_method_with_each_noise_and_the_nonprivate_level(rows):
+    figure = kifer2012.output(rows)
+    assert [axis.get_title() for axis in figure.axes[:2]] == ["breast-cancer", "diabetes"]
+    for axis in figure.axes:
+        styles = {
+            (line.get_color(), line.get_markerfacecolor() == "white")
+            for line in axis.lines
+            if line.get_marker() in "os^"
+        }
+        assert styles == set(itertools.product(("#0072B2", "#009E73", "#D55E00"), (True, False)))
+    for column, dataset in enumerate(("breast-cancer", "diabetes")):
+        level = rows[
+            (rows["mechanism"] == "nonprivate") & (rows["dataset"] == dataset) & (rows["metric"] == "test_loss")
+        ]
+        assert any(list(line.get_ydata()) == [level["value"].iloc[0]] * 2 for line in figure.axes[2 + column].lines)
+    assert "8 repeats" in words(figure) and "breast-cancer, diabetes" in words(figure)
+    assert "Missing" not in words(figure) and "did not converge" not in words(figure)
+
+
+def test_the_sweep_has_a_line_for_each_multiple_and_rings_on_the_chosen_ones(rows):
+    figure = kifer2012.output_sweep(rows)
+    assert len(figure.axes) == 2 * 3 * 2
+    for axis in figure.axes:
+        rings = [line for line in axis.lines if line.get_markersize() == 8]
+        drawn = [line for line in axis.lines if line.get_marker() in "voDs^P" and line.get_markersize() != 8]
+        assert len(drawn) == 3 * 2
+        ringed = {(x, y) for ring in rings for x, y in zip(*ring.get_data(), strict=True)}
+        chosen = [line for line in drawn if line.get_marker() == "o"]  # multiple 20 is the chosen one of the fake rows
+        assert ringed == {(x, y) for line in chosen for x, y in zip(*line.get_data(), strict=True)}
+        assert len(ringed) == 2 * 2
+
+
+def test_the_panels_of_one_data_set_and_metric_share_their_axis(rows):
+    limits = [axis.get_ylim() for axis in kifer2012.output_sweep(rows).axes]
+    for column, metric in itertools.product(range(2), range(2)):
+        assert len({limits[2 * (3 * metric + method) + column] for method in range(3)}) == 1
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_no_text_leaves_the_figure_or_covers_another(function, rows):
+    """The legend, the caption and each panel's labels lie inside the canvas; legend and caption do not touch panels."""
+    worst = fake_rows.fail(rows, rows["mechanism"] == "output")
+    for frame in (
+        rows,
+        worst,
+        fake_rows.rows(repeats=3),
+        fake_rows.rows(datasets=("digits",), epsilons=(1.0,), repeats=3),
+    ):
+        with style.applied():
+            figure = function(frame)
+            FigureCanvasAgg(figure).draw()
+        whole = figure.bbox
+        panels = [axis.get_tightbbox() for axis in figure.axes]
+        caption, legend = figure.texts[0].get_window_extent(), figure.legends[0].get_window_extent()
+        for box in (*panels, caption, legend):
+            assert whole.x0 - 1 <= box.x0 and box.x1 <= whole.x1 + 1
+            assert whole.y0 - 1 <= box.y0 and box.y1 <= whole.y1 + 1
+        assert caption.y1 <= legend.y0 + 1
+        assert all(legend.y1 <= panel.y0 + 1 for panel in panels)
+        sizes = [
+            label.get_fontsize() for axis in figure.axes for label in axis.get_xticklabels() + axis.get_yticklabels()
+        ]
+        assert min(sizes) >= 7 and figure.texts[0].get_fontsize() >= 7
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_failed_method_is_said_in_words_and_not_drawn(function, rows):
+    failed = (rows["mechanism"] == "output") & (rows["dataset"] == "diabetes") & (rows["epsilon"] == 0.1)
+    figure = function(fake_rows.fail(rows, failed))
+    assert "Missing, no converged fit: output (δ = 0) on diabetes at ε = 0.1; output (δ = 10⁻⁶) on diabetes" in words(
+        figure
+    )
+    assert "breast-cancer at" not in words(figure)
+    outputs = [line for axis in figure.axes[1::2] for line in axis.lines if line.get_marker() in "^voDs"]
+    drawn = {float(x) for line in outputs for x, y in zip(*line.get_data(), strict=True) if np.isfinite(y)}
+    missing = {float(x) for line in outputs for x, y in zip(*line.get_data(), strict=True) if np.isnan(y)}
+    assert drawn == {0.1, 1.0} and missing == {0.1}
+    # A cell that is not there at all reads the same as one that failed.
+    assert words(function(rows[~failed])) == words(figure)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_few_failed_repeats_are_counted(function, rows):
+    failed = (rows["mechanism"] == "objective") & (rows["calibration"] == "tight") & (rows["dataset"] == "diabetes")
+    failed &= (rows["delta"] == 0.0) & (rows["epsilon"] == 1.0) & (rows["repeat"] < 3)
+    text = words(function(fake_rows.fail(rows, failed)))
+    assert "left out: objective, tight (δ = 0) on diabetes: 3 of 8 at ε = 1." in text
+    assert "Missing" not in text
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_panels_without_any_line_say_so(function, rows):
+    everything = rows["mechanism"] != "nonprivate"
+    assert words(function(fake_rows.fail(rows, everything))).count("no converged fit") >= 4
+    assert "no rows of private fits" in words(function(rows[~everything]))
+    assert "no rows" in words(function(rows[:0]))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_a_value_of_zero_makes_the_axis_linear_and_a_band_below_zero_is_cut(function, rows):
+    zero = rows.copy()
+    zero.loc[(zero["metric"] == "excess_risk") & (zero["dataset"] == "diabetes"), "value"] = 0.0
+    scales = {axis.get_yscale() for axis in function(zero).axes}
+    assert scales == {"linear", "log"}
+    wide = rows.copy()
+    here = (wide["metric"] == "excess_risk") & (wide["mechanism"] == "output") & (wide["repeat"] > 0)
+    wide.loc[here, "value"] = 1e-9
+    for axis in function(wide).axes:
+        assert axis.get_ylim()[0] > 0
+
+
+@pytest.mark.parametrize("function", [*FUNCTIONS, kifer2012.output_table])
+def test_two_chosen_multiples_at_one_point_are_an_error(function, rows):
+    with pytest.raises(
+        DataError, match=r"two ridge multiples are chosen at dataset=breast-cancer, mechanism=objective"
+    ):
+        function(rows.assign(chosen=True))
+
+
+def test_a_method_without_a_colour_is_named(rows):
+    with pytest.raises(ConfigError, match=r"'output' with calibration 'corrected' has no colour.*style\.py"):
+        kifer2012.output(rows.assign(calibration=rows["calibration"].where(rows["mechanism"] != "output", "corrected")))
+    with pytest.raises(ConfigError, match="at most 3 above 0"):
+        style.linestyles([0.0, 1e-9, 1e-8, 1e-7, 1e-6])
+
+
+def test_the_table_holds_the_chosen_means_and_no_nan(rows, tmp_path):
+    failed = (rows["mechanism"] == "output") & (rows["dataset"] == "diabetes") & (rows["epsilon"] == 0.1)
+    failed |= (rows["mechanism"] == "output") & (rows["dataset"] == "breast-cancer") & (rows["repeat"] == 5)
+    frame = fake_rows.fail(rows, failed)
+    path = fake_rows.write(frame, tmp_path / "rows.parquet")
+    figures.make_table("kifer2012-output", path, csv=tmp_path / "t.csv", md=tmp_path / "t.md")
+    text, markdown = (tmp_path / "t.csv").read_text(), (tmp_path / "t.md").read_text()
+    assert "nan" not in (text + markdown).lower() and "none" not in (text + markdown).lower()
+    table = {
+        (r["dataset"], float(r["epsilon"]), float(r["delta"]), r["method"]): r
+        for r in csv.DictReader(text.splitlines())
+    }
+    assert len(table) == 2 * (2 * 2 * 3 + 1)
+    line = table["breast-cancer", 0.1, 1e-6, "output"]
+    here = frame[(frame["dataset"] == "breast-cancer") & (frame["epsilon"] == 0.1) & (frame["delta"] == 1e-6)]
+    here = here[(here["mechanism"] == "output") & here["chosen"] & (here["status"] == "ok")]
+    assert float(line["ridge_multiple"]) == 20.0 and (line["repeats"], line["failed"]) == ("7", "1")
+    for metric in ("excess_risk", "test_loss", "test_error"):
+        values = here.loc[here["metric"] == metric, "value"]
+        low, high = stats.t.interval(0.95, 6, values.mean(), stats.sem(values))
+        assert float(line[metric]) == pytest.approx(values.mean(), rel=1e-12)
+        assert (float(line[f"{metric}_low"]), float(line[f"{metric}_high"])) == pytest.approx((low, high), rel=1e-9)
+    gone = table["diabetes", 0.1, 0.0, "output"]
+    assert gone["excess_risk"] == gone["test_loss_low"] == gone["test_error"] == "" and gone["failed"] == "8"
+    level = table["diabetes", math.inf, 0.0, "non-private"]
+    assert level["ridge_multiple"] == level["test_loss_low"] == "" and float(level["test_loss"]) > 0
+    lines = markdown.splitlines()
+    assert len(lines) == 2 + len(table) and len({line.count("|") for line in lines}) == 1
+    assert "| diabetes | 0.1 | 0 | output | 20 | – | – | – | 0 | 8 |" in lines
+
+
+def test_unknown_names_are_answered_with_the_nearest_known_one(tmp_path):
+    with pytest.raises(ConfigError, match=r"no figure 'kifer2012-outpt'; did you mean 'kifer2012-output'"):
+        figures.draw("kifer2012-outpt", "rows.parquet", svg=tmp_path / "a.svg", png=tmp_path / "a.png")
+    with pytest.raises(ConfigError, match="no table 'x'; there are: kifer2012-output"):
+        figures.make_table("x", "rows.parquet", csv=tmp_path / "a.csv", md=tmp_path / "a.md")
+    with pytest.raises(ConfigError, match="no figure or table 'x'"):
+        figures.modules("x")
+    assert "dperm.figures.kifer2012" in figures.modules("kifer2012-output-sweep")
+
+
+def test_broken_rows_leave_no_figure_behind(rows, tmp_path):
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1 not really")
+    with pytest.raises(CorruptFile, match=r"rows\.parquet"):
+        figures.draw("kifer2012-output", tmp_path / "rows.parquet", svg=tmp_path / "a.svg", png=tmp_path / "a.png")
+    fake_rows.write(rows.drop(columns="chosen"), tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="no column 'chosen'"):
+        figures.draw("kifer2012-output", tmp_path / "rows.parquet", svg=tmp_path / "a.svg", png=tmp_path / "a.png")
+    assert not list(tmp_path.glob("*a.*"))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.3, "0.3"), (200.0, "200"), (1e-6, "10⁻⁶"), (2.5e-7, "2.5·10⁻⁷"), (1e5, "10⁵"), (math.inf, "∞")],
+)
+def test_numbers_are_written_as_people_write_them(value, text):
+    assert style.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(1e-9, 5.0), (0.02, 0.9), (0.1, 14.0), (0.361, 0.377), (1.0, 1.0), (-1.0, 3.0), (0.0, 0.0)]
+)
+def test_axes_have_three_or_more_legible_ticks(low, high):
+    axis = Figure().add_subplot()
+    style.value_axis(axis.yaxis, low, high)
+    bottom, top = axis.get_ylim()
+    ticks = [tick for tick in axis.get_yticks() if bottom <= tick <= top]
+    labels = axis.yaxis.get_major_formatter().format_ticks(ticks)
+    assert bottom <= low and high <= top
+    assert 2 <= len(ticks) <= 9 and len(set(labels)) == len(labels)
+    assert max(map(len, labels)) <= 8
+
+
+def test_methods_differ_in_colour_for_any_colour_vision_and_in_marker():
+    """Luminance separates any two methods by 0.02 or hue does by construction (Okabe & Ito); markers always do."""
+    looks = list(style.METHODS.values())
+    okabe_ito = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
+    assert {look.colour for look in looks} <= okabe_ito
+    assert len({look.colour for look in looks}) == len({look.marker for look in looks}) == len(looks)
+    light, middle, dark = style.shades("#0072B2", 3)
+    assert sum(light) > sum(middle) > sum(dark) and all(0 <= part <= 1 for part in (*light, *dark))
+
+
+@pytest.mark.parametrize("name", sorted(figures.FIGURES))
+def test_the_caption_for_snakemake_s_report_is_the_caption(name):
+    text = " ".join((ROOT / "workflow" / "report" / f"{name}.rst").read_text(encoding="utf-8").split())
+    assert figures.FIGURES[name].caption in text
+    assert figures.FIGURES[name].alt
+
+
+def test_asking_for_names_does_not_load_matplotlib():
+    import subprocess
+    import sys
+
+    code = "import sys, dperm.figures; dperm.figures.modules('kifer2012-output'); print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert re.fullmatch("False", done.stdout.strip())

@@ -1,0 +1,207 @@
+"""The report stands alone, escapes what it is given, and leaves nothing out."""
+
+import base64
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import fake_rows
+import pytest
+
+from dperm import claims, figures, report
+from dperm.errors import CorruptFile
+from dperm.report.__main__ import main
+
+HOSTILE = "<script>alert('x')</script> & \"quoted\""
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Checks that tags are balanced, and gathers what a page shows and links to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text, self.ids = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+        self.words = " ".join(" ".join(self.text).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] != "style":
+            self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Everything a report is built from, of two small data sets."""
+    folder = tmp_path_factory.mktemp("results") / "quick"
+    frame = fake_rows.rows(datasets=("diabetes", "digits"), epsilons=(0.1, 1.0), repeats=9)
+    frame = fake_rows.fail(frame, (frame["mechanism"] == "output") & (frame["repeat"] == 1) & (frame["epsilon"] == 1.0))
+    rows = fake_rows.write(frame, folder / "kifer2012-output" / "rows.parquet")
+    catalogue = [
+        {
+            "id": "K-c38", "paper": "kifer2012", "place": "Section 1 <RW>", "statement": "a < b & c",
+            "experiment": "kifer2012-output", "figure": "kifer2012-output", "test": "paired", "level": 0.05,
+            "points": ["epsilon", "delta"], "metrics": ["excess_risk", "test_loss"], "measured": "test_loss",
+            "ratio": "excess_risk", "datasets": ["adult", "digits"], "expected": 1.5,
+            "variants": {"tight": {"better": {"mechanism": "objective", "calibration": "tight"},
+                                   "worse": {"mechanism": "output", "calibration": "tight"}}},
+        }
+    ]  # fmt: skip
+    missing = {"adult": f"offline: {HOSTILE}"}
+    claims.judge(catalogue, {"kifer2012-output": rows}, folder / "claims.parquet", unavailable=missing, metadata={})
+    svgs = [folder / "figures" / f"{name}.svg" for name in sorted(figures.FIGURES)]
+    for svg in svgs:
+        figures.draw(svg.stem, rows, svg=svg, png=svg.with_suffix(".png"))
+    md, csv = (folder / "tables" / f"kifer2012-output.{suffix}" for suffix in ("md", "csv"))
+    figures.make_table("kifer2012-output", rows, csv=csv, md=md)
+    return {
+        "claims": folder / "claims.parquet",
+        "figures": svgs,
+        "tables": [csv, md],
+        "rows": [rows],
+        "config": {"scale": "quick", "seed": 2012, "mirror": HOSTILE},
+        "provenance": {
+            "versions": {"numpy": "2.4.6", HOSTILE: [1, 2]},
+            "commit": "abc",
+            "data": {"digits": "sha256 00"},
+        },
+        "unavailable": missing,
+    }
+
+
+@pytest.fixture(scope="module")
+def page(inputs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("report") / "index.html"
+    report.build(out, **inputs)
+    return out.read_text(encoding="utf-8")
+
+
+def test_it_shows_verdicts_counts_data_sets_and_scale(page, inputs):
+    words = Page(page).words
+    judged = claims.read(inputs["claims"])
+    for verdict in claims.VERDICTS:
+        assert f"{(judged['verdict'] == verdict).sum()} {verdict}" in words
+    assert "scale: quick" in words and "data: diabetes data: digits" in words and "data: adult" not in words
+    assert "the text states 1.5" in words
+    for line in judged.itertuples():
+        assert " ".join(line.reason.split()) in words
+    measured = judged[judged["dataset"] == "digits"].iloc[0]
+    assert f"{measured['measured']:.3g} [{measured['low']:.3g}, {measured['high']:.3g}]" in words
+    assert "adult offline:" in words  # the data set that nothing stands in for
+
+
+def test_it_stands_alone(page):
+    """No script, no link to anything outside, images within, and a policy that forbids the rest."""
+    parsed = Page(page)
+    assert not [tag for tag, _ in parsed.tags if tag in ("script", "link", "iframe", "object")]
+    sources = [value for _, attrs in parsed.tags for name, value in attrs.items() if name in ("src", "href", "srcset")]
+    assert len(sources) == 2 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert not re.search(r"@import|url\(", page)
+    assert "default-src 'none'" in page and 'name="viewport"' in page and "prefers-color-scheme: dark" in page
+    assert len(parsed.ids) == len(set(parsed.ids))
+
+
+def test_figures_are_embedded_whole_with_alt_text_and_caption(page, inputs):
+    images = [attrs for tag, attrs in Page(page).tags if tag == "img"]
+    for path, image in zip(inputs["figures"], images, strict=True):
+        assert base64.b64decode(image["src"].partition(",")[2]) == path.read_bytes()
+        assert image["alt"] == figures.FIGURES[path.stem].alt
+        assert figures.FIGURES[path.stem].caption in Page(page).words
+
+
+def test_the_table_is_shown_once_in_full(page, inputs):
+    parsed = Page(page)
+    lines = inputs["tables"][1].read_text(encoding="utf-8").splitlines()
+    for line in (lines[0], *lines[2:]):
+        assert " ".join(cell.strip() for cell in line.strip("|").split("|")) in parsed.words
+    assert sum(attrs.get("class") == "numbers" for tag, attrs in parsed.tags if tag == "table") == 1
+    assert "---" not in parsed.words
+
+
+def test_a_table_in_csv_is_shown_too(inputs, tmp_path):
+    report.build(tmp_path / "a.html", **{**inputs, "tables": inputs["tables"][:1]})
+    assert "excess_risk_low" in Page((tmp_path / "a.html").read_text()).words
+
+
+def test_provenance_and_rows_are_listed(page, inputs):
+    import hashlib
+
+    words = Page(page).words
+    assert "numpy 2.4.6" in words and "commit abc" in words and "digits sha256 00" in words
+    assert hashlib.sha256(inputs["rows"][0].read_bytes()).hexdigest() in words
+    assert re.search(r"kifer2012-output/rows\.parquet \d+ [1-9]\d* ", words)  # rows, failed rows
+    assert '"seed": 2012' in words
+
+
+def test_everything_given_is_escaped(page):
+    assert "<script" not in page
+    words = Page(page).words
+    assert words.count(HOSTILE) >= 3  # reason, provenance key, unavailable
+    assert "a < b & c" in words and "(Section 1 <RW>" in words
+
+
+def test_equal_input_gives_equal_bytes(page, inputs, tmp_path):
+    report.build(tmp_path / "again.html", **inputs)
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
+
+
+def test_a_run_without_claims_figures_or_rows_still_has_a_page(inputs, tmp_path):
+    claims.judge([], {}, tmp_path / "claims.parquet", unavailable={}, metadata={})
+    nothing = {"claims": tmp_path / "claims.parquet", "figures": [], "tables": [], "rows": [], "unavailable": {}}
+    report.build(tmp_path / "a.html", **{**inputs, **nothing})
+    words = Page((tmp_path / "a.html").read_text()).words
+    assert "No claim belongs to the selected papers." in words and "Figures" not in words
+
+
+def test_broken_inputs_are_named_and_leave_no_page(inputs, tmp_path):
+    svg, table = tmp_path / "x.svg", tmp_path / "x.md"
+    svg.write_text("<html>503</html>")
+    table.write_text("")
+    with pytest.raises(CorruptFile, match=r"x\.svg is not an SVG figure"):
+        report.build(tmp_path / "a.html", **{**inputs, "figures": [svg]})
+    with pytest.raises(CorruptFile, match=r"x\.md holds no table"):
+        report.build(tmp_path / "a.html", **{**inputs, "tables": [table]})
+    with pytest.raises(FileNotFoundError):
+        report.build(tmp_path / "a.html", **{**inputs, "rows": [tmp_path / "none.parquet"]})
+    assert not (tmp_path / "a.html").exists()
+
+
+def test_a_cell_with_a_pipe_survives_the_way_through_markdown():
+    text = figures._markdown(["a", "b"], [["x | y", "z"]])
+    assert report._markdown_cells(text) == [["a", "b"], ["x | y", "z"]]
+
+
+def test_the_closing_lines_say_where_how_long_and_what(inputs, page, tmp_path, capsys):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.yaml").write_text("scale: quick\n")
+    folder = tmp_path / "results" / "quick"
+    (folder / "report").mkdir(parents=True)
+    shutil.copy(inputs["claims"], folder / "claims.parquet")
+    root = ["--root", str(tmp_path)]
+    assert main(root) == 1 and "run snakemake for this scale first" in capsys.readouterr().err
+    (folder / "report" / "index.html").write_text(page)
+    assert main(["--seconds", "95", *root]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("claims: ") and f"report: {folder}/report/index.html (took 1 min 35 s)" in text
+    assert main([*root, "--config", "seed=3", "scale=paper"]) == 1
+    assert "paper" in capsys.readouterr().err
+
+
+def test_it_runs_as_a_module(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "dperm.report", "--root", str(tmp_path), "scale=tiny"], capture_output=True, text=True
+    )
+    assert done.returncode == 1 and done.stderr.startswith("error: there is no ") and "Traceback" not in done.stderr

@@ -1,0 +1,25 @@
+"""Build the page."""
+
+from pathlib import Path
+
+import yaml
+
+from dperm import report
+from dperm.report import provenance
+from dperm.script import logged
+
+with logged(snakemake.log[0]):
+    taken = snakemake.input
+    config = yaml.safe_load(Path(taken.config).read_text(encoding="utf-8"))
+    report.build(
+        snakemake.output.html,
+        claims=taken.claims,
+        figures=list(taken.figures),
+        tables=list(taken.tables),
+        rows=list(taken.rows),
+        config=config,
+        provenance=provenance.collect(
+            seed=config["seed"], data=taken.data, benchmarks=f"benchmarks/{snakemake.wildcards.scale}"
+        ),
+        unavailable=snakemake.params.skipped,
+    )
