@@ -6,8 +6,8 @@ The estimators are imported when they are first asked for, so that a job loads o
 import importlib
 
 _PUBLIC = {
-    "ObjectivePerturbation": "dperm.mechanisms.objective",
-    "OutputPerturbation": "dperm.mechanisms.output",
+    "ObjectivePerturbation": "dperm.mechanisms.estimators.objective",
+    "OutputPerturbation": "dperm.mechanisms.estimators.output",
 }
 __all__ = sorted(_PUBLIC)
 

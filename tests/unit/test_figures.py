@@ -225,6 +225,8 @@ def test_the_table_holds_the_chosen_means_and_no_nan(rows, tmp_path):
     assert level["ridge_multiple"] == level["test_loss_low"] == "" and float(level["test_loss"]) > 0
     lines = markdown.splitlines()
     assert len(lines) == 2 + len(table) and len({line.count("|") for line in lines}) == 1
+    methods = [line.split(" | ")[3] for line in lines[2:5]]
+    assert methods == ["objective, tight", "objective, Algorithm 1", "output"]
     assert "| diabetes | 0.1 | 0 | output | 20 | – | – | – | 0 | 8 |" in lines
 
 

@@ -185,6 +185,20 @@ def test_separable_classes_with_a_tiny_ridge(p):
         assert (y * (X @ solution.theta[0]) > 0).all()
 
 
+@pytest.mark.parametrize("p", [FEW, MANY])
+def test_hessians_that_are_singular_to_rounding(p):
+    """Equal columns and a ridge that vanishes beside their squares: no factorisation may fail, nothing be hidden."""
+    X, y = data("logistic", 50, p)
+    X *= 1e3
+    X[:, 1] = X[:, 0]
+    tilt = np.random.default_rng(0).normal(size=(3, p))
+    tilt[:, 1] = tilt[:, 0]
+    found = newton.minimise(losses.logistic(), X, y, ridge=1e-12, tilt=tilt, tolerance=1e-6)
+    true = np.linalg.norm(gradient(losses.logistic(), X, y, 1e-12, tilt, found.theta), axis=1)
+    assert np.allclose(found.gradient_norm, true, rtol=1e-6, atol=1e-9)
+    assert (found.gradient_norm < np.linalg.norm(X.T @ y / 2 - tilt, axis=1)).all()  # better than theta = 0
+
+
 def test_rows_far_above_the_unit_ball_and_features_of_very_different_size():
     X, y = data("logistic", 200, MANY)
     X *= np.logspace(-6, 3, MANY)
@@ -207,8 +221,16 @@ def test_jumping_curvature_from_any_start(name, p, start):
     assert (solution.gradient_norm <= 1e-8).all()
 
 
-def test_narrow_bands_where_the_gradient_stays_large_while_the_objective_only_rounds():
-    """Giving up at the first steps that gain nothing visible would end this one far from the solution."""
+def test_directions_get_more_exact_where_steps_are_cut_short():
+    """A support vector machine with wide rows: half-solved directions do not end within a hundred steps here."""
+    X, y = data("smoothed_hinge", 30, MANY)
+    tilt = np.random.default_rng(1).normal(0, 0.03, (8, MANY))
+    solution = newton.minimise(losses.smoothed_hinge(), 30 * X, y, ridge=2e-3, tilt=tilt, tolerance=1e-7)
+    assert (solution.gradient_norm <= 1e-7).all()
+
+
+def test_narrow_bands_do_not_shrink_the_steps_to_nothing():
+    """Steps that merely decrease J stop short of the next jump of l'' again and again, far from the solution."""
     X, y = data("smoothed_hinge", 300, MANY, seed=11)
     tilt = np.random.default_rng(12).normal(0, 10, (20, MANY))
     loss = losses.smoothed_hinge(width=0.001)

@@ -82,6 +82,7 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     reasons = [
         f"{sum(wins)} of {len(points)} points reject in favour of the claim and {sum(losses)} against it "
         f"(one-sided paired Wilcoxon, Holm over all points, level {level:g})",
+        *_against([point for point, lost in zip(points, losses, strict=True) if lost]),
         *_ratios(claim, methods, points),
         f"measured: mean {_words(claim['measured'])} of {_slug(methods['worse'])} minus that of "
         f"{_slug(methods['better'])} at its least favourable point, {least.where} (p = {least.p_for:.2g})",
@@ -234,6 +235,13 @@ def _bootstrap(pairs: np.ndarray, name: str) -> tuple[float, float, float]:
     means = pairs[rng.integers(len(pairs), size=(_RESAMPLES, len(pairs)))].mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
     return float(pairs.mean()), float(low), float(high)
+
+
+def _against(points: Sequence[_Point], most: int = 4) -> list[str]:
+    """Name the points that decided against the claim, the clearest first."""
+    named = [f"{_words(point.metric)} at {point.where}" for point in sorted(points, key=lambda point: point.p_against)]
+    more = f" and {len(named) - most} more" if len(named) > most else ""
+    return [f"against it: {' / '.join(named[:most])}{more}"] if named else []
 
 
 def _ratios(claim: Mapping[str, Any], methods: Mapping[str, Any], points: Sequence[_Point]) -> list[str]:

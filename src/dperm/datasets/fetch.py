@@ -186,7 +186,7 @@ def _limited(limit: int, name: str):
 def _plain(error: Exception) -> str:
     """One line a person can read, out of errors that wrap each other."""
     response = getattr(error, "response", None)
-    if response is not None:
+    if response is not None and response.status_code >= 400:
         return f"the server answered {response.status_code} {response.reason}"
     text = " ".join(str(error).split())
     if "does not match the known hash" in text:

@@ -1,7 +1,7 @@
 """The form in which experiments read a data set: one Parquet file, with its public bounds and where it came from."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -41,8 +41,8 @@ class Dataset:
         JSON-serialisable: title, citation, licence, `files` (name -> sha256), `versions`, and `data_dependent`: the
         steps of the preparation that looked at the data, which no privacy statement covers.
     task : {"binary", "regression"}
-    features : sequence of str, length p, optional
-        Names of the columns of X; `x0`, `x1`, ... if not given.
+    features : sequence of str, length p or 0
+        Names of the columns of X; empty if they have none.
     split : ndarray of str, shape (n,), optional
         `train` or `test` for each row, where the source has a test set of its own; all `train` if not given.
 
@@ -67,13 +67,14 @@ class Dataset:
         one_of("task", self.task, Task)
         n, p = self.X.shape
         put = object.__setattr__
-        put(self, "features", tuple(self.features) or tuple(f"x{j}" for j in range(p)))
+        put(self, "features", tuple(self.features))
         put(self, "split", np.full(n, "train") if self.split is None else np.asarray(self.split, dtype=str))
-        shapes = {"y": (self.y.shape, (n,)), "split": (self.split.shape, (n,)), "features": (len(self.features), p)}
+        named = len(self.features) or p
+        shapes = {"y": (self.y.shape, (n,)), "split": (self.split.shape, (n,)), "features": (named, p)}
         for what, (is_, should) in shapes.items():
             if is_ != should:
                 raise ValueError(f"{self.name}: {what} has shape {is_} instead of {should}, as X is {n} x {p}")
-        if len(set(self.features)) != p:
+        if len(set(self.features)) != len(self.features):
             raise ValueError(f"{self.name}: two features have the same name; rename a column or a level")
         if unknown := sorted(set(np.unique(self.split)) - {"train", "test"}):
             raise ValueError(f"{self.name}: split {unknown} is neither 'train' nor 'test'")
@@ -95,8 +96,8 @@ class Dataset:
 def write(dataset: Dataset, path: str | Path) -> None:
     """Write a data set to one Parquet file, whole or not at all; equal data sets give equal bytes.
 
-    Columns: `split`, `y`, and either one `x.<feature>` for each feature or, if X is sparse, the lists `indices` and
-    `values`. Everything else stands as JSON under the metadata key `dperm`.
+    Columns: `split`, `y`, and either one `x.<feature>` (or `x.<place>`) for each feature or, if X is sparse, the lists
+    `indices` and `values`. Everything else stands as JSON under the metadata key `dperm`.
 
     Parameters
     ----------
@@ -111,12 +112,13 @@ def write(dataset: Dataset, path: str | Path) -> None:
         columns["indices"] = pa.LargeListArray.from_arrays(offsets, pa.array(X.indices.astype(np.int64)))
         columns["values"] = pa.LargeListArray.from_arrays(offsets, pa.array(X.data.astype(np.float64)))
     else:
-        columns |= {_FEATURE + name: pa.array(dataset.X[:, j]) for j, name in enumerate(dataset.features)}
+        columns |= dict(zip(_columns(dataset.features, dataset.X.shape[1]), map(pa.array, dataset.X.T), strict=True))
     told = {
         "layout": LAYOUT,
         "name": dataset.name,
         "task": dataset.task,
         "sparse": sparse,
+        "shape": list(dataset.X.shape),
         "features": list(dataset.features),
         "bounds": {"x_norm": dataset.bounds.x_norm, "y_bound": dataset.bounds.y_bound},
         "provenance": dict(dataset.provenance),
@@ -137,20 +139,23 @@ def read(path: str | Path) -> Dataset:
         If there is no such file.
     """
     with _blamed_on(path):
-        # partitioning=None: a folder named like `a=1` is not a column. A list of threads would change nothing here.
+        # partitioning=None: a folder named like `a=1` is not a column.
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
         told = json.loads(table.schema.metadata[b"dperm"])
         if told["layout"] != LAYOUT:
             raise CorruptFile(f"{path} has layout {told['layout']}, this version reads {LAYOUT}; delete it, run again")
-        features = told["features"]
+        n, p = told["shape"]
+        columns = ["indices", "values"] if told["sparse"] else _columns(told["features"], p)
+        if table.column_names != ["split", "y", *columns] or len(table) != n:
+            raise ValueError("its columns or rows are not the ones that its metadata tell of")
         return Dataset(
-            X=_sparse(table, len(features)) if told["sparse"] else _dense(table, features),
+            X=_sparse(table, p) if told["sparse"] else _dense(table, columns),
             y=_values(table, "y"),
             bounds=Domain(**told["bounds"]),
             name=told["name"],
             provenance=told["provenance"],
             task=told["task"],
-            features=tuple(features),
+            features=tuple(told["features"]),
             split=np.asarray(table["split"].cast(pa.string()).to_pylist(), dtype=str),
         )
 
@@ -175,10 +180,14 @@ def _values(table: pa.Table, name: str) -> np.ndarray:
     return np.ascontiguousarray(table[name].cast(pa.float64()).to_numpy())
 
 
-def _dense(table: pa.Table, features: list[str]) -> np.ndarray:
-    X = np.empty((len(table), len(features)))
-    for j, name in enumerate(features):
-        X[:, j] = _values(table, _FEATURE + name)
+def _columns(features: Sequence[str], p: int) -> list[str]:
+    return [_FEATURE + name for name in features or map(str, range(p))]
+
+
+def _dense(table: pa.Table, columns: list[str]) -> np.ndarray:
+    X = np.empty((len(table), len(columns)))
+    for j, name in enumerate(columns):
+        X[:, j] = _values(table, name)
     return X
 
 

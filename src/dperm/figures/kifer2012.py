@@ -174,19 +174,19 @@ def output_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     points = points[points["chosen"]]
     _check_chosen(points)
     plain, words = [], []
-    for (dataset, epsilon, delta, mechanism, calibration, multiple), lines in _by(
-        points, ["dataset", "epsilon", "delta", *_METHOD, "ridge_multiple"]
-    ):
+    groups = list(_by(points, ["dataset", "epsilon", "delta", *_METHOD, "ridge_multiple"]))
+    # Methods in the order of the legend; the sort is stable.
+    order = {method: k for k, method in enumerate(style.METHODS)}
+    groups.sort(key=lambda group: (*group[0][:3], order.get(group[0][3:5], len(order))))
+    for (dataset, epsilon, delta, mechanism, calibration, multiple), lines in groups:
         private = mechanism != "nonprivate"
         look = style.look(mechanism, calibration) if private else style.NONPRIVATE
         counted = lines[lines["metric"].isin(_METRICS)]
         repeats, failed = (int(counted[name].max()) if len(counted) else 0 for name in ("ok", "failed"))
         head = {"dataset": dataset, "epsilon": epsilon, "delta": delta, "method": look.label}
         plain.append({**head, "ridge_multiple": multiple if private else math.nan})
-        texts = (style.number(value) if private else "–" for value in (epsilon, delta, multiple))
-        words.append(
-            dict(zip(["data set", "ε", "δ", "method", "multiple"], _insert(texts, dataset, look), strict=True))
-        )
+        ε, δ, m = (style.number(value) if private else "–" for value in (epsilon, delta, multiple))
+        words.append({"data set": dataset, "ε": ε, "δ": δ, "method": look.label, "multiple": m})
         for metric, title in _METRICS.items():
             found = lines[lines["metric"] == metric]
             mean, low, high = found[["mean", "low", "high"]].iloc[0] if len(found) else (math.nan,) * 3
@@ -195,11 +195,6 @@ def output_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
         plain[-1].update(repeats=repeats, failed=failed)
         words[-1].update(repeats=str(repeats), failed=str(failed))
     return pd.DataFrame(plain), pd.DataFrame(words)
-
-
-def _insert(texts: Iterable[str], dataset: str, look: style.Look) -> list[str]:
-    epsilon, delta, multiple = texts
-    return [dataset, epsilon, delta, look.label, multiple]
 
 
 def _interval_in_words(mean: float, low: float, high: float) -> str:

@@ -223,7 +223,7 @@ def _descend(
         forcing = np.minimum(FORCING_SHARE * (point.norm / former) ** 2, most)
         target = np.maximum(np.maximum(forcing, FORCING_LEAST) * point.norm, FORCING_FLOOR * tolerance)
         following, length = _line_search(objective, point, tilt, direction(point, target))
-        # A step cut short tells of jumps in l'': half-solved directions can then go to and fro between two sides for ever.
+        # A step cut short tells of jumps in l'', between whose sides half-solved directions can go to and fro forever.
         most = np.where(length < 1, np.maximum(0.1 * most, FORCING_LEAST), most)
         # At the rounding of J steps may go on for ever without getting anywhere.
         fruitless = np.where(point.value - following.value > point.slack, 0, fruitless + 1)

@@ -1,0 +1,1 @@
+"""The mechanisms as scikit-learn estimators; kept apart from their cores, which jobs load without scikit-learn."""
