@@ -17,6 +17,10 @@ Guarantee = Literal["proved", "proved_exact", "claimed", "none"]
 NORM_SLACK = 1e-9
 
 
+# By how many records' gradients the two data sets of a pair differ.
+_GRADIENTS = {"add_remove": 1, "replace": 2}
+
+
 def one_of(name: str, value: Any, kind: Any) -> None:
     """Raise ValueError unless `value` is among the literals of `kind`."""
     if value not in get_args(kind):
@@ -25,6 +29,12 @@ def one_of(name: str, value: Any, kind: Any) -> None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def changed_gradients(neighbours: Neighbours) -> int:
+    """Return by how many records' gradients the data sets of a pair differ: 1 for add/remove, 2 for replace-one."""
+    one_of("neighbours", neighbours, Neighbours)
+    return _GRADIENTS[neighbours]
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,11 @@ mechanism fails here with probability below 3e-4 (once, when the seeds were chos
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from dperm import losses, noise
 from dperm.domain import Budget, Domain
 from dperm.mechanisms import nonprivate, objective, output
-from scipy import stats
 
 ALARM = 1e-5
 LOSSES = {"logistic": losses.logistic(), "huber": losses.huber(0.5)}

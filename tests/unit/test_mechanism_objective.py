@@ -200,3 +200,13 @@ def test_statement_says_what_was_released():
     assert "kifer2012" in said.source
     assert not ObjectivePerturbation(classes=(-1, 1)).fit(X, y).privacy_.seeded
     assert 0 <= model.certificate_ <= 1e-6 / (2 * 0.25 / 0.8)
+
+
+def test_bounds_on_a_ball_are_no_bounds_for_a_minimiser_that_may_leave_it():
+    """A domain that bounds theta does not make the squared loss legitimate: nothing keeps the minimiser inside."""
+    X, y = design(binary=False)
+    with pytest.raises(DomainViolation, match="squared"):
+        objective.release(
+            X, y, losses.squared(), domain=Domain(x_norm=1.0, y_bound=9.0, theta_norm=2.0), budget=Budget(1.0),
+            neighbours="add_remove", calibration="tight", curvature=9.0, rng=np.random.default_rng(0),
+        )  # fmt: skip

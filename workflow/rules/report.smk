@@ -31,6 +31,7 @@ rule build_report:
         tables=lambda wildcards: [
             path for path in shown(wildcards.scale) if path.endswith(".md")
         ],
+        page=["src/dperm/report/page.html", "src/dperm/report/page.css"],
         data=lambda wildcards: [
             f"resources/prepared/{name}.parquet"
             for name in datasets_at(wildcards.scale)

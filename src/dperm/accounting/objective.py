@@ -20,11 +20,8 @@ import numpy as np
 from scipy import special
 
 from dperm.accounting.gaussian import hockey_stick, largest_ratio
-from dperm.domain import Neighbours, one_of
+from dperm.domain import Neighbours, changed_gradients, one_of
 from dperm.errors import InvalidBudget
-
-# By how many records' gradients the two data sets of a pair differ.
-_GRADIENTS = {"add_remove": 1, "replace": 2}
 
 
 class AddRemove(NamedTuple):
@@ -199,7 +196,7 @@ def gamma_epsilon(scale: float, zeta: float, *, log_det: float, neighbours: Neig
     _check(1.0, log_det, neighbours)
     _check_positive("scale", scale)
     _check_positive("zeta", zeta)
-    return _GRADIENTS[neighbours] * zeta / scale + log_det
+    return changed_gradients(neighbours) * zeta / scale + log_det
 
 
 def gamma_scale(zeta: float, *, epsilon: float, log_det: float, neighbours: Neighbours) -> float:
@@ -235,7 +232,7 @@ def gamma_scale(zeta: float, *, epsilon: float, log_det: float, neighbours: Neig
     if epsilon <= log_det:
         raise InvalidBudget(_too_flat(epsilon, log_det))
     # Upwards by a few units in the last place, so that `gamma_epsilon` of it is at most epsilon.
-    return _GRADIENTS[neighbours] * zeta / (epsilon - log_det) * (1 + 4 * np.finfo(float).eps)
+    return changed_gradients(neighbours) * zeta / (epsilon - log_det) * (1 + 4 * np.finfo(float).eps)
 
 
 def _check(epsilon: float, log_det: float, neighbours: Neighbours) -> None:

@@ -11,16 +11,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
 
 from dperm import files, tables
 from dperm.claims import paired
 from dperm.claims.verdict import VERDICTS, Verdict
 from dperm.errors import ConfigError, CorruptFile
+from dperm.plan import config_files
 
 __all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "load", "read", "summary"]
 
@@ -58,18 +57,10 @@ def load(path: str | Path, schema: str | Path) -> list[dict[str, Any]]:
     ConfigError
         All mistakes at once, with their keys: a key missing or unknown, a value outside its range, an id twice.
     """
-    catalogue = _yaml(path)
-    validator = jsonschema.Draft202012Validator(_yaml(schema))
-    errors = sorted(validator.iter_errors(catalogue), key=lambda error: [str(part) for part in error.absolute_path])
-    lines = [f"{_key(catalogue, error)}: {error.message}" for error in errors]
-    if not lines:
-        ids = [claim["id"] for claim in catalogue]
-        lines = [
-            f"id: {name!r} stands twice; give each claim its own"
-            for name in sorted({i for i in ids if ids.count(i) > 1})
-        ]
-    if lines:
-        raise ConfigError(f"{path} does not keep to {schema}:\n" + "\n".join(f"  {line}" for line in lines))
+    catalogue = config_files.read(path, schema)
+    ids = [claim["id"] for claim in catalogue]
+    for name in sorted({name for name in ids if ids.count(name) > 1}):
+        raise ConfigError(f"{path}: id: {name!r} stands twice; give each claim its own")
     return catalogue
 
 
@@ -184,20 +175,3 @@ def _verdicts(
                 "expected": claim.get("expected"),
                 **asdict(verdict),
             }
-
-
-def _yaml(path: str | Path) -> Any:
-    try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}; restore it from the repository") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
-
-
-def _key(catalogue: Any, error: jsonschema.ValidationError) -> str:
-    """Return where a mistake is, with the claim's id where it has one."""
-    at = list(error.absolute_path)
-    if at and isinstance(catalogue, list) and isinstance(catalogue[at[0]], Mapping):
-        at[0] = str(catalogue[at[0]].get("id", f"claim {at[0] + 1}"))
-    return ".".join(map(str, at)) or "(top level)"

@@ -3,12 +3,13 @@
 import importlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dperm.datasets import catalogue, checksums
-from dperm.datasets.encode import encode
-from dperm.datasets.prepared import Dataset
 from dperm.errors import ConfigError, CorruptFile, DataUnavailable
+
+if TYPE_CHECKING:
+    from dperm.datasets.prepared import Dataset
 
 # Format in the catalogue -> (module, its function). Looked up by name, so that a job loads only the parser it uses.
 FORMATS = {
@@ -36,7 +37,7 @@ def module(entry: Mapping[str, Any]) -> str:
     return FORMATS[entry["format"]][0]
 
 
-def prepare(entry: Mapping[str, Any], folder: str | Path | None = None) -> Dataset:
+def prepare(entry: Mapping[str, Any], folder: str | Path | None = None) -> "Dataset":
     """Parse, encode and check a data set.
 
     Parameters
@@ -58,6 +59,9 @@ def prepare(entry: Mapping[str, Any], folder: str | Path | None = None) -> Datas
     ConfigError
         If the entry contradicts itself, or no parser knows its format.
     """
+    # Here, because every job of the workflow imports this module for `module` alone.
+    from dperm.datasets.encode import encode
+
     catalogue.check(entry)
     parse = getattr(importlib.import_module(module(entry)), FORMATS[entry["format"]][1])
     if "path" in entry:

@@ -1,10 +1,11 @@
-"""The record of a release, which every batched core returns."""
+"""What the batched cores share: the record of a release, and the bounds they may rely on."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.domain import Budget, Guarantee, Neighbours, one_of
+from dperm.domain import Budget, Domain, Guarantee
+from dperm.losses import Loss
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,13 @@ def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:
     return "EpsilonDeltaDpEvent", {"epsilon": budget.epsilon, "delta": budget.delta}
 
 
-def sensitivity_factor(neighbours: Neighbours) -> int:
-    """Return by how many gradients the data sets of a pair differ: 1 for add/remove, 2 for replace-one."""
-    one_of("neighbours", neighbours, Neighbours)
-    return {"add_remove": 1, "replace": 2}[neighbours]
+def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
+    """Return (zeta, lambda) of a mechanism that minimises over all of R^p.
+
+    Raises
+    ------
+    DomainViolation
+        If the loss is bounded on part of R^p only: its minimiser may lie outside, where the bounds say nothing.
+    """
+    everywhere = Domain(x_norm=domain.x_norm, y_bound=domain.y_bound)
+    return loss.gradient_bound(everywhere), loss.curvature_bound(everywhere)

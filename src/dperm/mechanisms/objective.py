@@ -34,7 +34,7 @@ from dperm.accounting import gaussian, objective
 from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, one_of
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
-from dperm.mechanisms.base import Release, budget_event
+from dperm.mechanisms.base import Release, bounds_everywhere, budget_event
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm.solvers import newton
 
@@ -44,7 +44,7 @@ _ROUNDING = 1e-12
 
 def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
     """Return Delta = 2 lambda/epsilon, the least that Algorithm 1 allows."""
-    return 2 * loss.curvature_bound(domain) / epsilon
+    return 2 * bounds_everywhere(loss, domain)[1] / epsilon
 
 
 def calibrate(
@@ -83,7 +83,7 @@ def calibrate(
     one_of("neighbours", neighbours, Neighbours)
     if not 0 < curvature < math.inf:
         raise InvalidBudget(f"curvature={curvature} must be a finite number above 0")
-    zeta, lam = loss.gradient_bound(domain), loss.curvature_bound(domain)
+    zeta, lam = bounds_everywhere(loss, domain)
     pair = {"log_det": math.log1p(lam / curvature), "neighbours": neighbours}
     gauss = {**pair, "epsilon": budget.epsilon, "one_sided": loss.one_sided}
     if calibration == "tight":
@@ -161,7 +161,7 @@ def release(
         calibration=calibration,
         neighbours=neighbours,
     )
-    zeta = loss.gradient_bound(domain)
+    zeta, _ = bounds_everywhere(loss, domain)
     tilt = noise.sample((repeats, X.shape[1]), rng)
     solution = newton.minimise(loss, X, y, ridge=curvature, tilt=tilt, tolerance=tolerance * zeta)
     theta, tau = solution.theta, tolerance * zeta / curvature

@@ -23,10 +23,10 @@ import math
 import numpy as np
 
 from dperm.accounting import gaussian
-from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, changed_gradients
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
-from dperm.mechanisms.base import Release, budget_event, sensitivity_factor
+from dperm.mechanisms.base import Release, bounds_everywhere, budget_event
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm.solvers import newton
 
@@ -98,9 +98,9 @@ def release(
         raise InvalidBudget(f"curvature={curvature} must be a finite number above 0")
     if not tolerance > 0:
         raise ValueError(f"tolerance={tolerance} must be above 0")
-    zeta = loss.gradient_bound(domain)
+    zeta, _ = bounds_everywhere(loss, domain)
     tau = tolerance * zeta / curvature
-    sensitivity = sensitivity_factor(neighbours) * zeta / curvature + 2 * tau
+    sensitivity = changed_gradients(neighbours) * zeta / curvature + 2 * tau
     noise, guarantee = calibrate(sensitivity, budget, calibration=calibration)
     solution = newton.minimise(loss, X, y, ridge=curvature, tolerance=tolerance * zeta)
     theta = solution.theta + noise.sample((repeats, X.shape[1]), rng)

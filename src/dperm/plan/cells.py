@@ -15,6 +15,7 @@ from typing import Any
 from dperm.errors import ConfigError
 from dperm.plan import config_files
 
+_CONFIG = "config/config.yaml or --config"
 SCALES = ("tiny", "quick", "paper")
 
 
@@ -99,10 +100,12 @@ def load(
     """
     folder, schemas = Path(root) / "config", Path(root) / "workflow" / "schemas"
     config = dict(config)
-    config_files.validate(config, schemas / "config.schema.yaml", "config/config.yaml or --config")
+    config_files.validate(config, schemas / "config.schema.yaml", _CONFIG)
     mirror = config.get("mirror") or os.environ.get("DPERM_MIRROR") or None
     if mirror and not Path(mirror).is_dir():
-        raise ConfigError(f"mirror: {mirror!r} is not a folder; give an existing folder, or null to download")
+        raise ConfigError(
+            f"{_CONFIG}: mirror: {mirror!r} is not a folder; give an existing folder, or null to download"
+        )
     datasets = config_files.read(folder / "datasets.yaml", schemas / "datasets.schema.yaml")
     datasets = {name: {"name": name, **entry} for name, entry in datasets.items()}
     missing = {name: unavailable(entry, mirror) for name, entry in datasets.items()}
@@ -116,7 +119,9 @@ def load(
                 experiments[scale, declared["experiment"]] = _expand(declared, scale, config["seed"], missing)
     without = sorted(set(config["papers"]) - {experiment.paper for experiment in experiments.values()})
     if without:
-        raise ConfigError(f"papers: {', '.join(without)} has no experiment in config/experiments yet; remove it")
+        raise ConfigError(
+            f"{_CONFIG}: papers: {', '.join(without)} has no experiment in config/experiments yet; remove it"
+        )
     return Plan(config["scale"], config["seed"], mirror, datasets, experiments)
 
 

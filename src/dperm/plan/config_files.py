@@ -78,7 +78,7 @@ def validate(document: Any, schema: str | Path, name: str) -> None:
     """
     validator = jsonschema.Draft202012Validator(parse(schema))
     errors = sorted(validator.iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
-    lines = [line for error in errors for line in _explain(error)]
+    lines = [f"{_key(document, error)}: {line}" for error in errors for line in _explain(error)]
     lines += [f"{key}: {value} is not a finite number" for key, value in _not_finite(document)]
     if lines:
         raise ConfigError("\n".join(f"{name}: {line}" for line in lines))
@@ -102,40 +102,57 @@ def nearest(word: Any, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
 
 
+def _key(document: Any, error: jsonschema.ValidationError) -> str:
+    """Return where a mistake is; an item of a list is called by its `id` where it has one."""
+    words = []
+    for part in error.absolute_path:
+        document = document[part]
+        words.append(str(document["id"] if isinstance(part, int) and _has_id(document) else part))
+    return ".".join(words) or "(top level)"
+
+
+def _has_id(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("id"), str)
+
+
 def _explain(error: jsonschema.ValidationError) -> list[str]:
     """Put one schema error into words; a combination of schemas is explained by its most telling part."""
-    key = ".".join(str(part) for part in error.absolute_path) or "(top level)"
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
         known = error.schema.get("properties", {})
         unknown = [name for name in error.instance if name not in known]
-        return [f"{key}: unknown key {name!r}{nearest(name, known)}" for name in unknown]
+        return [f"unknown key {name!r}{nearest(name, known)}" for name in unknown]
     if error.validator == "required":
         missing = [name for name in error.validator_value if name not in error.instance]
-        return [f"{key}: the key {name!r} is missing" for name in missing]
+        return [f"the key {name!r} is missing" for name in missing]
     if error.validator in ("oneOf", "anyOf") and error.context:
         return _explain(jsonschema.exceptions.best_match(error.context))
     note = error.schema.get("description")
     unit = f" ({note})" if note else ""
-    return [f"{key}: {_short(error.instance)} is not allowed{unit}: {_allowed(error)}"]
+    return [f"{_short(error.instance)} is not allowed{unit}: {_allowed(error)}"]
+
+
+# Keyword of JSON Schema -> what it asks for, in words.
+_WORDS = {
+    "type": "must be {}",
+    "enum": "must be one of {}",
+    "const": "must be {}",
+    "minimum": "must be at least {}",
+    "maximum": "must be at most {}",
+    "exclusiveMinimum": "must be above {}",
+    "exclusiveMaximum": "must be below {}",
+    "minItems": "needs at least {} item(s)",
+    "maxItems": "may hold at most {} item(s)",
+    "minLength": "needs at least {} character(s)",
+    "minProperties": "needs at least {} key(s)",
+    "uniqueItems": "must not hold the same value twice",
+    "pattern": "must match {}",
+}
 
 
 def _allowed(error: jsonschema.ValidationError) -> str:
     value = error.validator_value
-    words = {
-        "type": f"must be {' or '.join([value] if isinstance(value, str) else map(str, value))}",
-        "enum": f"must be one of {', '.join(map(str, value))}" if isinstance(value, list) else "",
-        "minimum": f"must be at least {value}",
-        "maximum": f"must be at most {value}",
-        "exclusiveMinimum": f"must be above {value}",
-        "exclusiveMaximum": f"must be below {value}",
-        "minItems": f"needs at least {value} item(s)",
-        "minLength": f"needs at least {value} character(s)",
-        "minProperties": f"needs at least {value} key(s)",
-        "uniqueItems": "must not hold the same value twice",
-        "pattern": f"must match {value}",
-        "const": f"must be {value!r}",
-    }
-    text = words.get(str(error.validator), error.message)
+    words = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    text = _WORDS.get(str(error.validator), error.message.replace("{", "{{").replace("}", "}}")).format(words)
     if error.validator == "enum" and isinstance(error.instance, str):
         close = difflib.get_close_matches(error.instance, [v for v in value if isinstance(v, str)], n=1)
         text += f"; did you mean {close[0]!r}?" if close else ""

@@ -33,8 +33,8 @@ def _has_probabilities(estimator: "LinearEstimator") -> bool:
 class LinearEstimator(BaseEstimator):
     """A private linear model; subclasses say how theta is released. Binary targets, or real ones, by the loss.
 
-    Only `coef_` and `intercept_` are covered by the privacy statement: `certificate_`, and whether the solver converged,
-    depend on the data.
+    Only `coef_` and `intercept_` are covered by the privacy statement: `certificate_`, and whether the solver
+    converged, depend on the data.
     """
 
     source: ClassVar[str]

@@ -98,7 +98,7 @@ class OutputPerturbation(LinearEstimator):
 
     def _release(self, X, y, domain, rng):
         loss = self._loss()
-        default = 2 * loss.curvature_bound(domain) / self.epsilon if self.curvature is None else self.curvature
+        default = 2 * loss.curvature_bound(domain) / self.epsilon
         return output.release(
             X,
             y,
@@ -107,7 +107,7 @@ class OutputPerturbation(LinearEstimator):
             budget=Budget(self.epsilon, self.delta),
             neighbours=self.neighbours,
             calibration=self.calibration,
-            curvature=default,
+            curvature=default if self.curvature is None else self.curvature,
             rng=rng,
             tolerance=self.tolerance,
         )
