@@ -28,7 +28,7 @@ def run_script(tmp_path):
     def run(rule, *, input=(), output=(), params=(), wildcards=(), config=()):
         parts = {"input": input, "output": output, "params": params, "wildcards": wildcards}
         fake = SimpleNamespace(
-            **{part: Named({k: str(v) if isinstance(v, Path) else v for k, v in dict(names).items()}) for part, names in parts.items()},
+            **{part: Named(names) for part, names in parts.items()},
             log=Named(log=str(tmp_path / "logs" / f"{rule}.log")),
             config=dict(config),
         )  # fmt: skip

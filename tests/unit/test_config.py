@@ -69,7 +69,8 @@ WRONG = [None, "nonsense!", -1, 1e9, float("nan"), float("inf"), [], {}, [None],
 def mutants():
     for file in FILES:
         document = config_files.parse(ROOT / file)
-        for path in places(document):
+        # The catalogue of data sets is long and even: every seventh place of it is enough.
+        for path in list(places(document))[:: 7 if "datasets" in file else 1]:
             for value in WRONG:
                 yield file, path, changed(document, path, put(value))
             if isinstance(path[-1], str):

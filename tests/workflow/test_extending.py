@@ -7,9 +7,20 @@ from dperm import tables
 
 EXPERIMENT = "config/experiments/kifer2012-output.yaml"
 
-MECHANISM = '''"""Doubled noise (kifer2012, Section 1): output perturbation at half the budget; neighbours add/remove or replace-one."""
+OWN_ENTRY = """
+people:
+  title: People
+  task: binary
+  format: csv
+  path: people.csv
+  licence: private
+  citation: none
+  target: {column: tall, positive: "yes", negative: "no"}
+  ranges: {height: [100, 200], weight: [40, 120]}
+  data_dependent: []
+"""
 
-from dataclasses import replace
+MECHANISM = '''"""Output perturbation at half the budget (kifer2012, Section 1); neighbours add/remove or replace-one."""
 
 from dperm.mechanisms import output
 

@@ -103,9 +103,7 @@ def load(
     config_files.validate(config, schemas / "config.schema.yaml", _CONFIG)
     mirror = config.get("mirror") or os.environ.get("DPERM_MIRROR") or None
     if mirror and not Path(mirror).is_dir():
-        raise ConfigError(
-            f"{_CONFIG}: mirror: {mirror!r} is not a folder; give an existing folder, or null to download"
-        )
+        raise ConfigError(f"{_CONFIG}: mirror: {mirror!r} is not a folder; give an existing one, or null to download")
     datasets = config_files.read(folder / "datasets.yaml", schemas / "datasets.schema.yaml")
     datasets = {name: {"name": name, **entry} for name, entry in datasets.items()}
     missing = {name: unavailable(entry, mirror) for name, entry in datasets.items()}
@@ -119,9 +117,7 @@ def load(
                 experiments[scale, declared["experiment"]] = _expand(declared, scale, config["seed"], missing)
     without = sorted(set(config["papers"]) - {experiment.paper for experiment in experiments.values()})
     if without:
-        raise ConfigError(
-            f"{_CONFIG}: papers: {', '.join(without)} has no experiment in config/experiments yet; remove it"
-        )
+        raise ConfigError(f"{_CONFIG}: papers: {', '.join(without)} has no experiment in config/experiments; remove it")
     return Plan(config["scale"], config["seed"], mirror, datasets, experiments)
 
 
