@@ -20,7 +20,7 @@ people:
   data_dependent: []
 """
 
-MECHANISM = '''"""Output perturbation at half the budget (kifer2012, Section 1); neighbours add/remove or replace-one."""
+MECHANISM = '''"""Output perturbation at half the budget (kifer2012, Section 1); add/remove or replace-one."""
 
 from dperm.mechanisms import output
 
