@@ -4,6 +4,9 @@ from snakemake.utils import min_version
 min_version("9.10")
 
 
+include: "workflow/rules/config.smk"
+
+
 configfile: "config/config.yaml"
 
 

@@ -88,5 +88,5 @@ def _finished(tmp_path_factory) -> Project:
 @pytest.fixture
 def finished(_finished, tmp_path) -> Project:
     """The project after one run at scale tiny, to do with as one likes (times of files kept)."""
-    shutil.copytree(_finished.folder, tmp_path / "project", symlinks=True)
-    return Project(tmp_path / "project")
+    shutil.copytree(_finished.folder, tmp_path / "finished", symlinks=True)
+    return Project(tmp_path / "finished")

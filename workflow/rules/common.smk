@@ -50,6 +50,14 @@ def baseline_of(wildcards):
     return experiment_of(wildcards).baselines[wildcards.scenario]
 
 
+def files_of(wildcards):
+    """What a data set is prepared from: its download, a user's own file, or nothing where it is bundled."""
+    entry = PLAN.datasets[wildcards.dataset]
+    if entry.get("files"):
+        return [f"resources/downloads/{wildcards.dataset}"]
+    return [entry["path"]] if "path" in entry else []
+
+
 def prepared_dataset_of(cell):
     return f"resources/prepared/{cell['point']['dataset']}.parquet"
 
@@ -124,7 +132,9 @@ def skipped_at(scale):
 
 
 def targets_of(scale):
+    # Rows too: without them a run would not notice that they are gone while what is drawn from them is still there.
     return [
+        *(f"results/{scale}/{e.name}/rows.parquet" for e in PLAN.of_scale(scale)),
         *shown(scale),
         f"results/{scale}/claims.parquet",
         f"results/{scale}/report/index.html",

@@ -22,14 +22,6 @@ rule fetch_dataset:
         "../scripts/fetch_dataset.py"
 
 
-def files_of(wildcards):
-    """What a data set is prepared from: its download, a user's own file, or nothing where it is bundled."""
-    entry = PLAN.datasets[wildcards.dataset]
-    if entry.get("files"):
-        return [f"resources/downloads/{wildcards.dataset}"]
-    return [entry["path"]] if "path" in entry else []
-
-
 rule prepare_dataset:
     input:
         files=files_of,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from dperm import files, tables
+from dperm import files
 from dperm.errors import ConfigError
 
 
@@ -91,6 +91,7 @@ def draw(name: str, rows_path: str | Path, *, svg: str | Path, png: str | Path) 
     style = importlib.import_module("dperm.figures.style")
     with style.applied():
         figure = getattr(module, target.function)(_read(rows_path, target))
+        style.settle(figure)
         with files.replacing(svg) as temporary:
             figure.savefig(temporary, metadata={"Date": None})
         with files.replacing(png) as temporary:
@@ -150,6 +151,9 @@ def _unknown(name: str, known: Mapping[str, Target], kind: str) -> ConfigError:
 
 def _read(path: str | Path, target: Target):
     """Read what the figure draws; rows that failed to converge too, for the figure to say so."""
+    # Here, because pandas takes a second to load, and a plan or a report asks for names alone.
+    from dperm import tables
+
     return tables.read(path, columns=[*_COLUMNS, *target.columns])
 
 

@@ -221,3 +221,15 @@ def footer(figure: Figure, handles: Sequence, *, columns: int, lines: Sequence[s
     )
     bottom = caption + legend
     figure.set_layout_engine("constrained", rect=(0, bottom, 1, 1 - bottom), w_pad=0.03, h_pad=0.03)
+
+
+def settle(figure: Figure) -> None:
+    """Lay the panels out once and fix them there, so that equal figures give equal bytes.
+
+    matplotlib's constraint solver takes its variables in the order of their memory addresses: the last bits of a
+    panel's place differ from run to run, and SVG names its clip paths by all bits.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axis in figure.axes:
+        axis.set_position(np.round(axis.get_position().bounds, 6))

@@ -1,0 +1,81 @@
+"""build_report: one page with the verdicts, the figure, the table and where they come from."""
+
+import hashlib
+import html
+import shutil
+from pathlib import Path
+
+import fake_rows
+import pytest
+import yaml
+
+from dperm import claims, figures
+
+ROOT = Path(__file__).parents[2]
+RESULTS = Path("results/tiny")
+ROWS, OUT = RESULTS / "kifer2012-output/rows.parquet", RESULTS / "report/index.html"
+SKIPPED = {"adult": "no mirror is set <here>"}
+
+
+@pytest.fixture
+def build_report(run_script, breast_cancer, tiny):
+    """Make everything that the page shows, without scripts; return a function that builds it."""
+    fake_rows.write(fake_rows.rows(datasets=("breast-cancer",), epsilons=(1.0,), repeats=20), ROWS)
+    catalogue = claims.load(ROOT / "resources/claims.yaml", ROOT / "workflow/schemas/claims.schema.yaml")
+    claims.judge(
+        catalogue, {"kifer2012-output": ROWS}, RESULTS / "claims.parquet", unavailable=SKIPPED, metadata={}
+    )  # fmt: skip
+    svg, md = RESULTS / "figures/kifer2012-output.svg", RESULTS / "tables/kifer2012-output.md"
+    figures.draw("kifer2012-output", ROWS, svg=svg, png=svg.with_suffix(".png"))
+    figures.make_table("kifer2012-output", ROWS, csv=md.with_suffix(".csv"), md=md)
+    (RESULTS / "config.yaml").write_text(yaml.safe_dump(tiny.resolved("tiny")), encoding="utf-8")
+    data = Path("resources/prepared/breast-cancer.parquet")
+    data.parent.mkdir(parents=True)
+    shutil.copy(breast_cancer, data)
+    cost = Path("benchmarks/tiny/kifer2012-output/collect.tsv")
+    cost.parent.mkdir(parents=True)
+    cost.write_text("s\tmax_rss\n2.5\t100\n")
+
+    def run(what):
+        return what(
+            "build_report",
+            input={
+                "claims": RESULTS / "claims.parquet", "config": RESULTS / "config.yaml", "rows": [ROWS],
+                "figures": [svg], "tables": [md], "page": ["page.html", "page.css"], "data": [data],
+            },
+            output={"html": OUT},
+            params={"skipped": SKIPPED, "code": "digest"},
+            wildcards={"scale": "tiny"},
+        )  # fmt: skip
+
+    return run
+
+
+def test_the_page_shows_it_all(build_report, run_script):
+    build_report(run_script)
+    page = OUT.read_text(encoding="utf-8")
+    words = " ".join(html.unescape(page).split())
+    verdicts = claims.read(RESULTS / "claims.parquet")
+    for shown in (*verdicts["id"], *verdicts["statement"], *verdicts["verdict"], *verdicts["reason"].dropna()):
+        assert shown in words
+    assert figures.FIGURES["kifer2012-output"].caption in words
+    assert figures.TABLES["kifer2012-output"].caption in words
+    for file in (ROWS, Path("resources/prepared/breast-cancer.parquet")):
+        assert hashlib.sha256(file.read_bytes()).hexdigest() in words
+    assert "1 jobs, 2.5 s of wall time" in words
+    assert SKIPPED["adult"] in words and SKIPPED["adult"] not in page
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("figures/kifer2012-output.svg", "is not an SVG figure"),
+        ("tables/kifer2012-output.md", "holds no table"),
+        ("claims.parquet", "is not a readable Parquet file"),
+        ("kifer2012-output/rows.parquet", "is not a readable Parquet file"),
+    ],
+)
+def test_a_broken_part(build_report, run_script, path, words):
+    (RESULTS / path).write_bytes(b"")
+    said = build_report(run_script.fails)
+    assert path in said and words in said

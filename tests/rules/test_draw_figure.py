@@ -1,0 +1,61 @@
+"""draw_figure: an SVG and a PNG of the rows, or a message and neither."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import fake_rows
+import pytest
+
+from dperm import figures
+
+SVG, PNG = "results/tiny/figures/it.svg", "results/tiny/figures/it.png"
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    frame = fake_rows.rows(datasets=("breast-cancer",), epsilons=(0.1, 1.0), deltas=(0.0,), repeats=5)
+    return fake_rows.write(frame, tmp_path_factory.mktemp("rows") / "rows.parquet")
+
+
+@pytest.fixture
+def draw_figure(run_script):
+    def run(what, name, rows):
+        return what(
+            "draw_figure",
+            input={"rows": rows},
+            output={"svg": SVG, "png": PNG},
+            params={"code": "digest"},
+            wildcards={"scale": "tiny", "figure": name},
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("name", sorted(figures.FIGURES))
+def test_both_files(draw_figure, run_script, rows, name):
+    draw_figure(run_script, name, rows)
+    assert ElementTree.parse(SVG).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    assert Path(PNG).read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert Path(PNG).read_bytes().endswith(b"IEND\xaeB`\x82")
+    figures.draw(name, rows, svg="direct.svg", png="direct.png")
+    assert Path(SVG).read_bytes() == Path("direct.svg").read_bytes()
+    assert Path(PNG).read_bytes() == Path("direct.png").read_bytes()
+
+
+def test_an_unknown_figure(draw_figure, run_script, rows):
+    said = draw_figure(run_script.fails, "kifer2012-outptu", rows)
+    assert "did you mean 'kifer2012-output'?" in said
+
+
+def test_corrupt_rows(draw_figure, run_script, rows):
+    Path("rows.parquet").write_bytes(rows.read_bytes()[:-20])
+    assert "rows.parquet is not a readable Parquet file" in draw_figure(
+        run_script.fails, "kifer2012-output", "rows.parquet"
+    )
+
+
+def test_rows_that_contradict_themselves(draw_figure, run_script):
+    """Two ridge multiples chosen for one method at one point: nobody can say which curve to draw."""
+    frame = fake_rows.rows(datasets=("breast-cancer",), epsilons=(1.0,), deltas=(0.0,), repeats=3).assign(chosen=True)
+    fake_rows.write(frame, "rows.parquet")
+    assert "chosen" in draw_figure(run_script.fails, "kifer2012-output", "rows.parquet")

@@ -1,0 +1,180 @@
+"""What Snakemake makes of the rules: what each declares, what it needs, and what `all` reaches. Nothing is run."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from snakemake.exceptions import MissingInputException
+
+from dperm import plan
+
+ROOT = Path(__file__).parents[2]
+ROWS = "results/tiny/kifer2012-output/rows.parquet"
+CELL = "results/tiny/kifer2012-output/cells/objective.tight.add-remove/breast-cancer_epsilon-1.parquet"
+# Rule -> (a target of it, all other rules that must run before it when nothing is there yet).
+BEFORE_ROWS = {"prepare_dataset", "fit_baseline", "run_cell"}
+TARGETS = {
+    "fetch_dataset": ("resources/downloads/adult", set()),
+    "prepare_dataset": ("resources/prepared/breast-cancer.parquet", set()),
+    "fit_baseline": ("results/tiny/kifer2012-output/baselines/breast-cancer.parquet", {"prepare_dataset"}),
+    "run_cell": (CELL, {"prepare_dataset", "fit_baseline"}),
+    "collect_rows": (ROWS, BEFORE_ROWS),
+    "draw_figure": ("results/tiny/figures/kifer2012-output.png", {*BEFORE_ROWS, "collect_rows"}),
+    "make_table": ("results/tiny/tables/kifer2012-output.md", {*BEFORE_ROWS, "collect_rows"}),
+    "judge_claims": ("results/tiny/claims.parquet", {*BEFORE_ROWS, "collect_rows"}),
+    "write_config": ("results/tiny/config.yaml", set()),
+    "build_report": (
+        "results/tiny/report/index.html",
+        {*BEFORE_ROWS, "collect_rows", "draw_figure", "make_table", "judge_claims", "write_config"},
+    ),
+}
+PAPERS = {"kifer2012"}
+# No code decides their bytes: what is fetched is held against its checksum, a configuration is written as it stands.
+WITHOUT_CODE = {"fetch_dataset", "write_config"}
+
+
+@pytest.fixture(scope="module")
+def everything(workflow):
+    """All jobs of a run at scale paper."""
+    return workflow.jobs(scale="paper")
+
+
+def of(jobs, rule):
+    return [job for job in jobs if job.rule == rule]
+
+
+def test_the_rules(rules):
+    assert set(rules) == {*TARGETS, "all", *PAPERS}
+    assert {path.stem for path in (ROOT / "workflow/scripts").iterdir() if path.is_file()} == set(TARGETS)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_a_rule_declares(rules, name):
+    rule = rules[name]
+    for declared in ("log", "benchmark", "threads", "resources", "params", "message", "output"):
+        assert getattr(rule.ruleinfo, declared), f"{name} has no {declared}"
+    assert {"mem_mb", "runtime"} <= set(rule.ruleinfo.resources[1])
+    assert ("code" in rule.params.keys()) == (name not in WITHOUT_CODE)  # noqa: SIM118 - Snakemake's list of names
+    assert not rule.is_checkpoint
+    assert not rule.shellcmd
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_script_of_a_rule(rules, name):
+    script = (Path(rules[name].basedir) / rules[name].script).resolve()
+    assert script.name == f"{name}.py"
+    assert script.is_file()
+    assert len(script.read_text(encoding="utf-8").splitlines()) <= 30
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_what_a_target_needs(workflow, name):
+    target, before = TARGETS[name]
+    jobs = workflow.jobs(target)
+    assert {job.rule for job in jobs} == {name, *before}
+    (job,) = [job for job in of(jobs, name) if target in job.output]
+    assert job.message and "{" not in job.message
+    assert job.threads == 1
+    assert 0 < job.resources["mem_mb"] <= 4000 and 0 < job.resources["runtime"] <= 60
+    if name not in WITHOUT_CODE:
+        assert len(bytes.fromhex(job.params["code"])) == 32
+
+
+def test_all_reaches_every_rule(everything):
+    assert {job.rule for job in everything} == {*TARGETS, "all"}
+
+
+@pytest.mark.parametrize("paper", sorted(PAPERS))
+def test_the_target_of_a_paper(workflow, paper):
+    jobs = workflow.jobs(paper)
+    assert {job.rule for job in jobs} == {paper, *BEFORE_ROWS, "collect_rows", "draw_figure", "make_table"}
+    of_all = {path for job in workflow.jobs() for path in job.output}
+    assert {path for job in jobs for path in job.output} <= of_all
+
+
+def test_every_file_has_one_maker(everything):
+    """No two jobs write the same output, log or benchmark, and what a job reads is made or is part of the project."""
+    made = [path for job in everything for path in job.output]
+    said = [path for job in everything for path in (*job.log, job.benchmark) if path != "None"]
+    assert len(made + said) == len({*made, *said})
+    assert all(path.startswith(("results/paper/", "resources/downloads/", "resources/prepared/")) for path in made)
+    assert all(path.startswith(("logs/", "benchmarks/")) for path in said)
+    for path in {path for job in everything for path in job.input} - set(made):
+        assert (ROOT / path).is_file(), path
+
+
+def test_params_are_plain_and_the_same_each_time(workflow, everything):
+    """A set, a time or an address in memory would run jobs again for nothing."""
+
+    def params(jobs):
+        return {tuple(job.output): json.dumps(job.params, allow_nan=False) for job in jobs}
+
+    assert params(workflow.jobs(scale="paper")) == params(everything)
+    assert str(ROOT) not in "".join(params(everything).values())
+    assert str(workflow.folder) not in "".join(params(everything).values())
+
+
+def test_a_cell_is_given_its_slice_of_the_configuration(everything):
+    config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+    experiment = plan.load({**config, "mirror": None}, ROOT).experiments["paper", "kifer2012-output"]
+    cells = of(everything, "run_cell")
+    assert len(cells) == len(experiment.cells)
+    for job in cells:
+        (path,) = map(Path, job.output)
+        cell = experiment.cells[path.parent.name, path.stem]
+        assert job.params["cell"] == cell
+        assert job.input == [
+            f"resources/prepared/{cell['point']['dataset']}.parquet",
+            f"results/paper/kifer2012-output/baselines/{cell['baseline']}.parquet",
+        ]
+    (collect,) = of(everything, "collect_rows")
+    cells_and_baselines = [*cells, *of(everything, "fit_baseline")]
+    assert sorted(collect.input) == sorted(path for job in cells_and_baselines for path in job.output)
+
+
+def test_the_digest_is_the_one_of_the_mechanism(everything):
+    digests = {}
+    for job in of(everything, "run_cell"):
+        digests.setdefault(job.params["cell"]["mechanism"], set()).add(job.params["code"])
+    assert {mechanism: len(found) for mechanism, found in digests.items()} == {"objective": 1, "output": 1}
+    baselines = {job.params["code"] for job in of(everything, "fit_baseline")}
+    assert len(digests["objective"] | digests["output"] | baselines) == 3
+
+
+def test_a_set_that_cannot_be_had_is_left_out_and_named(own_workflow):
+    """Adult without an address and without a mirror; with a mirror it is back."""
+    path = own_workflow.folder / "config/datasets.yaml"
+    catalogue = yaml.safe_load(path.read_text(encoding="utf-8"))
+    catalogue["adult"]["sources"] = []
+    path.write_text(yaml.safe_dump(catalogue), encoding="utf-8")
+    jobs = own_workflow.jobs(scale="paper")
+    assert of(jobs, "fetch_dataset") == []
+    assert not any("adult" in path for job in jobs for path in (*job.input, *job.output))
+    for rule in ("collect_rows", "judge_claims", "build_report"):
+        (job,) = of(jobs, rule)
+        assert set(job.params["skipped"]) == {"adult"}
+        assert "mirror-only" in job.params["skipped"]["adult"]
+    mirror = own_workflow.folder / "mirror/adult"
+    mirror.mkdir(parents=True)
+    for file in catalogue["adult"]["files"]:
+        (mirror / file).touch()
+    jobs = own_workflow.jobs(scale="paper", mirror=str(mirror.parent))
+    assert [job.message for job in of(jobs, "fetch_dataset")] == ["fetch adult"]
+    assert of(jobs, "collect_rows")[0].params["skipped"] == {}
+
+
+def test_a_file_of_my_own_is_prepared_from_where_it_is(own_workflow):
+    with (own_workflow.folder / "config/datasets.yaml").open("a", encoding="utf-8") as catalogue:
+        catalogue.write(
+            "people: {title: People, task: binary, format: csv, path: my/people.csv, licence: private, citation: none,"
+            " target: {column: tall, positive: 1}, ranges: {height: [0, 1]}, data_dependent: []}\n"
+        )
+    (own_workflow.folder / "my").mkdir()
+    (own_workflow.folder / "my/people.csv").touch()
+    (job,) = own_workflow.jobs("resources/prepared/people.parquet")
+    assert (job.rule, job.input) == ("prepare_dataset", ["my/people.csv"])
+    shutil.rmtree(own_workflow.folder / "my")
+    with pytest.raises(MissingInputException, match=r"my/people\.csv"):
+        own_workflow.jobs("resources/prepared/people.parquet")
