@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "config", "profiles", "workflow", "src", "resources/claims.yaml")
+FILES = ("Makefile", "Snakefile", "pyproject.toml", "requirements.lock", "resources/claims.yaml")
+PARTS = (*FILES, "config", "profiles", "workflow", "src")
 
 
 class Project:
@@ -39,6 +40,23 @@ class Project:
         else:
             assert process.returncode != 0, output
         return output
+
+    def make(self, target: str, *, scale: str = "tiny") -> str:
+        """Run a target of the Makefile with the interpreter that runs this test in the place of .venv."""
+        stamp = self.folder / ".installed"
+        stamp.touch()
+        command = [
+            "make",
+            target,
+            f"BIN={Path(sys.executable).parent}",
+            f"STAMP={stamp}",
+            f"ARGS=--config scale={scale}",
+        ]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, text=True, capture_output=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
     def jobs(self, *arguments: str, **options) -> list[str]:
         """What a run would do now: the messages of its jobs."""

@@ -6,29 +6,25 @@ import time
 
 import pyarrow.parquet as pq
 
-MORE = ("epsilon: [1.0]", "epsilon: [1.0, 2.0, 3.0]")
-
 
 def test_killed_and_resumed_equals_undisturbed(project, finished):
-    for one in (project, finished):
-        one.edit("config/experiments/kifer2012-output.yaml", *MORE)
-    finished.run()
     process = project.start()
     cells = project.folder / "results/tiny/kifer2012-output/cells"
     deadline = time.monotonic() + 120
-    while len(list(cells.rglob("[!.]*.parquet"))) < 3:
+    while len(list(cells.rglob("[!.]*.parquet"))) < 1:
         assert process.poll() is None, process.stdout.read()
         assert time.monotonic() < deadline
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     left = list(project.folder.glob("results/**/[!.]*.parquet"))
-    assert 3 <= len([path for path in left if "cells" in path.parts]) < 9
+    assert 1 <= len([path for path in left if "cells" in path.parts]) < 3
     for path in left:
         assert pq.read_table(path).num_rows > 0
     assert "locked" in project.run(check=False)
-    project.run("--unlock")
-    project.run()
+    closing = project.make("resume")
+    assert "report: results/tiny/report/index.html (took 0 min" in closing
+    assert "inconclusive" in closing
     assert project.results() == finished.results()
 
 

@@ -14,6 +14,7 @@ rule write_config:
         runtime=5,
     params:
         resolved=lambda wildcards: PLAN.resolved(wildcards.scale),
+        code=plan.code_digest("dperm.files"),
     message:
         "record the resolved configuration at scale {wildcards.scale}"
     script:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from dperm.claims.verdict import Verdict
 from dperm.errors import DataError
@@ -119,7 +119,7 @@ def signed_rank_p(difference: np.ndarray) -> float:
     if not len(difference):
         return 1.0
     # Mean ranks are multiples of 1/2: twice them are integers.
-    doubled = np.rint(2 * stats.rankdata(np.abs(difference))).astype(int)
+    doubled = np.rint(2 * pd.Series(np.abs(difference)).rank()).astype(int)
     return min(1.0, float(_null_law(doubled)[doubled[difference > 0].sum() :].sum()))
 
 
@@ -185,7 +185,7 @@ def detectable(n: int, level: float, power: float = _POWER) -> float:
     if 2.0**-n > level:
         return math.inf
     if n > 100:
-        return float((stats.norm.isf(level) + stats.norm.ppf(power)) / math.sqrt(3 / math.pi * n))
+        return float((special.ndtri(power) - special.ndtri(level)) / math.sqrt(3 / math.pi * n))
     tail = np.cumsum(_null_law(np.arange(1, n + 1))[::-1])[::-1]
     critical = int(np.argmax(tail <= level))
     z = np.random.default_rng(n).standard_normal((2000, n))

@@ -12,7 +12,7 @@ from matplotlib import colors
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
-from scipy import stats
+from scipy import special
 
 from dperm.errors import ConfigError
 
@@ -147,7 +147,7 @@ def mean_interval(values: np.ndarray) -> tuple[float, float, float]:
     mean = float(np.mean(values)) if n else math.nan
     if n < 2:
         return mean, math.nan, math.nan
-    half = float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
+    half = float(special.stdtrit(n - 1, 0.975) * np.std(values, ddof=1) / math.sqrt(n))
     return mean, mean - half, mean + half
 
 
