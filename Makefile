@@ -31,10 +31,12 @@ endif
 
 reproduce: venv  ## every figure, table and verdict of the default run, and the report
 	@start=$$(date +%s) && $(BIN)/snakemake --cores $(CORES) $(ARGS) && \
-	$(BIN)/python -m dperm.report --seconds $$(($$(date +%s) - start)) $(ARGS)
+	$(BIN)/python -m dperm.report --since $$start --cores $(CORES) $(ARGS)
 
 resume: venv  ## go on after a crash or a kill
 	$(BIN)/snakemake --unlock --cores 1 $(ARGS)
+	@# A killed job cannot remove the temporary file that it was writing.
+	@find results resources -type f -name '.*' ! -name '.snakemake*' ! -name '.git*' -delete
 	@$(MAKE) --no-print-directory reproduce
 
 test: venv  ## all tests but the full-power statistical ones (under 10 minutes)
@@ -58,6 +60,7 @@ bench: venv  ## speed, as ratios to the naive way in the same run
 	$(BIN)/python -m bench
 
 lock: venv  ## renew requirements.lock from pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 
 clean:  ## remove everything computed; downloads stay

@@ -1,4 +1,4 @@
-"""Print every benchmark as a table; everything runs in this one process, with one thread."""
+"""Print every benchmark as a table; fits run in this one process, with one thread."""
 
 import argparse
 import os
@@ -15,9 +15,10 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 0.1], help="budgets (default: 1 0.1)")
     arguments = parser.parse_args()
 
-    from bench import newton
+    from bench import newton, workflow
 
     newton.report(arguments.epsilon, full=arguments.full)
+    workflow.report()
 
 
 if __name__ == "__main__":

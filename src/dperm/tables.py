@@ -5,6 +5,7 @@ metadata (key `dperm`, JSON) says what made it: config slice, seed, code digest,
 between two runs of the same code.
 """
 
+import importlib.metadata
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -84,6 +85,16 @@ def _check_values(table: pa.Table, name: str | Path) -> None:
         raise CorruptFile(f"{name}: {bad} rows say status=ok but hold no finite value")
 
 
+# Whose release may change numbers or bytes.
+_PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "scikit-learn")
+
+
+def encoded(metadata: dict[str, Any]) -> dict[bytes, bytes]:
+    """Return Parquet metadata of what made a file, the versions of the numerical packages added."""
+    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {b"dperm": json.dumps({**metadata, "versions": versions}, sort_keys=True).encode()}
+
+
 def write(frame: pd.DataFrame, path: str | Path, *, metadata: dict[str, Any]) -> None:
     """Write rows to one Parquet file, whole or not at all; equal rows and metadata give equal bytes.
 
@@ -103,9 +114,8 @@ def write(frame: pd.DataFrame, path: str | Path, *, metadata: dict[str, Any]) ->
         If a status is unknown, or a row with status `ok` holds no finite value.
     """
     table = _arrow(frame)
-    encoded = json.dumps(metadata, sort_keys=True).encode()
     with files.replacing(path) as temporary:
-        pq.write_table(table.replace_schema_metadata({b"dperm": encoded}), temporary, write_page_checksum=True)
+        pq.write_table(table.replace_schema_metadata(encoded(metadata)), temporary, write_page_checksum=True)
 
 
 def metadata(path: str | Path) -> dict[str, Any]:
@@ -186,7 +196,7 @@ def collect(paths: Iterable[str | Path], out: str | Path, *, metadata: dict[str,
             raise ValueError(f"{path} has a column with another type than the cells before it: {error}") from error
     if corrupt:
         raise CorruptFile("deleted, to be made again by the next run: " + "; ".join(corrupt))
-    union = union.with_metadata({b"dperm": json.dumps(metadata, sort_keys=True).encode()})
+    union = union.with_metadata(encoded(metadata))
     with files.replacing(out) as temporary, pq.ParquetWriter(temporary, union, write_page_checksum=True) as writer:
         for path in paths:
             table = _table(path)

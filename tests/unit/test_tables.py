@@ -1,5 +1,7 @@
 """Rows survive the disk unchanged, equal rows are equal bytes, and wrong rows are refused."""
 
+import importlib.metadata
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -134,7 +136,9 @@ def test_an_unknown_status_is_refused_and_shown(tmp_path, status):
 def test_metadata_comes_back_and_what_is_not_json_leaves_no_file(tmp_path):
     deep = META | {"ε": [1, 2.5, None, True, {"a": []}]}
     tables.write(rows(), tmp_path / "a.parquet", metadata=deep)
-    assert tables.metadata(tmp_path / "a.parquet") == deep
+    found = tables.metadata(tmp_path / "a.parquet")
+    assert found == {**deep, "versions": {name: importlib.metadata.version(name) for name in found["versions"]}}
+    assert {"numpy", "scipy", "pandas", "pyarrow"} <= found["versions"].keys()
     with pytest.raises(TypeError):
         tables.write(rows(), tmp_path / "b.parquet", metadata={"path": tmp_path})
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]

@@ -23,9 +23,11 @@ def test_killed_and_resumed_equals_undisturbed(project, finished):
         assert pq.read_table(path).num_rows > 0
     assert "locked" in project.run(check=False)
     closing = project.make("resume")
-    assert "report: results/tiny/report/index.html (took 0 min" in closing
+    assert "report: results/tiny/report/index.html (0 min" in closing
     assert "inconclusive" in closing
     assert project.results() == finished.results()
+    hidden = [path for path in project.folder.glob("re*/**/.*") if path.is_file() and "snakemake" not in path.name]
+    assert hidden == []
 
 
 def test_a_corrupt_cell_is_deleted_named_and_healed(finished):

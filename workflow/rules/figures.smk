@@ -21,7 +21,9 @@ rule draw_figure:
         mem_mb=1000,
         runtime=10,
     params:
-        code=lambda wildcards: plan.code_digest(*figures.modules(wildcards.figure)),
+        code=lambda wildcards: plan.code_digest(
+            *figures.modules(wildcards.figure), packages=("matplotlib",)
+        ),
     message:
         "draw {wildcards.figure}"
     script:

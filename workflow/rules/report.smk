@@ -49,7 +49,9 @@ rule build_report:
         runtime=10,
     params:
         skipped=lambda wildcards: skipped_at(wildcards.scale),
-        code=plan.code_digest("dperm.report", "dperm.report.provenance"),
+        code=plan.code_digest(
+            "dperm.report", "dperm.report.provenance", packages=("jinja2",)
+        ),
     message:
         "build the report at scale {wildcards.scale}"
     script:

@@ -10,8 +10,11 @@ import pandas as pd
 from dperm import losses, mechanisms, seeds, tables
 from dperm.datasets import prepared
 from dperm.domain import Budget, Domain
-from dperm.errors import CorruptFile
+from dperm.errors import CorruptFile, DataError, SolverError
 from dperm.mechanisms import nonprivate
+
+# X of shape (n, p) and y of shape (n,).
+_Records = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -19,9 +22,9 @@ class _Problem:
     """A data set cut into private, public and test rows, its rows scaled to ||x|| <= 1."""
 
     loss: losses.Loss
-    private: tuple[np.ndarray, np.ndarray]
-    public: tuple[np.ndarray, np.ndarray]
-    test: tuple[np.ndarray, np.ndarray]
+    private: _Records
+    public: _Records
+    test: _Records
 
     domain = Domain(x_norm=1.0)
 
@@ -40,6 +43,12 @@ def _problem(cell: Mapping[str, Any], data: str) -> _Problem:
         train, test = train[cut:], train[:cut]
     cut = round(settings["public_share"] * len(train))
     public, private = train[:cut], train[cut:]
+    for name, rows, least in (("private", private, 1), ("public", public, 2), ("test", test, 1)):
+        if len(rows) < least:
+            raise DataError(
+                f"{dataset.name}: {len(rows)} {name} rows of {len(y)} are too few; raise public_share="
+                f"{settings['public_share']:g} or test_share={settings['test_share']:g}, or take a larger data set"
+            )
     return _Problem(loss, *((X[rows], y[rows]) for rows in (private, public, test)))
 
 
@@ -47,7 +56,7 @@ def _generator(cell: Mapping[str, Any], *names: str | float) -> np.random.Genera
     return seeds.generator(cell["seed"], cell["experiment"], cell["point"]["dataset"], *names)
 
 
-def _mean_loss(loss: losses.Loss, rows: tuple[np.ndarray, np.ndarray], theta: np.ndarray) -> np.ndarray:
+def _mean_loss(loss: losses.Loss, rows: _Records, theta: np.ndarray) -> np.ndarray:
     """Return (1/n) sum_i l(<x_i, theta_r>, y_i), shape (repeats,)."""
     X, y = rows
     return loss.value(X @ theta.T, y[:, None]).mean(axis=0)
@@ -95,15 +104,16 @@ def output(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame
     """Return the rows of one mechanism at one epsilon: every delta, every ridge multiple, every repeat.
 
     Delta = multiple * lambda/epsilon for both mechanisms. Which multiple a method would be used with is decided on
-    public rows alone: half of them, drawn with replacement to the private sample's size, stand in for the private rows,
-    the other half for the test rows; the multiple of least mean loss is `chosen` (metric `tuning_loss`).
+    public rows alone: half of them, drawn with replacement to the size that the private sample has by the public
+    shares, stand in for the private rows, the other half for the test rows; the multiple of least mean loss is `chosen`
+    (metric `tuning_loss`).
     """
     problem, settings = _problem(cell, data), cell["settings"]
     minimum = _baseline_risk(baseline)
     epsilon = cell["point"]["epsilon"]
     module = mechanisms.module(cell["mechanism"])
     lam = problem.loss.curvature_bound(problem.domain)
-    stand_in, held_out = _public_halves(cell, problem)
+    stand_in, held_out = _public_halves(cell, problem.public)
     frames = []
     for delta in settings["deltas"]:
         runs = {}
@@ -153,19 +163,23 @@ def output(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame
     return pd.concat(frames, ignore_index=True)
 
 
-def _public_halves(
-    cell: Mapping[str, Any], problem: _Problem
-) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    X, y = problem.public
+def _public_halves(cell: Mapping[str, Any], public: _Records) -> tuple[_Records, _Records]:
+    """Return public rows in the place of the private and of the test rows; nothing private decides them, not even n."""
+    X, y = public
     half = len(y) // 2
-    drawn = _generator(cell, "public").integers(half, size=len(problem.private[1]))
+    share = cell["settings"]["public_share"]
+    drawn = _generator(cell, "public").integers(half, size=round(len(y) * (1 - share) / share))
     return (X[drawn], y[drawn]), (X[half:], y[half:])
 
 
 def _baseline_risk(path: str) -> float:
-    rows = tables.read(path, filters=[("metric", "==", "risk"), ("status", "==", "ok")])
+    rows = tables.read(path, filters=[("metric", "==", "risk")])
     if len(rows) != 1:
-        raise CorruptFile(f"{path} holds {len(rows)} converged rows of the non-private risk instead of one; delete it")
+        raise CorruptFile(
+            f"{path} holds {len(rows)} rows of the non-private risk instead of one; delete it and run again"
+        )
+    if rows["status"].iloc[0] != "ok":
+        raise SolverError(f"{path}: the non-private fit did not converge; raise `ridge` in the experiment's settings")
     return float(rows["value"].iloc[0])
 
 

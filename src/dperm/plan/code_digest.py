@@ -19,18 +19,20 @@ NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
 
 
 @functools.cache
-def code_digest(*roots: str) -> str:
-    """Return the SHA-256 over all modules that `roots` load inside dperm and the numerical packages' versions.
+def code_digest(*roots: str, packages: tuple[str, ...] = ()) -> str:
+    """Return the SHA-256 over all modules that `roots` load inside dperm and the versions of packages they use.
 
     Parameters
     ----------
     *roots : str
         Module names, such as `dperm.experiments.kifer2012` and `dperm.mechanisms.objective`.
+    packages : tuple of str
+        Distributions that matter here besides the numerical ones, such as matplotlib for a figure.
     """
     digest = hashlib.sha256()
     for module in modules(*roots):
         digest.update(f"{module} {_fingerprint(module)}\n".encode())
-    for package in NUMERICAL:
+    for package in (*NUMERICAL, *packages):
         digest.update(f"{package} {importlib.metadata.version(package)}\n".encode())
     return digest.hexdigest()
 

@@ -1,10 +1,11 @@
 """Say at the end of a run where the report is, how long it took, and the verdicts in a few lines.
 
-python -m dperm.report --seconds 95 [what was given to snakemake]
+python -m dperm.report --since 1795230015 --cores all [what was given to snakemake]
 """
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import yaml
 
 from dperm import claims
 from dperm.errors import ConfigError, DpermError
+from dperm.report import cost
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,10 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        `--seconds S`, `--root FOLDER`, and snakemake's own, of which only `scale=...` is looked at.
+        `--since EPOCH`, `--cores N`, `--root FOLDER`, and snakemake's own, of which only `scale=...` is looked at.
     """
     parser = argparse.ArgumentParser(prog="python -m dperm.report", description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, help="wall time of the run")
+    parser.add_argument("--since", type=float, help="when the run began, in seconds since the epoch")
+    parser.add_argument("--cores", default="all", help="how many cores it had")
     parser.add_argument("--root", type=Path, default=Path(), help="the project's folder")
     known, others = parser.parse_known_args(arguments)
     try:
@@ -32,8 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not page.is_file():
             raise ConfigError(f"there is no {page}; run snakemake for this scale first")
         print(claims.summary(folder / "claims.parquet"))
-        took = "" if known.seconds is None else f" (took {int(known.seconds) // 60} min {int(known.seconds) % 60} s)"
-        print(f"report: {page}{took}")
+        if known.since is None:
+            print(f"report: {page}")
+            return 0
+        cores = int(known.cores) if known.cores.isdigit() else None
+        spent = cost.of_run(known.root, folder.name, since=known.since, until=time.time(), cores=cores)
+        print(spent)
+        print(f"report: {page} ({int(spent.seconds) // 60} min {int(spent.seconds) % 60} s)")
     except (DpermError, FileNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
