@@ -12,7 +12,7 @@ def mirror() -> Path:
     folder = os.environ.get("DPERM_MIRROR")
     if not folder:
         pytest.skip(
-            "needs real data, and DPERM_MIRROR is not set; to fetch it: snakemake --cores 1 resources/downloads/adult, "
-            "then: DPERM_MIRROR=resources/downloads make test"
+            "needs real data, and DPERM_MIRROR is not set; to fetch it: "
+            "snakemake --cores 1 resources/downloads/adult.json, then: DPERM_MIRROR=resources/downloads make test"
         )
     return Path(folder)

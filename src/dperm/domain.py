@@ -13,26 +13,103 @@ Neighbours = Literal["add_remove", "replace"]
 Calibration = Literal["paper", "corrected", "tight"]
 Guarantee = Literal["proved", "proved_exact", "claimed", "none"]
 
+# Sizes that users declare (bounds, knees): within these, what is made of them stays within a double, and the solver's
+# curvature within single precision.
+LEAST, MOST = 1e-30, 1e30
 # Rows this little above the bound are rounding, and are scaled down to it; rows further above are an error.
 NORM_SLACK = 1e-9
-
-
 # By how many records' gradients the two data sets of a pair differ.
 _GRADIENTS = {"add_remove": 1, "replace": 2}
 
 
 def one_of(name: str, value: Any, kind: Any) -> None:
-    """Raise ValueError unless `value` is among the literals of `kind`."""
+    """Refuse a word that is not among those allowed.
+
+    Parameters
+    ----------
+    name : str
+        What the user calls the value.
+    value : object
+    kind : Literal
+        The allowed words.
+
+    Raises
+    ------
+    ValueError
+        If `value` is none of them; the message lists them.
+    """
     if value not in get_args(kind):
         raise ValueError(f"{name}={value!r} is not one of {', '.join(map(repr, get_args(kind)))}")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def number(
+    name: str,
+    value: Any,
+    low: float,
+    high: float,
+    *,
+    ends: str = "()",
+    error: type[ValueError] = ValueError,
+    remedy: str = "",
+) -> float:
+    """Return `value` as a float, or refuse it.
+
+    Parameters
+    ----------
+    name : str
+        What the user calls the value.
+    value : object
+        A real number; neither a bool nor a string.
+    low, high : float
+        The allowed range.
+    ends : {"()", "[)", "(]", "[]"}
+        Which ends of the range are allowed, as in the notation of intervals.
+    error : type
+        What to raise.
+    remedy : str
+        What to do about it, for the message.
+
+    Raises
+    ------
+    ValueError
+        Of the type `error`, if `value` is no number of the range; the message names it, the range and the remedy.
+    """
+    # Strings too: YAML reads 1e-6 (no dot) as one, and the message shows its quotes.
+    real = isinstance(value, Real) and not isinstance(value, bool)
+    given = _as_float(value) if real else math.nan
+    above = low <= given if ends[0] == "[" else low < given
+    below = given <= high if ends[1] == "]" else given < high
+    if not (above and below):
+        shown = given if real else repr(value)
+        remedy = remedy and f"; {remedy}"
+        raise error(f"{name}={shown} must be a number in {ends[0]}{low:g}, {high:g}{ends[1]}{remedy}")
+    return given
+
+
+def _as_float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer or a fraction beyond the doubles
+        return math.inf if value > 0 else -math.inf
 
 
 def changed_gradients(neighbours: Neighbours) -> int:
-    """Return by how many records' gradients the data sets of a pair differ: 1 for add/remove, 2 for replace-one."""
+    """Return by how many records' gradients the data sets of a pair differ.
+
+    Parameters
+    ----------
+    neighbours : {"add_remove", "replace"}
+
+    Returns
+    -------
+    int
+        1 for add/remove, 2 for replace-one.
+
+    Raises
+    ------
+    ValueError
+        If `neighbours` is another word.
+    """
     one_of("neighbours", neighbours, Neighbours)
     return _GRADIENTS[neighbours]
 
@@ -58,25 +135,28 @@ class Budget:
     delta: float = 0.0
 
     def __post_init__(self):
-        # YAML reads 1e-6 (no dot) as a string: the message shows the quotes.
-        if not (_is_number(self.epsilon) and 0 < self.epsilon < math.inf):
-            raise InvalidBudget(f"epsilon={self.epsilon!r} must be a finite number above 0; usual values are 0.1 to 10")
-        if not (_is_number(self.delta) and 0 <= self.delta < 1):
-            raise InvalidBudget(
-                f"delta={self.delta!r} must be a number in [0, 1); take 0 for pure privacy, "
-                "else well below 1/n (say 1.0e-6)"
-            )
+        number("epsilon", self.epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
+        pure = "take 0 for pure privacy, else well below 1/n (say 1.0e-6)"
+        number("delta", self.delta, 0, 1, ends="[)", error=InvalidBudget, remedy=pure)
 
     def share(self, fraction: float) -> "Budget":
         """Return this fraction of the budget (basic composition: shares that sum to one spend the whole).
+
+        Parameters
+        ----------
+        fraction : float
+            In (0, 1].
+
+        Returns
+        -------
+        Budget
 
         Raises
         ------
         InvalidBudget
             If the fraction is not in (0, 1]: no share is more than the whole.
         """
-        if not (_is_number(fraction) and 0 < fraction <= 1):
-            raise InvalidBudget(f"fraction={fraction!r} of a budget must be in (0, 1]")
+        number("fraction", fraction, 0, 1, ends="(]", error=InvalidBudget, remedy="it is a share of the budget")
         return Budget(self.epsilon * fraction, self.delta * fraction)
 
 
@@ -87,7 +167,7 @@ class Domain:
     Parameters
     ----------
     x_norm : float
-        R, with ||x||_2 <= R for every record.
+        R in [1e-30, 1e30], with ||x||_2 <= R for every record.
     y_bound : float, optional
         Y, with |y| <= Y; only some losses need it.
     theta_norm : float, optional
@@ -96,7 +176,7 @@ class Domain:
     Raises
     ------
     DomainViolation
-        If a bound is not a number above 0, or `x_norm` is infinite.
+        If a bound is not a number above 0, or `x_norm` is outside its range.
     """
 
     x_norm: float
@@ -104,14 +184,13 @@ class Domain:
     theta_norm: float = math.inf
 
     def __post_init__(self):
-        for name in ("x_norm", "y_bound", "theta_norm"):
-            value = getattr(self, name)
-            if name == "y_bound" and value is None:
-                continue
-            if not (_is_number(value) and value > 0):
-                raise DomainViolation(f"{name}={value!r} must be a number above 0")
-        if math.isinf(self.x_norm):
-            raise DomainViolation("x_norm must be finite: no mechanism here is private without a bound on the rows")
+        rows = "it is the public bound on the length of every row, in the units of the features"
+        number("x_norm", self.x_norm, LEAST, MOST, ends="[]", error=DomainViolation, remedy=rows)
+        if self.y_bound is not None:
+            target = "it is the public bound on |y|; leave it out where there is none"
+            number("y_bound", self.y_bound, 0, math.inf, ends="(]", error=DomainViolation, remedy=target)
+        ball = "it is the radius of the feasible set; leave it out where theta is free"
+        number("theta_norm", self.theta_norm, 0, math.inf, ends="(]", error=DomainViolation, remedy=ball)
 
     @property
     def margin_bound(self) -> float:
@@ -153,11 +232,8 @@ class PrivacyStatement:
     source: str
 
     def __post_init__(self):
-        if not (_is_number(self.epsilon) and self.epsilon > 0 and _is_number(self.delta) and 0 <= self.delta < 1):
-            raise InvalidBudget(
-                f"epsilon={self.epsilon!r}, delta={self.delta!r} promise nothing; "
-                "a statement needs epsilon above 0 and delta in [0, 1)"
-            )
+        number("epsilon", self.epsilon, 0, math.inf, ends="(]", error=InvalidBudget, remedy="else nothing is promised")
+        number("delta", self.delta, 0, 1, ends="[)", error=InvalidBudget, remedy="else nothing is promised")
         one_of("neighbours", self.neighbours, Neighbours)
         one_of("calibration", self.calibration, Calibration)
         one_of("guarantee", self.guarantee, Guarantee)

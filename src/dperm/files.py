@@ -13,6 +13,16 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
     The temporary file keeps the suffix of `path`, for writers that choose the format by it. A process killed in the
     middle leaves the old file as it was, and may leave the hidden temporary one.
+
+    Parameters
+    ----------
+    path : path-like
+        Its folder is made if need be.
+
+    Yields
+    ------
+    Path
+        An empty file, to be written.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -30,6 +40,12 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write `text` to `path` in UTF-8, whole or not at all."""
+    """Write `text` to `path` in UTF-8, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+    text : str
+    """
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.domain import Domain
+from dperm.domain import LEAST, MOST, Domain, number
 from dperm.errors import DomainViolation
 
 Pointwise = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -53,6 +53,15 @@ class Loss:
     def gradient_bound(self, domain: Domain) -> float:
         """Return zeta = R sup |l'|.
 
+        Parameters
+        ----------
+        domain : Domain
+
+        Returns
+        -------
+        float
+            In units of the loss over theta.
+
         Raises
         ------
         DomainViolation
@@ -62,6 +71,15 @@ class Loss:
 
     def curvature_bound(self, domain: Domain) -> float:
         """Return lambda = R^2 sup l''.
+
+        Parameters
+        ----------
+        domain : Domain
+
+        Returns
+        -------
+        float
+            In units of the loss over theta squared.
 
         Raises
         ------
@@ -150,9 +168,23 @@ def poisson() -> Loss:
 
 
 def huber(knee: float = 1.0) -> Loss:
-    """Return the Huber loss of the residual u - y: quadratic within `knee`, linear beyond; |l'| <= knee, l'' <= 1."""
-    if not 0 < knee < math.inf:
-        raise DomainViolation(f"huber knee={knee} must be a finite number above 0 (in units of y)")
+    """Return the Huber loss of the residual u - y: quadratic within `knee`, linear beyond; |l'| <= knee, l'' <= 1.
+
+    Parameters
+    ----------
+    knee : float
+        In [1e-30, 1e30], in units of y.
+
+    Returns
+    -------
+    Loss
+
+    Raises
+    ------
+    DomainViolation
+        If the knee is outside its range.
+    """
+    number("huber knee", knee, LEAST, MOST, ends="[]", error=DomainViolation, remedy="it is in units of y; 1 is usual")
 
     def value(u, y):
         residual = np.abs(u - y)
@@ -186,9 +218,23 @@ def smoothed_hinge(width: float = 0.5) -> Loss:
     """Return the hinge whose kink is a parabola over y u in [1 - width, 1 + width]; |l'| <= 1, l'' <= 1 / (2 width).
 
     With z = y u: 0 above the band, 1 - z below it, (1 + width - z)^2 / (4 width) inside.
+
+    Parameters
+    ----------
+    width : float
+        In [1e-30, 1e30], in units of y u.
+
+    Returns
+    -------
+    Loss
+
+    Raises
+    ------
+    DomainViolation
+        If the width is outside its range.
     """
-    if not 0 < width < math.inf:
-        raise DomainViolation(f"smoothed_hinge width={width} must be a finite number above 0 (in units of y u)")
+    remedy = "it is in units of y u; 0.5 is usual"
+    number("smoothed_hinge width", width, LEAST, MOST, ends="[]", error=DomainViolation, remedy=remedy)
 
     def value(u, y):
         z = y * u
@@ -233,12 +279,25 @@ LOSSES: dict[str, Callable[..., Loss]] = {
 def make(name: str, **parameters: float) -> Loss:
     """Return the loss of this name.
 
+    Parameters
+    ----------
+    name : str
+        A key of `LOSSES`.
+    **parameters : float
+        Those of the loss, such as `knee` of huber.
+
+    Returns
+    -------
+    Loss
+
     Raises
     ------
     ValueError
         If there is no such loss, or it has no such parameter; the message lists those there are.
+    DomainViolation
+        If a parameter is outside its range.
     """
-    if name not in LOSSES:
+    if not (isinstance(name, str) and name in LOSSES):
         raise ValueError(f"loss={name!r} is not one of {', '.join(sorted(LOSSES))}")
     known = inspect.signature(LOSSES[name]).parameters
     for parameter in parameters:

@@ -13,7 +13,13 @@ def _check_scale(scale: float) -> None:
 
 @dataclass(frozen=True)
 class Laplace:
-    """Independent Laplace coordinates, density proportional to exp(-|z| / scale)."""
+    """Independent Laplace coordinates, density proportional to exp(-|z| / scale).
+
+    Parameters
+    ----------
+    scale : float
+        0 or above, finite.
+    """
 
     scale: float
 
@@ -21,7 +27,17 @@ class Laplace:
         _check_scale(self.scale)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Draw an array of the given shape."""
+        """Draw an array of the given shape.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        rng : Generator
+
+        Returns
+        -------
+        ndarray
+        """
         return rng.laplace(0.0, self.scale, shape)
 
 
@@ -31,6 +47,11 @@ class SphericalLaplace:
 
     The norm is Gamma(shape p, scale) and the direction uniform (kifer2012, Algorithm 1 line 3, "gamma noise", with
     scale = 2 zeta / epsilon; li2021 prints shape 1, erratum N1).
+
+    Parameters
+    ----------
+    scale : float
+        0 or above, finite.
     """
 
     scale: float
@@ -39,7 +60,17 @@ class SphericalLaplace:
         _check_scale(self.scale)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Draw vectors along the last axis of `shape`."""
+        """Draw vectors along the last axis of `shape`.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        rng : Generator
+
+        Returns
+        -------
+        ndarray
+        """
         direction = rng.standard_normal(shape)
         direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
         return rng.gamma(shape[-1], self.scale, (*shape[:-1], 1)) * direction
@@ -47,7 +78,13 @@ class SphericalLaplace:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """The Gaussian N(0, scale^2 I)."""
+    """The Gaussian N(0, scale^2 I).
+
+    Parameters
+    ----------
+    scale : float
+        Standard deviation of a coordinate, 0 or above, finite.
+    """
 
     scale: float
 
@@ -55,5 +92,15 @@ class Gaussian:
         _check_scale(self.scale)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Draw an array of the given shape."""
+        """Draw an array of the given shape.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        rng : Generator
+
+        Returns
+        -------
+        ndarray
+        """
         return rng.normal(0.0, self.scale, shape)

@@ -16,6 +16,15 @@ def logged(path: str | Path) -> Iterator[None]:
     """Send warnings, log messages and errors to `path`; end the process with status 1 on a `DpermError`.
 
     Other exceptions are bugs: their traceback goes to the log and on to the caller.
+
+    Parameters
+    ----------
+    path : path-like
+        The log file; its folder is made if need be.
+
+    Yields
+    ------
+    None
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

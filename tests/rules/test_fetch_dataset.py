@@ -1,16 +1,21 @@
-"""fetch_dataset: the right files in the folder, or a message and nothing."""
+"""fetch_dataset: the right files in the folder and a receipt, or a message and nothing."""
 
 import gzip
 import json
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from data_server import FILES, entry, serving, sha256, zipped
 
 from dperm.datasets.catalogue import TRUST
 
 FOLDER = "resources/downloads/toy-set"
+RECEIPT = "resources/downloads/toy-set.json"
 TRUSTED = "resources/trusted/toy-set.json"
 
 
@@ -22,10 +27,12 @@ def fetch_dataset(run_script, monkeypatch):
     monkeypatch.setattr("pooch.core.time.sleep", lambda seconds: None)
 
     def run(what, entry, **more):
+        Path("datasets.yaml").write_text(yaml.safe_dump({entry["name"]: entry}), encoding="utf-8")
         return what(
             "fetch_dataset",
-            output={"files": FOLDER},
-            params={"entry": entry, "trusted": TRUSTED},
+            input={"catalogue": "datasets.yaml"},
+            output={"receipt": RECEIPT},
+            params={"files": entry["files"], "folder": FOLDER, "trusted": TRUSTED},
             wildcards={"dataset": entry["name"]},
             **more,
         )
@@ -57,6 +64,7 @@ def test_from_the_mirror_of_the_configuration(fetch_dataset, run_script, tmp_pat
     mirror = fill(tmp_path / "mirror")
     fetch_dataset(run_script, entry(), config={"mirror": mirror})
     assert content() == FILES
+    assert json.loads(Path(RECEIPT).read_text()) == {name: sha256(data) for name, data in FILES.items()}
     assert f"toy.data, toy.test from the mirror {mirror}" in run_script.log
     assert not Path(TRUSTED).exists()
 
@@ -90,9 +98,10 @@ def test_trust_on_first_use_is_remembered_and_then_checked(fetch_dataset, run_sc
     assert json.loads(Path(TRUSTED).read_text()) == {name: sha256(data) for name, data in FILES.items()}
     assert "trusted on first use" in run_script.log
     other = fill(tmp_path / "other", FILES | {"toy.test": b"6,5\n" * 20})
-    said = fetch_dataset(run_script.fails, trusted, config={"mirror": other}, leaves=[FOLDER])
+    (Path(FOLDER) / "toy.data").unlink()
+    said = fetch_dataset(run_script.fails, trusted, config={"mirror": other}, leaves=[RECEIPT])
     assert sha256(FILES["toy.test"]) in said
-    assert content() == FILES
+    assert content() == {"toy.test": FILES["toy.test"]}
 
 
 def test_no_mirror_and_no_network(fetch_dataset, run_script, capsys):
@@ -102,6 +111,7 @@ def test_no_mirror_and_no_network(fetch_dataset, run_script, capsys):
     said = fetch_dataset(run_script.fails, entry([address]))
     for needed in (address, "folder mirror/toy-set/", *map(sha256, FILES.values()), *FILES):
         assert needed in said
+    assert said.count(f"{address}: no connection") == 1
     assert "toy-set (Toy) could not be fetched" in capsys.readouterr().err
 
 
@@ -119,3 +129,53 @@ def test_adult(fetch_dataset, run_script, catalogue, mirror, pytestconfig):
     lines = {path.name: path.read_text().split("\n") for path in Path(FOLDER).iterdir()}
     records = {name: sum(line.count(",") == 14 for line in of_file) for name, of_file in lines.items()}
     assert records == {"adult.data": 32561, "adult.test": 16281}
+
+
+LINE = "39, State-gov, 77516, Bachelors, 13, Divorced, Sales, Husband, White, Male, 2174, 0, 40, Cuba, "
+SMALL = {"adult.data": f"{LINE}<=50K\n{LINE}>50K\n".encode(), "adult.test": f"{LINE}>50K.\n".encode()}
+PREPARED = "resources/prepared/adult.parquet"
+
+
+class Project:
+    """A project whose Adult has three records and comes from a mirror alone, run by Snakemake in its own process."""
+
+    def __init__(self, folder):
+        self.folder, self.path = folder, folder / "config/datasets.yaml"
+        adult = yaml.safe_load(self.path.read_text(encoding="utf-8"))["adult"]
+        self.adult = {key: value for key, value in adult.items() if key not in ("rows", "positive_rows")}
+        self.adult |= {"sources": [], "files": {n: {"bytes": len(c), "sha256": sha256(c)} for n, c in SMALL.items()}}
+        self.edit()
+
+    def edit(self, **changes):
+        document = yaml.safe_load(self.path.read_text(encoding="utf-8")) | {"adult": self.adult | changes}
+        self.path.write_text(yaml.safe_dump(document), encoding="utf-8")
+
+    def run(self, *more):
+        """Return whether it succeeded, and the messages of the jobs."""
+        environment = {key: value for key, value in os.environ.items() if key != "DPERM_MIRROR"}
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", PREPARED, "--config", "scale=tiny", *more]
+        ran = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
+        said = ran.stdout + ran.stderr
+        return ran.returncode == 0, [job for job in ("fetch adult", "prepare adult") if job in said]
+
+
+def test_only_another_file_is_fetched_again_and_a_failure_loses_nothing(own_workflow, tmp_path):
+    project = Project(own_workflow.folder)
+    (tmp_path / "mirror").mkdir()
+    for name, data in SMALL.items():
+        (tmp_path / "mirror" / name).write_bytes(data)
+    assert project.run(f"mirror={tmp_path / 'mirror'}") == (True, ["fetch adult", "prepare adult"])
+    downloads = project.folder / "resources/downloads"
+    before = (project.folder / PREPARED).read_bytes()
+    # From here on there is no mirror, and no address.
+    project.edit(title="Another", mirror_folder="another", ranges=project.adult["ranges"] | {"age": [0, 100]})
+    assert project.run() == (True, ["prepare adult"])
+    assert (project.folder / PREPARED).read_bytes() != before
+    project.edit(files=project.adult["files"] | {"adult.data": {"bytes": 5, "sha256": sha256(b"other")}})
+    assert project.run() == (False, ["fetch adult"])
+    assert not (downloads / "adult.json").exists()
+    assert content(downloads / "adult") == SMALL
+    # Back again: what is there still counts, nothing has to come.
+    project.edit()
+    assert project.run() == (True, ["fetch adult", "prepare adult"])
+    assert (project.folder / PREPARED).read_bytes() == before

@@ -1,5 +1,6 @@
 """prepare_dataset: one Parquet file within public bounds, or a message and nothing."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,17 +8,19 @@ import pytest
 from data_server import FILES, sha256
 from data_server import entry as adult_like
 
+from dperm import tables
+from dperm.datasets import catalogue as entries
 from dperm.datasets import prepared
+from dperm.datasets.catalogue import TRUST
 
 OUT = "resources/prepared/it.parquet"
+FOLDER = "resources/downloads/toy-set"
+RECEIPT = "resources/downloads/toy-set.json"
+TRUSTED = "resources/trusted/toy-set.json"
 PEOPLE = {
     "name": "people",
-    "title": "People",
     "task": "binary",
     "format": "csv",
-    "path": "people.csv",
-    "licence": "private",
-    "citation": "none",
     "target": {"column": "tall", "positive": "yes", "negative": "no"},
     "ranges": {"height": [100, 200]},
     "levels": {"eyes": ["blue", "brown"]},
@@ -33,7 +36,7 @@ def prepare_dataset(run_script):
             "prepare_dataset",
             input={"files": list(files)},
             output={"data": OUT},
-            params={"entry": entry, "code": "digest"},
+            params={"entry": entries.numeric(entry), "folder": FOLDER, "trusted": TRUSTED, "code": "digest"},
             wildcards={"dataset": entry["name"]},
         )
 
@@ -48,7 +51,10 @@ def test_breast_cancer(prepare_dataset, run_script, catalogue, breast_cancer):
     assert ((dataset.y == 1).sum(), (dataset.y == -1).sum()) == (212, 357)
     assert np.linalg.norm(dataset.X, axis=1).max() <= dataset.bounds.x_norm == pytest.approx(31**0.5)
     assert dataset.provenance["data_dependent"] == catalogue["breast-cancer"]["data_dependent"] != []
-    assert Path(OUT).read_bytes() == breast_cancer.read_bytes()
+    np.testing.assert_array_equal(dataset.X, prepared.read(breast_cancer).X)
+    told = tables.metadata(OUT)
+    assert told["entry"] == entries.numeric(catalogue["breast-cancer"])
+    assert told["code"] == "digest" and told["versions"]
 
 
 def test_a_csv_of_my_own(prepare_dataset, run_script):
@@ -87,15 +93,53 @@ def test_no_csv(prepare_dataset, run_script):
     assert "there is no file people.csv; mend people.path" in said
 
 
+def test_where_a_file_lies_changes_no_byte(prepare_dataset, run_script):
+    made = []
+    for folder in ("here", "there"):
+        Path(folder).mkdir()
+        Path(folder, "people.csv").write_text(CSV)
+        prepare_dataset(run_script, PEOPLE, [Path(folder, "people.csv")])
+        made.append(Path(OUT).read_bytes())
+    assert made[0] == made[1]
+
+
 def test_what_was_fetched_is_checked_again(prepare_dataset, run_script):
-    folder = Path("resources/downloads/toy-set")
+    folder = Path(FOLDER)
     folder.mkdir(parents=True)
     (folder / "toy.data").write_bytes(FILES["toy.data"])
-    assert "no file resources/downloads/toy-set/toy.test" in prepare_dataset(run_script.fails, adult_like(), [folder])
+    said = prepare_dataset(run_script.fails, adult_like(), [RECEIPT])
+    assert f"no file {folder}/toy.test; fetch it again (in the pipeline: delete {RECEIPT} and run again)" in said
     (folder / "toy.test").write_bytes(FILES["toy.test"][:-1])
-    said = prepare_dataset(run_script.fails, adult_like(), [folder])
-    assert f"delete {folder} and fetch it again" in said
+    said = prepare_dataset(run_script.fails, adult_like(), [RECEIPT])
+    assert f"delete {RECEIPT} and run again" in said
     assert sha256(FILES["toy.test"]) in said
+
+
+def test_what_was_trusted_on_first_use_is_checked_again(prepare_dataset, run_script):
+    """Same size, other bytes: only the record can tell."""
+    line = b"39, State-gov, 77516, Bachelors, 13, Divorced, Sales, Husband, White, Male, 2174, 0, 40, Cuba, >50K\n"
+    files = {"adult.data": line * 2, "adult.test": line}
+    trusting = adult_like(
+        files=files,
+        target={"column": "income", "positive": ">50K", "negative": "<=50K"},
+        ranges={"age": [17, 100]},
+        data_dependent=[],
+    )
+    for what in trusting["files"].values():
+        what["sha256"] = TRUST
+    Path(FOLDER).mkdir(parents=True)
+    for name, data in files.items():
+        Path(FOLDER, name).write_bytes(data)
+    assert f"{TRUSTED} holds no checksum of adult.data" in prepare_dataset(run_script.fails, trusting, [RECEIPT])
+    Path(TRUSTED).parent.mkdir(parents=True)
+    Path(TRUSTED).write_text(json.dumps({name: sha256(data) for name, data in files.items()}))
+    prepare_dataset(run_script, trusting, [RECEIPT])
+    before = Path(OUT).read_bytes()
+    Path(FOLDER, "adult.data").write_bytes(line.replace(b"39", b"93") * 2)
+    with pytest.raises(SystemExit):
+        prepare_dataset(run_script, trusting, [RECEIPT])
+    assert sha256(files["adult.data"]) in run_script.log
+    assert Path(OUT).read_bytes() == before
 
 
 def test_a_failure_keeps_what_was_prepared_before(prepare_dataset, run_script):

@@ -16,7 +16,7 @@ CELL = "results/tiny/kifer2012-output/cells/objective.tight.add-remove/breast-ca
 # Rule -> (a target of it, all other rules that must run before it when nothing is there yet).
 BEFORE_ROWS = {"prepare_dataset", "fit_baseline", "run_cell"}
 TARGETS = {
-    "fetch_dataset": ("resources/downloads/adult", set()),
+    "fetch_dataset": ("resources/downloads/adult.json", set()),
     "prepare_dataset": ("resources/prepared/breast-cancer.parquet", set()),
     "fit_baseline": ("results/tiny/kifer2012-output/baselines/breast-cancer.parquet", {"prepare_dataset"}),
     "run_cell": (CELL, {"prepare_dataset", "fit_baseline"}),
@@ -158,11 +158,34 @@ def test_a_set_that_cannot_be_had_is_left_out_and_named(own_workflow):
         assert "mirror-only" in job.params["skipped"]["adult"]
     mirror = own_workflow.folder / "mirror/adult"
     mirror.mkdir(parents=True)
+    # A mirror that does not help changes no params: what is skipped for the same lack is not judged again.
+    (without,) = of(own_workflow.jobs(scale="paper", mirror=str(mirror.parent)), "collect_rows")
+    assert without.params == of(jobs, "collect_rows")[0].params
     for file in catalogue["adult"]["files"]:
         (mirror / file).touch()
     jobs = own_workflow.jobs(scale="paper", mirror=str(mirror.parent))
     assert [job.message for job in of(jobs, "fetch_dataset")] == ["fetch adult"]
     assert of(jobs, "collect_rows")[0].params["skipped"] == {}
+
+
+def test_what_an_edit_of_the_catalogue_runs_again(own_workflow):
+    """The title and an address: nothing; a range: the preparation alone; a checksum: the fetch, too."""
+    path = own_workflow.folder / "config/datasets.yaml"
+    before = yaml.safe_load(path.read_text(encoding="utf-8"))
+
+    def changed(**edits):
+        path.write_text(yaml.safe_dump(before | {"adult": before["adult"] | edits}), encoding="utf-8")
+        jobs = own_workflow.jobs("resources/prepared/adult.parquet")
+        return {job.rule: (job.input, job.params) for job in jobs}
+
+    same = changed()
+    assert set(same) == {"fetch_dataset", "prepare_dataset"}
+    edits = {"title": "Adult", "licence": "x", "citation": "x", "sources": [["https://example.org/a.zip"]]}
+    assert changed(**edits) == same
+    ranged = changed(ranges=before["adult"]["ranges"] | {"age": [0, 100]})
+    assert {rule for rule in same if ranged[rule] != same[rule]} == {"prepare_dataset"}
+    other = changed(files=before["adult"]["files"] | {"adult.data": {"bytes": 5, "sha256": "0" * 64}})
+    assert {rule for rule in same if other[rule] != same[rule]} == set(same)
 
 
 def test_a_file_of_my_own_is_prepared_from_where_it_is(own_workflow):

@@ -14,7 +14,8 @@ import pytest
 import yaml
 from scipy import stats
 
-from dperm import claims, tables
+from dperm import claims, plan, tables
+from dperm.claims import catalogue as catalogue_of
 from dperm.claims import paired
 from dperm.errors import ConfigError, CorruptFile, DataError
 
@@ -25,7 +26,7 @@ EXPERIMENT = "kifer2012-output"
 
 @pytest.fixture(scope="module")
 def catalogue():
-    return claims.load(CATALOGUE, SCHEMA)
+    return catalogue_of.load(CATALOGUE, SCHEMA)
 
 
 def rows_with(shift, *, repeats=12, seed=0, epsilons=(0.1, 1.0), spread=1.0):
@@ -231,6 +232,19 @@ def test_not_run_says_why(tmp_path, catalogue):
     assert line["verdict"] == "not run" and "no rows of objective.paper or output.tight" in line["reason"]
 
 
+def test_a_metric_that_a_data_set_does_not_have_is_not_run(tmp_path, catalogue):
+    """Such as a misclassification rate on real targets."""
+    claim = {**catalogue[0], "metrics": ["excess_risk", "test_error"], "measured": "test_error", "ratio": "test_error"}
+    line = judged(rows_with(lambda *_: 5.0), tmp_path, [claim]).loc["tight", "digits"]
+    assert line["verdict"] == "not run" and "no rows of test error" in line["reason"]
+
+
+def test_a_message_about_the_catalogue_judges_nothing_again():
+    modules = plan.modules("dperm.claims")
+    assert "dperm.claims.paired" in modules
+    assert not any(module.startswith(("dperm.plan", "dperm.claims.catalogue")) for module in modules)
+
+
 def test_claims_parquet_has_the_columns_of_the_design(tmp_path, catalogue):
     judged(rows_with(lambda *_: 5.0), tmp_path, catalogue)
     table = pq.read_table(tmp_path / "claims.parquet")
@@ -291,6 +305,9 @@ def _mistakes():
     yield put("variants", "tight", "better", "mechanism", value="magic"), r"K-c38\.variants\.tight\.better\.mechanism"
     yield put("variants", "best", value={}), r"'best'"
     yield put("id", value="c38"), r"c38\.id: 'c38' is not allowed: must match"
+    yield put("measured", value="test_error"), r"K-c38\.measured: 'test_error' is not among metrics: must be one of exc"
+    yield put("ratio", value="test_error"), r"K-c38\.ratio: 'test_error' .* excess_risk, test_loss, or add it there"
+    yield put("datasets", 3, value="digit"), r"K-c38\.datasets: 'digit' is not in config/datasets.yaml; did .* 'digits'"
     yield (lambda claim: claim.pop("ratio")), r"K-c38: the key 'ratio' is missing"
     yield (lambda claim: claim.pop("id")), r"0: the key 'id' is missing"
 
@@ -302,7 +319,7 @@ def test_mistakes_in_the_catalogue_are_named_by_their_key(change, message, tmp_p
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump(changed))
     with pytest.raises(ConfigError, match=message) as raised:
-        claims.load(path, SCHEMA)
+        catalogue_of.load(path, SCHEMA, datasets=("adult", "breast-cancer", "diabetes", "digits"))
     assert str(path) in str(raised.value)
 
 
@@ -315,12 +332,12 @@ def test_a_catalogue_that_is_no_catalogue(tmp_path, catalogue):
     ):
         path.write_text(text)
         with pytest.raises(ConfigError, match=message):
-            claims.load(path, SCHEMA)
+            catalogue_of.load(path, SCHEMA)
     path.write_text(yaml.safe_dump([*catalogue, *catalogue]))
     with pytest.raises(ConfigError, match="id: 'K-c38' stands twice"):
-        claims.load(path, SCHEMA)
+        catalogue_of.load(path, SCHEMA)
     with pytest.raises(ConfigError, match="No such file"):
-        claims.load(tmp_path / "none.yaml", SCHEMA)
+        catalogue_of.load(tmp_path / "none.yaml", SCHEMA)
     unknown = [{**catalogue[0], "test": "eye"}]
     with pytest.raises(ConfigError, match="K-c38: test: 'eye' is none of paired"):
         claims.judge(unknown, {EXPERIMENT: None}, tmp_path / "c.parquet", unavailable={}, metadata={})

@@ -1,19 +1,39 @@
 """A configuration is right, or it is refused in words: file, key, value, what is allowed, the nearest key."""
 
+import ast
 import copy
+import functools
+import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
-from dperm import plan
+from dperm import experiments, figures, losses, mechanisms, plan
+from dperm.datasets import fetch, prepare
+from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
 from dperm.plan import config_files
 
 ROOT = Path(__file__).parents[2]
 CONFIG = config_files.parse(ROOT / "config/config.yaml")
+SCHEMA = config_files.parse(ROOT / "workflow/schemas/experiment.schema.yaml")
+# As workflow/rules/common.smk hands it in.
+KNOWN = plan.Known(
+    experiments=experiments.REGISTRY,
+    mechanisms=mechanisms.REGISTRY,
+    figures=figures.FIGURES,
+    tables=figures.TABLES,
+)
+load = functools.partial(plan.load, known=KNOWN, unavailable=fetch.unavailable)
 FILES = ["config/config.yaml", "config/datasets.yaml", "config/experiments/kifer2012-output.yaml"]
+
+
+@pytest.fixture(autouse=True)
+def no_mirror(monkeypatch):
+    monkeypatch.delenv("DPERM_MIRROR", raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +47,34 @@ def folder(tmp_path_factory):
 def load_with(folder: Path, file: str, document) -> plan.Plan:
     """Load the project's configuration with one document put in the place of its file."""
     if file == "config/config.yaml":
-        return plan.load(document, folder)
+        return load(document, folder)
     original = (folder / file).read_bytes()
     (folder / file).write_text(yaml.safe_dump(document), encoding="utf-8")
     try:
-        return plan.load(CONFIG, folder)
+        return load(CONFIG, folder)
     finally:
         (folder / file).write_bytes(original)
+
+
+def look_up_everything(loaded: plan.Plan) -> None:
+    """Look up all that the rules look up in a plan: what is not refused must not fail later."""
+    for (scale, name), experiment in loaded.experiments.items():
+        for cell in (*experiment.cells.values(), *experiment.baselines.values()):
+            assert plan.code_digest(*experiments.modules(name, cell.get("mechanism")))
+            assert cell["point"]["dataset"] in loaded.datasets
+            assert set(cell["settings"]) == set(experiments.REGISTRY[name].settings)
+            assert isinstance(cell["seed"], int)
+            assert all(isinstance(cell["settings"][count], int) for count in ("repeats", "tuning_repeats"))
+        for cell in experiment.cells.values():
+            assert cell["baseline"] and cell["baseline"] in experiment.baselines
+            assert set(cell["point"]) == set(experiments.REGISTRY[name].axes)
+            assert cell["calibration"] in mechanisms.REGISTRY[cell["mechanism"]].calibrations
+        for kind, drawn in ((experiment.figures, figures.FIGURES), (experiment.tables, figures.TABLES)):
+            assert set(kind) <= set(drawn)
+            assert all(plan.code_digest(*figures.modules(target)) for target in kind)
+        json.dumps(loaded.resolved(scale), allow_nan=False)
+    for entry in loaded.datasets.values():
+        assert plan.code_digest("dperm.datasets.prepare", prepare.module(entry))
 
 
 def places(document, path=()):
@@ -78,12 +119,17 @@ def mutants():
                 yield file, path, changed(document, path, lambda container, key: container.pop(key))
 
 
-def test_hundreds_of_mutants_are_refused_in_words_or_are_valid(folder):
+def test_hundreds_of_mutants_are_refused_in_words_or_are_valid(monkeypatch):
     """No mutant shows anything but a ConfigError; the message names the file (or --config) and the place."""
-    refused = 0
+    # Reading the files that stay as they are again and again would take most of the time.
+    parse = functools.cache(config_files.parse)
+    refused = valid = 0
     for file, path, document in mutants():
+        put_in = {ROOT / file: document}
+        monkeypatch.setattr(config_files, "parse", lambda name, put_in=put_in: put_in.get(name) or parse(name))
         try:
-            load_with(folder, file, document)
+            look_up_everything(load(document if file == "config/config.yaml" else CONFIG, ROOT))
+            valid += 1
         except ConfigError as error:
             refused += 1
             text = str(error)
@@ -92,7 +138,7 @@ def test_hundreds_of_mutants_are_refused_in_words_or_are_valid(folder):
             assert any(part in text for part in named), (path, text)
             assert "Traceback" not in text
             assert len(text.splitlines()[0]) < 500
-    assert refused >= 300
+    assert refused >= 300 and valid >= 20
 
 
 @pytest.mark.parametrize(
@@ -109,7 +155,7 @@ def test_hundreds_of_mutants_are_refused_in_words_or_are_valid(folder):
 )
 def test_messages_of_the_command_line_keys(folder, change, words):
     with pytest.raises(ConfigError) as error:
-        plan.load({**CONFIG, **change}, folder)
+        load({**CONFIG, **change}, folder)
     assert words in str(error.value)
 
 
@@ -126,7 +172,26 @@ def test_messages_of_the_command_line_keys(folder, change, words):
         ("ridge: 0.01", "ridge: [", "not valid YAML"),
         ("experiment: kifer2012-output", "experiment: kifer2012-ouput", "must be the file's own name"),
         ("paper: kifer2012", "paper: li2021", "must start with its paper"),
-        ("data_axes: [dataset]", "data_axes: []", None),
+        (
+            "data_axes: [dataset]",
+            "data_axes: []",
+            "data_axes: [] is not allowed (every cell reads a data set): needs at",
+        ),
+        (
+            "  ridge: 0.01",
+            "",
+            "settings.paper: the setting 'ridge' is missing; kifer2012-output needs it, here or under",
+        ),
+        ("{repeats: 6, ", "{", "settings.tiny: the setting 'repeats' is missing"),
+        (
+            "calibration: tight",
+            "calibration: corrected",
+            "mechanisms.0.calibration: 'corrected' is not offered by 'obj",
+        ),
+        ("    epsilon: [1.0]\n", "", "grid.tiny: the axis 'epsilon' is missing; kifer2012-output needs it"),
+        ("figures: [kifer2012-output,", "figures: [kifer2012-ouput,", "did you mean 'kifer2012-output'?"),
+        ("tables: [kifer2012-output]", "tables: [sweep]", "tables: 'sweep' is not in TABLES of src/dperm/figures"),
+        ("public_share: 0.2 ", "public_share: 0.001 ", "common.public_share: 0.001 is not allowed (share of training"),
     ],
 )
 def test_messages_of_an_experiment(folder, tmp_path, old, new, words):
@@ -135,13 +200,82 @@ def test_messages_of_an_experiment(folder, tmp_path, old, new, words):
     text = path.read_text(encoding="utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    if words is None:
-        plan.load(CONFIG, tmp_path / "project")
-        return
     with pytest.raises(ConfigError) as error:
-        plan.load(CONFIG, tmp_path / "project")
+        load(CONFIG, tmp_path / "project")
     assert words in str(error.value)
     assert "kifer2012-output.yaml" in str(error.value)
+
+
+def test_an_experiment_without_code(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "project")
+    experiments_folder = tmp_path / "project/config/experiments"
+    text = (experiments_folder / "kifer2012-output.yaml").read_text(encoding="utf-8")
+    text = text.replace("experiment: kifer2012-output", "experiment: kifer2012-foo", 1)
+    (experiments_folder / "kifer2012-foo.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"foo\.yaml: experiment: 'kifer2012-foo' is not in REGISTRY of src/dperm/exp"
+    ):
+        load(CONFIG, tmp_path / "project")
+
+
+def test_all_mistakes_of_an_experiment_at_once_and_at_every_scale(folder):
+    name = "config/experiments/kifer2012-output.yaml"
+    document = config_files.parse(ROOT / name)
+    document["mechanisms"][1]["calibration"] = "corrected"
+    del document["common"]["test_share"]
+    document["figures"] = ["nothing"]
+    with pytest.raises(ConfigError) as error:
+        load_with(folder, name, document)
+    lines = str(error.value).splitlines()
+    assert len(lines) == 5 and all("kifer2012-output.yaml: " in line for line in lines)
+    assert sum("'test_share' is missing" in line for line in lines) == 3
+
+
+def test_a_name_that_the_schema_knows_and_the_library_does_not(folder):
+    """Such as a setting of another experiment: it would silently do nothing."""
+    name = "config/experiments/kifer2012-output.yaml"
+    kifer2012 = experiments.REGISTRY["kifer2012-output"]
+    fewer = kifer2012._replace(settings=tuple(name for name in kifer2012.settings if name != "huber_knee"))
+    known = plan.Known({"kifer2012-output": fewer}, {"output": mechanisms.REGISTRY["output"]}, KNOWN.figures, ())
+    with pytest.raises(ConfigError) as error:
+        plan.load(CONFIG, folder, known=known)
+    text = str(error.value)
+    assert "settings.quick: the setting 'huber_knee' does nothing in kifer2012-output; it uses repeats," in text
+    assert (
+        "mechanisms.1.mechanism: 'objective' is not in REGISTRY of src/dperm/mechanisms/__init__.py; known: ou" in text
+    )
+    assert f"{Path(name).name}: tables: 'kifer2012-output' is not in TABLES" in text
+
+
+def test_experiments_declare_what_their_code_reads():
+    """Every setting and axis of the schema that a module asks for by name is declared by one of its experiments."""
+    for module in {experiment.module for experiment in experiments.REGISTRY.values()}:
+        path = ROOT / "src" / Path(*module.split(".")).with_suffix(".py")
+        slices = (node.slice for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Subscript))
+        asked = {key.value for key in slices if isinstance(key, ast.Constant)}
+        declared = [experiment for experiment in experiments.REGISTRY.values() if experiment.module == module]
+        for kind in ("settings", "axes"):
+            names = set(SCHEMA["$defs"][kind]["properties"])
+            assert asked & names == {name for experiment in declared for name in getattr(experiment, kind)}
+
+
+@pytest.mark.parametrize("name", sorted(mechanisms.REGISTRY))
+def test_mechanisms_declare_the_calibrations_that_they_take(name):
+    """Asked for every calibration of the schema, a mechanism refuses exactly those that it does not declare."""
+    allowed = SCHEMA["properties"]["mechanisms"]["items"]["properties"]["calibration"]["enum"]
+    rng, taken = np.random.default_rng(0), []
+    X, y = rng.uniform(-0.5, 0.5, (20, 2)), np.where(rng.random(20) < 0.5, -1.0, 1.0)
+    for calibration in allowed:
+        given = {
+            "domain": Domain(x_norm=1.0), "budget": Budget(1.0, 1e-6), "neighbours": "add_remove",
+            "calibration": calibration, "curvature": 2.0, "rng": rng,
+        }  # fmt: skip
+        try:
+            mechanisms.module(name).release(X, y, losses.logistic(), **given)
+            taken.append(calibration)
+        except ValueError as error:
+            assert f"calibration={calibration!r}" in str(error)
+    assert sorted(taken) == sorted(mechanisms.REGISTRY[name].calibrations)
 
 
 def test_exponents_without_a_point_are_numbers(tmp_path):
@@ -156,8 +290,10 @@ def test_a_whole_number_in_a_grid_is_the_same_cell_as_its_float(folder):
     document = config_files.parse(ROOT / name)
     one = load_with(folder, name, document).experiments["tiny", "kifer2012-output"].cells
     document["grid"]["tiny"]["epsilon"] = [1]
+    document["settings"]["tiny"].update(repeats=6.0, deltas=[0, 1e-6], ridge_multiples=[2, 20])
     other = load_with(folder, name, document).experiments["tiny", "kifer2012-output"].cells
     assert repr(one) == repr(other)
+    assert isinstance(load({**CONFIG, "seed": 3.0}, folder).seed, int)
 
 
 def test_slugs_keep_values_apart():
@@ -167,7 +303,9 @@ def test_slugs_keep_values_apart():
 
 
 def test_a_data_set_that_cannot_be_had_is_left_out_with_the_reason(folder):
-    loaded = plan.load(CONFIG, folder, unavailable=lambda entry, mirror: "gone" if entry["name"] == "digits" else None)
+    loaded = plan.load(
+        CONFIG, folder, known=KNOWN, unavailable=lambda entry, mirror: "gone" if entry["name"] == "digits" else None
+    )
     experiment = loaded.experiments["quick", "kifer2012-output"]
     assert experiment.skipped == {"digits": "gone"}
     assert experiment.datasets == ["breast-cancer", "diabetes"]

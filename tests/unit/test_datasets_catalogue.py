@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dperm import plan
 from dperm.datasets import catalogue, prepare
 from dperm.errors import ConfigError
 from dperm.plan import config_files
@@ -26,6 +27,30 @@ def example():
 def test_the_catalogue_keeps_to_its_schema():
     read = config_files.read(ROOT / "config/datasets.yaml", SCHEMA)
     assert {name: {"name": name, **entry} for name, entry in read.items()} == ENTRIES
+
+
+def test_a_number_with_an_exponent_is_a_number(tmp_path):
+    """Plain YAML reads 1e-6 and 1e6 as text."""
+    path = tmp_path / "datasets.yaml"
+    path.write_text(example().replace("[50, 250]", "[1e-6, 1e6]"), encoding="utf-8")
+    assert catalogue.load(path)["people"]["ranges"]["height"] == [1e-6, 1e6]
+    path.write_text(example() + "  path: other.csv\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="'path' stands twice"):
+        catalogue.load(path)
+
+
+def test_the_numeric_slice():
+    """An edit of any other key must change the prepared file's params: a key is left out by name, never forgotten."""
+    keys = set(config_files.parse(SCHEMA)["$defs"]["entry"]["properties"])
+    told = {"title", "licence", "citation", "sources", "mirror_folder", "path"}
+    assert set(catalogue.numeric(dict.fromkeys(keys | {"name"}))) == keys - told | {"name"}
+
+
+def test_no_limit_of_a_download_decides_a_prepared_file():
+    for entry in ENTRIES.values():
+        used = plan.modules("dperm.datasets.prepare", prepare.module(entry))
+        assert "dperm.datasets.checksums" in used
+        assert not {"dperm.datasets.fetch", "dperm.datasets.archives"} & set(used)
 
 
 def test_the_schema_knows_the_formats_that_have_a_parser():

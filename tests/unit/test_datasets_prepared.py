@@ -22,7 +22,7 @@ def dataset(sparse=False, **changes):
         "y": np.where(rng.random(40) < 0.5, -1.0, 1.0),
         "bounds": Domain(x_norm=3.0, y_bound=1.0),
         "name": "toy",
-        "provenance": {"title": "Toy", "data_dependent": ["a mean"]},
+        "provenance": {"files": {}, "data_dependent": ["a mean"]},
         "task": "binary",
         "features": ("y", "split", "värld", "a=b", "1", "(constant)"),
         "split": np.array(["train", "test"] * 20),
@@ -59,6 +59,21 @@ def test_a_sparse_set_too_wide_to_be_dense(tmp_path):
     wide = Dataset(X=X, y=np.ones(4), bounds=Domain(x_norm=2.0, y_bound=1.0), name="wide", provenance={}, task="binary")
     prepared.write(wide, tmp_path / "wide.parquet")
     assert (prepared.read(tmp_path / "wide.parquet").X != X).nnz == 0
+
+
+def test_what_made_it_stands_in_the_file(tmp_path):
+    import numpy
+
+    from dperm import tables
+
+    prepared.write(dataset(), tmp_path / "toy.parquet", metadata={"entry": {"name": "toy"}, "code": "ab"})
+    told = tables.metadata(tmp_path / "toy.parquet")
+    assert (told["entry"], told["code"]) == ({"name": "toy"}, "ab")
+    assert told["versions"]["numpy"] == numpy.__version__
+    assert told["provenance"]["data_dependent"] == ["a mean"]
+    np.testing.assert_array_equal(prepared.read(tmp_path / "toy.parquet").X, dataset().X)
+    with pytest.raises(ValueError, match="bounds is taken"):
+        prepared.write(dataset(), tmp_path / "toy.parquet", metadata={"bounds": {}})
 
 
 def test_people_can_read_the_file(tmp_path):

@@ -107,10 +107,16 @@ def test_a_damaged_download_is_refused_when_it_is_prepared(adult_folder, tmp_pat
     with pytest.raises(CorruptFile, match=r"adult\.data has 1987152 bytes .*fetch it again"):
         prepare.prepare(ENTRIES["adult"], tmp_path)
     (tmp_path / "adult.data").unlink()
-    with pytest.raises(DataUnavailable, match=r"there is no file .*adult\.data; fetch it again"):
+    with pytest.raises(DataUnavailable, match=r"there is no file .*adult\.data; fetch it again .*delete .*\.json"):
         prepare.prepare(ENTRIES["adult"], tmp_path)
     with pytest.raises(DataUnavailable, match="fetch it first"):
         prepare.prepare(ENTRIES["adult"])
+
+
+def test_the_numeric_slice_is_enough(census, adult_folder, tmp_path):
+    prepared.write(census, tmp_path / "whole")
+    prepared.write(prepare.prepare(catalogue.numeric(ENTRIES["adult"]), adult_folder), tmp_path / "slice")
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "slice").read_bytes()
 
 
 LINE = (
@@ -123,9 +129,10 @@ def small_adult(folder, train, test, **changes):
     from dperm.datasets.checksums import sha256
 
     entry = {key: value for key, value in ENTRIES["adult"].items() if key not in ("rows", "positive_rows")} | changes
+    entry["files"] = {}
     for name, text in (("adult.data", train), ("adult.test", test)):
-        (folder / name).write_text(text)
-    entry["files"] = {name: {"bytes": 1, "sha256": sha256(folder / name)} for name in entry["files"]}
+        size = (folder / name).write_text(text)
+        entry["files"][name] = {"bytes": size, "sha256": sha256(folder / name)}
     return prepare.prepare(entry, folder)
 
 

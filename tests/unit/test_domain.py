@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dperm.domain import NORM_SLACK, Budget, Domain, PrivacyStatement, bounded_rows
+from dperm.domain import NORM_SLACK, Budget, Domain, PrivacyStatement, bounded_rows, number
 from dperm.errors import DomainViolation, DpermError, InvalidBudget
 
 not_numbers = st.sampled_from(["1", "1e-6", None, True, False, 1j, [1.0], np.array([1.0, 2.0])])
@@ -74,6 +74,9 @@ def test_a_share_is_never_more_than_the_whole_nor_nothing(fraction):
         ({"x_norm": math.nan}, "x_norm"),
         ({"x_norm": math.inf}, "x_norm"),
         ({"x_norm": None}, "x_norm"),
+        ({"x_norm": 1e200}, "x_norm"),  # its square is no double
+        ({"x_norm": 10**400}, "x_norm"),
+        ({"x_norm": 1e-200}, "x_norm"),
         ({"x_norm": "1"}, "x_norm"),
         ({"x_norm": 1.0, "y_bound": 0.0}, "y_bound"),
         ({"x_norm": 1.0, "y_bound": math.nan}, "y_bound"),
@@ -84,6 +87,40 @@ def test_a_share_is_never_more_than_the_whole_nor_nothing(fraction):
 def test_a_bound_that_bounds_nothing_is_refused_and_named(bounds, name):
     with pytest.raises(DomainViolation, match=name):
         Domain(**bounds)
+
+
+@given(st.floats(-10, 10), st.sampled_from(["()", "[)", "(]", "[]"]))
+def test_a_number_is_taken_if_and_only_if_it_is_in_the_range(value, ends):
+    inside = (-1 < value < 2) or (value == -1 and ends[0] == "[") or (value == 2 and ends[1] == "]")
+    if inside:
+        assert number("key", value, -1, 2, ends=ends) == value
+    else:
+        with pytest.raises(ValueError, match=r"^key=.* must be a number in [\[(]-1, 2[\])]$"):
+            number("key", value, -1, 2, ends=ends)
+
+
+@pytest.mark.parametrize("ends", ["()", "[)", "(]", "[]"])
+@pytest.mark.parametrize("value", [-1, 2])
+def test_the_ends_of_a_range_are_as_written(value, ends):
+    allowed = ends[0] == "[" if value == -1 else ends[1] == "]"
+    if allowed:
+        assert number("key", value, -1, 2, ends=ends) == value
+    else:
+        with pytest.raises(ValueError, match="key="):
+            number("key", value, -1, 2, ends=ends)
+
+
+@given(not_numbers)
+def test_what_is_no_number_is_refused_as_it_was_written_with_the_remedy(value):
+    with pytest.raises(InvalidBudget) as caught:
+        number("key", value, 0, 10, error=InvalidBudget, remedy="take 3")
+    assert str(caught.value) == f"key={value!r} must be a number in (0, 10); take 3"
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), math.nan, Fraction(10**400)])
+def test_numbers_that_no_double_holds_are_outside_every_range(value):
+    with pytest.raises(ValueError, match=r"key=(-?inf|nan) must be a number in"):
+        number("key", value, -math.inf, math.inf)
 
 
 def test_margin_bound_is_cauchy_schwarz_and_attained():

@@ -1,6 +1,7 @@
 """What every estimator promises to scikit-learn and to its user."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,25 @@ from dperm.errors import DataError, DomainViolation, InvalidBudget, PrivacyLeakW
 
 ESTIMATORS = [ObjectivePerturbation, OutputPerturbation]
 
+NOT_ABOVE_0 = ["a", None, True, [1.0], 1j, 0, -1, np.nan, np.inf, 10**400]
+NOT_LABELS = [3, "ab", (0, 1, 2), (0,), (1, 1), {0, 1}, ((0, 1), 2)]
+# Parameter, values that are refused, and what the message must hold besides: value or range, and the remedy.
+REFUSED = [
+    ("epsilon", [*NOT_ABOVE_0, 1e-300, 5e-324], "usual values"),
+    ("delta", ["a", None, [0.1], 1, -1e-9, np.nan], r"in \[0, 1\); take 0 for pure"),
+    ("curvature", [*NOT_ABOVE_0[:1], *NOT_ABOVE_0[2:], 1e200, 1e-200], "leave it out"),
+    ("tolerance", [*NOT_ABOVE_0, 1.5], r"in \(0, 1\]; 1e-6 is usual"),
+    ("x_norm", [*NOT_ABOVE_0, 1e200, 1e-200], r"in \[1e-30, 1e\+30\]; it is the public bound"),
+    ("loss", ["squared", "poisson", "hinge", "absolute"], "take 'logistic' or 'smoothed_hinge' .*'huber'"),
+    ("loss", [None, 3, ["huber"], "hubber"], "is not one of absolute, hinge, huber"),
+    ("loss_parameters", [3, "knee", ["knee"], {3: 1.0}], r"must be a dict such as \{'knee': 0.5\}"),
+    ("loss_parameters", [{"knee": 0.5}], "logistic has no parameter 'knee'; it has none"),
+    ("classes", NOT_LABELS, r"must be two different labels: \(negative, positive\)"),
+    ("clip", ["no", 1, None], "must be True or False"),
+    ("fit_intercept", ["no", 1, None], "must be True or False"),
+    ("random_state", ["a", -1, 1.5], "must be None, an integer 0 or above"),
+]
+
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
 @parametrize_with_checks(
@@ -19,6 +39,13 @@ ESTIMATORS = [ObjectivePerturbation, OutputPerturbation]
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
+
+
+def shown(value):
+    """Return how a number may stand in a message, as a pattern."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "(?!)"
+    return "inf" if value == 10**400 else re.escape(str(float(value))) + "|" + re.escape(f"{value:g}")
 
 
 @pytest.fixture
@@ -82,6 +109,40 @@ class TestEstimator:
     def test_unknown_words_are_refused(self, Estimator, data, key):
         with pytest.raises(ValueError, match="nonsense"):
             Estimator(**{key: "nonsense", "classes": ("no", "yes")}).fit(*data)
+
+    @pytest.mark.parametrize(
+        ("key", "value", "rest"), [(key, value, rest) for key, values, rest in REFUSED for value in values]
+    )
+    @pytest.mark.parametrize("delta", [0.0, 1e-6])
+    def test_a_wrong_parameter_is_refused_by_its_name_with_the_remedy(self, Estimator, data, delta, key, value, rest):
+        with pytest.raises(ValueError, match=rest) as caught:
+            Estimator(**{"delta": delta, "classes": ("no", "yes"), key: value}).fit(*data)
+        if value != {"knee": 0.5}:  # there the message names what is inside
+            assert re.match(rf"{key}=({re.escape(repr(value))}|{shown(value)}) ", str(caught.value))
+
+    @pytest.mark.parametrize("loss", ["squared", "poisson"])
+    def test_no_message_asks_for_a_bound_that_an_estimator_cannot_take(self, Estimator, data, loss):
+        X, _ = data
+        with pytest.raises(DomainViolation) as caught:
+            Estimator(loss=loss).fit(X, X[:, 0])
+        assert "theta_norm" not in str(caught.value) and "y_bound" not in str(caught.value)
+
+    @pytest.mark.parametrize(("loss", "parameter"), [("huber", "knee"), ("smoothed_hinge", "width")])
+    @pytest.mark.parametrize("value", NOT_ABOVE_0)
+    def test_a_wrong_parameter_of_the_loss_is_refused_by_its_name(self, Estimator, data, loss, parameter, value):
+        with pytest.raises(DomainViolation, match=rf"{loss} {parameter}=.* must be a number in .* in units of"):
+            Estimator(loss=loss, loss_parameters={parameter: value}, classes=("no", "yes")).fit(*data)
+
+    def test_a_wrong_bound_is_not_blamed_on_the_rows(self, Estimator, data):
+        with pytest.raises(DomainViolation, match="x_norm=-1") as caught:
+            Estimator(x_norm=-1, classes=("no", "yes")).fit(*data)
+        assert "rows are longer" not in str(caught.value)
+
+    @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
+    def test_one_class_in_the_data_and_no_labels_given_names_the_remedy(self, Estimator, data):
+        X, _ = data
+        with pytest.raises(ValueError, match=r"one class only; pass classes=\(negative, positive\)"):
+            Estimator().fit(X, np.full(len(X), "no"))
 
     def test_kind_follows_the_loss(self, Estimator, data):
         X, _ = data

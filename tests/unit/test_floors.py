@@ -17,6 +17,7 @@ ROOMS = {
     "seeds": (0, "both"),
     "tables": (0, "both"),
     "script": (0, "both"),
+    "yaml_files": (0, "both"),
     "losses": (1, "computing"),
     "accounting": (1, "computing"),
     "datasets": (1, "computing"),

@@ -1,6 +1,7 @@
 """Losses against finite differences, convexity, brute-force suprema, and what they refuse."""
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -264,10 +265,10 @@ def test_lambda_of_squared_needs_no_bound_but_that_of_poisson_does():
         losses.poisson().curvature_bound(Domain(1.0, y_bound=1.0))
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan, 1e-31, 1e31, "a", None, True, [1.0]])
 @pytest.mark.parametrize(("name", "parameter"), [("huber", "knee"), ("smoothed_hinge", "width")])
 def test_bad_parameters_are_refused_and_shown(name, parameter, value):
-    with pytest.raises(DomainViolation, match=f"{name} {parameter}={value}"):
+    with pytest.raises(DomainViolation, match=re.escape(f"{name} {parameter}={value!r} must be a number in [1e-30, ")):
         losses.make(name, **{parameter: value})
 
 
@@ -275,6 +276,12 @@ def test_make_knows_every_loss_by_its_name_and_passes_parameters_on():
     for name in losses.LOSSES:
         assert losses.make(name).name == name
     assert losses.make("huber", knee=0.3).gradient_bound(Domain(1.0)) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("name", [None, 3, ["huber"], {}])
+def test_make_refuses_what_is_no_name(name):
+    with pytest.raises(ValueError, match=rf"loss={re.escape(repr(name))} is not one of absolute, hinge"):
+        losses.make(name)
 
 
 def test_make_refuses_unknown_names_and_parameters_and_lists_the_known():

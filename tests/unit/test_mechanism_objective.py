@@ -164,6 +164,26 @@ def test_a_solver_share_pays_for_noise_that_hides_the_solver_error(delta):
     assert measured == pytest.approx(expected, rel=0.04)
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.9])
+def test_the_default_curvature_is_made_for_what_the_solver_share_leaves(calibration, share, delta):
+    """Delta = 2 lambda/((1 - share) epsilon), lambda = 1/4: the same release as with that curvature given."""
+    X, y = design()
+    arguments = {"epsilon": 0.9, "delta": delta, "calibration": calibration, "solver_share": share,
+                 "classes": (-1, 1), "random_state": 4}  # fmt: skip
+    model = ObjectivePerturbation(**arguments).fit(X, y)
+    given = ObjectivePerturbation(curvature=0.5 / ((1 - share) * 0.9), **arguments).fit(X, y)
+    assert model.privacy_.guarantee == "proved"
+    np.testing.assert_allclose(model.coef_, given.coef_, rtol=1e-4, atol=1e-5)
+
+
+def test_a_share_too_small_for_any_noise_is_named():
+    X, y = design()
+    with pytest.raises(InvalidBudget, match=r"noise of scale .* raise solver_share"):
+        ObjectivePerturbation(solver_share=1e-200, classes=(-1, 1)).fit(X, y)
+
+
 def test_a_solver_that_misses_its_target_releases_nothing():
     X, y = design()
     model = ObjectivePerturbation(tolerance=1e-30, classes=(-1, 1), random_state=0)

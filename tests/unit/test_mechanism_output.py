@@ -93,6 +93,13 @@ def test_impossible_curvature_is_refused(curvature):
         release(np.zeros((1, 1)), np.zeros(1), curvature=curvature)
 
 
+def test_the_default_curvature_is_twice_lambda_over_epsilon():
+    """Huber has l'' <= 1, so lambda = R^2 = 4."""
+    X, y = np.array([[1.0], [-2.0]]), np.array([3.0, 0.5])
+    default, given = (release(X, y, curvature=curvature, budget=Budget(0.8)) for curvature in (None, 2 * 4.0 / 0.8))
+    assert default.theta.tobytes() == given.theta.tobytes()
+
+
 def test_unknown_calibration_is_refused():
     with pytest.raises(ValueError, match="'paper' and 'tight'"):
         output.calibrate(1.0, Budget(1.0), calibration="corrected")

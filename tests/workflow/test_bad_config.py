@@ -1,8 +1,11 @@
-"""Ten bad configurations through Snakemake itself: a message, no traceback, nothing run."""
+"""Bad configurations through Snakemake itself: a message, no traceback, nothing run."""
+
+import shutil
 
 import pytest
 
 EXPERIMENT = "config/experiments/kifer2012-output.yaml"
+NEW = "config/experiments/kifer2012-foo.yaml"
 
 
 @pytest.mark.parametrize(
@@ -18,9 +21,17 @@ EXPERIMENT = "config/experiments/kifer2012-output.yaml"
         ((), (EXPERIMENT, "epsilon: [1.0]", "epsilon: [-1.0]"), "must be above 0"),
         ((), (EXPERIMENT, "repeats: 6", "repeats: 0"), "must be at least 1"),
         ((), ("config/datasets.yaml", "adult:", "adult:\n  colour: blue"), "unknown key 'colour'"),
+        ((), (EXPERIMENT, "  ridge: 0.01", ""), "settings.quick: the setting 'ridge' is missing"),
+        ((), (EXPERIMENT, "calibration: tight", "calibration: corrected"), "not offered by 'objective'"),
+        ((), (EXPERIMENT, "    epsilon: [1.0]\n", ""), "grid.tiny: the axis 'epsilon' is missing"),
+        ((), (EXPERIMENT, "data_axes: [dataset]", "data_axes: []"), "every cell reads a data set"),
+        ((), (EXPERIMENT, "[kifer2012-output,", "[kifer2012-ouput,"), "did you mean 'kifer2012-output'"),
+        ((), (NEW, "experiment: kifer2012-output", "experiment: kifer2012-foo"), "'kifer2012-foo' is not in REGISTRY"),
     ],
 )
 def test_refused_in_words(project, config, edit, words):
+    if edit and edit[0] == NEW:
+        shutil.copy(project.folder / EXPERIMENT, project.folder / NEW)
     if edit:
         project.edit(*edit)
     output = project.run("--dry-run", check=False, config=config or ("seed=1",))

@@ -1,32 +1,79 @@
-"""The digest's module list is what a cell really loads: a module missing from it would make results stale."""
+"""The digest's module list is what a job really loads: a module missing from it would make results stale."""
 
+import base64
 import json
 import subprocess
 import sys
 
 import pytest
 
-from dperm import experiments, plan
+from dperm import experiments, figures, plan
+from dperm.datasets import catalogue, prepare
 
-CELL_CODE = """
-import json, sys
-from dperm import experiments, tables
-cell = json.loads(sys.argv[1])
-baseline = sys.argv[3]
-if cell.get("mechanism"):
-    experiments.run(cell, data=sys.argv[2], baseline=baseline)
-else:
-    experiments.run_baseline(cell, data=sys.argv[2])
+# A rule's script in a process of its own, with what Snakemake would give it; says which modules it loaded.
+RUN = """
+import json, runpy, sys
+
+class Given(dict):
+    __getattr__ = dict.__getitem__
+    def __iter__(self):
+        return iter(self.values())
+    def __getitem__(self, key):
+        return [*self][key] if isinstance(key, int) else dict.__getitem__(self, key)
+
+script, given = sys.argv[1], json.loads(sys.argv[2])
+snakemake = Given({part: Given(content) for part, content in given.items()})
+runpy.run_path(script, init_globals={"snakemake": snakemake}, run_name="__main__")
 print(json.dumps(sorted(name for name in sys.modules if name.split(".")[0] == "dperm")))
 """
+# How a job talks decides no byte of what it writes.
+TALK = {"dperm.script", "dperm.errors"}
+# The catalogue of claims is refused or left as it is: no verdict hangs on how (but on the reader of YAML, which is in).
+CATALOGUE_CHECKS = {
+    "dperm.claims.catalogue", "dperm.plan", "dperm.plan.cells", "dperm.plan.code_digest", "dperm.plan.config_files",
+}  # fmt: skip
+DATA, RESULTS = "resources/prepared/breast-cancer.parquet", "results/tiny"
+ROWS, BASELINE = (
+    f"{RESULTS}/kifer2012-output/rows.parquet",
+    f"{RESULTS}/kifer2012-output/baselines/breast-cancer.parquet",
+)
+OWN = {
+    "name": "people", "title": "People", "task": "binary", "format": "csv", "path": "people.csv", "licence": "private",
+    "citation": "none", "target": {"column": "tall", "positive": "yes"}, "ranges": {"height": [100, 200]},
+    "data_dependent": [],
+}  # fmt: skip
 
 
-def loaded(project, cell):
-    data = "resources/prepared/breast-cancer.parquet"
-    baseline = "results/tiny/kifer2012-output/baselines/breast-cancer.parquet"
-    command = [sys.executable, "-c", CELL_CODE, json.dumps(cell), data, baseline]
-    output = subprocess.run(command, cwd=project.folder, check=True, capture_output=True, text=True).stdout
-    return json.loads(output.splitlines()[-1])
+def loaded(project, rule, *, output, input=None, params=None, wildcards=None):
+    """Run the script of a rule on the project's files, into a folder apart; return the modules of dperm it loaded."""
+    given = {
+        "input": input or {},
+        "output": {name: f"apart/{path}" for name, path in output.items()},
+        "params": {"code": "", **(params or {})},
+        "wildcards": wildcards or {},
+        "log": {"log": "apart/log"},
+    }
+    command = [sys.executable, "-c", RUN, f"workflow/scripts/{rule}.py", json.dumps(given)]
+    done = subprocess.run(
+        command, cwd=project.folder, env=project.environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert all((project.folder / path).stat().st_size for path in given["output"].values())
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def assert_same(roots, found, no_matter=frozenset()):
+    """The digest's modules are those that were loaded, but for those that do not matter and are not in it."""
+    listed = set(plan.modules(*roots))
+    assert no_matter <= found and not no_matter & listed
+    assert listed == found - ((TALK | no_matter) - listed)
+
+
+def recorded(project, output):
+    """Return what Snakemake remembers of the params of the job that made this output."""
+    name = base64.b64encode(output.encode()).decode()
+    record = json.loads((project.folder / ".snakemake/metadata" / name).read_text(encoding="utf-8"))
+    return record["params"]
 
 
 @pytest.fixture
@@ -35,14 +82,98 @@ def declared(finished):
 
 
 def test_cells(finished, declared):
-    for (slug, _), cell in declared.experiments["tiny", "kifer2012-output"].cells.items():
-        modules = experiments.modules("kifer2012-output", cell["mechanism"])
-        assert list(plan.modules(*modules)) == loaded(finished, cell), slug
+    for (slug, scenario), cell in declared.experiments["tiny", "kifer2012-output"].cells.items():
+        roots = experiments.modules("kifer2012-output", cell["mechanism"])
+        rows = f"{RESULTS}/kifer2012-output/cells/{slug}/{scenario}.parquet"
+        found = loaded(
+            finished,
+            "run_cell",
+            input={"data": DATA, "baseline": BASELINE},
+            output={"rows": rows},
+            params={"cell": cell},
+        )
+        assert_same(roots, found)
+        assert repr(plan.code_digest(*roots)) in recorded(finished, rows)
 
 
 def test_baselines(finished, declared):
+    roots = experiments.modules("kifer2012-output")
     for cell in declared.experiments["tiny", "kifer2012-output"].baselines.values():
-        assert list(plan.modules(*experiments.modules("kifer2012-output"))) == loaded(finished, cell)
+        found = loaded(finished, "fit_baseline", input={"data": DATA}, output={"rows": BASELINE}, params={"cell": cell})
+        assert_same(roots, found)
+        assert repr(plan.code_digest(*roots)) in recorded(finished, BASELINE)
+
+
+@pytest.mark.parametrize("name", ["breast-cancer", "digits", "diabetes", "people"])
+def test_prepared_data(finished, declared, name):
+    (finished.folder / "people.csv").write_text("height,tall\n110,no\n190,yes\n", encoding="utf-8")
+    entry = {**declared.datasets, "people": OWN}[name]
+    roots = "dperm.datasets.prepare", prepare.module(entry)
+    found = loaded(
+        finished,
+        "prepare_dataset",
+        input={"files": entry["path"]} if "path" in entry else {},
+        output={"data": f"resources/prepared/{name}.parquet"},
+        params={"entry": catalogue.numeric(entry), "folder": None, "trusted": None},
+    )
+    assert_same(roots, found)
+    if name == "breast-cancer":
+        assert repr(plan.code_digest(*roots)) in recorded(finished, DATA)
+
+
+def others():
+    """Rule -> (roots of its digest, packages of its digest, what it needs besides, modules that do not count)."""
+    experiment, page = "kifer2012-output", f"{RESULTS}/report/index.html"
+    drawn = {"svg": f"{RESULTS}/figures/{experiment}.svg", "png": f"{RESULTS}/figures/{experiment}.png"}
+    made = {"csv": f"{RESULTS}/tables/{experiment}.csv", "md": f"{RESULTS}/tables/{experiment}.md"}
+    claims, config = {"claims": f"{RESULTS}/claims.parquet"}, {"config": f"{RESULTS}/config.yaml"}
+    yield (
+        "collect_rows",
+        ("dperm.tables",),
+        (),
+        {
+            "input": {"cells": [], "baselines": [BASELINE]},
+            "output": {"rows": ROWS},
+            "params": {"skipped": {}, "seed": 1},
+        },
+        set(),
+    )
+    yield "draw_figure", figures.modules(experiment), ("matplotlib",), {
+        "input": {"rows": ROWS}, "output": drawn, "wildcards": {"figure": experiment},
+    }, set()  # fmt: skip
+    yield "make_table", figures.modules(experiment), (), {
+        "input": {"rows": ROWS}, "output": made, "wildcards": {"table": experiment},
+    }, set()  # fmt: skip
+    yield "judge_claims", ("dperm.claims", "dperm.yaml_files"), (), {
+        "input": {
+            "catalogue": "resources/claims.yaml",
+            "schema": "workflow/schemas/claims.schema.yaml",
+            "rows": [ROWS],
+        },
+        "output": claims,
+        "params": {
+            "papers": ["kifer2012"], "skipped": {}, "datasets": ["adult", "breast-cancer", "diabetes", "digits"],
+        },
+    }, CATALOGUE_CHECKS  # fmt: skip
+    yield "write_config", ("dperm.files",), (), {"output": config, "params": {"resolved": {"seed": 1}}}, set()
+    yield "build_report", ("dperm.report", "dperm.report.provenance"), ("jinja2",), {
+        "input": {
+            **claims, **config, "rows": [ROWS], "figures": [drawn["svg"]], "tables": [made["md"]], "data": [DATA],
+        },
+        "output": {"html": page},
+        "params": {"skipped": {}},
+        "wildcards": {"scale": "tiny"},
+    }, set()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "roots", "packages", "given", "no_matter"), others(), ids=[row[0] for row in others()]
+)
+def test_other_rules(finished, rule, roots, packages, given, no_matter):
+    found = loaded(finished, rule, **given)
+    assert_same(roots, found, no_matter)
+    for output in given["output"].values():
+        assert repr(plan.code_digest(*roots, packages=packages)) in recorded(finished, output)
 
 
 def test_one_mechanism_does_not_load_the_other(finished):

@@ -31,6 +31,9 @@ def release(X, y, loss, *, budget, neighbours, **rest):
 '''
 
 
+LINE = '"doubled": Mechanism("dperm.mechanisms.doubled", ("paper", "tight"))'
+
+
 def test_a_data_set_of_my_own(project):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"height": rng.uniform(100, 200, 300), "weight": rng.uniform(40, 120, 300)})
@@ -47,9 +50,7 @@ def test_a_data_set_of_my_own(project):
 
 def test_a_mechanism_of_my_own(finished):
     (finished.folder / "src/dperm/mechanisms/doubled.py").write_text(MECHANISM, encoding="utf-8")
-    finished.edit(
-        "src/dperm/mechanisms/__init__.py", "REGISTRY = {", 'REGISTRY = {\n    "doubled": "dperm.mechanisms.doubled",'
-    )
+    finished.edit("src/dperm/mechanisms/__init__.py", "REGISTRY = {", f"REGISTRY = {{\n    {LINE},")
     finished.edit("workflow/schemas/experiment.schema.yaml", "[objective, output]", "[objective, output, doubled]")
     finished.edit(
         EXPERIMENT, "mechanisms:", "mechanisms:\n  - {mechanism: doubled, calibration: tight, neighbours: replace}"

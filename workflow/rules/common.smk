@@ -1,12 +1,22 @@
 # The plan, and the functions by which rules look things up in it. Nothing is computed here.
 from snakemake.exceptions import WorkflowError
 
-from dperm import experiments, figures, plan
+from dperm import experiments, figures, mechanisms, plan
 from dperm.datasets import fetch, prepare
 from dperm.errors import ConfigError
 
 try:
-    PLAN = plan.load(config, workflow.basedir, unavailable=fetch.unavailable)
+    PLAN = plan.load(
+        config,
+        workflow.basedir,
+        known=plan.Known(
+            experiments=experiments.REGISTRY,
+            mechanisms=mechanisms.REGISTRY,
+            figures=figures.FIGURES,
+            tables=figures.TABLES,
+        ),
+        unavailable=fetch.unavailable,
+    )
 except ConfigError as error:
     raise WorkflowError(str(error))
 
@@ -51,10 +61,10 @@ def baseline_of(wildcards):
 
 
 def files_of(wildcards):
-    """What a data set is prepared from: its download, a user's own file, or nothing where it is bundled."""
+    """What a data set is prepared from: its download's receipt, a user's own file, or nothing where it is bundled."""
     entry = PLAN.datasets[wildcards.dataset]
     if entry.get("files"):
-        return [f"resources/downloads/{wildcards.dataset}"]
+        return [f"resources/downloads/{wildcards.dataset}.json"]
     return [entry["path"]] if "path" in entry else []
 
 

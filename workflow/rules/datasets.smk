@@ -1,9 +1,14 @@
 # From an address to one Parquet file.
+from dperm.datasets import catalogue
 
 
 rule fetch_dataset:
+    # The files are no output: Snakemake deletes outputs before it makes them again, and a refetch may fail. Only the
+    # checksums decide what is fetched; addresses and titles are looked up in the catalogue, whose age does not matter.
+    input:
+        catalogue=ancient("config/datasets.yaml"),
     output:
-        files=directory("resources/downloads/{dataset}"),
+        receipt="resources/downloads/{dataset}.json",
     log:
         "logs/fetch/{dataset}.log",
     benchmark:
@@ -14,7 +19,8 @@ rule fetch_dataset:
         mem_mb=500,
         runtime=60,
     params:
-        entry=lambda wildcards: PLAN.datasets[wildcards.dataset],
+        files=lambda wildcards: PLAN.datasets[wildcards.dataset].get("files", {}),
+        folder="resources/downloads/{dataset}",
         trusted="resources/trusted/{dataset}.json",
     message:
         "fetch {wildcards.dataset}"
@@ -36,7 +42,9 @@ rule prepare_dataset:
         mem_mb=1000,
         runtime=10,
     params:
-        entry=lambda wildcards: PLAN.datasets[wildcards.dataset],
+        entry=lambda wildcards: catalogue.numeric(PLAN.datasets[wildcards.dataset]),
+        folder="resources/downloads/{dataset}",
+        trusted="resources/trusted/{dataset}.json",
         code=lambda wildcards: plan.code_digest(
             "dperm.datasets.prepare", prepare.module(PLAN.datasets[wildcards.dataset])
         ),

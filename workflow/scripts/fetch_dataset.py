@@ -1,10 +1,16 @@
-"""Fetch the files of one data set."""
+"""Fetch the files of one data set, and leave a receipt of their checksums."""
 
+import json
 import os
 
-from dperm.datasets import fetch
+from dperm import files
+from dperm.datasets import catalogue, fetch
 from dperm.script import logged
 
 with logged(snakemake.log[0]):
+    params = snakemake.params
+    # Title and addresses, which are no params: an edit of them is no reason to fetch again.
+    entry = catalogue.load(snakemake.input.catalogue)[snakemake.wildcards.dataset] | {"files": params.files}
     mirror = snakemake.config.get("mirror") or os.environ.get("DPERM_MIRROR") or None
-    fetch.fetch(snakemake.params.entry, snakemake.output.files, mirror=mirror, trusted=snakemake.params.trusted)
+    found = fetch.fetch(entry, params.folder, mirror=mirror, trusted=params.trusted)
+    files.write_text(snakemake.output.receipt, json.dumps(found, indent=2, sort_keys=True) + "\n")

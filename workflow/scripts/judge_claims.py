@@ -3,14 +3,15 @@
 from pathlib import Path
 
 from dperm import claims
+from dperm.claims import catalogue
 from dperm.script import logged
 
 with logged(snakemake.log[0]):
-    catalogue = claims.load(snakemake.input.catalogue, snakemake.input.schema)
+    taken, params = snakemake.input, snakemake.params
     claims.judge(
-        catalogue,
-        {Path(path).parent.name: path for path in snakemake.input.rows},
+        catalogue.load(taken.catalogue, taken.schema, datasets=params.datasets),
+        {Path(path).parent.name: path for path in taken.rows},
         snakemake.output.claims,
-        unavailable=snakemake.params.skipped,
-        metadata={"papers": snakemake.params.papers, "code": snakemake.params.code},
+        unavailable=params.skipped,
+        metadata={"papers": params.papers, "code": params.code},
     )

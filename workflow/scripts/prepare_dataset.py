@@ -4,6 +4,8 @@ from dperm.datasets import prepare, prepared
 from dperm.script import logged
 
 with logged(snakemake.log[0]):
-    entry = snakemake.params.entry
-    folder = snakemake.input[0] if entry.get("files") else None
-    prepared.write(prepare.prepare(entry, folder), snakemake.output.data)
+    params = snakemake.params
+    # What was fetched lies beside its receipt; a file of one's own is the input itself; a bundled set has none.
+    place = params.folder if params.entry.get("files") else next(iter(snakemake.input), None)
+    dataset = prepare.prepare(params.entry, place, trusted=params.trusted)
+    prepared.write(dataset, snakemake.output.data, metadata={"entry": params.entry, "code": params.code})

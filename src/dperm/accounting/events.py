@@ -11,6 +11,13 @@ class EpsilonDeltaDpEvent(dp_event.DpEvent):
 
     dp-accounting's accountants refuse events that they do not know, rather than guess; compose such releases by their
     (epsilon, delta).
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        In [0, 1).
     """
 
     epsilon: float

@@ -19,9 +19,8 @@ from dperm import files, tables
 from dperm.claims import paired
 from dperm.claims.verdict import VERDICTS, Verdict
 from dperm.errors import ConfigError, CorruptFile
-from dperm.plan import config_files
 
-__all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "load", "read", "summary"]
+__all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "read", "summary"]
 
 # Name in the catalogue -> function(claim, variant, rows of one data set) -> Verdict; the columns of rows that it reads.
 TESTS = {"paired": (paired.decide, paired.COLUMNS)}
@@ -37,33 +36,6 @@ SCHEMA = pa.schema(
 )
 
 
-def load(path: str | Path, schema: str | Path) -> list[dict[str, Any]]:
-    """Read the catalogue of claims and hold it against its JSON Schema.
-
-    Parameters
-    ----------
-    path : path
-        `resources/claims.yaml`.
-    schema : path
-        `workflow/schemas/claims.schema.yaml`.
-
-    Returns
-    -------
-    list of dict
-        The claims, in the order of the file.
-
-    Raises
-    ------
-    ConfigError
-        All mistakes at once, with their keys: a key missing or unknown, a value outside its range, an id twice.
-    """
-    catalogue = config_files.read(path, schema)
-    ids = [claim["id"] for claim in catalogue]
-    for name in sorted({name for name in ids if ids.count(name) > 1}):
-        raise ConfigError(f"{path}: id: {name!r} stands twice; give each claim its own")
-    return catalogue
-
-
 def judge(
     catalogue: Sequence[Mapping[str, Any]],
     rows: Mapping[str, str | Path | None],
@@ -77,7 +49,7 @@ def judge(
     Parameters
     ----------
     catalogue : sequence of dict
-        As `load` gave it.
+        As `dperm.claims.catalogue.load` gave it.
     rows : mapping
         From experiments to their `rows.parquet`; an experiment that is absent or None was not selected.
     out : path

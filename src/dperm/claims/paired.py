@@ -71,11 +71,14 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     points = _points(claim, methods, rows)
     if not points:
         return Verdict("not run", f"there are no rows of {_slug(methods['better'])} or {_slug(methods['worse'])}")
+    measurable = [point for point in points if point.metric == claim["measured"]]
+    if not measurable:
+        return Verdict("not run", f"there are no rows of {_words(claim['measured'])}, which the claim is measured by")
     level = claim["level"]
     wins = holm([point.p_for for point in points], level)
     losses = holm([point.p_against for point in points], level)
     least = max(
-        (point for point in points if point.metric == claim["measured"]),
+        measurable,
         key=lambda point: (point.p_for, -np.nanmean(point.difference) if _pairs(point) else math.inf),
     )
     verdict = "reproduced" if all(wins) else "not reproduced" if any(losses) else "inconclusive"

@@ -17,13 +17,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from dperm.datasets.catalogue import most_bytes
 from dperm.errors import CorruptFile
 
 _CHUNK = 2**20
+# What an address or an archive may hold beyond the files we want: other members, headers, a page around them.
+_SLACK_FACTOR, _SLACK_BYTES = 1.1, 16 * 2**20
 _COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
 # Errors of this machine; whatever else a reader of archives raises is the archive's fault.
 _OURS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENOENT}
+
+
+def most_bytes(size: int) -> int:
+    """Return the bytes at which reading what should hold `size` bytes is given up: no bomb fills the disk."""
+    return int(_SLACK_FACTOR * size) + _SLACK_BYTES
 
 
 class Capped:

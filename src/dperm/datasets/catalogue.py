@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dperm.errors import ConfigError
+from dperm.yaml_files import parse
 
 TRUST = "trust-on-first-use"
-# What an address or an archive may hold beyond the files we want: other members, headers, a page around them.
-SLACK_FACTOR, SLACK_BYTES = 1.1, 16 * 2**20
+# Keys that say how a set is called, cited and found: an edit of them changes no number.
+_NO_NUMBER = frozenset({"title", "licence", "citation", "sources", "mirror_folder", "path"})
 
 
 def load(path: str | Path) -> dict[str, dict[str, Any]]:
@@ -33,18 +32,21 @@ def load(path: str | Path) -> dict[str, dict[str, Any]]:
     ConfigError
         If the file cannot be read, or an entry contradicts itself (see `check`).
     """
-    try:
-        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    document = parse(path)
     if not isinstance(document, dict) or not all(isinstance(entry, dict) for entry in document.values()):
         raise ConfigError(f"{path}: must map names of data sets to their entries")
     entries = {name: {"name": name, **entry} for name, entry in document.items()}
     for entry in entries.values():
         check(entry)
     return entries
+
+
+def numeric(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the slice of an entry that decides the bytes of its prepared file; `dperm.datasets.prepare` reads no more.
+
+    Left out are title, licence, citation, addresses, and where a user's own file lies.
+    """
+    return {key: value for key, value in entry.items() if key not in _NO_NUMBER}
 
 
 def check(entry: Mapping[str, Any]) -> None:
@@ -95,8 +97,3 @@ def labels(value: Any) -> list[Any]:
 def twice(values: list[Any]) -> list[Any]:
     """Return the values that stand in a list more than once."""
     return [value for value, times in Counter(values).items() if times > 1]
-
-
-def most_bytes(size: int) -> int:
-    """Return the bytes at which reading what should hold `size` bytes is given up: no bomb fills the disk."""
-    return int(SLACK_FACTOR * size) + SLACK_BYTES

@@ -1,12 +1,13 @@
-"""SHA-256 of files, and what a file must be."""
+"""SHA-256 of files, what a file must be, and the checksums that were trusted on first use."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dperm.datasets.catalogue import TRUST
-from dperm.errors import CorruptFile
+from dperm.errors import ConfigError, CorruptFile
 
 
 def sha256(path: str | Path) -> str:
@@ -22,17 +23,71 @@ def verified(path: Path, expected: Mapping[str, Any]) -> str:
     ----------
     path : Path
     expected : mapping
-        `bytes` and `sha256` of the entry's file. With `trust-on-first-use` any content passes.
+        `bytes` and `sha256` of the entry's file. With `trust-on-first-use` any content of this size passes.
 
     Raises
     ------
     CorruptFile
         With both sizes and both checksums.
     """
-    found = sha256(path)
-    if expected["sha256"] not in (TRUST, found):
+    found, size = sha256(path), path.stat().st_size
+    if size != expected["bytes"] or expected["sha256"] not in (TRUST, found):
         raise CorruptFile(
-            f"{path.name} has {path.stat().st_size} bytes and sha256 {found} "
+            f"{path.name} has {size} bytes and sha256 {found} "
             f"instead of {expected['bytes']} bytes and sha256 {expected['sha256']}"
         )
     return found
+
+
+def expected(entry: Mapping[str, Any], trusted: str | Path | None) -> dict[str, dict[str, Any]]:
+    """Return the entry's files, with the remembered checksums in the place of `trust-on-first-use`.
+
+    Parameters
+    ----------
+    entry : mapping
+        One entry of the catalogue.
+    trusted : path or None
+        The record of the checksums that were found first; what it does not hold stays `trust-on-first-use`.
+
+    Returns
+    -------
+    dict
+        File name -> its `bytes` and `sha256`.
+
+    Raises
+    ------
+    ConfigError
+        If the entry asks for trust on first use and `trusted` is None.
+    CorruptFile
+        If the record is broken.
+    """
+    wanted = {file: dict(what) for file, what in entry.get("files", {}).items()}
+    open_ones = [file for file, what in wanted.items() if what["sha256"] == TRUST]
+    if open_ones and trusted is None:
+        raise ConfigError(f"{entry['name']}: {open_ones[0]} is {TRUST}; say in which file its checksum is remembered")
+    if open_ones:
+        known = remembered(trusted)
+        for file in open_ones:
+            wanted[file]["sha256"] = known.get(file, TRUST)
+    return wanted
+
+
+def remembered(trusted: str | Path) -> dict[str, str]:
+    """Return the record of trusted checksums, file name -> sha256; empty if there is none yet.
+
+    Raises
+    ------
+    CorruptFile
+        If it is anything else: a broken record is never taken for none.
+    """
+    if not Path(trusted).exists():
+        return {}
+    try:
+        record = json.loads(Path(trusted).read_text(encoding="utf-8"))
+        if all(len(bytes.fromhex(checksum)) == 32 for checksum in record.values()):
+            return record
+    except (ValueError, AttributeError, TypeError):
+        pass
+    raise CorruptFile(
+        f"{trusted} should map file names to sha256; mend it, or delete it to trust the next download again"
+    )

@@ -145,7 +145,6 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
         bounds=Domain(x_norm=math.sqrt(squared), y_bound=1.0),
         name=entry["name"],
         provenance={
-            **{key: entry[key] for key in ("title", "licence", "citation")},
             "files": dict(checksums),
             "versions": dict(raw.versions),
             "data_dependent": list(entry["data_dependent"]),

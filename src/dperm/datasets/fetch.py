@@ -29,8 +29,10 @@ def fetch(
     mirror: str | Path | None = None,
     trusted: str | Path | None = None,
     retries: int = 2,
-) -> None:
-    """Make `folder` hold exactly the entry's files, each with the right SHA-256; on failure nothing is changed.
+) -> dict[str, str]:
+    """Make `folder` hold the entry's files, each with the right size and SHA-256; on failure nothing is changed.
+
+    Files that are there already, and whose checksums are known and right, are not brought again.
 
     Parameters
     ----------
@@ -46,6 +48,11 @@ def fetch(
     retries : int
         How often an address that fails is tried again.
 
+    Returns
+    -------
+    dict
+        File name -> SHA-256 of what is there now.
+
     Raises
     ------
     DataUnavailable
@@ -59,8 +66,11 @@ def fetch(
     catalogue.check(entry)
     if not entry.get("files"):
         raise ConfigError(f"{entry['name']} has no files to fetch (format {entry['format']!r}); leave out this step")
-    expected = _expected(entry, trusted)
+    expected = checksums.expected(entry, trusted)
     folder, attempts = Path(folder), []
+    if found := _already(folder, expected):
+        log.info("%s: %s are in %s already, and right", entry["name"], ", ".join(sorted(found)), folder)
+        return found
     with _workspace(folder) as workspace:
         for describe, attempt in _sources(entry, mirror, retries):
             target = workspace / "files"
@@ -71,17 +81,21 @@ def fetch(
                 found = {file: checksums.verified(_present(target / file), expected[file]) for file in expected}
             except (CorruptFile, DataUnavailable) as error:
                 attempts.append(f"{describe}: {error}")
-                log.warning("%s: not from %s", entry["name"], attempts[-1])
                 continue
+            # Only now: if nothing works, they all stand in the error.
+            for attempt in attempts:
+                log.warning("%s: not from %s", entry["name"], attempt)
             _remember(entry, found, trusted)
             _move(target, folder, workspace)
             log.info("%s: %s from %s", entry["name"], ", ".join(sorted(found)), describe)
-            return
+            return found
     raise DataUnavailable(_by_hand(entry, expected, mirror, attempts))
 
 
 def unavailable(entry: Mapping[str, Any], mirror: str | Path | None) -> str | None:
     """Return why a data set cannot be had on this machine, or None if it can (nothing is downloaded or read).
+
+    The reason goes into results, so it names no folder of this machine.
 
     Parameters
     ----------
@@ -98,9 +112,8 @@ def unavailable(entry: Mapping[str, Any], mirror: str | Path | None) -> str | No
     missing = [file for file in entry.get("files", {}) if not list(_candidates(entry, file, mirror))]
     if entry.get("sources") or not missing:
         return None
-    where = f"the mirror {mirror} does not hold" if mirror else "no mirror is set, and it needs"
     return (
-        f"{entry['name']} is mirror-only (it has no address): {where} {', '.join(missing)}; "
+        f"{entry['name']} is mirror-only (it has no address), and no mirror is set that holds {', '.join(missing)}; "
         f"put it into <mirror>/{entry['name']}/ (plain or .gz) and set mirror in config/config.yaml, or DPERM_MIRROR"
     )
 
@@ -137,9 +150,10 @@ def _from_mirror(entry: Mapping[str, Any], mirror: str | Path, target: Path, exp
                 break
             except CorruptFile as error:
                 refused.append(f"{path} was refused: {error}")
-                log.warning("%s: %s", entry["name"], refused[-1])
         else:
             raise DataUnavailable("; ".join(refused) or f"it does not hold {file}")
+        for refusal in refused:
+            log.warning("%s: %s", entry["name"], refusal)
 
 
 def _download(addresses: list[str], target: Path, expected: Mapping[str, Any], retries: int) -> None:
@@ -160,7 +174,7 @@ def _download(addresses: list[str], target: Path, expected: Mapping[str, Any], r
             urls={arrived.name: address},
             retry_if_failed=retries,
         )
-        limit = catalogue.most_bytes(sum(wanted.values()))
+        limit = archives.most_bytes(sum(wanted.values()))
         try:
             downloads.fetch(arrived.name, downloader=_limited(limit, name))
             archives.unpack(arrived, name, wanted, target)
@@ -191,8 +205,17 @@ def _plain(error: Exception) -> str:
     text = " ".join(str(error).split())
     if "does not match the known hash" in text:
         return "what came has another sha256: " + text.split("known hash:")[-1].split("Deleted")[0].strip(" .")
-    kind = {"ConnectTimeout": "no answer in time", "ReadTimeout": "no answer in time"}.get(type(error).__name__)
-    return kind or f"{type(error).__name__}: {text.split('Caused by ')[-1]}"[:300]
+    # By name, most telling first: requests is not loaded where nothing is downloaded.
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    if "Timeout" in kinds or "Read timed out" in text:
+        return "no answer in time"
+    known = {
+        "SSLError": "no secure connection: its certificate, or the encryption, was not accepted",
+        "ProxyError": "no connection through the proxy",
+        "ConnectionError": "no connection",
+    }
+    plain = next((words for kind, words in known.items() if kind in kinds), None)
+    return plain or f"{type(error).__name__}: {text.split('Caused by ')[-1]}"[:300]
 
 
 def _present(path: Path) -> Path:
@@ -201,36 +224,21 @@ def _present(path: Path) -> Path:
     return path
 
 
-def _expected(entry: Mapping[str, Any], trusted: str | Path | None) -> dict[str, dict[str, Any]]:
-    """Return the entry's files, with the remembered checksums in the place of `trust-on-first-use`."""
-    expected = {file: dict(what) for file, what in entry["files"].items()}
-    open_ones = [file for file, what in expected.items() if what["sha256"] == TRUST]
-    if open_ones and trusted is None:
-        raise ConfigError(f"{entry['name']}: {open_ones[0]} is {TRUST}; say in which file to remember its checksum")
-    if open_ones and Path(trusted).exists():
-        remembered = _remembered(Path(trusted))
-        for file in open_ones:
-            expected[file]["sha256"] = remembered.get(file, TRUST)
-    return expected
-
-
-def _remembered(trusted: Path) -> dict[str, str]:
+def _already(folder: Path, expected: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the checksums of files that need not be fetched, or None; a file nobody knows yet must be."""
+    if any(what["sha256"] == TRUST for what in expected.values()):
+        return None
     try:
-        remembered = json.loads(trusted.read_text(encoding="utf-8"))
-        if all(len(bytes.fromhex(checksum)) == 32 for checksum in remembered.values()):
-            return remembered
-    except (ValueError, AttributeError, TypeError):
-        pass
-    raise CorruptFile(
-        f"{trusted} should map file names to sha256; mend it, or delete it to trust the next download again"
-    )
+        return {file: checksums.verified(_present(folder / file), what) for file, what in expected.items()}
+    except CorruptFile:
+        return None
 
 
 def _remember(entry: Mapping[str, Any], found: Mapping[str, str], trusted: str | Path | None) -> None:
     first = {file: found[file] for file, what in entry["files"].items() if what["sha256"] == TRUST}
     if not first:
         return
-    before = _remembered(Path(trusted)) if Path(trusted).exists() else {}
+    before = checksums.remembered(trusted)
     if before | first != before:
         log.warning("%s: trusted on first use and checked from now on (%s): %s", entry["name"], trusted, first)
         files.write_text(trusted, json.dumps(before | first, indent=2, sort_keys=True) + "\n")

@@ -20,6 +20,8 @@ FORMATS = {
     "csv": ("dperm.datasets.own", "parse_csv"),
     "parquet": ("dperm.datasets.own", "parse_parquet"),
 }
+# Formats of a user's own file.
+OWN = ("csv", "parquet")
 
 
 def module(entry: Mapping[str, Any]) -> str:
@@ -37,16 +39,20 @@ def module(entry: Mapping[str, Any]) -> str:
     return FORMATS[entry["format"]][0]
 
 
-def prepare(entry: Mapping[str, Any], folder: str | Path | None = None) -> "Dataset":
+def prepare(
+    entry: Mapping[str, Any], place: str | Path | None = None, *, trusted: str | Path | None = None
+) -> "Dataset":
     """Parse, encode and check a data set.
 
     Parameters
     ----------
     entry : mapping
-        One entry of the catalogue, with its `name`.
-    folder : path, optional
-        Where `fetch` put the entry's files. Not needed for bundled sets and for a user's own file (`path`, taken from
-        the current folder if it is relative).
+        One entry of the catalogue, with its `name`; its slice `catalogue.numeric` is enough.
+    place : path, optional
+        The folder where `fetch` put the entry's files, or the user's own file (if not given: the entry's `path`, taken
+        from the current folder if it is relative). Bundled sets need none.
+    trusted : path, optional
+        The JSON file in which `fetch` remembered checksums (`trust-on-first-use`).
 
     Raises
     ------
@@ -57,37 +63,46 @@ def prepare(entry: Mapping[str, Any], folder: str | Path | None = None) -> "Data
     DataError
         If a record does not fit what the entry declares (see `dperm.datasets.encode.encode`).
     ConfigError
-        If the entry contradicts itself, or no parser knows its format.
+        If the entry contradicts itself, no parser knows its format, or it asks for trust on first use where `trusted`
+        is not given.
     """
     # Here, because every job of the workflow imports this module for `module` alone.
     from dperm.datasets.encode import encode
 
     catalogue.check(entry)
     parse = getattr(importlib.import_module(module(entry)), FORMATS[entry["format"]][1])
-    if "path" in entry:
-        path = Path(entry["path"])
+    if entry["format"] in OWN:
+        path = Path(entry["path"] if place is None else place)
         found = {path.name: checksums.sha256(_there(entry, path))}
         return encode(parse(entry, path), entry, str(path), found)
-    found = _checked(entry, folder)
-    return encode(parse(entry, None if folder is None else Path(folder)), entry, entry["title"], found)
+    found = _checked(entry, place, trusted)
+    source = ", ".join(found) or f"scikit-learn's copy of {entry['name']}"
+    return encode(parse(entry, None if place is None else Path(place)), entry, source, found)
 
 
-def _checked(entry: Mapping[str, Any], folder: str | Path | None) -> dict[str, str]:
+def _checked(entry: Mapping[str, Any], folder: str | Path | None, trusted: str | Path | None) -> dict[str, str]:
     """Checked here again: a file may have been put there by hand, or damaged since."""
-    expected = entry.get("files", {})
+    expected = checksums.expected(entry, trusted)
     if expected and folder is None:
         raise DataUnavailable(f"{entry['name']} needs {', '.join(expected)}; fetch it first, and give its folder")
     found = {}
     for file, what in expected.items():
+        if what["sha256"] == catalogue.TRUST:
+            raise DataUnavailable(f"{entry['name']}: {trusted} holds no checksum of {file}; {_again(folder)}")
         try:
-            found[file] = checksums.verified(_there(entry, Path(folder, file)), what)
+            found[file] = checksums.verified(_there(entry, Path(folder, file), _again(folder)), what)
         except CorruptFile as error:
-            raise CorruptFile(f"{error}; delete {folder} and fetch it again") from None
+            raise CorruptFile(f"{error}; {_again(folder)}") from None
     return found
 
 
-def _there(entry: Mapping[str, Any], path: Path) -> Path:
+def _again(folder: str | Path | None) -> str:
+    # The pipeline keeps a receipt beside the folder, and fetches where there is none.
+    return f"fetch it again (in the pipeline: delete {folder}.json and run again)"
+
+
+def _there(entry: Mapping[str, Any], path: Path, remedy: str | None = None) -> Path:
     if not path.is_file():
-        remedy = f"mend {entry['name']}.path in config/datasets.yaml" if "path" in entry else "fetch it again"
+        remedy = remedy or f"mend {entry['name']}.path in config/datasets.yaml"
         raise DataUnavailable(f"{entry['name']}: there is no file {path}; {remedy}")
     return path

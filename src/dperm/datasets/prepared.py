@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from dperm import files
+from dperm import files, tables
 from dperm.domain import NORM_SLACK, Domain, bounded_rows, one_of
 from dperm.errors import CorruptFile, DomainViolation
 
@@ -38,8 +38,9 @@ class Dataset:
     name : str
         As in the catalogue: a subsample or stand-in has a name of its own.
     provenance : mapping
-        JSON-serialisable: title, citation, licence, `files` (name -> sha256), `versions`, and `data_dependent`: the
-        steps of the preparation that looked at the data, which no privacy statement covers.
+        JSON-serialisable: `files` (name -> sha256), `versions` of packages that the data came with, and
+        `data_dependent`: the steps of the preparation that looked at the data, which no privacy statement covers.
+        Title, licence and citation stand in the catalogue alone: they decide no number.
     task : {"binary", "regression"}
     features : sequence of str, length p or 0
         Names of the columns of X; empty if they have none.
@@ -93,16 +94,24 @@ class Dataset:
         return self.X
 
 
-def write(dataset: Dataset, path: str | Path) -> None:
+def write(dataset: Dataset, path: str | Path, *, metadata: Mapping[str, Any] | None = None) -> None:
     """Write a data set to one Parquet file, whole or not at all; equal data sets give equal bytes.
 
     Columns: `split`, `y`, and either one `x.<feature>` (or `x.<place>`) for each feature or, if X is sparse, the lists
-    `indices` and `values`. Everything else stands as JSON under the metadata key `dperm`.
+    `indices` and `values`. Everything else stands as JSON under the metadata key `dperm`, with the versions of the
+    numerical packages.
 
     Parameters
     ----------
     dataset : Dataset
     path : path
+    metadata : mapping, optional
+        What made the file, JSON-serialisable: its slice of the configuration, the digest of the code.
+
+    Raises
+    ------
+    ValueError
+        If `metadata` takes a key that tells of the data set itself.
     """
     sparse = sp.issparse(dataset.X)
     columns = {"split": pa.array(dataset.split.tolist(), pa.string()).dictionary_encode(), "y": pa.array(dataset.y)}
@@ -123,7 +132,9 @@ def write(dataset: Dataset, path: str | Path) -> None:
         "bounds": {"x_norm": dataset.bounds.x_norm, "y_bound": dataset.bounds.y_bound},
         "provenance": dict(dataset.provenance),
     }
-    table = pa.table(columns).replace_schema_metadata({b"dperm": json.dumps(told, sort_keys=True).encode()})
+    if taken := sorted(told.keys() & (metadata or {}).keys()):
+        raise ValueError(f"metadata: {', '.join(taken)} is taken by the data set's own; use another key")
+    table = pa.table(columns).replace_schema_metadata(tables.encoded({**told, **(metadata or {})}))
     with files.replacing(path) as temporary:
         pq.write_table(table, temporary, write_page_checksum=True)
 

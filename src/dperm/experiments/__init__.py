@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import threadpoolctl
 
@@ -11,16 +11,40 @@ from dperm import mechanisms
 if TYPE_CHECKING:
     import pandas as pd
 
-# Experiment -> (module, function of a cell, function of its baseline).
+
+class Experiment(NamedTuple):
+    """Two functions of a module, of a cell and of its baseline, and what they read of a configuration.
+
+    `axes` are the axes of the grid, `settings` the keys under `settings` and `common`: all of them needed, no other
+    used.
+    """
+
+    module: str
+    run: str
+    baseline: str
+    axes: tuple[str, ...]
+    settings: tuple[str, ...]
+
+
+# By the name in configurations and rows.
 REGISTRY = {
-    "kifer2012-output": ("dperm.experiments.kifer2012", "output", "output_baseline"),
-}
+    "kifer2012-output": Experiment(
+        "dperm.experiments.kifer2012",
+        "output",
+        "output_baseline",
+        axes=("dataset", "epsilon"),
+        settings=(
+            "repeats", "tuning_repeats", "deltas", "ridge_multiples", "ridge", "public_share", "test_share",
+            "huber_knee",
+        ),
+    ),
+}  # fmt: skip
 
 
 def modules(experiment: str, mechanism: str | None = None) -> tuple[str, ...]:
     """Return the modules that a cell starts from: what its code digest is taken of."""
-    named = () if mechanism is None else (mechanisms.REGISTRY[mechanism],)
-    return ("dperm.experiments", REGISTRY[experiment][0], *named)
+    named = () if mechanism is None else (mechanisms.REGISTRY[mechanism].module,)
+    return ("dperm.experiments", REGISTRY[experiment].module, *named)
 
 
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> "pd.DataFrame":
@@ -35,14 +59,14 @@ def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> "pd.DataFrame":
     baseline : path
         The rows of the non-private fit on the same data.
     """
-    module, function, _ = REGISTRY[cell["experiment"]]
+    experiment = REGISTRY[cell["experiment"]]
     # One BLAS thread: the same bytes whatever the number of cores.
     with threadpoolctl.threadpool_limits(1):
-        return getattr(importlib.import_module(module), function)(cell, data=data, baseline=baseline)
+        return getattr(importlib.import_module(experiment.module), experiment.run)(cell, data=data, baseline=baseline)
 
 
 def run_baseline(cell: Mapping[str, Any], *, data: str) -> "pd.DataFrame":
     """Return the rows of the non-private fit that a cell is measured against."""
-    module, _, function = REGISTRY[cell["experiment"]]
+    experiment = REGISTRY[cell["experiment"]]
     with threadpoolctl.threadpool_limits(1):
-        return getattr(importlib.import_module(module), function)(cell, data=data)
+        return getattr(importlib.import_module(experiment.module), experiment.baseline)(cell, data=data)

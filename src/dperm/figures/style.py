@@ -65,7 +65,12 @@ _PURE, _APPROXIMATE = (0, (4, 1.6)), ("-", (0, (6, 1.4, 1, 1.4)), (0, (1, 1.2)))
 
 @contextlib.contextmanager
 def applied() -> Iterator[None]:
-    """Draw and save inside this, whatever the user's own matplotlibrc says."""
+    """Draw and save inside this, whatever the user's own matplotlibrc says.
+
+    Yields
+    ------
+    None
+    """
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_RC)

@@ -2,16 +2,40 @@
 
 import importlib
 from types import ModuleType
+from typing import NamedTuple
 
-# Name in configurations and rows -> module. Each module offers `release(...)`, its batched core.
+
+class Mechanism(NamedTuple):
+    """A module that offers `release(...)`, its batched core, and the calibrations that `release` takes.
+
+    Parameters
+    ----------
+    module : str
+    calibrations : tuple of str
+    """
+
+    module: str
+    calibrations: tuple[str, ...]
+
+
+# By the name in configurations and rows.
 REGISTRY = {
-    "objective": "dperm.mechanisms.objective",
-    "output": "dperm.mechanisms.output",
+    "objective": Mechanism("dperm.mechanisms.objective", ("paper", "tight")),
+    "output": Mechanism("dperm.mechanisms.output", ("paper", "tight")),
 }
 
 
 def module(name: str) -> ModuleType:
     """Return the module of a mechanism.
+
+    Parameters
+    ----------
+    name : str
+        A key of `REGISTRY`.
+
+    Returns
+    -------
+    module
 
     Raises
     ------
@@ -20,4 +44,4 @@ def module(name: str) -> ModuleType:
     """
     if name not in REGISTRY:
         raise ValueError(f"mechanism {name!r} is not one of {', '.join(sorted(REGISTRY))}")
-    return importlib.import_module(REGISTRY[name])
+    return importlib.import_module(REGISTRY[name].module)

@@ -1,11 +1,16 @@
 """What the batched cores share: the record of a release, and the bounds they may rely on."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.domain import Budget, Domain, Guarantee
+from dperm.domain import Budget, Domain, Guarantee, number
+from dperm.errors import DomainViolation, InvalidBudget
 from dperm.losses import Loss
+
+# Far beyond any use; further out, sums of squares and quotients would leave the doubles.
+_LEAST, _MOST = 1e-100, 1e100
 
 
 @dataclass(frozen=True)
@@ -33,12 +38,33 @@ class Release:
 
 
 def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:
-    """Return the event of a release about which only its (epsilon, delta) is known."""
+    """Return the event of a release about which only its (epsilon, delta) is known.
+
+    Parameters
+    ----------
+    budget : Budget
+
+    Returns
+    -------
+    tuple
+        As in `Release.event`.
+    """
     return "EpsilonDeltaDpEvent", {"epsilon": budget.epsilon, "delta": budget.delta}
 
 
 def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
     """Return (zeta, lambda) of a mechanism that minimises over all of R^p.
+
+    Parameters
+    ----------
+    loss : Loss
+    domain : Domain
+        Its `theta_norm` is left aside: nothing keeps the minimiser within it.
+
+    Returns
+    -------
+    zeta, lam : float
+        Bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
 
     Raises
     ------
@@ -46,4 +72,92 @@ def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
         If the loss is bounded on part of R^p only: its minimiser may lie outside, where the bounds say nothing.
     """
     everywhere = Domain(x_norm=domain.x_norm, y_bound=domain.y_bound)
+    for word, supremum in zip(("gradient", "curvature"), loss.suprema(everywhere), strict=True):
+        if not math.isfinite(supremum):
+            raise DomainViolation(
+                f"loss={loss.name!r} has no bounded {word} over all theta, which is where this mechanism searches; "
+                "take 'logistic' or 'smoothed_hinge' (two labels), or 'huber' (real targets)"
+            )
     return loss.gradient_bound(everywhere), loss.curvature_bound(everywhere)
+
+
+def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, epsilon: float) -> float:
+    """Return the curvature asked for, or 2 lambda/epsilon, the least that kifer2012's Algorithm 1 allows.
+
+    Parameters
+    ----------
+    curvature : float, optional
+        Delta of the sum of losses, in [1e-100, 1e100].
+    loss, domain
+        Give lambda.
+    epsilon : float
+        What pays for the curvature: no part of the budget that is spent on something else.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidBudget
+        If the curvature is not in its range, or epsilon puts the default outside it.
+    """
+    if curvature is not None:
+        remedy = "it is Delta of the sum of losses; leave it out for 2 lambda/epsilon"
+        return number("curvature", curvature, _LEAST, _MOST, ends="[]", error=InvalidBudget, remedy=remedy)
+    # As a Python float: its division overflows to infinity in silence.
+    default = 2 * bounds_everywhere(loss, domain)[1] / float(epsilon)
+    if not _LEAST <= default <= _MOST:
+        raise InvalidBudget(
+            f"epsilon={epsilon:g} makes the default curvature 2 lambda/epsilon = {default:g}, outside "
+            f"[{_LEAST:g}, {_MOST:g}]; usual values of epsilon are 0.1 to 10"
+        )
+    return default
+
+
+def target(tolerance: float) -> float:
+    """Return the solver's public target, as a share of zeta.
+
+    Parameters
+    ----------
+    tolerance : float
+        In (0, 1]: no coarser than one record's gradient.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If it is outside its range.
+    """
+    return number("tolerance", tolerance, 0, 1, ends="(]", remedy="1e-6 is usual")
+
+
+def representable(scale: float, budget: Budget, remedy: str = "raise epsilon (usual values are 0.1 to 10)") -> float:
+    """Return the scale of a noise, unless it is so large that its squares would overflow.
+
+    Parameters
+    ----------
+    scale : float
+    budget : Budget
+        What the noise was made for.
+    remedy : str
+        For the message.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidBudget
+        If the scale is above 1e100.
+    """
+    if not scale <= _MOST:
+        raise InvalidBudget(
+            f"epsilon={budget.epsilon:g}, delta={budget.delta:g} need noise of scale {scale:g}, above {_MOST:g}; "
+            f"{remedy} or the curvature"
+        )
+    return scale

@@ -31,10 +31,17 @@ import math
 import numpy as np
 
 from dperm.accounting import gaussian, objective
-from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, one_of
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
-from dperm.mechanisms.base import Release, bounds_everywhere, budget_event
+from dperm.mechanisms.base import (
+    Release,
+    bounds_everywhere,
+    budget_event,
+    curvature_or_default,
+    representable,
+    target,
+)
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm.solvers import newton
 
@@ -43,8 +50,20 @@ _ROUNDING = 1e-12
 
 
 def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
-    """Return Delta = 2 lambda/epsilon, the least that Algorithm 1 allows."""
-    return 2 * bounds_everywhere(loss, domain)[1] / epsilon
+    """Return Delta = 2 lambda/epsilon, the least that Algorithm 1 allows.
+
+    Parameters
+    ----------
+    loss, domain
+        Give lambda.
+    epsilon : float
+        What pays for the tilt: of a release with a solver share, the rest of its epsilon.
+
+    Returns
+    -------
+    float
+    """
+    return curvature_or_default(None, loss, domain, epsilon)
 
 
 def calibrate(
@@ -81,28 +100,32 @@ def calibrate(
         If Delta is too small for epsilon; the message names the least that is enough.
     """
     one_of("neighbours", neighbours, Neighbours)
-    if not 0 < curvature < math.inf:
-        raise InvalidBudget(f"curvature={curvature} must be a finite number above 0")
+    curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
     zeta, lam = bounds_everywhere(loss, domain)
     pair = {"log_det": math.log1p(lam / curvature), "neighbours": neighbours}
     gauss = {**pair, "epsilon": budget.epsilon, "one_sided": loss.one_sided}
     if calibration == "tight":
         if budget.delta == 0:
-            return SphericalLaplace(objective.gamma_scale(zeta, epsilon=budget.epsilon, **pair)), "proved_exact"
-        return Gaussian(zeta / objective.objective_ratio(delta=budget.delta, **gauss)), "proved_exact"
+            scale = objective.gamma_scale(zeta, epsilon=budget.epsilon, **pair)
+            return SphericalLaplace(representable(scale, budget)), "proved_exact"
+        sigma = zeta / objective.objective_ratio(delta=budget.delta, **gauss)
+        return Gaussian(representable(sigma, budget)), "proved_exact"
     if calibration != "paper":
         raise ValueError(f"calibration={calibration!r}: objective perturbation offers 'paper' and 'tight'")
-    if curvature < default_curvature(loss, domain, budget.epsilon) * (1 - _ROUNDING):
+    least = default_curvature(loss, domain, budget.epsilon)
+    if curvature < least * (1 - _ROUNDING):
         raise InvalidBudget(
-            f"curvature={curvature:g} is below 2 lambda/epsilon = {default_curvature(loss, domain, budget.epsilon):g}, "
-            "which Algorithm 1 needs; raise it, or take calibration='tight'"
+            f"curvature={curvature:g} is below 2 lambda/epsilon = {least:g}, which Algorithm 1 needs "
+            f"(epsilon={budget.epsilon:g} for the tilt); raise it, or take calibration='tight'"
         )
     if budget.delta == 0:
-        scale = 2 * zeta / budget.epsilon
+        scale = representable(2 * zeta / budget.epsilon, budget)
         spent = objective.gamma_epsilon(scale, zeta, **pair)
         holds = spent <= budget.epsilon * (1 + _ROUNDING)
         return SphericalLaplace(scale), "proved_exact" if holds else "none"
+    number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget)
     sigma = zeta * math.sqrt(8 * math.log(2 / budget.delta) + 4 * budget.epsilon) / budget.epsilon
+    sigma = representable(sigma, budget)
     holds = objective.objective_delta(zeta / sigma, **gauss) <= budget.delta
     return Gaussian(sigma), "proved_exact" if holds else "none"
 
@@ -116,7 +139,7 @@ def release(
     budget: Budget,
     neighbours: Neighbours,
     calibration: Calibration,
-    curvature: float,
+    curvature: float | None = None,
     rng: np.random.Generator,
     repeats: int = 1,
     tolerance: float = 1e-6,
@@ -136,27 +159,37 @@ def release(
         Spent by each of the repeats.
     neighbours : {"add_remove", "replace"}
     calibration : {"paper", "tight"}
-    curvature : float
-        Delta, of the sum of losses.
+    curvature : float, optional
+        Delta, of the sum of losses; by default `default_curvature` for what b may spend of epsilon.
     rng : Generator
     repeats : int
     tolerance : float
-        Public target of the solver: ||gradient||_2 <= tolerance zeta.
+        In (0, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
     solver_share : float
         In [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none.
 
     Returns
     -------
     Release
+
+    Raises
+    ------
+    InvalidBudget
+        If the curvature is too small for epsilon, or no noise serves the budget.
+    DomainViolation
+        If the loss is not bounded over all theta.
+    ValueError
+        If another argument is outside its range.
     """
-    if not 0 <= solver_share < 1:
-        raise InvalidBudget(f"solver_share={solver_share} must be in [0, 1)")
-    if not tolerance > 0:
-        raise ValueError(f"tolerance={tolerance} must be above 0")
+    remedy = "it is the share of the budget that hides the solver's error"
+    number("solver_share", solver_share, 0, 1, ends="[)", error=InvalidBudget, remedy=remedy)
+    tolerance = target(tolerance)
+    tilting = budget.share(1 - solver_share)
+    curvature = curvature_or_default(curvature, loss, domain, tilting.epsilon)
     noise, guarantee = calibrate(
         loss,
         domain,
-        budget.share(1 - solver_share),
+        tilting,
         curvature=curvature,
         calibration=calibration,
         neighbours=neighbours,
@@ -174,5 +207,7 @@ def release(
 def _covering(sensitivity: float, budget: Budget) -> Gaussian | SphericalLaplace:
     """Return noise that hides a vector of this l2 sensitivity (either relation: two errors differ by at most it)."""
     if budget.delta == 0:
-        return SphericalLaplace(sensitivity / budget.epsilon)
-    return Gaussian(sensitivity / gaussian.gaussian_ratio(budget.epsilon, budget.delta))
+        law, scale = SphericalLaplace, sensitivity / budget.epsilon
+    else:
+        law, scale = Gaussian, sensitivity / gaussian.gaussian_ratio(budget.epsilon, budget.delta)
+    return law(representable(scale, budget, "raise solver_share (or leave it 0)"))

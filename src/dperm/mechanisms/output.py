@@ -23,10 +23,17 @@ import math
 import numpy as np
 
 from dperm.accounting import gaussian
-from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, changed_gradients
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, changed_gradients, number
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
-from dperm.mechanisms.base import Release, bounds_everywhere, budget_event
+from dperm.mechanisms.base import (
+    Release,
+    bounds_everywhere,
+    budget_event,
+    curvature_or_default,
+    representable,
+    target,
+)
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm.solvers import newton
 
@@ -42,16 +49,30 @@ def calibrate(
         Under the caller's neighbouring relation, solver slack included.
     budget : Budget
     calibration : {"paper", "tight"}
+
+    Returns
+    -------
+    noise : Gaussian or SphericalLaplace
+    guarantee : {"proved", "none"}
+
+    Raises
+    ------
+    InvalidBudget
+        If no noise serves the budget.
+    ValueError
+        If the calibration is another word.
     """
     if calibration not in ("paper", "tight"):
         raise ValueError(f"calibration={calibration!r}: output perturbation offers 'paper' and 'tight'")
     if budget.delta == 0:
-        return SphericalLaplace(sensitivity / budget.epsilon), "proved"
+        return SphericalLaplace(representable(sensitivity / budget.epsilon, budget)), "proved"
     if calibration == "tight":
-        return Gaussian(sensitivity / gaussian.gaussian_ratio(budget.epsilon, budget.delta)), "proved"
+        sigma = sensitivity / gaussian.gaussian_ratio(budget.epsilon, budget.delta)
+        return Gaussian(representable(sigma, budget)), "proved"
+    number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget)
     ratio = budget.epsilon / math.sqrt(2 * math.log(1.25 / budget.delta))
     holds = gaussian.hockey_stick(budget.epsilon, ratio) <= budget.delta
-    return Gaussian(sensitivity / ratio), "proved" if holds else "none"
+    return Gaussian(representable(sensitivity / ratio, budget)), "proved" if holds else "none"
 
 
 def release(
@@ -63,7 +84,7 @@ def release(
     budget: Budget,
     neighbours: Neighbours,
     calibration: Calibration,
-    curvature: float,
+    curvature: float | None = None,
     rng: np.random.Generator,
     repeats: int = 1,
     tolerance: float = 1e-6,
@@ -76,28 +97,35 @@ def release(
         Rows with ||x||_2 <= domain.x_norm; not checked here.
     y : ndarray, shape (n,)
     loss : Loss
-        With a bounded gradient on the domain.
+        With gradient and curvature bounded over all theta.
     domain : Domain
     budget : Budget
         Spent by each of the repeats.
     neighbours : {"add_remove", "replace"}
     calibration : {"paper", "tight"}
-    curvature : float
-        Delta > 0, of the sum of losses.
+    curvature : float, optional
+        Delta > 0, of the sum of losses; by default 2 lambda/epsilon, as for objective perturbation.
     rng : Generator
     repeats : int
     tolerance : float
-        Public target of the solver: ||gradient||_2 <= tolerance zeta.
+        In (0, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
 
     Returns
     -------
     Release
         The certificate is the solver's; the noise already covers it.
+
+    Raises
+    ------
+    InvalidBudget
+        If the curvature is not above 0, or no noise serves the budget.
+    DomainViolation
+        If the loss is not bounded over all theta.
+    ValueError
+        If another argument is outside its range.
     """
-    if not 0 < curvature < math.inf:
-        raise InvalidBudget(f"curvature={curvature} must be a finite number above 0")
-    if not tolerance > 0:
-        raise ValueError(f"tolerance={tolerance} must be above 0")
+    curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
+    tolerance = target(tolerance)
     zeta, _ = bounds_everywhere(loss, domain)
     tau = tolerance * zeta / curvature
     sensitivity = changed_gradients(neighbours) * zeta / curvature + 2 * tau

@@ -7,7 +7,7 @@ configuration re-runs the cells whose dictionary changed and no other.
 
 import itertools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,25 @@ from dperm.plan import config_files
 
 _CONFIG = "config/config.yaml or --config"
 SCALES = ("tiny", "quick", "paper")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the library can run and draw, by name; handed in, because a plan imports nothing that computes or draws.
+
+    Parameters
+    ----------
+    experiments : mapping
+        To records with `axes` and `settings`: the names that the experiment reads, all needed and no other used.
+    mechanisms : mapping
+        To records with `calibrations`.
+    figures, tables : collection of str
+    """
+
+    experiments: Mapping[str, Any]
+    mechanisms: Mapping[str, Any]
+    figures: Collection[str]
+    tables: Collection[str]
 
 
 @dataclass(frozen=True)
@@ -80,6 +99,7 @@ def load(
     config: Mapping[str, Any],
     root: str | Path,
     *,
+    known: Known | None = None,
     unavailable: Callable[[Mapping[str, Any], str | None], str | None] = lambda entry, mirror: None,
 ) -> Plan:
     """Validate the configuration and expand every selected experiment at every scale.
@@ -90,6 +110,9 @@ def load(
         The content of config/config.yaml, with what the command line put over it.
     root : path
         The project's folder, with `config/` and `workflow/schemas/`.
+    known : Known, optional
+        What the configuration is held against; the workflow always gives it. Without it, only names inside the
+        configuration are held against each other.
     unavailable : callable
         Maps a catalogue entry and the mirror to the reason why the data set cannot be had on this machine, or None.
 
@@ -101,6 +124,8 @@ def load(
     folder, schemas = Path(root) / "config", Path(root) / "workflow" / "schemas"
     config = dict(config)
     config_files.validate(config, schemas / "config.schema.yaml", _CONFIG)
+    # To a schema 3.0 is an integer.
+    seed = int(config["seed"])
     mirror = config.get("mirror") or os.environ.get("DPERM_MIRROR") or None
     if mirror and not Path(mirror).is_dir():
         raise ConfigError(f"{_CONFIG}: mirror: {mirror!r} is not a folder; give an existing one, or null to download")
@@ -108,40 +133,83 @@ def load(
     datasets = {name: {"name": name, **entry} for name, entry in datasets.items()}
     missing = {name: unavailable(entry, mirror) for name, entry in datasets.items()}
     missing = {name: reason for name, reason in missing.items() if reason}
-    experiments = {}
+    whole = _whole_numbers(schemas / "experiment.schema.yaml")
+    experiments: dict[tuple[str, str], Experiment] = {}
     for path in sorted((folder / "experiments").glob("*.yaml")):
         declared = config_files.read(path, schemas / "experiment.schema.yaml")
-        _check_experiment(path, declared, datasets)
+        mistakes = [*_contradictions(path, declared, datasets), *(_unknown(declared, known) if known else ())]
+        if mistakes:
+            raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
         if declared["paper"] in config["papers"]:
             for scale in SCALES:
-                experiments[scale, declared["experiment"]] = _expand(declared, scale, config["seed"], missing)
+                experiments[scale, declared["experiment"]] = _expand(declared, scale, seed, missing, whole)
     without = sorted(set(config["papers"]) - {experiment.paper for experiment in experiments.values()})
     if without:
         raise ConfigError(f"{_CONFIG}: papers: {', '.join(without)} has no experiment in config/experiments; remove it")
-    return Plan(config["scale"], config["seed"], mirror, datasets, experiments)
+    return Plan(config["scale"], seed, mirror, datasets, experiments)
 
 
-def _check_experiment(path: Path, declared: dict[str, Any], datasets: Mapping[str, Any]) -> None:
-    """Check what a schema cannot: that names agree with each other."""
+def _contradictions(path: Path, declared: dict[str, Any], datasets: Mapping[str, Any]) -> Iterator[str]:
+    """Give what a schema cannot see: names that do not agree with each other."""
     name = declared["experiment"]
     if path.stem != name:
-        raise ConfigError(f"{path}: experiment: {name!r} must be the file's own name, {path.stem!r}")
+        yield f"experiment: {name!r} must be the file's own name, {path.stem!r}"
     if not name.startswith(declared["paper"] + "-"):
-        raise ConfigError(f"{path}: experiment: {name!r} must start with its paper, {declared['paper']!r}")
+        yield f"experiment: {name!r} must start with its paper, {declared['paper']!r}"
     for scale, axes in declared["grid"].items():
         for axis in declared["data_axes"]:
             if axis not in axes:
-                raise ConfigError(f"{path}: grid.{scale}: the data axis {axis!r} is missing")
+                yield f"grid.{scale}: the data axis {axis!r} is missing"
         for dataset in axes.get("dataset", []):
             if dataset not in datasets:
-                raise ConfigError(
-                    f"{path}: grid.{scale}.dataset: {dataset!r} is not in config/datasets.yaml"
-                    + config_files.nearest(dataset, datasets)
-                )
+                hint = config_files.nearest(dataset, datasets)
+                yield f"grid.{scale}.dataset: {dataset!r} is not in config/datasets.yaml{hint}"
 
 
-def _expand(declared: dict[str, Any], scale: str, seed: int, missing: Mapping[str, str]) -> Experiment:
-    settings = {**declared.get("common", {}), **declared["settings"][scale]}
+def _unknown(declared: dict[str, Any], known: Known) -> Iterator[str]:
+    """Give what the library cannot run or draw, at any scale: found here, and not in the middle of a run."""
+    name = declared["experiment"]
+    if name not in known.experiments:
+        hint = config_files.nearest(name, known.experiments)
+        yield (
+            f"experiment: {name!r} is not in REGISTRY of src/dperm/experiments/__init__.py (docs/extending.md says how "
+            f"to add one){hint}"
+        )
+    else:
+        needed = known.experiments[name]
+        for scale in SCALES:
+            yield from _needs(f"grid.{scale}", "axis", declared["grid"][scale], needed.axes, name)
+            yield from _needs(f"settings.{scale}", "setting", _settings(declared, scale), needed.settings, name)
+    for k, mechanism in enumerate(declared["mechanisms"]):
+        asked, calibration = mechanism["mechanism"], mechanism["calibration"]
+        if asked not in known.mechanisms:
+            hint = config_files.nearest(asked, known.mechanisms)
+            yield f"mechanisms.{k}.mechanism: {asked!r} is not in REGISTRY of src/dperm/mechanisms/__init__.py{hint}"
+        elif calibration not in known.mechanisms[asked].calibrations:
+            offered = ", ".join(known.mechanisms[asked].calibrations)
+            yield f"mechanisms.{k}.calibration: {calibration!r} is not offered by {asked!r}: must be one of {offered}"
+    for kind, drawn in (("figures", known.figures), ("tables", known.tables)):
+        for target in declared[kind]:
+            if target not in drawn:
+                hint = config_files.nearest(target, drawn)
+                yield f"{kind}: {target!r} is not in {kind.upper()} of src/dperm/figures/__init__.py{hint}"
+
+
+def _needs(place: str, kind: str, given: Collection[str], needed: Collection[str], experiment: str) -> Iterator[str]:
+    """Give what is missing, and what would silently do nothing."""
+    where = ", here or under common" if kind == "setting" else ""
+    for name in needed:
+        if name not in given:
+            yield f"{place}: the {kind} {name!r} is missing; {experiment} needs it{where}"
+    for name in given:
+        if name not in needed:
+            yield f"{place}: the {kind} {name!r} does nothing in {experiment}; it uses {', '.join(needed)}"
+
+
+def _expand(
+    declared: dict[str, Any], scale: str, seed: int, missing: Mapping[str, str], whole: Collection[str]
+) -> Experiment:
+    settings = {name: _plain(value, name in whole) for name, value in _settings(declared, scale).items()}
     axes = declared["grid"][scale]
     head = {"experiment": declared["experiment"], "paper": declared["paper"], "seed": seed}
     cells, baselines = {}, {}
@@ -167,9 +235,22 @@ def _expand(declared: dict[str, Any], scale: str, seed: int, missing: Mapping[st
     )
 
 
-def _plain(value: Any) -> Any:
-    """Numbers of a grid are floats whether or not the YAML writes a decimal point: seeds are made of them."""
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+def _settings(declared: Mapping[str, Any], scale: str) -> dict[str, Any]:
+    return {**declared.get("common", {}), **declared["settings"][scale]}
+
+
+def _whole_numbers(schema: Path) -> set[str]:
+    """Return the settings that are counts."""
+    settings = config_files.parse(schema)["$defs"]["settings"]["properties"]
+    return {name for name, rule in settings.items() if rule.get("type") == "integer"}
+
+
+def _plain(value: Any, whole: bool = False) -> Any:
+    """Numbers are floats, counts are ints, whether or not the YAML writes a decimal point: seeds are made of them."""
+    if isinstance(value, list):
+        return [_plain(item, whole) for item in value]
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return (int if whole else float)(value) if number else value
 
 
 def mechanism_slug(mechanism: Mapping[str, str]) -> str:

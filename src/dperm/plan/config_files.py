@@ -2,39 +2,14 @@
 
 import difflib
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import jsonschema
-import yaml
 
 from dperm.errors import ConfigError
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML with two traps taken out: `1e-6` is a number, and a key given twice is an error."""
-
-    def construct_mapping(self, node, deep=False):
-        seen = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, (list, dict)):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be plain text", key_node.start_mark)
-            if key in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
-# The resolvers are shared with SafeLoader until copied.
-_Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
-    list("-+0123456789"),
-)
+from dperm.yaml_files import parse
 
 
 def read(path: str | Path, schema: str | Path) -> dict[str, Any]:
@@ -48,24 +23,6 @@ def read(path: str | Path, schema: str | Path) -> dict[str, Any]:
     document = parse(path)
     validate(document, schema, str(path))
     return document
-
-
-def parse(path: str | Path) -> Any:
-    """Read a YAML file.
-
-    Raises
-    ------
-    ConfigError
-        With line and column, if the file is not YAML in UTF-8.
-    """
-    try:
-        return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigError(f"{path}{place}: not valid YAML: {getattr(error, 'problem', None) or error}") from None
 
 
 def validate(document: Any, schema: str | Path, name: str) -> None:

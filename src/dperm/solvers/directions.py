@@ -18,13 +18,34 @@ Direction = Callable[[Point, np.ndarray], np.ndarray]
 
 
 def suits_exact(X: np.ndarray) -> bool:
-    """Return whether the pairwise products of the columns of X (n, p) are few enough for exact Hessians."""
+    """Return whether the pairwise products of the columns of X are few enough for exact Hessians.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+
+    Returns
+    -------
+    bool
+    """
     n, p = X.shape
     return p <= EXACT_FEATURES and 4 * n * p * (p + 1) <= EXACT_BYTES
 
 
 def through(objective: Objective, centre: Point) -> Direction:
-    """Return the rule for directions; its preconditioner, if it needs one, is the Hessian at `centre` (one column)."""
+    """Return the rule for directions.
+
+    Parameters
+    ----------
+    objective : Objective
+    centre : Point
+        One column; its Hessian is the preconditioner, where one is needed.
+
+    Returns
+    -------
+    callable
+        A `Direction`.
+    """
     X = objective.X
     if suits_exact(X):
         first, second = np.triu_indices(X.shape[1])

@@ -44,11 +44,28 @@ class Point:
     weights: np.ndarray
 
     def take(self, columns: np.ndarray) -> "Point":
-        """Return a copy of these columns."""
+        """Return a copy of these columns.
+
+        Parameters
+        ----------
+        columns : ndarray
+            Indices or a mask of repeats.
+
+        Returns
+        -------
+        Point
+        """
         return Point(*(array[..., columns] for array in vars(self).values()))
 
     def put(self, columns: np.ndarray, other: "Point", its: np.ndarray) -> None:
-        """Overwrite these columns with the columns `its` of another point."""
+        """Overwrite these columns with the columns `its` of another point.
+
+        Parameters
+        ----------
+        columns, its : ndarray
+            Indices or masks of as many repeats.
+        other : Point
+        """
         for name, array in vars(self).items():
             array[..., columns] = getattr(other, name)[..., its]
 
@@ -85,12 +102,30 @@ class Objective:
             self.design = (X / self.scale).astype(np.float32)
 
     def blocks(self, columns: int) -> list[slice]:
-        """Return the row blocks in which `columns` repeats are worked through."""
+        """Return the row blocks in which `columns` repeats are worked through.
+
+        Parameters
+        ----------
+        columns : int
+
+        Returns
+        -------
+        list of slice
+        """
         size = max(BLOCK_ROWS, BLOCK_ENTRIES // max(columns, 1))
         return [slice(low, low + size) for low in range(0, len(self.X), size)]
 
     def evaluate(self, theta: np.ndarray, tilt: np.ndarray) -> Point:
-        """Return the `Point` at theta (p, k), for tilts (p, k); overflow (Poisson, far out) gives an infinite value."""
+        """Return the `Point` at theta; overflow (Poisson, far out) gives an infinite value.
+
+        Parameters
+        ----------
+        theta, tilt : ndarray, shape (p, k)
+
+        Returns
+        -------
+        Point
+        """
         data = np.zeros(theta.shape[1])
         gradient = self.ridge * theta + tilt
         weights = np.empty((len(self.X), theta.shape[1]), self.design.dtype)
@@ -107,7 +142,18 @@ class Objective:
             return Point(theta, data + tilted, slack, gradient, np.sqrt(_dots(gradient, gradient)), weights)
 
     def tilted(self, origin: Point, tilt: np.ndarray) -> Point:
-        """Return the `Point` for tilts (p, k) at the theta of `origin`: one column, evaluated without a tilt."""
+        """Return the `Point` for several tilts at the same theta.
+
+        Parameters
+        ----------
+        origin : Point
+            One column, evaluated without a tilt.
+        tilt : ndarray, shape (p, k)
+
+        Returns
+        -------
+        Point
+        """
         k = tilt.shape[1]
         theta, gradient = np.repeat(origin.theta, k, axis=1), origin.gradient + tilt
         slack = origin.slack + ROUNDING * (np.abs(tilt).T @ np.abs(origin.theta)[:, 0])
@@ -117,7 +163,17 @@ class Objective:
         )
 
     def curvature_times(self, weights: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        """Return H_r v_r for each column: (X^T diag(weights_r) X + ridge I) v_r, shape (p, k)."""
+        """Return H_r v_r for each column: (X^T diag(weights_r) X + ridge I) v_r.
+
+        Parameters
+        ----------
+        weights : ndarray, shape (n, k)
+        directions : ndarray, shape (p, k)
+
+        Returns
+        -------
+        ndarray, shape (p, k)
+        """
         # Columns of size one neither overflow nor vanish in single precision.
         size = np.abs(directions).max(axis=0, initial=0.0)
         size[size == 0] = 1.0
@@ -133,7 +189,16 @@ class Objective:
         return total
 
     def curvature(self, weights: np.ndarray) -> np.ndarray:
-        """Return the Hessian X^T diag(weights) X + ridge I of one repeat, from its weights (n,), shape (p, p)."""
+        """Return the Hessian X^T diag(weights) X + ridge I of one repeat.
+
+        Parameters
+        ----------
+        weights : ndarray, shape (n,)
+
+        Returns
+        -------
+        ndarray, shape (p, p)
+        """
         p = self.X.shape[1]
         total = np.zeros((p, p))
         for rows in self.blocks(8):

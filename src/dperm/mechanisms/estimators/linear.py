@@ -1,6 +1,7 @@
 """The scikit-learn estimator around a batched core of a linear model."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from dperm import losses
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.domain import Budget, Calibration, Domain, PrivacyStatement, bounded_rows, one_of
 from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning, SolverError
-from dperm.mechanisms.base import Release
+from dperm.mechanisms.base import Release, bounds_everywhere
 
 _EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, EpsilonDeltaDpEvent)}
 
@@ -39,7 +40,9 @@ class LinearEstimator(BaseEstimator):
 
     source: ClassVar[str]
 
-    def _release(self, X: np.ndarray, y: np.ndarray, domain: Domain, rng: np.random.Generator) -> Release:
+    def _release(
+        self, X: np.ndarray, y: np.ndarray, loss: losses.Loss, domain: Domain, rng: np.random.Generator
+    ) -> Release:
         """Run the batched core once."""
         raise NotImplementedError
 
@@ -60,26 +63,34 @@ class LinearEstimator(BaseEstimator):
         Raises
         ------
         DomainViolation
-            If a row is longer than `x_norm` and `clip` is False.
+            If a row is longer than `x_norm` and `clip` is False, or a bound or the loss is unfit.
         InvalidBudget
             If the budget is impossible, or too small for the curvature.
+        ValueError
+            If another parameter is not of its kind or outside its range; the message names it.
         SolverError
             If the solver did not reach its public target; nothing is released.
         """
-        budget = Budget(self.epsilon, self.delta)
+        # What was declared wrongly is blamed before the rows are: budget, bounds, loss, labels.
+        budget, domain, loss = Budget(self.epsilon, self.delta), Domain(x_norm=self.x_norm), self._loss()
         one_of("calibration", self.calibration, Calibration)
+        for name in ("fit_intercept", "clip"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
+        bounds_everywhere(loss, domain)
+        classes = None if self.classes is None else _two_labels(self.classes)
+        rng = _generator(self.random_state)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=not _is_classifier(self))
-        y = self._encoded(y) if _is_classifier(self) else np.asarray(y, dtype=np.float64)
+        y = self._encoded(y, classes) if _is_classifier(self) else np.asarray(y, dtype=np.float64)
         X = bounded_rows(X, self.x_norm, clip=self.clip)
-        domain = Domain(x_norm=self.x_norm)
         if self.fit_intercept:
             X = np.column_stack([X, np.ones(len(X))])
             domain = Domain(x_norm=float(np.hypot(self.x_norm, 1.0)))
-        release = self._release(X, y, domain, _generator(self.random_state))
+        release = self._release(X, y, loss, domain, rng)
         if not release.converged.all():
             raise SolverError(
                 f"the solver stopped {release.certificate.max():.3g} from the minimiser, outside its target; "
-                f"raise `curvature` or `tolerance` (now {self.tolerance:g})"
+                f"raise `tolerance` (now {self.tolerance:g}), `curvature` or `epsilon`"
             )
         theta = release.theta[0]
         weights, intercept = (theta[:-1], theta[-1]) if self.fit_intercept else (theta, 0.0)
@@ -89,25 +100,24 @@ class LinearEstimator(BaseEstimator):
         self.privacy_ = self._statement(budget, release)
         return self
 
-    def _encoded(self, y: np.ndarray) -> np.ndarray:
-        """Map two labels to -1 and +1."""
+    def _encoded(self, y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+        """Map the two labels `classes`, or without any those found in y, to -1 and +1."""
         check_classification_targets(y)
         if type_of_target(y, input_name="y", raise_unknown=True) != "binary":
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is {type_of_target(y)}; "
                 "train one model for each class against the rest, and share the budget between them"
             )
-        if self.classes is None:
+        if classes is None:
             warnings.warn(
                 "the two labels were taken from the data; pass classes=(negative, positive), which are public",
                 PrivacyLeakWarning,
                 stacklevel=3,
             )
-            self.classes_ = np.unique(y)
-        else:
-            self.classes_ = np.asarray(self.classes)
-        if len(self.classes_) != 2:
-            raise ValueError(f"classes={self.classes_.tolist()} must be two labels: the data may hold one class only")
+            classes = np.unique(y)
+            if len(classes) != 2:
+                raise ValueError("y holds one class only; pass classes=(negative, positive), which are public")
+        self.classes_ = classes
         if not np.isin(y, self.classes_).all():
             raise DataError(f"y holds a label that is none of classes={self.classes_.tolist()}")
         return np.where(y == self.classes_[1], 1.0, -1.0)
@@ -134,7 +144,10 @@ class LinearEstimator(BaseEstimator):
         )
 
     def _loss(self) -> losses.Loss:
-        return losses.make(self.loss, **(self.loss_parameters or {}))
+        given = {} if self.loss_parameters is None else self.loss_parameters
+        if not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
+            raise ValueError(f"loss_parameters={given!r} must be a dict such as {{'knee': 0.5}}, or None")
+        return losses.make(self.loss, **given)
 
     def _margin(self, X) -> np.ndarray:
         check_is_fitted(self)
@@ -143,22 +156,59 @@ class LinearEstimator(BaseEstimator):
 
     @available_if(_is_classifier)
     def decision_function(self, X):
-        """Return <x, theta> for each row, shape (n,); positive for `classes_[1]`."""
+        """Return <x, theta> for each row; positive for `classes_[1]`.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
         return self._margin(X)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):
-        """Return the two classes' probabilities under the logistic model, shape (n, 2)."""
+        """Return the two classes' probabilities under the logistic model.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+
+        Returns
+        -------
+        ndarray, shape (n, 2)
+        """
         positive = special.expit(self._margin(X))
         return np.column_stack([1 - positive, positive])
 
     def predict(self, X):
-        """Return labels (classification) or real predictions (regression), shape (n,)."""
+        """Return labels (classification) or real predictions (regression).
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
         margin = self._margin(X)
         return self.classes_[(margin > 0).astype(int)] if _is_classifier(self) else margin
 
     def score(self, X, y):
-        """Return accuracy (classification) or R^2 (regression) on the given rows; not private."""
+        """Return accuracy (classification) or R^2 (regression) on the given rows; not private.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+        y : array_like, shape (n,)
+
+        Returns
+        -------
+        float
+        """
         return (accuracy_score if _is_classifier(self) else r2_score)(y, self.predict(X))
 
     def __sklearn_tags__(self):
@@ -175,8 +225,24 @@ class LinearEstimator(BaseEstimator):
         return tags
 
 
+def _two_labels(classes: Any) -> np.ndarray:
+    """Return the declared labels, shape (2,)."""
+    try:
+        labels = np.asarray(classes)
+    except ValueError:  # ragged
+        labels = np.empty(0)
+    if labels.shape != (2,) or labels[0] == labels[1]:
+        raise ValueError(f"classes={classes!r} must be two different labels: (negative, positive), such as (0, 1)")
+    return labels
+
+
 def _generator(random_state: Any) -> np.random.Generator:
     """Return a generator; None draws from the operating system."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, size=8, dtype=np.uint64))
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state={random_state!r} must be None, an integer 0 or above, a Generator or a RandomState"
+        ) from error

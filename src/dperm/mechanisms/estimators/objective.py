@@ -22,7 +22,8 @@ class ObjectivePerturbation(LinearEstimator):
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".
     curvature : float, optional
-        Delta, for the sum of losses; default 2 lambda/epsilon. Larger is more bias and less noise.
+        Delta, for the sum of losses; default 2 lambda/epsilon, of the epsilon that `solver_share` leaves. Larger is
+        more bias and less noise.
     calibration : {"tight", "paper"}, default="tight"
     neighbours : {"add_remove", "replace"}, default="add_remove"
         The paper's Definition 1 is add/remove. A `curvature` that depends on n is allowed under "replace" only.
@@ -99,11 +100,7 @@ class ObjectivePerturbation(LinearEstimator):
         self.solver_share = solver_share
         self.random_state = random_state
 
-    def _release(self, X, y, domain, rng):
-        loss = self._loss()
-        curvature = (
-            objective.default_curvature(loss, domain, self.epsilon) if self.curvature is None else self.curvature
-        )
+    def _release(self, X, y, loss, domain, rng):
         return objective.release(
             X,
             y,
@@ -112,7 +109,7 @@ class ObjectivePerturbation(LinearEstimator):
             budget=Budget(self.epsilon, self.delta),
             neighbours=self.neighbours,
             calibration=self.calibration,
-            curvature=curvature,
+            curvature=self.curvature,
             rng=rng,
             tolerance=self.tolerance,
             solver_share=self.solver_share,

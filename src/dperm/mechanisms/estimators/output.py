@@ -96,9 +96,7 @@ class OutputPerturbation(LinearEstimator):
         self.tolerance = tolerance
         self.random_state = random_state
 
-    def _release(self, X, y, domain, rng):
-        loss = self._loss()
-        default = 2 * loss.curvature_bound(domain) / self.epsilon
+    def _release(self, X, y, loss, domain, rng):
         return output.release(
             X,
             y,
@@ -107,7 +105,7 @@ class OutputPerturbation(LinearEstimator):
             budget=Budget(self.epsilon, self.delta),
             neighbours=self.neighbours,
             calibration=self.calibration,
-            curvature=default if self.curvature is None else self.curvature,
+            curvature=self.curvature,
             rng=rng,
             tolerance=self.tolerance,
         )

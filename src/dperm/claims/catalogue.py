@@ -1,0 +1,61 @@
+"""Read and check the catalogue of claims.
+
+Apart from the judging, so that a new wording of a message about a mistake judges nothing again.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from dperm.errors import ConfigError
+from dperm.plan import config_files
+
+
+def load(path: str | Path, schema: str | Path, *, datasets: Collection[str] | None = None) -> list[dict[str, Any]]:
+    """Read the catalogue of claims and hold it against its JSON Schema.
+
+    Parameters
+    ----------
+    path : path
+        `resources/claims.yaml`.
+    schema : path
+        `workflow/schemas/claims.schema.yaml`.
+    datasets : collection of str, optional
+        The data sets that there are; without it their names are not checked.
+
+    Returns
+    -------
+    list of dict
+        The claims, in the order of the file.
+
+    Raises
+    ------
+    ConfigError
+        All mistakes at once, with their keys: a key missing or unknown, a value outside its range, an id twice, a
+        metric that is reported but not tested, a data set that does not exist.
+    """
+    catalogue = config_files.read(path, schema)
+    mistakes = list(_contradictions(catalogue, datasets))
+    if mistakes:
+        raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
+    return catalogue
+
+
+def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str] | None) -> Iterator[str]:
+    """Give what a schema cannot see: names that do not agree with each other."""
+    ids = [claim["id"] for claim in catalogue]
+    for name in sorted({name for name in ids if ids.count(name) > 1}):
+        yield f"id: {name!r} stands twice; give each claim its own"
+    for claim in catalogue:
+        for key in ("measured", "ratio"):
+            metrics = claim.get("metrics", ())
+            if key in claim and claim[key] not in metrics:
+                allowed = ", ".join(metrics)
+                yield (
+                    f"{claim['id']}.{key}: {claim[key]!r} is not among metrics: must be one of {allowed}, or add it "
+                    "there"
+                )
+        for name in claim["datasets"]:
+            if datasets is not None and name not in datasets:
+                hint = config_files.nearest(name, datasets)
+                yield f"{claim['id']}.datasets: {name!r} is not in config/datasets.yaml{hint}"
