@@ -27,7 +27,8 @@ def fit_baseline(run_script, experiment):
 def test_rows_and_metadata(fit_baseline, run_script, experiment, breast_cancer):
     fit_baseline(run_script, breast_cancer)
     cell = experiment.baselines["breast-cancer"]
-    assert tables.metadata(OUT) == {"cell": cell, "code": "digest of the code"}
+    told = tables.metadata(OUT)
+    assert told == {"cell": cell, "code": "digest of the code", "versions": told["versions"]}
     rows = tables.read(OUT)
     expected = experiments.run_baseline(cell, data=str(breast_cancer))
     assert list(rows["metric"]) == list(expected["metric"])

@@ -22,7 +22,13 @@ def judge_claims(run_script):
             "judge_claims",
             input={"catalogue": catalogue, "schema": SCHEMA, "rows": list(rows)},
             output={"claims": OUT},
-            params={"papers": ["kifer2012"], "skipped": {"adult": "no mirror is set"}, "code": "digest of the code"},
+            params={
+                "papers": ["kifer2012"],
+                "seed": 7,
+                "datasets": ["adult", "breast-cancer", "diabetes", "digits"],
+                "skipped": {"adult": "no mirror is set"},
+                "code": "digest of the code",
+            },
             wildcards={"scale": "tiny"},
         )
 
@@ -60,7 +66,8 @@ def test_verdicts_follow_the_rows(judge_claims, run_script, shift, verdict):
     others = [place for place in found.index if place[0] == "K-c38" and place[2] != "breast-cancer"]
     assert set(found.loc[others, "verdict"]) == {"not run"}
     metadata = json.loads(pq.read_schema(OUT).metadata[b"dperm"])
-    assert metadata == {"papers": ["kifer2012"], "code": "digest of the code"}
+    given = {"papers": ["kifer2012"], "skipped": {"adult": "no mirror is set"}, "seed": 7, "code": "digest of the code"}
+    assert metadata == {**given, "versions": metadata["versions"]}
 
 
 def test_without_rows_nothing_is_decided(judge_claims, run_script):

@@ -35,7 +35,8 @@ def test_the_cells_are_the_ones_of_the_plan(experiment):
 def test_rows_and_metadata(run_cell, run_script, experiment, breast_cancer, baseline, slug):
     run_cell(run_script, slug)
     cell = experiment.cells[slug, SCENARIO]
-    assert tables.metadata(OUT) == {"cell": cell, "code": "digest of the code"}
+    told = tables.metadata(OUT)
+    assert told == {"cell": cell, "code": "digest of the code", "versions": told["versions"]}
     rows, expected = tables.read(OUT), experiments.run(cell, data=str(breast_cancer), baseline=str(baseline))
     for column in expected.columns:
         assert list(rows[column]) == list(expected[column]), column
@@ -73,7 +74,7 @@ def test_a_corrupt_baseline(run_cell, run_script):
 def test_a_baseline_that_did_not_converge(run_cell, run_script, baseline):
     rows = tables.read(baseline).assign(status="failed")
     tables.write(rows, "failed.parquet", metadata={})
-    assert "holds 0 converged rows of the non-private risk" in run_cell(run_script.fails, baseline="failed.parquet")
+    assert "the non-private fit did not converge" in run_cell(run_script.fails, baseline="failed.parquet")
 
 
 def test_an_unexpected_error_is_a_bug_and_shows_where(run_cell, run_script):

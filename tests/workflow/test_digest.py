@@ -167,7 +167,7 @@ def others():
 
 
 @pytest.mark.parametrize(
-    ("rule", "roots", "packages", "given", "no_matter"), others(), ids=[row[0] for row in others()]
+    ("rule", "roots", "packages", "given", "no_matter"), list(others()), ids=[row[0] for row in others()]
 )
 def test_other_rules(finished, rule, roots, packages, given, no_matter):
     found = loaded(finished, rule, **given)

@@ -21,6 +21,7 @@ rule judge_claims:
             {e.paper for e in PLAN.of_scale(wildcards.scale)}
         ),
         datasets=sorted(PLAN.datasets),
+        seed=PLAN.seed,
         skipped=lambda wildcards: skipped_at(wildcards.scale),
         # How YAML becomes numbers counts; the checks of the catalogue do not: they refuse it or leave it as it is.
         code=plan.code_digest("dperm.claims", "dperm.yaml_files"),

@@ -13,5 +13,5 @@ with logged(snakemake.log[0]):
         {Path(path).parent.name: path for path in taken.rows},
         snakemake.output.claims,
         unavailable=params.skipped,
-        metadata={"papers": params.papers, "code": params.code},
+        metadata={name: params[name] for name in ("papers", "skipped", "seed", "code")},
     )

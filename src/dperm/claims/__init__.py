@@ -4,7 +4,6 @@ A claim is an entry of resources/claims.yaml; a *verdict* is one row of claims.p
 one data set. Nothing is decided by eye, and what could not be tested says why.
 """
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -68,9 +67,10 @@ def judge(
     """
     records = [record for claim in catalogue for record in _verdicts(claim, rows.get(claim["experiment"]), unavailable)]
     table = pa.Table.from_pylist(records, schema=SCHEMA)
-    encoded = json.dumps(dict(metadata), sort_keys=True).encode()
     with files.replacing(out) as temporary:
-        pq.write_table(table.replace_schema_metadata({b"dperm": encoded}), temporary, write_page_checksum=True)
+        pq.write_table(
+            table.replace_schema_metadata(tables.encoded(dict(metadata))), temporary, write_page_checksum=True
+        )
 
 
 def read(path: str | Path) -> pd.DataFrame:

@@ -13,10 +13,19 @@ if TYPE_CHECKING:
 
 
 class Experiment(NamedTuple):
-    """Two functions of a module, of a cell and of its baseline, and what they read of a configuration.
+    """Two functions of a module, and what they read of a configuration.
 
-    `axes` are the axes of the grid, `settings` the keys under `settings` and `common`: all of them needed, no other
-    used.
+    Parameters
+    ----------
+    module : str
+    run : str
+        Its function of a cell.
+    baseline : str
+        Its function of a baseline.
+    axes : tuple of str
+        Of the grid: all of them needed, no other used.
+    settings : tuple of str
+        Under `settings` and `common`: all of them needed, no other used.
     """
 
     module: str
