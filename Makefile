@@ -20,8 +20,10 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dperm needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; give another one: make venv PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 ifeq ($(INSTALLER),uv)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@# uv too comes from the lock file, with its hashes: its entry ends at the first line without a backslash.
+	@awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements.lock > .venv/uv.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
@@ -60,7 +62,6 @@ bench: venv  ## speed, as ratios to the naive way in the same run
 	$(BIN)/python -m bench
 
 lock: venv  ## renew requirements.lock from pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 
 clean:  ## remove everything computed; downloads stay

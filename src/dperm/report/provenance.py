@@ -79,4 +79,7 @@ def _cost(folder: Path) -> dict[str, str]:
             spent = [float(line["s"]) for line in csv.DictReader(lines, delimiter="\t")]
         parts = path.relative_to(folder).parts
         seconds.setdefault("/".join(parts[:-1]) or parts[0].removesuffix(".tsv"), []).extend(spent)
-    return {stage: f"{len(spent)} jobs, {sum(spent):.1f} s of wall time" for stage, spent in seconds.items()}
+    return {
+        stage: f"{len(spent)} {'job' if len(spent) == 1 else 'jobs'}, {sum(spent):.1f} s of wall time"
+        for stage, spent in seconds.items()
+    }
