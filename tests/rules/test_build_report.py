@@ -64,7 +64,7 @@ def test_the_page_shows_it_all(build_report, run_script):
     assert figures.TABLES["kifer2012-output"].caption in words
     for file in (ROWS, Path("resources/prepared/breast-cancer.parquet")):
         assert hashlib.sha256(file.read_bytes()).hexdigest() in words
-    assert "1 jobs, 2.5 s of wall time" in words
+    assert "1 job, 2.5 s of wall time" in words
     assert SKIPPED["moon"] in words and SKIPPED["moon"] not in page
 
 
