@@ -152,7 +152,8 @@ def others():
         },
         "output": claims,
         "params": {
-            "papers": ["kifer2012"], "seed": 1, "skipped": {}, "datasets": ["adult", "breast-cancer", "diabetes", "digits"],
+            "papers": ["kifer2012"], "seed": 1, "skipped": {},
+            "datasets": ["adult", "breast-cancer", "diabetes", "digits"],
         },
     }, CATALOGUE_CHECKS  # fmt: skip
     yield "write_config", ("dperm.files",), (), {"output": config, "params": {"resolved": {"seed": 1}}}, set()
