@@ -17,7 +17,7 @@ help:  ## list the targets
 venv: $(STAMP)  ## the virtual environment .venv, from the hashed lock file
 
 $(STAMP): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dperm needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; give another one: make venv PYTHON=python3.12")'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dperm needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; give another one: make venv PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
 ifeq ($(INSTALLER),uv)
 	@# uv too comes from the lock file, with its hashes: its entry ends at the first line without a backslash.
@@ -37,8 +37,10 @@ reproduce: venv  ## every figure, table and verdict of the default run, and the 
 
 resume: venv  ## go on after a crash or a kill
 	$(BIN)/snakemake --unlock --cores 1 $(ARGS)
-	@# A killed job cannot remove the temporary file that it was writing.
+	@# A killed job cannot remove the temporary file or folder that it was writing.
+	@mkdir -p results resources/downloads
 	@find results resources -type f -name '.*' ! -name '.snakemake*' ! -name '.git*' -delete
+	@find resources/downloads -mindepth 1 -maxdepth 1 -type d -name '.*' -exec rm -rf {} +
 	@$(MAKE) --no-print-directory reproduce
 
 test: venv  ## all tests but the full-power statistical ones (under 10 minutes)
@@ -59,7 +61,7 @@ format: venv  ## rewrite the code in our style
 	$(BIN)/snakefmt Snakefile workflow
 
 bench: venv  ## speed, as ratios to the naive way in the same run
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench --full
 
 lock: venv  ## renew requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock

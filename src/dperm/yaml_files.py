@@ -10,14 +10,22 @@ from dperm.errors import ConfigError
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML with two traps taken out: `1e-6` is a number, and a key given twice is an error."""
+    """YAML with its traps taken out: `1e-6` is a number; keys are text and stand once; nothing refers to itself."""
+
+    def compose_node(self, parent, index):
+        if self.check_event(yaml.events.AliasEvent):
+            mark = self.peek_event().start_mark
+            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not read; write the value out", mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node, deep=False):
         seen = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, (list, dict)):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be plain text", key_node.start_mark)
+            if not isinstance(key, str):
+                word = f"put {key_node.value} in quotes" if key_node.id == "scalar" else "not a list or mapping"
+                problem = f"a key must be text; {word}"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} stands twice", key_node.start_mark)
             seen.add(key)

@@ -104,7 +104,7 @@ def misspell(container, key):
     container[f"{key}x"] = container.pop(key)
 
 
-WRONG = [None, "nonsense!", -1, 1e9, float("nan"), float("inf"), [], {}, [None], {"unknown": 1}, True]
+WRONG = [None, "nonsense!", -1, 1e9, float("nan"), float("inf"), [], {}, [None], {"unknown": 1}, True, 10**400, {5: 1}]
 
 
 def mutants():

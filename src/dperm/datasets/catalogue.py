@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from dperm.errors import ConfigError
 from dperm.yaml_files import parse
@@ -63,6 +64,11 @@ def check(entry: Mapping[str, Any]) -> None:
 
 def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
     target = entry["target"]
+    for address in (address for source in entry.get("sources", []) for address in source):
+        try:
+            urlsplit(address)
+        except ValueError as error:
+            yield f"sources: {address!r} is not an address ({error})"
     ranges = {f"ranges.{name}": limits for name, limits in entry.get("ranges", {}).items()}
     if entry["task"] == "regression":
         ranges["target.range"] = target["range"]

@@ -126,9 +126,11 @@ def load(
     config_files.validate(config, schemas / "config.schema.yaml", _CONFIG)
     # To a schema 3.0 is an integer.
     seed = int(config["seed"])
-    mirror = config.get("mirror") or os.environ.get("DPERM_MIRROR") or None
+    given = config.get("mirror")
+    mirror = given or os.environ.get("DPERM_MIRROR") or None
     if mirror and not Path(mirror).is_dir():
-        raise ConfigError(f"{_CONFIG}: mirror: {mirror!r} is not a folder; give an existing one, or null to download")
+        place = f"{_CONFIG}: mirror" if given else "environment variable DPERM_MIRROR"
+        raise ConfigError(f"{place}: {mirror!r} is not a folder; give an existing one, or none to download")
     datasets = config_files.read(folder / "datasets.yaml", schemas / "datasets.schema.yaml")
     datasets = {name: {"name": name, **entry} for name, entry in datasets.items()}
     missing = {name: unavailable(entry, mirror) for name, entry in datasets.items()}

@@ -36,18 +36,24 @@ def validate(document: Any, schema: str | Path, name: str) -> None:
     validator = jsonschema.Draft202012Validator(parse(schema))
     errors = sorted(validator.iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
     lines = [f"{_key(document, error)}: {line}" for error in errors for line in _explain(error)]
-    lines += [f"{key}: {value} is not a finite number" for key, value in _not_finite(document)]
+    lines += [f"{key}: {_short(value)} is not a finite number" for key, value in _not_finite(document)]
     if lines:
         raise ConfigError("\n".join(f"{name}: {line}" for line in lines))
 
 
+# No count or bound here is larger, and JSON Schema's integers have no end.
+_LARGEST = 10**300
+
+
 def _not_finite(document: Any, key: str = "") -> Iterator[tuple[str, float]]:
-    """A schema's range lets `.nan` through: every comparison with it is false."""
+    """Find what a schema lets through: `.nan` (every comparison with it is false), and integers beyond any float."""
     items = (
         document.items() if isinstance(document, dict) else enumerate(document) if isinstance(document, list) else ()
     )
     for name, value in items:
-        if isinstance(value, float) and not math.isfinite(value):
+        if (isinstance(value, float) and not math.isfinite(value)) or (
+            isinstance(value, int) and abs(value) > _LARGEST
+        ):
             yield f"{key}{name}", value
         yield from _not_finite(value, f"{key}{name}.")
 
