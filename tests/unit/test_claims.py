@@ -333,7 +333,7 @@ def test_a_catalogue_that_is_no_catalogue(tmp_path, catalogue):
         path.write_text(text)
         with pytest.raises(ConfigError, match=message):
             catalogue_of.load(path, SCHEMA)
-    path.write_text(yaml.safe_dump([*catalogue, *catalogue]))
+    path.write_text(yaml.safe_dump([*catalogue, *copy.deepcopy(catalogue)]))
     with pytest.raises(ConfigError, match="id: 'K-c38' stands twice"):
         catalogue_of.load(path, SCHEMA)
     with pytest.raises(ConfigError, match="No such file"):
