@@ -1,6 +1,7 @@
 """The scikit-learn estimator around a batched core of a linear model."""
 
 import warnings
+from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -31,7 +32,7 @@ def _has_probabilities(estimator: "LinearEstimator") -> bool:
     return estimator.loss == "logistic"
 
 
-class LinearEstimator(BaseEstimator):
+class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
     """A private linear model; subclasses say how theta is released. Binary targets, or real ones, by the loss.
 
     Only `coef_` and `intercept_` are covered by the privacy statement: `certificate_`, and whether the solver
@@ -40,11 +41,11 @@ class LinearEstimator(BaseEstimator):
 
     source: ClassVar[str]
 
+    @abstractmethod
     def _release(
         self, X: np.ndarray, y: np.ndarray, loss: losses.Loss, domain: Domain, rng: np.random.Generator
     ) -> Release:
         """Run the batched core once."""
-        raise NotImplementedError
 
     def fit(self, X, y):
         """Fit the private model.
