@@ -1,0 +1,1 @@
+"""The auditor: certified lower bounds on what a mechanism really spends (docs/audit.md)."""

@@ -1,0 +1,521 @@
+r"""Neighbouring data sets at which a mechanism spends the most, found by reasoning, and a small random search.
+
+What a pair can show. With B_D(theta) the noise that makes theta the output for D, and H_D the Hessian there, objective
+perturbation's log-likelihood ratio is
+
+    log nu(B_D(theta)) - log nu(B_D'(theta)) + log det H_D(theta) - log det H_D'(theta)       (docs/privacy.md, Lemma 1)
+
+and the other records enter in two ways only: by where they put theta when the noise is b, and by making H_D large,
+which hides the determinant's part. A worst case needs three things at one theta that is likely enough to be sampled:
+the differing record's force |l'| ||x|| at its bound zeta, its curvature l'' ||x||^2 at its bound lambda with nothing
+else curved, and a noise that points along the force. Adding or removing a record can show zeta, replacing one 2 zeta:
+two opposing forces.
+
+Every builder of `PAIRS` takes `neighbours`, `budget`, `calibration` and `rng` and returns a `Case`. Where the best place
+depends on the noise's scale, it is the one of `calibration`; any calibration may be attacked with any case. Under
+add/remove the neighbour has the extra record, under replace-one both data sets have as many. Users may attack with any
+pair of their own: `sampling.lower_bound` takes any two data sets.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from dperm import losses
+from dperm.audit import line as exact_line
+from dperm.audit import targets
+from dperm.audit.target import Target
+from dperm.audit.targets import LinearData
+from dperm.domain import Budget, Calibration, Domain, Neighbours, one_of
+from dperm.losses import Loss
+from dperm.mechanisms import objective
+
+UNIT = Domain(x_norm=1.0)
+# A target so far that Huber's force is at its bound, without curvature, wherever theta may be.
+FAR = 1e6
+# Events of less probability are for exact audits; a sample of usual size cannot certify them.
+SAMPLED_DELTA = 1e-2
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pair of neighbouring data sets and the problem on which they are neighbours.
+
+    Parameters
+    ----------
+    words : str
+        What the pair is, for the ledger.
+    loss : Loss
+    domain : Domain
+    curvature : float or None
+        Delta, of the sum of losses; None for mechanisms without one.
+    data, neighbour : tuple of ndarray
+        (X, y), X of the shape (n, p). Under add/remove `neighbour` has one record more.
+    """
+
+    words: str
+    loss: Loss
+    domain: Domain
+    curvature: float | None
+    data: LinearData
+    neighbour: LinearData
+
+
+def saturating(
+    *,
+    neighbours: Neighbours,
+    budget: Budget,
+    rng: np.random.Generator,
+    calibration: Calibration = "tight",
+    records: int = 50,
+) -> Case:
+    r"""Return logistic data in the plane that hold a differing record where its force is zeta, or two where it is 2 zeta.
+
+    Others: copies of (0.4, 0) or (0.3, 0) with label 1. Together they push theta_1 up to T of about 3 to 5, where they
+    are nearly satisfied, hence nearly without curvature; short rows reach further than long ones, which are satisfied
+    sooner.
+
+    Add/remove: the extra record is x = (-1, 0) with label 1. Its margin is -T: it is misclassified, its force
+    1/(1 + e^{-T}) nearly 1 = zeta, for all likely noise, so that b shifts by nearly zeta along the first axis.
+
+    Replace-one: x = (-c, s), label 1, becomes (c, s), label -1 (c = 1/2, s^2 = 3/4). Both have the margin -cT for their
+    label and so nearly full force: gradients (c, -s) and (c, s), a shift of b by nearly 2 s zeta along the second axis,
+    on which nothing else acts. The logistic loss cannot do this on a line: with l' of one sign, two records that oppose
+    each other are not both misclassified (there the gradient moves by zeta(1 + small)). Hence the plane.
+
+    Curvature: lambda (2/epsilon + n^0.4). More of it makes log(1 + lambda/Delta), which this pair does not show, a
+    smaller part of the claim; but it holds theta back. By quadrature this is near the best for n of 10 to 200 and
+    epsilon of 1/2 to 3: with tight constants, delta = 0 and 10^6 draws a side, add/remove at epsilon = 1 can certify
+    0.73 with n = 10 and 0.87 with n = 200, replace-one 0.55 and 0.70.
+
+    Parameters
+    ----------
+    neighbours : {"add_remove", "replace"}
+    budget : Budget
+    rng : Generator
+        Not drawn from: the pair is fixed.
+    calibration : {"paper", "tight"}
+        Not needed: the pair is the same for both.
+    records : int
+        Of `data`, 2 or above.
+
+    Returns
+    -------
+    Case
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    if records < 2:
+        raise ValueError(f"records={records} must be 2 or above: others have to push")
+    loss = losses.logistic()
+    curvature = loss.curvature_bound(UNIT) * (2 / budget.epsilon + records**0.4)
+    if neighbours == "add_remove":
+        common = _repeated((0.4, 0.0), 1.0, records)
+        data, neighbour = common, _with(common, (-1.0, 0.0), 1.0)
+        words = f"saturating: {records} records push a misclassified one, which is added, to full force"
+    else:
+        c, s = 0.5, math.sqrt(0.75)
+        common = _repeated((0.3, 0.0), 1.0, records - 1)
+        data, neighbour = _with(common, (-c, s), 1.0), _with(common, (c, s), -1.0)
+        words = f"saturating: {records - 1} records push a misclassified one to full force, as its replacement"
+    return Case(words, loss, UNIT, curvature, data, neighbour)
+
+
+def knee(
+    *,
+    neighbours: Neighbours,
+    budget: Budget,
+    rng: np.random.Generator,
+    calibration: Calibration = "tight",
+) -> Case:
+    r"""Return Huber data in the plane with full force and full curvature at one theta, placed for sampling.
+
+    One record x = (1, 0) and no others (linear ones only shift theta, curved ones hide the determinant). Huber's knee,
+    at u = y + 1, is the one place with l' = 1 = zeta and l'' = 1 = lambda. Replace-one turns its target into one far
+    away, l' = -1 and no curvature: with the noise pointing along, the ratio at the knee is
+
+        2 zeta/s + log(1 + lambda/Delta) for gamma noise of scale s (zeta/s + ... under add/remove),
+
+    which is all that Theorem 3 of docs/privacy.md allows. The printed constants, read as replace-one, so spend
+    epsilon + log(1 + epsilon/2) (erratum K3), and Delta = 2 lambda/epsilon, the least they allow, shows it best.
+
+    Place. Gamma noise: the knee lies where b = (s/2, 0). At b = 0 the noise has the most mass, further out it points
+    along more surely; by quadrature this is the best compromise at 10^6 draws: with tight constants at epsilon = 1,
+    either relation, 0.89 can be certified; with the printed ones read as replace-one 1.28. Gaussian noise: one axis
+    carries all, so the pair is that of `line`, at delta = 10^-2 or above (smaller deltas need `line` itself).
+
+    Parameters
+    ----------
+    neighbours : {"add_remove", "replace"}
+    budget : Budget
+    rng : Generator
+        Not drawn from: the pair is fixed.
+    calibration : {"paper", "tight"}
+        Whose noise decides on the place.
+
+    Returns
+    -------
+    Case
+    """
+    if budget.delta == 0:
+        y, curvature = _gamma_knee(neighbours, budget, calibration, out=0.5)
+    else:
+        y, curvature = _gaussian_knee(neighbours, budget, calibration, max(budget.delta, SAMPLED_DELTA))
+    return _knee_case(neighbours, y, curvature, features=2)
+
+
+def line(
+    *,
+    neighbours: Neighbours,
+    budget: Budget,
+    rng: np.random.Generator,
+    calibration: Calibration = "tight",
+) -> Case:
+    r"""Return the Huber pair of `knee` on a line, placed for exact audits (`dperm.audit.line`).
+
+    Gamma noise: the knee lies where b = 0, that is y = -(1 + 1/Delta). The bound that intervals just inside the parabola
+    prove tends to k zeta/s + log(1 + lambda/Delta), k = 1 or 2.
+
+    Gaussian noise: the best place depends on delta (the event's probability is of its order), and is found by a scan of
+    the exact audit over y; under add/remove also over a larger curvature, with a small log-determinant, where the worst
+    event may be both tails at once: the factor 2 of the removing direction. The smaller delta, the clearer the printed
+    constants fail as replace-one: at (1, 10^-6) the pair spends 1.021, at (3, 10^-9) 3.216.
+
+    Parameters
+    ----------
+    neighbours : {"add_remove", "replace"}
+    budget : Budget
+    rng : Generator
+        Not drawn from: the pair is fixed.
+    calibration : {"paper", "tight"}
+        Whose noise decides on the place.
+
+    Returns
+    -------
+    Case
+    """
+    if budget.delta == 0:
+        y, curvature = _gamma_knee(neighbours, budget, calibration, out=0.0)
+    else:
+        y, curvature = _gaussian_knee(neighbours, budget, calibration, budget.delta)
+    return _knee_case(neighbours, y, curvature, features=1)
+
+
+def linear(
+    *,
+    neighbours: Neighbours,
+    budget: Budget,
+    rng: np.random.Generator,
+    calibration: Calibration = "tight",
+    records: int = 10,
+    features: int = 1,
+) -> Case:
+    r"""Return Huber data without curvature, whose minimiser moves by all of zeta/Delta (2 zeta/Delta replace-one).
+
+    Lemma 2 of docs/privacy.md bounds the move by ||change of the gradient||/Delta; what holds it back is the others'
+    curvature. Targets far away leave none: every record is a constant force of length zeta along the first axis. The
+    others come in opposing pairs; the one that differs is added, or turned around. Delta is the default 2 lambda/epsilon
+    (the sensitivity, and with it the noise, scale with 1/Delta, so it does not matter).
+
+    One feature is the worst: there spherical noise is Laplace's, and the half line on which the ratio is e^epsilon has
+    all of the mass 1/2. With more features the noise must point along to show as much.
+
+    Parameters
+    ----------
+    neighbours : {"add_remove", "replace"}
+    budget : Budget
+    rng : Generator
+        Not drawn from: the pair is fixed.
+    calibration : {"paper", "tight"}
+        Not needed: the pair is the same for both.
+    records : int
+        1 or above; the others in pairs, so an even number of them is at rest.
+    features : int
+        1 or above.
+
+    Returns
+    -------
+    Case
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    if records < 1 or features < 1:
+        raise ValueError(f"records={records} and features={features} must be 1 or above")
+    others = records if neighbours == "add_remove" else records - 1
+    axis = np.eye(features)[0]
+    common = np.tile(axis, (others, 1)), FAR * (-1.0) ** np.arange(others)
+    loss = losses.huber(1.0)
+    extra = _with(common, axis, FAR)
+    data = common if neighbours == "add_remove" else _with(common, axis, -FAR)
+    words = f"linear: {others} others without curvature, the minimiser moves by all of the sensitivity"
+    return Case(words, loss, UNIT, 2 * loss.curvature_bound(UNIT) / budget.epsilon, data, extra)
+
+
+def first_example(
+    *,
+    neighbours: Neighbours,
+    budget: Budget,
+    rng: np.random.Generator,
+    calibration: Calibration = "tight",
+    records: int = 25,
+) -> Case:
+    r"""Return data whose first example is turned around, for averaged projected SGD (dwork2018, Theorem 4.12; D2).
+
+    One pass over n examples from w_0 = 0 with step eta = R/(L sqrt(n)) in the ball of radius R returns the mean of w_0
+    to w_{n-1}. The first example moves w_1 by eta L one way or the other, and every later iterate carries that move: no
+    other example counts in as many. The others have x = 0 and pull nowhere, and eta L <= R, so nothing is projected
+    away. The mean moves by
+
+        2 eta L (n - 1)/n = 2 R/sqrt(n) (1 - 1/n),
+
+    and a prediction's loss by L times that: 2 R L/sqrt(n), twice what is printed. The example that is turned around is
+    a Huber record with a far target: gradient of length L = 1 everywhere in the ball (R = 1). Replace-one only: the
+    step is set by n, which add/remove keeps private.
+
+    Parameters
+    ----------
+    neighbours : {"replace"}
+    budget : Budget
+        Not needed: nothing in the pair depends on it.
+    rng : Generator
+        Not drawn from: the pair is fixed.
+    calibration : {"paper", "tight"}
+        Not needed: the pair is the same for both.
+    records : int
+        2 or above.
+
+    Returns
+    -------
+    Case
+        With `domain.theta_norm` the ball's radius and no curvature.
+
+    Raises
+    ------
+    ValueError
+        Under add/remove.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    if neighbours != "replace":
+        raise ValueError(
+            "neighbours='add_remove': one-pass SGD sets its step by n, which is public under 'replace' only"
+        )
+    if records < 2:
+        raise ValueError(f"records={records} must be 2 or above: the first example needs iterates that carry it")
+    X = np.zeros((records, 1))
+    X[0] = 1.0
+    toward, away = np.zeros(records), np.zeros(records)
+    toward[0], away[0] = FAR, -FAR
+    words = f"first example: turned around, it counts in all later iterates of {records}"
+    return Case(words, losses.huber(1.0), Domain(x_norm=1.0, theta_norm=1.0), None, (X, toward), (X.copy(), away))
+
+
+PAIRS: dict[str, Callable[..., Case]] = {
+    "saturating": saturating,
+    "knee": knee,
+    "line": line,
+    "linear": linear,
+    "first_example": first_example,
+}
+
+
+def random_search(
+    make_target: Callable[[float], Target],
+    *,
+    loss: Loss,
+    domain: Domain,
+    curvatures: Sequence[float],
+    neighbours: Neighbours,
+    rng: np.random.Generator,
+    candidates: int = 100,
+    draws: int = 2_000,
+    delta: float = 0.0,
+    features: int = 2,
+    records: int = 6,
+) -> Case:
+    r"""Return the most telling of some random pairs: a check on the reasoning above, and a start for new mechanisms.
+
+    Candidates: up to `records` others, with rows of any length in the ball, and a differing record (or two) of full
+    length; targets from small to extreme; one of the curvatures. The score is what the exact log-likelihood ratio L can
+    certify, estimated from few draws of the likelier side: the largest log((P(S) - delta)/Q(S)) over S = {L >= t}, with
+    Q(S) = E[e^{-L}; S] and both moved by two standard errors. All candidates meet the same seed, so that luck is shared.
+
+    Parameters
+    ----------
+    make_target : callable
+        curvature -> Target with `log_density`, for this loss, domain and relation.
+    loss : Loss
+    domain : Domain
+    curvatures : sequence of float
+        Delta, each at least what the mechanism allows.
+    neighbours : {"add_remove", "replace"}
+    rng : Generator
+    candidates : int
+        Pairs that are tried.
+    draws : int
+        A side, for each candidate.
+    delta : float
+    features : int
+    records : int
+        Largest number of others.
+
+    Returns
+    -------
+    Case
+
+    Raises
+    ------
+    ValueError
+        If a target has no `log_density`, or there is nothing to try.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    if candidates < 1 or not len(curvatures):
+        raise ValueError(f"candidates={candidates}, curvatures={curvatures!r}: there must be something to try")
+    made = {curvature: make_target(curvature) for curvature in curvatures}
+    if any(target.log_density is None for target in made.values()):
+        raise ValueError("random_search scores by the log-likelihood ratio: give targets with a log_density")
+    seed = int(rng.integers(2**32))
+    best, highest = None, -math.inf
+    for _ in range(candidates):
+        curvature = curvatures[rng.integers(len(curvatures))]
+        others = int(rng.integers(records + 1))
+        common = _random_records(loss, domain, others, features, rng, full=False)
+        first = _joined(common, _random_records(loss, domain, 1, features, rng, full=True))
+        second = common
+        if neighbours == "replace":
+            second = _joined(common, _random_records(loss, domain, 1, features, rng, full=True))
+        score = reach(made[curvature], second, first, draws=draws, delta=delta, rng=np.random.default_rng(seed))
+        if score > highest:
+            highest = score
+            words = (
+                f"random search, best of {candidates}: {others} others, x = {_words(first[0][-1])}, "
+                f"y = {first[1][-1]:.4g}, curvature {curvature:.4g}"
+            )
+            best = Case(words, loss, domain, curvature, second, first)
+    return best
+
+
+def reach(
+    target: Target,
+    data: LinearData,
+    neighbour: LinearData,
+    *,
+    draws: int,
+    delta: float = 0.0,
+    rng: np.random.Generator,
+) -> float:
+    r"""Return roughly what the exact log-likelihood ratio could certify for this pair; an estimate, not a bound.
+
+    Parameters
+    ----------
+    target : Target
+        With `log_density`.
+    data, neighbour : tuple of ndarray
+    draws : int
+        A side.
+    delta : float
+    rng : Generator
+
+    Returns
+    -------
+    float
+        0 or above.
+    """
+    best = 0.0
+    for likelier, other in ((data, neighbour), (neighbour, data)):
+        outputs = target(likelier, draws, rng)
+        ratio = target.log_density(outputs, likelier) - target.log_density(outputs, other)
+        weight = np.exp(-np.sort(ratio)[::-1])
+        p = np.arange(1, draws + 1) / draws
+        q, squares = np.cumsum(weight) / draws, np.cumsum(weight**2) / draws
+        low = p - delta - 2 * np.sqrt(p * (1 - p) / draws) - 1 / draws
+        high = q + 2 * np.sqrt(np.maximum(squares - q**2, 0) / draws) + 1 / draws
+        best = max(best, float(np.log(np.maximum(low, 1e-300) / high).max()))
+    return best
+
+
+def _gamma_knee(neighbours: Neighbours, budget: Budget, calibration: Calibration, *, out: float) -> tuple[float, float]:
+    """Return (y, Delta) that put the knee where b = out scale."""
+    loss = losses.huber(1.0)
+    curvature = 2 * loss.curvature_bound(UNIT) / budget.epsilon
+    law, _ = objective.calibrate(
+        loss, UNIT, budget, curvature=curvature, calibration=calibration, neighbours=neighbours
+    )
+    # b = -(l' + Delta u) with l' = 1 at u = y + 1.
+    return -1 - (1 + out * law.scale) / curvature, curvature
+
+
+def _gaussian_knee(
+    neighbours: Neighbours, budget: Budget, calibration: Calibration, delta: float
+) -> tuple[float, float]:
+    """Return the (y, Delta) of the largest exact bound at delta, by a scan that is then refined."""
+    loss = losses.huber(1.0)
+    lam = loss.curvature_bound(UNIT)
+    least = 2 * lam / budget.epsilon
+    curvatures = [least]
+    if neighbours == "add_remove":
+        # The log-determinant is a fifth of epsilon here.
+        curvatures.append(max(least, lam / math.expm1(0.2 * budget.epsilon)))
+    found = []
+    for curvature in dict.fromkeys(curvatures):
+        problem = {"loss": loss, "domain": UNIT, "budget": budget, "neighbours": neighbours}
+        target = targets.target("objective", **problem, calibration=calibration, curvature=curvature)
+
+        def bound(z, target=target, curvature=curvature):
+            case = _knee_case(neighbours, -1 - z * target.law.scale / curvature, curvature, features=1)
+            return exact_line.lower_bound(target, case.data, case.neighbour, delta=delta).epsilon
+
+        # z from the middle of the noise out to where its tail is delta.
+        deepest = float(-special.ndtri(delta)) + 2
+        places = np.linspace(-1.0, max(deepest, 1.0), 24)
+        values = [bound(z) for z in places]
+        middle, step = places[int(np.argmax(values))], places[1] - places[0]
+        finer = middle + step * np.linspace(-0.75, 0.75, 7)
+        values = [bound(z) for z in finer]
+        best = int(np.argmax(values))
+        found.append((values[best], -1 - finer[best] * target.law.scale / curvature, curvature))
+    return max(found)[1:]
+
+
+def _knee_case(neighbours: Neighbours, y: float, curvature: float, *, features: int) -> Case:
+    one_of("neighbours", neighbours, Neighbours)
+    axis = np.eye(features)[:1]
+    record = axis, np.array([y])
+    where = "in the plane" if features == 2 else "on a line"
+    if neighbours == "add_remove":
+        words = f"knee {where}: one Huber record added, full force and full curvature at theta = {y + 1:.4g}"
+        return Case(words, losses.huber(1.0), UNIT, curvature, (np.zeros((0, features)), np.zeros(0)), record)
+    words = f"knee {where}: a Huber record with full force and full curvature at theta = {y + 1:.4g}, turned around"
+    return Case(words, losses.huber(1.0), UNIT, curvature, record, (axis.copy(), np.array([FAR])))
+
+
+def _repeated(x: tuple[float, ...], y: float, times: int) -> LinearData:
+    return np.tile(np.array(x, float), (times, 1)), np.full(times, y)
+
+
+def _with(data: LinearData, x: Sequence[float], y: float) -> LinearData:
+    return _joined(data, (np.array([x], float), np.array([y])))
+
+
+def _joined(data: LinearData, more: LinearData) -> LinearData:
+    return np.concatenate([data[0], more[0]]), np.concatenate([data[1], more[1]])
+
+
+def _random_records(
+    loss: Loss, domain: Domain, count: int, features: int, rng: np.random.Generator, *, full: bool
+) -> LinearData:
+    """Draw records within the domain; `full`: rows of full length, but for rounding."""
+    rows = rng.standard_normal((count, features))
+    lengths = 1.0 if full else rng.uniform(0.0, 1.0, (count, 1))
+    X = (1 - 1e-12) * domain.x_norm * lengths * rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    if loss.targets == "binary":
+        return X, rng.choice([-1.0, 1.0], count)
+    # From a tenth to a thousand, in units of theta's margins at x_norm 1: within reach of the noise, and beyond.
+    y = 10.0 ** rng.uniform(-1, 3, count)
+    y = np.ceil(y) if loss.targets == "count" else y * rng.choice([-1.0, 1.0], count)
+    bound = math.inf if domain.y_bound is None else domain.y_bound
+    return X, np.clip(y, -bound, bound)
+
+
+def _words(x: np.ndarray) -> str:
+    return "(" + ", ".join(f"{value:.3g}" for value in x) + ")"

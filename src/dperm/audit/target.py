@@ -1,0 +1,65 @@
+"""A mechanism as the auditor sees it: something to draw from, and what is known of the law of its output."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dperm.noise import Gaussian, Laplace, SphericalLaplace
+
+# Whatever the mechanism takes: for the linear models of this library (X, y).
+Data = Any
+
+
+@dataclass(frozen=True)
+class Target:
+    """A mechanism under audit; every part but `draw` is optional and makes the attack sharper.
+
+    No part is trusted with the verdict: a wrong `log_density` chooses a poor event, and the event is still certified on
+    draws of its own. (`cdf` and `sf` alone are taken at their word, by `dperm.audit.line`, which
+    draws nothing.)
+
+    Parameters
+    ----------
+    draw : callable
+        (data, repeats, rng) -> ndarray, shape (repeats,) or (repeats, p): independent outputs.
+    log_density : callable, optional
+        (outputs, data) -> ndarray, shape (repeats,): log-density of the output, up to a constant that is the same for
+        both data sets of a pair.
+    centre : callable, optional
+        (data) -> ndarray, shape (p,): the output without noise.
+    noise : callable, optional
+        (outputs, data) -> ndarray, shape (repeats, p): the noise that made these outputs.
+    law : Laplace, SphericalLaplace or Gaussian, optional
+        What `noise` is said to be drawn from.
+    cdf : callable, optional
+        (points, data) -> ndarray: probability of an output at or below each point, for outputs on a line. Accurate
+        relative to itself, however small.
+    sf : callable, optional
+        (points, data) -> ndarray: probability of an output above each point, accurate likewise. Without it 1 - cdf has
+        to do, which tells nothing of upper tails below 1e-12.
+    """
+
+    draw: Callable[[Data, int, np.random.Generator], np.ndarray]
+    log_density: Callable[[np.ndarray, Data], np.ndarray] | None = None
+    centre: Callable[[Data], np.ndarray] | None = None
+    noise: Callable[[np.ndarray, Data], np.ndarray] | None = None
+    law: Gaussian | SphericalLaplace | Laplace | None = None
+    cdf: Callable[[np.ndarray, Data], np.ndarray] | None = None
+    sf: Callable[[np.ndarray, Data], np.ndarray] | None = None
+
+    def __call__(self, data: Data, repeats: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw outputs.
+
+        Parameters
+        ----------
+        data : object
+        repeats : int
+        rng : Generator
+
+        Returns
+        -------
+        ndarray, shape (repeats,) or (repeats, p)
+        """
+        return self.draw(data, repeats, rng)
