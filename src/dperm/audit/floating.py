@@ -1,0 +1,132 @@
+r"""What floating-point numbers betray: the grid that hides real-number leaks, and scores of a number's last bits.
+
+Noise that is drawn as a double and added in doubles does not have the law that the proof speaks of: which doubles can
+come out depends on what it was added to (Mironov 2012). An audit of the *algorithm* must not see that, or every
+mechanism in floating point would be refuted: outputs are rounded first. An audit of the *release* must: `raw=True`.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dperm.noise import Laplace
+
+# The grid is this share of a coordinate's spread: a million times finer than the noise, and with outputs as large as a
+# thousand spreads still a million times coarser than a double's last bit.
+SHARE = 2.0**-20
+# Stands for the exponent of 0, which has no set bit.
+_OF_ZERO = 2000.0
+# NumPy's uniform doubles are multiples of this; those below 1/2 are doubled, so on the other branch too.
+_STEP = 2.0**-52
+# Neighbouring uniforms that are tried: rounding in the logarithm.
+_TRIED = 2
+
+
+def grid(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the grid to which outputs of both sides are rounded, a power of two for each coordinate.
+
+    Parameters
+    ----------
+    first, second : ndarray, shape (m, p)
+
+    Returns
+    -------
+    ndarray, shape (p,)
+        2^-20 of the distance between the pooled quartiles, rounded down to a power of two; where that is 0, of the
+        largest absolute value; 0 (no rounding) where all outputs are 0.
+    """
+    pooled = np.concatenate([first, second])
+    low, high = np.quantile(pooled, [0.25, 0.75], axis=0, method="inverted_cdf")
+    spread = np.where(high > low, high - low, np.abs(pooled).max(axis=0))
+    positive = np.where(spread > 0, spread, 1.0)
+    return np.where(spread > 0, np.exp2(np.floor(np.log2(SHARE * positive))), 0.0)
+
+
+def rounded(outputs: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Return the outputs on the grid.
+
+    Parameters
+    ----------
+    outputs : ndarray, shape (m, p)
+    steps : ndarray, shape (p,)
+        0 leaves a coordinate as it is.
+
+    Returns
+    -------
+    ndarray, shape (m, p)
+    """
+    safe = np.where(steps > 0, steps, 1.0)
+    return np.where(steps > 0, np.rint(outputs / safe) * safe, outputs)
+
+
+def last_bit(values: np.ndarray) -> np.ndarray:
+    """Return the exponent of the least significant bit that is set in each double: x is an odd multiple of 2^that.
+
+    Parameters
+    ----------
+    values : ndarray
+
+    Returns
+    -------
+    ndarray
+        Whole numbers as floats; 2000 for 0.
+    """
+    mantissa, exponent = np.frexp(values)
+    whole = np.ldexp(np.abs(mantissa), 53).astype(np.int64)
+    lowest = np.where(whole > 0, whole & -whole, 1)
+    return np.where(whole > 0, exponent - 53 + np.log2(lowest), _OF_ZERO)
+
+
+def scores(p: int, mechanism: Any, data: Any, neighbour: Any) -> Iterator[tuple[str, Callable]]:
+    """Give scores of the floating-point representation, in words and as functions of the outputs.
+
+    Parameters
+    ----------
+    p : int
+        Coordinates of an output.
+    mechanism : callable
+        If it has `centre` and a Laplace `law`, outputs are held against the doubles that NumPy's generator can reach
+        from either centre.
+    data, neighbour : object
+
+    Yields
+    ------
+    words : str
+    score : callable
+    """
+    for j in range(min(p, 16)):
+        yield f"exponent of the last bit of coordinate {j}", lambda outputs, j=j: last_bit(outputs[:, j])
+    if p > 1:
+        yield "least exponent of a last bit", lambda outputs: last_bit(outputs).min(axis=1)
+    law, centre = getattr(mechanism, "law", None), getattr(mechanism, "centre", None)
+    if isinstance(law, Laplace) and centre is not None:
+        for side, value in (("data", data), ("neighbour", neighbour)):
+            place = np.atleast_1d(np.asarray(centre(value), dtype=float))
+            words = f"coordinates that NumPy's Laplace noise reaches from the noise-free output of the {side}"
+            yield words, lambda outputs, place=place: reachable(outputs, place, law.scale).sum(axis=1)
+
+
+def reachable(outputs: np.ndarray, centre: np.ndarray, scale: float) -> np.ndarray:
+    """Say which outputs are centre -+ scale log(V), V a multiple of 2^-52: how NumPy's generator makes Laplace noise.
+
+    Parameters
+    ----------
+    outputs : ndarray, shape (m, p)
+    centre : ndarray, shape (p,)
+    scale : float
+
+    Returns
+    -------
+    ndarray of bool, shape (m, p)
+    """
+    if not 0 < scale < math.inf:
+        raise ValueError(f"scale={scale} must be a finite number above 0")
+    sign = np.where(outputs >= centre, -1.0, 1.0)
+    nearest = np.rint(np.exp(-np.abs(outputs - centre) / scale) / _STEP)
+    found = np.zeros(outputs.shape, dtype=bool)
+    for shift in range(-_TRIED, _TRIED + 1):
+        uniform = np.clip((nearest + shift) * _STEP, _STEP, 1.0)
+        found |= centre + sign * (scale * np.log(uniform)) == outputs
+    return found

@@ -1,0 +1,221 @@
+"""Audits by sampling: a certified lower bound on the epsilon of anything that can be called.
+
+Half of the draws choose an event (`dperm.audit.events`), the other half certify it (`dperm.audit.bounds`). The bound
+holds whatever the choice was, so nothing about the mechanism has to be known or trusted. It is a statement about one
+pair of data sets: a small bound shows no privacy, a large one refutes a claim.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from dperm.audit import bounds, events, floating
+from dperm.audit.bounds import Counts, Model
+from dperm.audit.events import Event
+from dperm.domain import number, one_of
+
+Mechanism = Callable[[Any, int, np.random.Generator], np.ndarray]
+
+# Draws that are asked of the mechanism at once.
+BATCH = 50_000
+# Fewer leave nothing to choose an event from.
+LEAST_DRAWS = 100
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit by sampling found.
+
+    Parameters
+    ----------
+    epsilon : float
+        Lower bound on the mechanism's epsilon at `delta`, right with probability `confidence`.
+    delta, confidence : float
+    draws : int
+        A side, both halves together.
+    event : str
+        The event in words.
+    likelier : {"data", "neighbour"}
+        The side on which it is likelier.
+    counts : Counts
+        How often it was seen in the half that certifies.
+    model : {"none", "gaussian"}
+        What was assumed: nothing, or that the trade-off curve is a Gaussian's.
+    mu : float or None
+        With the Gaussian model, the lower bound on mu.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+    draws: int
+    event: str
+    likelier: str
+    counts: Counts
+    model: Model
+    mu: float | None
+
+    def p_value(self, epsilon: float) -> float:
+        """Return how surprising the counts are if (epsilon, self.delta) holds.
+
+        Parameters
+        ----------
+        epsilon : float
+            The claim, above 0.
+
+        Returns
+        -------
+        float
+        """
+        return bounds.p_value(self.counts, epsilon=epsilon, delta=self.delta, model=self.model)
+
+    def refutes(self, epsilon: float) -> bool:
+        """Say whether the claim (epsilon, self.delta) is refuted at this audit's confidence.
+
+        Parameters
+        ----------
+        epsilon : float
+            The claim, above 0.
+
+        Returns
+        -------
+        bool
+        """
+        return self.p_value(epsilon) <= 1 - self.confidence
+
+
+def lower_bound(
+    mechanism: Mechanism,
+    data: Any,
+    neighbour: Any,
+    *,
+    draws: int,
+    delta: float = 0.0,
+    confidence: float = 0.95,
+    rng: np.random.Generator,
+    model: Model = "none",
+    raw: bool = False,
+    events: Iterable[Event] = (),
+    batch: int = BATCH,
+) -> Audit:
+    """Attack a mechanism with two neighbouring data sets and return a certified lower bound on its epsilon.
+
+    Parameters
+    ----------
+    mechanism : callable
+        (data, repeats, rng) -> ndarray, shape (repeats,) or (repeats, p): independent outputs. A
+        `dperm.audit.target.Target` may know more, which makes the attack sharper.
+    data, neighbour : object
+        Whatever the mechanism takes; whether they are neighbours, and under which relation, is up to the caller.
+    draws : int
+        A side, at least 100; half of them choose the event, the other half certify it.
+    delta : float
+        In [0, 1).
+    confidence : float
+        In (0, 1). Each of the two probabilities is bounded with error (1 - confidence)/2.
+    rng : Generator
+    model : {"none", "gaussian"}
+        "gaussian" for additive Gaussian noise at a small delta: the bound then assumes a Gaussian trade-off curve
+        (`dperm.audit.bounds`) and is to be reported as model-based.
+    raw : bool
+        False: outputs are rounded to a grid a million times finer than their spread, which hides what floating-point
+        numbers betray: an audit of the algorithm. True: they are looked at bit by bit: an audit of the release.
+    events : iterable of Event
+        Scores to be tried besides our own.
+    batch : int
+        Draws asked of the mechanism at once, at least 1.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range, or the outputs are no finite numbers of one shape.
+    """
+    draws, batch = _whole("draws", draws, LEAST_DRAWS), _whole("batch", batch, 1)
+    number("confidence", confidence, 0, 1, remedy="0.95 is usual")
+    one_of("model", model, Model)
+    ends, remedy = ("()", "a Gaussian trade-off needs one above 0") if model == "gaussian" else ("[)", "0 is pure")
+    number("delta", delta, 0, 1, ends=ends, remedy=remedy)
+    own = tuple(events)
+    # One stream for each side and half: which event is taken changes nothing in the draws that certify it.
+    streams = rng.spawn(4)
+    choosing, certifying = draws - draws // 2, draws // 2
+    first, second = (
+        np.concatenate(list(_outputs(mechanism, value, choosing, stream, batch)))
+        for value, stream in ((data, streams[0]), (neighbour, streams[1]))
+    )
+    if first.shape[1] != second.shape[1]:
+        raise ValueError(
+            f"mechanism gives {first.shape[1]} numbers for `data` and {second.shape[1]} for `neighbour`: "
+            "outputs of both sides must have one shape (their difference would tell them apart)"
+        )
+    steps = np.zeros(first.shape[1]) if raw else floating.grid(first, second)
+    first, second = floating.rounded(first, steps), floating.rounded(second, steps)
+    event = _choose(
+        first,
+        second,
+        mechanism=mechanism,
+        data=data,
+        neighbour=neighbour,
+        own=own,
+        raw=raw,
+        delta=delta,
+        confidence=confidence,
+        model=model,
+        tries=certifying,
+    )
+    hits = {
+        side: sum(
+            event.count(floating.rounded(outputs, steps))
+            for outputs in _outputs(mechanism, value, certifying, stream, batch)
+        )
+        for side, value, stream in (("data", data, streams[2]), ("neighbour", neighbour, streams[3]))
+    }
+    other = "neighbour" if event.likelier == "data" else "data"
+    counts = Counts(hits[event.likelier], certifying, hits[other], certifying)
+    return Audit(
+        epsilon=bounds.epsilon_bound(counts, delta=delta, confidence=confidence, model=model),
+        delta=delta,
+        confidence=confidence,
+        draws=draws,
+        event=event.words,
+        likelier=event.likelier,
+        counts=counts,
+        model=model,
+        mu=bounds.mu_bound(counts, confidence=confidence) if model == "gaussian" else None,
+    )
+
+
+# Under its own name: `events` is a parameter here.
+_choose = events.choose
+
+
+def _outputs(mechanism: Mechanism, data: Any, draws: int, rng: np.random.Generator, batch: int):
+    """Yield outputs, shape (up to batch, p), `draws` in all."""
+    for low in range(0, draws, batch):
+        repeats = min(batch, draws - low)
+        outputs = np.asarray(mechanism(data, repeats, rng), dtype=np.float64)
+        if outputs.ndim == 1:
+            outputs = outputs[:, None]
+        if outputs.ndim != 2 or len(outputs) != repeats:
+            raise ValueError(
+                f"mechanism gave the shape {outputs.shape} when asked for {repeats} outputs: "
+                "return one number, or one row of numbers, for each"
+            )
+        if not np.isfinite(outputs).all():
+            raise ValueError(
+                "mechanism gave outputs that are not finite: such an output is an event of its own; map it to a number"
+            )
+        yield outputs
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number, at least {least}")
+    return int(value)
