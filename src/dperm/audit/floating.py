@@ -18,10 +18,10 @@ from dperm.noise import Laplace
 SHARE = 2.0**-20
 # Stands for the exponent of 0, which has no set bit.
 _OF_ZERO = 2000.0
-# NumPy's uniform doubles are multiples of this; those below 1/2 are doubled, so on the other branch too.
-_STEP = 2.0**-52
+# NumPy's uniform doubles are multiples of this, and so are their distances from the ends that it takes logarithms of.
+_STEP = 2.0**-53
 # Neighbouring uniforms that are tried: rounding in the logarithm.
-_TRIED = 2
+_TRIED = 3
 
 
 def grid(first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ def scores(p: int, mechanism: Any, data: Any, neighbour: Any) -> Iterator[tuple[
 
 
 def reachable(outputs: np.ndarray, centre: np.ndarray, scale: float) -> np.ndarray:
-    """Say which outputs are centre -+ scale log(V), V a multiple of 2^-52: how NumPy's generator makes Laplace noise.
+    """Say which outputs are centre -+ scale log(V), V a multiple of 2^-53: how NumPy's generator makes Laplace noise.
 
     Parameters
     ----------
@@ -128,5 +128,7 @@ def reachable(outputs: np.ndarray, centre: np.ndarray, scale: float) -> np.ndarr
     found = np.zeros(outputs.shape, dtype=bool)
     for shift in range(-_TRIED, _TRIED + 1):
         uniform = np.clip((nearest + shift) * _STEP, _STEP, 1.0)
-        found |= centre + sign * (scale * np.log(uniform)) == outputs
+        # The C library's logarithm is rounded correctly but for rare cases; NumPy's own is not.
+        logarithm = np.log(uniform.astype(np.longdouble)).astype(np.float64)
+        found |= centre + sign * (scale * logarithm) == outputs
     return found
