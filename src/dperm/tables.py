@@ -206,6 +206,67 @@ def collect(paths: Iterable[str | Path], out: str | Path, *, metadata: dict[str,
             writer.write_table(table.select(union.names).cast(union))
 
 
+def write_records(
+    records: Sequence[dict[str, Any]], schema: pa.Schema, path: str | Path, *, metadata: dict[str, Any]
+) -> None:
+    """Write a table of another schema than the rows' (verdicts, attacks), whole or not at all.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        A key for each column; one that is missing is null.
+    schema : Schema
+    path : path
+    metadata : dict
+        JSON-serialisable; nothing that differs between two runs of the same code.
+
+    Raises
+    ------
+    ValueError
+        If a record does not fit the schema.
+    """
+    unknown = sorted({key for record in records for key in record} - set(schema.names))
+    if unknown:
+        raise ValueError(f"records have columns that the schema does not: {', '.join(unknown)}")
+    try:
+        table = pa.Table.from_pylist(list(records), schema=schema)
+    except pa.ArrowException as error:
+        raise ValueError(f"records do not fit the schema: {error}") from error
+    with files.replacing(path) as temporary:
+        pq.write_table(table.replace_schema_metadata(encoded(metadata)), temporary, write_page_checksum=True)
+
+
+def read_records(path: str | Path, schema: pa.Schema | None = None) -> pd.DataFrame:
+    """Read back what `write_records` wrote.
+
+    Parameters
+    ----------
+    path : path
+    schema : Schema, optional
+        What the file has to hold; without it, whatever it holds.
+
+    Returns
+    -------
+    DataFrame
+        Whole numbers as Int64, which may be missing.
+
+    Raises
+    ------
+    CorruptFile
+        If the file is not Parquet or has other columns.
+    FileNotFoundError
+        If there is no such file.
+    """
+    with _reading(path):
+        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+    if schema is not None and not table.schema.equals(schema):
+        raise CorruptFile(
+            f"{path} does not hold what it should (columns {', '.join(table.column_names)}); delete it and run again"
+        )
+    # A plain int64 column would turn to floats where a value is missing.
+    return table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+
+
 @contextmanager
 def _reading(path: str | Path) -> Iterator[None]:
     """Turn what Arrow says of broken bytes into CorruptFile; a missing or forbidden file stays what it is."""

@@ -2,6 +2,7 @@
 from snakemake.exceptions import WorkflowError
 
 from dperm import experiments, figures, mechanisms, plan
+from dperm.audit import families
 from dperm.datasets import fetch, prepare
 from dperm.errors import ConfigError
 
@@ -14,6 +15,9 @@ try:
             mechanisms=mechanisms.REGISTRY,
             figures=figures.FIGURES,
             tables=figures.TABLES,
+            audits=plan.KnownAudits(
+                families={n: f.pairs for n, f in families.FAMILIES.items()}
+            ),
         ),
         unavailable=fetch.unavailable,
     )
@@ -34,6 +38,7 @@ wildcard_constraints:
     dataset="[a-z0-9-]+",
     figure="[a-z0-9-]+",
     table="[a-z0-9-]+",
+    pair="[a-z0-9_]+",
 
 
 def experiment_of(wildcards):
@@ -86,6 +91,25 @@ def baselines_of(wildcards):
     ]
 
 
+def audit_of(wildcards):
+    jobs = PLAN.audits[wildcards.scale]
+    if (wildcards.mechanism, wildcards.pair) not in jobs:
+        known = ", ".join(sorted(f"{mechanism}/{pair}" for mechanism, pair in jobs))
+        raise WorkflowError(
+            f"no audit {wildcards.mechanism}/{wildcards.pair} in config/audits.yaml; there are: {known}"
+        )
+    return jobs[wildcards.mechanism, wildcards.pair]
+
+
+def audits_of(mutants):
+    """What the ledger of mechanisms, or the one of mutants, is collected from."""
+    return lambda wildcards: [
+        f"results/{wildcards.scale}/audits/{mechanism}/{pair}.parquet"
+        for mechanism, pair in PLAN.audits[wildcards.scale]
+        if (mechanism == plan.MUTANTS) == mutants
+    ]
+
+
 def drawn_by(kind, name):
     """The experiment that declares a figure or table of this name."""
     for experiment in PLAN.of_scale(PLAN.scale):
@@ -96,19 +120,32 @@ def drawn_by(kind, name):
     )
 
 
-def rows_of_figure(wildcards):
-    return f"results/{wildcards.scale}/{drawn_by('figures', wildcards.figure)}/rows.parquet"
+def source_of(kind, known):
+    """What a figure or table is drawn from: an experiment's rows, or a ledger."""
 
+    def source(wildcards):
+        name = getattr(wildcards, kind.removesuffix("s"))
+        drawn_from = known[name].source if name in known else "rows"
+        if drawn_from != "rows":
+            return f"results/{wildcards.scale}/{drawn_from}.parquet"
+        return f"results/{wildcards.scale}/{drawn_by(kind, name)}/rows.parquet"
 
-def rows_of_table(wildcards):
-    return (
-        f"results/{wildcards.scale}/{drawn_by('tables', wildcards.table)}/rows.parquet"
-    )
+    return source
 
 
 def shown(scale, paper=None):
-    """Every figure and table of a scale, of one paper or all."""
-    return [
+    """Every figure and table of a scale, of one paper or all; the ledgers' belong to no paper."""
+    ledgers = [
+        f"results/{scale}/{kind}/{name}{suffix}"
+        for kind, known, suffixes in (
+            ("figures", figures.FIGURES, (".svg", ".png")),
+            ("tables", figures.TABLES, (".csv", ".md")),
+        )
+        for name, target in known.items()
+        for suffix in suffixes
+        if paper is None and target.source != "rows"
+    ]
+    return ledgers + [
         f"results/{scale}/{kind}/{name}{suffix}"
         for experiment in PLAN.of_scale(scale)
         if paper in (None, experiment.paper)
@@ -147,5 +184,7 @@ def targets_of(scale):
         *(f"results/{scale}/{e.name}/rows.parquet" for e in PLAN.of_scale(scale)),
         *shown(scale),
         f"results/{scale}/claims.parquet",
+        f"results/{scale}/privacy.parquet",
+        f"results/{scale}/mutants.parquet",
         f"results/{scale}/report/index.html",
     ]

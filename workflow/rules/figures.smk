@@ -3,7 +3,7 @@
 
 rule draw_figure:
     input:
-        rows=rows_of_figure,
+        rows=source_of("figures", figures.FIGURES),
     output:
         svg=report(
             "results/{scale}/figures/{figure}.svg",

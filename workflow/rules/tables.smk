@@ -3,7 +3,7 @@
 
 rule make_table:
     input:
-        rows=rows_of_table,
+        rows=source_of("tables", figures.TABLES),
     output:
         csv="results/{scale}/tables/{table}.csv",
         md="results/{scale}/tables/{table}.md",

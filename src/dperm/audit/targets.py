@@ -31,6 +31,8 @@ from dperm.solvers.blas import one_thread
 
 # Entries of a work array: its few kin fit the cache together.
 _ENTRIES = 2**17
+# So few records are not worth sorting.
+_FEW = 16
 # Minimisers kept for output perturbation: an audit works on two data sets, a search on a few.
 _KEPT = 16
 
@@ -153,7 +155,8 @@ def _output(problem: _Problem, budget: Budget, neighbours: Neighbours, calibrati
     centre = _remembered(problem.minimiser)
 
     def noise(outputs, data):
-        return _rows(outputs, data) - centre(data)
+        middle = centre(data)
+        return _rows(outputs, data) - middle
 
     def standard(points, data):
         _one_feature(data)
@@ -238,6 +241,8 @@ def _log_det(entries: np.ndarray, p: int, curvature: float) -> np.ndarray:
 
 def _distinct(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the distinct records, y and their numbers as columns: worst cases repeat a few records many times."""
+    if len(X) <= _FEW:
+        return X, y[:, None], np.ones((len(X), 1))
     records, counts = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
     return np.ascontiguousarray(records[:, :-1]), records[:, -1:], counts[:, None].astype(float)
 

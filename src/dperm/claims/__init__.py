@@ -12,12 +12,11 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from dperm import files, tables
+from dperm import tables
 from dperm.claims import paired
 from dperm.claims.verdict import VERDICTS, Verdict
-from dperm.errors import ConfigError, CorruptFile
+from dperm.errors import ConfigError
 
 __all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "read", "summary"]
 
@@ -66,11 +65,7 @@ def judge(
         If rows cannot be read or contradict themselves.
     """
     records = [record for claim in catalogue for record in _verdicts(claim, rows.get(claim["experiment"]), unavailable)]
-    table = pa.Table.from_pylist(records, schema=SCHEMA)
-    with files.replacing(out) as temporary:
-        pq.write_table(
-            table.replace_schema_metadata(tables.encoded(dict(metadata))), temporary, write_page_checksum=True
-        )
+    tables.write_records(records, SCHEMA, out, metadata=dict(metadata))
 
 
 def read(path: str | Path) -> pd.DataFrame:
@@ -83,18 +78,7 @@ def read(path: str | Path) -> pd.DataFrame:
     FileNotFoundError
         If there is no such file.
     """
-    try:
-        table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptFile(f"{path} is not a readable Parquet file ({error}); delete it and run again") from error
-    if not table.schema.equals(SCHEMA):
-        raise CorruptFile(
-            f"{path} does not hold verdicts (columns {', '.join(table.column_names)}); delete it and run again"
-        )
-    # A plain int64 column would turn to floats where a claim was not run.
-    return table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    return tables.read_records(path, SCHEMA)
 
 
 def summary(path: str | Path) -> str:

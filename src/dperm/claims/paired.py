@@ -17,6 +17,7 @@ from scipy import special
 
 from dperm.claims.verdict import Verdict
 from dperm.errors import DataError
+from dperm.multiple import holm
 
 COLUMNS = (
     "mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status", "chosen",
@@ -134,31 +135,6 @@ def _null_law(ranks: np.ndarray) -> np.ndarray:
         law[rank:] = 0.5 * (law[rank:] + law[: len(law) - rank])
         law[:rank] *= 0.5
     return law
-
-
-def holm(p_values: Sequence[float], level: float) -> list[bool]:
-    """Return which hypotheses Holm's step-down procedure rejects at family-wise error `level`.
-
-    Parameters
-    ----------
-    p_values : sequence of float
-    level : float
-        In (0, 1).
-
-    Returns
-    -------
-    list of bool
-        In the order of `p_values`.
-
-    References
-    ----------
-    Holm 1979.
-    """
-    rejected, going = [False] * len(p_values), True
-    for step, k in enumerate(np.argsort(p_values, kind="stable")):
-        going = going and p_values[k] <= level / (len(p_values) - step)
-        rejected[k] = going
-    return rejected
 
 
 def detectable(n: int, level: float, power: float = _POWER) -> float:

@@ -18,7 +18,8 @@ from dperm.errors import ConfigError
 class Target:
     """Who draws a figure or table, the scenario's columns it reads, and what stands beside it.
 
-    `caption` is to read, `alt` for those who cannot see the figure.
+    `caption` is to read, `alt` for those who cannot see the figure. `source`: drawn from an experiment's `rows`, or from
+    a ledger, `privacy` or `mutants`, whole.
     """
 
     module: str
@@ -27,6 +28,7 @@ class Target:
     title: str
     caption: str
     alt: str = ""
+    source: str = "rows"
 
 
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
@@ -55,6 +57,18 @@ FIGURES = {
         "Line plots, one column for each data set and one row for each method, above for excess risk and below for "
         "test loss; one line for each ridge multiple and noise; rings on the multiples that were chosen.",
     ),
+    "privacy-ledger": Target(
+        "dperm.figures.audit",
+        "ledger",
+        (),
+        "Privacy ledger: claim and attack",
+        "For every mechanism, calibration, neighbouring relation and law of the noise, at its worst budget: the epsilon "
+        "that is claimed, and the lower bound that the strongest attack certifies. A bound beyond the claim refutes it "
+        "(Holm over the whole ledger).",
+        "Horizontal bars, one for each guarantee, as a share of the claimed epsilon, with a line at the claim; bars that "
+        "pass it are hatched and labelled refuted. The numbers are in the table privacy-ledger.",
+        source="privacy",
+    ),
 }
 TABLES = {
     "kifer2012-output": Target(
@@ -64,6 +78,22 @@ TABLES = {
         "Objective against output perturbation",
         "Mean over repeats with its 95 % confidence interval in brackets, each method at the ridge multiple chosen on "
         "the public split.",
+    ),
+    "privacy-ledger": Target(
+        "dperm.figures.audit",
+        "ledger_table",
+        (),
+        "Privacy ledger",
+        "What every mechanism claims, and what an attack on it certifies that it spends.",
+        source="privacy",
+    ),
+    "audit-mutants": Target(
+        "dperm.figures.audit",
+        "mutants_table",
+        (),
+        "Mutants",
+        "Mechanisms that were broken on purpose, their correct twins, and what the auditor says of both.",
+        source="mutants",
     ),
 }
 
@@ -154,6 +184,8 @@ def _read(path: str | Path, target: Target):
     # Here, because pandas takes a second to load, and a plan or a report asks for names alone.
     from dperm import tables
 
+    if target.source != "rows":
+        return tables.read_records(path)
     return tables.read(path, columns=[*_COLUMNS, *target.columns])
 
 

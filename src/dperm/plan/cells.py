@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dperm.errors import ConfigError
+from dperm.plan import audits as audit_jobs
 from dperm.plan import config_files
 
 _CONFIG = "config/config.yaml or --config"
@@ -30,12 +31,14 @@ class Known:
     mechanisms : mapping
         To records with `calibrations`.
     figures, tables : collection of str
+    audits : KnownAudits, optional
     """
 
     experiments: Mapping[str, Any]
     mechanisms: Mapping[str, Any]
     figures: Collection[str]
     tables: Collection[str]
+    audits: audit_jobs.KnownAudits | None = None
 
 
 @dataclass(frozen=True)
@@ -63,13 +66,18 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Plan:
-    """The whole configuration, validated: what to run at each scale."""
+    """The whole configuration, validated: what to run at each scale.
+
+    `audits` maps each scale to its audit jobs, by (path name of the mechanism, pair family).
+    """
 
     scale: str
     seed: int
     mirror: str | None
     datasets: dict[str, dict[str, Any]]
     experiments: dict[tuple[str, str], Experiment]
+    audits: dict[str, dict[tuple[str, str], dict[str, Any]]]
+    audit: dict[str, Any]
 
     def of_scale(self, scale: str) -> list[Experiment]:
         """Return the selected experiments at this scale, by name."""
@@ -92,6 +100,8 @@ class Plan:
                 }
                 for e in experiments
             },
+            "audit": self.audit,
+            "audits": {f"{mechanism}/{pair}": job for (mechanism, pair), job in self.audits[scale].items()},
         }
 
 
@@ -148,7 +158,14 @@ def load(
     without = sorted(set(config["papers"]) - {experiment.paper for experiment in experiments.values()})
     if without:
         raise ConfigError(f"{_CONFIG}: papers: {', '.join(without)} has no experiment in config/experiments; remove it")
-    return Plan(config["scale"], seed, mirror, datasets, experiments)
+    declared = audit_jobs.read(
+        folder / "audits.yaml",
+        schemas / "audits.schema.yaml",
+        known=known.audits if known else None,
+        mechanisms=known.mechanisms if known else None,
+    )
+    jobs = {scale: audit_jobs.jobs(declared, config["audit"], scale, seed, config["papers"]) for scale in SCALES}
+    return Plan(config["scale"], seed, mirror, datasets, experiments, jobs, dict(config["audit"]))
 
 
 def _contradictions(path: Path, declared: dict[str, Any], datasets: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,73 @@
+"""One audit job: a family of mechanisms at one pair of neighbours, attacked; the rows that the ledger is made from."""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import threadpoolctl
+
+from dperm import tables
+from dperm.audit.families import FAMILIES
+
+_TEXT, _COUNT, _NUMBER = pa.string(), pa.int64(), pa.float64()
+
+# One row is one attack. Sampled: whole numbers of hits; exact: probabilities and the bound itself.
+ATTACKS = pa.schema(
+    [
+        *(
+            (name, _TEXT)
+            for name in ("paper", "mechanism", "variant", "calibration", "neighbours", "guarantee", "loss")
+        ),
+        ("epsilon", _NUMBER),
+        ("delta", _NUMBER),
+        *((name, _TEXT) for name in ("pair", "pair_words", "attack", "model", "likelier", "event")),
+        *((name, _COUNT) for name in ("draws", "hits", "tries", "other_hits", "other_tries")),
+        *((name, _NUMBER) for name in ("exact_bound", "probability", "other_probability", "white_box_p")),
+    ]
+)
+# One row is one mutant and its twin.
+MUTANTS = pa.schema(
+    [
+        *((name, _TEXT) for name in ("name", "group", "broken", "source", "neighbours")),
+        ("epsilon", _NUMBER),
+        ("delta", _NUMBER),
+        *((name, _TEXT) for name in ("attack", "event")),
+        *((name, _NUMBER) for name in ("mutant_bound", "twin_bound", "mutant_p", "twin_p")),
+        *((name, _COUNT) for name in ("hits", "tries", "other_hits", "other_tries")),
+        *((name, _NUMBER) for name in ("white_box_p", "twin_white_box_p")),
+        ("caught_by", _TEXT),
+    ]
+)
+
+
+def schema(job: Mapping[str, Any]) -> pa.Schema:
+    """Return the columns of a job's rows.
+
+    Parameters
+    ----------
+    job : mapping
+        As `dperm.plan` made it.
+
+    Returns
+    -------
+    Schema
+    """
+    return MUTANTS if job["family"] == "mutants" else ATTACKS
+
+
+def run(job: Mapping[str, Any], out: str, *, metadata: Mapping[str, Any]) -> None:
+    """Attack, and write the rows.
+
+    Parameters
+    ----------
+    job : mapping
+        As `dperm.plan` made it: family, pair, draws, confidence, seed, and what the family needs.
+    out : path
+    metadata : mapping
+        JSON-serialisable.
+    """
+    # One BLAS thread: the same bytes whatever the number of cores.
+    with threadpoolctl.threadpool_limits(1):
+        records = importlib.import_module(FAMILIES[job["family"]].module).run(job)
+    tables.write_records(records, schema(job), out, metadata=dict(metadata))

@@ -1,0 +1,43 @@
+"""What can be attacked, by name: a job loads, and hangs on, the code of its own family alone.
+
+Nothing here loads what attacks, so that a plan can ask for names; a test holds the names against the code.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class Family(NamedTuple):
+    """Mechanisms that are attacked by the same code.
+
+    Parameters
+    ----------
+    module : str
+        Its `run(job)` returns the rows of one job.
+    pairs : tuple of str
+        The pair families (of mutants: the groups) that there are.
+    """
+
+    module: str
+    pairs: tuple[str, ...]
+
+
+FAMILIES = {
+    "linear": Family("dperm.audit.linear", ("saturating", "knee", "line", "linear", "random")),
+    "mutants": Family("dperm.audit.mutants", ()),
+}
+
+
+def modules(job: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the modules that a job starts from: what its code digest is taken of.
+
+    Parameters
+    ----------
+    job : mapping
+        As `dperm.plan` made it.
+
+    Returns
+    -------
+    tuple of str
+    """
+    return ("dperm.audit.attacks", FAMILIES[job["family"]].module)

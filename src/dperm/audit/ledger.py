@@ -1,0 +1,238 @@
+"""The privacy ledger: claim and attack side by side, and the verdict.
+
+One row is one budget of one mechanism: paper x mechanism x variant (the law of its noise) x calibration x neighbours x
+epsilon x delta. Each is attacked at its worst budget; other budgets that experiments used stand as `not audited`.
+
+A row that F attacks were tried on shows the largest of their bounds, each at confidence 1 - (1 - c)/F, and has the
+p-value min(1, F min p). A row is `refuted` if Holm's procedure over all attacked rows rejects its claim; a bound that
+is exact has p = 0 or 1. The test of the recovered noise (`white_box_p`) is shown and decides nothing: it speaks of the
+code, not of the claim.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from dperm import multiple, tables
+from dperm.audit import attacks, bounds
+from dperm.audit.exact import ROUNDING
+from dperm.errors import CorruptFile
+
+VERDICTS = ("holds up", "refuted", "not audited")
+CAUGHT = ("refuted", "caught by the white-box test", "not caught")
+
+# From the weakest guarantee to the strongest.
+_STRENGTH = ("none", "claimed", "proved_exact", "proved")
+_KEY = ("paper", "mechanism", "variant", "calibration", "neighbours", "epsilon", "delta")
+_FAMILY = ("paper", "mechanism", "calibration", "neighbours")
+
+SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("paper", "mechanism", "variant", "calibration", "neighbours")),
+        ("epsilon", pa.float64()),
+        ("delta", pa.float64()),
+        ("guarantee", pa.string()),
+        ("audit_lower_bound", pa.float64()),
+        ("confidence", pa.float64()),
+        ("draws", pa.int64()),
+        *((name, pa.string()) for name in ("pair", "attack", "event", "counts")),
+        ("white_box_p", pa.float64()),
+        ("p_value", pa.float64()),
+        ("p_holm", pa.float64()),
+        ("verdict", pa.string()),
+        ("reason", pa.string()),
+    ]
+)
+MUTANTS = pa.schema(
+    [
+        *attacks.MUTANTS,
+        ("p_holm", pa.float64()),
+        ("verdict", pa.string()),
+        ("twin_verdict", pa.string()),
+    ]
+)
+
+
+def collect(
+    attack_paths: Iterable[str | Path],
+    rows_paths: Iterable[str | Path],
+    out: str | Path,
+    *,
+    confidence: float,
+    level: float,
+    metadata: Mapping[str, Any],
+) -> None:
+    """Write privacy.parquet.
+
+    Parameters
+    ----------
+    attack_paths : iterable of path
+        What the audit jobs wrote (`attacks.ATTACKS`).
+    rows_paths : iterable of path
+        The experiments' `rows.parquet`: which budgets were released, with what guarantee.
+    out : path
+    confidence : float
+        In (0, 1): of each row's bound.
+    level : float
+        In (0, 1): of the whole ledger's verdicts.
+    metadata : mapping
+        JSON-serialisable.
+
+    Raises
+    ------
+    CorruptFile
+        Naming every corrupt file of attacks; those are deleted, so that the next run makes them again.
+    """
+    found = _read_all(attack_paths, attacks.ATTACKS)
+    rows = [_attacked(dict(zip(_KEY, key, strict=True)), group, confidence) for key, group in found.groupby(list(_KEY))]
+    for row, adjusted in zip(rows, multiple.adjusted([row["p_value"] for row in rows]), strict=True):
+        row |= {"p_holm": float(adjusted), "verdict": "refuted" if adjusted <= level else "holds up"}
+    rows += _not_audited(rows, rows_paths)
+    rows.sort(key=lambda row: tuple(row[name] for name in _KEY))
+    tables.write_records(rows, SCHEMA, out, metadata=dict(metadata))
+
+
+def collect_mutants(paths: Iterable[str | Path], out: str | Path, *, level: float, metadata: Mapping[str, Any]) -> None:
+    """Write mutants.parquet: was every deliberate mistake caught, and its correct twin left in peace?
+
+    Parameters
+    ----------
+    paths : iterable of path
+        What the jobs of mutants wrote (`attacks.MUTANTS`).
+    out : path
+    level : float
+        In (0, 1). Holm's correction over all mutants, and on its own over all twins.
+    metadata : mapping
+        JSON-serialisable.
+
+    Raises
+    ------
+    CorruptFile
+        As for `collect`.
+    """
+    found = _read_all(paths, attacks.MUTANTS).sort_values(["group", "name"], kind="stable")
+    records = found.astype(object).where(found.notna(), None).to_dict("records")
+    bound = multiple.adjusted([record["mutant_p"] for record in records])
+    noise = multiple.adjusted([_or_one(record["white_box_p"]) for record in records])
+    twins = multiple.adjusted([record["twin_p"] for record in records])
+    for record, p, white_box_p, twin_p in zip(records, bound, noise, twins, strict=True):
+        caught = CAUGHT[0] if p <= level else CAUGHT[1] if white_box_p <= level else CAUGHT[2]
+        record |= {
+            "p_holm": float(p),
+            "verdict": caught,
+            "twin_verdict": "refuted" if twin_p <= level else "holds up",
+        }
+    tables.write_records(records, MUTANTS, out, metadata=dict(metadata))
+
+
+def read(path: str | Path) -> pd.DataFrame:
+    """Return the ledger in privacy.parquet; columns as in `SCHEMA`.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    DataFrame
+
+    Raises
+    ------
+    CorruptFile
+        If the file is not what `collect` writes.
+    FileNotFoundError
+        If there is no such file.
+    """
+    return tables.read_records(path, SCHEMA)
+
+
+def _read_all(paths: Iterable[str | Path], schema: pa.Schema) -> pd.DataFrame:
+    frames, corrupt = [pd.DataFrame(schema.empty_table().to_pandas())], []
+    for path in sorted(map(Path, paths)):
+        try:
+            frames.append(tables.read_records(path, schema))
+        except CorruptFile as error:
+            path.unlink()
+            corrupt.append(str(error))
+    if corrupt:
+        raise CorruptFile("deleted, to be made again by the next run: " + "; ".join(corrupt))
+    kept = [frame for frame in frames if len(frame)]
+    return pd.concat(kept, ignore_index=True) if kept else frames[0]
+
+
+def _attacked(key: dict[str, Any], attempts: pd.DataFrame, confidence: float) -> dict[str, Any]:
+    """Return the ledger's row of one budget that F attacks were tried on."""
+    error = (1 - confidence) / len(attempts)
+    tried = [_judged(attempt, key["epsilon"], 1 - error) for attempt in attempts.to_dict("records")]
+    best = max(tried, key=lambda attempt: attempt["bound"])
+    least = min(attempt["p"] for attempt in tried)
+    white_box = [p for p in attempts["white_box_p"] if not pd.isna(p)]
+    return {
+        **key,
+        # The claim is one for all losses and curvatures, so it is as good as the weakest of them.
+        "guarantee": min(attempts["guarantee"], key=_STRENGTH.index),
+        "audit_lower_bound": best["bound"],
+        "confidence": confidence if best["sampled"] else 1.0,
+        "draws": best["draws"],
+        "pair": best["pair_words"],
+        "attack": best["attack"],
+        "event": f"{best['event']}, likelier for the {best['likelier']}",
+        "counts": best["counts"],
+        "white_box_p": min(1.0, len(white_box) * min(white_box)) if white_box else None,
+        "p_value": min(1.0, len(tried) * least),
+        "reason": f"the strongest of {len(tried)} attacks" if len(tried) > 1 else "one attack",
+    }
+
+
+def _judged(attempt: Mapping[str, Any], epsilon: float, confidence: float) -> dict[str, Any]:
+    """Return an attack with its bound, p-value and counts in words."""
+    sampled = pd.isna(attempt["exact_bound"])
+    if not sampled:
+        bound = attempt["exact_bound"]
+        p = 0.0 if bound > epsilon * (1 + ROUNDING) else 1.0
+        counts = f"{attempt['probability']:.4g} against {attempt['other_probability']:.4g} (exact)"
+        return {**attempt, "bound": bound, "p": p, "counts": counts, "sampled": False}
+    counted = bounds.Counts(*(int(attempt[name]) for name in ("hits", "tries", "other_hits", "other_tries")))
+    model = {"delta": attempt["delta"], "model": attempt["model"]}
+    return {
+        **attempt,
+        "bound": bounds.epsilon_bound(counted, confidence=confidence, **model),
+        "p": bounds.p_value(counted, epsilon=epsilon, **model),
+        "counts": f"{counted.hits:,} of {counted.tries:,} against {counted.other_hits:,} of {counted.other_tries:,}",
+        "sampled": True,
+    }
+
+
+def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str | Path]) -> list[dict[str, Any]]:
+    """Return rows for the budgets that experiments released and nobody attacked."""
+    columns = [*_FAMILY, "variant", "epsilon", "delta", "guarantee"]
+    released: set[tuple] = set()
+    for path in sorted(map(Path, rows_paths)):
+        rows = tables.read(path, columns=columns)
+        rows = rows[rows["mechanism"].astype(str) != "nonprivate"].drop_duplicates()
+        released |= set(rows.astype({name: str for name in (*_FAMILY, "variant", "guarantee")}).itertuples(index=False))
+    done = {tuple(row[name] for name in (*_FAMILY, "epsilon", "delta")) for row in attacked}
+    result = []
+    for row in sorted(released):
+        given = dict(zip(columns, row, strict=True))
+        if tuple(given[name] for name in (*_FAMILY, "epsilon", "delta")) in done:
+            continue
+        # The same mechanism with the same kind of noise: pure privacy has one law, approximate privacy another.
+        alike = [
+            other
+            for other in attacked
+            if all(other[name] == given[name] for name in _FAMILY) and (other["delta"] == 0) == (given["delta"] == 0)
+        ]
+        where = ", ".join(f"epsilon={other['epsilon']:g}, delta={other['delta']:g}" for other in alike)
+        reason = f"attacked at its worst budget: {where}" if alike else "no attack is declared in config/audits.yaml"
+        variant = given["variant"] or (alike[0]["variant"] if alike else "")
+        result.append({**given, "variant": variant, "verdict": "not audited", "reason": reason})
+    return result
+
+
+def _or_one(p: float | None) -> float:
+    return 1.0 if p is None or math.isnan(p) else p

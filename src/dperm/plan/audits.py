@@ -1,0 +1,107 @@
+"""From config/audits.yaml to audit jobs: one mechanism x calibration x pair family each, and one each for mutants."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dperm.errors import ConfigError
+from dperm.plan import config_files
+
+# The path name under which groups of mutants stand beside mechanisms.
+MUTANTS = "mutants"
+
+
+@dataclass(frozen=True)
+class KnownAudits:
+    """What the library can attack, by name.
+
+    Parameters
+    ----------
+    families : mapping
+        From families of mechanisms to the pairs that there are for them; from "mutants" to their groups.
+    """
+
+    families: Mapping[str, Collection[str]]
+
+
+def read(
+    path: str | Path, schema: str | Path, *, known: KnownAudits | None, mechanisms: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Read and validate the file.
+
+    Raises
+    ------
+    ConfigError
+        All mistakes at once, a line each.
+    """
+    declared = config_files.read(path, schema)
+    mistakes = list(_unknown(declared, known, mechanisms)) if known and mechanisms else []
+    seen = set()
+    for k, attack in enumerate(declared["attacks"]):
+        if attack["mechanism"] in seen:
+            mistakes.append(
+                f"attacks.{k}.mechanism: {attack['mechanism']!r} is there twice; put all its budgets in one"
+            )
+        seen.add(attack["mechanism"])
+    if mistakes:
+        raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
+    return declared
+
+
+def _unknown(declared: Mapping[str, Any], known: KnownAudits, mechanisms: Mapping[str, Any]) -> Iterator[str]:
+    for k, attack in enumerate(declared["attacks"]):
+        name, family = attack["mechanism"], attack["family"]
+        if name not in mechanisms:
+            yield f"attacks.{k}.mechanism: {name!r} is no mechanism{config_files.nearest(name, mechanisms)}"
+        else:
+            offered = mechanisms[name].calibrations
+            for budget in attack["budgets"]:
+                if budget["calibration"] not in offered:
+                    yield (
+                        f"attacks.{k}.budgets: calibration {budget['calibration']!r} is not offered by {name!r}: "
+                        f"must be one of {', '.join(offered)}"
+                    )
+        if family not in known.families:
+            yield f"attacks.{k}.family: {family!r} is none{config_files.nearest(family, known.families)}"
+            continue
+        for pair in attack["pairs"]:
+            if pair not in known.families[family]:
+                hint = config_files.nearest(pair, known.families[family])
+                yield f"attacks.{k}.pairs: {pair!r} is no pair of the family {family!r}{hint}"
+    for group in declared["mutants"]:
+        if group not in known.families[MUTANTS]:
+            yield f"mutants: {group!r} is no group of mutants{config_files.nearest(group, known.families[MUTANTS])}"
+
+
+def jobs(
+    declared: Mapping[str, Any], settings: Mapping[str, Any], scale: str, seed: int, papers: Collection[str]
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the audit jobs of one scale by (path name of the mechanism, pair); mutants by ("mutants", group)."""
+    head = {"draws": int(settings["draws"][scale]), "confidence": float(settings["confidence"]), "seed": seed}
+    found = {}
+    for attack in declared["attacks"]:
+        if attack["paper"] not in papers:
+            continue
+        for calibration in dict.fromkeys(budget["calibration"] for budget in attack["budgets"]):
+            rows = [
+                {
+                    "neighbours": budget["neighbours"],
+                    "variant": budget["variant"],
+                    "epsilon": float(budget["epsilon"]),
+                    "delta": float(budget["delta"]),
+                }
+                for budget in attack["budgets"]
+                if budget["calibration"] == calibration
+            ]
+            for pair in attack["pairs"]:
+                found[f"{attack['mechanism']}.{calibration}".replace("_", "-"), pair] = {
+                    **head,
+                    **{key: attack[key] for key in ("paper", "mechanism", "family")},
+                    "calibration": calibration,
+                    "pair": pair,
+                    "rows": rows,
+                }
+    for group in declared["mutants"]:
+        found[MUTANTS, group] = {**head, "family": "mutants", "group": group}
+    return found

@@ -1,0 +1,50 @@
+# Attacks on every mechanism, and the ledger that holds them against the claims.
+
+
+rule run_audit:
+    output:
+        rows="results/{scale}/audits/{mechanism}/{pair}.parquet",
+    log:
+        "logs/{scale}/audits/{mechanism}/{pair}.log",
+    benchmark:
+        "benchmarks/{scale}/audits/{mechanism}/{pair}.tsv"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+    params:
+        job=audit_of,
+        code=lambda wildcards: plan.code_digest(
+            *families.modules(audit_of(wildcards)), packages=("threadpoolctl",)
+        ),
+    message:
+        "audit {wildcards.mechanism}: {wildcards.pair}"
+    script:
+        "../scripts/run_audit.py"
+
+
+rule collect_privacy_ledger:
+    input:
+        attacks=audits_of(mutants=False),
+        mutants=audits_of(mutants=True),
+        rows=rows_of_scale,
+    output:
+        privacy=report("results/{scale}/privacy.parquet", category="privacy"),
+        mutants=report("results/{scale}/mutants.parquet", category="privacy"),
+    log:
+        "logs/{scale}/privacy.log",
+    benchmark:
+        "benchmarks/{scale}/privacy.tsv"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        confidence=PLAN.audit["confidence"],
+        level=PLAN.audit["level"],
+        seed=PLAN.seed,
+        code=plan.code_digest("dperm.audit.ledger"),
+    message:
+        "collect the privacy ledger at scale {wildcards.scale}"
+    script:
+        "../scripts/collect_privacy_ledger.py"
