@@ -1,7 +1,8 @@
 """Objective perturbation with half the promised noise is found; with the promised noise nothing is.
 
 Seeds are fixed and have not been changed since the first run. False alarms: an audit of a correct mechanism alarms with
-probability 5 % at most, here far less, as the pair shows four fifths of the claim; the white-box test with 5 % at most.
+probability 5 % at most, here far less, as the pair shows three to four fifths of the claim; the
+white-box test with 5 % at most.
 
 Power, at epsilon = 1 and delta = 0 with the tight constants, alarm at the 5 % level: the audit with 40,000 draws a side
 on the saturating pair in the plane (200 records) in all of 10 runs of each relation (20 in the slow tests; 10 of 10

@@ -45,6 +45,8 @@ _KNOWN = 10
 _CUT, _STEP, _MOST_CUTS, _FEW = 8, 0.01, 400, 4
 # Rounds of cutting: at most, before a lack of gain ends them, and what is no gain.
 _ROUNDS, _SURE, _GAIN = 20, 4, 1e-10
+# A quantile's level may be off by this share of itself.
+_NEAR = 1e-3
 # Farthest from 0 that a quantile is sought.
 _FARTHEST = 1e150
 
@@ -144,6 +146,13 @@ class _Law:
             )
         return np.stack([lower, upper])
 
+    def tail(self, points: np.ndarray, upper: bool) -> np.ndarray:
+        """Return P(> point) if `upper`, else P(<= point), shape (points,)."""
+        if upper and self.target.sf is not None:
+            return _values("sf", self.target.sf, points, self.data)
+        lower = _values("cdf", self.target.cdf, points, self.data)
+        return 1.0 - lower if upper else lower
+
     def masses(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the probability of every piece between the points (and outside them), and its error."""
         inner = self.tails(points)
@@ -203,7 +212,10 @@ def _inverse(law: _Law, levels: np.ndarray, reach: float, upper: bool) -> np.nda
     # Down to 1e-20 of the unit, however far the tails reach.
     for _ in range(70 + 2 * int(math.log2(reach))):
         middle = 0.5 * (low + high)
-        tail = law.tails(middle)[int(upper)]
+        tail = law.tail(middle, upper)
+        # Only where the grid is cut depends on it.
+        if (np.abs(tail - levels) <= _NEAR * levels).all():
+            break
         right = tail > levels if upper else tail < levels
         low, high = np.where(right, middle, low), np.where(right, high, middle)
     return 0.5 * (low + high)

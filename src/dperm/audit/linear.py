@@ -1,10 +1,14 @@
 """Attacks on the private linear models: every relation, noise law and budget of one mechanism at one pair family."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from dperm import losses, mechanisms, seeds
 from dperm.audit import line, pairs, sampling, search, targets, white_box
+from dperm.audit.bounds import Model
+from dperm.audit.target import Target
 from dperm.domain import Budget
 from dperm.noise import Gaussian
 
@@ -18,7 +22,7 @@ _ADDITIVE = ("output",)
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of one job, one for each of its budgets.
+    """Return the rows of one job, one for each attack on each of its budgets.
 
     Parameters
     ----------
@@ -31,10 +35,11 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     list of dict
         Columns of `dperm.audit.attacks.ATTACKS`.
     """
-    return [_attack(job, row) for row in job["rows"]]
+    return [record for row in job["rows"] for record in _attacks(job, row)]
 
 
-def _attack(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give the attacks on one budget: by sampling, and exactly where the output lies on a line."""
     budget = Budget(row["epsilon"], row["delta"])
     names = (job["mechanism"], job["calibration"], job["pair"], row["neighbours"], budget.epsilon, budget.delta)
 
@@ -55,33 +60,45 @@ def _attack(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
         "pair_words": case.words,
         "white_box_p": white_box.noise_test(noise, target.law).p_value,
     }
-    if job["pair"] == "line":
-        found = line.lower_bound(target, case.data, case.neighbour, delta=budget.delta)
-        return record | {
-            "attack": EXACT,
-            "model": "none",
-            "likelier": found.likelier,
-            "event": found.event,
-            "draws": 0,
-            "exact_bound": found.epsilon,
-            "probability": found.probability,
-            "other_probability": found.other_probability,
-        }
-    gaussian = job["mechanism"] in _ADDITIVE and isinstance(target.law, Gaussian)
+    if case.data[0].shape[1] == 1:
+        yield record | _exact(target, case, budget.delta)
+    # The events of a pair that is placed for exact attacks are too thin to be sampled.
+    if job["pair"] != "line":
+        gaussian = job["mechanism"] in _ADDITIVE and isinstance(target.law, Gaussian)
+        yield record | _sampled(target, case, budget.delta, job, "gaussian" if gaussian else "none", rng("draws"))
+
+
+def _exact(target: Target, case: pairs.Case, delta: float) -> dict[str, Any]:
+    found = line.lower_bound(target, case.data, case.neighbour, delta=delta)
+    return {
+        "attack": EXACT,
+        "model": "none",
+        "likelier": found.likelier,
+        "event": found.event,
+        "draws": 0,
+        "exact_bound": found.epsilon,
+        "probability": found.probability,
+        "other_probability": found.other_probability,
+    }
+
+
+def _sampled(
+    target: Target, case: pairs.Case, delta: float, job: Mapping[str, Any], model: Model, rng: np.random.Generator
+) -> dict[str, Any]:
     found = sampling.lower_bound(
         target,
         case.data,
         case.neighbour,
         draws=job["draws"],
-        delta=budget.delta,
+        delta=delta,
         confidence=job["confidence"],
-        rng=rng("draws"),
-        model="gaussian" if gaussian else "none",
+        rng=rng,
+        model=model,
     )
     counts = found.counts
-    return record | {
-        "attack": GAUSSIAN if gaussian else SAMPLING,
-        "model": found.model,
+    return {
+        "attack": GAUSSIAN if model == "gaussian" else SAMPLING,
+        "model": model,
         "likelier": found.likelier,
         "event": found.event,
         "draws": found.draws,
@@ -110,4 +127,7 @@ def _case(job: Mapping[str, Any], fixed: Mapping[str, Any], rng: Any) -> pairs.C
         neighbours=fixed["neighbours"],
         delta=fixed["budget"].delta,
         rng=rng,
+        # In step with the attack's own draws.
+        candidates=min(100, job["draws"] // 200),
+        draws=min(2_000, job["draws"] // 4),
     )

@@ -211,8 +211,7 @@ def _tilts(problem: _Problem, outputs: np.ndarray, data: LinearData, *, dets: bo
     theta = _rows(outputs, data)
     m, p = theta.shape
     tilts, log_dets = np.empty((m, p)), np.empty(m) if dets else None
-    first, second = np.triu_indices(p)
-    pairs = X[:, first] * X[:, second] if dets else None
+    pairs = X[:, np.triu_indices(p)[0]] * X[:, np.triu_indices(p)[1]] if dets else None
     size = max(1, _ENTRIES // max(len(X), p * p))
     with one_thread():
         for low in range(0, m, size):
