@@ -24,6 +24,8 @@ rule write_config:
 rule build_report:
     input:
         claims="results/{scale}/claims.parquet",
+        privacy="results/{scale}/privacy.parquet",
+        mutants="results/{scale}/mutants.parquet",
         config="results/{scale}/config.yaml",
         rows=rows_of_scale,
         figures=lambda wildcards: [

@@ -14,6 +14,8 @@ with logged(snakemake.log[0]):
     report.build(
         snakemake.output.html,
         claims=taken.claims,
+        privacy=taken.privacy,
+        mutants=taken.mutants,
         figures=list(taken.figures),
         tables=list(taken.tables),
         rows=list(taken.rows),

@@ -18,8 +18,8 @@ from dperm.errors import ConfigError
 class Target:
     """Who draws a figure or table, the scenario's columns it reads, and what stands beside it.
 
-    `caption` is to read, `alt` for those who cannot see the figure. `source`: drawn from an experiment's `rows`, or from
-    a ledger, `privacy` or `mutants`, whole.
+    `caption` is to read, `alt` for those who cannot see the figure. `source`: an experiment's `rows`, or a whole
+    ledger, `privacy` or `mutants`.
     """
 
     module: str
@@ -62,11 +62,11 @@ FIGURES = {
         "ledger",
         (),
         "Privacy ledger: claim and attack",
-        "For every mechanism, calibration, neighbouring relation and law of the noise, at its worst budget: the epsilon "
-        "that is claimed, and the lower bound that the strongest attack certifies. A bound beyond the claim refutes it "
-        "(Holm over the whole ledger).",
-        "Horizontal bars, one for each guarantee, as a share of the claimed epsilon, with a line at the claim; bars that "
-        "pass it are hatched and labelled refuted. The numbers are in the table privacy-ledger.",
+        "For every mechanism, calibration, neighbouring relation and law of the noise, at its worst budget: the "
+        "epsilon that is claimed, and the lower bound that the strongest attack certifies. A bound beyond the claim "
+        "refutes it (Holm over the whole ledger).",
+        "Horizontal bars, one for each guarantee, as a share of the claimed epsilon, with a line at the claim; bars "
+        "that pass it are hatched and labelled refuted. The numbers are in the table privacy-ledger.",
         source="privacy",
     ),
 }

@@ -1,163 +1,190 @@
-"""The privacy ledger and the auditor's mutants, as a figure and as tables."""
+"""The privacy ledger and the mutants: claim and attack, drawn and as tables."""
 
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from dperm.errors import DataError
 from dperm.figures import style
 
-# Verdict -> colour and hatch: told apart without colour too.
-_LOOKS = {"holds up": ("#0072B2", ""), "refuted": ("#D55E00", "////")}
+_ORDER = ("refuted", "holds up", "not audited")
+# Blue and vermillion of Okabe & Ito (2008); hatching and words say it too.
+_BARS = {
+    "refuted": {"facecolor": "#F3B48A", "edgecolor": "#9C3F00", "hatch": "////"},
+    "holds up": {"facecolor": "#0072B2", "edgecolor": "#0072B2", "hatch": ""},
+}
 _RELATIONS = {"add_remove": "add/remove", "replace": "replace-one"}
-_WIDTH, _ROW, _BESIDE = 6.9, 0.19, 1.3
+_WIDTH, _BAR = 6.6, 0.235
+# Bars end here, in claims: an infinite or huge bound is said in words.
+_FURTHEST = 3.0
 
 
 def ledger(rows: pd.DataFrame) -> Figure:
-    """Draw claim and attack side by side: a bar for each attacked guarantee, as a share of the claimed epsilon.
+    """Draw what the strongest attack on each guarantee certifies, beside the claim.
 
     Parameters
     ----------
     rows : DataFrame
-        The privacy ledger.
+        Of `privacy.parquet`.
 
     Returns
     -------
     Figure
+        A bar for each row that was attacked, as a share of the claimed epsilon, refuted ones first; the claim is the
+        line at 1. What was not audited is counted under the panel.
 
     Raises
     ------
     DataError
-        If nothing was attacked.
+        If a verdict is unknown.
     """
-    attacked = _in_order(rows[rows["verdict"] != "not audited"])
-    if attacked.empty:
-        raise DataError("the privacy ledger holds no attacked row; declare attacks in config/audits.yaml")
-    figure = Figure(figsize=(_WIDTH, _BESIDE + _ROW * len(attacked)))
-    axis = figure.add_subplot()
-    shares = attacked["audit_lower_bound"] / attacked["epsilon"]
-    for place, (row, share) in enumerate(zip(attacked.itertuples(), shares, strict=True)):
-        colour, hatch = _LOOKS[row.verdict]
-        axis.barh(place, share, height=0.72, color=colour, hatch=hatch, edgecolor="white", linewidth=0.0)
-        words = f"{row.audit_lower_bound:.3g} of {style.number(row.epsilon)}"
-        words += "  refuted" if row.verdict == "refuted" else ""
-        axis.text(share + 0.012, place, words, va="center", size=6.5)
-    axis.axvline(1.0, color="#222222", linewidth=1.0)
-    axis.set_yticks(range(len(attacked)), [_guarantee_in_words(row) for row in attacked.itertuples()])
-    axis.set_ylim(len(attacked) - 0.4, -0.6)
-    axis.set_xlim(0, max(1.25, 1.22 * float(shares.max())))
-    axis.set_xlabel("certified lower bound / claimed ε")
+    rows = _sorted(rows)
+    attacked = rows[rows["verdict"] != "not audited"]
+    share = (attacked["audit_lower_bound"] / attacked["epsilon"]).to_numpy(dtype=float)
+    figure = Figure(figsize=(_WIDTH, 1.25 + _BAR * max(len(attacked), 3)))
+    axis = figure.subplots()
     axis.grid(visible=False, axis="y")
-    handles = [
-        Patch(facecolor=_LOOKS[verdict][0], hatch=_LOOKS[verdict][1], edgecolor="white", label=verdict)
-        for verdict in _LOOKS
-        if verdict in set(attacked["verdict"])
+    for place, (row, reached) in enumerate(zip(attacked.itertuples(), share, strict=True)):
+        length = min(reached, _FURTHEST)
+        axis.barh(place, length, height=0.66, linewidth=0.7, **_BARS[row.verdict])
+        more = " →" if reached > _FURTHEST else ""
+        text = f"{row.audit_lower_bound:.3g} of {row.epsilon:g}: {row.verdict}{more}"
+        axis.text(max(length, 1.0) + 0.02, place, text, va="center", size=7)
+    axis.axvline(1.0, color="#222222", linewidth=1.1)
+    axis.set_yticks(range(len(attacked)), [_words(row) for row in attacked.itertuples()])
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(max(len(attacked), 1) - 0.4, -0.6)
+    # Room for the words to the right of the longest bar.
+    axis.set_xlim(0, max(1.0, min(_FURTHEST, share.max(initial=1.0))) + 0.75)
+    axis.xaxis.set_major_locator(MaxNLocator(6))
+    axis.set_xlabel("certified lower bound, as a share of the claimed ε")
+    if attacked.empty:
+        axis.text(0.5, 0.5, "nothing was attacked", transform=axis.transAxes, ha="center")
+    left_out = int((rows["verdict"] == "not audited").sum())
+    lines = [
+        "Every guarantee is attacked at its worst budget; bars are not results on data. Refuted: the bound is beyond "
+        "the claim by Holm's procedure over the whole ledger."
     ]
-    handles.append(Line2D([], [], color="#222222", linewidth=1.0, label="claim"))
-    left = int((rows["verdict"] == "not audited").sum())
-    figure_lines = [
-        "Each mechanism, calibration, relation and law of the noise is attacked at its worst budget; the bound is "
-        "exact where the output lies on a line, else certified at 95 % by sampling. Refuted: Holm's correction over the "
-        f"whole ledger. {left} other released budgets were not attacked."
-    ]
-    style.footer(figure, handles, columns=3, lines=figure_lines)
+    if left_out:
+        noun = "budget that an experiment uses is" if left_out == 1 else "budgets that experiments use are"
+        lines.append(f"{left_out} further {noun} not audited; the table privacy-ledger says why.")
+    handles = [Line2D([], [], color="#222222", linewidth=1.1, label="the claim")]
+    handles += [Patch(label=verdict, linewidth=0.7, **look) for verdict, look in _BARS.items()]
+    style.footer(figure, handles, columns=3, lines=lines)
     return figure
 
 
 def ledger_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tabulate the ledger: whole for machines; for people the attacked guarantees.
+    """Make the table of the ledger, refuted guarantees first.
 
     Parameters
     ----------
     rows : DataFrame
-        The privacy ledger.
+        Of `privacy.parquet`.
 
     Returns
     -------
     plain : DataFrame
-        All rows and columns.
+        All columns, for machines.
     words : DataFrame
-        All text.
+        For people.
+
+    Raises
+    ------
+    DataError
+        If a verdict is unknown.
     """
-    words = [
+    rows = _sorted(rows)
+    words = pd.DataFrame(
         {
-            "mechanism": row.mechanism,
-            "constants": row.calibration,
-            "neighbours": _RELATIONS[row.neighbours],
-            "noise": row.variant,
-            "claimed ε": style.number(row.epsilon),
-            "δ": style.number(row.delta),
-            "guarantee": row.guarantee.replace("_", " "),
-            "lower bound": f"{row.audit_lower_bound:.4g}",
-            "how": row.attack,
-            "event": row.event,
-            "counts": row.counts,
-            "noise test p": _p_in_words(row.white_box_p),
-            "verdict": row.verdict,
+            "verdict": rows["verdict"],
+            "paper": rows["paper"],
+            "mechanism": rows["mechanism"],
+            "calibration": rows["calibration"],
+            "neighbours": rows["neighbours"].map(lambda name: _RELATIONS.get(name, name)),
+            "noise": rows["variant"],
+            "claimed ε": rows["epsilon"].map(style.number),
+            "δ": rows["delta"].map(style.number),
+            "spends at least": rows["audit_lower_bound"].map(_number),
+            "attack": rows["attack"].map(_text),
+            "pair": rows["pair"].map(_text),
+            "event": rows["event"].map(_text),
+            "how often": rows["counts"].map(_text),
+            "p (Holm)": rows["p_holm"].map(_p_value),
+            "p of the noise test": rows["white_box_p"].map(_p_value),
+            "reason": rows["reason"].map(_text),
         }
-        for row in _in_order(rows[rows["verdict"] != "not audited"]).itertuples()
-    ]
-    return _in_order(rows), pd.DataFrame(words)
+    )
+    return rows, words
 
 
 def mutants_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tabulate the mutants and their twins.
+    """Make the table of mutants: those that were not caught first.
 
     Parameters
     ----------
     rows : DataFrame
-        Of mutants.parquet.
+        Of `mutants.parquet`.
 
     Returns
     -------
     plain : DataFrame
-        All columns.
+        All columns, for machines.
     words : DataFrame
-        All text.
+        For people.
     """
-    words = [
+    rows = rows.assign(_missed=rows["verdict"] != "not caught").sort_values(["_missed", "group", "name"], kind="stable")
+    rows = rows.drop(columns="_missed").reset_index(drop=True)
+    words = pd.DataFrame(
         {
-            "mutant": row.name_,
-            "what is broken": row.broken,
-            "source": row.source,
-            "neighbours": _RELATIONS[row.neighbours],
-            "claim": f"({style.number(row.epsilon)}, {style.number(row.delta)})",
-            "attack": row.attack,
-            "lower bound": _bound_in_words(row.mutant_bound),
-            "its twin's": _bound_in_words(row.twin_bound),
-            "noise test p": _p_in_words(row.white_box_p),
-            "verdict": row.verdict,
-            "twin": row.twin_verdict,
+            "mutant": rows["name"],
+            "what is wrong": rows["broken"],
+            "source": rows["source"],
+            "neighbours": rows["neighbours"].map(lambda name: _RELATIONS.get(name, name)),
+            "claimed ε": rows["epsilon"].map(style.number),
+            "δ": rows["delta"].map(style.number),
+            "spends at least": rows["mutant_bound"].map(_number),
+            "verdict": rows["verdict"],
+            "its twin spends at least": rows["twin_bound"].map(_number),
+            "the twin": rows["twin_verdict"],
+            "attack": rows["attack"],
+            "event": rows["event"].map(_text),
         }
-        for row in rows.rename(columns={"name": "name_"}).itertuples()
-    ]
-    return rows, pd.DataFrame(words)
+    )
+    return rows, words
 
 
-def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
-    """Refuted first, then by mechanism; the sort is stable."""
-    first = {"refuted": 0, "holds up": 1, "not audited": 2}
-    return rows.sort_values("verdict", key=lambda verdicts: verdicts.map(first), kind="stable")
+def _sorted(rows: pd.DataFrame) -> pd.DataFrame:
+    """Order by verdict, then by name: the same whatever the order in the file."""
+    unknown = sorted(set(rows["verdict"]) - set(_ORDER))
+    if unknown:
+        raise DataError(f"verdicts {', '.join(unknown)} are unknown; there are: {', '.join(_ORDER)}")
+    keys = ["_rank", "paper", "mechanism", "calibration", "variant", "neighbours", "epsilon", "delta"]
+    ranked = rows.assign(_rank=rows["verdict"].map(_ORDER.index).astype(np.int64)).sort_values(keys, kind="stable")
+    return ranked.drop(columns="_rank").reset_index(drop=True)
 
 
-def _guarantee_in_words(row: Any) -> str:
-    constants = {"paper": "printed constants", "tight": "tight", "corrected": "corrected"}[row.calibration]
-    noise = {"gamma": "gamma noise", "gaussian": "Gaussian noise"}.get(row.variant, row.variant)
-    budget = f"ε = {style.number(row.epsilon)}" + (f", δ = {style.number(row.delta)}" if row.delta else "")
-    return f"{row.mechanism}, {constants}, {_RELATIONS[row.neighbours]}, {noise}, {budget}"
+def _words(row: Any) -> str:
+    noise = {"gamma": "Gamma", "gaussian": "Gaussian"}.get(row.variant, row.variant)
+    return (
+        f"{row.mechanism}, {row.calibration}, {_RELATIONS.get(row.neighbours, row.neighbours)}, {noise}, "
+        f"{style.equals('ε', row.epsilon)}, {style.equals('δ', row.delta)}"
+    )
 
 
-def _bound_in_words(bound: float) -> str:
-    if pd.isna(bound):
-        return "–"
-    return "∞" if math.isinf(bound) else f"{bound:.3g}"
+def _number(value: float) -> str:
+    return "-" if pd.isna(value) else "∞" if math.isinf(value) else f"{value:.4g}"
 
 
-def _p_in_words(p: float) -> str:
-    if pd.isna(p):
-        return "–"
-    return f"{p:.2g}" if p >= 1e-4 else "< 1e-4"
+def _p_value(value: float) -> str:
+    return "-" if pd.isna(value) else "< 0.0001" if value < 1e-4 else f"{value:.2g}"
+
+
+def _text(value: Any) -> str:
+    return "-" if pd.isna(value) else str(value)

@@ -65,13 +65,18 @@ def _unknown(declared: Mapping[str, Any], known: KnownAudits, mechanisms: Mappin
         if family not in known.families:
             yield f"attacks.{k}.family: {family!r} is none{config_files.nearest(family, known.families)}"
             continue
-        for pair in attack["pairs"]:
-            if pair not in known.families[family]:
-                hint = config_files.nearest(pair, known.families[family])
-                yield f"attacks.{k}.pairs: {pair!r} is no pair of the family {family!r}{hint}"
-    for group in declared["mutants"]:
-        if group not in known.families[MUTANTS]:
-            yield f"mutants: {group!r} is no group of mutants{config_files.nearest(group, known.families[MUTANTS])}"
+        for scale, pairs in attack["pairs"].items():
+            yield from _missing(
+                f"attacks.{k}.pairs.{scale}", pairs, f"pair of the family {family!r}", known.families[family]
+            )
+    for scale, groups in declared["mutants"].items():
+        yield from _missing(f"mutants.{scale}", groups, "group of mutants", known.families[MUTANTS])
+
+
+def _missing(place: str, names: Collection[str], what: str, known: Collection[str]) -> Iterator[str]:
+    for name in names:
+        if name not in known:
+            yield f"{place}: {name!r} is no {what}{config_files.nearest(name, known)}"
 
 
 def jobs(
@@ -94,7 +99,7 @@ def jobs(
                 for budget in attack["budgets"]
                 if budget["calibration"] == calibration
             ]
-            for pair in attack["pairs"]:
+            for pair in attack["pairs"][scale]:
                 found[f"{attack['mechanism']}.{calibration}".replace("_", "-"), pair] = {
                     **head,
                     **{key: attack[key] for key in ("paper", "mechanism", "family")},
@@ -102,6 +107,6 @@ def jobs(
                     "pair": pair,
                     "rows": rows,
                 }
-    for group in declared["mutants"]:
+    for group in declared["mutants"][scale]:
         found[MUTANTS, group] = {**head, "family": "mutants", "group": group}
     return found

@@ -18,6 +18,7 @@ from dperm import claims as verdicts_of
 from dperm import figures as drawn
 from dperm import files, tables
 from dperm.errors import CorruptFile
+from dperm.report import ledgers
 
 TITLE = "Four papers on differentially private learning, reproduced"
 
@@ -26,6 +27,8 @@ def build(
     out_html: str | Path,
     *,
     claims: str | Path,
+    privacy: str | Path,
+    mutants: str | Path,
     figures: Sequence[str | Path],
     tables: Sequence[str | Path],
     rows: Sequence[str | Path],
@@ -41,6 +44,8 @@ def build(
         Where to write.
     claims : path
         `claims.parquet`.
+    privacy, mutants : path
+        `privacy.parquet` and `mutants.parquet`, whose verdicts are counted; what is drawn from them is a section.
     figures : sequence of paths
         SVG files; each is embedded as an image of its own, so that ids inside them cannot clash.
     tables : sequence of paths
@@ -76,6 +81,8 @@ def build(
         counts={verdict: int(counted.get(verdict, 0)) for verdict in verdicts_of.VERDICTS},
         unavailable=dict(sorted(unavailable.items())),
         verdicts=_groups(judged),
+        privacy=ledgers.counts(privacy, ledgers.PRIVACY),
+        mutants=ledgers.counts(mutants, ledgers.MUTANTS),
         figures=[_figure(Path(path)) for path in figures],
         tables=[_table(path) for path in _one_of_each(tables)],
         rows=listed,
@@ -112,7 +119,8 @@ def _figure(path: Path) -> dict[str, str]:
     known = drawn.FIGURES.get(path.stem)
     uri = "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
     title, caption, alt = (known.title, known.caption, known.alt) if known else (path.stem,) * 3
-    return {"name": path.stem, "uri": uri, "title": title, "caption": caption, "alt": alt}
+    source = known.source if known else "rows"
+    return {"name": path.stem, "uri": uri, "title": title, "caption": caption, "alt": alt, "source": source}
 
 
 def _one_of_each(paths: Sequence[str | Path]) -> list[Path]:
@@ -130,8 +138,9 @@ def _table(path: Path) -> dict[str, Any]:
     if not lines:
         raise CorruptFile(f"{path} holds no table; delete it and run again")
     known = drawn.TABLES.get(path.stem)
-    title, caption = (known.title, known.caption) if known else (path.stem, "")
-    return {"name": path.stem, "title": title, "caption": caption, "header": lines[0], "lines": lines[1:]}
+    title, caption, source = (known.title, known.caption, known.source) if known else (path.stem, "", "rows")
+    shown = {"name": path.stem, "title": title, "caption": caption, "source": source}
+    return {**shown, "header": lines[0], "lines": lines[1:]}
 
 
 def _markdown_cells(text: str) -> list[list[str]]:

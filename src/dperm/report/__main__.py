@@ -13,7 +13,7 @@ import yaml
 
 from dperm import claims
 from dperm.errors import ConfigError, DpermError
-from dperm.report import cost
+from dperm.report import cost, ledgers
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not page.is_file():
             raise ConfigError(f"there is no {page}; run snakemake for this scale first")
         print(claims.summary(folder / "claims.parquet"))
+        print(ledgers.summary(folder / "privacy.parquet", folder / "mutants.parquet"))
         if known.since is None:
             print(f"report: {page}")
             return 0
