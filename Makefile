@@ -9,7 +9,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce resume test test-slow lint format bench lock clean
+.PHONY: help venv reproduce resume test test-slow lint format bench audit-diffprivlib lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,16 @@ format: venv  ## rewrite the code in our style
 
 bench: venv  ## speed, as ratios to the naive way in the same run
 	$(BIN)/python -m bench --full
+
+audit-diffprivlib:  ## attack IBM's diffprivlib, in an environment of its own (minutes)
+	$(PYTHON) -m venv .venv-diffprivlib
+	.venv-diffprivlib/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r examples/diffprivlib/requirements.lock
+	.venv-diffprivlib/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	cd examples/diffprivlib && ../../.venv-diffprivlib/bin/python logistic.py
+	@# Status 1 says `refuted`: that is an answer, not a failure.
+	cd examples/diffprivlib && for subject in default little_curvature; do \
+	  ../../.venv-diffprivlib/bin/dperm audit logistic:$$subject --draws 100000 --seed 1 || [ $$? = 1 ] || exit 1; \
+	done
 
 lock: venv  ## renew requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock

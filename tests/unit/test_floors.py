@@ -26,6 +26,7 @@ ROOMS = {
     "mechanisms": (3, "computing"),
     "experiments": (4, "computing"),
     "audit": (4, "computing"),
+    "cli": (5, "computing"),
     "plan": (1, "showing"),
     "figures": (3, "showing"),
     "claims": (3, "showing"),

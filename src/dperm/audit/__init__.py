@@ -1,1 +1,32 @@
-"""The auditor: certified lower bounds on what a mechanism really spends (docs/audit.md)."""
+"""The auditor: certified lower bounds on what a mechanism really spends (docs/audit.md).
+
+The names below are imported when they are first asked for, so that a plan can look at `families` cheaply.
+"""
+
+import importlib
+
+_PUBLIC = {
+    "Audit": "dperm.audit.sampling",
+    "Counts": "dperm.audit.bounds",
+    "Event": "dperm.audit.events",
+    "Subject": "dperm.audit.subject",
+    "Target": "dperm.audit.target",
+    "exact": "dperm.audit.exact",
+    "line": "dperm.audit.line",
+    "lower_bound": "dperm.audit.sampling",
+    "noise_test": "dperm.audit.white_box",
+    "one_by_one": "dperm.audit.subject",
+}
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str):
+    if name in _PUBLIC:
+        module = importlib.import_module(_PUBLIC[name])
+        # `exact` and `line` are modules of their own name.
+        return module if _PUBLIC[name] == f"dperm.audit.{name}" else getattr(module, name)
+    raise AttributeError(f"module 'dperm.audit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PUBLIC])

@@ -1,0 +1,156 @@
+"""The command `dperm audit`: what it prints, its exit status, and one line for every mistake."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dperm import cli
+
+ATTACK = """
+import numpy as np
+
+from dperm.audit import Event, Subject, one_by_one
+
+DATA = np.ones(10)
+
+
+def laplace(scale):
+    return lambda data, repeats, rng: data.sum() + rng.laplace(0, scale, repeats)
+
+
+def good():
+    return Subject(laplace(1.0), DATA, DATA[:9], epsilon=1.0, words="a sum with Laplace noise")
+
+
+def half():
+    return Subject(laplace(0.5), DATA, DATA[:9], epsilon=1.0)
+
+
+def no_claim():
+    return Subject(laplace(1.0), DATA, DATA[:9])
+
+
+def foreign():
+    def release(data, rng):
+        return np.array([data.sum() + rng.normal(0, 1), 0.0])
+
+    return Subject(one_by_one(release), DATA, DATA[:9], epsilon=5.0, delta=1e-6)
+
+
+def hidden():
+    def mechanism(data, repeats, rng):
+        return 2.0 * rng.integers(0, 10**6, repeats) + len(data) % 2
+
+    return Subject(mechanism, DATA, DATA[:9], epsilon=1.0, events=[Event("parity", lambda outputs: outputs[:, 0] % 2)])
+
+
+def wrong_type():
+    return laplace(1.0)
+
+
+def broken():
+    return 1 / 0
+
+
+constant = 3
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with attack.py in it, as the current one."""
+    (tmp_path / "attack.py").write_text(ATTACK, encoding="utf-8")
+    (tmp_path / "lacking.py").write_text("import no_such_package\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield tmp_path
+    for name in ("attack", "lacking"):
+        sys.modules.pop(name, None)
+
+
+def run(capsys, *arguments):
+    status = cli.main(["audit", *arguments])
+    output = capsys.readouterr()
+    return status, output.out, output.err
+
+
+def test_a_claim_that_holds(here, capsys):
+    status, out, err = run(capsys, "attack:good", "--seed", "1")
+    assert (status, err) == (0, "")
+    assert "a sum with Laplace noise" in out
+    assert "with confidence 0.95" in out
+    assert "claim        epsilon = 1" in out
+    assert "not refuted" in out and "no proof of privacy" in out
+
+
+def test_a_claim_that_does_not(here, capsys):
+    status, out, _ = run(capsys, "attack:half", "--draws", "4000")
+    assert status == 1
+    assert "REFUTED" in out
+
+
+def test_for_machines(here, capsys):
+    status, out, _ = run(capsys, "attack:half", "--json", "--seed", "3")
+    found = json.loads(out)
+    assert status == 1 and found["refuted"] is True
+    assert found["claim"] == 1 and 1.5 < found["epsilon"] < 2 and found["p_value"] < 1e-10
+    assert found["counts"]["tries"] == 10_000
+
+
+def test_the_same_seed_prints_the_same(here, capsys):
+    first, second = (run(capsys, "attack:good", "--seed", "5", "--draws", "1000") for _ in range(2))
+    assert first == second
+
+
+def test_no_claim_is_only_measured(here, capsys):
+    status, out, _ = run(capsys, "attack:no_claim", "--draws", "1000")
+    assert status == 0 and "none given" in out
+    status, out, _ = run(capsys, "attack:no_claim", "--epsilon", "0.1", "--draws", "4000")
+    assert status == 1 and "claim        epsilon = 0.1" in out
+
+
+def test_one_output_at_a_time_and_a_model(here, capsys):
+    status, out, _ = run(capsys, "attack:foreign", "--gaussian", "--draws", "2000")
+    assert status == 0
+    assert "model-based: assumes a Gaussian trade-off" in out and "delta = 1e-06" in out
+
+
+def test_the_subjects_own_events(here, capsys):
+    status, out, _ = run(capsys, "attack:hidden", "--raw", "--draws", "1000")
+    assert status == 1 and "parity" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["attack"], "'attack' is not of the form module:factory"),
+        (["nowhere:factory"], "module 'nowhere' is not importable from here"),
+        (["lacking:factory"], "needs 'no_such_package'"),
+        (["attack:nothing"], "has no function 'nothing'"),
+        (["attack:constant"], "has no function 'constant'"),
+        (["attack:wrong_type"], "it must return a dperm.audit.Subject"),
+        (["attack:broken"], "attack:broken failed: ZeroDivisionError"),
+        (["attack:good", "--epsilon", "0"], "epsilon=0.0 must be a number in (0, inf)"),
+        (["attack:good", "--delta", "1"], "delta=1.0 must be a number in [0, 1)"),
+        (["attack:good", "--draws", "3"], "draws=3 must be a whole number, at least 100"),
+        (["attack:good", "--confidence", "1"], "confidence=1.0"),
+        (["attack:good", "--seed", "-1"], "--seed=-1.0"),
+        (["attack:good", "--gaussian"], "a Gaussian trade-off needs one above 0"),
+    ],
+)
+def test_mistakes_are_named_in_one_line(here, capsys, arguments, words):
+    status, out, err = run(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert words in err.splitlines()[-1]
+    assert ("Traceback" in err) == (arguments == ["attack:broken"])
+
+
+def test_it_is_installed_as_a_command(here):
+    command = Path(sys.executable).parent / "dperm"
+    done = subprocess.run([command, "audit", "attack:half"], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1, done.stderr
+    assert "REFUTED" in done.stdout
+    assert "module:factory" in subprocess.run([command, "audit", "--help"], capture_output=True, text=True).stdout
