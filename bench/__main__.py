@@ -11,13 +11,18 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 def main() -> None:
     """Run the benchmarks."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--full", action="store_true", help="time all 20 Clarabel fits instead of extrapolating from 3")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="time all 20 Clarabel fits, not 3, and the ledger at scale paper, not quick",
+    )
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 0.1], help="budgets (default: 1 0.1)")
     arguments = parser.parse_args()
 
-    from bench import newton, workflow
+    from bench import audit, newton, workflow
 
     newton.report(arguments.epsilon, full=arguments.full)
+    audit.report(full=arguments.full)
     workflow.report()
 
 
