@@ -9,7 +9,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce resume test test-slow lint format bench audit-diffprivlib lock clean
+.PHONY: help venv reproduce resume test test-slow lint format bench docs-tables audit-diffprivlib lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ format: venv  ## rewrite the code in our style
 
 bench: venv  ## speed, as ratios to the naive way in the same run
 	$(BIN)/python -m bench --full
+
+docs-tables: venv  ## put the tables of the last run at scale quick into docs/audit.md
+	$(BIN)/python docs/update_tables.py
 
 audit-diffprivlib:  ## attack IBM's diffprivlib, in an environment of its own (minutes)
 	$(PYTHON) -m venv .venv-diffprivlib
