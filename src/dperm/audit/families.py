@@ -24,7 +24,7 @@ class Family(NamedTuple):
 
 FAMILIES = {
     "linear": Family("dperm.audit.linear", ("saturating", "knee", "line", "linear", "random")),
-    "mutants": Family("dperm.audit.mutants", ()),
+    "mutants": Family("dperm.audit.mutants", ("noise", "data")),
 }
 
 

@@ -1,0 +1,81 @@
+"""What a mutant is: one mistake, its claim, and what is attacked of it and of its correct twin."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from dperm.audit.target import Target
+from dperm.domain import Neighbours
+
+Attack = Literal["sampling", "raw", "exact"]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What is attacked by drawing from it.
+
+    Parameters
+    ----------
+    mechanism : Target or callable
+        (data, repeats, rng) -> outputs. If it has `noise` and `law`, its noise is tested too.
+    data, neighbour : object
+    """
+
+    mechanism: Target | Callable[[Any, int, np.random.Generator], np.ndarray]
+    data: Any
+    neighbour: Any
+
+
+@dataclass(frozen=True)
+class Finite:
+    """What is attacked exactly.
+
+    Parameters
+    ----------
+    law : callable
+        input -> probabilities of the outcomes.
+    pairs : iterable of tuple
+        All pairs of neighbours.
+    """
+
+    law: Callable[[Any], np.ndarray]
+    pairs: Iterable[tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mechanism with one mistake.
+
+    Parameters
+    ----------
+    name : str
+    broken : str
+        The mistake, in words.
+    source : str
+        Where it was made: an erratum of a paper, a library, or everywhere.
+    neighbours : {"add_remove", "replace"}
+    epsilon, delta : float
+        What it claims.
+    make : callable
+        broken -> `Sampled` or `Finite`: the mutant if True, else its correct twin.
+    raw : bool
+        Whether the outputs are looked at bit by bit.
+    """
+
+    name: str
+    broken: str
+    source: str
+    neighbours: Neighbours
+    epsilon: float
+    delta: float
+    make: Callable[[bool], Sampled | Finite]
+    raw: bool = False
+
+    @property
+    def attack(self) -> Attack:
+        """Return how it is attacked."""
+        if isinstance(self.make(True), Finite):
+            return "exact"
+        return "raw" if self.raw else "sampling"
