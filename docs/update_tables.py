@@ -41,7 +41,7 @@ def main() -> None:
     page = (DOCS / "audit.md").read_text(encoding="utf-8")
     for name in COLUMNS:
         table = (DOCS.parent / f"results/quick/tables/{name}.md").read_text(encoding="utf-8")
-        page = page.replace(between(page, name), narrowed(name, table))
+        page = page.replace(f"<!-- {name} -->\n{between(page, name)}", f"<!-- {name} -->\n{narrowed(name, table)}")
     (DOCS / "audit.md").write_text(page, encoding="utf-8")
 
 
