@@ -6,6 +6,11 @@
 diffprivlib perturbs the objective (Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 2) and charges the determinant with
 2 log(1 + R/(4 alpha)), alpha = 1/C. The Hessian of one record's logistic loss has an eigenvalue of up to R^2/4, which
 its bound leaves out for R > 1. Neighbouring relation: replace-one (the noise is made for 2 R).
+
+With an intercept the noise is made for sqrt(R^2 + 1), as it must be. But the objective leaves the intercept without
+regularisation (unless epsilon does not suffice for the determinant), and the determinant is charged as if it had alpha
+too. Let x = R be the differing record, its replacement and all others x = 0. Where its margin R theta + t is 0 and the
+intercept t is large, the determinant is at least alpha/4 with it and about n alpha e^-t without: no epsilon holds.
 """
 
 import math
@@ -14,15 +19,17 @@ import warnings
 import numpy as np
 from scipy import special
 
-from dperm.audit import Subject, Target, line, one_by_one
+from dperm.audit import Event, Subject, Target, line, one_by_one
 
 NORM, EPSILON = 10.0, 0.5
 # One record counts; the other two have x = 0 and are there because both classes must be.
 DATA = np.array([[NORM], [0.0], [0.0]]), np.array([1, 0, 1])
 NEIGHBOUR = np.array([[0.0], [0.0], [0.0]]), np.array([1, 0, 1])
+# Where noise outweighs all labels there is no minimiser, and the solver's intercept runs away: cut off here.
+FARTHEST = 30.0
 
 
-def _fit(C):
+def _fit(C, *, fit_intercept=False):
     from diffprivlib.accountant import BudgetAccountant
     from diffprivlib.models import LogisticRegression
 
@@ -32,7 +39,7 @@ def _fit(C):
             epsilon=EPSILON,
             data_norm=NORM,
             C=C,
-            fit_intercept=False,
+            fit_intercept=fit_intercept,
             tol=1e-8,
             max_iter=1000,
             random_state=int(rng.integers(2**31)),
@@ -40,7 +47,11 @@ def _fit(C):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return model.fit(*data).coef_[0, 0]
+            theta = model.fit(*data).coef_[0, 0]
+        if not fit_intercept:
+            return theta
+        # A function of what is released, so the claim covers it too: the intercept, and the margin of a record x = R.
+        return np.clip([model.intercept_[0], NORM * theta + model.intercept_[0]], -FARTHEST, FARTHEST)
 
     return one_by_one(fit)
 
@@ -55,6 +66,19 @@ def little_curvature():
     """Return the subject with C = 0.08, where all of epsilon but a sixth is meant for the determinant."""
     words = f"diffprivlib LogisticRegression(epsilon={EPSILON}, data_norm={NORM:g}, C=0.08), no intercept"
     return Subject(_fit(0.08), DATA, NEIGHBOUR, epsilon=EPSILON, words=words)
+
+
+def _undecided_far_out(outputs):
+    """Score margins near 0 at intercepts beyond 6."""
+    intercept, margin = outputs.T
+    return np.where(np.abs(intercept) > 6, -np.abs(margin), -FARTHEST)
+
+
+def intercept():
+    """Return the subject with an intercept, C = 0.05: half of epsilon is meant for the determinant."""
+    words = f"diffprivlib LogisticRegression(epsilon={EPSILON}, data_norm={NORM:g}, C=0.05), with intercept"
+    event = Event("-|margin of x = 10|, where |intercept| > 6", _undecided_far_out)
+    return Subject(_fit(0.05, fit_intercept=True), DATA, NEIGHBOUR, epsilon=EPSILON, events=[event], words=words)
 
 
 def law(C):

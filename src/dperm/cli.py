@@ -24,6 +24,7 @@ _EXAMPLE = """
 module:factory names a function without arguments that returns a dperm.audit.Subject:
 
   # attack.py
+  import numpy as np
   from dperm.audit import Subject
   def factory():
       def mechanism(data, repeats, rng):
@@ -60,14 +61,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         return given.run(given)
-    except (_Wrong, DpermError, ValueError) as error:
-        print(f"dperm: error: {error}", file=sys.stderr)
-        return FAILED
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if isinstance(error, (_Wrong, DpermError)) or (isinstance(error, ValueError) and _is_ours(error)):
+            print(f"dperm: error: {error}", file=sys.stderr)
+            return FAILED
         # The subject's own code: its author needs the traceback, and a status that does not say `refuted`.
-        traceback.print_exc()
+        traceback.print_exception(error)
         print(f"dperm: error: {given.subject} failed: {type(error).__name__}: {error}", file=sys.stderr)
         return FAILED
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Say whether an error was raised by dperm itself, whose messages explain themselves."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_globals.get("__name__", "").startswith("dperm.")
 
 
 def _declare_audit(commands: Any) -> None:

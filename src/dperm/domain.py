@@ -7,11 +7,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from dperm.errors import DomainViolation, InvalidBudget
+from dperm.errors import DomainViolation, InvalidBudget, ReleaseError
 
 Neighbours = Literal["add_remove", "replace"]
 Calibration = Literal["paper", "corrected", "tight"]
 Guarantee = Literal["proved", "proved_exact", "claimed", "none"]
+Mode = Literal["science", "release"]
 
 # Sizes that users declare (bounds, knees): within these, what is made of them stays within a double, and the solver's
 # curvature within single precision.
@@ -220,6 +221,9 @@ class PrivacyStatement:
         What was released, for an accountant.
     source : str
         Paper key and theorem.
+    mode : {"science", "release"}
+        "release": no part of the noise was ever a floating-point number or came from a seed, so the value may leave the
+        house. "science": for experiments only.
     """
 
     epsilon: float
@@ -230,6 +234,7 @@ class PrivacyStatement:
     seeded: bool
     event: Any
     source: str
+    mode: Mode = "science"
 
     def __post_init__(self):
         number("epsilon", self.epsilon, 0, math.inf, ends="(]", error=InvalidBudget, remedy="else nothing is promised")
@@ -237,6 +242,20 @@ class PrivacyStatement:
         one_of("neighbours", self.neighbours, Neighbours)
         one_of("calibration", self.calibration, Calibration)
         one_of("guarantee", self.guarantee, Guarantee)
+        one_of("mode", self.mode, Mode)
+        if self.seeded and self.mode == "release":
+            raise ReleaseError("mode='release' with seeded=True: whoever knows the seed knows the noise; draw it anew")
+
+    def __str__(self):
+        relation = {"add_remove": "adding or removing", "replace": "replacing"}[self.neighbours]
+        promise = f"({self.epsilon:g}, {self.delta:g})-differential privacy for {relation} one record"
+        if self.mode == "release":
+            use = "release: integer noise from the operating system"
+        elif self.seeded:
+            use = "for science only: whoever knows the seed knows the noise"
+        else:
+            use = "for science only: the noise is a floating-point number"
+        return f"{promise}; guarantee: {self.guarantee.replace('_', ' ')}; {use} ({self.calibration}; {self.source})"
 
 
 def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndarray:

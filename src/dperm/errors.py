@@ -29,6 +29,10 @@ class DomainViolation(DpermError, ValueError):
     """A record or a parameter lies outside the declared public bounds."""
 
 
+class ReleaseError(DpermError, ValueError):
+    """A release that nobody could vouch for: noise that cannot be made safe, a seed, or a missing library."""
+
+
 class SolverError(DpermError):
     """A solver did not certify the accuracy that the privacy statement needs."""
 

@@ -110,7 +110,7 @@ def test_an_infinite_claim_is_never_refuted():
 
 @pytest.mark.parametrize("values", [(-1, 10, 0, 10), (11, 10, 0, 10), (0, 0, 0, 10), (1, 10, 12, 10)])
 def test_impossible_counts_are_refused(values):
-    with pytest.raises(ValueError, match="hits=.*must be between 0 and the draws"):
+    with pytest.raises(ValueError, match=r"hits=.*must be between 0 and the draws"):
         Counts(*values)
 
 

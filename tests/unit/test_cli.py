@@ -55,6 +55,22 @@ def broken():
     return 1 / 0
 
 
+def leaves():
+    raise SystemExit(1)
+
+
+def too_few():
+    return Subject(lambda data, repeats, rng: rng.normal(size=repeats - 1), DATA, DATA[:9], epsilon=1.0)
+
+
+def ragged():
+    return Subject(one_by_one(lambda data, rng: np.zeros(1 + rng.integers(2))), DATA, DATA[:9], epsilon=1.0)
+
+
+def foreign_error():
+    return Subject(one_by_one(lambda data, rng: float("foreign")), DATA, DATA[:9], epsilon=1.0)
+
+
 constant = 3
 """
 
@@ -133,6 +149,10 @@ def test_the_subjects_own_events(here, capsys):
         (["attack:constant"], "has no function 'constant'"),
         (["attack:wrong_type"], "it must return a dperm.audit.Subject"),
         (["attack:broken"], "attack:broken failed: ZeroDivisionError"),
+        (["attack:leaves"], "attack:leaves failed: SystemExit"),
+        (["attack:foreign_error"], "attack:foreign_error failed: ValueError: could not convert string"),
+        (["attack:too_few"], "mechanism gave the shape (9999, 1) when asked for 10000 outputs"),
+        (["attack:ragged"], "function gave outputs of the shapes [(1,), (2,)]: they must have one shape"),
         (["attack:good", "--epsilon", "0"], "epsilon=0.0 must be a number in (0, inf)"),
         (["attack:good", "--delta", "1"], "delta=1.0 must be a number in [0, 1)"),
         (["attack:good", "--draws", "3"], "draws=3 must be a whole number, at least 100"),
@@ -145,7 +165,8 @@ def test_mistakes_are_named_in_one_line(here, capsys, arguments, words):
     status, out, err = run(capsys, *arguments)
     assert (status, out) == (2, "")
     assert words in err.splitlines()[-1]
-    assert ("Traceback" in err) == (arguments == ["attack:broken"])
+    # Only of the subject's own code.
+    assert ("Traceback" in err) == (" failed: " in words)
 
 
 def test_it_is_installed_as_a_command(here):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dperm.domain import NORM_SLACK, Budget, Domain, PrivacyStatement, bounded_rows, number
-from dperm.errors import DomainViolation, DpermError, InvalidBudget
+from dperm.errors import DomainViolation, DpermError, InvalidBudget, ReleaseError
 
 not_numbers = st.sampled_from(["1", "1e-6", None, True, False, 1j, [1.0], np.array([1.0, 2.0])])
 bad_epsilons = st.one_of(st.floats(max_value=0.0), st.sampled_from([math.inf, math.nan, 0, -1]), not_numbers)
@@ -255,3 +255,19 @@ def test_no_rows_are_no_problem():
 
 def test_every_refusal_is_an_error_for_users():
     assert issubclass(InvalidBudget, DpermError) and issubclass(DomainViolation, DpermError)
+
+
+def test_a_statement_says_what_its_value_may_be_used_for():
+    science = PrivacyStatement(**(STATEMENT | {"seeded": False}))
+    assert science.mode == "science" and "for science only: the noise is a floating-point number" in str(science)
+    seeded = PrivacyStatement(**(STATEMENT | {"seeded": True}))
+    assert "for science only: whoever knows the seed knows the noise" in str(seeded)
+    release = PrivacyStatement(**(STATEMENT | {"seeded": False, "mode": "release"}))
+    assert "release: integer noise from the operating system" in str(release) and "science" not in str(release)
+
+
+def test_a_seeded_release_is_refused():
+    with pytest.raises(ReleaseError, match="whoever knows the seed knows the noise"):
+        PrivacyStatement(**(STATEMENT | {"seeded": True, "mode": "release"}))
+    with pytest.raises(ValueError, match="mode='public' is not one of"):
+        PrivacyStatement(**(STATEMENT | {"mode": "public"}))

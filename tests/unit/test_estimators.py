@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dperm import ObjectivePerturbation, OutputPerturbation
-from dperm.errors import DataError, DomainViolation, InvalidBudget, PrivacyLeakWarning
+from dperm.errors import DataError, DomainViolation, InvalidBudget, PrivacyLeakWarning, ReleaseError
 
 ESTIMATORS = [ObjectivePerturbation, OutputPerturbation]
 
@@ -29,6 +30,7 @@ REFUSED = [
     ("classes", NOT_LABELS, r"must be two different labels: \(negative, positive\)"),
     ("clip", ["no", 1, None], "must be True or False"),
     ("fit_intercept", ["no", 1, None], "must be True or False"),
+    ("release", ["no", 1, None], "must be True or False"),
     ("random_state", ["a", -1, 1.5], "must be None, an integer 0 or above"),
 ]
 
@@ -158,3 +160,46 @@ class TestEstimator:
         model = Estimator(classes=("no", "yes"), random_state=3).fit(X, y)
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
         np.testing.assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_a_release_lies_on_a_grid_and_says_so(data, delta, neighbours):
+    fixed = {"epsilon": 2.0, "delta": delta, "neighbours": neighbours, "classes": ("no", "yes")}
+    first, second = (OutputPerturbation(**fixed, release=True).fit(*data) for _ in range(2))
+    assert (first.coef_ != second.coef_).any()
+    privacy = first.privacy_
+    assert (privacy.mode, privacy.seeded, privacy.guarantee) == ("release", False, "proved")
+    assert (privacy.epsilon, privacy.delta, privacy.neighbours) == (2.0, delta, neighbours)
+    # A power of two near the sensitivity zeta/Delta = 4 (8 for replace-one), times 2^-10.
+    step = 2.0**-8 / (1 if neighbours == "add_remove" else 0.5) / 2
+    assert (np.mod(first.coef_ / step, 1) == 0).all()
+    assert type(privacy.event).__name__ == ("ZCDpEvent" if delta else "EpsilonDeltaDpEvent")
+
+
+@pytest.mark.parametrize("Estimator", ESTIMATORS)
+def test_what_is_not_for_release_says_so(data, Estimator):
+    seeded, drawn = (Estimator(classes=("no", "yes"), random_state=state).fit(*data).privacy_ for state in (3, None))
+    assert seeded.mode == drawn.mode == "science"
+    assert "for science only: whoever knows the seed" in str(seeded)
+    assert "for science only: the noise is a floating-point number" in str(drawn)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (ObjectivePerturbation(release=True), "objective perturbation cannot be released safely.*OutputPerturbation"),
+        (OutputPerturbation(release=True, random_state=3), "leave random_state out"),
+        (OutputPerturbation(release=True, calibration="paper"), "take 'tight'"),
+    ],
+)
+def test_a_release_that_nobody_could_vouch_for_is_refused(data, estimator, words):
+    with pytest.raises(ReleaseError, match=words):
+        estimator.set_params(classes=("no", "yes")).fit(*data)
+    assert not hasattr(estimator, "coef_")
+
+
+def test_a_release_without_opendp_names_the_extra(data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    with pytest.raises(ReleaseError, match=r"pip install 'dperm\[release\]'"):
+        OutputPerturbation(release=True, classes=("no", "yes")).fit(*data)

@@ -21,6 +21,7 @@ ROOMS = {
     "multiple": (0, "both"),
     "losses": (1, "computing"),
     "accounting": (1, "computing"),
+    "grid": (1, "computing"),
     "datasets": (1, "computing"),
     "solvers": (2, "computing"),
     "mechanisms": (3, "computing"),

@@ -53,6 +53,10 @@ def one_by_one(function: Callable[[Any, np.random.Generator], Any]) -> Callable:
     """
 
     def mechanism(data: Any, repeats: int, rng: np.random.Generator) -> np.ndarray:
-        return np.array([np.asarray(function(data, rng), dtype=float) for _ in range(repeats)])
+        outputs = [np.asarray(function(data, rng), dtype=float) for _ in range(repeats)]
+        shapes = {output.shape for output in outputs}
+        if len(shapes) > 1:
+            raise ValueError(f"function gave outputs of the shapes {sorted(shapes)}: they must have one shape")
+        return np.array(outputs)
 
     return mechanism

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.domain import Budget, Domain, Guarantee, number
+from dperm.domain import Budget, Domain, Guarantee, Mode, number
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.losses import Loss
 
@@ -28,6 +28,7 @@ class Release:
     guarantee : {"proved", "proved_exact", "none"}
     event : tuple
         Name of the `dp_accounting` event, or of ours in `dperm.accounting.events`, and its keyword arguments.
+    mode : {"science", "release"}
     """
 
     theta: np.ndarray
@@ -35,6 +36,7 @@ class Release:
     converged: np.ndarray
     guarantee: Guarantee
     event: tuple[str, dict[str, float]]
+    mode: Mode = "science"
 
 
 def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:

@@ -16,12 +16,16 @@ calibration="tight": delta = 0: density proportional to exp(-epsilon ||z|| / (S 
 Gaussian mechanism (Balle & Wang 2018). calibration="paper": the same for delta = 0 (that is CMS11's noise), for
 delta > 0 the classical sigma = (S + 2 tau) sqrt(2 log(1.25/delta))/epsilon, whose statement is `none` where the exact
 formula does not confirm it (large epsilon).
+
+`publish` releases the same minimiser with integer noise from the operating system on a public grid (`dperm.grid`),
+which may leave the house; `release` is for science.
 """
 
 import math
 
 import numpy as np
 
+from dperm import grid
 from dperm.accounting import gaussian
 from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, changed_gradients, number
 from dperm.errors import InvalidBudget
@@ -75,6 +79,10 @@ def calibrate(
     return Gaussian(representable(sensitivity / ratio, budget)), "proved" if holds else "none"
 
 
+# Rounding of the sensitivity itself: a handful of operations in doubles.
+_OUTWARD = 1 + 1e-12
+
+
 def release(
     X: np.ndarray,
     y: np.ndarray,
@@ -124,16 +132,89 @@ def release(
     ValueError
         If another argument is outside its range.
     """
-    curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
-    tolerance = target(tolerance)
-    zeta, _ = bounds_everywhere(loss, domain)
-    tau = tolerance * zeta / curvature
-    sensitivity = changed_gradients(neighbours) * zeta / curvature + 2 * tau
+    solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
     noise, guarantee = calibrate(sensitivity, budget, calibration=calibration)
-    solution = newton.minimise(loss, X, y, ridge=curvature, tolerance=tolerance * zeta)
     theta = solution.theta + noise.sample((repeats, X.shape[1]), rng)
     certificate = np.repeat(solution.certificate, repeats)
     event = budget_event(budget)
     if isinstance(noise, Gaussian):
         event = "GaussianDpEvent", {"noise_multiplier": noise.scale / sensitivity}
     return Release(theta, certificate, certificate <= tau, guarantee, event)
+
+
+def publish(
+    X: np.ndarray,
+    y: np.ndarray,
+    loss: Loss,
+    *,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    curvature: float | None = None,
+    repeats: int = 1,
+    tolerance: float = 1e-6,
+) -> Release:
+    """Release the regularised minimiser `repeats` times, each with fresh integer noise from the operating system.
+
+    The sensitivity S + 2 tau is the one of `release`; `dperm.grid` adds what rounding to its grid costs, and
+    calibrates. (Zero delta: independent discrete Laplace coordinates, not a spherical law.)
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+        Rows with ||x||_2 <= domain.x_norm; not checked here.
+    y : ndarray, shape (n,)
+    loss : Loss
+        With gradient and curvature bounded over all theta.
+    domain : Domain
+    budget : Budget
+        Spent by each of the repeats.
+    neighbours : {"add_remove", "replace"}
+    curvature : float, optional
+        Delta > 0, of the sum of losses; by default 2 lambda/epsilon.
+    repeats : int
+    tolerance : float
+        In (0, 1].
+
+    Returns
+    -------
+    Release
+        With mode="release".
+
+    Raises
+    ------
+    ReleaseError
+        If OpenDP is not installed.
+    InvalidBudget
+        If the curvature is not above 0, or no noise serves the budget.
+    DomainViolation
+        If the loss is not bounded over all theta.
+    ValueError
+        If another argument is outside its range.
+    """
+    solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
+    vectors = np.repeat(solution.theta, repeats, axis=0)
+    released = grid.add_noise(vectors, sensitivity=sensitivity * _OUTWARD, budget=budget)
+    certificate = np.repeat(solution.certificate, repeats)
+    event = budget_event(budget) if released.rho is None else ("ZCDpEvent", {"rho": released.rho, "xi": 0.0})
+    return Release(released.values, certificate, certificate <= tau, "proved", event, mode="release")
+
+
+def _minimised(
+    X: np.ndarray,
+    y: np.ndarray,
+    loss: Loss,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    curvature: float | None,
+    tolerance: float,
+) -> tuple[newton.Solution, float, float]:
+    """Return the minimiser, the sensitivity of what was found of it, and tau."""
+    curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
+    tolerance = target(tolerance)
+    zeta, _ = bounds_everywhere(loss, domain)
+    tau = tolerance * zeta / curvature
+    sensitivity = changed_gradients(neighbours) * zeta / curvature + 2 * tau
+    solution = newton.minimise(loss, X, y, ridge=curvature, tolerance=tolerance * zeta)
+    return solution, sensitivity, tau

@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dperm import losses
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.domain import Budget, Calibration, Domain, PrivacyStatement, bounded_rows, one_of
-from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning, SolverError
+from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning, ReleaseError, SolverError
 from dperm.mechanisms.base import Release, bounds_everywhere
 
-_EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, EpsilonDeltaDpEvent)}
+_EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, dp_event.ZCDpEvent, EpsilonDeltaDpEvent)}
 
 
 def _is_classifier(estimator: "LinearEstimator") -> bool:
@@ -47,6 +47,10 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
     ) -> Release:
         """Run the batched core once."""
 
+    @abstractmethod
+    def _check_release(self) -> None:
+        """Refuse `release=True` if this mechanism, or its other parameters, cannot keep what it says."""
+
     def fit(self, X, y):
         """Fit the private model.
 
@@ -69,15 +73,21 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
             If the budget is impossible, or too small for the curvature.
         ValueError
             If another parameter is not of its kind or outside its range; the message names it.
+        ReleaseError
+            If `release=True` cannot be kept: a seed, a mechanism or constants that it is refused for, OpenDP missing.
         SolverError
             If the solver did not reach its public target; nothing is released.
         """
         # What was declared wrongly is blamed before the rows are: budget, bounds, loss, labels.
         budget, domain, loss = Budget(self.epsilon, self.delta), Domain(x_norm=self.x_norm), self._loss()
         one_of("calibration", self.calibration, Calibration)
-        for name in ("fit_intercept", "clip"):
+        for name in ("fit_intercept", "clip", "release"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
+        if self.release:
+            if self.random_state is not None:
+                raise ReleaseError("release=True draws from the operating system; leave random_state out (None)")
+            self._check_release()
         bounds_everywhere(loss, domain)
         classes = None if self.classes is None else _two_labels(self.classes)
         rng = _generator(self.random_state)
@@ -142,6 +152,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
             self.random_state is not None,
             event,
             self.source,
+            release.mode,
         )
 
     def _loss(self) -> losses.Loss:

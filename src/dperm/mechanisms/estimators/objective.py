@@ -1,6 +1,7 @@
 """Objective perturbation as a scikit-learn estimator."""
 
 from dperm.domain import Budget
+from dperm.errors import ReleaseError
 from dperm.mechanisms import objective
 from dperm.mechanisms.estimators.linear import LinearEstimator
 
@@ -39,6 +40,8 @@ class ObjectivePerturbation(LinearEstimator):
         The solver's public target: ||gradient|| <= tolerance zeta.
     solver_share : float, default=0.0
         Share of the budget spent on hiding the solver's error; above 0 the statement is `proved`.
+    release : bool, default=False
+        True is refused: the noise of this mechanism cannot be made safe against floating point (`fit` says why).
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 
@@ -83,6 +86,7 @@ class ObjectivePerturbation(LinearEstimator):
         classes=None,
         tolerance=1e-6,
         solver_share=0.0,
+        release=False,
         random_state=None,
     ):
         self.epsilon = epsilon
@@ -98,7 +102,15 @@ class ObjectivePerturbation(LinearEstimator):
         self.classes = classes
         self.tolerance = tolerance
         self.solver_share = solver_share
+        self.release = release
         self.random_state = random_state
+
+    def _check_release(self):
+        raise ReleaseError(
+            "release=True: objective perturbation cannot be released safely. Its noise enters a convex problem as a "
+            "real vector, and what comes out is a function of it in floating point: no grid and no noise added "
+            "afterwards makes the tilt itself exact; take OutputPerturbation(release=True)"
+        )
 
     def _release(self, X, y, loss, domain, rng):
         return objective.release(

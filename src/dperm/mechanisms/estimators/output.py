@@ -1,6 +1,7 @@
 """Output perturbation as a scikit-learn estimator."""
 
 from dperm.domain import Budget
+from dperm.errors import ReleaseError
 from dperm.mechanisms import output
 from dperm.mechanisms.estimators.linear import LinearEstimator
 
@@ -37,6 +38,10 @@ class OutputPerturbation(LinearEstimator):
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=1e-6
         The solver's public target: ||gradient|| <= tolerance zeta; its slack is added to the sensitivity.
+    release : bool, default=False
+        Draw from the operating system and add integer noise on a public grid (`dperm.grid`), so that the model may
+        leave the house; needs OpenDP (extra `release`), `calibration="tight"` and `random_state=None`. All else is for
+        science.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 
@@ -80,6 +85,7 @@ class OutputPerturbation(LinearEstimator):
         clip=False,
         classes=None,
         tolerance=1e-6,
+        release=False,
         random_state=None,
     ):
         self.epsilon = epsilon
@@ -94,18 +100,23 @@ class OutputPerturbation(LinearEstimator):
         self.clip = clip
         self.classes = classes
         self.tolerance = tolerance
+        self.release = release
         self.random_state = random_state
 
     def _release(self, X, y, loss, domain, rng):
-        return output.release(
-            X,
-            y,
-            loss,
-            domain=domain,
-            budget=Budget(self.epsilon, self.delta),
-            neighbours=self.neighbours,
-            calibration=self.calibration,
-            curvature=self.curvature,
-            rng=rng,
-            tolerance=self.tolerance,
-        )
+        fixed = {
+            "domain": domain,
+            "budget": Budget(self.epsilon, self.delta),
+            "neighbours": self.neighbours,
+            "curvature": self.curvature,
+            "tolerance": self.tolerance,
+        }
+        if self.release:
+            return output.publish(X, y, loss, **fixed)
+        return output.release(X, y, loss, **fixed, calibration=self.calibration, rng=rng)
+
+    def _check_release(self):
+        if self.calibration != "tight":
+            raise ReleaseError(
+                f"release=True with calibration={self.calibration!r}: printed constants are for science; take 'tight'"
+            )
