@@ -69,16 +69,16 @@ def little_curvature():
 
 
 def _undecided_far_out(outputs):
-    """Score margins near 0 at intercepts beyond 6."""
+    """Score margins near 0 at intercepts beyond 9."""
     intercept, margin = outputs.T
-    return np.where(np.abs(intercept) > 6, -np.abs(margin), -FARTHEST)
+    return np.where(np.abs(intercept) > 9, -np.abs(margin), -FARTHEST)
 
 
 def intercept():
-    """Return the subject with an intercept, C = 0.05: half of epsilon is meant for the determinant."""
-    words = f"diffprivlib LogisticRegression(epsilon={EPSILON}, data_norm={NORM:g}, C=0.05), with intercept"
-    event = Event("-|margin of x = 10|, where |intercept| > 6", _undecided_far_out)
-    return Subject(_fit(0.05, fit_intercept=True), DATA, NEIGHBOUR, epsilon=EPSILON, events=[event], words=words)
+    """Return the subject with an intercept, C = 0.04: two fifths of epsilon are meant for the determinant."""
+    words = f"diffprivlib LogisticRegression(epsilon={EPSILON}, data_norm={NORM:g}, C=0.04), with intercept"
+    event = Event("-|margin of x = 10|, where |intercept| > 9", _undecided_far_out)
+    return Subject(_fit(0.04, fit_intercept=True), DATA, NEIGHBOUR, epsilon=EPSILON, events=[event], words=words)
 
 
 def law(C):
