@@ -14,7 +14,7 @@ sqrt(p) D. u/g and g k are exact in doubles (a change of exponent), and so is ro
 whose privacy maps are rounded outwards:
 
     delta = 0   discrete Laplace, P(z) ~ e^{-|z|/s} on every coordinate, s >= sqrt(p) D/epsilon. (A spherical law has no
-                integer form there; the l1 norm costs a factor of up to sqrt(p) over it.)
+                integer form there; this one is longer by a factor sqrt(2p/(p + 1)) in the root mean square.)
     delta > 0   discrete Gaussian, (D^2/(2 sigma^2))-zCDP (Canonne, Kamath & Steinke 2020), sigma the least whose
                 conversion to (epsilon, delta) holds.
 
@@ -89,16 +89,29 @@ def add_noise(vectors: np.ndarray, *, sensitivity: float, budget: Budget) -> Gri
     dp = _opendp()
     step = 2.0 ** math.floor(math.log2(sensitivity * FINENESS))
     p = vectors.shape[1]
-    # Exact: dividing by a power of two changes the exponent alone.
-    whole = np.clip(np.rint(vectors / step), -FARTHEST, FARTHEST).astype(np.int64)
     reach = _up(_up(sensitivity / step) + _up(math.sqrt(p)))
     if budget.delta == 0:
         scale, noise = _laplace(dp, _up(_up(math.sqrt(p)) * reach), budget)
         rho = None
     else:
         scale, noise, rho = _gaussian(dp, reach, budget)
+    # Exact: dividing by a power of two changes the exponent alone. What is no number lies at 0: a point of the box too.
+    with np.errstate(over="ignore"):
+        whole = np.nan_to_num(np.rint(vectors / step), nan=0.0, posinf=FARTHEST, neginf=-FARTHEST)
+    whole = np.clip(whole, -FARTHEST, FARTHEST).astype(np.int64)
     noisy = np.array(noise(whole.ravel().tolist()), dtype=np.int64).reshape(vectors.shape)
     return GridRelease(noisy * step, step, scale, rho)
+
+
+def available() -> None:
+    """Make sure that OpenDP is there, before anything is computed for it.
+
+    Raises
+    ------
+    ReleaseError
+        If it is not installed.
+    """
+    _opendp()
 
 
 def _up(value: float) -> float:
@@ -127,7 +140,10 @@ def _gaussian(dp: Any, reach: float, budget: Budget) -> tuple[float, Any, float]
         return dp.m.make_gaussian(*space, scale=scale)
 
     def spends(scale):
-        return dp.c.make_zCDP_to_approxDP(make(scale)).map(reach).epsilon(budget.delta)
+        try:
+            return dp.c.make_zCDP_to_approxDP(make(scale)).map(reach).epsilon(budget.delta)
+        except dp.OpenDPException:  # its conversion overflows for tiny scales: nothing is certified there
+            return math.inf
 
     low, high = reach, reach
     while spends(high) > budget.epsilon:

@@ -190,7 +190,8 @@ def run_script(tmp_path, monkeypatch, rules) -> Runner:
 @pytest.fixture(scope="session")
 def tiny() -> plan.Plan:
     """The project's configuration at scale tiny."""
-    return plan.load({"scale": "tiny", "papers": ["kifer2012"], "seed": 5, "mirror": None}, ROOT)
+    audit = {"draws": dict.fromkeys(plan.SCALES, 400), "confidence": 0.95, "level": 0.05}
+    return plan.load({"scale": "tiny", "papers": ["kifer2012"], "seed": 5, "mirror": None, "audit": audit}, ROOT)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import html
 import shutil
 from pathlib import Path
 
+import fake_audits
 import fake_rows
 import pytest
 import yaml
@@ -27,9 +28,12 @@ def build_report(run_script, breast_cancer, tiny):
     claims.judge(
         catalogue, {"kifer2012-output": ROWS}, RESULTS / "claims.parquet", unavailable=SKIPPED, metadata={}
     )  # fmt: skip
+    privacy, mutants = fake_audits.write_ledgers(RESULTS)
+    ledger = RESULTS / "tables/privacy-ledger.md"
     svg, md = RESULTS / "figures/kifer2012-output.svg", RESULTS / "tables/kifer2012-output.md"
     figures.draw("kifer2012-output", ROWS, svg=svg, png=svg.with_suffix(".png"))
     figures.make_table("kifer2012-output", ROWS, csv=md.with_suffix(".csv"), md=md)
+    figures.make_table("privacy-ledger", privacy, csv=ledger.with_suffix(".csv"), md=ledger)
     (RESULTS / "config.yaml").write_text(yaml.safe_dump(tiny.resolved("tiny")), encoding="utf-8")
     data = Path("resources/prepared/breast-cancer.parquet")
     data.parent.mkdir(parents=True)
@@ -43,7 +47,8 @@ def build_report(run_script, breast_cancer, tiny):
             "build_report",
             input={
                 "claims": RESULTS / "claims.parquet", "config": RESULTS / "config.yaml", "rows": [ROWS],
-                "figures": [svg], "tables": [md], "page": ["page.html", "page.css"], "data": [data],
+                "privacy": privacy, "mutants": mutants, "figures": [svg], "tables": [md, ledger],
+                "page": ["page.html", "page.css"], "data": [data],
             },
             output={"html": OUT},
             params={"skipped": SKIPPED, "code": "digest"},
@@ -65,6 +70,8 @@ def test_the_page_shows_it_all(build_report, run_script):
     for file in (ROWS, Path("resources/prepared/breast-cancer.parquet")):
         assert hashlib.sha256(file.read_bytes()).hexdigest() in words
     assert "1 job, 2.5 s of wall time" in words
+    assert "<b>1</b>refuted" in page and "<b>1</b>holds up" in page
+    assert "a made-up pair" in words and figures.TABLES["privacy-ledger"].caption in words
     assert SKIPPED["moon"] in words and SKIPPED["moon"] not in page
 
 
@@ -75,6 +82,8 @@ def test_the_page_shows_it_all(build_report, run_script):
         ("tables/kifer2012-output.md", "holds no table"),
         ("claims.parquet", "is not a readable Parquet file"),
         ("kifer2012-output/rows.parquet", "is not a readable Parquet file"),
+        ("privacy.parquet", "is not a readable Parquet file"),
+        ("mutants.parquet", "is not a readable Parquet file"),
     ],
 )
 def test_a_broken_part(build_report, run_script, path, words):

@@ -24,10 +24,21 @@ TARGETS = {
     "draw_figure": ("results/tiny/figures/kifer2012-output.png", {*BEFORE_ROWS, "collect_rows"}),
     "make_table": ("results/tiny/tables/kifer2012-output.md", {*BEFORE_ROWS, "collect_rows"}),
     "judge_claims": ("results/tiny/claims.parquet", {*BEFORE_ROWS, "collect_rows"}),
+    "run_audit": ("results/tiny/audits/objective.tight/line.parquet", set()),
+    "collect_privacy_ledger": ("results/tiny/privacy.parquet", {*BEFORE_ROWS, "collect_rows", "run_audit"}),
     "write_config": ("results/tiny/config.yaml", set()),
     "build_report": (
         "results/tiny/report/index.html",
-        {*BEFORE_ROWS, "collect_rows", "draw_figure", "make_table", "judge_claims", "write_config"},
+        {
+            *BEFORE_ROWS,
+            "collect_rows",
+            "run_audit",
+            "collect_privacy_ledger",
+            "draw_figure",
+            "make_table",
+            "judge_claims",
+            "write_config",
+        },
     ),
 }
 PAPERS = {"kifer2012"}
@@ -132,6 +143,37 @@ def test_a_cell_is_given_its_slice_of_the_configuration(everything):
     (collect,) = of(everything, "collect_rows")
     cells_and_baselines = [*cells, *of(everything, "fit_baseline")]
     assert sorted(collect.input) == sorted(path for job in cells_and_baselines for path in job.output)
+
+
+def test_an_audit_is_given_its_slice_of_the_configuration(everything):
+    """One job for each mechanism, calibration and pair family, and one for each group of mutants."""
+    config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+    jobs = plan.load({**config, "mirror": None}, ROOT).audits["paper"]
+    audits = of(everything, "run_audit")
+    assert len(audits) == len(jobs)
+    digests = {}
+    for job in audits:
+        (path,) = map(Path, job.output)
+        assert job.params["job"] == jobs[path.parent.name, path.stem]
+        assert job.params["job"]["draws"] == config["audit"]["draws"]["paper"]
+        assert job.input == []
+        digests.setdefault(job.params["job"]["family"], set()).add(job.params["code"])
+    assert {family: len(found) for family, found in digests.items()} == {"linear": 1, "mutants": 1}
+    assert digests["linear"] != digests["mutants"]
+    (collect,) = of(everything, "collect_privacy_ledger")
+    assert set(collect.input) == {
+        *(path for job in audits for path in job.output), "results/paper/kifer2012-output/rows.parquet"
+    }  # fmt: skip
+
+
+def test_a_ledgers_figure_and_tables_are_drawn_from_the_ledger(workflow):
+    for target, source in (
+        ("figures/privacy-ledger.svg", "privacy"),
+        ("tables/privacy-ledger.md", "privacy"),
+        ("tables/audit-mutants.md", "mutants"),
+    ):
+        (job,) = [job for job in workflow.jobs(f"results/tiny/{target}") if f"results/tiny/{target}" in job.output]
+        assert job.input == [f"results/tiny/{source}.parquet"]
 
 
 def test_the_digest_is_the_one_of_the_mechanism(everything):

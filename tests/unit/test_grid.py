@@ -112,6 +112,19 @@ def test_far_points_are_clipped_to_the_public_box():
     assert np.abs(released.values / released.step / grid.FARTHEST) == pytest.approx(np.ones((1, 2)), rel=1e-6)
 
 
+def test_what_is_no_number_lies_in_the_box_too():
+    vectors = np.array([[np.nan, np.inf], [-np.inf, 1.0]])
+    whole = grid.add_noise(vectors, sensitivity=1.0, budget=Budget(10.0)).values * 2**10
+    assert (np.abs(whole) <= 1.001 * grid.FARTHEST).all()
+    assert abs(whole[0, 0]) < 1e6 < abs(whole[0, 1])
+
+
+@pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e50])
+def test_a_huge_epsilon_is_served_or_refused_in_words(epsilon):
+    released = grid.add_noise(np.zeros((1, 2)), sensitivity=1.0, budget=Budget(epsilon, 1e-6))
+    assert 0 < released.scale < 1e4
+
+
 def test_without_opendp_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(ReleaseError, match=r"dperm\[release\]"):

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+AUDITS = "config/audits.yaml"
 EXPERIMENT = "config/experiments/kifer2012-output.yaml"
 NEW = "config/experiments/kifer2012-foo.yaml"
 
@@ -30,6 +31,16 @@ NEW = "config/experiments/kifer2012-foo.yaml"
         ((), (EXPERIMENT, "    epsilon: [1.0]\n", ""), "grid.tiny: the axis 'epsilon' is missing"),
         ((), (EXPERIMENT, "data_axes: [dataset]", "data_axes: []"), "every cell reads a data set"),
         ((), (EXPERIMENT, "[kifer2012-output,", "[kifer2012-ouput,"), "did you mean 'kifer2012-output'"),
+        (("audit={level: 2}",), None, "audit"),
+        ((), ("config/config.yaml", "tiny: 2000", "tiny: 20"), "(a side and attack): must be at least 200"),
+        ((), (AUDITS, "pairs:", "piars:"), "did you mean 'pairs'"),
+        ((), (AUDITS, "tiny: [line]", "tiny: [lime]"), "'lime' is no pair of the family 'linear'; did you mean 'line'"),
+        ((), (AUDITS, "mechanism: output", "mechanism: outputs"), "'outputs' is no mechanism; did you mean 'output'"),
+        ((), (AUDITS, "mechanism: output", "mechanism: objective"), "'objective' is there twice"),
+        ((), (AUDITS, "family: linear", "family: linaer"), "did you mean 'linear'"),
+        ((), (AUDITS, "calibration: tight", "calibration: corrected"), "is not offered by 'objective'"),
+        ((), (AUDITS, "epsilon: 1.0", "epsilon: 0.0"), "(the claim): must be above 0"),
+        ((), (AUDITS, "tiny: [data]", "tiny: [date]"), "'date' is no group of mutants; did you mean 'data'"),
         ((), (NEW, "experiment: kifer2012-output", "experiment: kifer2012-foo"), "'kifer2012-foo' is not in REGISTRY"),
     ],
 )

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from dperm import experiments, figures, plan
+from dperm.audit import families
 from dperm.datasets import catalogue, prepare
 
 # A rule's script in a process of its own, with what Snakemake would give it; says which modules it loaded.
@@ -30,7 +31,8 @@ print(json.dumps(sorted(name for name in sys.modules if name.split(".")[0] == "d
 TALK = {"dperm.script", "dperm.errors"}
 # The catalogue of claims is refused or left as it is: no verdict hangs on how (but on the reader of YAML, which is in).
 CATALOGUE_CHECKS = {
-    "dperm.claims.catalogue", "dperm.plan", "dperm.plan.cells", "dperm.plan.code_digest", "dperm.plan.config_files",
+    "dperm.claims.catalogue", "dperm.plan", "dperm.plan.audits", "dperm.plan.cells", "dperm.plan.code_digest",
+    "dperm.plan.config_files",
 }  # fmt: skip
 DATA, RESULTS = "resources/prepared/breast-cancer.parquet", "results/tiny"
 ROWS, BASELINE = (
@@ -78,7 +80,8 @@ def recorded(project, output):
 
 @pytest.fixture
 def declared(finished):
-    return plan.load({"scale": "tiny", "papers": ["kifer2012"], "seed": 1}, finished.folder)
+    audit = {"draws": dict.fromkeys(plan.SCALES, 400), "confidence": 0.95, "level": 0.05}
+    return plan.load({"scale": "tiny", "papers": ["kifer2012"], "seed": 1, "audit": audit}, finished.folder)
 
 
 def test_cells(finished, declared):
@@ -102,6 +105,16 @@ def test_baselines(finished, declared):
         found = loaded(finished, "fit_baseline", input={"data": DATA}, output={"rows": BASELINE}, params={"cell": cell})
         assert_same(roots, found)
         assert repr(plan.code_digest(*roots)) in recorded(finished, BASELINE)
+
+
+def test_audits(finished, declared):
+    """One job of each family; of the objective's the one on a line, which loads no scikit-learn."""
+    for key in (("objective.tight", "line"), ("output.paper", "linear"), ("mutants", "data")):
+        job = declared.audits["tiny"][key]
+        rows = f"{RESULTS}/audits/{key[0]}/{key[1]}.parquet"
+        found = loaded(finished, "run_audit", output={"rows": rows}, params={"job": job})
+        assert_same(families.modules(job), found)
+        assert repr(plan.code_digest(*families.modules(job), packages=("threadpoolctl",))) in recorded(finished, rows)
 
 
 @pytest.mark.parametrize("name", ["breast-cancer", "digits", "diabetes", "people"])
@@ -156,10 +169,20 @@ def others():
             "datasets": ["adult", "breast-cancer", "diabetes", "digits"],
         },
     }, CATALOGUE_CHECKS  # fmt: skip
+    yield "collect_privacy_ledger", ("dperm.audit.ledger",), (), {
+        "input": {
+            "attacks": [f"{RESULTS}/audits/output.tight/linear.parquet"],
+            "mutants": [f"{RESULTS}/audits/mutants/data.parquet"],
+            "rows": [ROWS],
+        },
+        "output": {"privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet"},
+        "params": {"confidence": 0.95, "level": 0.05, "seed": 1},
+    }, set()  # fmt: skip
     yield "write_config", ("dperm.files",), (), {"output": config, "params": {"resolved": {"seed": 1}}}, set()
     yield "build_report", ("dperm.report", "dperm.report.provenance"), ("jinja2",), {
         "input": {
-            **claims, **config, "rows": [ROWS], "figures": [drawn["svg"]], "tables": [made["md"]], "data": [DATA],
+            **claims, **config, "privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet",
+            "rows": [ROWS], "figures": [drawn["svg"]], "tables": [made["md"]], "data": [DATA],
         },
         "output": {"html": page},
         "params": {"skipped": {}},

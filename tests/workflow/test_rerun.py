@@ -40,12 +40,16 @@ def test_adding_one_epsilon_runs_its_cells_and_what_hangs_on_them(finished):
     assert cell_jobs(jobs) == [f"{cell} at breast-cancer_epsilon-2" for cell in CELLS]
     assert sorted(set(jobs) - {f"kifer2012-output: {job}" for job in cell_jobs(jobs)}) == [
         "build the report at scale tiny",
+        "collect the privacy ledger at scale tiny",
         "draw kifer2012-output",
         "draw kifer2012-output-sweep",
+        "draw privacy-ledger",
         "judge the claims at scale tiny",
         "kifer2012-output: collect rows",
         "record the resolved configuration at scale tiny",
+        "table audit-mutants",
         "table kifer2012-output",
+        "table privacy-ledger",
     ]
     finished.run()
     assert {path: (finished.folder / path).stat().st_mtime_ns for path in untouched} == untouched
@@ -78,3 +82,56 @@ def test_editing_a_figure_draws_and_computes_nothing_else(finished):
 def test_a_mirror_is_no_reason_to_run_again(finished, tmp_path):
     (tmp_path / "mirror").mkdir()
     assert finished.jobs(config=("scale=tiny", f"mirror={tmp_path / 'mirror'}")) == []
+
+
+AUDITS = (
+    "audit mutants: data",
+    "audit objective.paper: line",
+    "audit objective.tight: line",
+    "audit output.paper: linear",
+    "audit output.tight: linear",
+)
+AFTER_THE_LEDGER = (
+    "build the report at scale tiny",
+    "collect the privacy ledger at scale tiny",
+    "draw privacy-ledger",
+    "table audit-mutants",
+    "table privacy-ledger",
+)
+
+
+def test_editing_the_auditor_runs_the_audits_and_what_hangs_on_them(finished):
+    finished.edit("src/dperm/audit/events.py", "import math", "import math\n\nUNUSED = 1")
+    assert finished.jobs() == sorted([*AUDITS, *AFTER_THE_LEDGER])
+
+
+def test_editing_a_mutant_runs_the_mutants_alone(finished):
+    finished.edit("src/dperm/audit/mutants/data.py", "import numpy", "import math\nimport numpy")
+    assert finished.jobs() == sorted([AUDITS[0], *AFTER_THE_LEDGER])
+
+
+def test_editing_a_mechanism_attacks_it_again(finished):
+    finished.edit("src/dperm/mechanisms/output.py", "import math", "import math\n\nUNUSED = 1")
+    assert set(AUDITS[1:]) <= set(finished.jobs())
+
+
+def test_other_draws_run_the_audits_and_no_cell(finished):
+    finished.edit("config/config.yaml", "tiny: 2000", "tiny: 2200")
+    expected = [*AUDITS, *AFTER_THE_LEDGER, "record the resolved configuration at scale tiny"]
+    assert finished.jobs() == sorted(expected)
+
+
+def test_another_level_judges_the_same_attacks_again(finished):
+    finished.edit("config/config.yaml", "level: 0.05", "level: 0.01")
+    expected = [*AFTER_THE_LEDGER, "record the resolved configuration at scale tiny"]
+    assert finished.jobs() == sorted(expected)
+
+
+def test_one_budget_more_runs_its_mechanism_and_calibration_alone(finished):
+    finished.edit(
+        "config/audits.yaml",
+        "{calibration: tight, neighbours: replace, variant: gaussian, epsilon: 1.0, delta: 1.0e-6}",
+        "{calibration: tight, neighbours: replace, variant: gaussian, epsilon: 1.5, delta: 1.0e-6}",
+    )
+    expected = ["audit output.tight: linear", *AFTER_THE_LEDGER, "record the resolved configuration at scale tiny"]
+    assert finished.jobs() == sorted(expected)

@@ -79,8 +79,10 @@ def calibrate(
     return Gaussian(representable(sensitivity / ratio, budget)), "proved" if holds else "none"
 
 
-# Rounding of the sensitivity itself: a handful of operations in doubles.
-_OUTWARD = 1 + 1e-12
+# A release's tolerance is at least this many times n: far above the rounding of a gradient summed over n records.
+LEAST_TOLERANCE = 1e-12
+# Rounding of the sensitivity, of zeta and of the rows' norms, in units of the last place: a row's norm is a sum over p.
+_ROUNDINGS = 64
 
 
 def release(
@@ -179,7 +181,7 @@ def publish(
     Returns
     -------
     Release
-        With mode="release".
+        With mode="release". Where `converged` is False the statement covers nothing of that row: do not publish it.
 
     Raises
     ------
@@ -192,9 +194,15 @@ def publish(
     ValueError
         If another argument is outside its range.
     """
+    grid.available()
+    if tolerance < LEAST_TOLERANCE * len(X):
+        raise ValueError(
+            f"tolerance={tolerance:g} is too near the rounding of a gradient over n records; take 1e-6, which is usual"
+        )
     solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
+    outward = 1 + (X.shape[1] + _ROUNDINGS) * float(np.finfo(float).eps)
     vectors = np.repeat(solution.theta, repeats, axis=0)
-    released = grid.add_noise(vectors, sensitivity=sensitivity * _OUTWARD, budget=budget)
+    released = grid.add_noise(vectors, sensitivity=sensitivity * outward, budget=budget)
     certificate = np.repeat(solution.certificate, repeats)
     event = budget_event(budget) if released.rho is None else ("ZCDpEvent", {"rho": released.rho, "xi": 0.0})
     return Release(released.values, certificate, certificate <= tau, "proved", event, mode="release")

@@ -15,7 +15,7 @@ from dperm.domain import Domain
 from dperm.losses import Loss
 
 # Measured on one core with 1 MB of level-2 cache; constants, never asked of the machine, so that bytes do not change.
-BLOCK_ROWS = 256
+BLOCK_ROWS = 64
 BLOCK_ENTRIES = 8_192
 # Single precision is used for curvature where its rounding stays this many times below the ridge, else double.
 SINGLE_MARGIN = 16.0

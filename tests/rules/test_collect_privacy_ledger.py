@@ -1,0 +1,55 @@
+"""collect_privacy_ledger: both ledgers of the attacks, or a message and neither."""
+
+from pathlib import Path
+
+import fake_audits
+import fake_rows
+import pytest
+
+from dperm import tables
+from dperm.audit import ledger
+
+PRIVACY, MUTANTS, ROWS = "results/tiny/privacy.parquet", "results/tiny/mutants.parquet", Path("rows.parquet")
+KNEE, LINE, NOISE = (Path(f"audits/{name}.parquet") for name in ("knee", "line", "noise"))
+
+
+@pytest.fixture
+def collect(run_script):
+    fake_audits.write_attacks([fake_audits.attack()], KNEE)
+    fake_audits.write_attacks([fake_audits.exact(1.4, calibration="paper", guarantee="none")], LINE)
+    fake_audits.write_mutants([fake_audits.mutant()], NOISE)
+    fake_rows.write(fake_rows.rows(datasets=("breast-cancer",), epsilons=(3.0,), repeats=3), ROWS)
+
+    def run(what):
+        return what(
+            "collect_privacy_ledger",
+            input={"attacks": [KNEE, LINE], "mutants": [NOISE], "rows": [ROWS]},
+            output={"privacy": PRIVACY, "mutants": MUTANTS},
+            params={"confidence": 0.95, "level": 0.05, "seed": 1, "code": "digest"},
+            wildcards={"scale": "tiny"},
+        )
+
+    return run
+
+
+def test_the_verdicts(collect, run_script):
+    collect(run_script)
+    found = ledger.read(PRIVACY)
+    attacked = found[found["verdict"] != "not audited"].set_index("calibration")["verdict"].to_dict()
+    assert attacked == {"tight": "holds up", "paper": "refuted"}
+    rest = found[found["verdict"] == "not audited"]
+    assert len(rest) and set(rest["epsilon"]) == {3.0} and rest["audit_lower_bound"].isna().all()
+    assert tables.read_records(MUTANTS, ledger.MUTANTS)["verdict"].tolist() == ["refuted"]
+    assert tables.metadata(PRIVACY)["level"] == 0.05
+
+
+@pytest.mark.parametrize("path", [KNEE, NOISE], ids=str)
+def test_a_corrupt_attack_is_deleted_and_named(collect, run_script, path):
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    leaves = [PRIVACY] if path == NOISE else []
+    with pytest.raises(SystemExit):
+        collect(run_script)
+    assert f"{path} is not a readable Parquet file" in run_script.log and "deleted" in run_script.log
+    assert not path.exists()
+    assert [out for out in (PRIVACY, MUTANTS) if Path(out).exists()] == leaves

@@ -1,0 +1,58 @@
+"""run_audit: the rows of one audit job, the same bytes each time, or a message and no file."""
+
+from pathlib import Path
+
+import pytest
+
+from dperm import tables
+from dperm.audit import attacks
+
+OUT = "results/tiny/audits/it/it.parquet"
+
+
+@pytest.fixture
+def run_audit(run_script):
+    def run(what, job, out=OUT):
+        return what(
+            "run_audit",
+            output={"rows": out},
+            params={"job": job, "code": "digest"},
+            wildcards={"scale": "tiny", "mechanism": "it", "pair": "it"},
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("key", [("objective.paper", "line"), ("output.tight", "linear")])
+def test_rows_and_metadata(run_audit, run_script, tiny, key):
+    job = tiny.audits["tiny"][key]
+    run_audit(run_script, job)
+    rows = tables.read_records(OUT, attacks.ATTACKS)
+    assert set(rows["mechanism"]) == {key[0].split(".")[0]} and set(rows["pair"]) == {key[1]}
+    budgets = {(row["neighbours"], row["variant"], row["epsilon"], row["delta"]) for row in job["rows"]}
+    assert set(rows[["neighbours", "variant", "epsilon", "delta"]].itertuples(index=False, name=None)) == budgets
+    assert tables.metadata(OUT)["job"] == job
+    assert tables.metadata(OUT)["code"] == "digest"
+
+
+def test_again_gives_the_same_bytes(run_audit, run_script, tiny):
+    job = tiny.audits["tiny"]["output.paper", "linear"]
+    run_audit(run_script, job)
+    run_audit(run_script, job, "again.parquet")
+    assert Path(OUT).read_bytes() == Path("again.parquet").read_bytes()
+
+
+def test_mutants_have_columns_of_their_own(run_audit, run_script, tiny):
+    (job,) = [job for (name, _), job in tiny.audits["tiny"].items() if name == "mutants"]
+    run_audit(run_script, job)
+    rows = tables.read_records(OUT, attacks.MUTANTS)
+    assert len(rows) >= 5 and set(rows["group"]) == {job["group"]}
+    assert rows["mutant_bound"].notna().all() and rows["twin_bound"].notna().all()
+
+
+def test_an_impossible_curvature_is_said_and_nothing_written(run_audit, run_script, tiny):
+    """A budget so small that the curvature it asks for is no number."""
+    job = tiny.audits["tiny"]["output.tight", "linear"]
+    tiny_budget = {**job["rows"][0], "epsilon": 1e-250}
+    said = run_audit(run_script.fails, {**job, "rows": [tiny_budget]})
+    assert "curvature=2e+250 must be a number in" in said
