@@ -8,6 +8,7 @@ import sys
 import time
 from html.parser import HTMLParser
 
+import fake_audits
 import fake_rows
 import pytest
 
@@ -63,15 +64,23 @@ def inputs(tmp_path_factory):
     ]  # fmt: skip
     missing = {"adult": f"offline: {HOSTILE}"}
     claims.judge(catalogue, {"kifer2012-output": rows}, folder / "claims.parquet", unavailable=missing, metadata={})
+    privacy, mutants = fake_audits.write_ledgers(folder)
+    sources = {"rows": rows, "privacy": privacy, "mutants": mutants}
     svgs = [folder / "figures" / f"{name}.svg" for name in sorted(figures.FIGURES)]
     for svg in svgs:
-        figures.draw(svg.stem, rows, svg=svg, png=svg.with_suffix(".png"))
-    md, csv = (folder / "tables" / f"kifer2012-output.{suffix}" for suffix in ("md", "csv"))
-    figures.make_table("kifer2012-output", rows, csv=csv, md=md)
+        source = sources[figures.FIGURES[svg.stem].source]
+        figures.draw(svg.stem, source, svg=svg, png=svg.with_suffix(".png"))
+    tables = []
+    for name, target in figures.TABLES.items():
+        csv, md = (folder / "tables" / f"{name}.{suffix}" for suffix in ("csv", "md"))
+        figures.make_table(name, sources[target.source], csv=csv, md=md)
+        tables += [csv, md]
     return {
         "claims": folder / "claims.parquet",
+        "privacy": privacy,
+        "mutants": mutants,
         "figures": svgs,
-        "tables": [csv, md],
+        "tables": tables,
         "rows": [rows],
         "config": {"scale": "quick", "seed": 2012, "mirror": HOSTILE},
         "provenance": {
@@ -109,26 +118,36 @@ def test_it_stands_alone(page):
     parsed = Page(page)
     assert not [tag for tag, _ in parsed.tags if tag in ("script", "link", "iframe", "object")]
     sources = [value for _, attrs in parsed.tags for name, value in attrs.items() if name in ("src", "href", "srcset")]
-    assert len(sources) == 2 and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert len(sources) == len(figures.FIGURES) and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
     assert not re.search(r"@import|url\(", page)
     assert "default-src 'none'" in page and 'name="viewport"' in page and "prefers-color-scheme: dark" in page
     assert len(parsed.ids) == len(set(parsed.ids))
 
 
 def test_figures_are_embedded_whole_with_alt_text_and_caption(page, inputs):
-    images = [attrs for tag, attrs in Page(page).tags if tag == "img"]
-    for path, image in zip(inputs["figures"], images, strict=True):
-        assert base64.b64decode(image["src"].partition(",")[2]) == path.read_bytes()
-        assert image["alt"] == figures.FIGURES[path.stem].alt
+    images = {attrs["alt"]: attrs["src"] for tag, attrs in Page(page).tags if tag == "img"}
+    assert len(images) == len(inputs["figures"])
+    for path in inputs["figures"]:
+        image = images[figures.FIGURES[path.stem].alt]
+        assert base64.b64decode(image.partition(",")[2]) == path.read_bytes()
         assert figures.FIGURES[path.stem].caption in Page(page).words
 
 
-def test_the_table_is_shown_once_in_full(page, inputs):
+def test_guarantees_and_mutants_are_counted_in_a_section_of_their_own(page):
+    words = Page(page).words
+    assert "1 refuted" in words and "1 holds up" in words and "0 not audited" in words
+    privacy, _, rest = page.partition('id="ledger"')[2].partition('id="figures"')
+    assert figures.FIGURES["privacy-ledger"].alt[:20] in privacy and figures.FIGURES["kifer2012-output"].alt[:20] in rest
+
+
+def test_every_table_is_shown_once_in_full(page, inputs):
     parsed = Page(page)
-    lines = inputs["tables"][1].read_text(encoding="utf-8").splitlines()
-    for line in (lines[0], *lines[2:]):
-        assert " ".join(cell.strip() for cell in line.strip("|").split("|")) in parsed.words
-    assert sum(attrs.get("class") == "numbers" for tag, attrs in parsed.tags if tag == "table") == 1
+    for path in inputs["tables"][1::2]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for line in (lines[0], *lines[2:]):
+            assert " ".join(cell.strip() for cell in line.strip("|").split("|")) in parsed.words
+    shown = [attrs for tag, attrs in parsed.tags if tag == "table" and attrs.get("class") == "numbers"]
+    assert len(shown) == len(figures.TABLES)
     assert "---" not in parsed.words
 
 
@@ -190,13 +209,16 @@ def test_the_closing_lines_say_where_how_long_and_what(inputs, page, tmp_path, c
     (tmp_path / "config" / "config.yaml").write_text("scale: quick\n")
     folder = tmp_path / "results" / "quick"
     (folder / "report").mkdir(parents=True)
-    shutil.copy(inputs["claims"], folder / "claims.parquet")
+    for name in ("claims", "privacy", "mutants"):
+        shutil.copy(inputs[name], folder / f"{name}.parquet")
     root = ["--root", str(tmp_path)]
     assert main(root) == 1 and "run snakemake for this scale first" in capsys.readouterr().err
     (folder / "report" / "index.html").write_text(page)
     assert main(["--since", str(time.time() - 95.5), "--cores", "all", *root]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("claims: ") and f"report: {folder}/report/index.html (1 min 35 s)" in text
+    assert text.startswith("claims: ") and "privacy: 1 refuted, 1 holds up, 0 not audited" in text
+    assert "objective (paper, replace, gamma) claims epsilon 1 at delta 0 and spends at least 1.4" in text
+    assert f"report: {folder}/report/index.html (1 min 35 s)" in text
     assert main([*root, "--config", "seed=3", "scale=paper"]) == 1
     assert "paper" in capsys.readouterr().err
 

@@ -79,6 +79,8 @@ def _counted(numbers: dict[str, int]) -> str:
 
 
 def _verdicts(path: str | Path, verdicts: Sequence[str]) -> pd.DataFrame:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no {path}; run snakemake for this scale first")
     read = tables.read_records(path)
     if "verdict" not in read or not set(read["verdict"]) <= set(verdicts):
         raise CorruptFile(f"{path} does not hold the verdicts {', '.join(verdicts)}; delete it and run again")
