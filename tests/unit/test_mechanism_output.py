@@ -114,3 +114,12 @@ def test_gaussian_release_is_an_event_that_accountants_know():
     accountant = PLDAccountant(value_discretization_interval=1e-4)
     accountant.compose(said.event)
     assert accountant.get_delta(0.9) == pytest.approx(1e-5, rel=1e-2)
+
+
+def test_what_is_published_refuses_a_tolerance_near_rounding():
+    pytest.importorskip("opendp")
+    X, y = np.zeros((1_000, 2)), np.zeros(1_000)
+    fixed = {"domain": DOMAIN, "budget": Budget(1.0), "neighbours": "add_remove", "curvature": 3.0}
+    with pytest.raises(ValueError, match=r"tolerance=1e-10 is too near the rounding .* n records; take 1e-6"):
+        output.publish(X, y, losses.huber(0.5), **fixed, tolerance=1e-10)
+    assert output.publish(X, y, losses.huber(0.5), **fixed, tolerance=1e-8).mode == "release"
