@@ -118,7 +118,9 @@ def test_it_stands_alone(page):
     parsed = Page(page)
     assert not [tag for tag, _ in parsed.tags if tag in ("script", "link", "iframe", "object")]
     sources = [value for _, attrs in parsed.tags for name, value in attrs.items() if name in ("src", "href", "srcset")]
-    assert len(sources) == len(figures.FIGURES) and all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+    assert len(sources) == len(figures.FIGURES) and all(
+        source.startswith("data:image/svg+xml;base64,") for source in sources
+    )
     assert not re.search(r"@import|url\(", page)
     assert "default-src 'none'" in page and 'name="viewport"' in page and "prefers-color-scheme: dark" in page
     assert len(parsed.ids) == len(set(parsed.ids))
@@ -137,7 +139,9 @@ def test_guarantees_and_mutants_are_counted_in_a_section_of_their_own(page):
     words = Page(page).words
     assert "1 refuted" in words and "1 holds up" in words and "0 not audited" in words
     privacy, _, rest = page.partition('id="ledger"')[2].partition('id="figures"')
-    assert figures.FIGURES["privacy-ledger"].alt[:20] in privacy and figures.FIGURES["kifer2012-output"].alt[:20] in rest
+    assert (
+        figures.FIGURES["privacy-ledger"].alt[:20] in privacy and figures.FIGURES["kifer2012-output"].alt[:20] in rest
+    )
 
 
 def test_every_table_is_shown_once_in_full(page, inputs):
