@@ -1,0 +1,422 @@
+"""Ledgers by hand: bounds from scipy's beta quantiles, Holm on paper, and what stands where nothing was attacked."""
+
+import itertools
+import math
+
+import fake_audits
+import fake_rows
+import pandas as pd
+import pytest
+from scipy import optimize, stats
+
+from dperm import tables
+from dperm.audit import attacks, ledger
+from dperm.errors import CorruptFile
+
+COUNTS = ("hits", "tries", "other_hits", "other_tries")
+WEAK, STRONG, THIN = (500, 1_000, 250, 1_000), (6_000, 10_000, 2_000, 10_000), (9, 1_000, 0, 1_000)
+FAMILY = ("paper", "mechanism", "calibration", "neighbours")
+
+
+def sampled(counts, **changes):
+    return fake_audits.attack(**dict(zip(COUNTS, counts, strict=True)), **changes)
+
+
+def bound(counts, error, delta=0.0):
+    """log((p_low - delta)/q_up), with Clopper and Pearson's limits, each at half of the error."""
+    hits, tries, other_hits, other_tries = counts
+    low = stats.beta.ppf(error / 2, hits, tries - hits + 1)
+    high = stats.beta.isf(error / 2, other_hits + 1, other_tries - other_hits)
+    return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
+
+
+def p_value(counts, epsilon, delta=0.0):
+    """The error at which the bound meets the claim; 1 if none does."""
+    if bound(counts, 1 - 1e-9, delta) <= epsilon:
+        return 1.0
+    root = optimize.brentq(lambda log_error: bound(counts, math.exp(log_error), delta) - epsilon, -600, -1e-9)
+    return math.exp(root)
+
+
+def released(path, **options):
+    """Few rows of both mechanisms; the epsilons and deltas are those of `fake_rows` unless told."""
+    return fake_rows.write(fake_rows.rows(datasets=("adult",), multiples=(2.0,), repeats=2, **options), path)
+
+
+def collect(folder, records, rows=(), **options):
+    path = fake_audits.write_attacks(records, folder / "attacks.parquet")
+    return collect_files(folder, [path], rows, **options)
+
+
+def collect_files(folder, paths, rows=(), *, confidence=0.95, level=0.05):
+    out = folder / "privacy.parquet"
+    ledger.collect(paths, rows, out, confidence=confidence, level=level, metadata={"seed": 3})
+    return ledger.read(out)
+
+
+def collect_mutants(folder, records, level=0.05):
+    out = folder / "mutants.parquet"
+    path = fake_audits.write_mutants(records, folder / "mutants-in.parquet")
+    ledger.collect_mutants([path], out, level=level, metadata={"seed": 3})
+    return tables.read_records(out, ledger.MUTANTS)
+
+
+# Several attacks on one row.
+
+
+@pytest.mark.parametrize("confidence", [0.95, 0.8])
+@pytest.mark.parametrize("tried", [[STRONG], [WEAK, STRONG], [STRONG, WEAK, THIN], [WEAK] * 20])
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_each_of_f_attacks_has_an_fth_of_the_error(tmp_path, tried, confidence, delta):
+    claim = {"epsilon": 0.6, "delta": delta}
+    found = collect(tmp_path, [sampled(counts, **claim) for counts in tried], confidence=confidence)
+    (row,) = found.itertuples()
+    error = (1 - confidence) / len(tried)
+    assert row.audit_lower_bound == pytest.approx(max(bound(counts, error, delta) for counts in tried), rel=1e-9)
+    least = min(p_value(counts, 0.6, delta) for counts in tried)
+    assert row.p_value == pytest.approx(min(1, len(tried) * least), rel=1e-6)
+    assert (row.confidence, row.reason.split()[-1]) == (confidence, "attack" if len(tried) == 1 else "attacks")
+    assert len(tried) == 1 or f"of {len(tried)} " in row.reason
+
+
+def test_the_strongest_attack_is_shown(tmp_path):
+    """The strongest is the one of the largest bound: not of most hits, nor the first."""
+    records = [
+        sampled(WEAK, pair="knee", attack="sampling", event="a"),
+        sampled(
+            STRONG, pair="line", pair_words="the pair", attack="other", event="b", likelier="neighbour", draws=20_000
+        ),
+        sampled((9_000, 10_000, 8_000, 10_000), pair="random", event="c"),
+    ]
+    (row,) = collect(tmp_path, records).itertuples()
+    assert (row.pair, row.attack, row.event) == ("the pair", "other", "b, likelier for the neighbour")
+    assert (row.draws, row.counts) == (20_000, "6,000 of 10,000 against 2,000 of 10,000")
+
+
+def test_the_gaussian_model_is_kept(tmp_path):
+    """mu from the limits, epsilon from Phi(-e/mu + mu/2) - exp(e) Phi(-e/mu - mu/2) = delta."""
+    delta, error = 1e-6, 0.05 / 2
+    claim = {"delta": delta, "epsilon": 1.0}
+    (row,) = collect(tmp_path, [sampled(STRONG, model="gaussian", **claim), sampled(WEAK, **claim)]).itertuples()
+    low = stats.beta.ppf(error / 2, 6_000, 4_001)
+    high = stats.beta.isf(error / 2, 2_001, 8_000)
+    mu = stats.norm.ppf(low) - stats.norm.ppf(high)
+
+    def excess(e):
+        return stats.norm.cdf(mu / 2 - e / mu) - math.exp(e) * stats.norm.cdf(-mu / 2 - e / mu) - delta
+
+    assert row.audit_lower_bound == pytest.approx(optimize.brentq(excess, 0, 50), rel=1e-7)
+    assert row.audit_lower_bound > 2 * bound(STRONG, error, delta)
+
+
+def test_budgets_variants_and_relations_are_rows_of_their_own(tmp_path):
+    """F counts the attacks on the row, not on the ledger; rows come sorted."""
+    keys = [
+        {"epsilon": 1.0}, {"epsilon": 0.5}, {"delta": 1e-3}, {"variant": "gaussian"}, {"neighbours": "replace"},
+        {"calibration": "paper"}, {"mechanism": "output"}, {"paper": "jain2013"},
+    ]  # fmt: skip
+    found = collect(tmp_path, [sampled(STRONG, **key) for key in keys])
+    assert len(found) == len(keys) and set(found["reason"]) == {"one attack"}
+    key = ["paper", "mechanism", "variant", "calibration", "neighbours", "epsilon", "delta"]
+    assert list(found[key].itertuples(index=False)) == sorted(found[key].itertuples(index=False))
+    assert (found["audit_lower_bound"] - [bound(STRONG, 0.05, d) for d in found["delta"]]).abs().max() < 1e-9
+
+
+# Exact attacks.
+
+
+@pytest.mark.parametrize(
+    ("found", "p"), [(0.0, 1), (0.99, 1), (1.0, 1), (1 + 1e-11, 1), (1 + 1e-7, 0), (3.0, 0), (math.inf, 0)]
+)
+def test_an_exact_attack_is_certain(tmp_path, found, p):
+    """p is 1 up to the claim and its rounding, 0 above; no share of any error is taken from the bound."""
+    records = [fake_audits.exact(found), fake_audits.exact(0.0), fake_audits.exact(0.0)]
+    (row,) = collect(tmp_path, records, level=1e-12).itertuples()
+    assert (row.audit_lower_bound, row.p_value, row.p_holm) == (found, p, p)
+    assert (row.confidence, row.draws) == (1.0, 0)
+    assert row.verdict == ("holds up" if p else "refuted")
+    assert row.counts == "1e-05 against 1e-07 (exact)"
+
+
+def test_exact_and_sampled_attacks_share_a_row(tmp_path):
+    """An exact attack counts among the F; where a sampled one shows more, the confidence is that of the sampled one."""
+    certified, p = bound(STRONG, 0.025), p_value(STRONG, 1.0)
+    below, above = certified - 0.01, certified + 0.01
+    assert below > 1 and p < 0.01
+    (row,) = collect(tmp_path, [fake_audits.exact(0.9), sampled(STRONG)]).itertuples()
+    assert row.audit_lower_bound == pytest.approx(certified, rel=1e-9)
+    assert (row.confidence, row.draws) == (0.95, 2_000)
+    assert row.p_value == pytest.approx(2 * p, rel=1e-6)
+    (row,) = collect(tmp_path, [fake_audits.exact(below), sampled(STRONG)]).itertuples()
+    assert (row.attack, row.confidence, row.p_value) == ("sampling", 0.95, 0.0)
+    (row,) = collect(tmp_path, [sampled(STRONG), fake_audits.exact(above)]).itertuples()
+    assert (row.attack, row.audit_lower_bound, row.confidence) == ("exact law on a line", above, 1.0)
+
+
+# Verdicts.
+
+
+@pytest.mark.parametrize(
+    ("p_values", "level", "adjusted", "refuted"),
+    [
+        ([0.04], 0.05, [0.04], [True]),
+        ([0.02, 0.04], 0.05, [0.04, 0.04], [True, True]),
+        ([0.01, 0.02, 0.04], 0.05, [0.03, 0.04, 0.04], [True, True, True]),
+        # Each below the level, none by Holm.
+        ([0.02, 0.03, 0.04], 0.05, [0.06, 0.06, 0.06], [False, False, False]),
+        ([0.02, 0.03, 0.04], 0.1, [0.06, 0.06, 0.06], [True, True, True]),
+        # The last step alone would let 0.045 through: the one before it has failed.
+        ([0.045, 0.001, 0.03, 0.0001], 0.05, [0.06, 0.003, 0.06, 0.0004], [False, True, False, True]),
+    ],
+)
+def test_holm_over_the_rows_decides(tmp_path, p_values, level, adjusted, refuted):
+    """A claim that is the bound at error a has the p-value a; budgets that nobody attacked are no hypotheses."""
+    epsilons = [bound(STRONG, p) for p in p_values]
+    rows = released(tmp_path / "rows.parquet")
+    found = collect(tmp_path, [sampled(STRONG, epsilon=epsilon) for epsilon in epsilons], [rows], level=level)
+    assert (found["verdict"] == "not audited").sum() > 10
+    found = found.set_index("epsilon").loc[epsilons]
+    found = found[found["verdict"] != "not audited"]
+    assert found["p_value"].tolist() == pytest.approx(p_values, rel=1e-6)
+    assert found["p_holm"].tolist() == pytest.approx(adjusted, rel=1e-6)
+    assert (found["verdict"] == "refuted").tolist() == refuted
+    assert set(found["verdict"]) <= set(ledger.VERDICTS)
+
+
+def test_a_rows_own_attacks_are_paid_for_before_holm(tmp_path):
+    """p = 0.02 by the best of three attacks is 0.06, and beside another row 0.12."""
+    epsilon = bound(STRONG, 0.02)
+    records = [sampled(counts, epsilon=epsilon) for counts in (WEAK, STRONG, THIN)]
+    found = collect(tmp_path, [*records, fake_audits.exact(0.1, epsilon=9.0)])
+    assert found["p_value"].tolist() == pytest.approx([0.06, 1.0], rel=1e-6)
+    assert found["p_holm"].tolist() == pytest.approx([0.12, 1.0], rel=1e-6)
+    assert set(found["verdict"]) == {"holds up"}
+
+
+def test_the_recovered_noise_decides_nothing(tmp_path):
+    """Bonferroni over the tests there were; none at all is null."""
+    records = [
+        sampled(WEAK, white_box_p=1e-30), sampled(WEAK, white_box_p=0.2), sampled(WEAK, white_box_p=None),
+        sampled(WEAK, white_box_p=0.7, epsilon=2.0), sampled(WEAK, white_box_p=0.6, epsilon=2.0),
+        sampled(WEAK, white_box_p=None, epsilon=3.0),
+    ]  # fmt: skip
+    found = collect(tmp_path, records)
+    assert found["white_box_p"].tolist()[:2] == [2e-30, 1.0] and pd.isna(found["white_box_p"][2])
+    assert set(found["verdict"]) == {"holds up"}
+
+
+@pytest.mark.parametrize(
+    ("guarantees", "weakest"),
+    [
+        (("proved", "proved_exact"), "proved_exact"),
+        (("proved_exact", "claimed", "proved"), "claimed"),
+        (("none", "claimed"), "none"),
+        (("proved", "proved"), "proved"),
+    ],
+)
+def test_the_weakest_guarantee_of_the_attacked_problems_is_shown(tmp_path, guarantees, weakest):
+    """Whichever attack comes first or is the strongest."""
+    for order in itertools.permutations(guarantees):
+        tried = [fake_audits.exact(0.9 - 0.1 * k, guarantee=guarantee) for k, guarantee in enumerate(order)]
+        assert collect(tmp_path, tried)["guarantee"].tolist() == [weakest]
+
+
+# What nobody attacked.
+
+
+def test_other_budgets_stand_as_not_audited_with_their_reason(tmp_path):
+    rows = fake_rows.rows(datasets=("breast-cancer", "adult"), epsilons=(1.0, 3.0), repeats=3)
+    paths = [fake_rows.write(rows, tmp_path / f"{name}.parquet") for name in ("rows", "same-budgets-again")]
+    records = [
+        sampled(WEAK), sampled(WEAK, epsilon=0.2),
+        sampled(WEAK, epsilon=2.0, delta=1e-6, variant="gaussian"),
+        sampled(WEAK, mechanism="output", delta=1e-6, variant="gaussian"),
+    ]  # fmt: skip
+    found = collect(tmp_path, records, paths)
+    rest = found[found["verdict"] == "not audited"]
+    reasons = {(row.mechanism, row.calibration, row.epsilon, row.delta): row.reason for row in rest.itertuples()}
+    nobody = "no attack is declared in config/audits.yaml"
+    pure = "attacked at its worst budget: epsilon=0.2, delta=0, epsilon=1, delta=0"
+    gaussian = "attacked at its worst budget: epsilon=2, delta=1e-06"
+    assert reasons == {
+        ("objective", "tight", 3.0, 0.0): pure,
+        ("objective", "tight", 1.0, 1e-6): gaussian,
+        ("objective", "tight", 3.0, 1e-6): gaussian,
+        # Another calibration is another claim.
+        **{("objective", "paper", epsilon, delta): nobody for epsilon in (1.0, 3.0) for delta in (0.0, 1e-6)},
+        # Pure privacy of a mechanism of which only approximate privacy was attacked.
+        **{("output", "tight", epsilon, 0.0): nobody for epsilon in (1.0, 3.0)},
+        ("output", "tight", 3.0, 1e-6): "attacked at its worst budget: epsilon=1, delta=1e-06",
+    }
+    assert len(rest) == len(reasons)
+    variants = set(rest[["mechanism", "calibration", "delta", "variant"]].itertuples(index=False, name=None))
+    assert variants == {
+        ("objective", "tight", 0.0, "gamma"),
+        ("objective", "tight", 1e-6, "gaussian"),
+        ("objective", "paper", 0.0, ""),
+        ("objective", "paper", 1e-6, ""),
+        ("output", "tight", 0.0, ""),
+        ("output", "tight", 1e-6, "gaussian"),
+    }
+    assert set(rest["guarantee"]) == {"proved_exact"}
+    empty = ["audit_lower_bound", "confidence", "draws", "attack", "counts", "white_box_p", "p_value", "p_holm"]
+    assert rest[empty].isna().all(axis=None)
+
+
+def test_what_is_not_private_is_no_claim(tmp_path):
+    rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0,), deltas=(0.0,), repeats=3)
+    assert "nonprivate" in set(rows["mechanism"])
+    found = collect_files(tmp_path, [], [fake_rows.write(rows, tmp_path / "rows.parquet")])
+    assert set(found["mechanism"]) == {"objective", "output"} and set(found["verdict"]) == {"not audited"}
+
+
+def test_nothing_attacked_nothing_released(tmp_path):
+    assert len(collect_files(tmp_path, [])) == 0
+    assert len(collect(tmp_path, [])) == 0
+    assert tables.metadata(tmp_path / "privacy.parquet")["seed"] == 3
+    assert len(collect_mutants(tmp_path, [])) == 0
+
+
+def test_a_file_without_attacks_changes_nothing(tmp_path):
+    empty = fake_audits.write_attacks([], tmp_path / "empty.parquet")
+    full = fake_audits.write_attacks([sampled(WEAK), fake_audits.exact(0.9)], tmp_path / "full.parquet")
+    alone = collect_files(tmp_path, [full])
+    pd.testing.assert_frame_equal(collect_files(tmp_path, [empty, full]), alone)
+    assert len(alone) == 1
+
+
+# Files.
+
+
+def test_the_same_bytes_whatever_the_order(tmp_path):
+    """Attacks that tie, attacks on one row in several files, and rows of two experiments."""
+    made = [
+        fake_audits.write_attacks([sampled(STRONG, pair_words=name), sampled(WEAK, epsilon=k + 1.5)], tmp_path / name)
+        for k, name in enumerate(("b.parquet", "a.parquet", "c.parquet"))
+    ]
+    rows = [released(tmp_path / f"rows-{epsilon}.parquet", epsilons=(epsilon,)) for epsilon in (3.0, 0.1)]
+    seen = set()
+    for paths in itertools.permutations(made):
+        for two in itertools.permutations(rows):
+            found = collect_files(tmp_path, map(str, paths), two)
+            seen.add((tmp_path / "privacy.parquet").read_bytes())
+    assert len(seen) == 1
+    assert (found["verdict"] != "not audited").sum() == 4 and len(found) > 10
+
+
+def test_mutants_give_the_same_bytes_whatever_the_order(tmp_path):
+    made = [
+        fake_audits.write_mutants([fake_audits.mutant(name=name, group=group)], tmp_path / f"{name}.parquet")
+        for name, group in (("b", "noise"), ("a", "noise"), ("c", "data"))
+    ]
+    seen, out = set(), tmp_path / "out.parquet"
+    for paths in itertools.permutations(made):
+        ledger.collect_mutants(paths, out, level=0.05, metadata={})
+        seen.add(out.read_bytes())
+    assert len(seen) == 1
+    assert tables.read_records(out, ledger.MUTANTS)["name"].tolist() == ["c", "a", "b"]
+
+
+def spoil(path, how):
+    whole = path.read_bytes()
+    if how == "cut short":
+        path.write_bytes(whole[:-20])
+    elif how == "empty":
+        path.write_bytes(b"")
+    elif how == "no Parquet":
+        path.write_text("paper,mechanism\n")
+    elif how == "one bit":
+        at = whole.index(b"kifer2012") if b"kifer2012" in whole else whole.index(b"half-noise")
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+    else:
+        released(path, epsilons=(1.0,))
+
+
+SPOILT = ("cut short", "empty", "no Parquet", "one bit", "other columns")
+
+
+@pytest.mark.parametrize("how", SPOILT)
+@pytest.mark.parametrize("kind", ["attacks", "mutants"])
+def test_corrupt_files_are_all_named_and_deleted(tmp_path, how, kind):
+    """The others stay, and so does the ledger of an earlier run."""
+    write = {"attacks": fake_audits.write_attacks, "mutants": fake_audits.write_mutants}[kind]
+    record = {"attacks": fake_audits.attack(), "mutants": fake_audits.mutant()}[kind]
+    bad, good, worse = (write([record], tmp_path / f"{name}.parquet") for name in ("bad", "good", "worse"))
+    spoil(bad, how)
+    spoil(worse, "cut short")
+    out = tmp_path / "out.parquet"
+    out.write_text("from before")
+    with pytest.raises(CorruptFile, match=r"deleted, to be made again by the next run: .*") as caught:
+        if kind == "attacks":
+            ledger.collect([worse, good, bad], [], out, confidence=0.95, level=0.05, metadata={})
+        else:
+            ledger.collect_mutants([worse, good, bad], out, level=0.05, metadata={})
+    assert str(bad) in str(caught.value) and str(worse) in str(caught.value) and str(good) not in str(caught.value)
+    assert (bad.exists(), worse.exists(), good.exists()) == (False, False, True)
+    assert out.read_text() == "from before"
+
+
+def test_a_missing_file_is_no_corrupt_file(tmp_path):
+    good = fake_audits.write_attacks([fake_audits.attack()], tmp_path / "good.parquet")
+    with pytest.raises(FileNotFoundError, match="no-such"):
+        collect_files(tmp_path, [good, tmp_path / "no-such.parquet"])
+    assert good.exists() and not (tmp_path / "privacy.parquet").exists()
+
+
+def test_what_is_read_has_to_be_a_ledger(tmp_path):
+    other = fake_audits.write_attacks([fake_audits.attack()], tmp_path / "attacks.parquet")
+    with pytest.raises(CorruptFile, match="does not hold what it should"):
+        ledger.read(other)
+    assert other.exists()
+    with pytest.raises(FileNotFoundError):
+        ledger.read(tmp_path / "no-such.parquet")
+
+
+# Mutants.
+
+
+@pytest.mark.parametrize(
+    ("mutant_p", "white_box_p", "twin_p", "verdict", "twin"),
+    [
+        (0.05, 0.9, 1.0, "refuted", "holds up"),
+        (1e-9, 1e-9, 1.0, "refuted", "holds up"),
+        (0.051, 0.05, 1.0, "caught by the white-box test", "holds up"),
+        (1.0, 0.051, 0.051, "not caught", "holds up"),
+        (1.0, None, 1.0, "not caught", "holds up"),
+        (0.0, None, 0.05, "refuted", "refuted"),
+        (1.0, 1.0, 0.0, "not caught", "refuted"),
+    ],
+)
+def test_the_verdict_on_a_mutant(tmp_path, mutant_p, white_box_p, twin_p, verdict, twin):
+    """The twin's recovered noise decides nothing, nor does what the job itself said of the mutant."""
+    changes = {"twin_white_box_p": 1e-30, "caught_by": "nothing"}
+    given = fake_audits.mutant(mutant_p=mutant_p, white_box_p=white_box_p, twin_p=twin_p, **changes)
+    (row,) = collect_mutants(tmp_path, [given]).itertuples()
+    assert (row.verdict, row.twin_verdict, row.p_holm) == (verdict, twin, mutant_p)
+    assert row.verdict in ledger.CAUGHT
+
+
+def test_holm_over_mutants_and_on_its_own_over_twins(tmp_path):
+    """m = 4. Mutants 0.04, 0.001, 0.02, 1: 0.08, 0.004, 0.06, 1. Noise 1, 1, 0.012, null: 0.048. Twins 0.06, 0.048."""
+    p = {"mutant_p": [0.04, 0.001, 0.02, 1.0], "white_box_p": [1.0, 1.0, 0.012, None], "twin_p": [0.02, 0.012, 1, 1]}
+    records = [fake_audits.mutant(name=f"m{k}", **{key: p[key][k] for key in p}) for k in range(4)]
+    found = collect_mutants(tmp_path, records)
+    assert found["p_holm"].tolist() == pytest.approx([0.08, 0.004, 0.06, 1.0])
+    assert found["verdict"].tolist() == ["not caught", "refuted", "caught by the white-box test", "not caught"]
+    assert found["twin_verdict"].tolist() == ["holds up", "refuted", "holds up", "holds up"]
+    strict = collect_mutants(tmp_path, records, level=0.003)
+    assert set(strict["verdict"]) == {"not caught"} and set(strict["twin_verdict"]) == {"holds up"}
+
+
+def test_mutants_are_handed_on_as_they_were(tmp_path):
+    """Nulls of an exact mutant stay nulls, whole numbers whole, beside a sampled one."""
+    exact = {**dict.fromkeys(COUNTS), "white_box_p": None, "twin_white_box_p": None, "mutant_bound": math.inf}
+    records = [
+        fake_audits.mutant(name="z", group="data", attack="exact", **exact),
+        fake_audits.mutant(name="y", group="noise"),
+    ]
+    found = collect_mutants(tmp_path, records)
+    whole = tables.read_records(tmp_path / "mutants-in.parquet", attacks.MUTANTS)
+    pd.testing.assert_frame_equal(found[list(attacks.MUTANTS.names)], whole)
+    assert found.loc[0, list(COUNTS)].isna().all() and found.loc[1, "hits"] == 500
+    assert tables.metadata(tmp_path / "mutants.parquet")["seed"] == 3
