@@ -284,3 +284,11 @@ def test_all_unknown_names_are_said_at_once(read):
     assert len(lines) == 3
     for line, word in zip(lines, ("objective", "line", "data"), strict=True):
         assert line.endswith(f"did you mean '{word}'?")
+
+
+@pytest.mark.parametrize(("variant", "delta", "law"), [("gamma", 1e-6, "gaussian"), ("gausian", 1e-6, "gaussian")])
+def test_a_variant_that_is_not_the_law_is_refused_before_any_work(variant, delta, law):
+    row = {"neighbours": "replace", "variant": variant, "epsilon": 1.0, "delta": delta}
+    job = {"mechanism": "output", "rows": [row]}
+    with pytest.raises(ConfigError, match=rf"variant '{variant}' of 'output' at delta=1e-06: the noise is '{law}'"):
+        linear.run(job)

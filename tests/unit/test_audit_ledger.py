@@ -11,7 +11,7 @@ from scipy import optimize, stats
 
 from dperm import tables
 from dperm.audit import attacks, ledger
-from dperm.errors import CorruptFile
+from dperm.errors import CorruptFile, DataError
 
 COUNTS = ("hits", "tries", "other_hits", "other_tries")
 WEAK, STRONG, THIN = (500, 1_000, 250, 1_000), (6_000, 10_000, 2_000, 10_000), (9, 1_000, 0, 1_000)
@@ -420,3 +420,18 @@ def test_mutants_are_handed_on_as_they_were(tmp_path):
     pd.testing.assert_frame_equal(found[list(attacks.MUTANTS.names)], whole)
     assert found.loc[0, list(COUNTS)].isna().all() and found.loc[1, "hits"] == 500
     assert tables.metadata(tmp_path / "mutants.parquet")["seed"] == 3
+
+
+def test_a_budget_released_with_two_guarantees_is_one_row_with_the_weaker(tmp_path):
+    rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0,), deltas=(0.0,), repeats=3)
+    stronger = fake_rows.write(rows.assign(guarantee="proved"), tmp_path / "a.parquet")
+    weaker = fake_rows.write(rows.assign(guarantee="claimed"), tmp_path / "b.parquet")
+    found = collect_files(tmp_path, [], [stronger, weaker])
+    assert not found.duplicated(["mechanism", "calibration", "neighbours", "epsilon", "delta"]).any()
+    assert set(found["guarantee"]) == {"claimed"}
+
+
+def test_an_attack_without_a_variant_is_not_lost(tmp_path):
+    path = fake_audits.write_attacks([fake_audits.attack(variant=None)], tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="an attack does not say its variant"):
+        collect_files(tmp_path, [path])

@@ -20,7 +20,7 @@ import pyarrow as pa
 from dperm import multiple, tables
 from dperm.audit import attacks, bounds
 from dperm.audit.exact import ROUNDING
-from dperm.errors import CorruptFile
+from dperm.errors import CorruptFile, DataError
 
 VERDICTS = ("holds up", "refuted", "not audited")
 CAUGHT = ("refuted", "caught by the white-box test", "not caught")
@@ -86,8 +86,13 @@ def collect(
     ------
     CorruptFile
         Naming every corrupt file of attacks; those are deleted, so that the next run makes them again.
+    DataError
+        If an attack does not say what it attacked.
     """
     found = _read_all(attack_paths, attacks.ATTACKS)
+    nameless = found[list(_KEY)].isna().any()
+    if nameless.any():
+        raise DataError(f"an attack does not say its {', '.join(nameless.index[nameless])}; no attack may be lost")
     rows = [_attacked(dict(zip(_KEY, key, strict=True)), group, confidence) for key, group in found.groupby(list(_KEY))]
     for row, adjusted in zip(rows, multiple.adjusted([row["p_value"] for row in rows]), strict=True):
         row |= {"p_holm": float(adjusted), "verdict": "refuted" if adjusted <= level else "holds up"}
@@ -210,15 +215,19 @@ def _judged(attempt: Mapping[str, Any], epsilon: float, confidence: float) -> di
 def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str | Path]) -> list[dict[str, Any]]:
     """Return rows for the budgets that experiments released and nobody attacked."""
     columns = [*_FAMILY, "variant", "epsilon", "delta", "guarantee"]
-    released: set[tuple] = set()
+    released: dict[tuple, str] = {}
     for path in sorted(map(Path, rows_paths)):
         rows = tables.read(path, columns=columns)
         rows = rows[rows["mechanism"].astype(str) != "nonprivate"].drop_duplicates()
-        released |= set(rows.astype({name: str for name in (*_FAMILY, "variant", "guarantee")}).itertuples(index=False))
+        rows = rows.astype({name: str for name in (*_FAMILY, "variant", "guarantee")})
+        for *key, guarantee in rows.itertuples(index=False):
+            # As of an attacked budget: the claim is as good as the weakest of those that were made.
+            known = released.get(tuple(key), guarantee)
+            released[tuple(key)] = min(known, guarantee, key=_STRENGTH.index)
     done = {tuple(row[name] for name in (*_FAMILY, "epsilon", "delta")) for row in attacked}
     result = []
     for row in sorted(released):
-        given = dict(zip(columns, row, strict=True))
+        given = dict(zip(columns, (*row, released[row]), strict=True))
         if tuple(given[name] for name in (*_FAMILY, "epsilon", "delta")) in done:
             continue
         # The same mechanism with the same kind of noise: pure privacy has one law, approximate privacy another.

@@ -10,6 +10,7 @@ from dperm.audit import line, pairs, sampling, search, targets, white_box
 from dperm.audit.bounds import Model
 from dperm.audit.target import Target
 from dperm.domain import Budget
+from dperm.errors import ConfigError
 from dperm.noise import Gaussian
 
 # Releases whose noise is recovered and tested: enough to see noise that is a fifth too small.
@@ -34,7 +35,19 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     -------
     list of dict
         Columns of `dperm.audit.attacks.ATTACKS`.
+
+    Raises
+    ------
+    ConfigError
+        If a row's `variant` is not the law that its delta calls for.
     """
+    for row in job["rows"]:
+        law = "gaussian" if row["delta"] else "gamma"
+        if row["variant"] != law:
+            raise ConfigError(
+                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r} at delta={row['delta']:g}: "
+                f"the noise is {law!r} there; write that, or change delta"
+            )
     return [record for row in job["rows"] for record in _attacks(job, row)]
 
 
