@@ -19,9 +19,11 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 0.1], help="budgets (default: 1 0.1)")
     arguments = parser.parse_args()
 
-    from bench import audit, newton, workflow
+    from bench import audit, coordinate_descent, newton, subsets, workflow
 
     newton.report(arguments.epsilon, full=arguments.full)
+    coordinate_descent.report(full=arguments.full)
+    subsets.report(full=arguments.full)
     audit.report(full=arguments.full)
     workflow.report()
 

@@ -19,6 +19,8 @@ ROOMS = {
     "script": (0, "both"),
     "yaml_files": (0, "both"),
     "multiple": (0, "both"),
+    "compiled": (0, "computing"),
+    "feasible": (1, "computing"),
     "losses": (1, "computing"),
     "accounting": (1, "computing"),
     "grid": (1, "computing"),

@@ -15,7 +15,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent
 # A new release of one of these may change numbers.
-NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
+NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
 
 
 @functools.cache

@@ -1,0 +1,317 @@
+r"""Minimisers of many tilted risks with a regularizer and a feasible set: the front door of the solvers.
+
+    theta_r = argmin_{theta in F}  sum_i l(<x_i, theta>, y_i) + r(theta) + ridge/2 ||theta||^2 + <b_r, theta>
+
+r(theta) = l1 ||theta||_1 + l2/2 ||theta||^2 + expression(theta); m = ridge + l2 is the modulus of strong convexity.
+
+- r smooth, F = R^p: batched Newton (`newton`).
+- l1, box, orthant: coordinate descent on a Gram matrix (`gram`). A ball: the secular equation (`ball`). Anything else,
+  also l1 within a ball: cvxpy (`general`).
+- The squared loss is such a quadratic itself. Other GLM losses are minimised by prox-Newton: each step minimises the
+  second-order model of the loss, plus r, over F, and a line search keeps what decreases J.
+
+The certificate bounds ||theta_r - theta_r*||_2. Fast solvers: the least norm of a subgradient of J_r plus the normal
+cone of F, over m. cvxpy: with f the smooth part and g its gradient at theta,
+
+    J* >= f(theta) + min_{z in F} { <g, z - theta> + m/2 ||z - theta||^2 + r(z) },
+
+whose dual value bounds it from below; hence ||theta - theta*||^2 <= 2 (J(theta) - bound)/m.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.feasible import Region, Regularizer
+from dperm.losses import Loss
+from dperm.solvers import ball, general, gram, newton
+from dperm.solvers.blas import one_thread
+
+# Of the decrease that the model promises, what a step has to keep; and how often it is halved before it is given up.
+SUFFICIENT_DECREASE, HALVINGS = 1e-4, 40
+# The inner problem is solved this much more exactly than the outer one.
+INNER_SHARE = 0.1
+# Hessians of this many repeats at once stay below this many bytes.
+CHUNK_BYTES = 64 * 2**20
+_ROUNDING = 64 * float(np.finfo(float).eps)
+
+
+def kind(regularizer: Regularizer, region: Region) -> str:
+    """Return which solver serves a regularizer and a set.
+
+    Parameters
+    ----------
+    regularizer : Regularizer
+    region : Region
+
+    Returns
+    -------
+    {"smooth", "gram", "ball", "general"}
+    """
+    bounded = math.isfinite(region.radius)
+    if regularizer.expression is not None or region.constraints is not None or (bounded and region.boxed):
+        return "general"
+    if bounded:
+        return "general" if regularizer.l1 else "ball"
+    return "gram" if regularizer.l1 or region.boxed else "smooth"
+
+
+def minimise(
+    loss: Loss,
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    ridge: float,
+    tolerance: float,
+    regularizer: Regularizer | None = None,
+    region: Region | None = None,
+    tilt: np.ndarray | None = None,
+    max_iterations: int = 100,
+) -> newton.Solution:
+    """Minimise J_r(theta) over F for r = 1..R; J_r as in the module's text, a sum over records.
+
+    Parameters
+    ----------
+    loss : Loss
+        With finite curvature on F.
+    X : ndarray, shape (n, p)
+        n may be 0.
+    y : ndarray, shape (n,)
+    ridge : float
+        In [0, inf), with ridge + regularizer.l2 > 0.
+    tolerance : float
+        In (0, inf): bound aimed at for the least norm of a subgradient; certificate <= tolerance/m.
+    regularizer : Regularizer, optional
+    region : Region, optional
+    tilt : ndarray, shape (R, p), optional
+        b_r; without it R = 1 and b = 0.
+    max_iterations : int
+        Of prox-Newton or Newton, at least 1.
+
+    Returns
+    -------
+    Solution
+        Of `newton`; `gradient_norm` is m times the certificate. Nothing is raised where a repeat does not reach the
+        tolerance.
+
+    Raises
+    ------
+    ConfigError
+        If cvxpy does not accept the regularizer or the set as convex.
+    ValueError
+        If m is not above 0, or a shape does not fit.
+    """
+    regularizer, region = regularizer or Regularizer(), region or Region()
+    modulus = ridge + regularizer.l2
+    if not (ridge >= 0 and modulus > 0):
+        raise ValueError(f"ridge={ridge:g} and l2={regularizer.l2:g} must not be negative, and their sum above 0")
+    fixed = {"tolerance": tolerance, "max_iterations": max_iterations}
+    if kind(regularizer, region) == "smooth":
+        return newton.minimise(loss, X, y, ridge=modulus, tilt=tilt, **fixed)
+    X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    tilt = np.zeros((1, X.shape[1])) if tilt is None else np.asarray(tilt, dtype=np.float64)
+    if tilt.ndim != 2 or tilt.shape[1] != X.shape[1] or y.shape != (len(X),):
+        raise ValueError(f"X, y and tilt have shapes {X.shape}, {y.shape}, {tilt.shape}; need (n, p), (n,), (R, p)")
+    with one_thread():
+        if loss.name == "squared" or len(X) == 0:
+            fixed = {"ridge": ridge, "tolerance": tolerance, "regularizer": regularizer, "region": region}
+            return minimise_quadratic(X.T @ X, X.T @ y, tilt=tilt, **fixed)
+        inner = _INNER[kind(regularizer, region)](regularizer, region)
+        step = max(1, CHUNK_BYTES // (8 * (X.shape[1] ** 2 + len(X))))
+        parts = [
+            _prox_newton(_Risk(loss, X, y, modulus, tilt[low : low + step]), inner, **fixed)
+            for low in range(0, len(tilt), step)
+        ]
+    return _solution(*(np.concatenate(column) for column in zip(*parts, strict=True)), modulus)
+
+
+def minimise_quadratic(
+    G: np.ndarray,
+    c: np.ndarray,
+    *,
+    ridge: float,
+    tolerance: float,
+    tilt: np.ndarray,
+    regularizer: Regularizer,
+    region: Region,
+) -> newton.Solution:
+    """Minimise 1/2 theta'G theta - <c, theta> + r(theta) + ridge/2 ||theta||^2 + <b_r, theta> over F for r = 1..R.
+
+    Parameters
+    ----------
+    G : ndarray, shape (p, p)
+        X'X: what the squared loss knows of the records besides c. Symmetric positive semidefinite.
+    c : ndarray, shape (p,)
+        X'y.
+    ridge, tolerance, tilt, regularizer, region
+        As for `minimise`.
+
+    Returns
+    -------
+    Solution
+    """
+    modulus = ridge + regularizer.l2
+    H = G + modulus * np.eye(len(G))
+    which = kind(regularizer, region)
+    with one_thread():
+        # Without r and F a ball without an end is the same problem.
+        inner = (_Ball if which == "smooth" else _INNER[which])(regularizer, region)
+        theta, residual, iterations = inner.quadratic(H, c - tilt, modulus, tolerance, None)
+    return _solution(theta, residual, iterations, modulus)
+
+
+def _solution(theta, residual, iterations, modulus) -> newton.Solution:
+    return newton.Solution(theta, residual / modulus, residual, iterations)
+
+
+@dataclass(frozen=True)
+class _Risk:
+    """The smooth part of J for a chunk of repeats: losses, m/2 ||theta||^2 and the tilts."""
+
+    loss: Loss
+    X: np.ndarray
+    y: np.ndarray
+    modulus: float
+    tilt: np.ndarray
+
+    def take(self, which) -> "_Risk":
+        return _Risk(self.loss, self.X, self.y, self.modulus, self.tilt[which])
+
+    def margins(self, theta):
+        return self.X @ theta.T
+
+    def value(self, theta):
+        """Return the value, and the size of what cancels in it, each of shape (R,)."""
+        losses = self.loss.value(self.margins(theta), self.y[:, None]).sum(axis=0)
+        square = 0.5 * self.modulus * np.einsum("rj,rj->r", theta, theta)
+        linear = np.einsum("rj,rj->r", self.tilt, theta)
+        return losses + square + linear, np.abs(losses) + square + np.abs(linear)
+
+    def gradient(self, theta):
+        slopes = self.loss.derivative(self.margins(theta), self.y[:, None])
+        return slopes.T @ self.X + self.modulus * theta + self.tilt
+
+    def hessians(self, theta):
+        """Return the Hessians, shape (R, p, p)."""
+        weights = self.loss.second(self.margins(theta), self.y[:, None])
+        found = np.empty((len(theta), theta.shape[1], theta.shape[1]))
+        for r in range(len(theta)):
+            np.matmul((self.X * weights[:, r, None]).T, self.X, out=found[r])
+        found[:, *np.diag_indices(theta.shape[1])] += self.modulus
+        return found
+
+
+def _prox_newton(risk: _Risk, inner: "_Inner", *, tolerance: float, max_iterations: int):
+    """Return theta (R, p), the residual m * certificate (R,), and the number of steps (R,)."""
+    repeats, p = risk.tilt.shape
+    theta = inner.start(repeats, p)
+    best, least, steps = theta.copy(), np.full(repeats, np.inf), np.zeros(repeats, int)
+    active = np.arange(repeats)
+    for step in range(max_iterations + 1):
+        here = risk.take(active)
+        gradient = here.gradient(theta)
+        residual = inner.residual(theta, gradient, risk.modulus)
+        better = residual < least[active]
+        best[active[better]], least[active[better]], steps[active] = theta[better], residual[better], step
+        left = np.flatnonzero(residual > tolerance)
+        if step == max_iterations or not len(left):
+            break
+        active, theta, gradient, here = active[left], theta[left], gradient[left], here.take(left)
+        H = here.hessians(theta)
+        c = np.matmul(H, theta[..., None])[..., 0] - gradient
+        target, *_ = inner.quadratic(H, c, risk.modulus, INNER_SHARE * tolerance, theta)
+        following, moved = _line_search(here, inner, theta, target, gradient)
+        # Where no step decreases J any more, rounding has the last word.
+        active, theta = active[moved], following[moved]
+        if not len(active):
+            break
+    return best, least, steps
+
+
+def _line_search(risk: _Risk, inner: "_Inner", theta, target, gradient):
+    """Return the points that a halved step towards `target` leads to, and which of them moved."""
+    towards = target - theta
+    value, size = risk.value(theta)
+    former = inner.penalty(theta)
+    promised = np.einsum("rj,rj->r", gradient, towards) + inner.penalty(target) - former
+    following, length = theta.copy(), np.ones(len(theta))
+    pending = np.flatnonzero(np.isfinite(promised) & (np.abs(towards).max(axis=1) > 0))
+    for _ in range(HALVINGS):
+        if not len(pending):
+            break
+        # The full step is the target itself: F is met exactly, zeros stay zeros.
+        trial = (
+            target[pending] if length[pending[0]] == 1 else theta[pending] + length[pending, None] * towards[pending]
+        )
+        after, _ = risk.take(pending).value(trial)
+        rise = after + inner.penalty(trial) - value[pending] - former[pending]
+        limit = SUFFICIENT_DECREASE * length[pending] * promised[pending] + _ROUNDING * size[pending]
+        accepted = rise <= limit
+        following[pending[accepted]] = trial[accepted]
+        pending = pending[~accepted]
+        length[pending] /= 2
+    moved = np.any(following != theta, axis=1)
+    return following, moved
+
+
+class _Inner:
+    """What a solver of quadratics offers to prox-Newton; r and F are fixed."""
+
+    def __init__(self, regularizer: Regularizer, region: Region):
+        self.regularizer, self.region = regularizer, region
+
+    def start(self, repeats: int, p: int) -> np.ndarray:
+        """Return a feasible point for each repeat."""
+        return np.clip(np.zeros((repeats, p)), self.region.low, self.region.high)
+
+    def penalty(self, theta: np.ndarray) -> np.ndarray:
+        """Return r without its l2 part, which the modulus holds; shape (R,)."""
+        return self.regularizer.l1 * np.abs(theta).sum(axis=1)
+
+
+class _Gram(_Inner):
+    def quadratic(self, H, c, modulus, tolerance, start):
+        found = gram.minimise(
+            H, c, ridge=0.0, modulus=modulus, l1=self.regularizer.l1, low=self.region.low, high=self.region.high,
+            tolerance=tolerance, start=start,
+        )  # fmt: skip
+        return found.theta, found.subgradient_norm, found.iterations
+
+    def residual(self, theta, gradient, modulus):
+        return gram.subgradient_norm(theta, gradient, self.regularizer.l1, self.region.low, self.region.high)
+
+
+class _Ball(_Inner):
+    def quadratic(self, H, c, modulus, tolerance, start):
+        found = ball.minimise(H, c, radius=self.region.radius, modulus=modulus)
+        return found.theta, found.subgradient_norm, np.ones(len(c), int)
+
+    def residual(self, theta, gradient, modulus):
+        return ball.subgradient_norm(theta, gradient, self.region.radius)
+
+
+class _General(_Inner):
+    def start(self, repeats, p):
+        nearest = general.minimise(np.eye(p), np.zeros((1, p)), self.regularizer, self.region)
+        return np.repeat(nearest.theta, repeats, axis=0)
+
+    def penalty(self, theta):
+        return general.value(self.regularizer, theta)
+
+    def quadratic(self, H, c, modulus, tolerance, start):
+        found = general.minimise(H, c, self.regularizer, self.region)
+        return found.theta, np.sqrt(2 * modulus * found.gap), np.ones(len(c), int)
+
+    def residual(self, theta, gradient, modulus):
+        """Return m times the bound on the distance, by the lower bound on J* in the module's text."""
+        p = theta.shape[1]
+        found = general.minimise(modulus * np.eye(p), modulus * theta - gradient, self.regularizer, self.region)
+        moved = found.theta - theta
+        model = np.einsum("rj,rj->r", gradient, moved) + 0.5 * modulus * np.einsum("rj,rj->r", moved, moved)
+        lower = model + self.penalty(found.theta) - found.gap
+        gap = np.maximum(self.penalty(theta) - lower, 0.0)
+        return np.where(np.isfinite(gap), np.sqrt(2 * modulus * gap), np.inf)
+
+
+_INNER = {"gram": _Gram, "ball": _Ball, "general": _General}
