@@ -303,6 +303,40 @@ def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndar
     return X
 
 
+def bounded_targets(y: np.ndarray, y_bound: float | None, *, clip: bool = False) -> np.ndarray:
+    """Return y with every target within the public bound |y| <= y_bound.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+    y_bound : float, optional
+        The bound Y; None bounds nothing.
+    clip : bool
+        Move larger targets to the bound instead of raising.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Raises
+    ------
+    DomainViolation
+        If a target is NaN, or beyond the bound and `clip` is False. The message gives no value of the data.
+    """
+    if y_bound is None:
+        return y
+    broken = int(np.isnan(y).sum())
+    if broken:
+        raise DomainViolation(f"{broken} of {len(y)} targets are NaN; drop or mend them first")
+    beyond = int((np.abs(y) > y_bound * (1 + NORM_SLACK)).sum())
+    if beyond and not clip:
+        raise DomainViolation(
+            f"{beyond} of {len(y)} targets are beyond y_bound={y_bound:g}; declare the larger public bound, or pass "
+            "clip=True to move such targets to it"
+        )
+    return np.clip(y, -y_bound, y_bound)
+
+
 def _norms(X: np.ndarray) -> np.ndarray:
     """Row norms, also of finite rows whose squares overflow."""
     with np.errstate(over="ignore"):

@@ -1,5 +1,6 @@
 """What every estimator promises to scikit-learn and to its user."""
 
+import inspect
 import pickle
 import re
 import sys
@@ -21,7 +22,7 @@ REFUSED = [
     ("epsilon", [*NOT_ABOVE_0, 1e-300, 5e-324], "usual values"),
     ("delta", ["a", None, [0.1], 1, -1e-9, np.nan], r"in \[0, 1\); take 0 for pure"),
     ("curvature", [*NOT_ABOVE_0[:1], *NOT_ABOVE_0[2:], 1e200, 1e-200], "leave it out"),
-    ("tolerance", [*NOT_ABOVE_0, 1.5], r"in \(0, 1\]; 1e-6 is usual"),
+    ("tolerance", [*NOT_ABOVE_0[:1], *NOT_ABOVE_0[2:], 1.5], r"in \(0, 1\]; 1e-6 is usual"),
     ("x_norm", [*NOT_ABOVE_0, 1e200, 1e-200], r"in \[1e-30, 1e\+30\]; it is the public bound"),
     ("loss", ["squared", "poisson", "hinge", "absolute"], "take 'logistic' or 'smoothed_hinge' .*'huber'"),
     ("loss", [None, 3, ["huber"], "hubber"], "is not one of absolute, hinge, huber"),
@@ -127,7 +128,9 @@ class TestEstimator:
         X, _ = data
         with pytest.raises(DomainViolation) as caught:
             Estimator(loss=loss).fit(X, X[:, 0])
-        assert "theta_norm" not in str(caught.value) and "y_bound" not in str(caught.value)
+        offered = inspect.signature(Estimator).parameters
+        for bound in ("theta_norm", "y_bound", "radius"):
+            assert bound in offered or bound not in str(caught.value)
 
     @pytest.mark.parametrize(("loss", "parameter"), [("huber", "knee"), ("smoothed_hinge", "width")])
     @pytest.mark.parametrize("value", NOT_ABOVE_0)
@@ -197,6 +200,11 @@ def test_a_release_that_nobody_could_vouch_for_is_refused(data, estimator, words
     with pytest.raises(ReleaseError, match=words):
         estimator.set_params(classes=("no", "yes")).fit(*data)
     assert not hasattr(estimator, "coef_")
+
+
+def test_a_release_does_not_publish_the_labels_it_finds(data):
+    with pytest.raises(ReleaseError, match="labels taken from the data would publish what is private; pass classes="):
+        OutputPerturbation(release=True).fit(*data)
 
 
 def test_a_release_without_opendp_names_the_extra(data, monkeypatch):

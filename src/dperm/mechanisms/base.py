@@ -7,6 +7,7 @@ import numpy as np
 
 from dperm.domain import Budget, Domain, Guarantee, Mode, number
 from dperm.errors import DomainViolation, InvalidBudget
+from dperm.feasible import Region
 from dperm.losses import Loss
 
 # Far beyond any use; further out, sums of squares and quotients would leave the doubles.
@@ -54,6 +55,60 @@ def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:
     return "EpsilonDeltaDpEvent", {"epsilon": budget.epsilon, "delta": budget.delta}
 
 
+def searched(domain: Domain, region: Region, features: int) -> Domain:
+    """Return the domain with the size of the set that theta is searched in, and of no other.
+
+    Parameters
+    ----------
+    domain : Domain
+        Its own `theta_norm` is left aside: what it says holds only if the search keeps to it.
+    region : Region
+        The feasible set F.
+    features : int
+        p.
+
+    Returns
+    -------
+    Domain
+    """
+    return Domain(x_norm=domain.x_norm, y_bound=domain.y_bound, theta_norm=region.theta_norm(features))
+
+
+def bounds(loss: Loss, domain: Domain) -> tuple[float, float]:
+    """Return (zeta, lambda) of a mechanism whose theta stays within the domain's `theta_norm`.
+
+    A GLM loss that is bounded for |u| <= R theta_norm only is read as continued linearly beyond: no theta of F meets
+    the continuation, and the proof, which passes through minimisers near F, needs it (docs/privacy.md).
+
+    Parameters
+    ----------
+    loss : Loss
+    domain : Domain
+        As `searched` made it.
+
+    Returns
+    -------
+    zeta, lam : float
+        Bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
+
+    Raises
+    ------
+    DomainViolation
+        If the domain does not bound the loss; the message names the remedy.
+    """
+    if math.isinf(domain.theta_norm):
+        within = Domain(x_norm=1.0, y_bound=1.0, theta_norm=1.0)
+        if not all(map(math.isfinite, loss.suprema(Domain(x_norm=1.0, y_bound=1.0)))) and all(
+            map(math.isfinite, loss.suprema(within))
+        ):
+            raise DomainViolation(
+                f"loss={loss.name!r} is bounded on a bounded set of theta only: declare the set's radius, or low and "
+                "high, and y_bound; or take 'logistic' or 'smoothed_hinge' (two labels), or 'huber' (real targets)"
+            )
+        return bounds_everywhere(loss, domain)
+    return loss.gradient_bound(domain), loss.curvature_bound(domain)
+
+
 def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
     """Return (zeta, lambda) of a mechanism that minimises over all of R^p.
 
@@ -91,7 +146,7 @@ def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, ep
     curvature : float, optional
         Delta of the sum of losses, in [1e-100, 1e100].
     loss, domain
-        Give lambda.
+        Give lambda; theta stays within the domain's `theta_norm`.
     epsilon : float
         What pays for the curvature: no part of the budget that is spent on something else.
 
@@ -108,7 +163,7 @@ def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, ep
         remedy = "it is Delta of the sum of losses; leave it out for 2 lambda/epsilon"
         return number("curvature", curvature, _LEAST, _MOST, ends="[]", error=InvalidBudget, remedy=remedy)
     # As a Python float: its division overflows to infinity in silence.
-    default = 2 * bounds_everywhere(loss, domain)[1] / float(epsilon)
+    default = 2 * bounds(loss, domain)[1] / float(epsilon)
     if not _LEAST <= default <= _MOST:
         raise InvalidBudget(
             f"epsilon={epsilon:g} makes the default curvature 2 lambda/epsilon = {default:g}, outside "

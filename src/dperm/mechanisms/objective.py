@@ -1,8 +1,14 @@
 r"""Objective perturbation (kifer2012, Algorithm 1): minimise the empirical risk tilted by a random vector.
 
-With l convex in <x, theta> (a GLM loss, erratum K1), a sum over records and curvature Delta > 0, the mechanism solves
+With l convex in <x, theta> (a GLM loss, erratum K1), a sum over records, a convex regularizer r that is
+gamma-strongly convex (Section 2.2), a closed convex set F and curvature Delta > 0, the mechanism solves
 
-    theta = argmin  sum_i l(<x_i, theta>, y_i) + Delta/2 ||theta||^2 + <b, theta>,      b ~ noise.
+    theta = argmin_{theta in F}  sum_i l(<x_i, theta>, y_i) + r(theta) + (Delta - gamma)_+/2 ||theta||^2 + <b, theta>
+
+with b ~ noise. r and F are public. They may be non-smooth (l1) and constrain (a ball, a box, the orthant, anything
+cvxpy can state): the limit theorem (kifer2012, Theorem 1 and Lemmas 18 to 21; docs/privacy.md) carries the guarantee
+over from smooth regularizers on R^p that converge to r plus the indicator of F, because it depends on zeta, lambda and
+Delta alone. A loss that is bounded only where |u| <= R sup_F ||theta|| (squared) is continued linearly beyond.
 
 Write zeta >= ||grad l||, lambda >= the largest eigenvalue of the Hessian of one record's l, C = log(1 + lambda/Delta).
 
@@ -27,26 +33,31 @@ of the data alone, and adaptive composition makes the whole release `proved`.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from dperm import losses
 from dperm.accounting import gaussian, objective
 from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
+from dperm.feasible import Region, Regularizer, project
 from dperm.losses import Loss
 from dperm.mechanisms.base import (
     Release,
-    bounds_everywhere,
+    bounds,
     budget_event,
     curvature_or_default,
     representable,
+    searched,
     target,
 )
 from dperm.noise import Gaussian, SphericalLaplace
-from dperm.solvers import newton
+from dperm.solvers import composite, newton
 
 # Rounding of the scales themselves, when a printed constant is held against a bound that it meets with equality.
 _ROUNDING = 1e-12
+NOTHING, EVERYWHERE = Regularizer(), Region()
 
 
 def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
@@ -55,7 +66,7 @@ def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
     Parameters
     ----------
     loss, domain
-        Give lambda.
+        Give lambda; theta stays within the domain's `theta_norm`.
     epsilon : float
         What pays for the tilt: of a release with a solver share, the rest of its epsilon.
 
@@ -80,7 +91,8 @@ def calibrate(
     Parameters
     ----------
     loss, domain
-        Give zeta, lambda and whether l' keeps its sign.
+        Give zeta, lambda and whether l' keeps its sign. The domain's `theta_norm` must be that of the set searched
+        (`base.searched`).
     budget : Budget
         What b may spend under `neighbours`.
     curvature : float
@@ -101,7 +113,7 @@ def calibrate(
     """
     one_of("neighbours", neighbours, Neighbours)
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
-    zeta, lam = bounds_everywhere(loss, domain)
+    zeta, lam = bounds(loss, domain)
     pair = {"log_det": math.log1p(lam / curvature), "neighbours": neighbours}
     gauss = {**pair, "epsilon": budget.epsilon, "one_sided": loss.one_sided}
     if calibration == "tight":
@@ -142,8 +154,10 @@ def release(
     curvature: float | None = None,
     rng: np.random.Generator,
     repeats: int = 1,
-    tolerance: float = 1e-6,
+    tolerance: float | None = None,
     solver_share: float = 0.0,
+    regularizer: Regularizer = NOTHING,
+    region: Region = EVERYWHERE,
 ) -> Release:
     """Release `repeats` independent minimisers of the tilted risk (kifer2012, Algorithm 1), solved as one batch.
 
@@ -155,18 +169,26 @@ def release(
     loss : Loss
         Smooth (finite lambda on the domain).
     domain : Domain
+        Bounds on the records; its `theta_norm` is left aside for that of `region`.
     budget : Budget
         Spent by each of the repeats.
     neighbours : {"add_remove", "replace"}
     calibration : {"paper", "tight"}
     curvature : float, optional
-        Delta, of the sum of losses; by default `default_curvature` for what b may spend of epsilon.
+        Delta, of the sum of losses; by default `default_curvature` for what b may spend of epsilon. What
+        `regularizer.l2` has of it is not added again.
     rng : Generator
     repeats : int
-    tolerance : float
-        In (0, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
+    tolerance : float, optional
+        In (0, 1]. Public target of the solver: least norm of a subgradient <= tolerance zeta. By default 1e-6, and
+        1e-3 where cvxpy solves (`solvers.composite.kind`), which certifies half as many digits.
     solver_share : float
-        In [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none.
+        In [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The result is put
+        back into a ball or box.
+    regularizer : Regularizer
+        r, beside the sum of losses.
+    region : Region
+        F; needed for a loss that is not bounded everywhere.
 
     Returns
     -------
@@ -177,29 +199,114 @@ def release(
     InvalidBudget
         If the curvature is too small for epsilon, or no noise serves the budget.
     DomainViolation
-        If the loss is not bounded over all theta.
+        If the loss is not bounded over F.
+    ConfigError
+        If cvxpy does not accept the regularizer or the set as convex.
     ValueError
         If another argument is outside its range.
     """
+
+    def solve(**fixed):
+        return composite.minimise(loss, X, y, **fixed)
+
+    return _released(
+        solve, X.shape[1], loss, domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance,
+        solver_share, regularizer, region,
+    )  # fmt: skip
+
+
+def release_gram(
+    G: np.ndarray,
+    c: np.ndarray,
+    *,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    calibration: Calibration,
+    curvature: float | None = None,
+    rng: np.random.Generator,
+    repeats: int = 1,
+    tolerance: float | None = None,
+    solver_share: float = 0.0,
+    regularizer: Regularizer = NOTHING,
+    region: Region = EVERYWHERE,
+) -> Release:
+    """Release what `release` does with the squared loss, from X'X and X'y: all that this loss knows of the records.
+
+    Parameters
+    ----------
+    G : ndarray, shape (p, p)
+        X'X.
+    c : ndarray, shape (p,)
+        X'y.
+    domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance, solver_share, regularizer, region
+        As for `release`.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    InvalidBudget, DomainViolation, ConfigError, ValueError
+        As `release`.
+    """
+
+    def solve(**fixed):
+        return composite.minimise_quadratic(G, c, **fixed)
+
+    return _released(
+        solve, len(G), losses.squared(), domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance,
+        solver_share, regularizer, region,
+    )  # fmt: skip
+
+
+def _released(
+    solve: Callable[..., newton.Solution],
+    features: int,
+    loss: Loss,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    calibration: Calibration,
+    curvature: float | None,
+    rng: np.random.Generator,
+    repeats: int,
+    tolerance: float | None,
+    solver_share: float,
+    regularizer: Regularizer,
+    region: Region,
+) -> Release:
+    """Draw the tilts, let `solve` minimise, and hide the solver's error if the budget has a share for it."""
     remedy = "it is the share of the budget that hides the solver's error"
     number("solver_share", solver_share, 0, 1, ends="[)", error=InvalidBudget, remedy=remedy)
-    tolerance = target(tolerance)
+    general = composite.kind(regularizer, region) == "general"
+    if solver_share > 0 and general:
+        raise InvalidBudget(
+            f"solver_share={solver_share:g} adds noise to theta, which then leaves a set or a structure that only "
+            "cvxpy knows; leave it 0, or take a ball or a box"
+        )
+    tolerance = target((1e-3 if general else 1e-6) if tolerance is None else tolerance)
+    domain = searched(domain, region, features)
     tilting = budget.share(1 - solver_share)
     curvature = curvature_or_default(curvature, loss, domain, tilting.epsilon)
+    added = max(curvature - regularizer.l2, 0.0)
     noise, guarantee = calibrate(
         loss,
         domain,
         tilting,
-        curvature=curvature,
+        curvature=added + regularizer.l2,
         calibration=calibration,
         neighbours=neighbours,
     )
-    zeta, _ = bounds_everywhere(loss, domain)
-    tilt = noise.sample((repeats, X.shape[1]), rng)
-    solution = newton.minimise(loss, X, y, ridge=curvature, tilt=tilt, tolerance=tolerance * zeta)
-    theta, tau = solution.theta, tolerance * zeta / curvature
+    zeta, _ = bounds(loss, domain)
+    tilt = noise.sample((repeats, features), rng)
+    fixed = {"regularizer": regularizer, "region": region, "tolerance": tolerance * zeta}
+    solution = solve(ridge=added, tilt=tilt, **fixed)
+    theta, tau = solution.theta, tolerance * zeta / (added + regularizer.l2)
     if solver_share > 0:
         theta = theta + _covering(2 * tau, budget.share(solver_share)).sample(theta.shape, rng)
+        theta = project(theta, region)
         guarantee = "proved" if guarantee == "proved_exact" else guarantee
     return Release(theta, solution.certificate, solution.certificate <= tau, guarantee, budget_event(budget))
 

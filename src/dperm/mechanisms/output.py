@@ -29,13 +29,16 @@ from dperm import grid
 from dperm.accounting import gaussian
 from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, changed_gradients, number
 from dperm.errors import InvalidBudget
+from dperm.feasible import Region
 from dperm.losses import Loss
 from dperm.mechanisms.base import (
     Release,
+    bounds,
     bounds_everywhere,
     budget_event,
     curvature_or_default,
     representable,
+    searched,
     target,
 )
 from dperm.noise import Gaussian, SphericalLaplace
@@ -219,9 +222,11 @@ def _minimised(
     tolerance: float,
 ) -> tuple[newton.Solution, float, float]:
     """Return the minimiser, the sensitivity of what was found of it, and tau."""
+    bounds_everywhere(loss, domain)
+    domain = searched(domain, Region(), X.shape[1])
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
     tolerance = target(tolerance)
-    zeta, _ = bounds_everywhere(loss, domain)
+    zeta, _ = bounds(loss, domain)
     tau = tolerance * zeta / curvature
     sensitivity = changed_gradients(neighbours) * zeta / curvature + 2 * tau
     solution = newton.minimise(loss, X, y, ridge=curvature, tolerance=tolerance * zeta)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm import losses
 from dperm.accounting.events import EpsilonDeltaDpEvent
-from dperm.domain import Budget, Calibration, Domain, PrivacyStatement, bounded_rows, one_of
+from dperm.domain import Budget, Calibration, Domain, PrivacyStatement, bounded_rows, bounded_targets, one_of
 from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning, ReleaseError, SolverError
 from dperm.mechanisms.base import Release, bounds_everywhere
 
@@ -46,6 +46,10 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
         self, X: np.ndarray, y: np.ndarray, loss: losses.Loss, domain: Domain, rng: np.random.Generator
     ) -> Release:
         """Run the batched core once."""
+
+    def _check_bounds(self, loss: losses.Loss, domain: Domain) -> None:
+        """Refuse a loss that is not bounded where theta is searched."""
+        bounds_everywhere(loss, domain)
 
     @abstractmethod
     def _check_release(self) -> None:
@@ -79,7 +83,9 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
             If the solver did not reach its public target; nothing is released.
         """
         # What was declared wrongly is blamed before the rows are: budget, bounds, loss, labels.
-        budget, domain, loss = Budget(self.epsilon, self.delta), Domain(x_norm=self.x_norm), self._loss()
+        y_bound = getattr(self, "y_bound", None)
+        budget, loss = Budget(self.epsilon, self.delta), self._loss()
+        domain = Domain(x_norm=self.x_norm, y_bound=y_bound)
         one_of("calibration", self.calibration, Calibration)
         for name in ("fit_intercept", "clip", "release"):
             if not isinstance(getattr(self, name), bool | np.bool_):
@@ -88,20 +94,28 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
             if self.random_state is not None:
                 raise ReleaseError("release=True draws from the operating system; leave random_state out (None)")
             self._check_release()
-        bounds_everywhere(loss, domain)
+            if self.classes is None and _is_classifier(self):
+                raise ReleaseError(
+                    "release=True with labels taken from the data would publish what is private; pass "
+                    "classes=(negative, positive), which are public"
+                )
+        self._check_bounds(loss, domain)
         classes = None if self.classes is None else _two_labels(self.classes)
         rng = _generator(self.random_state)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=not _is_classifier(self))
-        y = self._encoded(y, classes) if _is_classifier(self) else np.asarray(y, dtype=np.float64)
+        if _is_classifier(self):
+            y = self._encoded(y, classes)
+        else:
+            y = bounded_targets(np.asarray(y, dtype=np.float64), y_bound, clip=self.clip)
         X = bounded_rows(X, self.x_norm, clip=self.clip)
         if self.fit_intercept:
             X = np.column_stack([X, np.ones(len(X))])
-            domain = Domain(x_norm=float(np.hypot(self.x_norm, 1.0)))
+            domain = Domain(x_norm=float(np.hypot(self.x_norm, 1.0)), y_bound=y_bound)
         release = self._release(X, y, loss, domain, rng)
         if not release.converged.all():
             raise SolverError(
                 f"the solver stopped {release.certificate.max():.3g} from the minimiser, outside its target; "
-                f"raise `tolerance` (now {self.tolerance:g}), `curvature` or `epsilon`"
+                f"raise `tolerance` (now {self.tolerance}), `curvature` or `epsilon`"
             )
         theta = release.theta[0]
         weights, intercept = (theta[:-1], theta[-1]) if self.fit_intercept else (theta, 0.0)

@@ -1,16 +1,21 @@
 """Objective perturbation as a scikit-learn estimator."""
 
+import math
+
 from dperm.domain import Budget
 from dperm.errors import ReleaseError
+from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import objective
+from dperm.mechanisms.base import bounds, searched
 from dperm.mechanisms.estimators.linear import LinearEstimator
 
 
 class ObjectivePerturbation(LinearEstimator):
     r"""Private linear model by objective perturbation.
 
-    Minimises sum_i l(<x_i, theta>, y_i) + Delta/2 ||theta||^2 + <b, theta> with a random b; the mathematics and its
-    calibrations stand in `dperm.mechanisms.objective`, the proofs in docs/privacy.md.
+    Minimises sum_i l(<x_i, theta>, y_i) + r(theta) + (Delta - l2)_+/2 ||theta||^2 + <b, theta> over a convex set F with
+    a random b; the mathematics and its calibrations stand in `dperm.mechanisms.objective`, the proofs in
+    docs/privacy.md.
 
     Parameters
     ----------
@@ -18,26 +23,40 @@ class ObjectivePerturbation(LinearEstimator):
         Above 0.
     delta : float, default=0.0
         In [0, 1); 0 draws b from the spherical Laplace ("gamma") law, else Gaussian.
-    loss : {"logistic", "huber", "smoothed_hinge"}, default="logistic"
-        "huber" is regression, the others are binary classification.
+    loss : {"logistic", "huber", "smoothed_hinge", "squared"}, default="logistic"
+        "huber" and "squared" are regression, the others binary classification. "squared" needs a bounded set (`radius`,
+        or `low` and `high`) and `y_bound`.
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".
     curvature : float, optional
         Delta, for the sum of losses; default 2 lambda/epsilon, of the epsilon that `solver_share` leaves. Larger is
         more bias and less noise.
+    l1, l2 : float, default=0.0
+        Weights of ||theta||_1 and of ||theta||^2/2 in r, beside the sum of losses: lasso, ridge, elastic net.
+    regularizer : callable, optional
+        A further convex part of r: maps a cvxpy Variable of shape (p,) to a cvxpy expression.
+    radius : float, default=inf
+        F: ||theta||_2 <= radius.
+    low, high : float, default=-inf, inf
+        F: low <= theta <= high in every coordinate.
+    constraints : callable, optional
+        F: maps a cvxpy Variable of shape (p,) to a list of cvxpy constraints.
     calibration : {"tight", "paper"}, default="tight"
     neighbours : {"add_remove", "replace"}, default="add_remove"
         The paper's Definition 1 is add/remove. A `curvature` that depends on n is allowed under "replace" only.
     x_norm : float, default=1.0
         Public bound R on the rows' l2 norm.
+    y_bound : float, optional
+        Public bound on |y|, for "squared".
     fit_intercept : bool, default=False
         Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is regularised like the rest.
     clip : bool, default=False
-        Scale longer rows down to `x_norm` instead of raising.
+        Scale longer rows down to `x_norm`, and move larger targets to `y_bound`, instead of raising.
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
-    tolerance : float, default=1e-6
-        The solver's public target: ||gradient|| <= tolerance zeta.
+    tolerance : float, optional
+        The solver's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-6, and 1e-3 where
+        cvxpy solves.
     solver_share : float, default=0.0
         Share of the budget spent on hiding the solver's error; above 0 the statement is `proved`.
     release : bool, default=False
@@ -66,6 +85,9 @@ class ObjectivePerturbation(LinearEstimator):
     >>> model = ObjectivePerturbation(epsilon=2.0, delta=1e-6, classes=(0, 1), random_state=0).fit(X, y)
     >>> model.privacy_.guarantee
     'proved_exact'
+    >>> lasso = ObjectivePerturbation(loss="squared", l1=5.0, radius=1.0, y_bound=1.0, epsilon=2.0, random_state=0)
+    >>> lasso.fit(X, X[:, 0]).coef_.shape
+    (2,)
     """
 
     source = "kifer2012, Algorithm 1, Theorem 2"
@@ -78,13 +100,21 @@ class ObjectivePerturbation(LinearEstimator):
         loss="logistic",
         loss_parameters=None,
         curvature=None,
+        l1=0.0,
+        l2=0.0,
+        regularizer=None,
+        radius=math.inf,
+        low=-math.inf,
+        high=math.inf,
+        constraints=None,
         calibration="tight",
         neighbours="add_remove",
         x_norm=1.0,
+        y_bound=None,
         fit_intercept=False,
         clip=False,
         classes=None,
-        tolerance=1e-6,
+        tolerance=None,
         solver_share=0.0,
         release=False,
         random_state=None,
@@ -94,9 +124,17 @@ class ObjectivePerturbation(LinearEstimator):
         self.loss = loss
         self.loss_parameters = loss_parameters
         self.curvature = curvature
+        self.l1 = l1
+        self.l2 = l2
+        self.regularizer = regularizer
+        self.radius = radius
+        self.low = low
+        self.high = high
+        self.constraints = constraints
         self.calibration = calibration
         self.neighbours = neighbours
         self.x_norm = x_norm
+        self.y_bound = y_bound
         self.fit_intercept = fit_intercept
         self.clip = clip
         self.classes = classes
@@ -104,6 +142,17 @@ class ObjectivePerturbation(LinearEstimator):
         self.solver_share = solver_share
         self.release = release
         self.random_state = random_state
+
+    def _region(self):
+        return Region(self.radius, self.low, self.high, self.constraints)
+
+    def _regularizer(self):
+        return Regularizer(self.l1, self.l2, self.regularizer)
+
+    def _check_bounds(self, loss, domain):
+        self._regularizer()
+        # Whether the set is bounded does not depend on the number of features.
+        bounds(loss, searched(domain, self._region(), 1))
 
     def _check_release(self):
         raise ReleaseError(
@@ -125,4 +174,6 @@ class ObjectivePerturbation(LinearEstimator):
             rng=rng,
             tolerance=self.tolerance,
             solver_share=self.solver_share,
+            regularizer=self._regularizer(),
+            region=self._region(),
         )

@@ -1,0 +1,300 @@
+r"""Approximate Minima Perturbation: objective perturbation whose minimiser need not be exact.
+
+Iyengar, Near, Song, Thakkar, Thakurta & Wang 2019, Algorithm 1. For a loss with ||grad l|| <= L, Hessian of l at most
+beta and of rank at most rho, r = min(p, 2 rho) (a GLM loss has rho = 1), and a target gamma > 0:
+
+1. split epsilon = epsilon1 + epsilon2, delta = delta1 + delta2, and 0 < epsilon1 - epsilon3 < 1;
+2. Lambda >= r beta/(epsilon1 - epsilon3);
+3. b1 ~ N(0, sigma1^2 I),     sigma1 = (2L/n) (1 + sqrt(2 log(1/delta1)))/epsilon3;
+4. J(theta) = 1/n sum_i l_i(theta) + Lambda/(2n) ||theta||^2 + <b1, theta>;
+5. any theta' with ||grad J(theta')|| <= gamma;
+6. b2 ~ N(0, sigma2^2 I),     sigma2 = (n gamma/Lambda) (1 + sqrt(2 log(1/delta2)))/epsilon2;
+7. release theta' + b2.
+
+Here the objective is n J, a sum: tilt n b1, whose scale 2L (1 + ...)/epsilon3 knows no n, curvature Delta = Lambda,
+solver's target n gamma. L is our zeta, beta our lambda. (kifer2012, Algorithm 1, for delta > 0, with another scale
+of the tilt and without steps 5 and 6.) Neighbours are replace-one and n is public.
+
+Defaults are the paper's (it calls itself free of hyperparameters): epsilon2 = 0.01 epsilon, delta2 = 0.01 delta,
+gamma = 1/n^2 (for L = 1; here L/n^2), Lambda the least that is allowed, and epsilon3 = f epsilon1 with
+f = max{min{0.887 + 0.019/epsilon1^0.373, 0.99}, 1 - 0.99/epsilon1}.
+
+What is proved. theta' lies within tau = n gamma/Lambda of the minimiser. Given the minimiser, the solver's error is a
+function of the data alone, but on two data sets it may point to opposite sides: its sensitivity is 2 tau, while step 6
+is made for tau. For small delta2 step 6 therefore does not spend (epsilon2, delta2), and the paper's split proves
+nothing. Step 3 has room to spare, though. So the statement is `proved` if for some t in (0, epsilon)
+
+    objective_delta(epsilon - t) + H_t(2 tau/sigma2) <= delta
+
+(docs/privacy.md, Theorem 2, for b1; the exact curve of a Gaussian for b2; adaptive composition): so it is for the
+default shares at every usual budget. Else it is `claimed`: the paper's word only. No trust in the solver is needed
+beyond its target, which is checked: where `converged` is False, nothing is promised.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from dperm.accounting import gaussian, objective
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, number, one_of
+from dperm.errors import InvalidBudget
+from dperm.losses import Loss
+from dperm.mechanisms.base import Release, bounds_everywhere, budget_event, curvature_or_default, representable
+from dperm.noise import Gaussian
+from dperm.solvers import newton
+
+# Rounding, when a given Lambda is held against the least that is allowed.
+_ROUNDING = 1e-12
+# Shares t/epsilon that are tried for the proof; any that serves is a proof.
+_TRIED = np.concatenate([np.geomspace(1e-5, 0.1, 30), np.linspace(0.11, 0.99, 89)])
+
+
+class Split(NamedTuple):
+    """The parts of the budget, in the paper's symbols.
+
+    Parameters
+    ----------
+    epsilon1, epsilon2, epsilon3 : float
+        For tilt and curvature together, for the output noise, and (part of epsilon1) for the tilt.
+    delta1, delta2 : float
+    """
+
+    epsilon1: float
+    epsilon2: float
+    epsilon3: float
+    delta1: float
+    delta2: float
+
+
+def split(budget: Budget, *, output_share: float = 0.01, tilt_share: float | None = None) -> Split:
+    """Return the paper's parts of the budget.
+
+    Parameters
+    ----------
+    budget : Budget
+        delta above 0.
+    output_share : float
+        epsilon2/epsilon = delta2/delta in (0, 1).
+    tilt_share : float, optional
+        epsilon3/epsilon1 in (0, 1) with epsilon1 - epsilon3 < 1; by default the paper's f.
+
+    Returns
+    -------
+    Split
+
+    Raises
+    ------
+    InvalidBudget
+        If delta is 0, a share is outside its range, or epsilon1 - epsilon3 >= 1.
+    """
+    remedy = "both noises are Gaussian; for pure privacy take 'objective' or 'cms11'"
+    number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
+    remedy = "it is the share of the budget that hides the solver's error; 0.01 is the paper's"
+    number("output_share", output_share, 1e-6, 1, ends="[)", error=InvalidBudget, remedy=remedy)
+    epsilon2, delta2 = output_share * budget.epsilon, output_share * budget.delta
+    epsilon1, delta1 = budget.epsilon - epsilon2, budget.delta - delta2
+    if tilt_share is None:
+        # As a Python float its power would raise where epsilon1 is tiny; there the least of the two is 0.99 anyway.
+        fitted = 0.887 + 0.019 / max(epsilon1, 1e-3) ** 0.373
+        tilt_share = max(min(fitted, 0.99), 1 - 0.99 / epsilon1)
+    number("tilt_share", tilt_share, 0, 1, error=InvalidBudget, remedy="it is epsilon3/epsilon1; leave it out")
+    epsilon3 = tilt_share * epsilon1
+    if not 0 < epsilon1 - epsilon3 < 1:
+        raise InvalidBudget(
+            f"tilt_share={tilt_share:g} leaves epsilon1 - epsilon3 = {epsilon1 - epsilon3:g}, which Algorithm 1 "
+            f"needs in (0, 1); take a share above {max(0.0, 1 - 1 / epsilon1):g}, or leave it out"
+        )
+    return Split(epsilon1, epsilon2, epsilon3, delta1, delta2)
+
+
+class Calibrated(NamedTuple):
+    """What Algorithm 1 asks for, of the sum.
+
+    Parameters
+    ----------
+    tilt : Gaussian
+        Law of n b1.
+    output : Gaussian
+        Law of b2.
+    curvature : float
+        Lambda.
+    gradient_norm : float
+        n gamma, the target of the solver.
+    guarantee : {"proved", "claimed"}
+    """
+
+    tilt: Gaussian
+    output: Gaussian
+    curvature: float
+    gradient_norm: float
+    guarantee: Guarantee
+
+
+def calibrate(
+    loss: Loss,
+    domain: Domain,
+    budget: Budget,
+    *,
+    n: int,
+    p: int,
+    gamma: float | None = None,
+    curvature: float | None = None,
+    output_share: float = 0.01,
+    tilt_share: float | None = None,
+) -> Calibrated:
+    """Return the noises, the curvature and the solver's target of Algorithm 1, and what is proved of them.
+
+    Parameters
+    ----------
+    loss, domain
+        Give L = zeta and beta = lambda.
+    budget : Budget
+        Under replace-one; delta above 0.
+    n, p : int
+        Public numbers of records and features.
+    gamma : float, optional
+        Bound on ||grad J|| of the mean, in [1e-100, L]; by default L/n^2.
+    curvature : float, optional
+        Lambda, of the sum; by default the least.
+    output_share, tilt_share : float
+        As in `split`.
+
+    Returns
+    -------
+    Calibrated
+
+    Raises
+    ------
+    InvalidBudget
+        If the curvature is below the least (which the message names), or the split or a noise is impossible.
+    DomainViolation
+        If the loss is not bounded over all theta.
+    ValueError
+        If gamma is outside its range.
+
+    References
+    ----------
+    Iyengar et al. 2019, Algorithm 1 and Theorem 1; docs/privacy.md, Theorem 2; erratum K8.
+    """
+    parts = split(budget, output_share=output_share, tilt_share=tilt_share)
+    zeta, lam = bounds_everywhere(loss, domain)
+    least = min(p, 2) * lam / (parts.epsilon1 - parts.epsilon3)
+    curvature = curvature_or_default(least if curvature is None else curvature, loss, domain, budget.epsilon)
+    if curvature < least * (1 - _ROUNDING):
+        raise InvalidBudget(
+            f"curvature={curvature:g} is below r beta/(epsilon1 - epsilon3) = {least:g}, which Algorithm 1 needs; "
+            "raise it, leave it out, or lower tilt_share"
+        )
+    if gamma is None:
+        gamma = zeta / max(n, 1) ** 2
+    number(
+        "gamma", gamma, 1e-100, zeta, ends="[]", remedy="it bounds the gradient of the mean; leave it out for zeta/n^2"
+    )
+    gradient_norm = max(n, 1) * gamma
+    sigma1 = 2 * zeta * (1 + math.sqrt(2 * math.log(1 / parts.delta1))) / parts.epsilon3
+    # delta2 as a sum of logarithms: the share of the smallest delta is no double.
+    root = math.sqrt(2 * (math.log(1 / budget.delta) + math.log(1 / output_share)))
+    sigma2 = gradient_norm / curvature * (1 + root) / parts.epsilon2
+    tilt, output = Gaussian(representable(sigma1, budget)), Gaussian(representable(sigma2, budget))
+    ratios = zeta / sigma1, 2 * gradient_norm / curvature / sigma2
+    proved = _proved(*ratios, budget, math.log1p(lam / curvature), loss.one_sided)
+    return Calibrated(tilt, output, curvature, gradient_norm, "proved" if proved else "claimed")
+
+
+def _proved(tilt: float, output: float, budget: Budget, log_det: float, one_sided: bool) -> bool:
+    """Say whether some t proves the budget: epsilon - t for the tilt, t for the output noise."""
+    fixed = {"log_det": log_det, "one_sided": one_sided, "neighbours": "replace"}
+    for share in _TRIED:
+        spent = float(share) * budget.epsilon
+        rest = budget.epsilon - spent
+        delta = objective.objective_delta(tilt, epsilon=rest, **fixed) + gaussian.hockey_stick(spent, output)
+        if delta <= budget.delta:
+            return True
+    return False
+
+
+def release(
+    X: np.ndarray,
+    y: np.ndarray,
+    loss: Loss,
+    *,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    calibration: Calibration,
+    curvature: float | None = None,
+    gamma: float | None = None,
+    output_share: float = 0.01,
+    tilt_share: float | None = None,
+    rng: np.random.Generator,
+    repeats: int = 1,
+) -> Release:
+    """Release `repeats` independent draws of Algorithm 1, solved as one batch.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+        Rows with ||x||_2 <= domain.x_norm; not checked here. n is public.
+    y : ndarray, shape (n,)
+    loss : Loss
+        With gradient and curvature bounded over all theta.
+    domain : Domain
+    budget : Budget
+        Spent by each of the repeats; delta above 0.
+    neighbours : {"replace"}
+    calibration : {"paper"}
+    curvature : float, optional
+        Lambda, of the sum of losses; by default the least that Algorithm 1 allows.
+    gamma : float, optional
+        In [1e-100, zeta]; public target of the solver, a bound on the gradient of the mean; by default zeta/n^2.
+    output_share : float
+        In [1e-6, 1): epsilon2/epsilon = delta2/delta.
+    tilt_share : float, optional
+        In (0, 1): epsilon3/epsilon1; by default the paper's f.
+    rng : Generator
+        Draws the tilts first, then the output noise.
+    repeats : int
+
+    Returns
+    -------
+    Release
+        The certificate is the solver's, for theta before b2, which hides it.
+
+    Raises
+    ------
+    InvalidBudget
+        If delta is 0, a share or the curvature is impossible, or no noise serves the budget.
+    DomainViolation
+        If the loss is not bounded over all theta.
+    ValueError
+        If another argument is outside its range, or neighbours or calibration are none of the paper's.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    if neighbours != "replace":
+        raise ValueError(
+            f"neighbours={neighbours!r}: Approximate Minima Perturbation proves 'replace' (n is public); "
+            "take 'objective' with a solver_share for 'add_remove'"
+        )
+    if calibration != "paper":
+        raise ValueError(
+            f"calibration={calibration!r}: Approximate Minima Perturbation offers 'paper'; "
+            "'objective' with a solver_share is the same idea, 'tight'"
+        )
+    made = calibrate(
+        loss,
+        domain,
+        budget,
+        n=len(X),
+        p=X.shape[1],
+        gamma=gamma,
+        curvature=curvature,
+        output_share=output_share,
+        tilt_share=tilt_share,
+    )
+    shape = (repeats, X.shape[1])
+    tilt = made.tilt.sample(shape, rng)
+    solution = newton.minimise(loss, X, y, ridge=made.curvature, tilt=tilt, tolerance=made.gradient_norm)
+    theta = solution.theta + made.output.sample(shape, rng)
+    converged = solution.gradient_norm <= made.gradient_norm
+    return Release(theta, solution.certificate, converged, made.guarantee, budget_event(budget))

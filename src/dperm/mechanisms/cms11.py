@@ -1,0 +1,209 @@
+r"""The two mechanisms of Chaudhuri, Monteleoni & Sarwate 2011 (CMS11), with their original constants.
+
+The paper minimises a mean, J(f) = 1/n sum_i l(<x_i, f>, y_i) + Lambda/2 ||f||^2, for ||x|| <= 1, |l'| <= 1, l'' <= c.
+Here the objective is n J, a sum: our curvature is Delta = n Lambda, our zeta is 1 and our lambda is c (other zeta and
+lambda by rescaling l and x). In these terms n drops out:
+
+Algorithm 1 (`perturbation="output"`): theta = argmin n J + z, density of z proportional to exp(-beta ||z||),
+
+    beta = n Lambda epsilon/2 = Delta epsilon/(2 zeta).
+
+Algorithm 2 (`perturbation="objective"`): theta = argmin J + <b, f>/n + Delta_CMS/2 ||f||^2, density of b proportional
+to exp(-beta ||b||) with beta = epsilon'/2 (here epsilon'/(2 zeta), for a sum tilted by b itself),
+
+    epsilon' = epsilon - log(1 + 2c/(n Lambda) + c^2/(n Lambda)^2) = epsilon - 2 log(1 + lambda/Delta),
+
+and Delta_CMS = 0 if epsilon' > 0; else Delta_CMS = c/(n (e^{epsilon/4} - 1)) - Lambda, which raises our curvature to
+Delta = lambda/(e^{epsilon/4} - 1), and epsilon' = epsilon/2.
+
+Neighbours are replace-one, n is public, delta = 0 (Theorems 6 and 9 there). Our own theorem asks for
+2 zeta/scale + log(1 + lambda/Delta) <= epsilon, so Algorithm 2 pays the determinant's part twice, and holds.
+
+The proofs speak of the exact minimiser (erratum K8): the statement is `proved_exact`, with the solver's certificate.
+`dperm.mechanisms.output` and `.objective` are the same mechanisms with other neighbours, delta > 0, tight constants
+and cover for the solver's error. (kifer2012, Section 1, starts from Algorithm 2; jain2013 compares with CMS11.)
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from dperm.accounting import objective
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, one_of
+from dperm.errors import InvalidBudget
+from dperm.losses import Loss
+from dperm.mechanisms.base import (
+    Release,
+    bounds_everywhere,
+    budget_event,
+    curvature_or_default,
+    representable,
+    target,
+)
+from dperm.noise import SphericalLaplace
+from dperm.solvers import newton
+
+Perturbation = Literal["output", "objective"]
+# Rounding of the scales themselves, when the printed constants are held against our theorem.
+_ROUNDING = 1e-12
+
+
+class Calibrated(NamedTuple):
+    """What CMS11's constants ask for.
+
+    Parameters
+    ----------
+    noise : SphericalLaplace
+        Law of z or b; its scale is 1/beta.
+    curvature : float
+        Delta of the sum that is minimised, Delta_CMS included.
+    guarantee : {"proved_exact", "none"}
+        For the exact minimiser.
+    """
+
+    noise: SphericalLaplace
+    curvature: float
+    guarantee: Guarantee
+
+
+def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
+    """Return lambda/(e^{epsilon/4} - 1), at which Algorithm 2 spends half of epsilon on the tilt.
+
+    Parameters
+    ----------
+    loss, domain
+        Give lambda.
+    epsilon : float
+
+    Returns
+    -------
+    float
+    """
+    # Past 700 a double overflows; no such budget is meant seriously.
+    return bounds_everywhere(loss, domain)[1] / math.expm1(min(float(epsilon) / 4, 700.0))
+
+
+def calibrate(
+    loss: Loss, domain: Domain, budget: Budget, *, perturbation: Perturbation, curvature: float | None = None
+) -> Calibrated:
+    """Return the noise and the curvature of Algorithm 1 or 2.
+
+    Parameters
+    ----------
+    loss, domain
+        Give zeta and lambda.
+    budget : Budget
+        With delta = 0, under replace-one.
+    perturbation : {"output", "objective"}
+    curvature : float, optional
+        Delta = n Lambda in [1e-100, 1e100]; by default `default_curvature`.
+
+    Returns
+    -------
+    Calibrated
+
+    Raises
+    ------
+    InvalidBudget
+        If delta is not 0, or no noise or curvature serves the budget.
+    DomainViolation
+        If the loss is not bounded over all theta.
+
+    References
+    ----------
+    Chaudhuri, Monteleoni & Sarwate 2011, Algorithms 1 and 2, Theorems 6 and 9.
+    """
+    one_of("perturbation", perturbation, Perturbation)
+    if budget.delta != 0:
+        raise InvalidBudget(
+            f"delta={budget.delta:g}: CMS11 is for pure privacy, delta=0; take 'objective' or 'output' for delta > 0"
+        )
+    zeta, lam = bounds_everywhere(loss, domain)
+    if curvature is None:
+        curvature = default_curvature(loss, domain, budget.epsilon)
+    curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
+    if perturbation == "output":
+        scale = representable(2 * zeta / (curvature * budget.epsilon), budget)
+        return Calibrated(SphericalLaplace(scale), curvature, "proved_exact")
+    rest = budget.epsilon - 2 * math.log1p(lam / curvature)
+    if rest <= 0:
+        curvature = curvature_or_default(default_curvature(loss, domain, budget.epsilon), loss, domain, budget.epsilon)
+        rest = budget.epsilon / 2
+    scale = representable(2 * zeta / rest, budget)
+    log_det = math.log1p(lam / curvature)
+    spent = objective.gamma_epsilon(scale, zeta, log_det=log_det, neighbours="replace")
+    holds = spent <= budget.epsilon * (1 + _ROUNDING)
+    return Calibrated(SphericalLaplace(scale), curvature, "proved_exact" if holds else "none")
+
+
+def release(
+    X: np.ndarray,
+    y: np.ndarray,
+    loss: Loss,
+    *,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    calibration: Calibration,
+    perturbation: Perturbation = "objective",
+    curvature: float | None = None,
+    rng: np.random.Generator,
+    repeats: int = 1,
+    tolerance: float = 1e-6,
+) -> Release:
+    """Release `repeats` independent draws of CMS11's Algorithm 1 or 2.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+        Rows with ||x||_2 <= domain.x_norm; not checked here.
+    y : ndarray, shape (n,)
+    loss : Loss
+        With gradient and curvature bounded over all theta.
+    domain : Domain
+    budget : Budget
+        Spent by each of the repeats; delta = 0.
+    neighbours : {"replace"}
+    calibration : {"paper"}
+    perturbation : {"output", "objective"}
+        Algorithm 1 or 2.
+    curvature : float, optional
+        Delta = n Lambda, of the sum of losses; by default lambda/(e^{epsilon/4} - 1) for both algorithms.
+    rng : Generator
+    repeats : int
+    tolerance : float
+        In (0, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    InvalidBudget
+        If delta is not 0, or no noise or curvature serves the budget.
+    DomainViolation
+        If the loss is not bounded over all theta.
+    ValueError
+        If another argument is outside its range, or neighbours or calibration are none of the paper's.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    if neighbours != "replace":
+        raise ValueError(
+            f"neighbours={neighbours!r}: CMS11 proves 'replace' (n public); "
+            "take 'objective' or 'output' for 'add_remove'"
+        )
+    if calibration != "paper":
+        raise ValueError(
+            f"calibration={calibration!r}: CMS11 offers 'paper'; 'objective' and 'output' offer the same, 'tight'"
+        )
+    tolerance = target(tolerance)
+    noise, curvature, guarantee = calibrate(loss, domain, budget, perturbation=perturbation, curvature=curvature)
+    zeta, _ = bounds_everywhere(loss, domain)
+    drawn = noise.sample((repeats, X.shape[1]), rng)
+    tilt = drawn if perturbation == "objective" else None
+    solution = newton.minimise(loss, X, y, ridge=curvature, tilt=tilt, tolerance=tolerance * zeta)
+    theta = solution.theta if perturbation == "objective" else solution.theta + drawn
+    certificate = np.broadcast_to(solution.certificate, (repeats,)).copy()
+    return Release(theta, certificate, certificate <= tolerance * zeta / curvature, guarantee, budget_event(budget))

@@ -1,0 +1,187 @@
+r"""Exp-mech: the exponential mechanism over all supports of size s (kifer2012, Algorithm 4).
+
+    q(Gamma) = min_{theta in F_Gamma} sum_i 1/2 (y_i - <x_i, theta>)^2,     F_Gamma = {|theta_j| <= B, supp in Gamma},
+    P(Gamma) proportional to exp(-w q(Gamma)).
+
+Write r for the public bound on the l2 norm of the s largest entries of a row and Y for that on |y|. A record's loss
+lies in [0, alpha] with alpha = (Y + r B sqrt(s))^2/2: |<x, theta>| <= r ||theta||_2 <= r B sqrt(s). (The case study has
+r = sqrt(s), B = 1, Y = s: alpha = 2 s^2. The paper prints 4 s^2, which is (Y + r B sqrt(s))^2; erratum K5.)
+
+One more record raises every score by something in [0, alpha] (Lemma 33, and losses are not negative), one that is
+replaced changes them by something in [-alpha, alpha]. If all changes lie in an interval of length I, then
+exp(-epsilon q/I) is epsilon-differentially private. The scores that are used may be too large by the solver's error, at
+most tau = tolerance alpha, which is public (erratum K5); so
+
+    calibration="paper":  w = epsilon/(2 (2 alpha)),  both relations, with the printed alpha' = 2 alpha = 4 s^2;
+    calibration="tight":  w = epsilon/(alpha + 2 tau) under add/remove,  epsilon/(2 (alpha + tau)) under replace-one.
+
+The law is sampled exactly (up to the rounding of doubles), by log-sum-exp over all C(p, s) supports.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, number, one_of
+from dperm.errors import InvalidBudget
+from dperm.mechanisms.base import budget_event
+from dperm.solvers import subsets
+from dperm.solvers.blas import one_thread
+
+# Largest error of a score, in alphas, that the calibration leaves room for.
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What `select` returns. Only `supports` is private; the rest is for science.
+
+    Parameters
+    ----------
+    supports : ndarray of int, shape (repeats, s)
+        Ascending indices. Each repeat spends the budget.
+    log_probabilities : ndarray, shape (C(p, s),)
+        The law that they were drawn from, in the order of `subsets`: not private.
+    scores : ndarray, shape (C(p, s),)
+        q: not private.
+    certificate : float
+        Bound on the error of a score.
+    converged : bool
+        Whether that is within the public tolerance alpha; if not, nothing is promised.
+    guarantee : {"proved", "none"}
+    event : tuple
+        As in `dperm.mechanisms.base.Release`.
+    """
+
+    supports: np.ndarray
+    log_probabilities: np.ndarray
+    scores: np.ndarray
+    certificate: float
+    converged: bool
+    guarantee: Guarantee
+    event: tuple[str, dict[str, float]]
+
+
+def largest_loss(size: int, domain: Domain, bound: float = 1.0) -> float:
+    """Return alpha = (Y + r B sqrt(s))^2/2, the largest loss of one record.
+
+    Parameters
+    ----------
+    size : int
+        s.
+    domain : Domain
+        `x_norm` is r, the bound on the l2 norm of the s largest entries of a row; `y_bound` is Y.
+    bound : float
+        B, in (0, inf).
+
+    Returns
+    -------
+    float
+        In units of y squared.
+
+    Raises
+    ------
+    ValueError
+        If y_bound is missing, or a bound is outside its range.
+    """
+    if domain.y_bound is None:
+        raise ValueError("y_bound is missing: the score's sensitivity needs the public bound on |y|")
+    number("bound", bound, 0, math.inf, remedy="it is the public bound on the entries of theta")
+    return 0.5 * (domain.y_bound + domain.x_norm * bound * math.sqrt(size)) ** 2
+
+
+def exponent(alpha: float, budget: Budget, *, neighbours: Neighbours, calibration: Calibration) -> float:
+    """Return w of exp(-w q).
+
+    Parameters
+    ----------
+    alpha : float
+        As `largest_loss` gives it.
+    budget : Budget
+        With delta = 0.
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "tight"}
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidBudget
+        If delta > 0.
+    ValueError
+        If a word is unknown.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    if budget.delta > 0:
+        raise InvalidBudget(
+            f"delta={budget.delta:g} must be 0: a support spends epsilon alone; keep delta for the rest"
+        )
+    if calibration == "paper":
+        return budget.epsilon / (4 * alpha)
+    if calibration != "tight":
+        raise ValueError(f"calibration={calibration!r}: the exponential mechanism offers 'paper' and 'tight'")
+    tau = TOLERANCE * alpha
+    length = {"add_remove": alpha + 2 * tau, "replace": 2 * (alpha + tau)}[neighbours]
+    return budget.epsilon / length
+
+
+def select(
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    size: int,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    calibration: Calibration,
+    bound: float = 1.0,
+    rng: np.random.Generator,
+    repeats: int = 1,
+) -> Selection:
+    """Draw `repeats` supports (kifer2012, Algorithm 4).
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+        Rows whose s largest entries have an l2 norm of at most domain.x_norm; not checked here.
+    y : ndarray, shape (n,)
+        Within domain.y_bound; not checked here.
+    size : int
+        s in [1, p], with C(p, s) <= 10^7.
+    domain : Domain
+    budget : Budget
+        Spent by each of the repeats; delta = 0.
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "tight"}
+    bound : float
+        B of the box.
+    rng : Generator
+    repeats : int
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    InvalidBudget
+        If delta > 0.
+    ValueError
+        If there are too many supports, y_bound is missing, or another argument is outside its range.
+    """
+    subsets.count(X.shape[1], size)
+    alpha = largest_loss(size, domain, bound)
+    weight = exponent(alpha, budget, neighbours=neighbours, calibration=calibration)
+    with one_thread():
+        found = subsets.search(X.T @ X, X.T @ y, float(y @ y), size, bound=bound, records=len(X))
+    logits = -weight * found.scores
+    log_probabilities = logits - special.logsumexp(logits)
+    cumulative = np.cumsum(np.exp(log_probabilities))
+    drawn = np.searchsorted(cumulative, rng.random(repeats) * cumulative[-1], side="right")
+    supports = np.array([subsets.subset(int(k), X.shape[1], size) for k in drawn]).reshape(repeats, size)
+    converged = bool(found.gap <= TOLERANCE * alpha)
+    return Selection(supports, log_probabilities, found.scores, found.gap, converged, "proved", budget_event(budget))

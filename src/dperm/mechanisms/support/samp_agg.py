@@ -1,0 +1,321 @@
+r"""Samp-Agg: each block of the data votes for a support, noise is added to the shares, the s largest win.
+
+    V_b = the s largest |theta_b|,  theta_b = argmin 1/2 ||y_b - X_b theta||^2 + Lambda ||theta||_1,      b = 1..k,
+    output = the s largest of  1/k sum_b V_b + Laplace(scale).
+
+If a record touches one block alone, one vote changes, and epsilon follows with (`noisy_top`)
+
+    scale = 2 s/(k epsilon)  as printed,      2 min(s, p - s)/(k epsilon)  suffices and is tight.
+
+Erratum K6: that a record touches one block alone is what has to be seen to.
+
+calibration="paper": k = floor(sqrt(n)) blocks of consecutive records, as printed (kifer2012, Algorithm 5). Under
+add/remove one more record moves the ends of all blocks, and k itself: every vote may change, and the statement is
+`none`. Under replace-one, where n is public, record i is always in the same block: `proved`.
+
+calibration="corrected", replace: the same partition, k public. add_remove: k public, and each record draws its block
+uniformly by itself. Given the draws of all other records, two neighbours differ in the block of the one record that
+only one of them has; so the output is, for each value of those draws and of its own, epsilon-close, and so are the
+mixtures over them (which have the same weights).
+
+Nothing is asked of the votes but that each is a function of its own block and of public things. So it does not matter
+how near the lasso's solver came to its minimiser, and the statement is `proved`, not `proved_exact` (erratum K8). For
+the same reason Lambda is a public number: sqrt(n) times anything would carry a private n into all blocks. Ties among
+|theta| (features that the lasso left at 0) fall to the feature that comes first.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dperm.domain import Budget, Guarantee, Neighbours, number, one_of
+from dperm.errors import InvalidBudget
+from dperm.mechanisms.base import budget_event, representable
+from dperm.mechanisms.support import noisy_top
+from dperm.solvers import lasso
+
+# There are no constants of modern accounting to offer: "corrected" is tight.
+Offered = Literal["paper", "corrected"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What `select` returns. Only `supports` is private; the rest is for science.
+
+    Parameters
+    ----------
+    supports : ndarray of int, shape (repeats, s)
+        Ascending indices. Each repeat spends the budget.
+    votes : ndarray, shape (repeats, p)
+        Share of the blocks that voted for each feature, before noise: not private.
+    certificate : ndarray, shape (repeats, k)
+        Duality gap of each block's lasso, in units of y squared: not private, and privacy does not rest on it.
+    converged : ndarray of bool, shape (repeats, k)
+        Whether that gap is within the solver's target.
+    scale : float
+        Of the Laplace noise, in units of the shares.
+    blocks : int
+        k.
+    guarantee : {"proved", "none"}
+    event : tuple
+        As in `dperm.mechanisms.base.Release`.
+    """
+
+    supports: np.ndarray
+    votes: np.ndarray
+    certificate: np.ndarray
+    converged: np.ndarray
+    scale: float
+    blocks: int
+    guarantee: Guarantee
+    event: tuple[str, dict[str, float]]
+
+
+def sensitivity(p: int, size: int, blocks: int) -> float:
+    """Return the largest l1 change of the shares when one block's vote changes: 2 min(s, p - s)/k.
+
+    Under add/remove (with `assign`) and under replace-one (with `partition`) alike: either way one vote changes.
+
+    Parameters
+    ----------
+    p, size, blocks : int
+        p features, of which each of k blocks votes for s in [1, p].
+
+    Returns
+    -------
+    float
+        0 for s = p, where there is nothing to choose.
+    """
+    return 2 * min(size, p - size) / blocks
+
+
+def calibrate(
+    p: int, *, size: int, blocks: int, budget: Budget, neighbours: Neighbours, calibration: Offered
+) -> tuple[float, Guarantee]:
+    """Return the scale of the Laplace noise on the shares, and whether epsilon is proved for it.
+
+    Parameters
+    ----------
+    p, size, blocks : int
+        As for `sensitivity`.
+    budget : Budget
+        With delta = 0.
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "corrected"}
+
+    Returns
+    -------
+    scale : float
+    guarantee : {"proved", "none"}
+
+    Raises
+    ------
+    InvalidBudget
+        If delta > 0, or epsilon is so small that the scale leaves the doubles.
+    ValueError
+        If another argument is outside its range.
+
+    References
+    ----------
+    kifer2012, Algorithm 5 line 5, Theorem 36; erratum K6.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    one_of("calibration", calibration, Offered)
+    number("size", size, 1, p, ends="[]", remedy="it is how many of the p features are taken")
+    number("blocks", blocks, 1, math.inf, ends="[)", remedy="it is the public number k of blocks")
+    if budget.delta > 0:
+        raise InvalidBudget(f"delta={budget.delta:g} must be 0: the vote spends epsilon alone; keep delta for the rest")
+    if calibration == "paper":
+        scale, guarantee = 2 * size / blocks / budget.epsilon, "none" if neighbours == "add_remove" else "proved"
+    else:
+        scale, guarantee = sensitivity(p, size, blocks) / budget.epsilon, "proved"
+    return representable(scale, budget), guarantee
+
+
+def paper_penalty(sigma: float, rows: float, p: int) -> float:
+    """Return Lambda = 4 sigma sqrt(rows log p) of Lemmas 41 and 42, for the sum of squares over a block.
+
+    Parameters
+    ----------
+    sigma : float
+        Public bound on the noise of y, in (0, inf).
+    rows : float
+        Public (or expected) number of rows of a block: sqrt(n) in the paper, where n is public.
+    p : int
+        At least 2.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    References
+    ----------
+    kifer2012, Lemma 42; Theorem 9 writes it sigma n^(1/4) sqrt(log p).
+    """
+    number("sigma", sigma, 0, math.inf, remedy="it is the public bound on the noise of y")
+    number("rows", rows, 0, math.inf, remedy="it is the public number of rows of a block")
+    number("p", p, 2, math.inf, ends="[)", remedy="one feature leaves nothing to select")
+    return 4 * sigma * math.sqrt(rows * math.log(p))
+
+
+def partition(n: int, blocks: int) -> np.ndarray:
+    """Return the block of each of n records: consecutive, with sizes that differ by at most one.
+
+    Parameters
+    ----------
+    n, blocks : int
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        A function of n: one more record moves the ends of all blocks.
+    """
+    return np.arange(n) * blocks // max(n, 1)
+
+
+def assign(n: int, blocks: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the block of each of n records, drawn by each record for itself.
+
+    Parameters
+    ----------
+    n, blocks : int
+    rng : Generator
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        The first entries do not depend on n.
+    """
+    return rng.integers(blocks, size=n)
+
+
+def block_votes(
+    X: np.ndarray,
+    y: np.ndarray,
+    block: np.ndarray,
+    *,
+    blocks: int,
+    size: int,
+    penalty: float,
+    tolerance: float = 1e-6,
+    max_sweeps: int = 10_000,
+) -> tuple[np.ndarray, lasso.Solution]:
+    """Return the vote of each block: the features of the s largest |theta| of its lasso.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+    y : ndarray, shape (n,)
+    block : ndarray of int, shape (n,)
+        Which block each record is in.
+    blocks, size : int
+    penalty : float
+        Lambda, of the sum of squares.
+    tolerance, max_sweeps
+        As for `dperm.solvers.lasso.minimise`.
+
+    Returns
+    -------
+    votes : ndarray of int, shape (blocks, s)
+        Ascending; a block without records votes for the first s.
+    solution : Solution
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    References
+    ----------
+    kifer2012, Algorithm 6, line 1.
+    """
+    solution = lasso.minimise(X, y, l1=penalty, block=block, blocks=blocks, tolerance=tolerance, max_sweeps=max_sweeps)
+    return noisy_top.top(np.abs(solution.theta), size), solution
+
+
+def select(
+    X: np.ndarray,
+    y: np.ndarray,
+    *,
+    size: int,
+    budget: Budget,
+    neighbours: Neighbours,
+    calibration: Offered,
+    penalty: float,
+    rng: np.random.Generator,
+    blocks: int | None = None,
+    repeats: int = 1,
+    one_assignment: bool = False,
+    tolerance: float = 1e-6,
+    max_sweeps: int = 10_000,
+) -> Selection:
+    """Select `repeats` supports of s features (kifer2012, Algorithm 5 with the lasso of Algorithm 6, line 1).
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+        Any finite values: the votes are bounded whatever the data are.
+    y : ndarray, shape (n,)
+    size : int
+        s in [1, p].
+    budget : Budget
+        Spent by each of the repeats; delta = 0.
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "corrected"}
+    penalty : float
+        Lambda in [1e-30, 1e30], of the sum of squares over a block; public. Under add/remove it may not be made of n.
+    rng : Generator
+    blocks : int, optional
+        k, public. By default floor(sqrt(n)), which "corrected" refuses under add/remove, where n is private.
+    repeats : int
+        At least 1.
+    one_assignment : bool
+        Of corrected add/remove: let all repeats share one random assignment (and its lassos). Each of them then has the
+        right law, but they are not independent of each other.
+    tolerance, max_sweeps
+        As for `dperm.solvers.lasso.minimise`; public.
+
+    Returns
+    -------
+    Selection
+
+    Raises
+    ------
+    InvalidBudget
+        If delta > 0 or no noise serves epsilon.
+    DataError
+        If X or y has the wrong shape or holds NaN, infinity or an entry above 1e100.
+    ValueError
+        If another argument is outside its range.
+    """
+    X, y = lasso.checked(X, y)
+    n, p = X.shape
+    random = calibration == "corrected" and neighbours == "add_remove"
+    if blocks is None:
+        if random:
+            raise ValueError("blocks is missing: under add/remove n is private, and so is sqrt(n); give a public k")
+        blocks = max(1, math.isqrt(n))
+    scale, guarantee = calibrate(
+        p, size=size, blocks=blocks, budget=budget, neighbours=neighbours, calibration=calibration
+    )
+    number("repeats", repeats, 1, math.inf, ends="[)")
+    assignments = repeats if random and not one_assignment else 1
+    votes, gap = np.empty((assignments, p)), np.empty((assignments, blocks))
+    converged = np.empty((assignments, blocks), bool)
+    for row in range(assignments):
+        block = assign(n, blocks, rng) if random else partition(n, blocks)
+        chosen, solution = block_votes(
+            X, y, block, blocks=blocks, size=size, penalty=penalty, tolerance=tolerance, max_sweeps=max_sweeps
+        )
+        votes[row] = np.bincount(chosen.ravel(), minlength=p) / blocks
+        gap[row], converged[row] = solution.gap, solution.converged
+    votes, gap, converged = (np.broadcast_to(a, (repeats, a.shape[1])) for a in (votes, gap, converged))
+    supports = noisy_top.sample(votes, size=size, scale=scale, rng=rng)
+    return Selection(supports, votes, gap, converged, scale, blocks, guarantee, budget_event(budget))

@@ -1,0 +1,437 @@
+"""Noisy top-s has the law that it says; Samp-Agg lets one record touch one vote, except as printed (erratum K6)."""
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from dperm.domain import Budget
+from dperm.errors import DataError, InvalidBudget
+from dperm.mechanisms.support import noisy_top, samp_agg
+
+
+def law(scores, size, scale):
+    sets, log_probability = noisy_top.set_log_probabilities(np.array(scores, float), size=size, scale=scale)
+    return {tuple(s): float(value) for s, value in zip(sets.tolist(), log_probability, strict=True)}
+
+
+# ---- noisy top-s: the law of the set
+
+
+def by_orderings(scores, chosen, scale):
+    """P(every noisy score in `chosen` above every other), by nested adaptive quadrature over the smallest chosen."""
+    noise = stats.laplace(scale=scale)
+    rest = [i for i in range(len(scores)) if i not in chosen]
+    total = 0.0
+    for j in chosen:  # j is the smallest of the chosen
+
+        def integrand(t, j=j):
+            above = math.prod(noise.sf(t - scores[i]) for i in chosen if i != j)
+            return noise.pdf(t - scores[j]) * above * math.prod(noise.cdf(t - scores[i]) for i in rest)
+
+        low, high = min(scores) - 40 * scale, max(scores) + 40 * scale
+        total += integrate.quad(integrand, low, high, points=sorted(set(scores)), limit=500, epsabs=1e-13)[0]
+    return total
+
+
+CASES = [
+    ([0.0, 0.0], 1, 1.0),
+    ([0.0, 0.4], 1, 0.3),
+    ([0.2, 0.9, 0.2], 1, 0.5),
+    ([1.0, 0.0, 0.5, 0.5], 2, 0.2),
+    ([0.1, 0.7, 0.3, 1.0], 3, 0.4),
+    ([0.0, 0.0, 0.0, 0.0], 2, 2.0),
+]
+
+
+@pytest.mark.parametrize(("scores", "size", "scale"), CASES)
+def test_set_probabilities_are_those_of_brute_quadrature(scores, size, scale):
+    exact = law(scores, size, scale)
+    assert list(exact) == list(combinations(range(len(scores)), size))
+    for chosen, value in exact.items():
+        assert math.exp(value) == pytest.approx(by_orderings(scores, chosen, scale), abs=1e-9)
+
+
+@pytest.mark.parametrize(("scores", "size", "scale"), CASES)
+def test_sampled_sets_have_these_probabilities(scores, size, scale):
+    """Chi-squared at 1e-6 over all sets."""
+    draws = 40_000
+    supports = noisy_top.sample(
+        np.array(scores), size=size, scale=scale, rng=np.random.default_rng(7), repeats=draws
+    ).tolist()
+    exact = law(scores, size, scale)
+    counts = np.array([sum(1 for s in supports if tuple(s) == chosen) for chosen in exact])
+    assert counts.sum() == draws
+    expected = draws * np.exp(list(exact.values()))
+    assert stats.chisquare(counts, expected, sum_check=False).pvalue > 1e-6
+
+
+@given(scores=st.lists(st.floats(-5, 5), min_size=2, max_size=6), size=st.integers(1, 5), scale=st.floats(0.01, 10))
+@settings(max_examples=60, deadline=None)
+def test_set_probabilities_sum_to_one(scores, size, scale):
+    size = min(size, len(scores))
+    assert sum(math.exp(v) for v in law(scores, size, scale).values()) == pytest.approx(1, abs=1e-12)
+
+
+@given(gap=st.floats(0, 500))
+def test_two_items_have_a_closed_form_also_far_in_the_tail(gap):
+    """The difference of two Laplace variables exceeds g with probability (2 + g) exp(-g)/4."""
+    expected = math.log((2 + gap) / 4) - gap
+    assert law([0, gap], 1, 1.0)[(0,)] == pytest.approx(expected, abs=1e-11)
+    assert noisy_top.log_separation(2, size=1, gap=gap)[1] == pytest.approx(expected, abs=1e-11)
+
+
+def test_equal_scores_give_every_set_the_same_probability():
+    assert set(np.round(list(law([3.0] * 7, 3, 0.1).values()), 11)) == {round(-math.log(35), 11)}
+
+
+def test_top_takes_the_first_of_equal_values():
+    values = np.array([[1.0, 3, 2, 3, 3], [0, 0, 0, 0, 0], [5, 4, 3, 2, 1], [-1, -1, 0, -1, -2]])
+    assert noisy_top.top(values, 2).tolist() == [[1, 3], [0, 1], [0, 1], [0, 2]]
+
+
+@given(st.lists(st.lists(st.integers(-2, 2), min_size=6, max_size=6), min_size=1, max_size=4), st.integers(1, 6))
+def test_top_is_a_stable_sort(rows, size):
+    expected = [sorted(sorted(range(6), key=lambda i, r=row: (-r[i], i))[:size]) for row in rows]
+    assert noisy_top.top(np.array(rows, float), size).tolist() == expected
+
+
+def test_no_noise_draws_the_top_and_many_repeats_extend_few(monkeypatch):
+    scores = np.array([0.1, 0.9, 0.5])
+    few = noisy_top.sample(scores, size=2, scale=1.0, rng=np.random.default_rng(1), repeats=5)
+    monkeypatch.setattr(noisy_top, "_CHUNK_ENTRIES", 6)  # several chunks
+    many = noisy_top.sample(scores, size=2, scale=1.0, rng=np.random.default_rng(1), repeats=50)
+    np.testing.assert_array_equal(few, many[:5])
+    assert noisy_top.sample(scores, size=2, scale=0.0, rng=np.random.default_rng(1)).tolist() == [[1, 2]]
+
+
+# ---- noisy top-s: privacy (Theorem 37)
+
+
+@pytest.mark.parametrize(("p", "size"), [(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)])
+@pytest.mark.parametrize("epsilon", [0.3, 2.0])
+def test_theorem_37_every_score_moved_by_the_sensitivity(p, size, epsilon):
+    """All shifts in {-Dq, 0, Dq}^p: the printed scale holds, and so does the smaller one with min(s, p - s)."""
+    rng = np.random.default_rng(0)
+    Dq = 0.2
+    for m in {size, min(size, p - size)}:
+        scale = 2 * m * Dq / epsilon
+        for scores in [np.zeros(p), rng.uniform(0, 1, p), rng.uniform(0, 20, p)]:
+            base = law(scores, size, scale)
+            for shift in product((-Dq, 0, Dq), repeat=p):
+                moved = law(scores + shift, size, scale)
+                assert max(abs(moved[chosen] - base[chosen]) for chosen in base) <= epsilon + 1e-10
+
+
+@pytest.mark.parametrize(("p", "size"), [(2, 1), (3, 1), (3, 2), (4, 2), (4, 3), (6, 3), (5, 4)])
+def test_one_changed_vote_spends_epsilon_and_no_less_will_do(p, size):
+    """Shares of k votes: all pairs of a changed vote within epsilon; with many blocks the ratio tends to epsilon."""
+    epsilon, k = 1.5, 3
+    votes = [np.isin(range(p), c) for c in combinations(range(p), size)]
+    scale, _ = samp_agg.calibrate(
+        p, size=size, blocks=k, budget=Budget(epsilon), neighbours="replace", calibration="corrected"
+    )
+    first = votes[0]
+    others = [sum(v) for v in product(votes[:2] + votes[-1:], repeat=k - 1)]
+    for rest in others:
+        base = law((first + rest) / k, size, scale)
+        for vote in votes[1:]:
+            moved = law((vote + rest) / k, size, scale)
+            assert max(abs(moved[chosen] - base[chosen]) for chosen in base) <= epsilon + 1e-10
+
+    k = 20_000
+    scale = samp_agg.sensitivity(p, size, k) / epsilon
+    chosen = tuple(range(size))
+    before = law((votes[-1] * (k - 1) + votes[0]) / k, size, scale)[chosen]
+    after = law((votes[-1] * (k - 1) + votes[-1]) / k, size, scale)[chosen]
+    assert 0.99 * epsilon < before - after <= epsilon + 1e-9
+
+
+# ---- Theorem 8: all blocks agree
+
+
+@pytest.mark.parametrize(("p", "size", "gap"), [(4, 1, 0.7), (4, 3, 2.0), (6, 2, 5.0), (8, 4, 12.0), (5, 2, 90.0)])
+def test_separation_is_the_set_probability(p, size, gap):
+    scores = np.r_[np.ones(size), np.zeros(p - size)]
+    exact = law(scores, size, 1 / gap)
+    success, failure = noisy_top.log_separation(p, size=size, gap=gap)
+    assert success == pytest.approx(exact[tuple(range(size))], abs=1e-11)
+    others = [v for chosen, v in exact.items() if chosen != tuple(range(size))]
+    assert failure == pytest.approx(float(np.logaddexp.reduce(others)), abs=1e-10)
+
+
+@pytest.mark.parametrize(("p", "size"), [(2, 1), (10, 9), (1000, 30), (10**6, 1), (10**6, 1000), (10**6, 500_000)])
+def test_separation_without_a_gap_is_one_set_of_all(p, size):
+    expected = math.lgamma(size + 1) + math.lgamma(p - size + 1) - math.lgamma(p + 1)
+    success, failure = noisy_top.log_separation(p, size=size, gap=0.0)
+    assert success == pytest.approx(expected, rel=1e-11, abs=1e-10)
+    assert failure == pytest.approx(math.log(-math.expm1(expected)), abs=1e-11)
+
+
+def test_separation_of_many_items_against_monte_carlo_and_a_fine_sum():
+    p, size, gap = 10**6, 5, 16.0
+    failure = math.exp(noisy_top.log_separation(p, size=size, gap=gap)[1])
+    # The trapezoidal rule on a fine grid, straight from the formula with scipy's distribution.
+    u = np.linspace(-40, 40, 800_001)
+    smallest = size * stats.laplace.pdf(u) * stats.laplace.sf(u) ** (size - 1)
+    beaten = -np.expm1((p - size) * stats.laplace.logcdf(u + gap))
+    assert failure == pytest.approx(integrate.trapezoid(smallest * beaten, u), rel=1e-6)
+    rng = np.random.default_rng(0)  # largest of the rest by inversion
+    draws = 200_000
+    largest = stats.laplace.ppf(np.exp(np.log(rng.uniform(size=draws)) / (p - size)))
+    hits = int((rng.laplace(size=(draws, size)).min(axis=1) + gap < largest).sum())
+    assert stats.binomtest(hits, draws, failure).pvalue > 1e-6
+
+
+@given(p=st.integers(2, 10**6), size=st.integers(1, 10**6), gap=st.floats(0, 3000))
+@settings(max_examples=80, deadline=None)
+def test_theorem_8_bounds_the_failure_and_the_two_probabilities_sum_to_one(p, size, gap):
+    size = min(size, p - 1)
+    success, failure = noisy_top.log_separation(p, size=size, gap=gap)
+    assert failure <= math.log(p) - gap / 2 + 1e-9
+    assert math.exp(success) + math.exp(failure) == pytest.approx(1, abs=1e-11)
+
+
+@pytest.mark.parametrize("shift", [-1e-3, 1e-3, 0.3])
+def test_a_cliff_beside_an_edge_is_found(shift):
+    """int exp(a u)/(1 + exp(K (u - shift))) du = exp(a shift) (pi/K)/sin(pi a/K); no first node is near the peak."""
+    a, K = 1e3, 1e6
+    found = noisy_top._log_integral(lambda u: a * u - np.logaddexp(0, K * (u - shift)), np.array([-1.0, 0.0, 1.0]))
+    assert found == pytest.approx(a * shift + math.log(math.pi / K / math.sin(math.pi * a / K)), abs=1e-10)
+
+
+def test_far_gaps_keep_the_leading_term():
+    """For a large gap, 1 - P -> s (p - s) (2 + gap)/4 exp(-gap), until s (p - s) pairs compete."""
+    for gap in (1e3, 1e5, 1e8):
+        failure = noisy_top.log_separation(7, size=2, gap=gap)[1]
+        assert failure + gap == pytest.approx(math.log(2 * 5 * (2 + gap) / 4), rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: noisy_top.set_log_probabilities(np.zeros(3), size=4, scale=1.0),
+        lambda: noisy_top.set_log_probabilities(np.zeros(3), size=1, scale=0.0),
+        lambda: noisy_top.set_log_probabilities(np.array([0, np.nan]), size=1, scale=1.0),
+        lambda: noisy_top.set_log_probabilities(np.zeros(100), size=50, scale=1.0),
+        lambda: noisy_top.sample(np.zeros(3), size=0, scale=1.0, rng=np.random.default_rng()),
+        lambda: noisy_top.sample(np.zeros(3), size=1, scale=-1.0, rng=np.random.default_rng()),
+        lambda: noisy_top.log_separation(3, size=3, gap=1.0),
+        lambda: noisy_top.log_separation(3, size=1, gap=math.inf),
+    ],
+)
+def test_noisy_top_refuses_what_makes_no_sense(call):
+    with pytest.raises(ValueError, match=r"size=|scale|scores|p=|gap="):
+        call()
+
+
+# ---- Samp-Agg
+
+
+def sparse(n=400, p=12, seed=0, noise=0.1):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-1.0, 1.0], size=(n, p))
+    return X, X[:, [2, 7]].sum(axis=1) + noise * rng.normal(size=n)
+
+
+def arguments(**changes):
+    base = {
+        "size": 2, "budget": Budget(1.0), "neighbours": "replace", "calibration": "corrected", "penalty": 2.0,
+        "rng": np.random.default_rng(0),
+    }  # fmt: skip
+    return base | changes
+
+
+@pytest.mark.parametrize("calibration", ["paper", "corrected"])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_it_finds_a_clear_support(calibration, neighbours):
+    X, y = sparse()
+    found = samp_agg.select(
+        X, y, **arguments(calibration=calibration, neighbours=neighbours, blocks=20, repeats=30, budget=Budget(20.0))
+    )
+    assert found.supports.shape == (30, 2)
+    assert found.certificate.shape == found.converged.shape == (30, 20)
+    assert found.converged.all()
+    np.testing.assert_array_equal(found.supports, np.tile([2, 7], (30, 1)))
+    np.testing.assert_allclose(found.votes.sum(axis=1), 2)
+    assert found.event == ("EpsilonDeltaDpEvent", {"epsilon": 20.0, "delta": 0.0})
+    proved = (calibration, neighbours) != ("paper", "add_remove")
+    assert found.guarantee == ("proved" if proved else "none")
+
+
+def test_a_block_votes_as_a_plain_lasso_would():
+    """Proximal gradient, written out, on each block; then the s largest."""
+    X, y = sparse(noise=1.0)
+    block = samp_agg.partition(400, 20)
+    votes, _ = samp_agg.block_votes(X, y, block, blocks=20, size=2, penalty=2.0, tolerance=1e-12)
+    for b in range(20):
+        A, t, theta = X[block == b], y[block == b], np.zeros(12)
+        step = 1 / np.linalg.norm(A, 2) ** 2
+        for _ in range(3000):
+            u = theta + step * (A.T @ (t - A @ theta))
+            theta = np.sign(u) * np.maximum(np.abs(u) - 2.0 * step, 0)
+        assert sorted(np.argsort(-np.abs(theta), kind="stable")[:2]) == votes[b].tolist()
+
+
+def test_the_printed_constants_and_the_tight_ones():
+    common = {"blocks": 10, "budget": Budget(0.5), "neighbours": "replace"}
+    assert samp_agg.calibrate(12, size=3, calibration="paper", **common)[0] == pytest.approx(2 * 3 / (10 * 0.5))
+    assert samp_agg.calibrate(12, size=3, calibration="corrected", **common)[0] == pytest.approx(2 * 3 / (10 * 0.5))
+    assert samp_agg.calibrate(4, size=3, calibration="corrected", **common)[0] == pytest.approx(2 * 1 / (10 * 0.5))
+    assert samp_agg.calibrate(3, size=3, calibration="corrected", **common)[0] == 0
+    assert samp_agg.paper_penalty(0.3, 100, 50) == pytest.approx(4 * 0.3 * math.sqrt(100 * math.log(50)))
+
+
+def test_sensitivity_is_the_largest_change_of_the_shares():
+    for p in range(1, 6):
+        for size in range(1, p + 1):
+            votes = [np.isin(range(p), c).astype(float) for c in combinations(range(p), size)]
+            largest = max(np.abs(v - w).sum() for v in votes for w in votes) / 7
+            assert samp_agg.sensitivity(p, size, 7) == pytest.approx(largest)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), position=st.integers(0, 399), size_of_record=st.sampled_from([1.0, 1e3, 1e12]))
+def test_corrected_one_record_changes_one_vote(seed, position, size_of_record):
+    """Replace a record; or add one. Whatever it is, the votes of all other blocks keep every bit of their lasso."""
+    rng = np.random.default_rng(seed)
+    X, y = sparse()
+    x_new, y_new = size_of_record * rng.normal(size=12), size_of_record * rng.normal()
+    lassos = {"blocks": 20, "size": 2, "penalty": 2.0}
+
+    def differing(block, X_other, y_other, block_other):
+        theta = samp_agg.block_votes(X, y, block, **lassos)[1].theta
+        other = samp_agg.block_votes(X_other, y_other, block_other, **lassos)[1].theta
+        return np.flatnonzero((theta != other).any(axis=1)).tolist()
+
+    X_other, y_other = X.copy(), y.copy()
+    X_other[position], y_other[position] = x_new, y_new
+    fixed = samp_agg.partition(400, 20)
+    assert differing(fixed, X_other, y_other, samp_agg.partition(len(X_other), 20)) in ([], [fixed[position]])
+
+    drawn = samp_agg.assign(400, 20, np.random.default_rng(seed))
+    longer = samp_agg.assign(401, 20, np.random.default_rng(seed))
+    np.testing.assert_array_equal(longer[:400], drawn)
+    assert differing(drawn, np.vstack([X, x_new]), np.append(y, y_new), longer) in ([], [longer[400]])
+
+
+def recut():
+    """99 records: each of 9 blocks of 11 votes for feature 0; of 10 blocks of 10 (one record more), half for 1.
+
+    A strong record for feature 0 at the end of one block and at the start of the next lie in one block after the
+    re-cut, and weaker records for feature 1 have the blocks between to themselves.
+    """
+    X, y = np.zeros((99, 2)), np.zeros(99)
+    strong, weak = [10, 11, 32, 33, 54, 55, 76, 77, 98], [0, 20, 22, 42, 44, 64, 66, 86, 88]
+    X[strong, 0], y[strong] = 1.0, 3.0
+    X[weak, 1], y[weak] = 1.0, 2.0
+    return X, y
+
+
+def test_paper_one_more_record_recuts_the_blocks_and_breaks_epsilon():
+    """Erratum K6, exactly: n = 99 -> 100 with a record of zeros; the ratio of two probabilities is far above e."""
+    X, y = recut()
+    longer = np.vstack([X, np.zeros(2)]), np.append(y, 0.0)
+    log_p = []
+    for data in ((X, y), longer):
+        found = samp_agg.select(
+            *data, **arguments(size=1, penalty=0.5, calibration="paper", neighbours="add_remove", budget=Budget(1.0))
+        )
+        assert found.blocks == math.isqrt(len(data[0]))
+        assert found.guarantee == "none"
+        log_p.append(law(found.votes[0], 1, found.scale)[(1,)])
+    assert log_p[1] - log_p[0] > 3  # epsilon is 1
+    np.testing.assert_allclose(found.votes[0], [0.5, 0.5])
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_corrected_add_remove_keeps_epsilon_on_the_same_data_in_small(epsilon):
+    """All k^n assignments of 4 and 5 records: the mixtures of exact set probabilities are within epsilon."""
+    X = np.array([[1.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    y = np.array([3.0, 3.0, 2.0, 5.0])
+    k = 3
+    scale, guarantee = samp_agg.calibrate(
+        3, size=1, blocks=k, budget=Budget(epsilon), neighbours="add_remove", calibration="corrected"
+    )
+    assert guarantee == "proved"
+
+    def mixture(X, y):
+        shares = []
+        for block in product(range(k), repeat=len(y)):
+            votes, _ = samp_agg.block_votes(X, y, np.array(block), blocks=k, size=1, penalty=0.5)
+            shares.append(tuple(np.bincount(votes.ravel(), minlength=3)))
+        laws = {s: np.exp(list(law(np.array(s) / k, 1, scale).values())) for s in set(shares)}
+        return np.mean([laws[s] for s in shares], axis=0)
+
+    base, largest = mixture(X, y), 0.0
+    for x_new, y_new in [([0, 9.0, 0], 9.0), ([0, 0, 9.0], 9.0), ([1.0, 0, 0], -3.0)]:
+        ratio = np.abs(np.log(mixture(np.vstack([X, x_new]), np.append(y, y_new)) / base)).max()
+        assert ratio <= epsilon
+        largest = max(largest, ratio)
+    assert largest > 0.1 * epsilon  # the pairs are not trivially close
+
+
+def test_repeats_draw_their_own_assignment_unless_told_otherwise():
+    X, y = sparse(n=60, noise=2.0)
+    options = {"neighbours": "add_remove", "blocks": 6, "repeats": 8}
+    fresh = samp_agg.select(X, y, **arguments(**options))
+    shared = samp_agg.select(X, y, **arguments(one_assignment=True, **options))
+    assert len(np.unique(fresh.votes, axis=0)) > 1
+    assert len(np.unique(shared.votes, axis=0)) == 1
+    assert shared.supports.shape == fresh.supports.shape == (8, 2)
+    np.testing.assert_array_equal(shared.supports, samp_agg.select(
+        X, y, **arguments(one_assignment=True, **options)).supports)  # fmt: skip
+
+
+def test_the_supports_have_the_law_of_the_votes():
+    X, y = sparse(n=60, noise=2.0)
+    X = X[:, [0, 2, 5, 7]]
+    found = samp_agg.select(X, y, **arguments(blocks=6, repeats=20_000, budget=Budget(3.0)))
+    exact = law(found.votes[0], 2, found.scale)
+    counts = [int((found.supports == chosen).all(axis=1).sum()) for chosen in exact]
+    assert stats.chisquare(counts, 20_000 * np.exp(list(exact.values())), sum_check=False).pvalue > 1e-6
+
+
+@given(n=st.integers(1, 300), blocks=st.integers(1, 40))
+def test_the_fixed_partition_is_even_and_consecutive(n, blocks):
+    block = samp_agg.partition(n, blocks)
+    assert (np.diff(block) >= 0).all()
+    sizes = np.bincount(block, minlength=blocks)
+    assert len(sizes) == blocks
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_records_are_assigned_uniformly():
+    counts = np.bincount(samp_agg.assign(50_000, 7, np.random.default_rng(0)), minlength=7)
+    assert stats.chisquare(counts).pvalue > 1e-6
+
+
+def test_no_records_at_all_still_vote():
+    found = samp_agg.select(np.zeros((0, 5)), np.zeros(0), **arguments(neighbours="add_remove", blocks=4, repeats=3))
+    assert found.votes.tolist() == [[1, 1, 0, 0, 0]] * 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "match"),
+    [
+        ({"neighbours": "add_remove"}, ValueError, "blocks is missing"),
+        ({"neighbours": "swap"}, ValueError, "neighbours='swap'"),
+        ({"calibration": "tight"}, ValueError, "calibration='tight'"),
+        ({"budget": Budget(1.0, 1e-6)}, InvalidBudget, "delta=1e-06 must be 0"),
+        ({"budget": Budget(1e-200)}, InvalidBudget, "epsilon"),
+        ({"size": 0}, ValueError, "size=0"),
+        ({"size": 13}, ValueError, "size=13"),
+        ({"blocks": 0}, ValueError, "blocks=0"),
+        ({"repeats": 0}, ValueError, "repeats=0"),
+        ({"penalty": -1.0}, ValueError, "l1=-1"),
+        ({"X": np.full((400, 12), np.inf)}, DataError, "X holds NaN"),
+    ],
+)
+def test_select_refuses_what_makes_no_sense(changes, error, match):
+    X, y = sparse()
+    with pytest.raises(error, match=match):
+        samp_agg.select(changes.pop("X", X), y, **arguments(**changes))
