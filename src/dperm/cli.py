@@ -166,7 +166,8 @@ def _in_words(words: str, found: sampling.Audit, epsilon: float | None, p: float
     if epsilon is None:
         return "\n".join([*lines, "claim        none given (--epsilon)"])
     lines.append(f"claim        epsilon = {epsilon:g}{at}")
-    verdict = f"REFUTED (p = {p:.2g})" if refuted else f"not refuted (p = {p:.2g}); that is no proof of privacy"
+    model = " if the trade-off is a Gaussian's (model-based)" if found.model == "gaussian" else ""
+    verdict = f"REFUTED{model} (p = {p:.2g})" if refuted else f"not refuted (p = {p:.2g}); that is no proof of privacy"
     return "\n".join([*lines, f"verdict      {verdict}"])
 
 

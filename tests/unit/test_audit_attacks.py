@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import stats
 
-from dperm import mechanisms, tables
+from dperm import mechanisms, noise, tables
 from dperm.audit import attacks, exact, ledger, linear, mutants, pairs
 from dperm.audit.families import FAMILIES, modules
 from dperm.errors import ConfigError
@@ -292,3 +292,19 @@ def test_a_variant_that_is_not_the_law_is_refused_before_any_work(variant, delta
     job = {"mechanism": "output", "rows": [row]}
     with pytest.raises(ConfigError, match=rf"variant '{variant}' of 'output' at delta=1e-06: the noise is '{law}'"):
         linear.run(job)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+def test_half_of_the_noise_in_the_code_is_named_in_the_ledger(monkeypatch, tmp_path, delta):
+    """Exact bounds speak of the promised law; that the code draws another one is what the recovered noise shows."""
+    law = noise.Gaussian if delta else noise.SphericalLaplace
+    honest = law.sample
+    monkeypatch.setattr(law, "sample", lambda self, shape, rng: 0.5 * honest(self, shape, rng))
+    row = {"neighbours": "replace", "variant": "gaussian" if delta else "gamma", "epsilon": 1.0, "delta": delta}
+    job = {
+        "paper": "kifer2012", "mechanism": "objective", "family": "linear", "calibration": "tight", "pair": "line",
+        "draws": 400, "confidence": 0.95, "seed": 1, "rows": [row],
+    }  # fmt: skip
+    attacks.run(job, tmp_path / "line.parquet", metadata={})
+    ledger.collect([tmp_path / "line.parquet"], [], tmp_path / "p.parquet", confidence=0.95, level=0.05, metadata={})
+    assert ledger.read(tmp_path / "p.parquet")["reason"].str.contains(ledger.NOISE).all()

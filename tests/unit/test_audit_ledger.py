@@ -388,8 +388,8 @@ def test_what_is_read_has_to_be_a_ledger(tmp_path):
     ],
 )
 def test_the_verdict_on_a_mutant(tmp_path, mutant_p, white_box_p, twin_p, verdict, twin):
-    """The twin's recovered noise decides nothing, nor does what the job itself said of the mutant."""
-    changes = {"twin_white_box_p": 1e-30, "caught_by": "nothing"}
+    """What the job itself said of the mutant decides nothing."""
+    changes = {"twin_white_box_p": 0.051, "caught_by": "nothing"}
     given = fake_audits.mutant(mutant_p=mutant_p, white_box_p=white_box_p, twin_p=twin_p, **changes)
     (row,) = collect_mutants(tmp_path, [given]).itertuples()
     assert (row.verdict, row.twin_verdict, row.p_holm) == (verdict, twin, mutant_p)
@@ -435,3 +435,21 @@ def test_an_attack_without_a_variant_is_not_lost(tmp_path):
     path = fake_audits.write_attacks([fake_audits.attack(variant=None)], tmp_path / "a.parquet")
     with pytest.raises(DataError, match="an attack does not say its variant"):
         collect_files(tmp_path, [path])
+
+
+def test_code_that_draws_another_noise_is_named_beside_a_claim_that_holds(tmp_path):
+    """Holm over the rows: 1e-6 of two rejects, 0.4 does not; the verdict stays the claim's."""
+    records = [
+        fake_audits.exact(0.9, white_box_p=1e-6),
+        fake_audits.exact(0.9, neighbours="replace", white_box_p=0.4),
+    ]
+    found = collect_files(tmp_path, [fake_audits.write_attacks(records, tmp_path / "a.parquet")])
+    assert found["verdict"].tolist() == ["holds up", "holds up"]
+    named = found["reason"].str.contains(ledger.NOISE)
+    assert named.tolist() == (found["neighbours"] == "add_remove").tolist()
+
+
+def test_a_twin_that_the_noise_test_accuses_is_named(tmp_path):
+    records = [fake_audits.mutant(twin_white_box_p=1e-5), fake_audits.mutant(name="other", twin_white_box_p=0.3)]
+    found = collect_mutants(tmp_path, records).set_index("name")["twin_verdict"]
+    assert found["half-noise"] == "accused by the white-box test" and found["other"] == "holds up"

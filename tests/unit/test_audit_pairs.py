@@ -225,3 +225,13 @@ def test_the_search_needs_a_density_and_something_to_try():
             lambda curvature: target, loss=losses.huber(), domain=Domain(1.0), curvatures=(1.0,),
             neighbours="replace", rng=np.random.default_rng(0),
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS)
+def test_line_gets_near_what_the_tight_gaussian_noise_allows(neighbours):
+    """At the budget of config/audits.yaml: a curvature that leaves nearly all of epsilon to the noise shows most."""
+    fixed = {"budget": Budget(3.0, 1e-9), "neighbours": neighbours, "calibration": "tight"}
+    case = pairs.line(**fixed, rng=np.random.default_rng(0))
+    problem = {"loss": case.loss, "domain": case.domain, "curvature": case.curvature}
+    audit = line.lower_bound(targets.target("objective", **problem, **fixed), case.data, case.neighbour, delta=1e-9)
+    assert 0.97 * 3.0 < audit.epsilon < 3.0

@@ -1,6 +1,7 @@
 """The report stands alone, escapes what it is given, and leaves nothing out."""
 
 import base64
+import math
 import re
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from html.parser import HTMLParser
 
 import fake_audits
 import fake_rows
+import pandas as pd
 import pytest
 
 from dperm import claims, figures, report
@@ -65,15 +67,16 @@ def inputs(tmp_path_factory):
     missing = {"adult": f"offline: {HOSTILE}"}
     claims.judge(catalogue, {"kifer2012-output": rows}, folder / "claims.parquet", unavailable=missing, metadata={})
     privacy, mutants = fake_audits.write_ledgers(folder)
-    sources = {"rows": rows, "privacy": privacy, "mutants": mutants}
+    table1 = fake_rows.write(fake_rows.table1(), folder / "kifer2012-table1" / "rows.parquet")
+    sources = {"privacy": privacy, "mutants": mutants, "kifer2012-table1": table1}
     svgs = [folder / "figures" / f"{name}.svg" for name in sorted(figures.FIGURES)]
     for svg in svgs:
-        source = sources[figures.FIGURES[svg.stem].source]
+        source = sources.get(figures.FIGURES[svg.stem].source, sources.get(svg.stem, rows))
         figures.draw(svg.stem, source, svg=svg, png=svg.with_suffix(".png"))
     tables = []
     for name, target in figures.TABLES.items():
         csv, md = (folder / "tables" / f"{name}.{suffix}" for suffix in ("csv", "md"))
-        figures.make_table(name, sources[target.source], csv=csv, md=md)
+        figures.make_table(name, sources.get(target.source, sources.get(name, rows)), csv=csv, md=md)
         tables += [csv, md]
     return {
         "claims": folder / "claims.parquet",
@@ -111,6 +114,16 @@ def test_it_shows_verdicts_counts_data_sets_and_scale(page, inputs):
     measured = judged[judged["dataset"] == "digits"].iloc[0]
     assert f"{measured['measured']:.3g} [{measured['low']:.3g}, {measured['high']:.3g}]" in words
     assert "adult offline:" in words  # the data set that nothing stands in for
+
+
+def test_what_the_text_states_is_told_apart_by_variant():
+    lines = {"paper": "kifer2012", "id": "K-c26", "statement": "s", "place": "p", "dataset": "x", "verdict": "not run",
+             "reason": "", "measured": math.nan, "low": math.nan, "high": math.nan, "n": pd.NA}  # fmt: skip
+    stated = [("over-n", -1.0), ("over-n", -1.0), ("over-p", 3.0)]
+    (group,) = report._groups(pd.DataFrame([{**lines, "variant": v, "expected": e} for v, e in stated]))
+    assert group["expected"] == "-1 (over-n), 3 (over-p)"
+    (group,) = report._groups(pd.DataFrame([{**lines, "variant": v, "expected": -1.0} for v, _ in stated]))
+    assert group["expected"] == "-1"
 
 
 def test_it_stands_alone(page):

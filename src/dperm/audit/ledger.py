@@ -5,8 +5,9 @@ epsilon x delta. Each is attacked at its worst budget; other budgets that experi
 
 A row that F attacks were tried on shows the largest of their bounds, each at confidence 1 - (1 - c)/F, and has the
 p-value min(1, F min p). A row is `refuted` if Holm's procedure over all attacked rows rejects its claim; a bound that
-is exact has p = 0 or 1. The test of the recovered noise (`white_box_p`) is shown and decides nothing: it speaks of the
-code, not of the claim.
+is exact has p = 0 or 1. An exact bound is one of the law that the constants describe. Whether the code draws that law
+is what the test of the recovered noise asks (`white_box_p`): it speaks of the code and not of the claim, so it leaves
+the verdict alone, but where Holm's procedure over the ledger rejects it, the row's reason says so (`NOISE`).
 """
 
 import math
@@ -24,6 +25,10 @@ from dperm.errors import CorruptFile, DataError
 
 VERDICTS = ("holds up", "refuted", "not audited")
 CAUGHT = ("refuted", "caught by the white-box test", "not caught")
+TWIN = ("refuted", "accused by the white-box test", "holds up")
+
+# What a row's reason holds where the recovered noise is not the promised one.
+NOISE = "the code does not draw the promised noise"
 
 # From the weakest guarantee to the strongest.
 _STRENGTH = ("none", "claimed", "proved_exact", "proved")
@@ -96,6 +101,10 @@ def collect(
     rows = [_attacked(dict(zip(_KEY, key, strict=True)), group, confidence) for key, group in found.groupby(list(_KEY))]
     for row, adjusted in zip(rows, multiple.adjusted([row["p_value"] for row in rows]), strict=True):
         row |= {"p_holm": float(adjusted), "verdict": "refuted" if adjusted <= level else "holds up"}
+    noise = multiple.adjusted([_or_one(row["white_box_p"]) for row in rows])
+    for row, adjusted in zip(rows, noise, strict=True):
+        if adjusted <= level:
+            row["reason"] += f"; {NOISE} (p = {adjusted:.1g} by Holm over the ledger)"
     rows += _not_audited(rows, rows_paths)
     rows.sort(key=lambda row: tuple(row[name] for name in _KEY))
     tables.write_records(rows, SCHEMA, out, metadata=dict(metadata))
@@ -124,12 +133,13 @@ def collect_mutants(paths: Iterable[str | Path], out: str | Path, *, level: floa
     bound = multiple.adjusted([record["mutant_p"] for record in records])
     noise = multiple.adjusted([_or_one(record["white_box_p"]) for record in records])
     twins = multiple.adjusted([record["twin_p"] for record in records])
-    for record, p, white_box_p, twin_p in zip(records, bound, noise, twins, strict=True):
+    twin_noise = multiple.adjusted([_or_one(record["twin_white_box_p"]) for record in records])
+    for record, p, white_box_p, twin_p, twin_noise_p in zip(records, bound, noise, twins, twin_noise, strict=True):
         caught = CAUGHT[0] if p <= level else CAUGHT[1] if white_box_p <= level else CAUGHT[2]
         record |= {
             "p_holm": float(p),
             "verdict": caught,
-            "twin_verdict": "refuted" if twin_p <= level else "holds up",
+            "twin_verdict": TWIN[0] if twin_p <= level else TWIN[1] if twin_noise_p <= level else TWIN[2],
         }
     tables.write_records(records, MUTANTS, out, metadata=dict(metadata))
 

@@ -178,7 +178,7 @@ def line(
     parabola prove tends to k zeta/s + log(1 + lambda/Delta), k = 1 or 2.
 
     Gaussian noise: the best place depends on delta (the event's probability is of its order), and is found by a scan of
-    the exact audit over y; under add/remove also over a larger curvature, with a small log-determinant, where the worst
+    the exact audit over y; also over larger curvatures, with small log-determinants, where under add/remove the worst
     event may be both tails at once: the factor 2 of the removing direction. The smaller delta, the clearer the printed
     constants fail as replace-one: at (1, 10^-6) the pair spends 1.021, at (3, 10^-9) 3.216.
 
@@ -336,10 +336,9 @@ def _gaussian_knee(
     loss = losses.huber(1.0)
     lam = loss.curvature_bound(UNIT)
     least = 2 * lam / budget.epsilon
-    curvatures = [least]
-    if neighbours == "add_remove":
-        # The log-determinant is a fifth of epsilon here.
-        curvatures.append(max(least, lam / math.expm1(0.2 * budget.epsilon)))
+    # With log-determinants of half, a fifth and a two-hundredth of epsilon; the last leaves nearly all to the noise.
+    curvatures = [max(least, lam / math.expm1(share * budget.epsilon)) for share in (0.5, 0.2, 0.005)]
+    curvatures = [least, *curvatures]
     found = []
     for curvature in dict.fromkeys(curvatures):
         problem = {"loss": loss, "domain": UNIT, "budget": budget, "neighbours": neighbours}
@@ -350,8 +349,8 @@ def _gaussian_knee(
             return exact_line.lower_bound(target, case.data, case.neighbour, delta=delta).epsilon
 
         # z from the middle of the noise out to where its tail is delta.
-        deepest = float(-special.ndtri(delta)) + 2
-        places = np.linspace(-1.0, max(deepest, 1.0), 17)
+        deepest = float(-special.ndtri(delta)) + 6
+        places = np.linspace(-1.0, max(deepest, 1.0), 21)
         values = [bound(z) for z in places]
         middle, step = places[int(np.argmax(values))], places[1] - places[0]
         finer = middle + step * np.linspace(-0.6, 0.6, 7)

@@ -75,6 +75,9 @@ class Audit:
     def refutes(self, epsilon: float) -> bool:
         """Say whether the claim (epsilon, self.delta) is refuted at this audit's confidence.
 
+        With model="gaussian" it is refuted only if the trade-off is a Gaussian's: that of a correct Laplace mechanism
+        is not, and it would be accused.
+
         Parameters
         ----------
         epsilon : float

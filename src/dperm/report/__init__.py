@@ -97,7 +97,10 @@ def _groups(judged: pd.DataFrame) -> list[dict[str, Any]]:
     groups = []
     for (paper, name), lines in judged.groupby(["paper", "id"], sort=False):
         first = lines.iloc[0]
-        expected = "" if math.isnan(first["expected"]) else f"{first['expected']:.4g}"
+        stated = lines.dropna(subset=["expected"]).drop_duplicates(["expected"])
+        expected = ", ".join(
+            f"{line.expected:.4g}" + (f" ({line.variant})" if len(stated) > 1 else "") for line in stated.itertuples()
+        )
         group = {"paper": paper, "id": name, "statement": first["statement"], "place": first["place"]}
         groups.append({**group, "expected": expected, "rows": [_verdict(line) for line in lines.itertuples()]})
     return groups

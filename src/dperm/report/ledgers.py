@@ -10,6 +10,8 @@ from dperm.errors import CorruptFile
 
 # Verdicts as the ledgers write them, worst first.
 PRIVACY = ("refuted", "holds up", "not audited")
+# In a row's reason, as the ledger writes it.
+_NOISE = "the code does not draw the promised noise"
 MUTANTS = ("not caught", "refuted", "caught by the white-box test")
 
 
@@ -64,12 +66,16 @@ def summary(privacy: str | Path, mutants: str | Path) -> str:
             f"  refuted         {row.mechanism} ({row.calibration}, {row.neighbours}, {row.variant}) claims epsilon "
             f"{row.epsilon:g} at delta {row.delta:g} and spends at least {row.audit_lower_bound:.3g}"
         )
+    for row in ledger[ledger["reason"].str.contains(_NOISE, regex=False, na=False)].itertuples():
+        lines.append(
+            f"  wrong noise     {row.mechanism} ({row.calibration}, {row.neighbours}, {row.variant}): {row.reason}"
+        )
     broken = _verdicts(mutants, MUTANTS)
     if len(broken):
         lines.append("mutants: " + _counted(counts(mutants, MUTANTS)))
         missed = broken[broken["verdict"] == "not caught"]
         lines += [f"  not caught      {row.name}: {row.broken}" for row in missed.itertuples(index=False)]
-        wronged = broken[broken["twin_verdict"] == "refuted"]
+        wronged = broken[broken["twin_verdict"] != "holds up"]
         lines += [f"  wrongly refuted {row.name}: its correct twin" for row in wronged.itertuples(index=False)]
     return "\n".join(lines)
 
