@@ -14,14 +14,22 @@ import pandas as pd
 import pyarrow as pa
 
 from dperm import tables
-from dperm.claims import paired
+from dperm.claims import coverage, exact, paired, select, slope, threshold, vanishing
 from dperm.claims.verdict import VERDICTS, Verdict
 from dperm.errors import ConfigError
 
 __all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "read", "summary"]
 
-# Name in the catalogue -> function(claim, variant, rows of one data set) -> Verdict; the columns of rows that it reads.
-TESTS = {"paired": (paired.decide, paired.COLUMNS)}
+# Name in the catalogue -> module with decide(claim, variant, rows of one data set) -> Verdict, and the COLUMNS that it
+# reads besides those that the claim names.
+TESTS = {
+    "coverage": coverage,
+    "exact": exact,
+    "paired": paired,
+    "slope": slope,
+    "threshold": threshold,
+    "vanishing": vanishing,
+}
 
 SCHEMA = pa.schema(
     [
@@ -107,12 +115,13 @@ def _verdicts(
     """Give the records of one claim, a variant and a data set each."""
     if claim["test"] not in TESTS:
         raise ConfigError(f"{claim['id']}: test: {claim['test']!r} is none of {', '.join(sorted(TESTS))}")
-    decide, columns = TESTS[claim["test"]]
+    rule = TESTS[claim["test"]]
+    columns = select.columns(claim, rule.COLUMNS)
     for variant in sorted(claim["variants"]):
         for dataset in sorted(claim["datasets"]):
             here = None
             if path is not None:
-                here = tables.read(path, columns=list(columns), filters=[("dataset", "==", dataset)])
+                here = tables.read(path, columns=columns, filters=[("dataset", "==", dataset)])
             if path is None:
                 verdict = Verdict("not run", f"the experiment {claim['experiment']} is not among the selected papers")
             elif here.empty:
@@ -122,12 +131,12 @@ def _verdicts(
                     f"the data set is unavailable: {why}" if why else f"{dataset} is not in this scale's grid",
                 )
             else:
-                verdict = decide(claim, variant, here)
+                verdict = rule.decide(claim, variant, here)
             yield {
                 **{key: claim[key] for key in ("id", "paper", "place", "figure")},
                 "statement": " ".join(claim["statement"].split()),
                 "variant": variant,
                 "dataset": dataset,
-                "expected": claim.get("expected"),
+                "expected": select.settings(claim, variant).get("expected"),
                 **asdict(verdict),
             }

@@ -10,6 +10,9 @@ from typing import Any
 from dperm.errors import ConfigError
 from dperm.plan import config_files
 
+# What a test needs of the claim or of each of its variants, besides what the schema asks for.
+NEEDED = {"slope": ("axis", "expected", "margin"), "vanishing": ("axis",)}
+
 
 def load(path: str | Path, schema: str | Path, *, datasets: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Read the catalogue of claims and hold it against its JSON Schema.
@@ -55,7 +58,14 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
                     f"{claim['id']}.{key}: {claim[key]!r} is not among metrics: must be one of {allowed}, or add it "
                     "there"
                 )
+        for variant, own in sorted(claim["variants"].items()):
+            for key in NEEDED.get(claim["test"], ()):
+                if key not in claim and key not in own:
+                    yield f"{claim['id']}: {key} is missing, for the variant {variant!r} too: {claim['test']} needs it"
+            bounds = [key for key in ("at_least", "at_most") if key in claim or key in own]
+            if claim["test"] == "threshold" and len(bounds) != 1:
+                yield f"{claim['id']}: the variant {variant!r} needs either at_least or at_most"
         for name in claim["datasets"]:
             if datasets is not None and name not in datasets:
                 hint = config_files.nearest(name, datasets)
-                yield f"{claim['id']}.datasets: {name!r} is not in config/datasets.yaml{hint}"
+                yield f"{claim['id']}.datasets: {name!r} is neither in config/datasets.yaml nor a design{hint}"

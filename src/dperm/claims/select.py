@@ -1,0 +1,197 @@
+"""What the rules share: which rows a claim reads, at which points, and how their repeats are resampled.
+
+A *point* is one combination of values of the columns `claim["points"]`; a variant may set any key of its claim anew,
+and `where` (column -> value or list of values) says which rows are its own.
+"""
+
+import math
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dperm.errors import ConfigError, DataError
+
+RESAMPLES = 10_000
+# Entries of one block of resamples: 32 MB of indices and values, whatever the number of repeats.
+_BLOCK = 2**21
+# What every rule reads; `columns` adds those that a claim names.
+COLUMNS = ("dataset", "repeat", "metric", "value", "status")
+
+
+def settings(claim: Mapping[str, Any], variant: str) -> dict[str, Any]:
+    """Return the claim's keys, those that the variant sets anew replaced."""
+    return {**claim, **claim["variants"][variant]}
+
+
+def columns(claim: Mapping[str, Any], base: Sequence[str]) -> list[str]:
+    """Return the columns of rows that a claim reads: `base` (a rule's COLUMNS) and those it names, each once."""
+    names = list(base)
+    for variant in claim["variants"]:
+        rule = settings(claim, variant)
+        names += [*rule.get("where", {}), *rule.get("points", ()), *([rule["axis"]] if "axis" in rule else [])]
+    return list(dict.fromkeys(names))
+
+
+def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], metric: str) -> pd.DataFrame:
+    """Return the values of one metric that the rule is about.
+
+    Parameters
+    ----------
+    rule : mapping
+        As `settings` gave it.
+    rows : DataFrame
+        Tidy rows of one data set.
+    keys : sequence of str
+        Columns that, with `repeat`, identify a value.
+    metric : str
+
+    Returns
+    -------
+    DataFrame
+        `keys`, `repeat` and `value`, sorted by keys and repeat; the value is NaN where the run failed.
+
+    Raises
+    ------
+    ConfigError
+        If the rule names a column that the rows do not have.
+    DataError
+        If a key is missing in a row, or two rows have the same keys and repeat.
+    """
+    where = rule.get("where", {})
+    absent = [name for name in (*where, *keys) if name not in rows.columns]
+    if absent:
+        raise ConfigError(
+            f"{rule['id']}: the rows of {rule['experiment']} have no column {', '.join(map(repr, absent))}; they have "
+            f"{', '.join(rows.columns)}"
+        )
+    mask = (rows["metric"] == metric).to_numpy(dtype=bool, copy=True)
+    for name, value in where.items():
+        mask &= rows[name].isin(value if isinstance(value, list | tuple) else [value]).to_numpy()
+    picked = rows.loc[mask, [*keys, "repeat", "value", "status"]]
+    # Categories with unused levels would give groups without rows.
+    picked = picked.astype({name: object for name in keys if isinstance(picked[name].dtype, pd.CategoricalDtype)})
+    for name in keys:
+        if picked[name].isna().any():
+            raise DataError(f"{rule['id']}: rows of {metric} have no {name}; choose others by where, or drop this axis")
+    twice = picked[picked.duplicated([*keys, "repeat"])]
+    if len(twice):
+        at = in_words([*keys, "repeat"], twice.iloc[0][[*keys, "repeat"]])
+        raise DataError(
+            f"{rule['id']}: {metric} has two values at {at}; add to points or where the column that tells them apart"
+        )
+    picked["value"] = picked["value"].where((picked["status"] == "ok") & np.isfinite(picked["value"]))
+    return picked.drop(columns="status").sort_values([*keys, "repeat"], ignore_index=True)
+
+
+def groups(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Give each point in words (empty where there are no keys) with its rows, in the order of the keys.
+
+    Yields
+    ------
+    tuple of str and DataFrame
+    """
+    if not keys:
+        yield "", frame
+        return
+    for key, group in frame.groupby(list(keys), sort=True):
+        yield in_words(keys, key), group
+
+
+def by_axis(group: pd.DataFrame, axis: str) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the values of the axis in rising order, and for each the repeats' values without the failed ones.
+
+    Raises
+    ------
+    DataError
+        If the axis is not a number.
+    """
+    if not pd.api.types.is_numeric_dtype(group[axis]):
+        raise DataError(f"the axis {axis} must be a number in every row, not {group[axis].dtype}; choose another axis")
+    parts = [(x, part["value"].dropna().to_numpy()) for x, part in group.groupby(axis, sort=True)]
+    return np.array([x for x, _ in parts], dtype=float), [values for _, values in parts]
+
+
+def random(rule: Mapping[str, Any], variant: str, rows: pd.DataFrame, where: str) -> np.random.Generator:
+    """Return the generator of one point, seeded by its verdict's name and its place alone."""
+    return np.random.default_rng(zlib.crc32(f"{rule['id']}/{variant}/{rows['dataset'].iloc[0]}/{where}".encode()))
+
+
+def resample(
+    values: np.ndarray, rng: np.random.Generator, statistic: Callable[[np.ndarray], np.ndarray] | None = None
+) -> np.ndarray:
+    """Return a statistic of `RESAMPLES` bootstrap samples.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        One number for each independent repeat, n >= 1.
+    rng : Generator
+    statistic : function, optional
+        From samples of shape (b, n) to their statistics of shape (b,); by default the mean.
+
+    Returns
+    -------
+    ndarray, shape (RESAMPLES,)
+    """
+    statistic = statistic or _mean
+    block = max(1, _BLOCK // len(values))
+    sizes = [min(block, RESAMPLES - start) for start in range(0, RESAMPLES, block)]
+    return np.concatenate([statistic(values[rng.integers(len(values), size=(size, len(values)))]) for size in sizes])
+
+
+def lower(sample: np.ndarray, share: float) -> float:
+    """Return the `share` quantile of a bootstrap sample, rounded outwards; NaN counts as minus infinity."""
+    ordered = np.sort(np.where(np.isnan(sample), -math.inf, sample))
+    # Not np.quantile: it interpolates between infinities.
+    return float(ordered[math.floor(share * (len(ordered) - 1))])
+
+
+def upper(sample: np.ndarray, share: float) -> float:
+    """Return the 1 - `share` quantile of a bootstrap sample, rounded outwards; NaN counts as infinity."""
+    return -lower(-sample, share)
+
+
+def verdict(holds: Sequence[bool], refuted: Sequence[bool]) -> str:
+    """Reproduced if the claim holds at all points, not reproduced if it is refuted at one, else inconclusive."""
+    return "not reproduced" if any(refuted) else "reproduced" if all(holds) else "inconclusive"
+
+
+def failures(frame: pd.DataFrame) -> str:
+    """Say how many runs failed; empty if none did."""
+    lost = int(frame["value"].isna().sum())
+    return f"{lost} of {len(frame)} runs failed" if lost else ""
+
+
+def absent(rule: Mapping[str, Any], metric: str) -> str:
+    """Say that there are no rows to decide by."""
+    where = in_words(list(rule.get("where", {})), rule.get("where", {}).values())
+    return f"there are no rows of {words(metric)}" + (f" with {where}" if where else "")
+
+
+def in_words(keys: Sequence[str], values: Any) -> str:
+    """Return such as `epsilon 0.1, gamma 0.5`."""
+    return ", ".join(f"{name} {_in_words(value)}" for name, value in zip(keys, values, strict=True))
+
+
+def at(where: str) -> str:
+    """Return ` at <where>`, or nothing where there is one point only."""
+    return f" at {where}" if where else ""
+
+
+def words(metric: str) -> str:
+    """Return the name of a metric as it is read."""
+    return metric.replace("_", " ")
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " or ".join(map(_in_words, value))
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
+    return f"{value:g}" if number else str(value)
+
+
+def _mean(samples: np.ndarray) -> np.ndarray:
+    return samples.mean(axis=1)

@@ -1,0 +1,143 @@
+r"""Rule S: a quantity grows like a power of an axis.
+
+    log mean(x_j) ~ a + slope log x_j,    slope = sum_j (log x_j - mean log x) log mean(x_j) / sum_j (...)^2
+
+by least squares over the values x_j of the axis. Its 95 % interval is the percentile bootstrap's, the repeats of every
+x_j resampled apart (repeats that share their randomness along the axis make it wider than need be). With one exact
+value at each x_j it is the range of the slopes between neighbours.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dperm.claims import select
+from dperm.claims.verdict import Verdict
+from dperm.errors import DataError
+
+COLUMNS = select.COLUMNS
+# An exponent is known up to the rounding of logarithms.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """The slope at one point; `problem` says why there is none."""
+
+    where: str
+    slope: float = math.nan
+    low: float = -math.inf
+    high: float = math.inf
+    n: int = 0
+    problem: str = ""
+
+
+def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
+    """Decide one variant of a claim on one data set.
+
+    Parameters
+    ----------
+    claim : mapping
+        Entry of the catalogue: `metric`, `axis` (column above 0), `expected` (the exponent), `margin` (such as 0.1),
+        `points` (further columns, by default none: the slope is fitted at each combination), `variants` (each may hold
+        `where` and set any of these anew).
+    variant : str
+        A key of `claim["variants"]`.
+    rows : DataFrame
+        The rows of the data set, with `COLUMNS` and those that the claim names.
+
+    Returns
+    -------
+    Verdict
+        `measured`: the slope at the point whose 95 % interval [`low`, `high`] reaches furthest from the exponent; `n`:
+        the least number of repeats behind one of its means.
+
+    Notes
+    -----
+    Reproduced if every interval is inside expected +- margin; not reproduced if one is disjoint from it; else
+    inconclusive. Nothing bounds the value of a failed run, so with any of them the verdict is inconclusive.
+
+    Raises
+    ------
+    ConfigError
+        If the claim names a column that the rows do not have.
+    DataError
+        If a point has two values for one repeat, or the axis is not above 0.
+    """
+    rule = select.settings(claim, variant)
+    axis, metric = rule["axis"], rule["metric"]
+    points = [name for name in rule.get("points", ()) if name != axis]
+    frame = select.chosen(rule, rows, [*points, axis], metric)
+    if frame.empty:
+        return Verdict("not run", select.absent(rule, metric))
+    fits = [
+        _fit(group, axis, where, select.random(rule, variant, rows, where))
+        for where, group in select.groups(frame, points)
+    ]
+    problems = [f"there is no slope{select.at(fit.where)}: {fit.problem}" for fit in fits if fit.problem]
+    fitted = [fit for fit in fits if not fit.problem]
+    lost = select.failures(frame)
+    if not fitted:
+        enough = any(group[axis].nunique() > 1 for _, group in select.groups(frame, points))
+        return Verdict(
+            "inconclusive" if enough or lost else "not run", "; ".join([*problems, *([lost] if lost else [])])
+        )
+    return _verdict(rule, fitted, problems, lost)
+
+
+def _verdict(rule: Mapping[str, Any], fits: Sequence[_Fit], problems: Sequence[str], lost: str) -> Verdict:
+    bottom, top = rule["expected"] - rule["margin"] - _ROUNDING, rule["expected"] + rule["margin"] + _ROUNDING
+    inside = [bottom <= fit.low and fit.high <= top for fit in fits]
+    disjoint = [fit.high < bottom or fit.low > top for fit in fits]
+    outcome = select.verdict([*inside, not problems], disjoint)
+    if lost:
+        outcome = "inconclusive"
+    # Of the points that decided against the claim if there are any, the one furthest out.
+    deciding = [fit for fit, out in zip(fits, disjoint, strict=True) if out] or fits
+    worst = max(deciding, key=lambda fit: max(bottom - fit.low, fit.high - top))
+    kind = "95 % bootstrap interval" if worst.n > 1 else "range of local slopes"
+    reasons = [
+        f"the slope of {select.words(rule['metric'])} in {rule['axis']} is within {rule['margin']:g} of "
+        f"{rule['expected']:g} at {sum(inside)} of {len(fits)} points and apart from it at {sum(disjoint)}",
+        f"measured: {worst.slope:.3g}, {kind} [{worst.low:.3g}, {worst.high:.3g}]"
+        + (f", at the least favourable point, {worst.where}" if worst.where else ""),
+        *problems,
+    ]
+    if lost:
+        reasons.append(f"{lost}, and nothing bounds what they would have given")
+    return Verdict(outcome, "; ".join(reasons), worst.slope, worst.low, worst.high, worst.n)
+
+
+def _fit(group: pd.DataFrame, axis: str, where: str, rng: np.random.Generator) -> _Fit:
+    """Fit one slope and its interval."""
+    x, values = select.by_axis(group, axis)
+    if x[0] <= 0:
+        raise DataError(f"{axis}={x[0]:g} must be above 0 to have a logarithm; choose another axis")
+    if len(x) < 2:
+        return _Fit(where, problem=f"{axis} has the one value {x[0]:g} only")
+    repeats = [len(v) for v in values]
+    if min(repeats) == 0:
+        return _Fit(where, problem=f"no run succeeded with {axis} {x[np.argmin(repeats)]:g}")
+    if min(repeats) == 1 < max(repeats):
+        return _Fit(where, problem=f"{axis} {x[np.argmin(repeats)]:g} has a single repeat, which has no spread")
+    means = np.array([v.mean() for v in values])
+    if means.min() <= 0:
+        least = np.argmin(means)
+        return _Fit(where, problem=f"the mean with {axis} {x[least]:g} is {means[least]:.3g}, which has no logarithm")
+    weights = np.log(x) - np.log(x).mean()
+    weights /= weights @ weights
+    slope = float(weights @ np.log(means))
+    if max(repeats) == 1:
+        local = np.diff(np.log(means)) / np.diff(np.log(x))
+        return _Fit(where, slope, float(local.min()), float(local.max()), 1)
+    sample = sum(w * _log(select.resample(v, rng)) for w, v in zip(weights, values, strict=True))
+    return _Fit(where, slope, select.lower(sample, 0.025), select.upper(sample, 0.025), min(repeats))
+
+
+def _log(means: np.ndarray) -> np.ndarray:
+    """Logarithms; NaN, which counts against either side, where a resampled mean is not above 0."""
+    return np.log(means, out=np.full_like(means, math.nan), where=means > 0)
