@@ -25,7 +25,7 @@ def judge_claims(run_script):
             params={
                 "papers": ["kifer2012"],
                 "seed": 7,
-                "datasets": ["adult", "breast-cancer", "diabetes", "digits"],
+                "datasets": ["adult", "breast-cancer", "diabetes", "digits", "extremal", "hadamard"],
                 "skipped": {"adult": "no mirror is set"},
                 "code": "digest of the code",
             },

@@ -23,7 +23,7 @@ def run_audit(run_script):
     return run
 
 
-@pytest.mark.parametrize("key", [("objective.paper", "line"), ("output.tight", "linear")])
+@pytest.mark.parametrize("key", [("objective.paper", "saturating"), ("output.tight", "linear")])
 def test_rows_and_metadata(run_audit, run_script, tiny, key):
     job = tiny.audits["tiny"][key]
     run_audit(run_script, job)

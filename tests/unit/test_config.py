@@ -61,12 +61,14 @@ def look_up_everything(loaded: plan.Plan) -> None:
     for (scale, name), experiment in loaded.experiments.items():
         for cell in (*experiment.cells.values(), *experiment.baselines.values()):
             assert plan.code_digest(*experiments.modules(name, cell.get("mechanism")))
-            assert cell["point"]["dataset"] in loaded.datasets
+            assert cell["point"].get("dataset", "adult") in loaded.datasets
             assert set(cell["settings"]) == set(experiments.REGISTRY[name].settings)
             assert isinstance(cell["seed"], int)
-            assert all(isinstance(cell["settings"][count], int) for count in ("repeats", "tuning_repeats"))
+            counts = {"repeats", "tuning_repeats"} & set(cell["settings"])
+            assert all(isinstance(cell["settings"][count], int) for count in counts)
         for cell in experiment.cells.values():
-            assert cell["baseline"] and cell["baseline"] in experiment.baselines
+            assert ("dataset" in cell["point"]) == ("baseline" in cell)
+            assert cell.get("baseline") in (None, *experiment.baselines)
             assert set(cell["point"]) == set(experiments.REGISTRY[name].axes)
             assert cell["calibration"] in mechanisms.REGISTRY[cell["mechanism"]].calibrations
         for kind, drawn in ((experiment.figures, figures.FIGURES), (experiment.tables, figures.TABLES)):
@@ -175,7 +177,7 @@ def test_messages_of_the_command_line_keys(folder, change, words):
         (
             "data_axes: [dataset]",
             "data_axes: []",
-            "data_axes: [] is not allowed (every cell reads a data set): needs at",
+            "data_axes: [] is not allowed (what decides the data; without a dataset a cell makes its own): needs at",
         ),
         (
             "  ridge: 0.01",
@@ -254,9 +256,8 @@ def test_experiments_declare_what_their_code_reads():
         slices = (node.slice for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Subscript))
         asked = {key.value for key in slices if isinstance(key, ast.Constant)}
         declared = [experiment for experiment in experiments.REGISTRY.values() if experiment.module == module]
-        for kind in ("settings", "axes"):
-            names = set(SCHEMA["$defs"][kind]["properties"])
-            assert asked & names == {name for experiment in declared for name in getattr(experiment, kind)}
+        names = {name for kind in ("settings", "axes") for name in SCHEMA["$defs"][kind]["properties"]}
+        assert asked & names == {name for experiment in declared for name in experiment.axes + experiment.settings}
 
 
 @pytest.mark.parametrize("name", sorted(mechanisms.REGISTRY))

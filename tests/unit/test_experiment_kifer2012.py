@@ -7,7 +7,7 @@ from dperm import losses
 from dperm.datasets import prepared
 from dperm.domain import Domain
 from dperm.errors import DataError
-from dperm.experiments import kifer2012
+from dperm.experiments.kifer2012 import output
 
 SETTINGS = {
     "repeats": 4, "tuning_repeats": 3, "deltas": [0.0, 1e-6], "ridge_multiples": [2.0, 20.0], "ridge": 0.01,
@@ -38,15 +38,15 @@ def toy(tmp_path):
 
 @pytest.fixture
 def rows(toy, tmp_path):
-    baseline = kifer2012.output_baseline(cell(), data=str(toy))
+    baseline = output.baseline(cell(), data=str(toy))
     from dperm import tables
 
     tables.write(baseline, tmp_path / "baseline.parquet", metadata={})
-    return kifer2012.output(cell(), data=str(toy), baseline=str(tmp_path / "baseline.parquet")), baseline
+    return output.run(cell(), data=str(toy), baseline=str(tmp_path / "baseline.parquet")), baseline
 
 
 def test_the_split_is_a_partition_of_the_sizes_asked_for(toy):
-    problem = kifer2012._problem(cell(), str(toy))
+    problem = output._problem(cell(), str(toy))
     parts = [problem.private, problem.public, problem.test]
     assert [len(y) for _, y in parts] == [120, 30, 50]
     together = np.sort(np.concatenate([X for X, _ in parts]), axis=0)
@@ -55,21 +55,21 @@ def test_the_split_is_a_partition_of_the_sizes_asked_for(toy):
 
 def test_tuning_sees_no_private_and_no_test_row_not_even_their_number(toy):
     """Whatever the private and test rows are, the rows that choose the ridge multiple are the same, bit for bit."""
-    problem = kifer2012._problem(cell(), str(toy))
-    stand_in, held_out = kifer2012._public_halves(cell(), problem.public)
+    problem = output._problem(cell(), str(toy))
+    stand_in, held_out = output._public_halves(cell(), problem.public)
     public = {row.tobytes() for row in problem.public[0]}
     assert {row.tobytes() for row in stand_in[0]} | {row.tobytes() for row in held_out[0]} <= public
     assert not {row.tobytes() for row in stand_in[0]} & {row.tobytes() for row in held_out[0]}
     # As many as the private rows, by the public shares alone.
     assert len(stand_in[1]) == 120
-    assert list(kifer2012._public_halves.__annotations__) == ["cell", "public", "return"]
+    assert list(output._public_halves.__annotations__) == ["cell", "public", "return"]
 
 
 def test_excess_risk_is_the_risk_above_its_minimum(toy, rows):
     """Recomputed from scipy's own minimiser of J on the private rows."""
     from scipy import optimize
 
-    problem = kifer2012._problem(cell(), str(toy))
+    problem = output._problem(cell(), str(toy))
     X, y = problem.private
     loss = losses.logistic()
 
@@ -94,4 +94,4 @@ def test_one_multiple_is_chosen_for_each_delta_by_least_mean_tuning_loss(rows):
 
 def test_a_split_without_rows_is_an_error_in_words(toy):
     with pytest.raises(DataError, match=r"toy: 1 public rows of 200 are too few; raise public_share=0\.005"):
-        kifer2012._problem(cell(public_share=0.005), str(toy))
+        output._problem(cell(public_share=0.005), str(toy))

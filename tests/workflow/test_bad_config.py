@@ -29,7 +29,7 @@ NEW = "config/experiments/kifer2012-foo.yaml"
         ((), (EXPERIMENT, "  ridge: 0.01", ""), "settings.quick: the setting 'ridge' is missing"),
         ((), (EXPERIMENT, "calibration: tight", "calibration: corrected"), "not offered by 'objective'"),
         ((), (EXPERIMENT, "    epsilon: [1.0]\n", ""), "grid.tiny: the axis 'epsilon' is missing"),
-        ((), (EXPERIMENT, "data_axes: [dataset]", "data_axes: []"), "every cell reads a data set"),
+        ((), (EXPERIMENT, "data_axes: [dataset]", "data_axes: []"), "what decides the data"),
         ((), (EXPERIMENT, "[kifer2012-output,", "[kifer2012-ouput,"), "did you mean 'kifer2012-output'"),
         (("audit={level: 2}",), None, "audit"),
         ((), ("config/config.yaml", "tiny: 2000", "tiny: 20"), "(a side and attack): must be at least 200"),

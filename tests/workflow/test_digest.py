@@ -109,7 +109,7 @@ def test_baselines(finished, declared):
 
 def test_audits(finished, declared):
     """One job of each family; of the objective's the one on a line, which loads no scikit-learn."""
-    for key in (("objective.tight", "line"), ("output.paper", "linear"), ("mutants", "data")):
+    for key in (("objective.tight", "saturating"), ("output.paper", "linear"), ("mutants", "data")):
         job = declared.audits["tiny"][key]
         rows = f"{RESULTS}/audits/{key[0]}/{key[1]}.parquet"
         found = loaded(finished, "run_audit", output={"rows": rows}, params={"job": job})
@@ -166,7 +166,7 @@ def others():
         "output": claims,
         "params": {
             "papers": ["kifer2012"], "seed": 1, "skipped": {},
-            "datasets": ["adult", "breast-cancer", "diabetes", "digits"],
+            "datasets": ["adult", "breast-cancer", "diabetes", "digits", "extremal", "hadamard"],
         },
     }, CATALOGUE_CHECKS  # fmt: skip
     yield "collect_privacy_ledger", ("dperm.audit.ledger",), (), {

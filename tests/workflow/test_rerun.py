@@ -86,8 +86,8 @@ def test_a_mirror_is_no_reason_to_run_again(finished, tmp_path):
 
 AUDITS = (
     "audit mutants: data",
-    "audit objective.paper: line",
-    "audit objective.tight: line",
+    "audit objective.paper: saturating",
+    "audit objective.tight: saturating",
     "audit output.paper: linear",
     "audit output.tight: linear",
 )

@@ -3,10 +3,9 @@
 
 rule run_cell:
     input:
-        data=lambda wildcards: prepared_dataset_of(cell_of(wildcards)),
-        baseline=lambda wildcards: (
-            f"results/{wildcards.scale}/{wildcards.experiment}/baselines/{cell_of(wildcards)['baseline']}.parquet"
-        ),
+        # Nothing where a cell makes its own data.
+        data=lambda wildcards: input_of_cell("data", wildcards),
+        baseline=lambda wildcards: input_of_cell("baseline", wildcards),
     output:
         rows="results/{scale}/{experiment}/cells/{mechanism}/{scenario}.parquet",
     log:

@@ -20,7 +20,7 @@ rule judge_claims:
         papers=lambda wildcards: sorted(
             {e.paper for e in PLAN.of_scale(wildcards.scale)}
         ),
-        datasets=sorted(PLAN.datasets),
+        datasets=sorted({*PLAN.datasets, *PLAN.designs}),
         seed=PLAN.seed,
         skipped=lambda wildcards: skipped_at(wildcards.scale),
         # How YAML becomes numbers counts; the checks of the catalogue do not: they refuse it or leave it as it is.

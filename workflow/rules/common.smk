@@ -77,6 +77,16 @@ def prepared_dataset_of(cell):
     return f"resources/prepared/{cell['point']['dataset']}.parquet"
 
 
+def input_of_cell(kind, wildcards):
+    """A data set or the baseline on it, or nothing where the cell makes its own data."""
+    cell = cell_of(wildcards)
+    if "baseline" not in cell:
+        return []
+    if kind == "data":
+        return prepared_dataset_of(cell)
+    return f"results/{wildcards.scale}/{wildcards.experiment}/baselines/{cell['baseline']}.parquet"
+
+
 def cells_of(wildcards):
     return [
         f"results/{wildcards.scale}/{wildcards.experiment}/cells/{mechanism}/{scenario}.parquet"

@@ -13,15 +13,12 @@ if TYPE_CHECKING:
 
 
 class Experiment(NamedTuple):
-    """Two functions of a module, and what they read of a configuration.
+    """A module, and what it reads of a configuration.
 
     Parameters
     ----------
     module : str
-    run : str
-        Its function of a cell.
-    baseline : str
-        Its function of a baseline.
+        Offers `run(cell)`, or where a grid names data sets `run(cell, data=, baseline=)` and `baseline(cell, data=)`.
     axes : tuple of str
         Of the grid: all of them needed, no other used.
     settings : tuple of str
@@ -29,18 +26,19 @@ class Experiment(NamedTuple):
     """
 
     module: str
-    run: str
-    baseline: str
     axes: tuple[str, ...]
     settings: tuple[str, ...]
 
 
 # By the name in configurations and rows.
 REGISTRY = {
+    "kifer2012-table1": Experiment(
+        "dperm.experiments.kifer2012.table1",
+        axes=("p",),
+        settings=("repeats", "designs", "epsilon", "delta", "sizes", "gammas"),
+    ),
     "kifer2012-output": Experiment(
-        "dperm.experiments.kifer2012",
-        "output",
-        "output_baseline",
+        "dperm.experiments.kifer2012.output",
         axes=("dataset", "epsilon"),
         settings=(
             "repeats", "tuning_repeats", "deltas", "ridge_multiples", "ridge", "public_share", "test_share",
@@ -56,26 +54,23 @@ def modules(experiment: str, mechanism: str | None = None) -> tuple[str, ...]:
     return ("dperm.experiments", REGISTRY[experiment].module, *named)
 
 
-def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> "pd.DataFrame":
+def run(cell: Mapping[str, Any], **files: str) -> "pd.DataFrame":
     """Return the rows of one cell.
 
     Parameters
     ----------
     cell : mapping
         As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-    baseline : path
-        The rows of the non-private fit on the same data.
+    **files : path
+        Of an experiment on data sets: `data`, the prepared one, and `baseline`, the rows of the non-private fit on it.
+        None where the cell makes its own data.
     """
-    experiment = REGISTRY[cell["experiment"]]
     # One BLAS thread: the same bytes whatever the number of cores.
     with threadpoolctl.threadpool_limits(1):
-        return getattr(importlib.import_module(experiment.module), experiment.run)(cell, data=data, baseline=baseline)
+        return importlib.import_module(REGISTRY[cell["experiment"]].module).run(cell, **files)
 
 
 def run_baseline(cell: Mapping[str, Any], *, data: str) -> "pd.DataFrame":
     """Return the rows of the non-private fit that a cell is measured against."""
-    experiment = REGISTRY[cell["experiment"]]
     with threadpoolctl.threadpool_limits(1):
-        return getattr(importlib.import_module(experiment.module), experiment.baseline)(cell, data=data)
+        return importlib.import_module(REGISTRY[cell["experiment"]].module).baseline(cell, data=data)

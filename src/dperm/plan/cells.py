@@ -46,7 +46,8 @@ class Experiment:
     """One experiment at one scale.
 
     `cells` maps (mechanism slug, scenario slug) to the cell's dictionary, `baselines` the slug of its data axes to the
-    dictionary of the baseline fit. `skipped` maps data sets that cannot be had here to the reason.
+    dictionary of the baseline fit; there are none where cells make their own data. `skipped` maps data sets that cannot
+    be had here to the reason.
     """
 
     name: str
@@ -68,7 +69,8 @@ class Experiment:
 class Plan:
     """The whole configuration, validated: what to run at each scale.
 
-    `audits` maps each scale to its audit jobs, by (path name of the mechanism, pair family).
+    `audits` maps each scale to its audit jobs, by (path name of the mechanism, pair family). `designs` are the
+    synthetic data that an experiment may name, selected or not.
     """
 
     scale: str
@@ -78,6 +80,7 @@ class Plan:
     experiments: dict[tuple[str, str], Experiment]
     audits: dict[str, dict[tuple[str, str], dict[str, Any]]]
     audit: dict[str, Any]
+    designs: tuple[str, ...]
 
     def of_scale(self, scale: str) -> list[Experiment]:
         """Return the selected experiments at this scale, by name."""
@@ -165,7 +168,11 @@ def load(
         mechanisms=known.mechanisms if known else None,
     )
     jobs = {scale: audit_jobs.jobs(declared, config["audit"], scale, seed, config["papers"]) for scale in SCALES}
-    return Plan(config["scale"], seed, mirror, datasets, experiments, jobs, dict(config["audit"]))
+    designs = config_files.parse(schemas / "experiment.schema.yaml")["$defs"]["settings"]["properties"]["designs"]
+    return Plan(
+        config["scale"], seed, mirror, datasets, experiments, jobs, dict(config["audit"]),
+        tuple(designs["items"]["enum"]),
+    )  # fmt: skip
 
 
 def _contradictions(path: Path, declared: dict[str, Any], datasets: Mapping[str, Any]) -> Iterator[str]:
@@ -237,11 +244,13 @@ def _expand(
         if point.get("dataset") in missing:
             continue
         data = {axis: point[axis] for axis in declared["data_axes"]}
-        baselines[slug(data)] = {**head, "point": data, "settings": settings}
+        cell = {**head, "data": data, "point": point, "settings": settings}
+        if "dataset" in data:
+            # A fit without privacy to be measured against; a cell that makes its own data knows the minimum itself.
+            baselines[slug(data)] = {**head, "point": data, "settings": settings}
+            cell = {**head, "point": point, "baseline": slug(data), "settings": settings}
         for mechanism in declared["mechanisms"]:
-            cells[mechanism_slug(mechanism), slug(point)] = {
-                **head, **mechanism, "point": point, "baseline": slug(data), "settings": settings,
-            }  # fmt: skip
+            cells[mechanism_slug(mechanism), slug(point)] = {**cell, **mechanism}
     return Experiment(
         declared["experiment"],
         declared["paper"],

@@ -1,4 +1,4 @@
-"""Figures and tables of kifer2012."""
+"""Objective against output perturbation on real data (kifer2012, Section 1)."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Experiments of kifer2012."""
+"""Objective against output perturbation on real data (kifer2012, Section 1)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -77,7 +77,7 @@ def _test_metrics(problem: _Problem, theta: np.ndarray) -> dict[str, np.ndarray]
     return metrics
 
 
-def output_baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
+def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     """Return the rows of the non-private minimiser of J: its risk and test metrics."""
     problem, ridge = _problem(cell, data), cell["settings"]["ridge"]
     theta, certificate, converged = nonprivate.fit(*problem.private, problem.loss, ridge=ridge)
@@ -100,7 +100,7 @@ def output_baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     return _rows(head, metrics, np.array([converged]), np.array([certificate]))
 
 
-def output(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
+def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     """Return the rows of one mechanism at one epsilon: every delta, every ridge multiple, every repeat.
 
     Delta = multiple * lambda/epsilon for both mechanisms. Which multiple a method would be used with is decided on

@@ -1,0 +1,1 @@
+"""Experiments of kifer2012, one module each."""

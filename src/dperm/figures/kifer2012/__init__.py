@@ -1,0 +1,1 @@
+"""Figures and tables of kifer2012, one module each."""

@@ -1,0 +1,156 @@
+"""Table 1 of kifer2012: measured excess risks, the slopes that the table states, and the bounds behind it."""
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from dperm.figures import style
+
+# Row of the table -> title, and the exponents of p and of n that the paper states.
+ROWS = {
+    "theorem-4.1": ("Theorem 4.1, gamma noise", 3.0, -1.0),
+    "theorem-4.2": ("Theorem 4.2, Gaussian noise", 2.5, -1.0),
+    "theorem-5": ("Theorem 5, Gaussian noise", 2.0, -1.0),
+}
+_DESIGNS = {"extremal": ("#0072B2", "o", "-"), "hadamard": ("#D55E00", "s", (0, (4, 1.6)))}
+_GREY = "#777777"
+# The bound that is drawn: half of all repeats may lie above it.
+_GAMMA = 0.5
+# The stated slope starts this far above the measured line, which would cover it.
+_ABOVE = 4.0
+
+
+def table1(rows: pd.DataFrame) -> Figure:
+    """Draw the excess risk over p and over n, a column for each row of Table 1.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the experiment kifer2012-table1.
+
+    Returns
+    -------
+    Figure
+        Above over p at the smallest n, below over n at the largest p. Lines: means over repeats; their 95 % intervals
+        are narrower than the markers. Dotted: the slopes of Table 1, drawn above the extremal design's line.
+    """
+    points = _points(rows)
+    figure = Figure(figsize=(7.0, 5.3))
+    axes = figure.subplots(2, len(ROWS), squeeze=False)
+    shared = _sizes(rows)
+    n, p = shared[0], max(points["p"])
+    for column, (row, (title, *slopes)) in enumerate(ROWS.items()):
+        here = points[(points["row"] == row) & (points["sizing"] == "fixed")]
+        axes[0, column].set_title(title, size=8)
+        _panel(axes[0, column], here[here["n"] == n], "p", slopes[0])
+        _panel(axes[1, column], here[here["p"] == p], "n", slopes[1])
+    for place, label in enumerate((f"excess risk at n = {style.number(n)}", f"excess risk at p = {style.number(p)}")):
+        axes[place, 0].set_ylabel(label)
+    handles = [
+        Line2D([], [], color=colour, marker=marker, ls=line, mfc=face, label=f"{design}, {calibration}")
+        for design, (colour, marker, line) in _DESIGNS.items()
+        for calibration, face in (("paper", colour), ("tight", "white"))
+    ]
+    handles += [
+        Line2D([], [], color=_GREY, lw=1.0, ls=(0, (1, 1.2)), label="slope in Table 1 (shifted up)"),
+        Line2D([], [], color=_GREY, lw=1.0, ls=(0, (6, 2)), label=f"bound, extremal, γ = {_GAMMA}"),
+    ]
+    first = rows.iloc[0]
+    deltas = style.equals("δ", max(rows["delta"]))
+    lines = [
+        "Excess empirical risk of private linear regression (squared loss on the ball of radius √p); means over "
+        f"{int(points['ok'].max())} repeats. {style.equals('ε', first['epsilon'])}; Gaussian noise: {deltas}. The "
+        "extremal design attains Theorem 4, the Hadamard design is benign: there the bounds are slack.",
+        *_failed(rows),
+    ]
+    style.footer(figure, handles, columns=3, lines=lines)
+    return figure
+
+
+def table1_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Tabulate the slopes of the mean excess risk beside those that Table 1 states.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the experiment kifer2012-table1.
+
+    Returns
+    -------
+    plain : DataFrame
+        Numbers.
+    words : DataFrame
+        The same for people.
+    """
+    points = _points(rows)
+    shared = _sizes(rows)
+    found = []
+    for (row, design, calibration), group in _by(points, ["row", "dataset", "calibration"]):
+        title, in_p, in_n = ROWS[row]
+        fixed, tied = (group[group["sizing"] == sizing] for sizing in ("fixed", "100 p^2"))
+        at_n, at_p = fixed[fixed["n"] == shared[0]], fixed[fixed["p"] == group["p"].max()]
+        found.append(
+            {
+                "row": title, "design": design, "calibration": calibration,
+                "stated slope in p": in_p, "slope in p": _slope(at_n["p"], at_n["mean"]),
+                "slope in p at n = 100 p^2": _slope(tied["p"], tied["mean"]),
+                "stated slope in n": in_n, "slope in n": _slope(at_p["n"], at_p["mean"]),
+            }
+        )  # fmt: skip
+    plain = pd.DataFrame(found)
+    words = plain.map(lambda value: value if isinstance(value, str) else "–" if math.isnan(value) else f"{value:.3g}")
+    return plain, words
+
+
+def _by(frame: pd.DataFrame, keys: list[str]):
+    frame = frame.astype({key: object for key in keys if isinstance(frame[key].dtype, pd.CategoricalDtype)})
+    return frame.groupby(keys, sort=True)
+
+
+def _sizes(rows: pd.DataFrame) -> list[int]:
+    """Return the n that were run at every p, ascending."""
+    return sorted(int(n) for n in rows.loc[rows["sizing"] == "fixed", "n"].unique())
+
+
+def _points(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a line for each row of the table, design, calibration, p and n: mean risk, its bound, repeats."""
+    keys = ["row", "dataset", "calibration", "p", "n", "sizing"]
+    ok = rows[(rows["metric"] == "excess_risk") & (rows["status"] == "ok")]
+    means = _by(ok, keys)["value"].agg(mean="mean", ok="size")
+    bounds = rows[(rows["metric"] == "bound") & (rows["gamma"] == _GAMMA)]
+    return means.join(_by(bounds, keys)["value"].first().rename("bound")).reset_index()
+
+
+def _panel(axis: Axes, points: pd.DataFrame, over: str, slope: float) -> None:
+    axis.set_xscale("log")
+    for (design, calibration), line in _by(points, ["dataset", "calibration"]):
+        colour, marker, style_of_line = _DESIGNS[design]
+        face = colour if calibration == "paper" else "white"
+        line = line.sort_values(over)
+        axis.plot(line[over], line["mean"], color=colour, marker=marker, ls=style_of_line, mfc=face, ms=4, zorder=3)
+        if (design, calibration) == ("extremal", "paper"):
+            x = line[over].to_numpy(dtype=float)
+            stated = _ABOVE * line["mean"].iloc[0] * (x / x[0]) ** slope
+            axis.plot(x, stated, color=_GREY, lw=1.2, ls=(0, (1, 1.2)), zorder=2)
+            axis.plot(x, line["bound"], color=_GREY, lw=1.0, ls=(0, (6, 2)), zorder=2)
+    values = sorted(points[over].unique())
+    axis.set_xticks(values, [style.number(value) for value in values])
+    axis.minorticks_off()
+    axis.set_xlabel(over)
+    shown = np.concatenate([points["mean"], points.loc[points["dataset"] == "extremal", "bound"].dropna()])
+    style.value_axis(axis.yaxis, shown.min(), shown.max())
+
+
+def _slope(x: pd.Series, y: pd.Series) -> float:
+    if len(x) < 2:
+        return math.nan
+    return float(np.polyfit(np.log(x.to_numpy(dtype=float)), np.log(y.to_numpy()), 1)[0])
+
+
+def _failed(rows: pd.DataFrame) -> list[str]:
+    failed = int(((rows["metric"] == "excess_risk") & (rows["status"] == "failed")).sum())
+    return [f"{failed} repeats did not converge and are left out."] if failed else []

@@ -1,0 +1,51 @@
+"""The figure and table of Table 1: slopes and lines are those of the rows."""
+
+import fake_rows
+import numpy as np
+import pytest
+
+from dperm.figures.kifer2012 import table1
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return fake_rows.table1()
+
+
+def means(rows, **where):
+    rows = rows[(rows["metric"] == "excess_risk") & (rows["status"] == "ok")]
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return rows
+
+
+def test_slopes_are_those_between_the_means(rows):
+    plain, words = table1.table1_table(rows)
+    line = plain[(plain["row"] == "Theorem 4.2, Gaussian noise") & (plain["design"] == "hadamard")]
+    line = line[line["calibration"] == "paper"].iloc[0]
+    here = {"row": "theorem-4.2", "dataset": "hadamard", "calibration": "paper"}
+    first, second = (means(rows, **here, n=10**6, p=p)["value"].mean() for p in (8, 16))
+    assert line["slope in p"] == pytest.approx(np.log(second / first) / np.log(2), rel=1e-9)
+    small, large = (means(rows, **here, n=n, p=16)["value"].mean() for n in (10**6, 10**7))
+    assert line["slope in n"] == pytest.approx(np.log10(large / small), rel=1e-9)
+    assert line["stated slope in p"] == 2.5 and len(words) == len(plain) == 12
+    assert set(words["slope in p at n = 100 p^2"][words["row"] != "Theorem 5, Gaussian noise"]) == {"–"}
+
+
+def test_each_panel_holds_a_line_for_each_design_and_calibration(rows):
+    figure = table1.table1(rows)
+    assert [axis.get_title() for axis in figure.axes[:3]] == [title for title, *_ in table1.ROWS.values()]
+    for axis in figure.axes:
+        assert len([line for line in axis.lines if line.get_color() != "#777777"]) == 4
+    line = figure.axes[0].lines[0]
+    expected = [means(rows, row="theorem-4.1", dataset="extremal", calibration="paper", n=10**6, p=p)["value"].mean()
+                for p in (8, 16)]  # fmt: skip
+    np.testing.assert_allclose(line.get_ydata(), expected)
+
+
+def test_what_failed_is_said(rows):
+    broken = rows.copy()
+    mask = (broken["metric"] == "excess_risk") & (broken["repeat"] == 0) & (broken["row"] == "theorem-5")
+    broken.loc[mask, ["value", "status"]] = [np.nan, "failed"]
+    text = " ".join(text.get_text() for text in table1.table1(broken).texts)
+    assert f"{mask.sum()} repeats did not converge and are left out" in text
