@@ -34,7 +34,11 @@ NEW = "config/experiments/kifer2012-foo.yaml"
         (("audit={level: 2}",), None, "audit"),
         ((), ("config/config.yaml", "tiny: 2000", "tiny: 20"), "(a side and attack): must be at least 200"),
         ((), (AUDITS, "pairs:", "piars:"), "did you mean 'pairs'"),
-        ((), (AUDITS, "tiny: [line]", "tiny: [lime]"), "'lime' is no pair of the family 'linear'; did you mean 'line'"),
+        (
+            (),
+            (AUDITS, "tiny: [saturating]", "tiny: [saturatin]"),
+            "'saturatin' is no pair of the family 'linear'; did you mean 'saturating'",
+        ),
         ((), (AUDITS, "mechanism: output", "mechanism: outputs"), "'outputs' is no mechanism; did you mean 'output'"),
         ((), (AUDITS, "mechanism: output", "mechanism: objective"), "'objective' is there twice"),
         ((), (AUDITS, "family: linear", "family: linaer"), "did you mean 'linear'"),

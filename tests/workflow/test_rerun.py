@@ -1,6 +1,7 @@
 """What runs again, and what does not."""
 
 import pyarrow.parquet as pq
+import pytest
 
 CELLS = ("objective.paper.add-remove", "objective.tight.add-remove", "output.tight.add-remove")
 
@@ -21,6 +22,7 @@ def test_one_and_two_cores_give_the_same_bytes(finished, project):
     assert {path.rsplit(".", 1)[1] for path in project.results()} == {"parquet", "csv", "md", "svg", "png", "yaml"}
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_values(finished):
     def rows():
         cells = (finished.folder / "results").rglob("cells/*/*.parquet")
