@@ -11,8 +11,7 @@ from pathlib import Path
 from dperm.report import cost
 
 ROOT = Path(__file__).parent.parent
-PARTS = ("config", "profiles", "src", "workflow")
-SINGLE = ("Snakefile", "resources/claims.yaml")
+PARTS = ("config", "profiles", "resources/claims", "src", "workflow")
 
 
 def report(*, scale: str = "quick", cores: int = 2) -> None:
@@ -20,9 +19,7 @@ def report(*, scale: str = "quick", cores: int = 2) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for part in PARTS:
             shutil.copytree(ROOT / part, Path(scratch, part), ignore=shutil.ignore_patterns("__pycache__"))
-        for file in SINGLE:
-            Path(scratch, file).parent.mkdir(exist_ok=True)
-            shutil.copy2(ROOT / file, Path(scratch, file))
+        shutil.copy2(ROOT / "Snakefile", Path(scratch, "Snakefile"))
         command = [sys.executable, "-m", "snakemake", "--cores", str(cores), "--config", f"scale={scale}"]
         environment = {**os.environ, "PYTHONPATH": str(Path(scratch, "src"))}
         since = time.time()

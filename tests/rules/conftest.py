@@ -28,7 +28,7 @@ class Workflow:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        for part in ("Snakefile", "config", "workflow", "src/dperm/report", "resources/claims.yaml"):
+        for part in ("Snakefile", "config", "workflow", "src/dperm/report", "resources/claims"):
             source, target = ROOT / part, folder / part
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():

@@ -24,7 +24,9 @@ SKIPPED = {"adult": "no mirror is set", "moon": "its only <disk> is lost"}
 def build_report(run_script, breast_cancer, tiny):
     """Make everything that the page shows, without scripts; return a function that builds it."""
     fake_rows.write(fake_rows.rows(datasets=("breast-cancer",), epsilons=(1.0,), repeats=20), ROWS)
-    catalogue = catalogue_of.load(ROOT / "resources/claims.yaml", ROOT / "workflow/schemas/claims.schema.yaml")
+    catalogue = catalogue_of.load(
+        ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"
+    )
     claims.judge(
         catalogue, {"kifer2012-output": ROWS}, RESULTS / "claims.parquet", unavailable=SKIPPED, metadata={}
     )  # fmt: skip

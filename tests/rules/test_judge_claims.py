@@ -11,7 +11,7 @@ import yaml
 from dperm import claims
 
 ROOT = Path(__file__).parents[2]
-CATALOGUE, SCHEMA = ROOT / "resources/claims.yaml", ROOT / "workflow/schemas/claims.schema.yaml"
+CATALOGUE, SCHEMA = ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"
 ROWS, OUT = "results/tiny/kifer2012-output/rows.parquet", "results/tiny/claims.parquet"
 
 
@@ -20,7 +20,7 @@ def judge_claims(run_script):
     def run(what, *, rows=(ROWS,), catalogue=CATALOGUE):
         return what(
             "judge_claims",
-            input={"catalogue": catalogue, "schema": SCHEMA, "rows": list(rows)},
+            input={"catalogue": [catalogue], "schema": SCHEMA, "rows": list(rows)},
             output={"claims": OUT},
             params={
                 "papers": ["kifer2012"],

@@ -20,7 +20,7 @@ from dperm.claims import paired
 from dperm.errors import ConfigError, CorruptFile, DataError
 
 ROOT = Path(__file__).parents[2]
-CATALOGUE, SCHEMA = ROOT / "resources" / "claims.yaml", ROOT / "workflow" / "schemas" / "claims.schema.yaml"
+CATALOGUE, SCHEMA = ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"
 EXPERIMENT = "kifer2012-output"
 
 
@@ -187,7 +187,7 @@ def test_only_chosen_rows_are_compared(tmp_path, catalogue):
     other = frame.copy()
     other.loc[~other["chosen"], "value"] = 1e6 * (other["mechanism"] == "objective")
     assert judged(frame, tmp_path, catalogue).equals(judged(other, tmp_path, catalogue))
-    with pytest.raises(DataError, match=r"objective\.\w+ has two chosen values at epsilon=0\.1"):
+    with pytest.raises(DataError, match=r"objective\.\w+ has two values at epsilon=0\.1"):
         judged(frame.assign(chosen=True), tmp_path, catalogue)
 
 
@@ -316,9 +316,10 @@ def _mistakes():
 
     yield put("levl", value=0.05), r"K-c38: unknown key 'levl'; did you mean 'level'"
     yield put("level", value=0.9), r"K-c38\.level: 0\.9 is not allowed .*must be at most 0\.5"
-    yield put("test", value="eye"), r"K-c38\.test: 'eye' is not allowed: must be one of coverage, exact, paired"
+    yield put("test", value="eye"), r"K-c38\.test: 'eye' is not allowed: must be one of coverage, exact, ledger, paired"
     yield put("datasets", value=[]), r"K-c38\.datasets"
-    yield put("variants", "tight", "better", "mechanism", value="magic"), r"K-c38\.variants\.tight\.better\.mechanism"
+    yield put("variants", "tight", "better", value={}), r"K-c38\.variants\.tight\.better"
+    yield put("variants", "tight", "better", value={"No column": 1}), r"'No column'"
     yield put("variants", "best", value={}), r"'best'"
     yield put("id", value="c38"), r"c38\.id: 'c38' is not allowed: must match"
     yield put("measured", value="test_error"), r"K-c38\.measured: 'test_error' is not among metrics: must be one of exc"
@@ -355,7 +356,7 @@ def test_a_catalogue_that_is_no_catalogue(tmp_path, catalogue):
     with pytest.raises(ConfigError, match="No such file"):
         catalogue_of.load(tmp_path / "none.yaml", SCHEMA)
     unknown = [{**catalogue[0], "test": "eye"}]
-    with pytest.raises(ConfigError, match="K-c38: test: 'eye' is none of coverage, exact, paired"):
+    with pytest.raises(ConfigError, match="K-c38: test: 'eye' is none of coverage, exact, ledger"):
         claims.judge(unknown, {EXPERIMENT: None}, tmp_path / "c.parquet", unavailable={}, metadata={})
     assert not (tmp_path / "c.parquet").exists()
 

@@ -220,6 +220,15 @@ def test_an_experiment_without_code(folder, tmp_path):
         load(CONFIG, tmp_path / "project")
 
 
+def test_a_figure_has_one_experiment_that_draws_it(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "project")
+    path = tmp_path / "project/config/experiments/kifer2012-table1.yaml"
+    text = path.read_text(encoding="utf-8").replace("figures: [kifer2012-table1]", "figures: [kifer2012-output]")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"table1\.yaml: figures: 'kifer2012-output' is declared by .*output\.yaml"):
+        load(CONFIG, tmp_path / "project")
+
+
 def test_all_mistakes_of_an_experiment_at_once_and_at_every_scale(folder):
     name = "config/experiments/kifer2012-output.yaml"
     document = config_files.parse(ROOT / name)

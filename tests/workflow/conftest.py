@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FILES = ("Makefile", "Snakefile", "pyproject.toml", "requirements.lock", "resources/claims.yaml")
+FILES = ("Makefile", "Snakefile", "pyproject.toml", "requirements.lock")
 EXPERIMENT = "kifer2012-output"
-PARTS = (*FILES, "config", "profiles", "workflow", "src")
+PARTS = (*FILES, "resources/claims", "config", "profiles", "workflow", "src")
 
 
 class Project:

@@ -159,7 +159,7 @@ def others():
     }, set()  # fmt: skip
     yield "judge_claims", ("dperm.claims", "dperm.yaml_files"), (), {
         "input": {
-            "catalogue": "resources/claims.yaml",
+            "catalogue": ["resources/claims/kifer2012.yaml"],
             "schema": "workflow/schemas/claims.schema.yaml",
             "rows": [ROWS],
         },

@@ -3,9 +3,12 @@
 
 rule judge_claims:
     input:
-        catalogue="resources/claims.yaml",
+        catalogue=sorted(
+            glob.glob("resources/claims/*.yaml", root_dir=workflow.basedir)
+        ),
         schema="workflow/schemas/claims.schema.yaml",
         rows=rows_of_scale,
+        privacy="results/{scale}/privacy.parquet",
     output:
         claims=report("results/{scale}/claims.parquet", category="claims"),
     log:

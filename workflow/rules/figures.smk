@@ -21,6 +21,7 @@ rule draw_figure:
         mem_mb=1000,
         runtime=10,
     params:
+        recipe=lambda wildcards: figures.recipe(wildcards.figure, figures.FIGURES),
         code=lambda wildcards: plan.code_digest(
             *figures.modules(wildcards.figure), packages=("matplotlib",)
         ),

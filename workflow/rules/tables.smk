@@ -16,6 +16,7 @@ rule make_table:
         mem_mb=1000,
         runtime=10,
     params:
+        recipe=lambda wildcards: figures.recipe(wildcards.table, figures.TABLES),
         code=lambda wildcards: plan.code_digest(*figures.modules(wildcards.table)),
     message:
         "table {wildcards.table}"

@@ -12,6 +12,7 @@ with logged(snakemake.log[0]):
         catalogue.load(taken.catalogue, taken.schema, datasets=params.datasets),
         {Path(path).parent.name: path for path in taken.rows},
         snakemake.output.claims,
+        privacy=taken.privacy,
         unavailable=params.skipped,
         metadata={name: params[name] for name in ("papers", "skipped", "seed", "code")},
     )

@@ -1,7 +1,7 @@
 """Verdicts on the papers' claims: each decided from rows by the statistical test that the catalogue states for it.
 
-A claim is an entry of resources/claims.yaml; a *verdict* is one row of claims.parquet, for one variant of the claim on
-one data set. Nothing is decided by eye, and what could not be tested says why.
+A claim is an entry of resources/claims/<paper>.yaml; a *verdict* is one row of claims.parquet, for one variant of the
+claim on one data set. Nothing is decided by eye, and what could not be tested says why.
 """
 
 import math
@@ -14,17 +14,18 @@ import pandas as pd
 import pyarrow as pa
 
 from dperm import tables
-from dperm.claims import coverage, exact, paired, select, slope, threshold, vanishing
+from dperm.claims import coverage, exact, ledger, paired, select, slope, threshold, vanishing
 from dperm.claims.verdict import VERDICTS, Verdict
 from dperm.errors import ConfigError
 
 __all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "read", "summary"]
 
 # Name in the catalogue -> module with decide(claim, variant, rows of one data set) -> Verdict, and the COLUMNS that it
-# reads besides those that the claim names.
+# reads besides those that the claim names. `ledger` reads the privacy ledger too.
 TESTS = {
     "coverage": coverage,
     "exact": exact,
+    "ledger": ledger,
     "paired": paired,
     "slope": slope,
     "threshold": threshold,
@@ -47,6 +48,7 @@ def judge(
     rows: Mapping[str, str | Path | None],
     out: str | Path,
     *,
+    privacy: str | Path | None = None,
     unavailable: Mapping[str, str],
     metadata: Mapping[str, Any],
 ) -> None:
@@ -60,6 +62,8 @@ def judge(
         From experiments to their `rows.parquet`; an experiment that is absent or None was not selected.
     out : path
         Where to write; columns as in `SCHEMA`, metadata under the key `dperm`.
+    privacy : path, optional
+        The privacy ledger, which promises of privacy are decided by; without it they are not run.
     unavailable : mapping
         From data sets that cannot be had on this machine to the reason.
     metadata : mapping
@@ -72,7 +76,12 @@ def judge(
     CorruptFile, DataError
         If rows cannot be read or contradict themselves.
     """
-    records = [record for claim in catalogue for record in _verdicts(claim, rows.get(claim["experiment"]), unavailable)]
+    promises = None if privacy is None else tables.read_records(privacy)
+    records = [
+        record
+        for claim in catalogue
+        for record in _verdicts(claim, rows.get(claim["experiment"]), promises, unavailable)
+    ]
     tables.write_records(records, SCHEMA, out, metadata=dict(metadata))
 
 
@@ -110,7 +119,10 @@ def summary(path: str | Path) -> str:
 
 
 def _verdicts(
-    claim: Mapping[str, Any], path: str | Path | None, unavailable: Mapping[str, str]
+    claim: Mapping[str, Any],
+    path: str | Path | None,
+    privacy: pd.DataFrame | None,
+    unavailable: Mapping[str, str],
 ) -> Iterator[dict[str, Any]]:
     """Give the records of one claim, a variant and a data set each."""
     if claim["test"] not in TESTS:
@@ -118,11 +130,16 @@ def _verdicts(
     rule = TESTS[claim["test"]]
     columns = select.columns(claim, rule.COLUMNS)
     for variant in sorted(claim["variants"]):
-        for dataset in sorted(claim["datasets"]):
+        # A promise of privacy speaks of all data sets.
+        for dataset in sorted(claim.get("datasets", [""])):
             here = None
-            if path is not None:
+            if path is not None and dataset:
                 here = tables.read(path, columns=columns, filters=[("dataset", "==", dataset)])
-            if path is None:
+            if claim["test"] == "ledger" and privacy is None:
+                verdict = Verdict("not run", "there is no privacy ledger")
+            elif claim["test"] == "ledger" and not (path is not None and dataset and here.empty):
+                verdict = rule.decide(claim, variant, here, privacy=privacy)
+            elif path is None:
                 verdict = Verdict("not run", f"the experiment {claim['experiment']} is not among the selected papers")
             elif here.empty:
                 why = unavailable.get(dataset)

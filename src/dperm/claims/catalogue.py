@@ -3,7 +3,7 @@
 Apart from the judging, so that a new wording of a message about a mistake judges nothing again.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,15 @@ from dperm.plan import config_files
 NEEDED = {"slope": ("axis", "expected", "margin"), "vanishing": ("axis",)}
 
 
-def load(path: str | Path, schema: str | Path, *, datasets: Collection[str] | None = None) -> list[dict[str, Any]]:
+def load(
+    paths: str | Path | Sequence[str | Path], schema: str | Path, *, datasets: Collection[str] | None = None
+) -> list[dict[str, Any]]:
     """Read the catalogue of claims and hold it against its JSON Schema.
 
     Parameters
     ----------
-    path : path
-        `resources/claims.yaml`.
+    paths : path or sequence of path
+        `resources/claims/<paper>.yaml`.
     schema : path
         `workflow/schemas/claims.schema.yaml`.
     datasets : collection of str, optional
@@ -29,7 +31,7 @@ def load(path: str | Path, schema: str | Path, *, datasets: Collection[str] | No
     Returns
     -------
     list of dict
-        The claims, in the order of the file.
+        The claims, in the order of the files.
 
     Raises
     ------
@@ -37,18 +39,21 @@ def load(path: str | Path, schema: str | Path, *, datasets: Collection[str] | No
         All mistakes at once, with their keys: a key missing or unknown, a value outside its range, an id twice, a
         metric that is reported but not tested, a data set that does not exist.
     """
-    catalogue = config_files.read(path, schema)
+    paths = [paths] if isinstance(paths, str | Path) else list(paths)
+    catalogue = [claim for path in paths for claim in config_files.read(path, schema)]
     mistakes = list(_contradictions(catalogue, datasets))
     if mistakes:
-        raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
+        where = ", ".join(map(str, paths))
+        raise ConfigError("\n".join(f"{where}: {mistake}" for mistake in mistakes))
     return catalogue
 
 
 def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str] | None) -> Iterator[str]:
     """Give what a schema cannot see: names that do not agree with each other."""
-    ids = [claim["id"] for claim in catalogue]
-    for name in sorted({name for name in ids if ids.count(name) > 1}):
-        yield f"id: {name!r} stands twice; give each claim its own"
+    # A claim with two tests has an entry for each; their verdicts are told apart by the variant.
+    names = [(claim["id"], variant) for claim in catalogue for variant in claim["variants"]]
+    for name, variant in sorted({name for name in names if names.count(name) > 1}):
+        yield f"id: {name!r} stands twice with the variant {variant!r}; give each its own"
     for claim in catalogue:
         for key in ("measured", "ratio"):
             metrics = claim.get("metrics", ())
@@ -65,7 +70,7 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
             bounds = [key for key in ("at_least", "at_most") if key in claim or key in own]
             if claim["test"] == "threshold" and len(bounds) != 1:
                 yield f"{claim['id']}: the variant {variant!r} needs either at_least or at_most"
-        for name in claim["datasets"]:
+        for name in claim.get("datasets", ()):
             if datasets is not None and name not in datasets:
                 hint = config_files.nearest(name, datasets)
                 yield f"{claim['id']}.datasets: {name!r} is neither in config/datasets.yaml nor a design{hint}"

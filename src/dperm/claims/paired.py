@@ -15,13 +15,12 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from dperm.claims import select
 from dperm.claims.verdict import Verdict
 from dperm.errors import DataError
 from dperm.multiple import holm
 
-COLUMNS = (
-    "mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status", "chosen",
-)  # fmt: skip
+COLUMNS = select.COLUMNS
 _RESAMPLES = 10_000
 _POWER = 0.8
 
@@ -44,8 +43,9 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     Parameters
     ----------
     claim : mapping
-        Entry of the catalogue: `variants` (each with the methods `better` and `worse`), `points`, `metrics`,
-        `measured` (the metric whose difference is reported), `ratio` (the metric whose ratio is), `level`.
+        Entry of the catalogue: `variants` (each with the methods `better` and `worse`, from columns to values, and
+        maybe `where`, which rows of both), `points`, `metrics`, `measured` (the metric whose difference is reported),
+        `ratio` (the metric whose ratio is), `level`.
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame
@@ -69,7 +69,7 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
         If a method has two values for one repeat of a point, such as two chosen settings.
     """
     methods = claim["variants"][variant]
-    points = _points(claim, methods, rows)
+    points = _points(select.settings(claim, variant), rows)
     if not points:
         return Verdict("not run", f"there are no rows of {_slug(methods['better'])} or {_slug(methods['worse'])}")
     measurable = [point for point in points if point.metric == claim["measured"]]
@@ -173,19 +173,18 @@ def detectable(n: int, level: float, power: float = _POWER) -> float:
     return float(np.quantile(-np.partition(walsh, -critical, axis=1)[:, -critical], power))
 
 
-def _points(claim: Mapping[str, Any], methods: Mapping[str, Any], rows: pd.DataFrame) -> list[_Point]:
-    """Pair the two methods by repeat at every point where either was run, at the setting chosen for it."""
-    rows = rows[rows["metric"].isin(claim["metrics"]) & rows["chosen"].astype(bool)]
-    axes = claim["points"]
+def _points(rule: Mapping[str, Any], rows: pd.DataFrame) -> list[_Point]:
+    """Pair the two methods by repeat at every point where either was run."""
+    rows = rows[rows["metric"].isin(rule["metrics"]) & select.matches(rows, rule.get("where", {}))]
+    axes = rule["points"]
     keys = [*axes, "metric", "repeat"]
     sides = {}
     for side in ("better", "worse"):
-        mask = np.logical_and.reduce([rows[key] == value for key, value in methods[side].items()])
-        chosen = rows.loc[mask].astype({"metric": object})
+        chosen = rows[select.matches(rows, rule[side])].astype({"metric": object})
         twice = chosen[chosen.duplicated(keys)]
         if len(twice):
             at = ", ".join(f"{key}={value}" for key, value in twice.iloc[0][keys].items())
-            raise DataError(f"{_slug(methods[side])} has two chosen values at {at}; delete its cells and run again")
+            raise DataError(f"{_slug(rule[side])} has two values at {at}; tell them apart by where or points")
         sides[side] = chosen.set_index(keys)["value"].where(chosen.set_index(keys)["status"] == "ok")
     pairs = pd.DataFrame(sides).sort_index()
     points = []
@@ -194,7 +193,7 @@ def _points(claim: Mapping[str, Any], methods: Mapping[str, Any], rows: pd.DataF
         both = group.dropna()
         means = both.mean()
         ratio = means["worse"] / means["better"] if len(both) and means["better"] > 0 else math.nan
-        where = ", ".join(f"{axis} {value:g}" for axis, value in zip(axes, key[:-1], strict=True))
+        where = select.in_words(axes, key[:-1])
         points.append(
             _Point(
                 where,
@@ -268,7 +267,7 @@ def _pairs(point: _Point) -> int:
 
 
 def _slug(method: Mapping[str, str]) -> str:
-    return ".".join(method.values())
+    return ".".join(map(str, method.values()))
 
 
 def _words(metric: str) -> str:

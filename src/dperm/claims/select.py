@@ -31,8 +31,18 @@ def columns(claim: Mapping[str, Any], base: Sequence[str]) -> list[str]:
     names = list(base)
     for variant in claim["variants"]:
         rule = settings(claim, variant)
-        names += [*rule.get("where", {}), *rule.get("points", ()), *([rule["axis"]] if "axis" in rule else [])]
+        for key in ("where", "points", "better", "worse"):
+            names += rule.get(key, ())
+        names += [rule["axis"]] if "axis" in rule else []
     return list(dict.fromkeys(names))
+
+
+def matches(rows: pd.DataFrame, where: Mapping[str, Any]) -> np.ndarray:
+    """Return which rows have, in every column named, the value or one of the values: booleans, shape (rows,)."""
+    mask = np.ones(len(rows), bool)
+    for name, value in where.items():
+        mask &= rows[name].isin(value if isinstance(value, list | tuple) else [value]).to_numpy(dtype=bool)
+    return mask
 
 
 def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], metric: str) -> pd.DataFrame:
@@ -67,9 +77,7 @@ def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], met
             f"{rule['id']}: the rows of {rule['experiment']} have no column {', '.join(map(repr, absent))}; they have "
             f"{', '.join(rows.columns)}"
         )
-    mask = (rows["metric"] == metric).to_numpy(dtype=bool, copy=True)
-    for name, value in where.items():
-        mask &= rows[name].isin(value if isinstance(value, list | tuple) else [value]).to_numpy()
+    mask = (rows["metric"] == metric).to_numpy(dtype=bool) & matches(rows, where)
     picked = rows.loc[mask, [*keys, "repeat", "value", "status"]]
     # Categories with unused levels would give groups without rows.
     picked = picked.astype({name: object for name in keys if isinstance(picked[name].dtype, pd.CategoricalDtype)})

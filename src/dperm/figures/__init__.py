@@ -185,6 +185,23 @@ def modules(name: str) -> tuple[str, ...]:
     return ("dperm.figures", "dperm.figures.style", *dict.fromkeys(target.module for target in targets))
 
 
+def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
+    """Return what a figure or table hangs on besides its code: the function that makes it, and the columns it reads.
+
+    Parameters
+    ----------
+    name : str
+    known : mapping
+        `FIGURES` or `TABLES`.
+
+    Returns
+    -------
+    list of str
+        None if there is no such figure or table, which making it will say.
+    """
+    return [known[name].function, *known[name].columns] if name in known else None
+
+
 def _look_up(name: str, known: Mapping[str, Target], kind: str) -> tuple[ModuleType, Target]:
     if name not in known:
         raise _unknown(name, known, kind)

@@ -150,9 +150,15 @@ def load(
     missing = {name: reason for name, reason in missing.items() if reason}
     whole = _whole_numbers(schemas / "experiment.schema.yaml")
     experiments: dict[tuple[str, str], Experiment] = {}
+    drawn: dict[tuple[str, str], Path] = {}
     for path in sorted((folder / "experiments").glob("*.yaml")):
         declared = config_files.read(path, schemas / "experiment.schema.yaml")
         mistakes = [*_contradictions(path, declared, datasets), *(_unknown(declared, known) if known else ())]
+        for kind in ("figures", "tables"):
+            for name in declared[kind]:
+                first = drawn.setdefault((kind, name), path)
+                if first != path:
+                    mistakes.append(f"{kind}: {name!r} is declared by {first} too; one experiment draws it")
         if mistakes:
             raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
         if declared["paper"] in config["papers"]:

@@ -7,6 +7,7 @@ against what a fresh process really loads.
 """
 
 import ast
+import copy
 import functools
 import hashlib
 import importlib.metadata
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent
+# What there is, by name: a job's own entry is among its roots or its params, and the others do not concern it.
+_CATALOGUES = frozenset({"FAMILIES", "FIGURES", "REGISTRY", "TABLES"})
 # A new release of one of these may change numbers.
 NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
 
@@ -95,9 +98,16 @@ def _with_parents(module: str) -> list[str]:
     return [".".join(parts[: i + 1]) for i in range(len(parts))]
 
 
+def _is_catalogue(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assign) and all(
+        isinstance(target, ast.Name) and target.id in _CATALOGUES for target in node.targets
+    )
+
+
 @functools.cache
 def _fingerprint(module: str) -> str:
-    tree = _tree(module)
+    tree = copy.deepcopy(_tree(module))
+    tree.body = [node for node in tree.body if not _is_catalogue(node)]
     for node in ast.walk(tree):
         documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         if documented and ast.get_docstring(node, clean=False) is not None:

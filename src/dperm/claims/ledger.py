@@ -1,0 +1,67 @@
+"""Rule L: a promise of privacy stands as long as nothing refutes it and a proof carries it.
+
+The privacy ledger holds each mechanism's claim against its strongest attack; an experiment may add exact quadratures,
+rows of the metric `excess`: what is spent minus what is claimed. Not reproduced if the ledger says `refuted` of one of
+the claim's rows, or a quadrature exceeds its claim; reproduced if the weakest guarantee among the rows is a checked
+proof (`proved`, `proved_exact`); else inconclusive: nobody has refuted it, nobody has proved it.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from dperm.claims import exact, select
+from dperm.claims.verdict import Verdict
+
+COLUMNS = select.COLUMNS
+_PROVED = ("proved", "proved_exact")
+
+
+def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *, privacy: pd.DataFrame) -> Verdict:
+    """Decide one variant of a claim.
+
+    Parameters
+    ----------
+    claim : mapping
+        Entry of the catalogue: `variants`, each with `ledger` (from columns of the ledger to a value or values) and, if
+        the experiment has quadratures of it, `where`, and the keys of `dperm.claims.exact`.
+    variant : str
+        A key of `claim["variants"]`.
+    rows : DataFrame, optional
+        The experiment's rows; None where the claim names no data set.
+    privacy : DataFrame
+        The privacy ledger.
+
+    Returns
+    -------
+    Verdict
+        `measured` = `low`: the certified share of the claimed epsilon, largest over the ledger's rows; `n`: the draws
+        behind it.
+    """
+    rule = select.settings(claim, variant)
+    entries = privacy[select.matches(privacy, rule["ledger"])]
+    entries = entries[entries["verdict"] != "not audited"]
+    if entries.empty:
+        asked = select.in_words(list(rule["ledger"]), rule["ledger"].values())
+        return Verdict("not run", f"the privacy ledger has no attacked row with {asked}")
+    refuted = entries[entries["verdict"] == "refuted"]
+    weakest = [name for name in entries["guarantee"].unique() if name not in _PROVED]
+    share = (entries["audit_lower_bound"] / entries["epsilon"]).astype(float)
+    worst = entries.loc[share.idxmax()]
+    reasons = [
+        f"the privacy ledger refutes {len(refuted)} of {len(entries)} rows",
+        f"its strongest attack certifies epsilon {worst['audit_lower_bound']:.3g} of {worst['epsilon']:g} at delta "
+        f"{worst['delta']:g} ({worst['variant']}, {worst['neighbours'].replace('_', '/')}: {worst['pair']}, "
+        f"{worst['attack']})",
+        f"guarantee: {', '.join(sorted(entries['guarantee'].unique()))}",
+    ]
+    failed, wanting = len(refuted) > 0, bool(weakest)
+    if rows is not None and "where" in rule:
+        quadrature = exact.decide(claim, variant, rows)
+        reasons.append(f"quadrature: {quadrature.reason}")
+        failed = failed or quadrature.verdict == "not reproduced"
+        wanting = wanting or quadrature.verdict != "reproduced"
+    verdict = "not reproduced" if failed else "inconclusive" if wanting else "reproduced"
+    certified = float(share.max())
+    return Verdict(verdict, "; ".join(reasons), certified, certified, None, int(worst["draws"]))

@@ -1,0 +1,54 @@
+"""The synthetic data of kifer2012's experiments: what the statements hold or fail on, made by formula."""
+
+import numpy as np
+from scipy.linalg import hadamard
+
+# Noise of y in the design `rad`, and the bound that its l1 and sample-size conditions are computed with: an sd that the
+# noise seldom doubles.
+NOISE = 0.25
+DECLARED = 2 * NOISE
+
+
+def rademacher(
+    n: int, p: int, size: int, rng: np.random.Generator, *, noise: float = NOISE, clip: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the design `rad`: x uniform on {-1, 1}^p, y = <x, theta*> + N(0, noise^2), clipped to [-s, s].
+
+    Parameters
+    ----------
+    n, p : int
+    size : int
+        s in [1, p]: theta* is 1 and -1 in turn on the first s columns, 0 elsewhere.
+    rng : Generator
+    noise : float
+        Standard deviation of the noise of y.
+    clip : bool
+        Whether y is clipped to [-s, s], as Section 3.1 asks for.
+
+    Returns
+    -------
+    X : ndarray, shape (n, p)
+    y : ndarray, shape (n,)
+    theta : ndarray, shape (p,)
+        theta*.
+    """
+    X = 2.0 * rng.integers(0, 2, size=(n, p), dtype=np.int8) - 1.0
+    theta = np.zeros(p)
+    theta[:size] = np.where(np.arange(size) % 2, -1.0, 1.0)
+    y = X[:, :size] @ theta[:size] + noise * rng.standard_normal(n)
+    return X, np.clip(y, -size, size) if clip else y, theta
+
+
+def hadamard_rows(p: int) -> np.ndarray:
+    """Return the rows of a Hadamard matrix, entries +-1 and X'X = p I: stacked n/p times they are the design `had`.
+
+    Parameters
+    ----------
+    p : int
+        A power of two.
+
+    Returns
+    -------
+    ndarray, shape (p, p)
+    """
+    return hadamard(p).astype(float)
