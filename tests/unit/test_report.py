@@ -60,23 +60,29 @@ def inputs(tmp_path_factory):
             "experiment": "kifer2012-output", "figure": "kifer2012-output", "test": "paired", "level": 0.05,
             "points": ["epsilon", "delta"], "metrics": ["excess_risk", "test_loss"], "measured": "test_loss",
             "ratio": "excess_risk", "datasets": ["adult", "digits"], "expected": 1.5,
-            "variants": {"tight": {"better": {"mechanism": "objective", "calibration": "tight"},
+            "variants": {"tight": {"where": {"chosen": True}, "better": {"mechanism": "objective", "calibration": "tight"},
                                    "worse": {"mechanism": "output", "calibration": "tight"}}},
         }
     ]  # fmt: skip
     missing = {"adult": f"offline: {HOSTILE}"}
     claims.judge(catalogue, {"kifer2012-output": rows}, folder / "claims.parquet", unavailable=missing, metadata={})
     privacy, mutants = fake_audits.write_ledgers(folder)
-    table1 = fake_rows.write(fake_rows.table1(), folder / "kifer2012-table1" / "rows.parquet")
-    sources = {"privacy": privacy, "mutants": mutants, "kifer2012-table1": table1}
+    sources = {"privacy": privacy, "mutants": mutants, "kifer2012-output": rows, "kifer2012-output-sweep": rows}
+
+    def source(name, target):
+        kind = name if target.source == "rows" else target.source
+        if kind not in sources:
+            sources[kind] = fake_rows.write(fake_rows.of_figure(name), folder / name / "rows.parquet")
+        return sources[kind]
+
     svgs = [folder / "figures" / f"{name}.svg" for name in sorted(figures.FIGURES)]
     for svg in svgs:
-        source = sources.get(figures.FIGURES[svg.stem].source, sources.get(svg.stem, rows))
-        figures.draw(svg.stem, source, svg=svg, png=svg.with_suffix(".png"))
+        drawn_from = source(svg.stem, figures.FIGURES[svg.stem])
+        figures.draw(svg.stem, drawn_from, svg=svg, png=svg.with_suffix(".png"))
     tables = []
     for name, target in figures.TABLES.items():
         csv, md = (folder / "tables" / f"{name}.{suffix}" for suffix in ("csv", "md"))
-        figures.make_table(name, sources.get(target.source, sources.get(name, rows)), csv=csv, md=md)
+        figures.make_table(name, source(name, target), csv=csv, md=md)
         tables += [csv, md]
     return {
         "claims": folder / "claims.parquet",

@@ -3,9 +3,7 @@
 
 rule judge_claims:
     input:
-        catalogue=sorted(
-            glob.glob("resources/claims/*.yaml", root_dir=workflow.basedir)
-        ),
+        catalogue=catalogues(),
         schema="workflow/schemas/claims.schema.yaml",
         rows=rows_of_scale,
         privacy="results/{scale}/privacy.parquet",

@@ -1,4 +1,6 @@
 # The plan, and the functions by which rules look things up in it. Nothing is computed here.
+from pathlib import Path
+
 from snakemake.exceptions import WorkflowError
 
 from dperm import experiments, figures, mechanisms, plan
@@ -186,6 +188,12 @@ def skipped_at(scale):
         for e in PLAN.of_scale(scale)
         for dataset, reason in e.skipped.items()
     }
+
+
+def catalogues():
+    """What the papers claim, a file for each."""
+    found = Path(workflow.basedir, "resources/claims").glob("*.yaml")
+    return sorted(f"resources/claims/{path.name}" for path in found)
 
 
 def targets_of(scale):
