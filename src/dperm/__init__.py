@@ -6,8 +6,11 @@ The estimators are imported when they are first asked for, so that a job loads o
 import importlib
 
 _PUBLIC = {
+    "ExpMechSupport": "dperm.mechanisms.estimators.support",
     "ObjectivePerturbation": "dperm.mechanisms.estimators.objective",
     "OutputPerturbation": "dperm.mechanisms.estimators.output",
+    "SampAggSupport": "dperm.mechanisms.estimators.support",
+    "SparseRegression": "dperm.mechanisms.estimators.sparse",
 }
 __all__ = sorted(_PUBLIC)
 

@@ -251,23 +251,39 @@ def plane_density(design, records, sigma, theta):
 
 
 def check_plane_designs(seed, count, neighbours):
+    """Return the largest share of its bound that any design used, for each direction."""
     rng = np.random.default_rng(seed)
+    closest = np.zeros(2)
     for _ in range(count):
         design = random_design(rng, neighbours=neighbours, p=2, flattest=0.35, records=2)
         delta, a = calibrated_ratio(rng, design, neighbours, smallest=-4)
-        removing, adding = plane_deltas(design, design.loss.gradient_bound(UNIT) / a)
-        assert max(removing, adding) <= delta * 1.01, design
+        found = np.array(plane_deltas(design, design.loss.gradient_bound(UNIT) / a))
+        allowed = np.full(2, delta)
+        if neighbours == "add_remove":
+            bound = objective.add_remove_deltas(
+                a, epsilon=design.epsilon, log_det=design.log_det, one_sided=design.loss.one_sided
+            )
+            allowed = np.array([bound.removing, bound.adding])
+            assert allowed.max() <= delta * (1 + 1e-9)
+        # The grid's error of a delta, relative and absolute.
+        assert (found <= allowed * 1.01 + 1e-8).all(), design
+        assert found.max() <= delta * 1.01, design
+        closest = np.maximum(closest, np.where(allowed > 1e-6, found / np.maximum(allowed, 1e-300), 0))
+    return closest
 
 
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-def test_no_plane_design_exceeds_the_bound(neighbours):
-    check_plane_designs(3, 24, neighbours)
+def test_no_plane_design_exceeds_the_bound():
+    """Two hundred designs, each direction against its own bound; both come near enough to tell a wrong one."""
+    assert (check_plane_designs(4, 200, "add_remove") > 0.5).all()
+
+
+def test_no_plane_design_exceeds_the_bound_with_a_record_replaced():
+    assert check_plane_designs(3, 24, "replace").max() > 0.05
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-def test_no_plane_design_exceeds_the_bound_in_hundreds(neighbours):
-    check_plane_designs(4, 200, neighbours)
+def test_no_plane_design_exceeds_the_bound_with_a_record_replaced_in_hundreds():
+    check_plane_designs(4, 200, "replace")
 
 
 @pytest.mark.parametrize("loss", [HUBER, LOGISTIC], ids=lambda loss: loss.name)

@@ -91,9 +91,10 @@ def test_registered_mechanisms_have_a_source_a_relation_and_a_test(name):
     module = mechanisms.module(name)
     assert any(key in module.__doc__ for key in PAPERS)
     assert "add/remove" in module.__doc__ or "replace-one" in module.__doc__
-    assert module.release.__annotations__["neighbours"] == Neighbours
+    core, kind = (module.release, "mechanism") if hasattr(module, "release") else (module.select, "support")
+    assert core.__annotations__["neighbours"] == Neighbours
     assert set(get_args(Neighbours)) == {"add_remove", "replace"}
-    tests = TESTS / "unit" / f"test_mechanism_{name}.py"
+    tests = TESTS / "unit" / f"test_{kind}_{name}.py"
     assert "def test_" in tests.read_text(encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from dperm import mechanisms, noise, tables
-from dperm.audit import attacks, exact, ledger, linear, mutants, pairs
+from dperm.audit import attacks, comparators, composed, constrained, exact, ledger, linear, mutants, pairs, support
 from dperm.audit.families import FAMILIES, modules
 from dperm.errors import ConfigError
 from dperm.plan import audits
@@ -41,7 +41,10 @@ def run(what, path):
 
 def test_the_pairs_of_the_plan_are_those_of_the_code():
     """One-pass SGD's pair is none for linear models; the random search has no builder in PAIRS."""
-    assert set(FAMILIES["linear"].pairs) == set(pairs.PAIRS) - {"first_example"} | {"random"}
+    plain = set(pairs.PAIRS) - {"first_example"} | {"random"}
+    assert set(FAMILIES["linear"].pairs) == plain | set(constrained.PAIRS)
+    for module in (comparators, composed, support):
+        assert FAMILIES[module.__name__.rpartition(".")[2]].pairs == module.PAIRS
     assert set(FAMILIES["mutants"].pairs) == set(mutants.GROUPS)
     for family in FAMILIES.values():
         assert len(set(family.pairs)) == len(family.pairs)
@@ -56,7 +59,7 @@ def test_a_family_can_be_run(name):
 # Jobs.
 
 
-@pytest.mark.parametrize("pair", FAMILIES["linear"].pairs)
+@pytest.mark.parametrize("pair", ATTACKED_BY)
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_every_pair_gives_rows_that_fit(tmp_path, pair, neighbours):
     budgets = [{"neighbours": neighbours, "epsilon": epsilon} for epsilon in (0.5, 2.0)]
@@ -261,7 +264,7 @@ def test_known_names_are_read(read):
             "[knee, sat",
             "[first_example, sat",
             "attacks.0.pairs.quick: 'first_example' is no pair of the family 'linear'; "
-            "known: knee, line, linear, random, saturating",
+            "known: edge, knee, line, linear, random, saturating, sixteen",
         ),
         ("quick: [noise]", "quick: [noises]", "mutants.quick: 'noises' is no group of mutants; did you mean 'noise'?"),
         (

@@ -164,6 +164,64 @@ def test_noise_of_a_clipping_mechanism_follows_the_data_only_in_the_mutant(broke
     assert ranges[1] / ranges[0] == pytest.approx(10 if broken else 1, rel=0.1)
 
 
+def exactly(name, broken):
+    subject = ALL[name].make(broken)
+    return exact.exact(subject.law, subject.pairs, delta=ALL[name].delta).epsilon
+
+
+@pytest.mark.parametrize(
+    ("name", "mutant", "twin"),
+    [
+        # 2 w alpha with alpha = 2: w = alpha, 1/alpha, and 1/(2 alpha).
+        ("weight-upside-down", 8.0, 1.0),
+        ("weight-doubled", 2.0, 1.0),
+        # 9 of 9 against 10 of 10 votes; one of 200 (`test_audit_support` has the closed forms).
+        ("printed-blocks", 4.4222, 0.9901),
+        # Both stages, less log(1 + lambda/400).
+        ("epsilon-for-each-stage", 1.9975, 0.9975),
+        # epsilon/4 + log(1 + lambda/Delta), epsilon = 1, Delta = 2 or 4.
+        ("curvature-for-the-whole", 0.25 + np.log(1.5), 0.25 + np.log(1.25)),
+    ],
+)
+def test_mistakes_of_selection_spend_what_arithmetic_says(name, mutant, twin):
+    assert exactly(name, True) == pytest.approx(mutant, rel=2e-4)
+    assert exactly(name, False) == pytest.approx(twin, rel=2e-4)
+    assert exactly(name, True) > ALL[name].epsilon >= exactly(name, False)
+
+
+def test_half_of_the_noise_on_votes_spends_almost_twice():
+    """The l1 norm of four votes moves by 4/k: 4/k over the scale, in the limit of many blocks."""
+    assert 1.9 < exactly("half-noise-top", True) <= 2
+    assert 0.95 < exactly("half-noise-top", False) <= 1
+
+
+@pytest.mark.parametrize(("name", "ratio"), [("clipping-forgotten", 5.0), ("noise-of-one-step", 3.0)])
+def test_descents_have_the_means_and_spreads_that_their_mistakes_make(name, ratio):
+    """Nine steps: five times the pull, or a third of the noise; the twin is the library's own descent."""
+    outputs = {broken: drawn(name, broken, 4_000).ravel() for broken in (True, False)}
+    scale = ALL[name].make(False).mechanism.law.scale
+    pulls = {side: np.sign(getattr(ALL[name].make(False), side)[1]).sum() for side in ("data", "neighbour")}
+    for broken, values in outputs.items():
+        wide = scale / (ratio if broken and name == "noise-of-one-step" else 1)
+        pull = pulls["data"] * 9 * (ratio if broken and name == "clipping-forgotten" else 1)
+        assert stats.kstest(values, stats.norm(pull, wide).cdf).pvalue > LEVEL
+
+
+@BOTH
+def test_a_solver_that_tells_stops_on_one_of_two_grids(broken):
+    subject = ALL["told-by-the-solver"].make(broken)
+    data, neighbour = (
+        np.unique(np.round(subject.mechanism(side, 4_000, np.random.default_rng(1)), 9))
+        for side in (subject.data, subject.neighbour)
+    )
+    if broken:
+        step = np.diff(data).min()
+        assert len(data) < 1_500 and not set(data) & set(neighbour)
+        assert np.allclose(np.diff(data) / step, np.round(np.diff(data) / step), atol=1e-5)
+    else:
+        assert len(data) == 4_000
+
+
 def gradient(name, broken):
     """The curvature that the text names, and the derivative of the record's loss, written out."""
     if name == "missing-curvature":

@@ -123,8 +123,10 @@ def test_measured_is_the_least_favourable_test_loss_with_its_interval(tmp_path, 
     half = 1.96 * d.std(ddof=1) / math.sqrt(30)
     assert line["low"] == pytest.approx(d.mean() - half, abs=0.15 * half)
     assert line["high"] == pytest.approx(d.mean() + half, abs=0.15 * half)
-    excess = values["output", "tight", "excess_risk"].mean() / values["objective", "tight", "excess_risk"].mean()
-    assert f"{excess:.3g}" in line["reason"].split("mean excess risk of output.tight is ")[1]
+    excess = frame[frame["chosen"] & (frame["metric"] == "excess_risk") & (frame["calibration"] == "tight")]
+    means = excess.groupby(["mechanism", "epsilon", "delta"], observed=True)["value"].mean()
+    ratios = means["output"] / means["objective"]
+    assert f"mean excess risk of output.tight is {ratios.min():.3g} to {ratios.max():.3g} times" in line["reason"]
 
 
 def test_one_point_against_the_claim_is_not_reproduced(tmp_path, catalogue):

@@ -1,24 +1,33 @@
 """The experiment's own bookkeeping: what is public stays public, and the risk is the risk."""
 
-import numpy as np
-import pytest
+import dataclasses
+import math
 
-from dperm import losses
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize, stats
+
+from dperm import losses, seeds, tables
 from dperm.datasets import prepared
 from dperm.domain import Domain
-from dperm.errors import DataError
+from dperm.errors import ConfigError, DataError
 from dperm.experiments.kifer2012 import output
 
 SETTINGS = {
     "repeats": 4, "tuning_repeats": 3, "deltas": [0.0, 1e-6], "ridge_multiples": [2.0, 20.0], "ridge": 0.01,
+    "gradient_steps": [3.0, 10.0], "clips": [0.2, 1.0], "momentum": 0.9,
     "public_share": 0.2, "test_share": 0.25, "huber_knee": 0.5,
+}  # fmt: skip
+METHODS = {
+    "objective": "tight", "output": "tight", "cms11": "paper", "approximate_minima": "paper", "gradient": "tight",
 }  # fmt: skip
 
 
-def cell(**settings):
+def cell(mechanism="objective", **settings):
     return {
-        "experiment": "kifer2012-output", "paper": "kifer2012", "seed": 3, "mechanism": "objective",
-        "calibration": "tight", "neighbours": "add_remove", "point": {"dataset": "toy", "epsilon": 1.0},
+        "experiment": "kifer2012-output", "paper": "kifer2012", "seed": 3, "mechanism": mechanism,
+        "calibration": METHODS[mechanism], "neighbours": "add_remove", "point": {"dataset": "toy", "epsilon": 1.0},
         "baseline": "toy", "settings": {**SETTINGS, **settings},
     }  # fmt: skip
 
@@ -37,12 +46,15 @@ def toy(tmp_path):
 
 
 @pytest.fixture
-def rows(toy, tmp_path):
-    baseline = output.baseline(cell(), data=str(toy))
-    from dperm import tables
+def level(toy, tmp_path):
+    """The path of the baseline's rows."""
+    tables.write(output.baseline(cell(), data=str(toy)), tmp_path / "baseline.parquet", metadata={})
+    return str(tmp_path / "baseline.parquet")
 
-    tables.write(baseline, tmp_path / "baseline.parquet", metadata={})
-    return output.run(cell(), data=str(toy), baseline=str(tmp_path / "baseline.parquet")), baseline
+
+@pytest.fixture
+def rows(toy, level):
+    return output.run(cell(), data=str(toy), baseline=level), output.baseline(cell(), data=str(toy))
 
 
 def test_the_split_is_a_partition_of_the_sizes_asked_for(toy):
@@ -67,8 +79,6 @@ def test_tuning_sees_no_private_and_no_test_row_not_even_their_number(toy):
 
 def test_excess_risk_is_the_risk_above_its_minimum(toy, rows):
     """Recomputed from scipy's own minimiser of J on the private rows."""
-    from scipy import optimize
-
     problem = output._problem(cell(), str(toy))
     X, y = problem.private
     loss = losses.logistic()
@@ -95,3 +105,119 @@ def test_one_multiple_is_chosen_for_each_delta_by_least_mean_tuning_loss(rows):
 def test_a_split_without_rows_is_an_error_in_words(toy):
     with pytest.raises(DataError, match=r"toy: 1 public rows of 200 are too few; raise public_share=0\.005"):
         output._problem(cell(public_share=0.005), str(toy))
+
+
+# -- the comparators -------------------------------------------------------------------------------------------------
+
+
+def measured(rows, problem, theta):
+    """Hold a candidate's rows against released parameters, shape (repeats, 3)."""
+    X, y = problem.test
+    expected = np.log1p(np.exp(-y[:, None] * (X @ theta.T))).mean(axis=0)
+    assert rows.loc[rows["metric"] == "test_loss", "value"].to_numpy() == pytest.approx(expected, abs=1e-5)
+    assert (rows["status"] == "ok").all() and len(expected) == SETTINGS["repeats"]
+
+
+def noise_of(method, key, delta):
+    names = ("kifer2012-output", "toy", method, METHODS[method], "add_remove", 1.0, delta, *key, "noise")
+    return seeds.generator(3, *names)
+
+
+def minimiser(problem, curvature, tilt):
+    X, y = problem.private
+
+    def tilted(theta):
+        return np.log1p(np.exp(-y * (X @ theta))).sum() + curvature / 2 * theta @ theta + tilt @ theta
+
+    return optimize.minimize(tilted, np.zeros(3), method="BFGS", options={"gtol": 1e-8}).x
+
+
+@pytest.mark.parametrize(("candidate", "key"), [("own default", 2.0), ("multiple 20", 20.0)])
+def test_cms11_stands_with_its_own_constants_for_one_gradient(toy, level, candidate, key):
+    """Algorithm 2 by hand, c = 1/4, beta = epsilon' for epsilon'/2: one record's gradient moves the tilt."""
+    found = output.run(cell("cms11"), data=str(toy), baseline=level)
+    assert set(found["delta"]) == {0.0} and set(found["guarantee"]) == {"proved_exact"}
+    problem, found = output._problem(cell(), str(toy)), found[found["candidate"] == candidate]
+    # 2 lambda/epsilon is below the method's own 1/4/(e^{1/4} - 1), at which half of epsilon is left.
+    curvature = 0.25 / math.expm1(0.25) if key == 2.0 else 20 * 0.25
+    rest = 1.0 - math.log(1 + 2 * 0.25 / curvature + (0.25 / curvature) ** 2)
+    assert found["ridge_multiple"].unique() == pytest.approx([curvature / 0.25])
+    rng = noise_of("cms11", (key,), 0.0)
+    direction = rng.standard_normal((4, 3))
+    tilts = rng.gamma(3, 1 / rest, (4, 1)) * direction / np.linalg.norm(direction, axis=1, keepdims=True)
+    measured(found, problem, np.array([minimiser(problem, curvature, b) for b in tilts]))
+
+
+@pytest.mark.parametrize(("candidate", "key"), [("own default", 2.0), ("multiple 200", 200.0)])
+def test_approximate_minima_stand_with_the_authors_shares(toy, level, candidate, key):
+    found = output.run(cell("approximate_minima", ridge_multiples=[2.0, 20.0, 200.0]), data=str(toy), baseline=level)
+    assert set(found["delta"]) == {1e-6} and set(found["guarantee"]) == {"proved"}
+    # Both 2 and 20 are below what Algorithm 1 allows: its own default is run once in their place.
+    assert [*dict.fromkeys(found["candidate"])] == ["own default", "multiple 200"]
+    problem, found = output._problem(cell(), str(toy)), found[found["candidate"] == candidate]
+    share = 0.887 + 0.019 / 0.99**0.373
+    curvature = 2 * 0.25 / (0.99 * (1 - share)) if key == 2.0 else 200 * 0.25
+    assert found["ridge_multiple"].unique() == pytest.approx([curvature / 0.25])
+    rng = noise_of("approximate_minima", (key,), 1e-6)
+    tilts = (1 + math.sqrt(2 * math.log(1 / 0.99e-6))) / (0.99 * share) * rng.standard_normal((4, 3))
+    # The solver's target is zeta/n' with n' = 120 by the public shares, and the output noise is made for it.
+    tau = (1 / 120) / curvature
+    covers = tau * (1 + math.sqrt(2 * math.log(1 / 1e-8))) / 0.01 * rng.standard_normal((4, 3))
+    exact = np.array([minimiser(problem, curvature, b) for b in tilts])
+    loss = found.loc[found["metric"] == "test_loss", "value"].to_numpy()
+    X, y = problem.test
+    expected = np.log1p(np.exp(-y[:, None] * (X @ (exact + covers).T))).mean(axis=0)
+    assert np.abs(loss - expected).max() <= tau
+
+
+@pytest.mark.parametrize(("steps", "clip"), [(10, 1.0), (10, 0.2), (3, 0.2)])
+def test_descent_stands_with_public_steps_and_clips(toy, level, steps, clip):
+    """One record, one repeat and one step at a time, by the module's text; a/sigma composed over steps as in GDP."""
+    found = output.run(cell("gradient"), data=str(toy), baseline=level)
+    assert set(found["delta"]) == {1e-6} and set(found["guarantee"]) == {"proved"}
+    assert len(found["candidate"].unique()) == 4 and set(found["steps"]) == {3, 10}
+    problem, found = output._problem(cell(), str(toy)), found[(found["steps"] == steps) & (found["clip"] == clip)]
+    X, y = problem.private
+    mu = optimize.brentq(lambda mu: stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu) - 1e-6,
+                         0.01, 1)  # fmt: skip
+    rng, theta, velocity = noise_of("gradient", (steps, clip), 1e-6), np.zeros((4, 3)), np.zeros((4, 3))
+    for _ in range(steps):
+        noise = math.sqrt(steps) * clip / mu * rng.standard_normal((4, 3))
+        for r in range(4):
+            gradient = noise[r] + 0.01 * theta[r]
+            for row, label in zip(X, y, strict=True):
+                one = -label / (1 + math.exp(label * row @ theta[r])) * row
+                gradient = gradient + one * min(1.0, clip / np.linalg.norm(one))
+            velocity[r] = 0.9 * velocity[r] + gradient
+        theta = theta - velocity / (120 * 0.25 + 0.01)
+    measured(found, problem, theta)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_private_and_test_rows_decide_no_setting(method, toy, level, tmp_path):
+    """Turn every private and test label round: not a bit of the tuning changes, nor what is chosen; the results do."""
+    problem, data = output._problem(cell(), str(toy)), prepared.read(toy)
+    public = {row.tobytes() for row in problem.public[0]}
+    hidden = np.array([(row / np.sqrt(3.0)).tobytes() not in public for row in data.X])
+    assert hidden.sum() == 170
+    turned = dataclasses.replace(data, y=np.where(hidden, -data.y, data.y))
+    prepared.write(turned, tmp_path / "turned.parquet")
+    one, other = (
+        output.run(cell(method), data=str(path), baseline=level) for path in (toy, tmp_path / "turned.parquet")
+    )
+    tuning = one["metric"] == "tuning_loss"
+    pd.testing.assert_frame_equal(one[tuning], other[tuning])
+    assert one["chosen"].equals(other["chosen"]) and one.loc[one["chosen"], "candidate"].nunique() <= 2
+    changed = one["metric"] == "test_loss"
+    assert (one.loc[changed, "value"] != other.loc[changed, "value"]).all()
+
+
+def test_every_method_and_setting_meets_its_own_noise(toy, level):
+    """No two candidates, deltas or uses share a stream."""
+    found = pd.concat([output.run(cell(method), data=str(toy), baseline=level) for method in METHODS])
+    assert not found.loc[found["metric"].isin(["test_loss", "tuning_loss"]), "value"].duplicated().any()
+
+
+def test_deltas_that_a_method_does_not_serve_are_an_error_in_words(toy, level):
+    with pytest.raises(ConfigError, match=r"deltas: gradient serves none of \[0\.0\]"):
+        output.run(cell("gradient", deltas=[0.0]), data=str(toy), baseline=level)

@@ -9,7 +9,7 @@ from scipy.linalg import hadamard
 from dperm import losses, seeds
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
-from dperm.experiments.kifer2012 import table1
+from dperm.experiments.kifer2012 import designs, table1
 from dperm.feasible import Region
 from dperm.mechanisms import objective
 
@@ -98,6 +98,42 @@ def test_bounds_are_the_printed_ones(rows, row):
 def test_theorem_5_is_run_at_a_hundred_p_squared_too(rows):
     tied = of(rows, sizing="100 p^2", metric="excess_risk")
     assert set(tied["row"]) == {"theorem-5"} and set(tied["n"]) == {100 * P * P}
+
+
+def test_the_drawn_design_is_scored_record_by_record():
+    """The same records are drawn again, whole; the minimiser over F is SciPy's, the loss is summed record by record."""
+    n, gamma = 4096, 0.5
+    rows = of(table1.run(cell(designs=["rademacher"], gammas=[gamma])), dataset="rademacher")
+    assert set(rows["n"]) == {n} and set(rows["sizing"]) == {"fixed"}
+    rng = seeds.generator(3, "kifer2012-table1", "data", P, "rademacher", n)
+    X, y, truth = designs.rademacher(n, P, P // 4, rng, clip=False)
+    y = np.clip(y, -P, P)
+    theta_hat = np.linalg.lstsq(X, y, rcond=None)[0]
+    assert np.linalg.norm(truth) == math.sqrt(P) / 2 and np.linalg.norm(theta_hat) < math.sqrt(P)
+    least = np.mean(0.5 * (y - X @ theta_hat) ** 2)
+    here = of(rows, row="theorem-4.2")
+    released = objective.release(
+        X, y, losses.squared(), domain=Domain(x_norm=math.sqrt(P), y_bound=float(P)),
+        region=Region(radius=math.sqrt(P)), budget=Budget(EPSILON, DELTA), neighbours="add_remove",
+        calibration="paper", curvature=CURVATURES["theorem-4.2"], repeats=5,
+        rng=seeds.generator(3, "kifer2012-table1", "paper", "add_remove", P, "theorem-4.2", "rademacher", n),
+    )  # fmt: skip
+    by_hand = [np.mean(0.5 * (y - X @ theta) ** 2) - least for theta in released.theta]
+    np.testing.assert_allclose(of(here, metric="excess_risk")["value"], by_hand, rtol=1e-8)
+    beta = 2 * P**1.5 * math.sqrt(8 * math.log(2 / DELTA) + 4 * EPSILON) / EPSILON
+    length = np.linalg.norm(theta_hat)
+    curvature = CURVATURES["theorem-5"] + np.linalg.eigvalsh(X.T @ X)[0]
+    expected = 4 * P * beta**2 * math.log(1 / gamma) / (n * curvature) + CURVATURES["theorem-5"] * length**2 / (2 * n)
+    (bound,) = of(rows, row="theorem-5", metric="bound")["value"]
+    assert bound == pytest.approx(expected, rel=1e-9)
+
+
+def test_drawn_records_are_those_of_the_point_not_of_the_calibration():
+    small = cell(designs=["rademacher"], sizes=[5000])
+    first = table1.run(small)
+    other = table1.run({**small, "calibration": "tight"})
+    where = {"row": "theorem-5", "metric": "bound", "gamma": 0.1}
+    assert of(first, **where)["value"].tolist() == of(other, **where)["value"].tolist()
 
 
 def test_the_noise_depends_on_the_point_and_the_seed_alone(rows):

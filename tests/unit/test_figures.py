@@ -8,6 +8,7 @@ from pathlib import Path
 
 import fake_rows
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -19,7 +20,7 @@ from dperm.figures import style
 from dperm.figures.kifer2012 import output as kifer2012
 
 ROOT = Path(__file__).parents[2]
-FUNCTIONS = (kifer2012.output, kifer2012.output_sweep)
+FUNCTIONS = (kifer2012.output, kifer2012.output_sweep, kifer2012.output_sweep_test)
 
 
 @pytest.fixture(scope="module")
@@ -76,39 +77,76 @@ def test_lines_and_bands_are_means_and_t_intervals_of_the_chosen_rows(rows):
 def test_every_panel_has_each_method_with_each_noise_and_the_nonprivate_level(rows):
     figure = kifer2012.output(rows)
     assert [axis.get_title() for axis in figure.axes[:2]] == ["breast-cancer", "diabetes"]
-    for axis in figure.axes:
-        styles = {
-            (line.get_color(), line.get_markerfacecolor() == "white")
-            for line in axis.lines
-            if line.get_marker() in "os^"
-        }
-        assert styles == set(itertools.product(("#0072B2", "#009E73", "#D55E00"), (True, False)))
+    assert len(figure.axes) == 2 * 2 * 2  # data sets, deltas, metrics
+    for k, axis in enumerate(figure.axes):
+        pure = k // 2 in (0, 2)
+        colours = ["#0072B2", "#009E73", "#D55E00", *(["#56B4E9"] if pure else ["#CC79A7", "#E69F00"])]
+        drawn = [line for line in axis.lines if line.get_marker() in list("os^PvD")]
+        assert sorted(line.get_color() for line in drawn) == sorted(colours)
+        assert {line.get_markerfacecolor() == "white" for line in drawn} == {pure}
     for column, dataset in enumerate(("breast-cancer", "diabetes")):
         level = rows[
             (rows["mechanism"] == "nonprivate") & (rows["dataset"] == dataset) & (rows["metric"] == "test_loss")
         ]
-        assert any(list(line.get_ydata()) == [level["value"].iloc[0]] * 2 for line in figure.axes[2 + column].lines)
+        for axis in (figure.axes[4 + column], figure.axes[6 + column]):
+            assert any(list(line.get_ydata()) == [level["value"].iloc[0]] * 2 for line in axis.lines)
     assert "8 repeats" in words(figure) and "breast-cancer, diabetes" in words(figure)
     assert "Missing" not in words(figure) and "did not converge" not in words(figure)
 
 
-def test_the_sweep_has_a_line_for_each_multiple_and_rings_on_the_chosen_ones(rows):
-    figure = kifer2012.output_sweep(rows)
-    assert len(figure.axes) == 2 * 3 * 2
-    for axis in figure.axes:
+@pytest.mark.parametrize(("function", "metric"), [(FUNCTIONS[1], "excess_risk"), (FUNCTIONS[2], "test_loss")])
+def test_the_sweep_has_a_line_for_each_setting_and_rings_on_the_chosen_ones(function, metric, rows):
+    figure = function(rows)
+    methods = list(fake_rows.METHODS)
+    assert len(figure.axes) == len(methods) * 2
+    for k, axis in enumerate(figure.axes):
+        method, dataset = methods[k // 2], ("breast-cancer", "diabetes")[k % 2]
+        deltas = sum(fake_rows.METHODS[method])
         rings = [line for line in axis.lines if line.get_markersize() == 8]
-        drawn = [line for line in axis.lines if line.get_marker() in "voDs^P" and line.get_markersize() != 8]
-        assert len(drawn) == 3 * 2
+        drawn = [line for line in axis.lines if line.get_marker() in list("voDs^P") and line.get_markersize() != 8]
+        assert len(drawn) == 3 * deltas
         ringed = {(x, y) for ring in rings for x, y in zip(*ring.get_data(), strict=True)}
-        chosen = [line for line in drawn if line.get_marker() == "o"]  # multiple 20 is the chosen one of the fake rows
-        assert ringed == {(x, y) for line in chosen for x, y in zip(*line.get_data(), strict=True)}
-        assert len(ringed) == 2 * 2
+        here = rows[(rows["dataset"] == dataset) & (rows["metric"] == metric) & rows["chosen"]]
+        here = here[(here["mechanism"] == method[0]) & (here["calibration"] == method[1])]
+        means = here.groupby(["epsilon", "delta"])["value"].mean()
+        assert sorted(y for _, y in ringed) == pytest.approx(sorted(means), rel=1e-12)
+        assert len(ringed) == 2 * deltas
+        names = [text.get_text() for text in axis.get_legend().get_texts()] if k % 2 else []
+        assert names == [*dict.fromkeys(rows[rows["mechanism"] == method[0]]["candidate"])] * (k % 2)
+
+
+def test_steps_are_shades_and_clips_are_markers(rows):
+    """So that nine settings of gradient descent are told apart; of a ridge multiple both change."""
+    more = rows[rows["mechanism"] == "gradient"].assign(steps=100)
+    more = more.assign(candidate=more["candidate"].astype(str).str.replace("30", "100"), chosen=False)
+    axis = kifer2012.output_sweep(pd.concat([rows, more])).axes[-1]
+    names, handles = axis.get_legend().get_texts(), axis.get_legend().legend_handles
+    looks = {
+        name.get_text(): (handle.get_color(), handle.get_marker()) for name, handle in zip(names, handles, strict=True)
+    }
+    assert len(looks) == len(set(looks.values())) == 6
+    for clip in ("0.01", "0.1", "1"):
+        assert looks[f"30 steps, clip {clip}"][1] == looks[f"100 steps, clip {clip}"][1]
+        assert looks[f"30 steps, clip {clip}"][0] == looks["30 steps, clip 1"][0]
+    # Nothing but the numbers orders settings: 100 steps are darker, and come after 30.
+    assert sum(looks["100 steps, clip 1"][0]) < sum(looks["30 steps, clip 1"][0])
+    assert list(looks)[:3] == ["30 steps, clip 0.01", "30 steps, clip 0.1", "30 steps, clip 1"]
 
 
 def test_the_panels_of_one_data_set_and_metric_share_their_axis(rows):
-    limits = [axis.get_ylim() for axis in kifer2012.output_sweep(rows).axes]
-    for column, metric in itertools.product(range(2), range(2)):
-        assert len({limits[2 * (3 * metric + method) + column] for method in range(3)}) == 1
+    for function, panels in ((kifer2012.output, ((0, 2), (4, 6))), (kifer2012.output_sweep, (range(0, 12, 2),))):
+        limits = [axis.get_ylim() for axis in function(rows).axes]
+        for shared, column in itertools.product(panels, range(2)):
+            assert len({limits[k + column] for k in shared}) == 1
+
+
+def test_equal_lines_stand_side_by_side(rows):
+    """Two methods with the same numbers: the data are not touched, the display is moved by points."""
+    axis = kifer2012.output(rows).axes[0]
+    tight, paper = (lines_of(axis, colour)[0] for colour in ("#0072B2", "#009E73"))
+    assert list(tight.get_xdata()) == list(paper.get_xdata()) == [0.1, 1.0]
+    places = [line.get_transform().transform((0.1, 0.5))[0] for line in (tight, paper)]
+    assert 0.5 < (places[1] - places[0]) * 72 / axis.figure.dpi < 3
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -118,7 +156,7 @@ def test_no_text_leaves_the_figure_or_covers_another(function, rows):
     for frame in (
         rows,
         worst,
-        fake_rows.rows(repeats=3),
+        fake_rows.rows(epsilons=(0.1, 3.0), multiples=(2.0, 200.0), repeats=3),
         fake_rows.rows(datasets=("digits",), epsilons=(1.0,), repeats=3),
     ):
         with style.applied():
@@ -174,7 +212,7 @@ def test_panels_without_any_line_say_so(function, rows):
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_value_of_zero_makes_the_axis_linear_and_a_band_below_zero_is_cut(function, rows):
     zero = rows.copy()
-    zero.loc[(zero["metric"] == "excess_risk") & (zero["dataset"] == "diabetes"), "value"] = 0.0
+    zero.loc[zero["metric"].isin(["excess_risk", "test_loss"]) & (zero["dataset"] == "diabetes"), "value"] = 0.0
     scales = {axis.get_yscale() for axis in function(zero).axes}
     assert scales == {"linear", "log"}
     wide = rows.copy()
@@ -186,9 +224,7 @@ def test_a_value_of_zero_makes_the_axis_linear_and_a_band_below_zero_is_cut(func
 
 @pytest.mark.parametrize("function", [*FUNCTIONS, kifer2012.output_table])
 def test_two_chosen_multiples_at_one_point_are_an_error(function, rows):
-    with pytest.raises(
-        DataError, match=r"two ridge multiples are chosen at dataset=breast-cancer, mechanism=objective"
-    ):
+    with pytest.raises(DataError, match=r"two settings are chosen at dataset=breast-cancer, mechanism=\w+"):
         function(rows.assign(chosen=True))
 
 
@@ -211,11 +247,14 @@ def test_the_table_holds_the_chosen_means_and_no_nan(rows, tmp_path):
         (r["dataset"], float(r["epsilon"]), float(r["delta"]), r["method"]): r
         for r in csv.DictReader(text.splitlines())
     }
-    assert len(table) == 2 * (2 * 2 * 3 + 1)
+    assert len(table) == 2 * (2 * (4 + 5) + 1)
     line = table["breast-cancer", 0.1, 1e-6, "output"]
     here = frame[(frame["dataset"] == "breast-cancer") & (frame["epsilon"] == 0.1) & (frame["delta"] == 1e-6)]
     here = here[(here["mechanism"] == "output") & here["chosen"] & (here["status"] == "ok")]
-    assert float(line["ridge_multiple"]) == 20.0 and (line["repeats"], line["failed"]) == ("7", "1")
+    assert float(line["ridge_multiple"]) == 20.0 and line["steps"] == line["clip"] == ""
+    assert (line["setting"], line["repeats"], line["failed"]) == ("multiple 20", "7", "1")
+    descent = table["breast-cancer", 0.1, 1e-6, "noisy gradient descent"]
+    assert (descent["ridge_multiple"], descent["steps"], descent["clip"]) == ("", "30", "0.1")
     for metric in ("excess_risk", "test_loss", "test_error"):
         values = here.loc[here["metric"] == metric, "value"]
         low, high = stats.t.interval(0.95, 6, values.mean(), stats.sem(values))
@@ -227,15 +266,15 @@ def test_the_table_holds_the_chosen_means_and_no_nan(rows, tmp_path):
     assert level["ridge_multiple"] == level["test_loss_low"] == "" and float(level["test_loss"]) > 0
     lines = markdown.splitlines()
     assert len(lines) == 2 + len(table) and len({line.count("|") for line in lines}) == 1
-    methods = [line.split(" | ")[3] for line in lines[2:5]]
-    assert methods == ["objective, tight", "objective, Algorithm 1", "output"]
-    assert "| diabetes | 0.1 | 0 | output | 20 | – | – | – | 0 | 8 |" in lines
+    methods = [line.split(" | ")[3] for line in lines[2:6]]
+    assert methods == ["objective, tight", "objective, Algorithm 1", "output", "CMS11, Algorithm 2"]
+    assert "| diabetes | 0.1 | 0 | output | multiple 20 | – | – | – | 0 | 8 |" in lines
 
 
 def test_unknown_names_are_answered_with_the_nearest_known_one(tmp_path):
     with pytest.raises(ConfigError, match=r"no figure 'kifer2012-outpt'; did you mean 'kifer2012-output'"):
         figures.draw("kifer2012-outpt", "rows.parquet", svg=tmp_path / "a.svg", png=tmp_path / "a.png")
-    with pytest.raises(ConfigError, match="no table 'x'; there are: audit-mutants, kifer2012-output"):
+    with pytest.raises(ConfigError, match=r"no table 'x'; there are: audit-mutants, .*kifer2012-output"):
         figures.make_table("x", "rows.parquet", csv=tmp_path / "a.csv", md=tmp_path / "a.md")
     with pytest.raises(ConfigError, match="no figure or table 'x'"):
         figures.modules("x")

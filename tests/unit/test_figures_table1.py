@@ -24,11 +24,12 @@ def test_slopes_are_those_between_the_means(rows):
     line = plain[(plain["row"] == "Theorem 4.2, Gaussian noise") & (plain["design"] == "hadamard")]
     line = line[line["calibration"] == "paper"].iloc[0]
     here = {"row": "theorem-4.2", "dataset": "hadamard", "calibration": "paper"}
-    first, second = (means(rows, **here, n=10**6, p=p)["value"].mean() for p in (8, 16))
+    first, second = (means(rows, **here, n=10**5, p=p)["value"].mean() for p in (8, 16))
     assert line["slope in p"] == pytest.approx(np.log(second / first) / np.log(2), rel=1e-9)
-    small, large = (means(rows, **here, n=n, p=16)["value"].mean() for n in (10**6, 10**7))
+    small, large = (means(rows, **here, n=n, p=16)["value"].mean() for n in (10**5, 10**6))
     assert line["slope in n"] == pytest.approx(np.log10(large / small), rel=1e-9)
-    assert line["stated slope in p"] == 2.5 and len(words) == len(plain) == 12
+    assert line["stated slope in p"] == 2.5 and len(words) == len(plain) == 18
+    assert set(words.loc[words["design"] == "rademacher", "slope in n"]) == {"–"}
     assert set(words["slope in p at n = 100 p^2"][words["row"] != "Theorem 5, Gaussian noise"]) == {"–"}
 
 
@@ -36,9 +37,13 @@ def test_each_panel_holds_a_line_for_each_design_and_calibration(rows):
     figure = table1.table1(rows)
     assert [axis.get_title() for axis in figure.axes[:3]] == [title for title, *_ in table1.ROWS.values()]
     for axis in figure.axes:
-        assert len([line for line in axis.lines if line.get_color() != "#777777"]) == 4
+        lines = [line for line in axis.lines if line.get_color() != "#777777"]
+        assert len(lines) == 6
+        # Records were drawn at one n only: a line over p, a marker over n.
+        drawn = [len(line.get_xdata()) for line in lines if line.get_color() == "#000000"]
+        assert drawn == [2 if axis.get_xlabel() == "p" else 1] * 2
     line = figure.axes[0].lines[0]
-    expected = [means(rows, row="theorem-4.1", dataset="extremal", calibration="paper", n=10**6, p=p)["value"].mean()
+    expected = [means(rows, row="theorem-4.1", dataset="extremal", calibration="paper", n=10**5, p=p)["value"].mean()
                 for p in (8, 16)]  # fmt: skip
     np.testing.assert_allclose(line.get_ydata(), expected)
 

@@ -160,6 +160,57 @@ def test_the_exact_minimiser_hides_a_replaced_record(name, targets, epsilon):
         assert divergence <= parts.delta1
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@pytest.mark.parametrize(("name", "targets"), [("logistic", (-1.0, 1.0)), ("huber", (-50.0, 50.0))])
+def test_under_add_remove_half_the_tilt_hides_a_record_from_its_absence(name, targets, epsilon):
+    """One dimension, density known, by quadrature: one record against two; both noises of half the printed tilt."""
+    loss, budget = losses.make(name), Budget(epsilon, 1e-2)
+    made, parts = calibrate(loss, budget, p=1, neighbours="add_remove"), approximate_minima.split(budget)
+    assert 2 * made.tilt.scale == pytest.approx(calibrate(loss, budget, p=1).tilt.scale, rel=1e-12)
+    reach = (12 * made.tilt.scale + 2) / made.curvature
+    theta = np.linspace(-reach, reach, 200_001)
+
+    def density(y):
+        u = np.outer(theta, np.ones(len(y)))
+        slope = loss.derivative(u, y).sum(axis=1) + made.curvature * theta
+        return stats.norm.pdf(slope, scale=made.tilt.scale) * (loss.second(u, y).sum(axis=1) + made.curvature)
+
+    for first in targets:
+        fewer = density(np.array([first]))
+        assert integrate.trapezoid(fewer, theta) == pytest.approx(1.0, abs=1e-3)
+        for added in targets:
+            more = density(np.array([first, added]))
+            for p, q in ((fewer, more), (more, fewer)):
+                assert integrate.trapezoid(np.maximum(p - math.exp(parts.epsilon1) * q, 0.0), theta) <= parts.delta1
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_the_default_shares_are_proved_under_add_remove(epsilon, delta):
+    """Twice the curve at epsilon - t - C (Theorem 1, weakened), plus the output noise for 2 tau."""
+    made = calibrate(budget=Budget(epsilon, delta), neighbours="add_remove")
+    assert made.guarantee == "proved"
+    a, tau = 1 / made.tilt.scale, made.gradient_norm / made.curvature
+    t = epsilon * np.linspace(0.001, 0.999, 4000)
+    rest = epsilon - t - math.log(1 + 0.25 / made.curvature)
+    least = (np.where(rest >= 0, 2 * curve(rest, a), 1.0) + curve(t, 2 * tau / made.output.scale)).min()
+    assert least <= delta
+
+
+def test_under_add_remove_the_records_do_not_say_their_number():
+    """The solver's target, and with it the output noise, is that of the public guess."""
+    X, y = design()
+    given = {"neighbours": "add_remove", "n_public": 50}
+    made = calibrate(n=50, neighbours="add_remove")
+    assert made.gradient_norm == pytest.approx(1 / 50)
+    released = release(X, y, repeats=3, rng=np.random.default_rng(3), **given)
+    rng = np.random.default_rng(3)
+    b1, b2 = made.tilt.sample((3, 3), rng), made.output.sample((3, 3), rng)
+    exact = newton.minimise(losses.logistic(), X, y, ridge=made.curvature, tilt=b1, tolerance=1e-11).theta
+    tau = made.gradient_norm / made.curvature
+    assert (np.linalg.norm(released.theta - b2 - exact, axis=1) <= tau * (1 + 1e-9)).all()
+
+
 @pytest.mark.parametrize("gamma", [1e-2, 1e-4])
 def test_the_solver_stays_within_what_the_output_noise_is_made_for(gamma):
     """Subtract b2: what is left lies within tau of the minimiser that a far stricter solve finds, on each of two data
@@ -200,7 +251,8 @@ def test_a_target_below_rounding_is_not_called_met():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"neighbours": "add_remove"}, ValueError, "neighbours='add_remove'.*'replace'.*'objective'"),
+        ({"neighbours": "add_remove"}, ValueError, "n_public is missing: under add_remove n is private"),
+        ({"n_public": 0}, ValueError, "n_public=0"),
         ({"neighbours": "swap"}, ValueError, "neighbours='swap'"),
         ({"calibration": "tight"}, ValueError, "calibration='tight'.*'paper'"),
         ({"budget": Budget(1.0)}, InvalidBudget, "delta=0.0 must be .* pure privacy take"),

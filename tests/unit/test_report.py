@@ -60,8 +60,8 @@ def inputs(tmp_path_factory):
             "experiment": "kifer2012-output", "figure": "kifer2012-output", "test": "paired", "level": 0.05,
             "points": ["epsilon", "delta"], "metrics": ["excess_risk", "test_loss"], "measured": "test_loss",
             "ratio": "excess_risk", "datasets": ["adult", "digits"], "expected": 1.5,
-            "variants": {"tight": {"where": {"chosen": True}, "better": {"mechanism": "objective", "calibration": "tight"},
-                                   "worse": {"mechanism": "output", "calibration": "tight"}}},
+            "variants": {"tight": {"where": {"chosen": True, "calibration": "tight"},
+                                   "better": {"mechanism": "objective"}, "worse": {"mechanism": "output"}}},
         }
     ]  # fmt: skip
     missing = {"adult": f"offline: {HOSTILE}"}

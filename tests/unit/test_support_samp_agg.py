@@ -426,6 +426,7 @@ def test_no_records_at_all_still_vote():
         ({"size": 0}, ValueError, "size=0"),
         ({"size": 13}, ValueError, "size=13"),
         ({"blocks": 0}, ValueError, "blocks=0"),
+        ({"blocks": 401}, DataError, r"blocks=401 is more than the n_samples=400 records.*take fewer blocks"),
         ({"repeats": 0}, ValueError, "repeats=0"),
         ({"penalty": -1.0}, ValueError, "l1=-1"),
         ({"X": np.full((400, 12), np.inf)}, DataError, "X holds NaN"),

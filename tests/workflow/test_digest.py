@@ -109,7 +109,8 @@ def test_baselines(finished, declared):
 
 def test_audits(finished, declared):
     """One job of each family; of the objective's the one on a line, which loads no scikit-learn."""
-    for key in (("objective.tight", "saturating"), ("output.paper", "linear"), ("mutants", "data")):
+    jobs = ("objective.tight", "saturating"), ("output.paper", "linear"), ("exp-mech.tight", "shifted")
+    for key in (*jobs, ("mutants", "data")):
         job = declared.audits["tiny"][key]
         rows = f"{RESULTS}/audits/{key[0]}/{key[1]}.parquet"
         found = loaded(finished, "run_audit", output={"rows": rows}, params={"job": job})

@@ -88,6 +88,8 @@ def test_a_mirror_is_no_reason_to_run_again(finished, tmp_path):
 
 AUDITS = (
     "audit mutants: data",
+    "audit exp-mech.paper: shifted",
+    "audit exp-mech.tight: shifted",
     "audit objective.paper: saturating",
     "audit objective.tight: saturating",
     "audit output.paper: linear",

@@ -30,7 +30,7 @@ def test_a_paper_target_of_another_scale_needs_no_flag(project):
     [
         ("results/tiny/figures/kifer2012-nothing.svg", "no selected experiment declares 'kifer2012-nothing'"),
         ("results/tiny/kifer2012-output/cells/objective.tight.replace/adult.parquet", "has no cell"),
-        ("results/tiny/audits/objective.tight/nothing.parquet", "there are: mutants/data, objective.paper/saturating"),
+        ("results/tiny/audits/objective.tight/nothing.parquet", "there are: exp-mech.paper/shifted, exp-mech.tight/"),
         ("results/tiny/kifer2012-nothing/rows.parquet", "there are: kifer2012-output"),
     ],
 )

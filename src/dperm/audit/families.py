@@ -23,8 +23,11 @@ class Family(NamedTuple):
 
 
 FAMILIES = {
-    "linear": Family("dperm.audit.linear", ("saturating", "knee", "line", "linear", "random")),
-    "mutants": Family("dperm.audit.mutants", ("noise", "data")),
+    "linear": Family("dperm.audit.linear", ("saturating", "knee", "line", "linear", "random", "edge", "sixteen")),
+    "support": Family("dperm.audit.support", ("shifted", "votes")),
+    "composed": Family("dperm.audit.composed", ("joint",)),
+    "comparators": Family("dperm.audit.comparators", ("linear", "line")),
+    "mutants": Family("dperm.audit.mutants", ("noise", "data", "selection")),
 }
 
 

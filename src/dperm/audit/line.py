@@ -13,6 +13,8 @@ mechanism is a finite one, and `dperm.audit.exact.best_event` picks the best uni
 for the best t. Pieces where log P/Q jumps, and those at the ends of the union, are cut further, until that gains
 nothing.
 
+Atoms. An output with a probability of its own (`Target.atoms`) is a piece of its own from the start.
+
 Rounding. Every value of F (or of 1 - F in the upper half) is taken to be off by up to 1e-12 of itself, P(S) is lowered
 and Q(S) raised by the sum of these errors over the ends of S: the bound holds as long as cdf and sf are that accurate.
 Without `sf` the upper half is 1 - F, off by up to 1e-12 in absolute terms. What is 0 in a double counts as 1e-300, so
@@ -119,7 +121,10 @@ def lower_bound(target: Target, data: Data, neighbour: Data, *, delta: float) ->
     if target.cdf is None:
         raise ValueError("this target has no cdf: give it one (outputs on a line), or audit it by sampling")
     laws = [_Law(target, value) for value in (data, neighbour)]
-    points = np.unique(np.concatenate([_quantiles(law) for law in laws]))
+    # An atom is a piece of its own: (the double below it, itself].
+    atoms = np.asarray(target.atoms, dtype=np.float64)
+    alone = np.concatenate([atoms, np.nextafter(atoms, -np.inf)])
+    points = np.unique(np.concatenate([*(_quantiles(law) for law in laws), alone]))
     audits = (
         _search(likelier, other, points, delta, side)
         for side, likelier, other in (("data", *laws), ("neighbour", *reversed(laws)))

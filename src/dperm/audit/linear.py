@@ -3,21 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-
 from dperm import losses, mechanisms, seeds
-from dperm.audit import line, pairs, sampling, search, targets, white_box
-from dperm.audit.bounds import Model
-from dperm.audit.target import Target
+from dperm.audit import attempts, constrained, pairs, search, targets, white_box
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.noise import Gaussian
 
 # Releases whose noise is recovered and tested: enough to see noise that is a fifth too small.
 WHITE_BOX = 200
-SAMPLING = "sampling"
-GAUSSIAN = "sampling, assuming a Gaussian trade-off (model-based)"
-EXACT = "exact law on a line"
 # Mechanisms that add their noise to a vector: with Gaussian noise, their trade-off curve is a Gaussian's.
 _ADDITIVE = ("output",)
 
@@ -39,16 +32,21 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     Raises
     ------
     ConfigError
-        If a row's `variant` is not the law that its delta calls for.
+        If a row's `variant` is not the law that its delta calls for, or what stands beside the noise is not known.
     """
+    rows = []
     for row in job["rows"]:
-        law = "gaussian" if row["delta"] else "gamma"
-        if row["variant"] != law:
+        law, (noise, _, beside) = "gaussian" if row["delta"] else "gamma", row["variant"].partition("_")
+        if noise != law:
             raise ConfigError(
                 f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r} at delta={row['delta']:g}: "
                 f"the noise is {law!r} there; write that, or change delta"
             )
-    return [record for row in job["rows"] for record in _attacks(job, row)]
+        # A pair is one of the plain problems, or of those with a regularizer or a set.
+        if bool(beside) == (job["pair"] in constrained.PAIRS):
+            rows.append(row)
+    attack = constrained.attacks if job["pair"] in constrained.PAIRS else _attacks
+    return [record for row in rows for record in attack(job, row)]
 
 
 def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -66,60 +64,21 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     release = mechanisms.module(job["mechanism"]).release(*case.data, **problem, rng=rng("noise"), repeats=WHITE_BOX)
     noise = target.noise(release.theta, case.data)
     record = {
-        **{key: job[key] for key in ("paper", "mechanism", "calibration", "pair")},
-        **{key: row[key] for key in ("neighbours", "variant", "epsilon", "delta")},
+        **attempts.head(job, row),
         "guarantee": release.guarantee,
         "loss": case.loss.name,
         "pair_words": case.words,
         "white_box_p": white_box.noise_test(noise, target.law).p_value,
     }
+    pair = case.data, case.neighbour
     if case.data[0].shape[1] == 1:
-        yield record | _exact(target, case, budget.delta)
+        yield record | attempts.on_a_line(target, *pair, delta=budget.delta)
     # The events of a pair that is placed for exact attacks are too thin to be sampled.
     if job["pair"] != "line":
-        gaussian = job["mechanism"] in _ADDITIVE and isinstance(target.law, Gaussian)
-        yield record | _sampled(target, case, budget.delta, job, "gaussian" if gaussian else "none", rng("draws"))
-
-
-def _exact(target: Target, case: pairs.Case, delta: float) -> dict[str, Any]:
-    found = line.lower_bound(target, case.data, case.neighbour, delta=delta)
-    return {
-        "attack": EXACT,
-        "model": "none",
-        "likelier": found.likelier,
-        "event": found.event,
-        "draws": 0,
-        "exact_bound": found.epsilon,
-        "probability": found.probability,
-        "other_probability": found.other_probability,
-    }
-
-
-def _sampled(
-    target: Target, case: pairs.Case, delta: float, job: Mapping[str, Any], model: Model, rng: np.random.Generator
-) -> dict[str, Any]:
-    found = sampling.lower_bound(
-        target,
-        case.data,
-        case.neighbour,
-        draws=job["draws"],
-        delta=delta,
-        confidence=job["confidence"],
-        rng=rng,
-        model=model,
-    )
-    counts = found.counts
-    return {
-        "attack": GAUSSIAN if model == "gaussian" else SAMPLING,
-        "model": model,
-        "likelier": found.likelier,
-        "event": found.event,
-        "draws": found.draws,
-        "hits": counts.hits,
-        "tries": counts.tries,
-        "other_hits": counts.other_hits,
-        "other_tries": counts.other_tries,
-    }
+        additive = job["mechanism"] in _ADDITIVE and isinstance(target.law, Gaussian)
+        fixed = {"delta": budget.delta, "draws": job["draws"], "confidence": job["confidence"]}
+        model = "gaussian" if additive else "none"
+        yield record | attempts.sampled(target, *pair, **fixed, rng=rng("draws"), model=model)
 
 
 def _case(job: Mapping[str, Any], fixed: Mapping[str, Any], rng: Any) -> pairs.Case:

@@ -39,6 +39,8 @@ class Target:
     sf : callable, optional
         (points, data) -> ndarray: probability of an output above each point, accurate likewise. Without it 1 - cdf has
         to do, which tells nothing of upper tails below 1e-12.
+    atoms : tuple of float
+        Outputs on a line that have a probability of their own, for either data set: a lasso's 0, the ends of a box.
     """
 
     draw: Callable[[Data, int, np.random.Generator], np.ndarray]
@@ -48,6 +50,7 @@ class Target:
     law: Gaussian | SphericalLaplace | Laplace | None = None
     cdf: Callable[[np.ndarray, Data], np.ndarray] | None = None
     sf: Callable[[np.ndarray, Data], np.ndarray] | None = None
+    atoms: tuple[float, ...] = ()
 
     def __call__(self, data: Data, repeats: int, rng: np.random.Generator) -> np.ndarray:
         """Draw outputs.

@@ -84,10 +84,10 @@ def target(
     module, make = _MAKERS[mechanism]
     arguments = {"domain": domain, "budget": budget, "neighbours": neighbours, "calibration": calibration}
     arguments |= {"curvature": curvature, "tolerance": tolerance}
-    law, parts = make(_Problem(loss, domain, curvature, base.target(tolerance)), budget, neighbours, calibration)
+    law, parts = make(Problem(loss, domain, curvature, base.target(tolerance)), budget, neighbours, calibration)
 
     def draw(data, repeats, rng):
-        X, y = _checked(data, loss, domain)
+        X, y = checked(data, loss, domain)
         release = module.release(X, y, loss, **arguments, rng=rng, repeats=repeats)
         failed = int((~release.converged).sum())
         if failed:
@@ -100,8 +100,18 @@ def target(
     return Target(draw=draw, law=law, **parts)
 
 
-class _Problem(NamedTuple):
-    """The risk that both mechanisms minimise, sum_i l(<x_i, theta>, y_i) + curvature/2 ||theta||^2."""
+class Problem(NamedTuple):
+    """The risk that both mechanisms minimise, sum_i l(<x_i, theta>, y_i) + curvature/2 ||theta||^2.
+
+    Parameters
+    ----------
+    loss : Loss
+    domain : Domain
+    curvature : float
+        Delta, of the sum of losses.
+    tolerance : float
+        The solver's target, as a share of zeta.
+    """
 
     loss: Loss
     domain: Domain
@@ -109,13 +119,22 @@ class _Problem(NamedTuple):
     tolerance: float
 
     def minimiser(self, data: LinearData) -> np.ndarray:
-        """Return what the mechanisms' own solver finds without noise, shape (p,)."""
-        X, y = _checked(data, self.loss, self.domain)
+        """Return what the mechanisms' own solver finds without noise.
+
+        Parameters
+        ----------
+        data : tuple of ndarray
+
+        Returns
+        -------
+        ndarray, shape (p,)
+        """
+        X, y = checked(data, self.loss, self.domain)
         zeta, _ = base.bounds_everywhere(self.loss, self.domain)
         return newton.minimise(self.loss, X, y, ridge=self.curvature, tolerance=self.tolerance * zeta).theta[0]
 
 
-def _objective(problem: _Problem, budget: Budget, neighbours: Neighbours, calibration: Calibration):
+def _objective(problem: Problem, budget: Budget, neighbours: Neighbours, calibration: Calibration):
     law, _ = objective.calibrate(
         problem.loss,
         problem.domain,
@@ -124,6 +143,23 @@ def _objective(problem: _Problem, budget: Budget, neighbours: Neighbours, calibr
         calibration=calibration,
         neighbours=neighbours,
     )
+    return law, tilted(problem, law)
+
+
+def tilted(problem: Problem, law: Gaussian | SphericalLaplace) -> dict[str, Callable]:
+    """Return what is known of the exact minimiser of the risk plus <b, theta>, as parts of a `Target`.
+
+    Parameters
+    ----------
+    problem : Problem
+    law : Gaussian or SphericalLaplace
+        Of b.
+
+    Returns
+    -------
+    dict
+        `log_density`, `noise`, `centre`, `cdf`, `sf`.
+    """
 
     def tilts(outputs, data):
         return _tilts(problem, outputs, data, dets=False)[0]
@@ -137,21 +173,37 @@ def _objective(problem: _Problem, budget: Budget, neighbours: Neighbours, calibr
         _one_feature(data)
         return -tilts(points, data)[:, 0] / law.scale
 
-    parts = {
+    return {
         "log_density": log_density,
         "noise": tilts,
         "centre": problem.minimiser,
-        "cdf": lambda points, data: _lower_tail(law, standard(points, data)),
-        "sf": lambda points, data: _lower_tail(law, -standard(points, data)),
+        "cdf": lambda points, data: lower_tail(law, standard(points, data)),
+        "sf": lambda points, data: lower_tail(law, -standard(points, data)),
     }
-    return law, parts
 
 
-def _output(problem: _Problem, budget: Budget, neighbours: Neighbours, calibration: Calibration):
+def _output(problem: Problem, budget: Budget, neighbours: Neighbours, calibration: Calibration):
     zeta, _ = base.bounds_everywhere(problem.loss, problem.domain)
     tau = problem.tolerance * zeta / problem.curvature
     sensitivity = changed_gradients(neighbours) * zeta / problem.curvature + 2 * tau
     law, _ = output.calibrate(sensitivity, budget, calibration=calibration)
+    return law, shifted(problem, law)
+
+
+def shifted(problem: Problem, law: Gaussian | SphericalLaplace) -> dict[str, Callable]:
+    """Return what is known of the minimiser plus noise, as parts of a `Target`.
+
+    Parameters
+    ----------
+    problem : Problem
+    law : Gaussian or SphericalLaplace
+        Of the noise.
+
+    Returns
+    -------
+    dict
+        As `tilted`.
+    """
     centre = _remembered(problem.minimiser)
 
     def noise(outputs, data):
@@ -162,14 +214,13 @@ def _output(problem: _Problem, budget: Budget, neighbours: Neighbours, calibrati
         _one_feature(data)
         return noise(points, data)[:, 0] / law.scale
 
-    parts = {
+    return {
         "log_density": lambda outputs, data: log_noise_density(law, noise(outputs, data)),
         "noise": noise,
         "centre": centre,
-        "cdf": lambda points, data: _lower_tail(law, standard(points, data)),
-        "sf": lambda points, data: _lower_tail(law, -standard(points, data)),
+        "cdf": lambda points, data: lower_tail(law, standard(points, data)),
+        "sf": lambda points, data: lower_tail(law, -standard(points, data)),
     }
-    return law, parts
 
 
 # By the mechanism's registered name: its module, and what makes the law and the other parts of its target.
@@ -196,8 +247,18 @@ def log_noise_density(law: Gaussian | SphericalLaplace, noise: np.ndarray) -> np
     return -0.5 * squares if isinstance(law, Gaussian) else -np.sqrt(squares)
 
 
-def _lower_tail(law: Gaussian | SphericalLaplace, z: np.ndarray) -> np.ndarray:
-    """Return P(noise/scale <= z) in one dimension, accurate relative to itself in the lower tail."""
+def lower_tail(law: Gaussian | SphericalLaplace, z: np.ndarray) -> np.ndarray:
+    """Return P(noise/scale <= z) in one dimension, accurate relative to itself in the lower tail.
+
+    Parameters
+    ----------
+    law : Gaussian or SphericalLaplace
+    z : ndarray
+
+    Returns
+    -------
+    ndarray
+    """
     if isinstance(law, Gaussian):
         return special.ndtr(z)
     # In one dimension the spherical law is Laplace's.
@@ -205,9 +266,9 @@ def _lower_tail(law: Gaussian | SphericalLaplace, z: np.ndarray) -> np.ndarray:
     return np.where(z <= 0, half, 1.0 - half)
 
 
-def _tilts(problem: _Problem, outputs: np.ndarray, data: LinearData, *, dets: bool):
+def _tilts(problem: Problem, outputs: np.ndarray, data: LinearData, *, dets: bool):
     """Return B_D of every output, shape (m, p), and if `dets` log det H_D, shape (m,)."""
-    X, y, counts = _distinct(*_checked(data, problem.loss, problem.domain))
+    X, y, counts = _distinct(*checked(data, problem.loss, problem.domain))
     theta = _rows(outputs, data)
     m, p = theta.shape
     tilts, log_dets = np.empty((m, p)), np.empty(m) if dets else None
@@ -265,8 +326,26 @@ _KINDS = {
 }
 
 
-def _checked(data: LinearData, loss: Loss, domain: Domain) -> LinearData:
-    """Return X and y as arrays of doubles, or refuse what no promise covers."""
+def checked(data: LinearData, loss: Loss, domain: Domain) -> LinearData:
+    """Return X and y as arrays of doubles, or refuse what no promise covers.
+
+    Parameters
+    ----------
+    data : tuple of ndarray
+    loss : Loss
+    domain : Domain
+
+    Returns
+    -------
+    tuple of ndarray
+
+    Raises
+    ------
+    DomainViolation
+        If a record is outside the domain.
+    ValueError
+        If the shapes do not fit.
+    """
     X, y = (np.asarray(part, dtype=float) for part in data)
     if X.ndim != 2 or y.shape != X.shape[:1]:
         raise ValueError(f"data are (X, y) of the shapes (n, p) and (n,), not {X.shape} and {y.shape}")

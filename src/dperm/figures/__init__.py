@@ -6,68 +6,18 @@ matplotlib is loaded only by the module that draws, so that a plan or a report c
 import difflib
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 from dperm import files
 from dperm.errors import ConfigError
-
-
-@dataclass(frozen=True)
-class Target:
-    """Who draws a figure or table, the scenario's columns it reads, and what stands beside it.
-
-    `caption` is to read, `alt` for those who cannot see the figure. `source`: an experiment's `rows`, or a whole
-    ledger, `privacy` or `mutants`.
-    """
-
-    module: str
-    function: str
-    columns: tuple[str, ...]
-    title: str
-    caption: str
-    alt: str = ""
-    source: str = "rows"
-
+from dperm.figures import kifer2012
+from dperm.figures.target import Target
 
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
 
 FIGURES = {
-    "kifer2012-output": Target(
-        "dperm.figures.kifer2012.output",
-        "output",
-        ("ridge_multiple", "chosen"),
-        "Objective against output perturbation",
-        "Excess risk on the private training rows and loss on held-out rows over epsilon, for objective and output "
-        "perturbation with the noise of pure privacy and with Gaussian noise. Each method uses the ridge multiple "
-        "that was chosen for it on a public split. Bands: 95 % confidence intervals of the mean.",
-        "Line plots, one column for each data set: above excess risk, below test loss, both falling as epsilon grows; "
-        "one line for each method and noise, and the non-private test loss as a level. The numbers are in the table "
-        "kifer2012-output.",
-    ),
-    "kifer2012-output-sweep": Target(
-        "dperm.figures.kifer2012.output",
-        "output_sweep",
-        ("ridge_multiple", "chosen"),
-        "Objective against output perturbation: every ridge multiple",
-        "What the choice of the ridge multiple does: excess risk and test loss over epsilon for every multiple of "
-        "lambda/epsilon that was tried, one row of panels for each method. Rings mark the multiple chosen on the "
-        "public split. Bands: 95 % confidence intervals of the mean.",
-        "Line plots, one column for each data set and one row for each method, above for excess risk and below for "
-        "test loss; one line for each ridge multiple and noise; rings on the multiples that were chosen.",
-    ),
-    "kifer2012-table1": Target(
-        "dperm.figures.kifer2012.table1",
-        "table1",
-        ("p", "n", "row", "sizing", "gamma"),
-        "Table 1: excess risk over p and n",
-        "Excess empirical risk of private linear regression over the number of features p and of records n, for the "
-        "three rows of Table 1, on the design that attains Theorem 4 and on a benign one. Dotted: the slopes that the "
-        "table states.",
-        "Line plots on logarithmic axes, one column for each row of Table 1: above over p, below over n; one line for "
-        "each design and calibration, the stated slope and the bound. The numbers are in the table kifer2012-table1.",
-    ),
+    **kifer2012.FIGURES,
     "privacy-ledger": Target(
         "dperm.figures.audit",
         "ledger",
@@ -82,21 +32,7 @@ FIGURES = {
     ),
 }
 TABLES = {
-    "kifer2012-output": Target(
-        "dperm.figures.kifer2012.output",
-        "output_table",
-        ("ridge_multiple", "chosen"),
-        "Objective against output perturbation",
-        "Mean over repeats with its 95 % confidence interval in brackets, each method at the ridge multiple chosen on "
-        "the public split.",
-    ),
-    "kifer2012-table1": Target(
-        "dperm.figures.kifer2012.table1",
-        "table1_table",
-        ("p", "n", "row", "sizing", "gamma"),
-        "Table 1: slopes",
-        "Slopes of the mean excess risk on logarithmic axes, beside those that Table 1 states.",
-    ),
+    **kifer2012.TABLES,
     "privacy-ledger": Target(
         "dperm.figures.audit",
         "ledger_table",

@@ -57,6 +57,9 @@ METHODS = {
     ("objective", "tight"): Look("objective, tight", "#0072B2", "o"),
     ("objective", "paper"): Look("objective, Algorithm 1", "#009E73", "s"),
     ("output", "tight"): Look("output", "#D55E00", "^"),
+    ("cms11", "paper"): Look("CMS11, Algorithm 2", "#56B4E9", "P"),
+    ("approximate_minima", "paper"): Look("approximate minima", "#CC79A7", "v"),
+    ("gradient", "tight"): Look("noisy gradient descent", "#E69F00", "D"),
 }
 NONPRIVATE = Look("non-private", "#444444", "")
 # Linestyles by delta: pure noise first, then each positive delta.

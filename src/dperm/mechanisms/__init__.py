@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 
 class Mechanism(NamedTuple):
-    """A module that offers `release(...)`, its batched core, and the calibrations that `release` takes.
+    """A module that offers a batched core, and the calibrations that the core takes.
+
+    The core is `release(...)`, which returns parameters, or of a support selection `select(...)`, which returns sets.
 
     Parameters
     ----------
@@ -22,6 +24,12 @@ class Mechanism(NamedTuple):
 REGISTRY = {
     "objective": Mechanism("dperm.mechanisms.objective", ("paper", "tight")),
     "output": Mechanism("dperm.mechanisms.output", ("paper", "tight")),
+    "cms11": Mechanism("dperm.mechanisms.cms11", ("paper",)),
+    "approximate_minima": Mechanism("dperm.mechanisms.approximate_minima", ("paper",)),
+    "gradient": Mechanism("dperm.mechanisms.gradient", ("tight",)),
+    "exp_mech": Mechanism("dperm.mechanisms.support.exp_mech", ("paper", "tight")),
+    "samp_agg": Mechanism("dperm.mechanisms.support.samp_agg", ("paper", "corrected")),
+    "sparse": Mechanism("dperm.mechanisms.sparse", ("paper", "corrected", "tight")),
 }
 
 

@@ -15,6 +15,10 @@ Here the objective is n J, a sum: tilt n b1, whose scale 2L (1 + ...)/epsilon3 k
 solver's target n gamma. L is our zeta, beta our lambda. (kifer2012, Algorithm 1, for delta > 0, with another scale
 of the tilt and without steps 5 and 6.) Neighbours are replace-one and n is public.
 
+neighbours="add_remove": n enters by the solver's target alone, for which a public guess `n_public` of it serves. One
+record's gradient changes in place of two, so the 2L of step 3 is L; all else stays as printed (also r, although the
+Hessian changes by rank 1 then).
+
 Defaults are the paper's (it calls itself free of hyperparameters): epsilon2 = 0.01 epsilon, delta2 = 0.01 delta,
 gamma = 1/n^2 (for L = 1; here L/n^2), Lambda the least that is allowed, and epsilon3 = f epsilon1 with
 f = max{min{0.887 + 0.019/epsilon1^0.373, 0.99}, 1 - 0.99/epsilon1}.
@@ -37,7 +41,17 @@ from typing import NamedTuple
 import numpy as np
 
 from dperm.accounting import gaussian, objective
-from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, number, one_of
+from dperm.domain import (
+    MOST,
+    Budget,
+    Calibration,
+    Domain,
+    Guarantee,
+    Neighbours,
+    changed_gradients,
+    number,
+    one_of,
+)
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
 from dperm.mechanisms.base import Release, bounds_everywhere, budget_event, curvature_or_default, representable
@@ -108,6 +122,37 @@ def split(budget: Budget, *, output_share: float = 0.01, tilt_share: float | Non
     return Split(epsilon1, epsilon2, epsilon3, delta1, delta2)
 
 
+def default_curvature(
+    loss: Loss,
+    domain: Domain,
+    budget: Budget,
+    *,
+    p: int,
+    output_share: float = 0.01,
+    tilt_share: float | None = None,
+) -> float:
+    """Return r beta/(epsilon1 - epsilon3), the least Lambda that Algorithm 1 allows.
+
+    Parameters
+    ----------
+    loss, domain
+        Give beta = lambda.
+    budget : Budget
+        delta above 0.
+    p : int
+        Number of features.
+    output_share, tilt_share : float
+        As in `split`.
+
+    Returns
+    -------
+    float
+        Of the sum of losses; the same under either relation.
+    """
+    parts = split(budget, output_share=output_share, tilt_share=tilt_share)
+    return min(p, 2) * bounds_everywhere(loss, domain)[1] / (parts.epsilon1 - parts.epsilon3)
+
+
 class Calibrated(NamedTuple):
     """What Algorithm 1 asks for, of the sum.
 
@@ -142,6 +187,7 @@ def calibrate(
     curvature: float | None = None,
     output_share: float = 0.01,
     tilt_share: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> Calibrated:
     """Return the noises, the curvature and the solver's target of Algorithm 1, and what is proved of them.
 
@@ -150,15 +196,17 @@ def calibrate(
     loss, domain
         Give L = zeta and beta = lambda.
     budget : Budget
-        Under replace-one; delta above 0.
+        Under `neighbours`; delta above 0.
     n, p : int
-        Public numbers of records and features.
+        Public numbers (under add/remove, of n a public guess) of records and features.
     gamma : float, optional
         Bound on ||grad J|| of the mean, in [1e-100, L]; by default L/n^2.
     curvature : float, optional
         Lambda, of the sum; by default the least.
     output_share, tilt_share : float
         As in `split`.
+    neighbours : {"replace", "add_remove"}
+        The paper's, or what the module says of the other.
 
     Returns
     -------
@@ -179,7 +227,7 @@ def calibrate(
     """
     parts = split(budget, output_share=output_share, tilt_share=tilt_share)
     zeta, lam = bounds_everywhere(loss, domain)
-    least = min(p, 2) * lam / (parts.epsilon1 - parts.epsilon3)
+    least = default_curvature(loss, domain, budget, p=p, output_share=output_share, tilt_share=tilt_share)
     curvature = curvature_or_default(least if curvature is None else curvature, loss, domain, budget.epsilon)
     if curvature < least * (1 - _ROUNDING):
         raise InvalidBudget(
@@ -192,19 +240,21 @@ def calibrate(
         "gamma", gamma, 1e-100, zeta, ends="[]", remedy="it bounds the gradient of the mean; leave it out for zeta/n^2"
     )
     gradient_norm = max(n, 1) * gamma
-    sigma1 = 2 * zeta * (1 + math.sqrt(2 * math.log(1 / parts.delta1))) / parts.epsilon3
+    sigma1 = changed_gradients(neighbours) * zeta * (1 + math.sqrt(2 * math.log(1 / parts.delta1))) / parts.epsilon3
     # delta2 as a sum of logarithms: the share of the smallest delta is no double.
     root = math.sqrt(2 * (math.log(1 / budget.delta) + math.log(1 / output_share)))
     sigma2 = gradient_norm / curvature * (1 + root) / parts.epsilon2
     tilt, output = Gaussian(representable(sigma1, budget)), Gaussian(representable(sigma2, budget))
     ratios = zeta / sigma1, 2 * gradient_norm / curvature / sigma2
-    proved = _proved(*ratios, budget, math.log1p(lam / curvature), loss.one_sided)
+    proved = _proved(*ratios, budget, math.log1p(lam / curvature), loss.one_sided, neighbours)
     return Calibrated(tilt, output, curvature, gradient_norm, "proved" if proved else "claimed")
 
 
-def _proved(tilt: float, output: float, budget: Budget, log_det: float, one_sided: bool) -> bool:
+def _proved(
+    tilt: float, output: float, budget: Budget, log_det: float, one_sided: bool, neighbours: Neighbours
+) -> bool:
     """Say whether some t proves the budget: epsilon - t for the tilt, t for the output noise."""
-    fixed = {"log_det": log_det, "one_sided": one_sided, "neighbours": "replace"}
+    fixed = {"log_det": log_det, "one_sided": one_sided, "neighbours": neighbours}
     for share in _TRIED:
         spent = float(share) * budget.epsilon
         rest = budget.epsilon - spent
@@ -227,6 +277,7 @@ def release(
     gamma: float | None = None,
     output_share: float = 0.01,
     tilt_share: float | None = None,
+    n_public: int | None = None,
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> Release:
@@ -235,14 +286,14 @@ def release(
     Parameters
     ----------
     X : ndarray, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here. n is public.
+        Rows with ||x||_2 <= domain.x_norm; not checked here.
     y : ndarray, shape (n,)
     loss : Loss
         With gradient and curvature bounded over all theta.
     domain : Domain
     budget : Budget
         Spent by each of the repeats; delta above 0.
-    neighbours : {"replace"}
+    neighbours : {"replace", "add_remove"}
     calibration : {"paper"}
     curvature : float, optional
         Lambda, of the sum of losses; by default the least that Algorithm 1 allows.
@@ -252,6 +303,9 @@ def release(
         In [1e-6, 1): epsilon2/epsilon = delta2/delta.
     tilt_share : float, optional
         In (0, 1): epsilon3/epsilon1; by default the paper's f.
+    n_public : int, optional
+        A public number (or guess) of records, for the solver's target; by default n under replace-one. Needed under
+        add/remove, where n is private.
     rng : Generator
         Draws the tilts first, then the output noise.
     repeats : int
@@ -268,29 +322,28 @@ def release(
     DomainViolation
         If the loss is not bounded over all theta.
     ValueError
-        If another argument is outside its range, or neighbours or calibration are none of the paper's.
+        If another argument is outside its range, `n_public` is missing, or the calibration is not the paper's.
     """
     one_of("neighbours", neighbours, Neighbours)
-    if neighbours != "replace":
-        raise ValueError(
-            f"neighbours={neighbours!r}: Approximate Minima Perturbation proves 'replace' (n is public); "
-            "take 'objective' with a solver_share for 'add_remove'"
-        )
     if calibration != "paper":
         raise ValueError(
             f"calibration={calibration!r}: Approximate Minima Perturbation offers 'paper'; "
             "'objective' with a solver_share is the same idea, 'tight'"
         )
+    if n_public is None and neighbours == "add_remove":
+        raise ValueError("n_public is missing: under add_remove n is private; give a public guess of it")
+    n = len(X) if n_public is None else number("n_public", n_public, 1, MOST, ends="[]", remedy="it is a guess of n")
     made = calibrate(
         loss,
         domain,
         budget,
-        n=len(X),
+        n=n,
         p=X.shape[1],
         gamma=gamma,
         curvature=curvature,
         output_share=output_share,
         tilt_share=tilt_share,
+        neighbours=neighbours,
     )
     shape = (repeats, X.shape[1])
     tilt = made.tilt.sample(shape, rng)

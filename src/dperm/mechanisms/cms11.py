@@ -17,7 +17,12 @@ and Delta_CMS = 0 if epsilon' > 0; else Delta_CMS = c/(n (e^{epsilon/4} - 1)) - 
 Delta = lambda/(e^{epsilon/4} - 1), and epsilon' = epsilon/2.
 
 Neighbours are replace-one, n is public, delta = 0 (Theorems 6 and 9 there). Our own theorem asks for
-2 zeta/scale + log(1 + lambda/Delta) <= epsilon, so Algorithm 2 pays the determinant's part twice, and holds.
+k zeta/scale + log(1 + lambda/Delta) <= epsilon with k = 2, so Algorithm 2 pays the determinant's part twice, and holds.
+
+neighbours="add_remove": with a curvature of the sum (Delta, not Lambda) nothing above knows n. One record's gradient
+changes in place of two, so the 2 zeta of both scales is zeta; all else stays as printed, and our theorem (k = 1)
+confirms it. Paid once, as add/remove allows, the determinant's part would make Algorithm 2
+`objective` with calibration="tight"; Algorithm 1 is `output`.
 
 The proofs speak of the exact minimiser (erratum K8): the statement is `proved_exact`, with the solver's certificate.
 `dperm.mechanisms.output` and `.objective` are the same mechanisms with other neighbours, delta > 0, tight constants
@@ -30,7 +35,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from dperm.accounting import objective
-from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, one_of
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, changed_gradients, one_of
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
 from dperm.mechanisms.base import (
@@ -85,7 +90,13 @@ def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
 
 
 def calibrate(
-    loss: Loss, domain: Domain, budget: Budget, *, perturbation: Perturbation, curvature: float | None = None
+    loss: Loss,
+    domain: Domain,
+    budget: Budget,
+    *,
+    perturbation: Perturbation,
+    curvature: float | None = None,
+    neighbours: Neighbours = "replace",
 ) -> Calibrated:
     """Return the noise and the curvature of Algorithm 1 or 2.
 
@@ -94,10 +105,12 @@ def calibrate(
     loss, domain
         Give zeta and lambda.
     budget : Budget
-        With delta = 0, under replace-one.
+        With delta = 0, under `neighbours`.
     perturbation : {"output", "objective"}
     curvature : float, optional
         Delta = n Lambda in [1e-100, 1e100]; by default `default_curvature`.
+    neighbours : {"replace", "add_remove"}
+        The paper's, or what the module says of the other.
 
     Returns
     -------
@@ -120,19 +133,20 @@ def calibrate(
             f"delta={budget.delta:g}: CMS11 is for pure privacy, delta=0; take 'objective' or 'output' for delta > 0"
         )
     zeta, lam = bounds_everywhere(loss, domain)
+    moved = changed_gradients(neighbours) * zeta
     if curvature is None:
         curvature = default_curvature(loss, domain, budget.epsilon)
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
     if perturbation == "output":
-        scale = representable(2 * zeta / (curvature * budget.epsilon), budget)
+        scale = representable(moved / (curvature * budget.epsilon), budget)
         return Calibrated(SphericalLaplace(scale), curvature, "proved_exact")
     rest = budget.epsilon - 2 * math.log1p(lam / curvature)
     if rest <= 0:
         curvature = curvature_or_default(default_curvature(loss, domain, budget.epsilon), loss, domain, budget.epsilon)
         rest = budget.epsilon / 2
-    scale = representable(2 * zeta / rest, budget)
+    scale = representable(moved / rest, budget)
     log_det = math.log1p(lam / curvature)
-    spent = objective.gamma_epsilon(scale, zeta, log_det=log_det, neighbours="replace")
+    spent = objective.gamma_epsilon(scale, zeta, log_det=log_det, neighbours=neighbours)
     holds = spent <= budget.epsilon * (1 + _ROUNDING)
     return Calibrated(SphericalLaplace(scale), curvature, "proved_exact" if holds else "none")
 
@@ -164,7 +178,7 @@ def release(
     domain : Domain
     budget : Budget
         Spent by each of the repeats; delta = 0.
-    neighbours : {"replace"}
+    neighbours : {"replace", "add_remove"}
     calibration : {"paper"}
     perturbation : {"output", "objective"}
         Algorithm 1 or 2.
@@ -186,20 +200,16 @@ def release(
     DomainViolation
         If the loss is not bounded over all theta.
     ValueError
-        If another argument is outside its range, or neighbours or calibration are none of the paper's.
+        If another argument is outside its range, or the calibration is not the paper's.
     """
     one_of("neighbours", neighbours, Neighbours)
-    if neighbours != "replace":
-        raise ValueError(
-            f"neighbours={neighbours!r}: CMS11 proves 'replace' (n public); "
-            "take 'objective' or 'output' for 'add_remove'"
-        )
     if calibration != "paper":
         raise ValueError(
             f"calibration={calibration!r}: CMS11 offers 'paper'; 'objective' and 'output' offer the same, 'tight'"
         )
     tolerance = target(tolerance)
-    noise, curvature, guarantee = calibrate(loss, domain, budget, perturbation=perturbation, curvature=curvature)
+    fixed = {"perturbation": perturbation, "curvature": curvature, "neighbours": neighbours}
+    noise, curvature, guarantee = calibrate(loss, domain, budget, **fixed)
     zeta, _ = bounds_everywhere(loss, domain)
     drawn = noise.sample((repeats, X.shape[1]), rng)
     tilt = drawn if perturbation == "objective" else None

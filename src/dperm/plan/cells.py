@@ -246,7 +246,7 @@ def _expand(
     head = {"experiment": declared["experiment"], "paper": declared["paper"], "seed": seed}
     cells, baselines = {}, {}
     for values in itertools.product(*axes.values()):
-        point = dict(zip(axes, map(_plain, values), strict=True))
+        point = {axis: _plain(value, axis in whole) for axis, value in zip(axes, values, strict=True)}
         if point.get("dataset") in missing:
             continue
         data = {axis: point[axis] for axis in declared["data_axes"]}
@@ -274,9 +274,16 @@ def _settings(declared: Mapping[str, Any], scale: str) -> dict[str, Any]:
 
 
 def _whole_numbers(schema: Path) -> set[str]:
-    """Return the settings that are counts."""
-    settings = config_files.parse(schema)["$defs"]["settings"]["properties"]
-    return {name for name, rule in settings.items() if rule.get("type") == "integer"}
+    """Return the axes and settings that are counts, or lists of them."""
+    shared = config_files.parse(schema)["$defs"]
+    counts = {name for name, rule in shared.items() if rule.get("items", {}).get("type") == "integer"}
+
+    def whole(rule: Mapping[str, Any]) -> bool:
+        if rule.get("$ref", "").rpartition("/")[2] in counts:
+            return True
+        return "integer" in (rule.get("type"), rule.get("items", {}).get("type"))
+
+    return {name for kind in ("axes", "settings") for name, rule in shared[kind]["properties"].items() if whole(rule)}
 
 
 def _plain(value: Any, whole: bool = False) -> Any:

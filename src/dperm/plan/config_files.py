@@ -58,11 +58,16 @@ def _not_finite(document: Any, key: str = "") -> Iterator[tuple[str, float]]:
         yield from _not_finite(value, f"{key}{name}.")
 
 
+# Words of a list that a message shows.
+_LISTED = 20
+
+
 def nearest(word: Any, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?` for the closest known word, else the list of known ones."""
+    """Return `; did you mean 'x'?` for the closest known word, else the known ones, or the first of many."""
     known = sorted(map(str, known))
     close = difflib.get_close_matches(str(word), known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+    more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known[:_LISTED])}{more}"
 
 
 def _key(document: Any, error: jsonschema.ValidationError) -> str:

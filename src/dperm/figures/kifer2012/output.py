@@ -1,25 +1,26 @@
 """Objective against output perturbation on real data (kifer2012, Section 1)."""
 
 import math
+import textwrap
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from dperm.errors import DataError
 from dperm.figures import style
+from dperm.figures.kifer2012 import over_epsilon
 
 _METHOD = ["mechanism", "calibration"]
+_CANDIDATE = ["candidate", "ridge_multiple", "steps", "clip", "chosen"]
 _METRICS = {"excess_risk": "excess risk", "test_loss": "test loss", "test_error": "test error"}
-_MARKERS = ("v", "o", "D", "s", "^", "P")
-_GREY = "#555555"
+_DRAWN = ("excess_risk", "test_loss")
+_MARKERS = ("v", "o", "s", "^", "D", "P")
 
 
 def output(rows: pd.DataFrame) -> Figure:
-    """Draw excess risk and test loss over epsilon, each method at the ridge multiple chosen on the public split.
+    """Draw excess risk and test loss over epsilon, each method at the setting chosen on the public split.
 
     Parameters
     ----------
@@ -29,49 +30,55 @@ def output(rows: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        A column of panels for each data set. Bands: 95 % t intervals of the mean over repeats. What failed or is not
-        among the rows stands in words under the panels, and nothing is drawn in its place.
+        A column of panels for each data set, a row for each metric and delta; the panels of one data set and metric
+        share their y-axis. Bands: 95 % t intervals of the mean over repeats. What failed or is not among the rows
+        stands in words under the panels, and nothing is drawn in its place.
 
     Raises
     ------
     ConfigError
         If a method has no colour.
     DataError
-        If a method has two chosen multiples at one point.
+        If a method has two chosen settings at one point.
     """
     points, levels = _points(rows), _levels(rows)
     points = points[points["chosen"]]
     _check_chosen(points)
-    datasets, epsilons = _datasets(rows), _epsilons(points)
-    lines = style.linestyles(points["delta"])
-    metrics = ("excess_risk", "test_loss")
-    notes = _notes(rows, points, metrics)
-    figure, axes = _grid(len(datasets), 2, panel_height=1.55, notes=3 + len(notes))
+    datasets, epsilons, deltas = _datasets(rows), _epsilons(points), sorted(points["delta"].unique())
+    methods, panels = _methods(points), [(metric, delta) for metric in _DRAWN for delta in deltas]
+    notes = _notes(rows, points, _DRAWN)
+    figure, axes = over_epsilon.grid(len(datasets), max(len(panels), 1), panel_height=1.35, notes=3 + len(notes))
     for column, dataset in enumerate(datasets):
         axes[0, column].set_title(dataset)
-        for row, metric in enumerate(metrics):
-            here = points[(points["dataset"] == dataset) & (points["metric"] == metric)]
-            axis = axes[row, column]
-            _frame(axis, here, levels.get((dataset, metric)), epsilons=epsilons)
-            for (mechanism, calibration, delta), line in _by(here, [*_METHOD, "delta"]):
-                look = style.look(mechanism, calibration)
-                _line(axis, line, epsilons, look.colour, look.marker, lines[delta], hollow=delta == 0)
+        for row, (metric, delta) in enumerate(panels):
+            shared = points[(points["dataset"] == dataset) & (points["metric"] == metric)]
+            here, axis = shared[shared["delta"] == delta], axes[row, column]
+            over_epsilon.frame(
+                axis, shared, levels.get((dataset, metric)), epsilons=epsilons, empty=not (here["ok"] > 0).any()
+            )
+            for method, line in over_epsilon.by(here, _METHOD):
+                look, aside = style.look(*method), 1.2 * (methods.index(method) - (len(methods) - 1) / 2)
+                over_epsilon.line(
+                    axis, line, epsilons, look.colour, look.marker, "-", hollow=delta == 0, band=0.12, aside=aside
+                )
+            if row + 1 < len(panels):
+                axis.tick_params(labelbottom=False)
         axes[-1, column].set_xlabel("ε")
-    for row, metric in enumerate(metrics):
-        axes[row, 0].set_ylabel(_METRICS[metric])
-    looks = [style.look(*method) for method in _methods(points)]
+    for row, (metric, delta) in enumerate(panels):
+        axes[row, 0].set_ylabel(f"{_METRICS[metric]}\n{style.equals('δ', delta)}")
+    looks = [style.look(*method) for method in methods]
     handles = [Line2D([], [], color=look.colour, marker=look.marker, label=look.label) for look in looks]
-    handles += _noise_handles(points, lines)
     caption = (
-        "Excess risk over the non-private minimum on the private training rows, and mean loss on the held-out rows; "
-        f"each method at the ridge multiple chosen for it on the public split. {_sample(rows, points)}"
+        "Excess risk over the non-private minimum on the private training rows, and mean loss on the held-out rows, at "
+        "equal (ε, δ) under add/remove; each method at the setting chosen for it on the public split. Hollow: δ = 0. "
+        f"Methods are drawn a little side by side. {_sample(rows, points)}"
     )
-    style.footer(figure, handles, columns=3, lines=[caption, *notes])
+    style.footer(figure, [*handles, over_epsilon.nonprivate()], columns=3, lines=[caption, *notes])
     return figure
 
 
 def output_sweep(rows: pd.DataFrame) -> Figure:
-    """Draw excess risk and test loss over epsilon for every ridge multiple; rings mark the chosen ones.
+    """Draw excess risk over epsilon for every setting of every method; rings mark the chosen ones.
 
     Parameters
     ----------
@@ -81,74 +88,99 @@ def output_sweep(rows: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        A column of panels for each data set, a row for each metric and method; the methods of one metric share their
-        y-axis. Bands and missing points as in `output`.
+        A column of panels for each data set, a row for each method; the panels of a data set share their y-axis. Bands
+        and missing points as in `output`.
 
     Raises
     ------
     ConfigError
         If a method has no colour.
     DataError
-        If a method has two chosen multiples at one point.
+        If a method has two chosen settings at one point.
     """
+    return _sweep(rows, "excess_risk")
+
+
+def output_sweep_test(rows: pd.DataFrame) -> Figure:
+    """Draw the loss on test rows over epsilon for every setting of every method, as `output_sweep` does the risk.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of the experiment kifer2012-output.
+
+    Returns
+    -------
+    Figure
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `output_sweep`.
+    """
+    return _sweep(rows, "test_loss")
+
+
+def _sweep(rows: pd.DataFrame, metric: str) -> Figure:
     points, levels = _points(rows), _levels(rows)
     _check_chosen(points[points["chosen"]])
+    points = points[points["metric"] == metric]
     datasets, methods, epsilons = _datasets(rows), _methods(points), _epsilons(points)
     lines = style.linestyles(points["delta"])
-    multiples = sorted(points["ridge_multiple"].unique())
-    panels = [(metric, method) for metric in ("excess_risk", "test_loss") for method in methods]
-    notes = _notes(rows, points, ("excess_risk", "test_loss"))
-    figure, axes = _grid(len(datasets), max(len(panels), 1), panel_height=1.22, notes=3 + len(notes))
-    for column, dataset in enumerate(datasets):
-        axes[0, column].set_title(dataset)
-        for row, (metric, method) in enumerate(panels):
-            shared = points[(points["dataset"] == dataset) & (points["metric"] == metric)]
-            here = shared[(shared["mechanism"] == method[0]) & (shared["calibration"] == method[1])]
-            axis, look = axes[row, column], style.look(*method)
-            _frame(
-                axis,
-                shared,
-                levels.get((dataset, metric)),
-                epsilons=epsilons,
-                empty=not (here["ok"] > 0).any(),
-            )
-            colours = style.shades(look.colour, len(multiples))
-            for (multiple, delta), line in _by(here, ["ridge_multiple", "delta"]):
-                k = multiples.index(multiple)
-                _line(
-                    axis,
-                    line,
-                    epsilons,
-                    colours[k],
-                    _MARKERS[k % len(_MARKERS)],
-                    lines[delta],
-                    hollow=delta == 0,
-                    band=0.1,
-                )
+    notes = _notes(rows, points, [metric])
+    figure, axes = over_epsilon.grid(len(datasets), max(len(methods), 1), panel_height=1.25, notes=3 + len(notes))
+    for row, method in enumerate(methods):
+        look = style.look(*method)
+        mine = points[(points["mechanism"] == method[0]) & (points["calibration"] == method[1])]
+        drawn = _candidates(mine, look.colour)
+        for column, dataset in enumerate(datasets):
+            axis, here = axes[row, column], mine[mine["dataset"] == dataset]
+            shared = points[points["dataset"] == dataset]
+            level = levels.get((dataset, metric))
+            over_epsilon.frame(axis, shared, level, epsilons=epsilons, empty=not (here["ok"] > 0).any())
+            for (candidate, delta), line in over_epsilon.by(here, ["candidate", "delta"]):
+                colour, marker = drawn[candidate]
+                over_epsilon.line(axis, line, epsilons, colour, marker, lines[delta], hollow=delta == 0, band=0.1)
                 chosen = line[line["chosen"] & (line["ok"] > 0)]
                 axis.plot(chosen["epsilon"], chosen["mean"], "o", ms=8, mfc="none", mec="black", mew=0.7, zorder=4)
-            if row + 1 < len(panels):
+            if row + 1 < len(methods):
                 axis.tick_params(labelbottom=False)
+        axes[row, 0].set_ylabel("\n".join(textwrap.wrap(look.label, 14)), color=look.colour)
+        axes[row, -1].legend(
+            handles=[Line2D([], [], color=c, marker=m, ls="", label=name) for name, (c, m) in drawn.items()],
+            loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=7, handletextpad=0.0,
+            labelspacing=0.25, borderaxespad=0.2,
+        )  # fmt: skip
+    for column, dataset in enumerate(datasets):
+        axes[0, column].set_title(dataset)
         axes[-1, column].set_xlabel("ε")
-    for row, (metric, method) in enumerate(panels):
-        look = style.look(*method)
-        axes[row, 0].set_ylabel(f"{look.label.replace(', ', chr(10))}\n{_METRICS[metric]}", color=look.colour)
-    handles = [
-        Line2D([], [], color=colour, marker=_MARKERS[k % len(_MARKERS)], label=f"multiple {style.number(multiple)}")
-        for k, (multiple, colour) in enumerate(zip(multiples, style.shades("#777777", len(multiples)), strict=True))
-    ]
     ring = Line2D([], [], ls="", marker="o", ms=8, mfc="none", mec="black", mew=0.7, label="chosen on the public split")
-    handles += [ring, *_noise_handles(points, lines)]
     caption = (
-        "Every ridge multiple that was tried (the added curvature is multiple·λ/ε), light to dark; panels of one data "
-        f"set and metric share their y-axis. {_sample(rows, points)}"
+        f"{_METRICS[metric].capitalize()} of every setting that was tried. Multiple: the added curvature is "
+        "multiple·λ/ε, or the method's own default where that is more; clip: in units of ζ. The panels of a data set "
+        f"share their y-axis. {_sample(rows, points)}"
     )
-    style.footer(figure, handles, columns=4 if len(datasets) > 2 else 3, lines=[caption, *notes])
+    style.footer(figure, [ring, *_noise_handles(points, lines)], columns=2, lines=[caption, *notes])
     return figure
 
 
+def _candidates(points: pd.DataFrame, colour: str) -> dict[str, tuple[tuple[float, float, float], str]]:
+    """Return a shade and a marker for each setting of a method: by multiple, or shade by steps and marker by clip."""
+    # A multiple that is the method's own default may differ from epsilon to epsilon.
+    order = points.astype({"candidate": object}).groupby("candidate")[["ridge_multiple", "steps", "clip"]].mean()
+    order = order.sort_values(["ridge_multiple", "steps", "clip"])
+    lengths, clips = sorted(order["steps"].unique()), sorted(order["clip"].unique())
+    two_axes = max(lengths, default=0) > 0
+    shades = style.shades(colour, len(lengths) if two_axes else len(order))
+    looks = {}
+    for k, (name, at) in enumerate(order.iterrows()):
+        shade, marker = (lengths.index(at["steps"]), clips.index(at["clip"])) if two_axes else (k, k)
+        looks[name] = shades[shade], _MARKERS[marker % len(_MARKERS)]
+    return looks
+
+
 def output_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tabulate each method at its chosen ridge multiple: means and 95 % t intervals over repeats.
+    """Tabulate each method at its chosen setting: means and 95 % t intervals over repeats.
 
     Parameters
     ----------
@@ -168,25 +200,27 @@ def output_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     ConfigError
         If a method has no name in words.
     DataError
-        If a method has two chosen multiples at one point.
+        If a method has two chosen settings at one point.
     """
     points = _points(rows, private_only=False)
     points = points[points["chosen"]]
     _check_chosen(points)
     plain, words = [], []
-    groups = list(_by(points, ["dataset", "epsilon", "delta", *_METHOD, "ridge_multiple"]))
+    groups = list(over_epsilon.by(points, ["dataset", "epsilon", "delta", *_METHOD, *_CANDIDATE[:-1]]))
     # Methods in the order of the legend; the sort is stable.
     order = {method: k for k, method in enumerate(style.METHODS)}
     groups.sort(key=lambda group: (*group[0][:3], order.get(group[0][3:5], len(order))))
-    for (dataset, epsilon, delta, mechanism, calibration, multiple), lines in groups:
+    for (dataset, epsilon, delta, mechanism, calibration, candidate, *setting), lines in groups:
         private = mechanism != "nonprivate"
         look = style.look(mechanism, calibration) if private else style.NONPRIVATE
         counted = lines[lines["metric"].isin(_METRICS)]
         repeats, failed = (int(counted[name].max()) if len(counted) else 0 for name in ("ok", "failed"))
         head = {"dataset": dataset, "epsilon": epsilon, "delta": delta, "method": look.label}
-        plain.append({**head, "ridge_multiple": multiple if private else math.nan})
-        ε, δ, m = (style.number(value) if private else "–" for value in (epsilon, delta, multiple))
-        words.append({"data set": dataset, "ε": ε, "δ": δ, "method": look.label, "multiple": m})
+        # 0 stands for a setting that the method does not have.
+        used = {name: value or math.nan for name, value in zip(_CANDIDATE[1:-1], setting, strict=True)}
+        plain.append({**head, "setting": candidate, **used})
+        ε, δ = (style.number(value) if private else "–" for value in (epsilon, delta))
+        words.append({"data set": dataset, "ε": ε, "δ": δ, "method": look.label, "setting": candidate or "–"})
         for metric, title in _METRICS.items():
             found = lines[lines["metric"] == metric]
             mean, low, high = found[["mean", "low", "high"]].iloc[0] if len(found) else (math.nan,) * 3
@@ -194,7 +228,7 @@ def output_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
             words[-1][title] = _interval_in_words(mean, low, high)
         plain[-1].update(repeats=repeats, failed=failed)
         words[-1].update(repeats=str(repeats), failed=str(failed))
-    return pd.DataFrame(plain), pd.DataFrame(words)
+    return pd.DataFrame(plain).astype({"steps": "Int64"} if plain else {}), pd.DataFrame(words)
 
 
 def _interval_in_words(mean: float, low: float, high: float) -> str:
@@ -204,24 +238,11 @@ def _interval_in_words(mean: float, low: float, high: float) -> str:
 
 
 def _points(rows: pd.DataFrame, *, private_only: bool = True) -> pd.DataFrame:
-    """Return a line for each data set, method, epsilon, delta, multiple and metric: mean, low, high, ok, failed."""
+    """Return a line for each data set, method, epsilon, delta, setting and metric: mean, low, high, ok, failed."""
     private = rows["mechanism"] != "nonprivate"
     rows = rows[rows["metric"].isin(_METRICS) & (private if private_only else True)]
-    keys = ["dataset", *_METHOD, "epsilon", "delta", "ridge_multiple", "chosen", "metric"]
-    lines = []
-    for key, group in _by(rows, keys):
-        values = group.loc[group["status"] == "ok", "value"].to_numpy()
-        mean, low, high = style.mean_interval(values)
-        counts = {"ok": len(values), "failed": len(group) - len(values)}
-        lines.append({**dict(zip(keys, key, strict=True)), "mean": mean, "low": low, "high": high, **counts})
-    frame = pd.DataFrame(lines, columns=[*keys, "mean", "low", "high", "ok", "failed"])
-    return frame.astype({"chosen": bool})
-
-
-def _by(frame: pd.DataFrame, keys: list[str]) -> Iterable[tuple[tuple, pd.DataFrame]]:
-    """Group by keys; text in alphabetical order whatever the order of its categories."""
-    frame = frame.astype({key: object for key in keys if isinstance(frame[key].dtype, pd.CategoricalDtype)})
-    return frame.groupby(keys, sort=True)
+    keys = ["dataset", *_METHOD, "epsilon", "delta", *_CANDIDATE, "metric"]
+    return over_epsilon.summary(rows, keys).astype({"chosen": bool})
 
 
 def _levels(rows: pd.DataFrame) -> dict[tuple[str, str], float]:
@@ -233,7 +254,9 @@ def _levels(rows: pd.DataFrame) -> dict[tuple[str, str], float]:
 def _methods(points: pd.DataFrame) -> list[tuple[str, str]]:
     """Return (mechanism, calibration) pairs in the order of the style's table, unknown ones last."""
     known = list(style.METHODS)
-    return sorted((key for key, _ in _by(points, _METHOD)), key=lambda m: known.index(m) if m in known else len(known))
+    return sorted(
+        (key for key, _ in over_epsilon.by(points, _METHOD)), key=lambda m: known.index(m) if m in known else len(known)
+    )
 
 
 def _datasets(rows: pd.DataFrame) -> list[str]:
@@ -249,74 +272,18 @@ def _check_chosen(points: pd.DataFrame) -> None:
     twice = points[points.duplicated(keys)]
     if len(twice):
         first = ", ".join(f"{key}={value}" for key, value in twice.iloc[0][keys].items())
-        raise DataError(f"two ridge multiples are chosen at {first}; delete these cells and run again")
-
-
-def _grid(columns: int, rows: int, *, panel_height: float, notes: int) -> tuple[Figure, np.ndarray]:
-    """Return a figure as wide as a page's text, with room for the footer, and its panels, shape (rows, columns)."""
-    figure = Figure(figsize=(7.0 if columns > 2 else 5.2, 1.0 + panel_height * rows + 0.135 * notes))
-    axes = figure.subplots(rows, max(columns, 1), squeeze=False)
-    if not columns:
-        _say(axes[0, 0], "no rows")
-    return figure, axes
-
-
-def _say(axis: Axes, text: str) -> None:
-    axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", color=_GREY)
-
-
-def _frame(axis: Axes, points: pd.DataFrame, level: float | None, *, epsilons: list[float], empty: bool = False):
-    """Set the scales of a panel from everything that will be in it, and draw the non-private level."""
-    drawn = points[points["ok"] > 0]
-    if epsilons:
-        style.epsilon_axis(axis.xaxis, epsilons)
-    if drawn.empty or empty:
-        _say(axis, "no converged fit")
-    if drawn.empty:
-        axis.set_yticks([])
-        return
-    values = np.concatenate([drawn["mean"], drawn["high"].dropna(), [] if level is None else [level]])
-    # The lower end of an interval may be below 0 where the mean is not; a log axis then cuts the band, not the line.
-    lows = drawn["low"].dropna()
-    lows = lows[lows > 0] if values.min() > 0 else lows
-    style.value_axis(axis.yaxis, min(values.min(), lows.min() if len(lows) else np.inf), values.max())
-    if level is not None:
-        axis.axhline(level, color=style.NONPRIVATE.colour, lw=0.9, ls=(0, (1, 1)), zorder=1.5)
-
-
-def _line(
-    axis: Axes,
-    points: pd.DataFrame,
-    epsilons: list[float],
-    colour: str | tuple[float, float, float],
-    marker: str,
-    linestyle: object,
-    *,
-    hollow: bool,
-    band: float = 0.18,
-) -> None:
-    """Draw one line with its band; where an epsilon is missing it breaks instead of bridging the gap."""
-    points = points[points["ok"] > 0].set_index("epsilon").reindex(epsilons)
-    face = "white" if hollow else colour
-    axis.plot(epsilons, points["mean"], color=colour, marker=marker, ls=linestyle, mfc=face, mew=0.9, zorder=3)
-    low, high = points["low"].to_numpy(), points["high"].to_numpy()
-    if axis.get_yscale() == "log":
-        low = np.maximum(low, axis.get_ylim()[0])
-    known = ~np.isnan(low)
-    axis.vlines(np.array(epsilons)[known], low[known], high[known], color=colour, lw=0.8, zorder=2.5)
-    axis.fill_between(epsilons, low, high, color=colour, alpha=band, lw=0, zorder=2)
+        raise DataError(f"two settings are chosen at {first}; delete these cells and run again")
 
 
 def _noise_handles(points: pd.DataFrame, lines: dict[float, object]) -> list[Line2D]:
     handles = [
         Line2D(
-            [], [], color=_GREY, marker="o", ls=lines[delta], mfc="white" if delta == 0 else _GREY,
-            label=style.noise_label(delta),
+            [], [], color=over_epsilon.GREY, marker="o", ls=lines[delta], label=style.noise_label(delta),
+            mfc="white" if delta == 0 else over_epsilon.GREY,
         )
         for delta in sorted(points["delta"].unique())
     ]  # fmt: skip
-    level = Line2D([], [], color=style.NONPRIVATE.colour, lw=0.9, ls=(0, (1, 1)), label=style.NONPRIVATE.label)
-    return [*handles, level]
+    return [*handles, over_epsilon.nonprivate()]
 
 
 def _sample(rows: pd.DataFrame, points: pd.DataFrame) -> str:
@@ -335,19 +302,19 @@ def _notes(rows: pd.DataFrame, points: pd.DataFrame, metrics: Iterable[str]) -> 
     """Say in words which points have no line and which means stand on fewer repeats than were run."""
     private = rows[rows["mechanism"] != "nonprivate"]
     methods = _methods(private)
-    epsilons, deltas = sorted(private["epsilon"].unique()), sorted(private["delta"].unique())
+    epsilons, served = sorted(private["epsilon"].unique()), private.groupby(_METHOD, observed=True)["delta"].unique()
     converged = points[points["ok"] > 0].set_index(["dataset", *_METHOD, "delta", "epsilon", "metric"]).index
     gaps, losses = [], []
     for dataset in _datasets(rows):
         for mechanism, calibration in methods:
-            for delta in deltas:
+            for delta in sorted(served[mechanism, calibration]):
                 here = (dataset, mechanism, calibration, delta)
                 who = f"{style.look(mechanism, calibration).label} ({style.equals('δ', delta)}) on {dataset}"
                 gone = [e for e in epsilons if any((*here, e, metric) not in converged for metric in metrics)]
                 if gone:
                     gaps.append(f"{who} at {style.equals('ε', *gone)}")
     part = points[(points["failed"] > 0) & (points["ok"] > 0) & points["metric"].isin(list(metrics))]
-    for (dataset, mechanism, calibration, delta), lines in _by(part, ["dataset", *_METHOD, "delta"]):
+    for (dataset, mechanism, calibration, delta), lines in over_epsilon.by(part, ["dataset", *_METHOD, "delta"]):
         who = f"{style.look(mechanism, calibration).label} ({style.equals('δ', delta)}) on {dataset}"
         worst = lines.sort_values(["failed", "epsilon"]).iloc[-1]
         losses.append(

@@ -16,7 +16,13 @@ ROWS = {
     "theorem-4.2": ("Theorem 4.2, Gaussian noise", 2.5, -1.0),
     "theorem-5": ("Theorem 5, Gaussian noise", 2.0, -1.0),
 }
-_DESIGNS = {"extremal": ("#0072B2", "o", "-"), "hadamard": ("#D55E00", "s", (0, (4, 1.6)))}
+# Design -> colour, line, and a marker for the calibration "paper" and for "tight"; the last one, drawn records, lies on
+# the line of the Hadamard design, so its markers let that show through.
+_DESIGNS = {
+    "extremal": ("#0072B2", "-", ("o", "o")),
+    "hadamard": ("#D55E00", (0, (4, 1.6)), ("s", "s")),
+    "rademacher": ("#000000", (0, (1, 2.5)), ("x", "+")),
+}
 _GREY = "#777777"
 # The bound that is drawn: half of all repeats may lie above it.
 _GAMMA = 0.5
@@ -51,9 +57,10 @@ def table1(rows: pd.DataFrame) -> Figure:
     for place, label in enumerate((f"excess risk at n = {style.number(n)}", f"excess risk at p = {style.number(p)}")):
         axes[place, 0].set_ylabel(label)
     handles = [
-        Line2D([], [], color=colour, marker=marker, ls=line, mfc=face, label=f"{design}, {calibration}")
-        for design, (colour, marker, line) in _DESIGNS.items()
-        for calibration, face in (("paper", colour), ("tight", "white"))
+        Line2D([], [], **_look(design, calibration), label=f"{design}, {calibration}")
+        for calibration in ("paper", "tight")
+        for design in _DESIGNS
+        if design in set(points["dataset"])
     ]
     handles += [
         Line2D([], [], color=_GREY, lw=1.0, ls=(0, (1, 1.2)), label="slope in Table 1 (shifted up)"),
@@ -64,10 +71,11 @@ def table1(rows: pd.DataFrame) -> Figure:
     lines = [
         "Excess empirical risk of private linear regression (squared loss on the ball of radius √p); means over "
         f"{int(points['ok'].max())} repeats. {style.equals('ε', first['epsilon'])}; Gaussian noise: {deltas}. The "
-        "extremal design attains Theorem 4, the Hadamard design is benign: there the bounds are slack.",
+        "extremal design attains Theorem 4, the Hadamard design is benign: there the bounds are slack. Rademacher: "
+        f"records that are really drawn, at {style.equals('n', n)}.",
         *_failed(rows),
     ]
-    style.footer(figure, handles, columns=3, lines=lines)
+    style.footer(figure, handles, columns=len(set(points["dataset"])), lines=lines)
     return figure
 
 
@@ -128,10 +136,8 @@ def _points(rows: pd.DataFrame) -> pd.DataFrame:
 def _panel(axis: Axes, points: pd.DataFrame, over: str, slope: float) -> None:
     axis.set_xscale("log")
     for (design, calibration), line in _by(points, ["dataset", "calibration"]):
-        colour, marker, style_of_line = _DESIGNS[design]
-        face = colour if calibration == "paper" else "white"
         line = line.sort_values(over)
-        axis.plot(line[over], line["mean"], color=colour, marker=marker, ls=style_of_line, mfc=face, ms=4, zorder=3)
+        axis.plot(line[over], line["mean"], **_look(design, calibration), zorder=4 if design == "rademacher" else 3)
         if (design, calibration) == ("extremal", "paper"):
             x = line[over].to_numpy(dtype=float)
             stated = _ABOVE * line["mean"].iloc[0] * (x / x[0]) ** slope
@@ -143,6 +149,12 @@ def _panel(axis: Axes, points: pd.DataFrame, over: str, slope: float) -> None:
     axis.set_xlabel(over)
     shown = np.concatenate([points["mean"], points.loc[points["dataset"] == "extremal", "bound"].dropna()])
     style.value_axis(axis.yaxis, shown.min(), shown.max())
+
+
+def _look(design: str, calibration: str) -> dict[str, object]:
+    colour, line, (paper, tight) = _DESIGNS[design]
+    marker, face = (paper, colour) if calibration == "paper" else (tight, "white")
+    return {"color": colour, "marker": marker, "ls": line, "mfc": face, "ms": 4}
 
 
 def _slope(x: pd.Series, y: pd.Series) -> float:

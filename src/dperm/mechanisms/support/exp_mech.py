@@ -20,16 +20,19 @@ The law is sampled exactly (up to the rounding of doubles), by log-sum-exp over 
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import special
 
-from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, number, one_of
+from dperm.domain import Budget, Domain, Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 from dperm.mechanisms.base import budget_event
+from dperm.mechanisms.support import limits
 from dperm.solvers import subsets
 from dperm.solvers.blas import one_thread
 
+Offered = Literal["paper", "tight"]
 # Largest error of a score, in alphas, that the calibration leaves room for.
 TOLERANCE = 1e-6
 
@@ -92,7 +95,7 @@ def largest_loss(size: int, domain: Domain, bound: float = 1.0) -> float:
     return 0.5 * (domain.y_bound + domain.x_norm * bound * math.sqrt(size)) ** 2
 
 
-def exponent(alpha: float, budget: Budget, *, neighbours: Neighbours, calibration: Calibration) -> float:
+def exponent(alpha: float, budget: Budget, *, neighbours: Neighbours, calibration: Offered) -> float:
     """Return w of exp(-w q).
 
     Parameters
@@ -137,7 +140,7 @@ def select(
     domain: Domain,
     budget: Budget,
     neighbours: Neighbours,
-    calibration: Calibration,
+    calibration: Offered,
     bound: float = 1.0,
     rng: np.random.Generator,
     repeats: int = 1,
@@ -173,11 +176,12 @@ def select(
     ValueError
         If there are too many supports, y_bound is missing, or another argument is outside its range.
     """
-    subsets.count(X.shape[1], size)
+    limits.checked_supports(limits.checked_size(size, X.shape[1]), X.shape[1])
     alpha = largest_loss(size, domain, bound)
     weight = exponent(alpha, budget, neighbours=neighbours, calibration=calibration)
     with one_thread():
-        found = subsets.search(X.T @ X, X.T @ y, float(y @ y), size, bound=bound, records=len(X))
+        G, c, yy, terms = _moments(X, y)
+        found = subsets.search(G, c, yy, size, bound=bound, records=terms)
     logits = -weight * found.scores
     log_probabilities = logits - special.logsumexp(logits)
     cumulative = np.cumsum(np.exp(log_probabilities))
@@ -185,3 +189,19 @@ def select(
     supports = np.array([subsets.subset(int(k), X.shape[1], size) for k in drawn]).reshape(repeats, size)
     converged = bool(found.gap <= TOLERANCE * alpha)
     return Selection(supports, log_probabilities, found.scores, found.gap, converged, "proved", budget_event(budget))
+
+
+def _moments(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, int]:
+    """Return X'X, X'y, y'y and the length of the longest chain of additions behind them.
+
+    About sqrt(n) partial sums of about sqrt(n) records each: the rounding of a sum is bounded by the chain's length, so
+    its certificate is that of 2 sqrt(n) records and not of n.
+    """
+    n = len(y)
+    block = max(1, math.isqrt(n))
+    Z = np.column_stack([X, y])
+    total = np.zeros((Z.shape[1], Z.shape[1]))
+    for start in range(0, n, block):
+        part = Z[start : start + block]
+        total += part.T @ part
+    return total[:-1, :-1], total[:-1, -1], float(total[-1, -1]), block + math.ceil(n / block)

@@ -31,9 +31,9 @@ from typing import Literal
 import numpy as np
 
 from dperm.domain import Budget, Guarantee, Neighbours, number, one_of
-from dperm.errors import InvalidBudget
+from dperm.errors import DataError, InvalidBudget
 from dperm.mechanisms.base import budget_event, representable
-from dperm.mechanisms.support import noisy_top
+from dperm.mechanisms.support import limits, noisy_top
 from dperm.solvers import lasso
 
 # There are no constants of modern accounting to offer: "corrected" is tight.
@@ -196,6 +196,37 @@ def assign(n: int, blocks: int, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(blocks, size=n)
 
 
+def checked_blocks(blocks: int, n: int, neighbours: Neighbours, *, empty: bool) -> None:
+    """Refuse more blocks than there are records.
+
+    Under replace-one n is public, and the refusal tells nothing. Under add/remove n is private, and to refuse is an
+    output that depends on it: there the law itself needs no refusal, for a block may be without records for any n, and
+    then votes for the first s features.
+
+    Parameters
+    ----------
+    blocks, n : int
+        k and the number of records.
+    neighbours : {"add_remove", "replace"}
+    empty : bool
+        Under add/remove: let blocks be empty, so that nothing here depends on n.
+
+    Raises
+    ------
+    DataError
+        If there are more blocks than records.
+    """
+    if blocks <= n or (empty and neighbours == "add_remove"):
+        return
+    remedy = "a block without records has nothing to vote on; take fewer blocks (about sqrt(n) in kifer2012)"
+    if neighbours == "replace":
+        raise DataError(f"blocks={blocks} is more than the n_samples={n} records: {remedy}")
+    raise DataError(
+        f"blocks={blocks} is more than there are records: {remedy}, or pass clip=True to let empty blocks vote for the "
+        "first features (under add/remove n is private, and this refusal tells something about it)"
+    )
+
+
 def block_votes(
     X: np.ndarray,
     y: np.ndarray,
@@ -291,12 +322,14 @@ def select(
     InvalidBudget
         If delta > 0 or no noise serves epsilon.
     DataError
-        If X or y has the wrong shape or holds NaN, infinity or an entry above 1e100.
+        If X or y has the wrong shape or holds NaN, infinity or an entry above 1e100, or replace-one has more blocks
+        than records.
     ValueError
         If another argument is outside its range.
     """
     X, y = lasso.checked(X, y)
     n, p = X.shape
+    limits.checked_size(size, p)
     random = calibration == "corrected" and neighbours == "add_remove"
     if blocks is None:
         if random:
@@ -305,6 +338,7 @@ def select(
     scale, guarantee = calibrate(
         p, size=size, blocks=blocks, budget=budget, neighbours=neighbours, calibration=calibration
     )
+    checked_blocks(blocks, n, neighbours, empty=True)
     number("repeats", repeats, 1, math.inf, ends="[)")
     assignments = repeats if random and not one_assignment else 1
     votes, gap = np.empty((assignments, p)), np.empty((assignments, blocks))

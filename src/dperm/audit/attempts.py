@@ -1,0 +1,197 @@
+"""One attack on one pair, as columns of `dperm.audit.attacks.ATTACKS`: by sampling, on a line, over finite outcomes."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from dperm.audit import exact, line, sampling
+from dperm.audit.bounds import Model
+from dperm.audit.target import Target
+from dperm.noise import Gaussian
+
+SAMPLING = "sampling"
+GAUSSIAN = "sampling, assuming a Gaussian trade-off (model-based)"
+EXACT = "exact law on a line"
+FINITE = "exact probabilities of all outcomes"
+
+
+def on_a_line(target: Target, data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:
+    """Return the exact attack on outputs on a line.
+
+    Parameters
+    ----------
+    target : Target
+        With `cdf` and `sf`.
+    data, neighbour : object
+    delta : float
+
+    Returns
+    -------
+    dict
+    """
+    return of_line(line.lower_bound(target, data, neighbour, delta=delta))
+
+
+def of_line(found: line.LineAudit) -> dict[str, Any]:
+    """Return an audit on a line that is already made.
+
+    Parameters
+    ----------
+    found : LineAudit
+
+    Returns
+    -------
+    dict
+    """
+    return _certain(EXACT, found)
+
+
+def over_outcomes(law: Callable[[Any], np.ndarray], data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:
+    """Return the exact attack on a mechanism with finitely many outcomes.
+
+    Parameters
+    ----------
+    law : callable
+        data -> the probabilities of the outcomes.
+    data, neighbour : object
+    delta : float
+
+    Returns
+    -------
+    dict
+    """
+    return of_finite(exact.exact(law, [(data, neighbour)], delta=delta))
+
+
+def of_finite(found: exact.ExactAudit) -> dict[str, Any]:
+    """Return an audit over finite outcomes that is already made.
+
+    Parameters
+    ----------
+    found : ExactAudit
+
+    Returns
+    -------
+    dict
+    """
+    return _certain(FINITE, found)
+
+
+def sampled(
+    target: Target,
+    data: Any,
+    neighbour: Any,
+    *,
+    delta: float,
+    draws: int,
+    confidence: float,
+    rng: np.random.Generator,
+    model: Model = "none",
+) -> dict[str, Any]:
+    """Return the attack by sampling.
+
+    Parameters
+    ----------
+    target : Target
+    data, neighbour : object
+    delta : float
+    draws : int
+        A side.
+    confidence : float
+    rng : Generator
+    model : {"none", "gaussian"}
+
+    Returns
+    -------
+    dict
+    """
+    found = sampling.lower_bound(
+        target, data, neighbour, draws=draws, delta=delta, confidence=confidence, rng=rng, model=model
+    )
+    counts = found.counts
+    return {
+        "attack": GAUSSIAN if model == "gaussian" else SAMPLING,
+        "model": model,
+        "likelier": found.likelier,
+        "event": found.event,
+        "draws": found.draws,
+        "hits": counts.hits,
+        "tries": counts.tries,
+        "other_hits": counts.other_hits,
+        "other_tries": counts.other_tries,
+    }
+
+
+def noise_behind(
+    target: Target, outputs: np.ndarray, data: Any, rng: np.random.Generator, *, near: float = 0.0
+) -> np.ndarray:
+    """Return noise of the law that is said to be behind outputs on a line, if their own law is what it is said to be.
+
+    With V uniform, F(output-) + V (F(output) - F(output-)) is uniform for any distribution function F of the outputs,
+    atoms and all, and the noise's quantile of it has the noise's law.
+
+    Parameters
+    ----------
+    target : Target
+        With `law`, `cdf`, `sf`, and `atoms`.
+    outputs : ndarray, shape (m,) or (m, 1)
+        The mechanism's own draws.
+    data : object
+    rng : Generator
+        For V.
+    near : float
+        An output this near to an atom is the atom: what a solver makes of it.
+
+    Returns
+    -------
+    ndarray, shape (m, 1)
+    """
+    theta = np.ravel(outputs)
+    for point in target.atoms:
+        theta = np.where(np.abs(theta - point) <= near, point, theta)
+    below = np.where(np.isin(theta, target.atoms), np.nextafter(theta, -np.inf), theta)
+    share = rng.random(len(theta))
+    # Either tail from its own function, so that neither loses its digits.
+    lower = (1 - share) * target.cdf(below, data) + share * target.cdf(theta, data)
+    upper = (1 - share) * target.sf(below, data) + share * target.sf(theta, data)
+    z = np.where(lower <= upper, _quantile(target.law, lower), -_quantile(target.law, upper))
+    return target.law.scale * z[:, None]
+
+
+def _quantile(law: Any, level: np.ndarray) -> np.ndarray:
+    """Return z with P(noise/scale <= z) = level in one dimension, for levels up to one half."""
+    level = np.minimum(level, 0.5)
+    return special.ndtri(level) if isinstance(law, Gaussian) else np.log(2 * level)
+
+
+def head(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what names an attack: the job's mechanism and pair, and the row's claim.
+
+    Parameters
+    ----------
+    job, row : mapping
+        As `dperm.plan` made them.
+
+    Returns
+    -------
+    dict
+    """
+    return {
+        **{key: job[key] for key in ("paper", "mechanism", "calibration", "pair")},
+        **{key: row[key] for key in ("neighbours", "variant", "epsilon", "delta")},
+    }
+
+
+def _certain(attack: str, found: line.LineAudit | exact.ExactAudit) -> dict[str, Any]:
+    return {
+        "attack": attack,
+        "model": "none",
+        "likelier": found.likelier,
+        "event": found.event,
+        "draws": 0,
+        "exact_bound": found.epsilon,
+        "probability": found.probability,
+        "other_probability": found.other_probability,
+    }

@@ -1,0 +1,395 @@
+r"""Attacks on sparse regression in two stages: the joint law of support and parameter (kifer2012, Algorithms 2 and 6).
+
+For s = 1 and p = 2 a release is a support, {1} or {2}, and one number in [-B, B]. Laid side by side,
+
+    t = theta on {1},     t = theta + 4 B on {2},     F(t) = P({1}) F_1(t) + P({2}) F_2(t - 4 B),
+
+the whole release lies on a line with a distribution function that is known: stage one's probabilities (`support`,
+`voting`), stage two's law on one feature (`confined`). The exact attack on a line so looks at the support, at theta
+and at both together; that the stages draw independently is in the product.
+
+Exp-mech, pair `joint`. As `support.shifted`: a record (1, 1) with y = -1 costs {1} all of alpha. On {1} it also pulls
+theta_1 away from the wall, with all of zeta: the event "{1}, and theta_1 at the wall" is rarer with it by what both
+stages spend, but for the determinant, which is nothing if Delta is large. (The determinant speaks for the record, the
+score against it.) Under replace-one the record takes the place of (1, 1), y = 1; the forces at one theta are 2 Y apart
+then and not 2 zeta, and a smaller box is a compromise between the stages. Where stage one is far from its claim, a
+record that costs both supports the same leaves it out, and is `constrained`'s pair on either.
+
+Samp-Agg, pair `joint`. A far record (0, 1), y = -1000, turns its block's vote from {1} to {2}, which is rare; in stage
+two it is clipped to y = -1, and on {2} it meets `constrained`'s pair at the wall, thin records and all, too light to
+win a vote. Under replace-one it takes the place of (1, w), y = 1000, which votes for {1}. Printed blocks under
+add/remove: `voting`'s list, that turns all votes.
+
+Neighbouring relation: each budget's. Budget: half of epsilon for either stage.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from dperm import losses, seeds
+from dperm.audit import attempts, confined, constrained, support, voting, white_box
+from dperm.audit.target import Target
+from dperm.audit.targets import LinearData
+from dperm.domain import Budget
+from dperm.errors import ConfigError
+from dperm.feasible import Region
+from dperm.mechanisms import objective, sparse
+from dperm.mechanisms.support import exp_mech, noisy_top, samp_agg
+
+PAIRS = ("joint",)
+VARIANTS = tuple(f"{stage}_{law}" for stage in ("exp_mech", "samp_agg") for law in ("gamma", "gaussian"))
+# A lasso's penalty that thin records together do not reach, and a target that does.
+HEAVY, DECIDES = 1e3, 1e6
+_WHITE_BOX = 400
+_NEAR = 4e-6
+# The box where the difference of two forces counts against zeta: a compromise between the stages (see `pressed`).
+_COMPROMISE = 0.55
+_MOST_RECORDS = 20_000
+# What the calibration of the whole asks of stage one.
+_STAGE_ONE = {
+    "paper": {"exp_mech": "paper", "samp_agg": "paper"},
+    "corrected": {"exp_mech": "paper", "samp_agg": "corrected"},
+    "tight": {"exp_mech": "tight", "samp_agg": "corrected"},
+}
+# From the weakest guarantee to the strongest.
+_WORTH = ("none", "claimed", "proved_exact", "proved")
+
+
+class Problem(NamedTuple):
+    """A two-stage problem with s = 1 and p = 2.
+
+    Parameters
+    ----------
+    stage_one : {"exp_mech", "samp_agg"}
+    budget : Budget
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "corrected", "tight"}
+    curvature : float
+        Delta of stage two.
+    bound : float
+        B.
+    blocks : int, optional
+        k; None for floor(sqrt(n)).
+    penalty : float
+        Lambda of Samp-Agg.
+    """
+
+    stage_one: str
+    budget: Budget
+    neighbours: str
+    calibration: str
+    curvature: float
+    bound: float
+    blocks: int | None = None
+    penalty: float = HEAVY
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return what `sparse.release` takes besides the data."""
+        votes = {"penalty": self.penalty, "blocks": self.blocks} if self.stage_one == "samp_agg" else {}
+        return {**self.second, "support": self.stage_one, **votes}
+
+    @property
+    def second(self) -> dict[str, Any]:
+        """Return what `sparse.stage_two` takes."""
+        return {
+            "size": 1,
+            "domain": support.DOMAIN,
+            "budget": self.budget,
+            "neighbours": self.neighbours,
+            "calibration": self.calibration,
+            "bound": self.bound,
+            "curvature": self.curvature,
+        }
+
+
+def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of one job.
+
+    Parameters
+    ----------
+    job : mapping
+        As `dperm.audit.linear.run` takes it.
+
+    Returns
+    -------
+    list of dict
+        Columns of `dperm.audit.attacks.ATTACKS`.
+
+    Raises
+    ------
+    ConfigError
+        If a row's `variant` does not name stage one and the law of stage two's noise.
+    """
+    for row in job["rows"]:
+        if row["variant"] not in VARIANTS or row["variant"].endswith("gaussian") != (row["delta"] > 0):
+            raise ConfigError(
+                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r} at delta={row['delta']:g} is "
+                f"none of {', '.join(VARIANTS)} (gamma at delta 0, gaussian above)"
+            )
+    return [_attack(job, row) for row in job["rows"]]
+
+
+def _attack(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    budget, stage_one = Budget(row["epsilon"], row["delta"]), row["variant"].rsplit("_", 1)[0]
+    names = (job["mechanism"], job["calibration"], job["pair"], row["variant"], row["neighbours"])
+
+    def rng(what):
+        return seeds.generator(job["seed"], "audit", *names, budget.epsilon, budget.delta, what)
+
+    best, worth = None, []
+    for problem, data, neighbour, words in _candidates(stage_one, budget, row["neighbours"], job["calibration"]):
+        made = target(problem)
+        found = attempts.on_a_line(made, data, neighbour, delta=budget.delta)
+        # A claim for all curvatures is as good as that for the worst.
+        worth.append(guarantee(problem))
+        if best is None or found["exact_bound"] > best[0]["exact_bound"]:
+            best = found, words
+    found, words = best
+    shown, data = probe(stage_one, budget, row["neighbours"], job["calibration"])
+    made = target(shown)
+    outputs = made.draw(data, _WHITE_BOX, rng("noise"))
+    noise = attempts.noise_behind(made, outputs, data, rng("atoms"), near=_NEAR / shown.curvature)
+    return {
+        **attempts.head(job, row),
+        "guarantee": min(worth, key=_WORTH.index),
+        "loss": "squared",
+        "pair_words": words,
+        "white_box_p": white_box.noise_test(noise, made.law).p_value,
+        **found,
+    }
+
+
+def target(problem: Problem) -> Target:
+    """Return the two stages as one mechanism with outputs on a line: theta + 4 B (number of the support).
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Target
+    """
+    second, _ = sparse.stage_two(**problem.second)
+    place = 4 * problem.bound
+    case = confined.Confined(
+        "", losses.squared(), second["domain"], problem.curvature, _column(np.zeros((0, 2)), np.zeros(0), 0),
+        _column(np.zeros((0, 2)), np.zeros(0), 0), objective.NOTHING, Region(low=-problem.bound, high=problem.bound),
+    )  # fmt: skip
+    stage_two = confined.target(
+        case, budget=second["budget"], neighbours=second["neighbours"], calibration=second["calibration"]
+    )
+    # Keyed by the arrays, which are kept.
+    known: dict[int, tuple] = {}
+
+    def parts(data):
+        if id(data[0]) not in known:
+            columns = [_column(*data, j) for j in range(2)]
+            known[id(data[0])] = data[0], stage_one(problem, data), columns
+        return known[id(data[0])][1:]
+
+    def both(tail, points, data):
+        chances, columns = parts(data)
+        return sum(chances[j] * tail(points - j * place, columns[j]) for j in range(2))
+
+    def draw(data, repeats, rng):
+        found = sparse.release(*data, **problem.options, rng=rng, repeats=repeats)
+        chosen = found.supports[:, 0]
+        return found.theta[np.arange(repeats), chosen] + place * chosen
+
+    return Target(
+        draw=draw,
+        law=stage_two.law,
+        cdf=lambda points, data: both(stage_two.cdf, points, data),
+        sf=lambda points, data: both(stage_two.sf, points, data),
+        atoms=tuple(end + j * place for j in range(2) for end in (-problem.bound, problem.bound)),
+    )
+
+
+def stage_one(problem: Problem, data: LinearData) -> np.ndarray:
+    """Return the probabilities of the two supports.
+
+    Parameters
+    ----------
+    problem : Problem
+    data : tuple of ndarray
+        For Samp-Agg such that the votes do not depend on who shares a block with whom, or with printed blocks.
+
+    Returns
+    -------
+    ndarray, shape (2,)
+
+    Raises
+    ------
+    ValueError
+        If the votes may depend on who shares a block.
+    """
+    fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
+    if problem.stage_one == "exp_mech":
+        alpha = exp_mech.largest_loss(1, support.DOMAIN, problem.bound)
+        weight = exp_mech.exponent(alpha, **fixed, calibration=_STAGE_ONE[problem.calibration]["exp_mech"])
+        return special.softmax(-weight * support.scores(*data, problem.bound))
+    X, y = data
+    k = problem.blocks or math.isqrt(len(X))
+    if problem.blocks is None and problem.neighbours == "add_remove":
+        ends = np.arange(len(X)) * k // len(X)
+        votes = voting.votes(data, [np.flatnonzero(ends == block) for block in range(k)], problem.penalty)
+    else:
+        far = np.abs(y) >= DECIDES
+        if far.sum() > 1 or np.abs(X[~far] * y[~far, None]).sum() > problem.penalty:
+            raise ValueError("more than one record, or thin ones together, may win a vote: the law is not written here")
+        # Ties, all features at 0, fall to the first.
+        votes = [0] * (k - int(far.sum())) + [int(np.abs(row).argmax()) for row in X[far]]
+    scale, _ = samp_agg.calibrate(2, size=1, blocks=k, calibration=_STAGE_ONE[problem.calibration]["samp_agg"], **fixed)
+    shares = np.bincount(votes, minlength=2) / k
+    return np.exp(noisy_top.set_log_probabilities(shares, size=1, scale=scale)[1])
+
+
+def probe(stage_one: str, budget: Budget, neighbours: str, calibration: str) -> tuple[Problem, LinearData]:
+    """Return a problem that shows its noise, in a box as wide as theta is spread, and data of which no vote is sure.
+
+    Parameters
+    ----------
+    stage_one : {"exp_mech", "samp_agg"}
+    budget : Budget
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "corrected", "tight"}
+
+    Returns
+    -------
+    problem : Problem
+    data : tuple of ndarray
+    """
+    # Printed blocks are floor(sqrt(9)) too.
+    blocks = 3 if stage_one == "samp_agg" and calibration != "paper" else None
+    problem = Problem(stage_one, budget, neighbours, calibration, 4 / budget.epsilon, 1.0, blocks)
+    curvature = max(problem.curvature, target(problem).law.scale)
+    return problem._replace(curvature=curvature), voting.one_feature([0, 1, 0] * 3, np.linspace(-0.5, 1, 9))
+
+
+def guarantee(problem: Problem) -> str:
+    """Return what is proved of the whole: the weaker one of its stages.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    str
+    """
+    _, second = sparse.stage_two(**problem.second)
+    if problem.stage_one == "samp_agg":
+        fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
+        calibration = _STAGE_ONE[problem.calibration]["samp_agg"]
+        if samp_agg.calibrate(2, size=1, blocks=2, calibration=calibration, **fixed)[1] == "none":
+            return "none"
+    return second
+
+
+def _candidates(
+    stage_one: str, budget: Budget, neighbours: str, calibration: str
+) -> Iterator[tuple[Problem, LinearData, LinearData, str]]:
+    """Give problems with pairs: over curvatures, places of the noise, and how rare the support is."""
+    pure, small = budget.delta == 0, neighbours == "replace"
+    wall = constrained.RADIUS if small else 1.0
+    for share in (1.0, 100.0):
+        problem = Problem(stage_one, budget, neighbours, calibration, share * 4 / budget.epsilon, wall)
+        if stage_one == "samp_agg" and calibration == "paper" and not small:
+            problem = problem._replace(penalty=voting.PENALTY)
+            yield problem, *voting.list_cut_anew(voting.RECUT), "joint: all blocks are cut anew, and all votes turn"
+            continue
+        # The law of stage two's noise has nothing to do with the box, but for zeta.
+        scale = target(problem._replace(blocks=2)).law.scale
+        places = [0.0] if pure else np.linspace(0.0, 1.0 - special.ndtri(budget.delta), 4) * scale
+        for place in places:
+            if stage_one == "exp_mech":
+                yield _both_supports(problem, place)
+                part = problem._replace(bound=_COMPROMISE if small else 1.0)
+                yield from (pressed(part, place, rare) for rare in ([25.0] if pure else [0.0, 3.0]))
+            else:
+                made = (_thin(problem._replace(blocks=k), place) for k in ([200] if pure else [5, 20]))
+                yield from (entry for entry in made if entry is not None)
+
+
+def pressed(problem: Problem, place: float, rare: float) -> tuple[Problem, LinearData, LinearData, str]:
+    """Return `support.shifted`'s pair for the box: {1} with log-odds of minus `rare`, theta_1 at the wall from -place.
+
+    Records (1/2, 0) have a force of f = (1 - B/2)/2 at the wall; B + 1 of it holds theta_1 there against the record.
+
+    Parameters
+    ----------
+    problem : Problem
+        With Exp-mech as stage one.
+    place : float
+        theta_1 is at the wall for b <= -place, without the record.
+    rare : float
+
+    Returns
+    -------
+    problem : Problem
+    data, neighbour : tuple of ndarray
+    words : str
+    """
+    fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
+    alpha = exp_mech.largest_loss(1, support.DOMAIN, problem.bound)
+    weight = exp_mech.exponent(alpha, **fixed, calibration=_STAGE_ONE[problem.calibration]["exp_mech"])
+    gain, force = 0.5 * (1 - (1 - 0.5 * problem.bound) ** 2), 0.5 * (1 - 0.5 * problem.bound)
+    least = math.ceil((problem.bound + 1) / force)
+    number = min(_MOST_RECORDS, max(least, math.floor((problem.curvature * problem.bound - place) / force)))
+    common = support.pressed(number, number + round(rare / (weight * gain)))
+    worst = voting.with_record(common, (1.0, 1.0), -1.0)
+    other = common if problem.neighbours == "add_remove" else voting.with_record(common, (1.0, 1.0), 1.0)
+    return problem, other, worst, "joint: a record costs one support the most, and pulls its parameter from the wall"
+
+
+def _both_supports(problem: Problem, place: float) -> tuple[Problem, LinearData, LinearData, str]:
+    """Return `constrained`'s pair at the wall on either feature: stage two alone.
+
+    The record costs both supports the same, so that stage one says nothing.
+    """
+    x, number = _thin_records(problem, place)
+    crowd = np.tile([x, x], (number, 1)), np.ones(number)
+    worst = voting.with_record(crowd, (1.0, 1.0), -1.0)
+    other = crowd if problem.neighbours == "add_remove" else voting.with_record(crowd, (1.0, 1.0), 1.0)
+    return problem, other, worst, "joint: a record at the wall of either support"
+
+
+def _thin(problem: Problem, place: float) -> tuple[Problem, LinearData, LinearData, str] | None:
+    """Return `constrained`'s pair at the wall on feature 2, with a record that turns a vote, unless it is too heavy."""
+    x, number = _thin_records(problem, place)
+    if x * number > problem.penalty:
+        return None
+    crowd = np.tile([0.0, x], (number, 1)), np.ones(number)
+    turned = voting.with_record(crowd, (0.0, 1.0), -DECIDES)
+    words = "joint: a record turns a vote, and pushes at the wall of the support it voted for"
+    if problem.neighbours == "add_remove":
+        return problem, crowd, turned, words
+    other = voting.with_record(crowd, (1.0, 1.0 - 1e-3), DECIDES)
+    # Records without features fill up the blocks, and make n a square where k = floor(sqrt(n)).
+    printed = problem.calibration == "paper"
+    m = max(problem.blocks, math.isqrt(number) + 1) if printed else problem.blocks
+    n = m * m if printed else max(m, number + 1)
+    return problem._replace(blocks=None if printed else m), _padded(other, n), _padded(turned, n), words
+
+
+def _thin_records(problem: Problem, place: float) -> tuple[float, int]:
+    """Return (x, N) of records that push so that b = place is at the wall, where the record (1, -1) is too."""
+    push = problem.bound + 1 + problem.curvature * problem.bound + place
+    number = min(_MOST_RECORDS, max(1, math.ceil(push**2 / (0.02 * problem.curvature))))
+    return min(1.0, push / number), number
+
+
+def _padded(data: LinearData, n: int) -> LinearData:
+    more = n - len(data[0])
+    return np.concatenate([data[0], np.zeros((more, 2))]), np.append(data[1], np.zeros(more))
+
+
+def _column(X: np.ndarray, y: np.ndarray, j: int) -> LinearData:
+    """Return the data of stage two on one feature: targets are clipped to Y = 1."""
+    return np.ascontiguousarray(X[:, j : j + 1]), np.clip(y, -1.0, 1.0)

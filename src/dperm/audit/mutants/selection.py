@@ -1,0 +1,270 @@
+"""Mistakes of private selection, of two stages, and of the comparators: weights, votes, budgets, clipping, solvers."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import special
+
+from dperm import losses
+from dperm.audit import comparators, composed, confined, pairs, support, targets, voting
+from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.audit.mutants.noise import ONE, TOLERANCE
+from dperm.domain import Budget
+from dperm.mechanisms import approximate_minima, gradient
+from dperm.mechanisms.support import noisy_top
+from dperm.noise import Gaussian, SphericalLaplace
+from dperm.solvers import newton
+
+# |y| <= 1, |theta| <= 1, one feature: a record's loss is at most 2.
+ALPHA = 2.0
+APPROXIMATE = Budget(1.0, 1e-6)
+STEPS = 9
+
+
+def weight_upside_down(broken: bool) -> Finite:
+    """The exponential mechanism with weights exp(-epsilon q alpha), as Section 3.2 of kifer2012 prints (K4).
+
+    Parameters
+    ----------
+    broken : bool
+        The twin has exp(-epsilon q/(2 alpha)), as Algorithm 4.
+
+    Returns
+    -------
+    Finite
+    """
+    return _exponential(ONE.epsilon * ALPHA if broken else ONE.epsilon / (2 * ALPHA))
+
+
+def weight_doubled(broken: bool) -> Finite:
+    """The exponential mechanism under replace-one with the weights exp(-epsilon q/alpha) of add/remove.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Finite
+    """
+    return _exponential(ONE.epsilon / ALPHA if broken else ONE.epsilon / (2 * ALPHA))
+
+
+def printed_blocks(broken: bool) -> Finite:
+    """Samp-Agg with its lassos and printed blocks, from 99 records to 100 (K6).
+
+    Parameters
+    ----------
+    broken : bool
+        The twin's records draw one of 200 blocks each.
+
+    Returns
+    -------
+    Finite
+    """
+    calibration, blocks = ("paper", None) if broken else ("corrected", voting.BLOCKS)
+    made = voting.selector(budget=ONE, neighbours="add_remove", calibration=calibration, blocks=blocks)
+    data, neighbour, _ = voting.flipped(neighbours="add_remove", calibration=calibration)
+    return Finite(made.law, [(data, neighbour)])
+
+
+def half_noise_top(broken: bool) -> Finite:
+    """The two most voted-for of four features with noise Lap(s/(k epsilon)), half of Lap(2 s/(k epsilon)).
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Finite
+    """
+    size, blocks = 2, 60
+    scale = (1 if broken else 2) * size / (blocks * ONE.epsilon)
+
+    def law(turned):
+        # All blocks vote for the first two features, but for those that turned to the last two.
+        shares = np.repeat([(blocks - turned) / blocks, turned / blocks], 2)
+        found = np.exp(noisy_top.set_log_probabilities(shares, size=size, scale=scale)[1])
+        return found / found.sum()
+
+    return Finite(law, [(0, 1)])
+
+
+def epsilon_for_each_stage(broken: bool) -> Finite:
+    """Sparse regression whose stages get all of epsilon each, where either should get half.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Finite
+        Over the supports, each with its parameter at an end of the box or between.
+    """
+    budget = Budget((2 if broken else 1) * ONE.epsilon)
+    problem = composed.Problem("exp_mech", budget, "add_remove", "tight", curvature=400.0, bound=1.0)
+    problem, data, neighbour, _ = composed.pressed(problem, 0.0, support.RARE)
+    made = composed.target(problem)
+    return Finite(lambda data: confined.pieces(made, data), [(data, neighbour)])
+
+
+def curvature_for_the_whole(broken: bool) -> Finite:
+    """Stage two, with half of epsilon and gamma noise, but Delta = 2 lambda/epsilon: half of 4 lambda/epsilon.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Finite
+        Over the piece of the line just inside a Huber record's knee, and what is on either side of it.
+    """
+    half = ONE.epsilon / 2
+    curvature = 2 / (ONE.epsilon if broken else half)
+    # The knee is reached by b = 0.
+    knee = -1 / curvature
+    record = np.ones((1, 1)), np.array([knee - 1])
+    empty = np.zeros((0, 1)), np.zeros(0)
+    law = SphericalLaplace(2 / half)
+    parts = targets.tilted(targets.Problem(losses.huber(1.0), pairs.UNIT, curvature, TOLERANCE), law)
+    ends = np.array([knee - 1e-4, knee])
+
+    def pieces(data):
+        below, above = parts["cdf"](ends, data)[0], parts["sf"](ends, data)[1]
+        return np.array([below, 1 - below - above, above])
+
+    return Finite(pieces, [(empty, record)])
+
+
+def clipping_forgotten(broken: bool) -> Sampled:
+    """Noisy gradient descent with noise for gradients of length 1, which nobody clipped.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Sampled
+    """
+    return _descent(broken, clipped=not broken)
+
+
+def noise_of_one_step(broken: bool) -> Sampled:
+    """Noisy gradient descent of nine steps, each with noise as if it were the only one.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Sampled
+    """
+    return _descent(broken, shrunk=np.sqrt(STEPS))
+
+
+def told_by_the_solver(broken: bool) -> Sampled:
+    """Approximate minima perturbation without its output noise, and a solver that stops where it suits the data.
+
+    Every point within the solver's target will do, and the exact minimiser's law leaks nothing here: this solver stops
+    on a grid, and the record that differs moves the grid by half of its step.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin adds the output noise that is made for such solvers.
+
+    Returns
+    -------
+    Sampled
+    """
+    loss = losses.huber(1.0)
+    made = approximate_minima.calibrate(loss, pairs.UNIT, APPROXIMATE, n=2, p=1, gamma=0.05)
+    case = pairs.linear(neighbours="replace", budget=APPROXIMATE, rng=np.random.default_rng(0), records=2)
+    step = made.gradient_norm / made.curvature
+
+    def draw(data, repeats, rng):
+        X, y = data
+        tilt = made.tilt.sample((repeats, 1), rng)
+        exactly = newton.minimise(loss, X, y, ridge=made.curvature, tilt=tilt, tolerance=1e-9).theta
+        shift = 0.5 * step if y[-1] > 0 else 0.0
+        # Within step/2 of the minimiser: half of what the target allows.
+        stopped = step * np.round((exactly - shift) / step) + shift
+        return stopped if broken else stopped + made.output.sample((repeats, 1), rng)
+
+    return Sampled(draw, case.data, case.neighbour)
+
+
+def _exponential(weight: float) -> Finite:
+    """Return the exponential mechanism with this weight at the pair of the tight one's attack."""
+    data, neighbour = support.shifted(budget=ONE, neighbours="replace", calibration="tight")
+
+    return Finite(lambda data: special.softmax(-weight * support.scores(*data, bound=1.0)), [(data, neighbour)])
+
+
+def _descent(broken: bool, *, clipped: bool = True, shrunk: float = 1.0) -> Sampled:
+    """Return `comparators.descent`, or a copy of its loop with what is not clipped, or with noise shrunk so much."""
+    case, target, options, _ = comparators.descent("add_remove", APPROXIMATE)
+    options = {**options, "steps": STEPS}
+    noise = gradient.calibrate(comparators.CLIP, APPROXIMATE, steps=STEPS, neighbours="add_remove")
+    # Five times the clipping norm, wherever theta may be: a loss whose force is constant.
+    forces = (lambda y: np.sign(y)) if clipped else (lambda y: 5 * np.sign(y))
+
+    def draw(data, repeats, rng):
+        theta = np.zeros((repeats, 1))
+        for _ in range(STEPS):
+            z = Gaussian(noise.scale / shrunk).sample((repeats, 1), rng)
+            theta = theta + comparators.ETA * (forces(data[1]).sum() - z)
+        return theta
+
+    fixed = {"budget": APPROXIMATE, "neighbours": "add_remove", "calibration": "tight", "options": options}
+    whole = comparators.drawing("gradient", case, **fixed)
+    law = Gaussian(comparators.ETA * noise.scale * np.sqrt(STEPS))
+
+    def recovered(outputs, data):
+        return outputs - comparators.ETA * STEPS * np.sign(data[1]).sum()
+
+    return Sampled(replace(target, draw=draw if broken else whole, law=law, noise=recovered), case.data, case.neighbour)
+
+
+MUTANTS = (
+    Mutant(
+        "weight-upside-down", "exponential mechanism with weights exp(-epsilon q alpha)", "kifer2012, K4", "replace",
+        1.0, 0.0, weight_upside_down,
+    ),
+    Mutant(
+        "weight-doubled", "weights for add/remove, exp(-epsilon q/alpha), used for replace-one", "kifer2012, K5",
+        "replace", 1.0, 0.0, weight_doubled,
+    ),
+    Mutant(
+        "printed-blocks", "Samp-Agg with floor(sqrt(n)) blocks cut from the list", "kifer2012, K6", "add_remove", 1.0,
+        0.0, printed_blocks,
+    ),
+    Mutant(
+        "half-noise-top", "noisy top s with Lap(s/(k epsilon))", "a classic", "replace", 1.0, 0.0, half_noise_top
+    ),
+    Mutant(
+        "epsilon-for-each-stage", "two stages that spend epsilon each", "a classic", "add_remove", 1.0, 0.0,
+        epsilon_for_each_stage,
+    ),
+    Mutant(
+        "curvature-for-the-whole", "stage two has half of epsilon, and Delta = 2 lambda/epsilon", "kifer2012, Alg. 6",
+        "add_remove", 0.5, 0.0, curvature_for_the_whole,
+    ),
+    Mutant(
+        "clipping-forgotten", "gradient descent: noise for clipped gradients that were not clipped", "a classic",
+        "add_remove", 1.0, 1e-6, clipping_forgotten,
+    ),
+    Mutant(
+        "noise-of-one-step", "gradient descent: each of nine steps has the noise of one", "a classic", "add_remove",
+        1.0, 1e-6, noise_of_one_step,
+    ),
+    Mutant(
+        "told-by-the-solver", "approximate minima without output noise, from a solver that tells", "kifer2012, K8",
+        "replace", 1.0, 1e-6, told_by_the_solver,
+    ),
+)  # fmt: skip

@@ -1,0 +1,229 @@
+r"""Attacks on the private choice of a support: Exp-mech and Samp-Agg (kifer2012, Algorithms 4 and 5). All are exact.
+
+The outcomes are few, so their probabilities are written down from the formulas (s = 1, p = 2; weights and noise as the
+mechanisms' `exponent` and `calibrate` name them), and no event is missed. Whether the code draws from that law is what
+a chi-square test of its draws asks, on data where no outcome is rare.
+
+Exp-mech, pair `shifted`. Records (1/2, 0) with y = B and (0, 1/2) with y = -B press theta_1 to B and theta_2 to -B, the
+ends of the box, with force to spare. The record (1, 1) with y = -Y then costs support {1} all of alpha =
+(Y + B)^2/2 and support {2} nothing (Y = B = 1). Under replace-one it takes the place of (1, 1) with y = Y, which does
+the opposite. So the log-odds move by w alpha, or 2 w alpha; support {1}, made rare by more records of the other kind,
+shows it all. Beside it all pairs of a tiny domain are tried: x in {-1, 0, 1}^2, y in {-1, 0, 1}, two records.
+
+Samp-Agg, pair `votes`: `dperm.audit.voting`.
+
+Neighbouring relation: each budget's.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+from dperm import seeds
+from dperm.audit import attempts, exact, finite, voting
+from dperm.audit.targets import LinearData
+from dperm.audit.voting import Selector, with_record
+from dperm.domain import Budget, Domain
+from dperm.errors import ConfigError
+from dperm.mechanisms.support import exp_mech
+
+PAIRS = ("shifted", "votes")
+DOMAIN = Domain(x_norm=1.0, y_bound=1.0)
+# A rare support: its log-odds without the record that differs.
+RARE = 25.0
+# Draws that are held against the law; each of Samp-Agg's corrected ones solves its own lassos.
+_DRAWS = 2_000
+# Outcomes that are expected less often are put together.
+_EXPECTED = 5.0
+VARIANTS = {"exp_mech": "exponential", "samp_agg": "laplace"}
+
+
+def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of one job.
+
+    Parameters
+    ----------
+    job : mapping
+        As `dperm.audit.linear.run` takes it.
+
+    Returns
+    -------
+    list of dict
+        Columns of `dperm.audit.attacks.ATTACKS`.
+
+    Raises
+    ------
+    ConfigError
+        If a row's `variant` is not the law of the mechanism's noise.
+    """
+    for row in job["rows"]:
+        if row["variant"] != VARIANTS[job["mechanism"]]:
+            raise ConfigError(
+                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r}: its noise is "
+                f"{VARIANTS[job['mechanism']]!r}; write that"
+            )
+    return [record for row in job["rows"] for record in _attacks(job, row)]
+
+
+def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]
+    fixed = {"budget": budget, "neighbours": neighbours, "calibration": job["calibration"]}
+    names = (*(job[key] for key in ("mechanism", "calibration", "pair")), neighbours, budget.epsilon)
+
+    def rng(what):
+        return seeds.generator(job["seed"], "audit", *names, what)
+
+    if job["mechanism"] == "exp_mech":
+        selector = exponential(**fixed)
+        *pair, words = *shifted(**fixed), "shifted: one record costs one support all of alpha, the other nothing"
+        probed = selector, _wavering(rng("probe"))
+    elif job["calibration"] == "paper":
+        selector = voting.selector(**fixed, blocks=None)
+        *pair, words = voting.flipped(neighbours=neighbours, calibration="paper")
+        probed = selector, voting.list_with_segments(5, 24)
+    else:
+        selector = voting.selector(**fixed, blocks=voting.BLOCKS)
+        *pair, words = voting.flipped(neighbours=neighbours, calibration="corrected")
+        # Few blocks, so that no outcome is rare.
+        probed = voting.selector(**fixed, blocks=3), voting.one_feature([0, 1, 1, 0], [0.2, 0.3, -0.9, 0.6])
+    record = {
+        **attempts.head(job, row),
+        "guarantee": selector.guarantee,
+        "loss": "squared",
+        "white_box_p": law_test(*probed, rng("draws")),
+    }
+    yield record | {"pair_words": words} | attempts.over_outcomes(selector.law, *pair, delta=budget.delta)
+    if job["mechanism"] == "exp_mech":
+        words = "all pairs of two records with x in {-1, 0, 1}^2, y in {-1, 0, 1}"
+        tiny = exact.exact(lambda data: selector.law(_as_arrays(data)), _tiny(neighbours), delta=budget.delta)
+        yield record | {"pair_words": words} | attempts.of_finite(tiny)
+
+
+def exponential(*, budget: Budget, neighbours, calibration) -> Selector:
+    """Return Exp-mech for s = 1 within `DOMAIN` and the box |theta_j| <= 1.
+
+    Parameters
+    ----------
+    budget : Budget
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "tight"}
+
+    Returns
+    -------
+    Selector
+    """
+    fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
+    weight = exp_mech.exponent(exp_mech.largest_loss(1, DOMAIN), **fixed)
+
+    def law(data):
+        return special.softmax(-weight * scores(*data, bound=1.0))
+
+    def draw(data, repeats, rng):
+        return exp_mech.select(*data, size=1, domain=DOMAIN, **fixed, rng=rng, repeats=repeats).supports
+
+    return Selector(law, draw, "proved")
+
+
+def scores(X: np.ndarray, y: np.ndarray, bound: float) -> np.ndarray:
+    """Return min over |t| <= bound of sum_i (y_i - x_ij t)^2/2, for every feature j.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+    y : ndarray, shape (n,)
+    bound : float
+
+    Returns
+    -------
+    ndarray, shape (p,)
+    """
+    records = list(zip(map(tuple, X), y, strict=True))
+    return finite.one_feature_scores(records, features=X.shape[1], bound=bound)
+
+
+def shifted(*, budget: Budget, neighbours, calibration) -> tuple[LinearData, LinearData]:
+    """Return data that move the scores of two supports apart by as much as the bounds allow.
+
+    Parameters
+    ----------
+    budget : Budget
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "tight"}
+        Whose weights decide on how many records make the support {1} rare.
+
+    Returns
+    -------
+    data, neighbour : tuple of ndarray
+    """
+    fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
+    weight = exp_mech.exponent(exp_mech.largest_loss(1, DOMAIN), **fixed)
+    common = pressed(16, 16 + round(RARE / (weight * GAIN)))
+    worst = with_record(common, (1.0, 1.0), -1.0)
+    return (common, worst) if neighbours == "add_remove" else (with_record(common, (1.0, 1.0), 1.0), worst)
+
+
+# What a record (1/2, 0) with y = 1 gains by theta_1 = 1: (1 - (1 - 1/2)^2)/2.
+GAIN = 0.375
+
+
+def pressed(first: int, second: int) -> LinearData:
+    """Return records that press theta_1 up and theta_2 down, for s = 1.
+
+    Parameters
+    ----------
+    first, second : int
+        At least 8 each: one record more, of force 2, does not move theta_1 or theta_2.
+
+    Returns
+    -------
+    tuple of ndarray
+    """
+    X = np.zeros((first + second, 2))
+    X[:first, 0], X[first:, 1] = 0.5, 0.5
+    return X, np.repeat([1.0, -1.0], [first, second])
+
+
+def _wavering(rng: np.random.Generator) -> LinearData:
+    """Return few records with four features, between which Exp-mech wavers."""
+    return rng.uniform(-0.5, 0.5, (6, 4)), rng.uniform(-1, 1, 6)
+
+
+def _tiny(neighbours) -> Iterator[tuple[tuple, tuple]]:
+    values = (-1, 0, 1)
+    records = [((a, b), y) for a in values for b in values for y in values]
+    return exact.neighbours_of_tiny_domain(records, 2, neighbours)
+
+
+def _as_arrays(data: tuple) -> LinearData:
+    X = np.array([x for x, _ in data], dtype=float).reshape(len(data), 2)
+    return X, np.array([y for _, y in data], dtype=float)
+
+
+def law_test(selector: Selector, data: LinearData, rng: np.random.Generator) -> float:
+    """Return the p-value of a chi-square test of the code's draws (s = 1) against the law.
+
+    Parameters
+    ----------
+    selector : Selector
+    data : tuple of ndarray
+    rng : Generator
+
+    Returns
+    -------
+    float
+        1 where only one outcome is likely enough to be tested.
+    """
+    drawn = selector.draw(data, _DRAWS, rng)[:, 0]
+    law = selector.law(data)
+    expected = _DRAWS * law / law.sum()
+    seen = np.bincount(drawn, minlength=len(law)).astype(float)
+    rare = expected < _EXPECTED
+    if rare.any():
+        expected = np.append(expected[~rare], expected[rare].sum())
+        seen = np.append(seen[~rare], seen[rare].sum())
+    # Together the rare ones may still be rarer than that: then they say too little, and too much.
+    if len(expected) < 2 or expected[-1] < 1:
+        return 1.0
+    return float(stats.chisquare(seen, expected).pvalue)

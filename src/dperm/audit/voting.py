@@ -1,0 +1,248 @@
+r"""Samp-Agg as the auditor sees it: the exact law of its support, and data that turn votes (kifer2012, Algorithm 5).
+
+Where one record may touch one block. One vote of k flips, from {1}, which all others want, to {2}; {2} is rare, and
+shows 2/(k scale) less about 2/k. `corrected` under add/remove: each record draws its block; the law is the mixture over
+all ways in which the records can share blocks. A far record decides on the vote of its block whichever it is, and
+blocks without records vote {1}.
+
+As printed, under add/remove (erratum K6). k = floor(sqrt(n)) blocks are cut from the list: from n = m^2 - 1 to m^2
+records all ends of blocks move. Let all these ends, of m - 1 blocks of m + 1 records and of m blocks of m, cut the list
+into segments, with targets that rise from segment to segment and the features 1 and 2 in turns. Every block consists of
+two segments and votes for the feature of the latter: all m - 1 blocks vote for feature 2, and with one record more all
+m blocks vote for feature 1.
+
+Neighbouring relation: the one that is asked for.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from dperm.audit.targets import LinearData
+from dperm.domain import Budget
+from dperm.mechanisms.support import noisy_top, samp_agg
+
+# Lambda, of the sum of squares: next to nothing beside the records.
+PENALTY = 1e-3
+# Blocks where their number is a parameter; n = 100^2 where it is floor(sqrt(n)).
+BLOCKS, SQUARE = 200, 100
+# The published blocks: from 99 records to 100.
+RECUT = 10
+# A target that decides on the vote of any block.
+DECIDES = 1e3
+
+
+class Selector(NamedTuple):
+    """A support selection as the auditor sees it.
+
+    Parameters
+    ----------
+    law : callable
+        (data) -> probabilities of the supports, in lexicographic order.
+    draw : callable
+        (data, repeats, rng) -> supports, ndarray of int, shape (repeats, s).
+    guarantee : str
+    """
+
+    law: Callable[[LinearData], np.ndarray]
+    draw: Callable[[LinearData, int, np.random.Generator], np.ndarray]
+    guarantee: str
+
+
+def with_record(data: LinearData, x: Sequence[float], y: float) -> LinearData:
+    """Return the data and one record more.
+
+    Parameters
+    ----------
+    data : tuple of ndarray
+    x : sequence of float
+    y : float
+
+    Returns
+    -------
+    tuple of ndarray
+    """
+    return np.concatenate([data[0], [x]]), np.append(data[1], y)
+
+
+def selector(*, budget: Budget, neighbours, calibration, blocks: int | None) -> Selector:
+    """Return Samp-Agg for s = 1 on data in which every record has one feature.
+
+    Parameters
+    ----------
+    budget : Budget
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "corrected"}
+    blocks : int, optional
+        k; None for floor(sqrt(n)).
+
+    Returns
+    -------
+    Selector
+        Its law enumerates how the records can share blocks where blocks are drawn: for few records only.
+    """
+    fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
+    _, guarantee = samp_agg.calibrate(2, size=1, blocks=blocks or 1, **fixed)
+
+    def law(data):
+        n, p = data[0].shape
+        k = blocks or max(1, int(np.sqrt(n)))
+        scale, _ = samp_agg.calibrate(p, size=1, blocks=k, **fixed)
+
+        def chosen(found):
+            shares = np.bincount(found, minlength=p) / k
+            return np.exp(noisy_top.set_log_probabilities(shares, size=1, scale=scale)[1])
+
+        if calibration == "corrected" and neighbours == "add_remove":
+            ways = list(shared_blocks(n, k))
+            found = sum(weight * chosen([*votes(data, way), *[0] * (k - len(way))]) for way, weight in ways)
+        else:
+            ends = np.arange(n) * k // max(n, 1)
+            found = chosen(votes(data, [np.flatnonzero(ends == block) for block in range(k)]))
+        return found / found.sum()
+
+    def draw(data, repeats, rng):
+        return samp_agg.select(
+            *data, size=1, **fixed, penalty=PENALTY, blocks=blocks, rng=rng, repeats=repeats
+        ).supports
+
+    return Selector(law, draw, guarantee)
+
+
+def shared_blocks(records: int, blocks: int) -> Iterator[tuple[list[list[int]], float]]:
+    """Give all ways in which records can share blocks that each draws for itself, with their probabilities.
+
+    Parameters
+    ----------
+    records : int
+        Few: Bell's numbers grow fast.
+    blocks : int
+        k.
+
+    Yields
+    ------
+    groups : list of list of int
+        Records that are in one block; all other blocks are empty.
+    probability : float
+        k (k - 1) ... / k^records.
+    """
+
+    def ways(record, groups):
+        if record == records:
+            yield groups
+            return
+        for place in range(len(groups)):
+            yield from ways(record + 1, [*groups[:place], [*groups[place], record], *groups[place + 1 :]])
+        yield from ways(record + 1, [*groups, [record]])
+
+    for groups in ways(0, []):
+        falling = np.prod(blocks - np.arange(len(groups)), dtype=float)
+        if falling > 0:
+            yield groups, falling / float(blocks) ** records
+
+
+def votes(data: LinearData, groups: Iterable[Sequence[int]], penalty: float = PENALTY) -> list[int]:
+    """Return each block's vote: largest |theta_j| of a lasso whose columns do not overlap, of equal ones the first.
+
+    Parameters
+    ----------
+    data : tuple of ndarray
+        Every record with one feature.
+    groups : iterable of sequence of int
+        The records of each block.
+    penalty : float
+        Lambda.
+
+    Returns
+    -------
+    list of int
+    """
+    X, y = data
+    found = []
+    for group in groups:
+        part, target = X[group], y[group]
+        force, square = part.T @ target, (part**2).sum(axis=0)
+        size = np.maximum(np.abs(force) - penalty, 0) / np.where(square > 0, square, 1.0)
+        found.append(int(size.argmax()))
+    return found
+
+
+def flipped(*, neighbours, calibration) -> tuple[LinearData, LinearData, str]:
+    """Return data that flip one vote; of the printed blocks under add/remove all.
+
+    Parameters
+    ----------
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "corrected"}
+
+    Returns
+    -------
+    data, neighbour : tuple of ndarray
+    words : str
+    """
+    if neighbours == "add_remove" and calibration == "paper":
+        words = f"from {RECUT**2 - 1} records in {RECUT - 1} blocks to {RECUT**2} in {RECUT}: all votes turn"
+        return *list_cut_anew(RECUT), words
+    if neighbours == "add_remove":
+        common = one_feature([0, 0], [1.0, 1.0])
+        words = f"one record more decides on its block's vote, one of {BLOCKS}"
+        return common, with_record(common, (0.0, 1.0), DECIDES), words
+    k = BLOCKS if calibration == "corrected" else SQUARE
+    n = k if calibration == "corrected" else k * k
+    data = one_feature(np.zeros(n, int), np.ones(n))
+    other = data[0].copy(), data[1].copy()
+    other[0][0], other[1][0] = (0.0, 1.0), DECIDES
+    return data, other, f"one record turns its block's vote, one of {k}"
+
+
+def list_cut_anew(m: int) -> tuple[LinearData, LinearData]:
+    """Return lists of m^2 - 1 and m^2 records whose m - 1 and m blocks all vote differently.
+
+    Parameters
+    ----------
+    m : int
+
+    Returns
+    -------
+    data, neighbour : tuple of ndarray
+    """
+    return list_with_segments(m, -1), list_with_segments(m, 0)
+
+
+def list_with_segments(m: int, more: int) -> LinearData:
+    """Return m^2 + more records whose targets rise from segment to segment, the features in turns.
+
+    Parameters
+    ----------
+    m : int
+    more : int
+        Below 0 the last are left out, above 0 the first come again.
+
+    Returns
+    -------
+    tuple of ndarray
+    """
+    n = m * m
+    ends = np.unique(np.concatenate([np.arange(0, n, m), np.arange(0, n, m + 1), [n - 1, n]]))
+    segment = np.searchsorted(ends, np.arange(n), side="right") - 1
+    data = one_feature(segment % 2, (segment + 1.0) / (segment[-1] + 1.0))
+    if more <= 0:
+        return data[0][: n + more], data[1][: n + more]
+    return np.concatenate([data[0], data[0][:more]]), np.concatenate([data[1], data[1][:more]])
+
+
+def one_feature(feature: Sequence[int], y: Sequence[float]) -> LinearData:
+    """Return records with x = (1, 0) or (0, 1).
+
+    Parameters
+    ----------
+    feature : sequence of int
+        0 or 1.
+    y : sequence of float
+
+    Returns
+    -------
+    tuple of ndarray
+    """
+    return np.eye(2)[np.asarray(feature)], np.asarray(y, dtype=float)

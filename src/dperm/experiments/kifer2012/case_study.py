@@ -1,0 +1,208 @@
+r"""Sparse linear regression as kifer2012 studies it (Section 3.1): the printed constants, and both stages from X'X.
+
+The s largest entries of a row have an l2 norm of at most sqrt(s), |y| <= s, F = {|theta_j| <= 1} and the loss is
+(y - <x, theta>)^2/2. Hence (Theorem 7, Lemma 39) alpha = 4 s^2, zeta = 2 s^{3/2}, lambda = s. Algorithm 2 spends
+epsilon/2 on a support and (epsilon/2, delta) on theta, so that Algorithm 1's Delta >= 2 lambda/(epsilon/2) asks for
+Delta = 4 s/epsilon.
+
+The squared loss knows the records by G = X'X, c = X'y and yy = y'y alone: what `dperm.mechanisms.sparse` does with
+records is done with these here, where a design gives them by formula. Neighbours: add/remove (Definition 1).
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dperm.domain import Budget, Calibration, Neighbours
+from dperm.feasible import Region
+from dperm.mechanisms import objective, sparse
+from dperm.mechanisms.support import exp_mech
+from dperm.solvers import subsets
+
+# The public bounds on a record, by s.
+domain = sparse.case_study
+BOX = Region(low=-1.0, high=1.0)
+
+
+class Spending(NamedTuple):
+    """The budget of both stages, and how they are calibrated."""
+
+    epsilon: float
+    delta: float
+    calibration: Calibration
+    neighbours: Neighbours
+
+    @property
+    def support(self) -> Budget:
+        """What the first stage spends."""
+        return Budget(self.epsilon / 2)
+
+    @property
+    def theta(self) -> Budget:
+        """What the second stage spends."""
+        return Budget(self.epsilon / 2, self.delta)
+
+    @staticmethod
+    def of(cell: Mapping[str, Any]) -> "Spending":
+        """Return what a cell's settings say."""
+        settings = cell["settings"]
+        return Spending(settings["epsilon"], settings["delta"], cell["calibration"], cell["neighbours"])
+
+
+class Moments(NamedTuple):
+    """All that the squared loss knows of n records."""
+
+    G: np.ndarray
+    c: np.ndarray
+    yy: float
+    n: int
+
+    @staticmethod
+    def of(X: np.ndarray, y: np.ndarray) -> "Moments":
+        """Return X'X, X'y, y'y and n."""
+        return Moments(X.T @ X, X.T @ y, float(y @ y), len(y))
+
+    def risk(self, theta: np.ndarray, supports: np.ndarray) -> np.ndarray:
+        """Return L(theta) = (1/2n) ||y - X theta||^2.
+
+        Parameters
+        ----------
+        theta, supports : ndarray, shape (R, s)
+            Coefficients and their features.
+
+        Returns
+        -------
+        ndarray, shape (R,)
+        """
+        blocks = self.G[supports[:, :, None], supports[:, None, :]]
+        slope = 0.5 * np.einsum("rjk,rk->rj", blocks, theta) - self.c[supports]
+        return (0.5 * self.yy + np.einsum("rj,rj->r", theta, slope)) / self.n
+
+
+class Law(NamedTuple):
+    """Algorithm 4's law over all supports of size s, in the order of `dperm.solvers.subsets`."""
+
+    log_probability: np.ndarray
+    scores: np.ndarray
+
+    def draw(self, p: int, size: int, repeats: int, rng: np.random.Generator) -> np.ndarray:
+        """Return supports of shape (repeats, s), ascending."""
+        cumulative = np.cumsum(np.exp(self.log_probability))
+        index = np.searchsorted(cumulative, rng.random(repeats) * cumulative[-1], side="right")
+        return np.array([subsets.subset(int(k), p, size) for k in index])
+
+    def excess(self, n: int) -> float:
+        """Return the mean of (q - min q)/n: what the first stage adds to the risk (Theorem 34), exactly."""
+        return float(np.exp(self.log_probability) @ (self.scores - self.scores.min())) / n
+
+
+def curvature(size: int, epsilon: float) -> float:
+    """Return Delta = 4 s/epsilon, the least that Algorithm 1 allows with half of epsilon."""
+    return 4 * size / epsilon
+
+
+def support_law(moments: Moments, size: int, spending: Spending) -> Law:
+    """Return the law of Exp-mech's support (kifer2012, Algorithm 4, with half of epsilon).
+
+    Parameters
+    ----------
+    moments : Moments
+        Of records within `domain(size)`.
+    size : int
+        s.
+    spending : Spending
+
+    Returns
+    -------
+    Law
+    """
+    weight = exp_mech.exponent(
+        exp_mech.largest_loss(size, domain(size)), spending.support,
+        neighbours=spending.neighbours, calibration=spending.calibration,
+    )  # fmt: skip
+    scores = subsets.search(moments.G, moments.c, moments.yy, size).scores
+    logits = -weight * scores
+    return Law(logits - special.logsumexp(logits), scores)
+
+
+def second_stage(
+    moments: Moments, supports: np.ndarray, spending: Spending, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Run Algorithm 1 on each support (kifer2012, Algorithm 6, line 5).
+
+    Parameters
+    ----------
+    moments : Moments
+    supports : ndarray of int, shape (R, s)
+        One for each release; equal ones are solved as one batch.
+    spending : Spending
+    rng : Generator
+
+    Returns
+    -------
+    theta : ndarray, shape (R, s)
+        In the order of the supports.
+    converged : ndarray of bool, shape (R,)
+    """
+    size = supports.shape[1]
+    theta, converged = np.empty(supports.shape), np.empty(len(supports), bool)
+    distinct, which = np.unique(supports, axis=0, return_inverse=True)
+    for k, Z in enumerate(distinct):
+        here = np.flatnonzero(which.ravel() == k)
+        released = objective.release_gram(
+            moments.G[np.ix_(Z, Z)], moments.c[Z], domain=domain(size), region=BOX, budget=spending.theta,
+            neighbours=spending.neighbours, calibration=spending.calibration,
+            curvature=curvature(size, spending.epsilon), repeats=len(here), rng=rng,
+        )  # fmt: skip
+        theta[here], converged[here] = released.theta, released.converged
+    return theta, converged
+
+
+def shuffled(X: np.ndarray, theta: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of X in a random order, and the places of theta's support, ascending.
+
+    Ties fall to the feature that comes first: a support that stands first would win all of them.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+    theta : ndarray, shape (p,)
+    rng : Generator
+
+    Returns
+    -------
+    X : ndarray, shape (n, p)
+    support : ndarray of int, shape (s,)
+    """
+    order = rng.permutation(len(theta))
+    return X[:, order], np.flatnonzero(theta[order])
+
+
+def frame(
+    head: Mapping[str, Any], metric: str, values: np.ndarray, converged: np.ndarray | bool = True
+) -> pd.DataFrame:
+    """Return one row for each repeat; a run that did not converge has no value.
+
+    Parameters
+    ----------
+    head : mapping
+        Columns that all rows share.
+    metric : str
+    values : array_like, shape (R,)
+    converged : ndarray of bool, shape (R,), optional
+
+    Returns
+    -------
+    DataFrame
+    """
+    values = np.atleast_1d(np.asarray(values, dtype=float))
+    ok = np.broadcast_to(converged, values.shape)
+    return pd.DataFrame(
+        {
+            **head, "repeat": np.arange(len(values)), "metric": metric, "value": np.where(ok, values, np.nan),
+            "status": np.where(ok, "ok", "failed"),
+        }
+    )  # fmt: skip

@@ -1,0 +1,20 @@
+"""What the catalogues of figures and tables hold."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """Who draws a figure or table, the scenario's columns it reads, and what stands beside it.
+
+    `caption` is to read, `alt` for those who cannot see the figure. `source`: an experiment's `rows`, or a whole
+    ledger, `privacy` or `mutants`.
+    """
+
+    module: str
+    function: str
+    columns: tuple[str, ...]
+    title: str
+    caption: str
+    alt: str = ""
+    source: str = "rows"

@@ -1,0 +1,162 @@
+r"""What is public about a selection: how many features are taken, and how long the part of a row is that they see.
+
+Once a support of s features is chosen, a mechanism sees x_Gamma, s entries of a row, whatever they are. Their l2 norm
+is at most that of the s largest entries in size, v = x|_s (kifer2012, Definition 2): the public bound r on ||v|| bounds
+every part, and is far below a bound on ||x|| where p is large (sqrt(s) against sqrt(p) for entries +-1).
+
+A row with ||v|| > r is multiplied by r/||v|| (erratum K14), a number that depends on this record alone: neighbours stay
+neighbours, under add/remove and replace-one alike. As printed (Algorithm 6, line 4) rows with ||v|| >= r, those that
+meet the bound included, are multiplied by r/||x||: as private, and p/s times as short in square on a +-1 design.
+"""
+
+import math
+from numbers import Integral
+from typing import Literal
+
+import numpy as np
+
+from dperm.domain import NORM_SLACK, one_of
+from dperm.errors import DomainViolation
+from dperm.solvers import subsets
+
+Divisor = Literal["part", "row"]
+_CHUNK_ENTRIES = 2**22
+
+
+def checked_whole(name: str, value: object, remedy: str) -> int:
+    """Return a whole number, 1 or above, or refuse it.
+
+    Parameters
+    ----------
+    name : str
+        What the user calls the value.
+    value : object
+    remedy : str
+        For the message.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r} must be an integer, 1 or above; {remedy}")
+    return int(value)
+
+
+def checked_size(size: int, p: int | None = None) -> int:
+    """Return s, or refuse it.
+
+    Parameters
+    ----------
+    size : int
+        s, at least 1.
+    p : int, optional
+        Number of features, at least s; left out before it is known.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If it is not an integer of that range.
+    """
+    size = checked_whole("size", size, "it is how many features are taken")
+    if p is not None and size > p:
+        raise ValueError(f"size={size} is more than the p={p} features of X; take at most {p}")
+    return size
+
+
+def checked_supports(size: int, p: int) -> None:
+    """Refuse more supports than can be gone through, before any work.
+
+    Parameters
+    ----------
+    size, p : int
+        s of p features, as `checked_size` allows them.
+
+    Raises
+    ------
+    ValueError
+        If C(p, s) is above 10^7.
+    """
+    supports = math.comb(p, size)
+    if supports > subsets.MOST_SUBSETS:
+        raise ValueError(
+            f"size={size} of {p} features makes {supports:,} supports, more than {subsets.MOST_SUBSETS:,}: too many "
+            "subsets to go through; take a smaller size, fewer features (chosen without the data), or Samp-Agg"
+        )
+
+
+def bounded_parts(
+    X: np.ndarray, size: int, x_norm: float, *, clip: bool = False, divisor: Divisor = "part"
+) -> np.ndarray:
+    """Return X with the s largest entries of every row within the public bound r on their l2 norm.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+    size : int
+        s in [1, p].
+    x_norm : float
+        r, in (0, inf).
+    clip : bool
+        Scale longer rows down instead of raising.
+    divisor : {"part", "row"}
+        The norm that a row is divided by: of its s largest entries, or (as printed, from ||v|| = r on) of all of it.
+
+    Returns
+    -------
+    ndarray, shape (n, p)
+        `X` itself if it is float64 and no row had to be scaled, else a copy.
+
+    Raises
+    ------
+    DomainViolation
+        If a row holds NaN or infinity, or is longer than the bound and `clip` is False. The message gives no value of
+        the data.
+
+    References
+    ----------
+    kifer2012, Algorithm 6, line 4; erratum K14.
+    """
+    one_of("divisor", divisor, Divisor)
+    X = np.asarray(X, dtype=np.float64)
+    largest = np.maximum(X.max(axis=1), -X.min(axis=1))
+    broken = int((~np.isfinite(largest)).sum())
+    if broken:
+        raise DomainViolation(f"{broken} of {len(X)} rows hold NaN or infinity; drop or mend them first")
+    # Most rows of most designs need no sorting.
+    longest = math.sqrt(size) * largest
+    rows = np.flatnonzero((longest >= x_norm if divisor == "row" else longest > x_norm) & (largest > 0))
+    part, whole = np.empty(len(rows)), np.empty(len(rows))
+    step = max(1, _CHUNK_ENTRIES // X.shape[1])
+    for low in range(0, len(rows), step):
+        chunk = slice(low, low + step)
+        # In units of the largest entry, so that no square overflows.
+        squares = (X[rows[chunk]] / largest[rows[chunk], None]) ** 2
+        whole[chunk] = np.sqrt(squares.sum(axis=1))
+        part[chunk] = np.sqrt(np.partition(squares, X.shape[1] - size, axis=1)[:, X.shape[1] - size :].sum(axis=1))
+    with np.errstate(over="ignore"):
+        norm = largest[rows] * part
+    too_long = int((norm > x_norm * (1 + NORM_SLACK)).sum())
+    if too_long and not clip:
+        raise DomainViolation(
+            f"the {size} largest entries of {too_long} of {len(X)} rows are longer than x_norm={x_norm:g}; declare the "
+            "larger public bound, or pass clip=True to scale such rows down"
+        )
+    meets = norm >= x_norm if divisor == "row" else norm > x_norm
+    if not meets.any():
+        return X
+    divide = (whole if divisor == "row" else part)[meets]
+    X, rows = X.copy(), rows[meets]
+    # Rounding of a norm and of a product stays below this many ulps, so no scaled part ends above the bound.
+    inward = 1 - (X.shape[1] + 8) * np.finfo(float).eps
+    X[rows] *= (inward * x_norm / largest[rows] / divide)[:, None]
+    return X

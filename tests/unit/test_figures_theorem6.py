@@ -1,0 +1,75 @@
+"""The figure of Exp-mech: its lines are those of the rows."""
+
+import fake_rows
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from dperm.figures import style
+from dperm.figures.kifer2012 import theorem6
+
+PRINTED = "#D55E00"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return fake_rows.theorem6()
+
+
+def of(rows, **where):
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return rows
+
+
+def test_the_right_support_is_drawn_by_its_mean(rows):
+    axis = theorem6.theorem6(rows).axes[0]
+    assert len(axis.lines) == 2 * 2 * 2
+    here = of(rows, dataset="rademacher", metric="right", calibration="paper", p=10, s=2)
+    np.testing.assert_allclose(axis.lines[0].get_ydata(), here.groupby("n")["value"].mean())
+    # Open markers tell the larger support.
+    assert {line.get_markerfacecolor() for line in axis.lines} == {PRINTED, "#0072B2", "white"}
+
+
+def test_the_excess_is_drawn_beside_its_bound(rows):
+    axis = theorem6.theorem6(rows).axes[1]
+    assert len(axis.lines) == 2 + 2 + 2
+    bounds = of(rows, metric="bound", gamma=0.5, calibration="paper", p=10, s=2).groupby("n")["value"].first()
+    np.testing.assert_allclose(axis.lines[4].get_ydata(), bounds)
+    tail = theorem6.theorem6(rows).axes[2]
+    here = of(rows, metric="quantile", calibration="paper", p=10, s=2, dataset="planted")
+    here = here[here["n"] == here["n"].max()].sort_values("gamma")
+    np.testing.assert_allclose(tail.lines[0].get_ydata(), here["value"])
+    assert (tail.lines[0].get_ydata() <= tail.lines[1].get_ydata()).all()
+
+
+def test_the_stated_slope_is_three(rows):
+    axis = theorem6.theorem6(rows).axes[3]
+    measured, stated, _ = axis.lines
+    s, value = stated.get_data()
+    np.testing.assert_allclose(np.diff(np.log(value)) / np.diff(np.log(s)), 3.0)
+    here = of(rows, metric="excess_risk", calibration="paper", p=10**6, n=10**8).sort_values("s")
+    np.testing.assert_allclose(measured.get_ydata(), here["value"])
+
+
+def test_one_problem_and_one_data_set_are_drawn_too():
+    rows = fake_rows.theorem6(features=(10,), supports=(2,), repeats=1)
+    with style.applied():
+        figure = theorem6.theorem6(rows)
+        FigureCanvasAgg(figure).draw()
+    assert "open ones" not in figure.texts[0].get_text()
+    assert all(axis.lines for axis in figure.axes)
+
+
+def test_no_text_leaves_the_figure_or_covers_another(rows):
+    with style.applied():
+        figure = theorem6.theorem6(rows)
+        FigureCanvasAgg(figure).draw()
+    boxes = [axis.get_tightbbox() for axis in figure.axes]
+    caption, legend = figure.texts[0].get_window_extent(), figure.legends[0].get_window_extent()
+    for box in (*boxes, caption, legend):
+        assert figure.bbox.x0 - 1 <= box.x0 and box.x1 <= figure.bbox.x1 + 1
+        assert figure.bbox.y0 - 1 <= box.y0 and box.y1 <= figure.bbox.y1 + 1
+    assert caption.y1 <= legend.y0 + 1 and all(legend.y1 <= box.y0 + 1 for box in boxes)
+    titles = [axis.title.get_window_extent() for axis in figure.axes]
+    assert titles[0].x1 < titles[1].x0 and titles[2].x1 < titles[3].x0

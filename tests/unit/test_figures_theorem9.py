@@ -1,0 +1,54 @@
+"""The figure of Theorem 9: lines are means of the rows, bounds those at the smallest gamma, laws have their slopes."""
+
+import fake_rows
+import numpy as np
+import pytest
+
+from dperm.figures.kifer2012 import theorem9
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return fake_rows.theorem9()
+
+
+@pytest.fixture(scope="module")
+def figure(rows):
+    return theorem9.theorem9(rows)
+
+
+def of(axis, colour, style):
+    return [line for line in axis.lines if line.get_color() == colour and line.get_linestyle() == style]
+
+
+def test_risk_over_n_and_its_bounds(rows, figure):
+    axis = figure.axes[0]
+    here = rows[(rows["dataset"] == "hadamard") & (rows["p"] == 16)]
+    for support in ("exp_mech", "samp_agg"):
+        means = here[(here["support"] == support) & (here["metric"] == "excess_risk")].groupby("n")["value"].mean()
+        (line,) = of(axis, theorem9.LOOKS[support][1], "-")
+        np.testing.assert_allclose(line.get_xdata(), means.index)
+        np.testing.assert_allclose(line.get_ydata(), means)
+    bound = here[(here["support"] == "exp_mech") & (here["metric"] == "bound") & (here["gamma"] == 0.1)]
+    (line,) = of(axis, theorem9.LOOKS["exp_mech"][1], "--")
+    np.testing.assert_allclose(line.get_ydata(), bound.sort_values("n")["value"])
+    assert f"γ = {0.1}" in " ".join(text.get_text() for text in figure.texts).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_noise_term_beside_slopes_one_and_four(rows, figure):
+    axis = figure.axes[2]
+    laws = [np.polyfit(np.log(line.get_xdata()), np.log(line.get_ydata()), 1)[0] for line in of(axis, "#777777", ":")]
+    laws += [np.polyfit(np.log(line.get_xdata()), np.log(line.get_ydata()), 1)[0] for line in of(axis, "#777777", "--")]
+    np.testing.assert_allclose(sorted(laws), [1, 4])
+    (line,) = of(axis, theorem9.LOOKS["right"][1], "-")
+    exact = rows[(rows["metric"] == "noise_risk") & (rows["p"] == 16)].sort_values("s")["value"]
+    np.testing.assert_allclose(line.get_ydata(), exact)
+
+
+def test_the_single_stage_has_its_panel_where_it_was_run(rows, figure):
+    mean = rows[rows["metric"] == "risk_ratio"]["value"].mean()
+    (line,) = of(figure.axes[3], theorem9.LOOKS["none"][1], "-")
+    np.testing.assert_allclose(line.get_ydata(), [mean])
+    without = theorem9.theorem9(rows[rows["metric"] != "risk_ratio"])
+    assert not without.axes[3].axison
+    assert "One stage" not in " ".join(text.get_text() for text in without.texts)
