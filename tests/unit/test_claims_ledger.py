@@ -71,6 +71,27 @@ def test_a_quadrature_counts_as_an_attack(tmp_path, excess, verdict):
     assert found.verdict == verdict and "quadrature: the bound holds at" in found.reason
 
 
+@pytest.mark.parametrize(
+    ("guarantee", "excess", "verdict"),
+    [
+        ("proved_exact", -0.1, "reproduced"),
+        ("none", -0.1, "inconclusive"),
+        ("claimed", -0.1, "inconclusive"),
+        ("proved_exact", 0.1, "not reproduced"),
+        ("none", 0.1, "not reproduced"),
+    ],
+)
+def test_what_the_library_does_not_run_is_attacked_by_quadrature_alone(tmp_path, guarantee, excess, verdict):
+    rows = pd.DataFrame(
+        {"dataset": ["q1"], "repeat": 0, "metric": "excess", "row": "norm", "value": excess, "status": "ok"}
+    )
+    entry = claim()
+    entry["variants"] = {"printed": {"where": {"row": "norm"}, "guarantee": guarantee}}
+    found = ledger.decide(entry, "printed", rows, privacy=tables.read_records(privacy(tmp_path, attack(5.0))))
+    assert found.verdict == verdict and found.measured == excess
+    assert f"guarantee: {guarantee}; quadrature: the bound holds at" in found.reason
+
+
 def test_what_nobody_attacked_is_not_run(tmp_path):
     found = decide(tmp_path, attack(0.9, mechanism="output"))
     assert found.verdict == "not run" and "mechanism objective, calibration paper, variant gamma" in found.reason

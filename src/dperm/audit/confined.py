@@ -31,6 +31,8 @@ class Confined(Case):
 
     Parameters
     ----------
+    words, loss, domain, curvature, data, neighbour
+        As for `Case`; the domain's `theta_norm` is left aside for that of the set.
     regularizer : Regularizer
     region : Region
     """

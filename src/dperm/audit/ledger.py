@@ -246,9 +246,13 @@ def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str
             for other in attacked
             if all(other[name] == given[name] for name in _FAMILY) and (other["delta"] == 0) == (given["delta"] == 0)
         ]
-        where = ", ".join(f"epsilon={other['epsilon']:g}, delta={other['delta']:g}" for other in alike)
-        reason = f"attacked at its worst budget: {where}" if alike else "no attack is declared in config/audits.yaml"
-        variant = given["variant"] or (alike[0]["variant"] if alike else "")
+        # Of several laws the one that is named, else the plainest: "gamma" stands before "gamma_lasso".
+        variant = given["variant"] or min((other["variant"] for other in alike), default="")
+        alike = [other for other in alike if other["variant"] == variant] or alike
+        where = dict.fromkeys(f"epsilon={other['epsilon']:g}, delta={other['delta']:g}" for other in alike)
+        reason = "no attack is declared in config/audits.yaml"
+        if alike:
+            reason = f"attacked at its worst budget: {', '.join(where)}"
         result.append({**given, "variant": variant, "verdict": "not audited", "reason": reason})
     return result
 

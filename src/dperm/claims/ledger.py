@@ -1,12 +1,14 @@
 """Rule L: a promise of privacy stands as long as nothing refutes it and a proof carries it.
 
 The privacy ledger holds each mechanism's claim against its strongest attack; an experiment may add exact quadratures,
-rows of the metric `excess`: what is spent minus what is claimed. Not reproduced if the ledger says `refuted` of one of
-the claim's rows, or a quadrature exceeds its claim; reproduced if the weakest guarantee among the rows is a checked
-proof (`proved`, `proved_exact`); else inconclusive: nobody has refuted it, nobody has proved it.
+rows of the metric `excess`: what is spent minus what is claimed. A mechanism that the library refuses to run has no row
+there: quadrature alone attacks it, and the claim states the guarantee. Not reproduced if the ledger says `refuted` of
+one of the claim's rows, or a quadrature exceeds its claim; reproduced if the weakest guarantee among the rows is a
+checked proof (`proved`, `proved_exact`); else inconclusive: nobody has refuted it, nobody has proved it.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -24,8 +26,8 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
     Parameters
     ----------
     claim : mapping
-        Entry of the catalogue: `variants`, each with `ledger` (from columns of the ledger to a value or values) and, if
-        the experiment has quadratures of it, `where`, and the keys of `dperm.claims.exact`.
+        Entry of the catalogue: `variants`, each with `ledger` (from columns of the ledger to a value or values) or
+        `guarantee`, and, if the experiment has quadratures of it, `where` and the keys of `dperm.claims.exact`.
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame, optional
@@ -36,17 +38,22 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
     Returns
     -------
     Verdict
-        `measured` = `low`: the certified share of the claimed epsilon, largest over the ledger's rows; `n`: the draws
-        behind it.
+        With `ledger`, `measured` = `low`: the certified share of the claimed epsilon, largest over the ledger's rows,
+        and `n` the draws behind it. Else as of `dperm.claims.exact`.
     """
     rule = select.settings(claim, variant)
+    if "ledger" not in rule:
+        found = exact.decide(claim, variant, rows)
+        wanting = rule["guarantee"] not in _PROVED and found.verdict == "reproduced"
+        reason = f"guarantee: {rule['guarantee']}; quadrature: {found.reason}"
+        return replace(found, verdict="inconclusive" if wanting else found.verdict, reason=reason)
     entries = privacy[select.matches(privacy, rule["ledger"])]
     entries = entries[entries["verdict"] != "not audited"]
     if entries.empty:
         asked = select.in_words(list(rule["ledger"]), rule["ledger"].values())
         return Verdict("not run", f"the privacy ledger has no attacked row with {asked}")
     refuted = entries[entries["verdict"] == "refuted"]
-    weakest = [name for name in entries["guarantee"].unique() if name not in _PROVED]
+    guarantees = sorted(entries["guarantee"].unique())
     share = (entries["audit_lower_bound"] / entries["epsilon"]).astype(float)
     worst = entries.loc[share.idxmax()]
     reasons = [
@@ -54,9 +61,9 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
         f"its strongest attack certifies epsilon {worst['audit_lower_bound']:.3g} of {worst['epsilon']:g} at delta "
         f"{worst['delta']:g} ({worst['variant']}, {worst['neighbours'].replace('_', '/')}: {worst['pair']}, "
         f"{worst['attack']})",
-        f"guarantee: {', '.join(sorted(entries['guarantee'].unique()))}",
+        f"guarantee: {', '.join(guarantees)}",
     ]
-    failed, wanting = len(refuted) > 0, bool(weakest)
+    failed, wanting = len(refuted) > 0, any(name not in _PROVED for name in guarantees)
     if rows is not None and "where" in rule:
         quadrature = exact.decide(claim, variant, rows)
         reasons.append(f"quadrature: {quadrature.reason}")

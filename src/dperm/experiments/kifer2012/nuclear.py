@@ -112,7 +112,21 @@ def measured(
 def spent(
     setting: _Setting, epsilon: float, delta: float, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, float, float]]:
-    """Give row, excess and slack of one setting; as in `measured`."""
+    """Give what one setting spends beyond its claim.
+
+    Parameters
+    ----------
+    setting : _Setting
+    epsilon, delta : float
+        The claim.
+    draws : int
+    rng : Generator
+
+    Yields
+    ------
+    tuple of str, float and float
+        Row, excess and slack, as in `measured`.
+    """
     b, log_weight = _tilts(setting, draws, rng)
     theta = shrunk(b, setting)
     log_ratio, rank, error = log_ratios(theta, b, log_weight, setting)
