@@ -5,24 +5,23 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 
 from dperm.errors import DataError
 from dperm.figures import style
 
 _ORDER = ("refuted", "holds up", "not audited")
-# Blue and vermillion of Okabe & Ito (2008); hatching and words say it too.
-_BARS = {
-    "refuted": {"facecolor": "#F3B48A", "edgecolor": "#9C3F00", "hatch": "////"},
-    "holds up": {"facecolor": "#0072B2", "edgecolor": "#0072B2", "hatch": ""},
-}
+# Calibration -> colour (Okabe & Ito, 2008) and its lane; relation -> marker and its lane.
+_CALIBRATIONS = {"paper": ("#E69F00", 0), "corrected": ("#009E73", 1), "tight": ("#0072B2", 2)}
 _RELATIONS = {"add_remove": "add/remove", "replace": "replace-one"}
-_WIDTH, _BAR = 6.6, 0.235
-# Bars end here, in claims: an infinite or huge bound is said in words.
-_FURTHEST = 3.0
+_MARKERS = {"add_remove": ("o", 0), "replace": ("s", 1)}
+_REFUTED = "#9C3F00"
+_LAWS = {"gamma": "Gamma", "gaussian": "Gaussian"}
+_WIDTH, _ROW, _LANES = 7.0, 0.36, 6
+# Shares above it stand at the edge, with an arrow; their numbers are beside them anyhow.
+_FURTHEST = 1.35
 
 
 def ledger(rows: pd.DataFrame) -> Figure:
@@ -36,8 +35,9 @@ def ledger(rows: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        A bar for each row that was attacked, as a share of the claimed epsilon, refuted ones first; the claim is the
-        line at 1. What was not audited is counted under the panel.
+        A line for each mechanism and law of its noise, on it a mark for each calibration and relation that was
+        attacked, at the certified share of the claimed epsilon; the claim is the line at 1. Refuted marks have a thick
+        rim and their numbers beside them. What was not audited is counted under the panel.
 
     Raises
     ------
@@ -46,38 +46,69 @@ def ledger(rows: pd.DataFrame) -> Figure:
     """
     rows = _sorted(rows)
     attacked = rows[rows["verdict"] != "not audited"]
-    share = (attacked["audit_lower_bound"] / attacked["epsilon"]).to_numpy(dtype=float)
-    figure = Figure(figsize=(_WIDTH, 1.25 + _BAR * max(len(attacked), 3)))
+    laws = list(dict.fromkeys(zip(attacked["mechanism"], attacked["variant"], strict=True)))
+    laws.sort(key=lambda law: list(attacked["mechanism"].sort_values()).index(law[0]))
+    figure = Figure(figsize=(_WIDTH, 1.6 + _ROW * max(len(laws), 3)))
     axis = figure.subplots()
     axis.grid(visible=False, axis="y")
-    for place, (row, reached) in enumerate(zip(attacked.itertuples(), share, strict=True)):
-        length = min(reached, _FURTHEST)
-        axis.barh(place, length, height=0.66, linewidth=0.7, **_BARS[row.verdict])
-        more = " →" if reached > _FURTHEST else ""
-        text = f"{row.audit_lower_bound:.3g} of {row.epsilon:g}: {row.verdict}{more}"
-        axis.text(max(length, 1.0) + 0.02, place, text, va="center", size=7)
-    axis.axvline(1.0, color="#222222", linewidth=1.1)
-    axis.set_yticks(range(len(attacked)), [_words(row) for row in attacked.itertuples()])
+    for place in range(1, len(laws), 2):
+        axis.axhspan(place - 0.5, place + 0.5, color="#000000", alpha=0.035, linewidth=0)
+    for row in attacked.itertuples():
+        _mark(axis, row, laws.index((row.mechanism, row.variant)))
+    axis.axvline(1.0, color="#222222", linewidth=1.1, zorder=1)
+    axis.set_yticks(range(len(laws)), [_words(*law) for law in laws])
     axis.tick_params(axis="y", length=0)
-    axis.set_ylim(max(len(attacked), 1) - 0.4, -0.6)
-    # Room for the words to the right of the longest bar.
-    axis.set_xlim(0, max(1.0, min(_FURTHEST, share.max(initial=1.0))) + 0.75)
-    axis.xaxis.set_major_locator(MaxNLocator(6))
+    axis.set_ylim(max(len(laws), 1) - 0.5, -0.5)
+    # Room for the numbers to the right of the last mark.
+    axis.set_xlim(0, _FURTHEST + 0.3)
+    axis.set_xticks([0, 0.25, 0.5, 0.75, 1.0, 1.25])
     axis.set_xlabel("certified lower bound, as a share of the claimed ε")
     if attacked.empty:
         axis.text(0.5, 0.5, "nothing was attacked", transform=axis.transAxes, ha="center")
     left_out = int((rows["verdict"] == "not audited").sum())
     lines = [
-        "Every guarantee is attacked at its worst budget; bars are not results on data. Refuted: the bound is beyond "
-        "the claim by Holm's procedure over the whole ledger."
+        "Every guarantee is attacked at its worst budget; marks are not results on data. Refuted: the bound is beyond "
+        "the claim by Holm's procedure over the whole ledger; beside it stand the certified and the claimed ε."
     ]
     if left_out:
         noun = "budget that an experiment uses is" if left_out == 1 else "budgets that experiments use are"
         lines.append(f"{left_out} further {noun} not audited; the table privacy-ledger says why.")
-    handles = [Line2D([], [], color="#222222", linewidth=1.1, label="the claim")]
-    handles += [Patch(label=verdict, linewidth=0.7, **look) for verdict, look in _BARS.items()]
-    style.footer(figure, handles, columns=3, lines=lines)
+    style.footer(figure, _handles(attacked), columns=3, lines=lines)
     return figure
+
+
+def _mark(axis: Axes, row: Any, place: int) -> None:
+    """Draw one guarantee; each calibration and relation has a lane of its own within the row."""
+    colour, first = _CALIBRATIONS[row.calibration]
+    marker, second = _MARKERS[row.neighbours]
+    y = place + (2 * first + second - (_LANES - 1) / 2) / (_LANES + 1.5)
+    share = row.audit_lower_bound / row.epsilon
+    x, refuted = min(share, _FURTHEST), row.verdict == "refuted"
+    rim = {"markeredgecolor": _REFUTED, "markeredgewidth": 1.3} if refuted else {"markeredgewidth": 0}
+    axis.plot([0, x], [y, y], color=colour, linewidth=0.6, alpha=0.5, zorder=2)
+    axis.plot(x, y, marker=marker, color=colour, markersize=4.6 if refuted else 4, zorder=3, clip_on=False, **rim)
+    if refuted:
+        arrow = "→ " if share > _FURTHEST else ""
+        words = f"{arrow}{row.audit_lower_bound:.3g} of {row.epsilon:g}"
+        axis.text(x + 0.025, y, words, va="center", size=6, color=_REFUTED)
+
+
+def _handles(attacked: pd.DataFrame) -> list:
+    """Return the legend: the claim, calibrations and relations that are there, and refuted marks."""
+    point = {"linestyle": "", "markersize": 4.5}
+    handles = [
+        Line2D([], [], color=colour, marker="D", label=f"constants: {name}", **point)
+        for name, (colour, _) in _CALIBRATIONS.items()
+        if (attacked["calibration"] == name).any()
+    ]
+    handles += [
+        Line2D([], [], color="#555555", marker=marker, label=_RELATIONS[name], **point)
+        for name, (marker, _) in _MARKERS.items()
+        if (attacked["neighbours"] == name).any()
+    ]
+    rim = {"markeredgecolor": _REFUTED, "markeredgewidth": 1.3}
+    handles.append(Line2D([], [], color="#CCCCCC", marker="o", label="refuted", **point, **rim))
+    return [*handles, Line2D([], [], color="#222222", linewidth=1.1, label="the claim")]
 
 
 def ledger_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -170,12 +201,10 @@ def _sorted(rows: pd.DataFrame) -> pd.DataFrame:
     return ranked.drop(columns="_rank").reset_index(drop=True)
 
 
-def _words(row: Any) -> str:
-    noise = {"gamma": "Gamma", "gaussian": "Gaussian"}.get(row.variant, row.variant)
-    return (
-        f"{row.mechanism}, {row.calibration}, {_RELATIONS.get(row.neighbours, row.neighbours)}, {noise}, "
-        f"{style.equals('ε', row.epsilon)}, {style.equals('δ', row.delta)}"
-    )
+def _words(mechanism: str, law: str) -> str:
+    first, _, rest = law.partition("_")
+    noise = f"{_LAWS[first]} ({rest})" if first in _LAWS and rest else _LAWS.get(law, law.replace("_", " "))
+    return f"{mechanism.replace('_', ' ')}: {noise}"
 
 
 def _number(value: float) -> str:

@@ -34,7 +34,7 @@ class ObjectivePerturbation(LinearEstimator):
     l1, l2 : float, default=0.0
         Weights of ||theta||_1 and of ||theta||^2/2 in r, beside the sum of losses: lasso, ridge, elastic net.
     regularizer : callable, optional
-        A further convex part of r: maps a cvxpy Variable of shape (p,) to a cvxpy expression.
+        A further convex part of r: maps a cvxpy Variable of shape (p,) to a cvxpy expression (docs/regularizers.md).
     radius : float, default=inf
         F: ||theta||_2 <= radius.
     low, high : float, default=-inf, inf
