@@ -27,7 +27,7 @@ rule collect_privacy_ledger:
     input:
         attacks=audits_of(mutants=False),
         mutants=audits_of(mutants=True),
-        rows=rows_of_scale,
+        rows=released_rows_of_scale,
     output:
         privacy=report("results/{scale}/privacy.parquet", category="privacy"),
         mutants=report("results/{scale}/mutants.parquet", category="privacy"),

@@ -177,6 +177,15 @@ def rows_of_scale(wildcards):
     ]
 
 
+def released_rows_of_scale(wildcards):
+    """Of the experiments that release something: what the ledger lists besides what was attacked."""
+    return [
+        f"results/{wildcards.scale}/{e.name}/rows.parquet"
+        for e in PLAN.of_scale(wildcards.scale)
+        if experiments.REGISTRY[e.name].releases
+    ]
+
+
 def datasets_at(scale):
     return sorted({dataset for e in PLAN.of_scale(scale) for dataset in e.datasets})
 

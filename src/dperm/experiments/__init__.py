@@ -23,11 +23,15 @@ class Experiment(NamedTuple):
         Of the grid: all of them needed, no other used.
     settings : tuple of str
         Under `settings` and `common`: all of them needed, no other used.
+    releases : bool
+        False where rows are about formulas and exact laws: their budgets are none that anybody spent, and the privacy
+        ledger does not list them.
     """
 
     module: str
     axes: tuple[str, ...]
     settings: tuple[str, ...]
+    releases: bool = True
 
 
 # By the name in configurations and rows.
@@ -54,6 +58,7 @@ REGISTRY = {
         "dperm.experiments.kifer2012.theorem2",
         axes=("design",),
         settings=("epsilons", "deltas", "curvature_epsilons", "points", "ridge_multiples"),
+        releases=False,
     ),
     "kifer2012-bound": Experiment(
         "dperm.experiments.kifer2012.bound",
@@ -61,11 +66,13 @@ REGISTRY = {
         settings=(
             "epsilon", "delta", "epsilon_range", "delta_range", "points", "ridge_multiples", "searched_multiples",
         ),
+        releases=False,
     ),
     "kifer2012-example1": Experiment(
         "dperm.experiments.kifer2012.example1",
         axes=("design",),
         settings=("epsilon", "delta", "huber_knee", "indices", "repeats"),
+        releases=False,
     ),
     "kifer2012-theorem6": Experiment(
         "dperm.experiments.kifer2012.theorem6",
@@ -74,6 +81,7 @@ REGISTRY = {
             "repeats", "epsilon", "features", "supports", "sizes", "gammas", "wide_features", "wide_supports",
             "wide_sizes",
         ),
+        releases=False,
     ),
     "kifer2012-theorem8": Experiment(
         "dperm.experiments.kifer2012.theorem8",
@@ -81,6 +89,7 @@ REGISTRY = {
         settings=(
             "repeats", "epsilon", "features", "supports", "sizes", "blocks", "wide_features", "hadamard_features",
         ),
+        releases=False,
     ),
     "kifer2012-theorem4": Experiment(
         "dperm.experiments.kifer2012.theorem4",
@@ -89,11 +98,13 @@ REGISTRY = {
             "repeats", "epsilon", "delta", "features", "run_features", "wide_features", "sizes", "gammas", "looseness",
             "gram_multiples",
         ),
+        releases=False,
     ),
     "kifer2012-theorem29": Experiment(
         "dperm.experiments.kifer2012.theorem29",
         axes=("design",),
         settings=("epsilon", "delta", "sizes", "copied_sizes", "features"),
+        releases=False,
     ),
     "kifer2012-table2": Experiment(
         "dperm.experiments.kifer2012.table2",
