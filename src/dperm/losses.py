@@ -298,7 +298,10 @@ def make(name: str, **parameters: float) -> Loss:
         If a parameter is outside its range.
     """
     if not (isinstance(name, str) and name in LOSSES):
-        raise ValueError(f"loss={name!r} is not one of {', '.join(sorted(LOSSES))}")
+        raise ValueError(
+            f"loss={name!r} is not one of {', '.join(sorted(LOSSES))}; every loss here is of the form l(<x, theta>, y), "
+            "which the proofs need (erratum K1)"
+        )
     known = inspect.signature(LOSSES[name]).parameters
     for parameter in parameters:
         if parameter not in known:

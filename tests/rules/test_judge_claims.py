@@ -3,29 +3,39 @@
 import json
 from pathlib import Path
 
+import fake_audits
 import fake_rows
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from dperm import claims
+from dperm import claims, plan
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE, SCHEMA = ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"
 ROWS, OUT = "results/tiny/kifer2012-output/rows.parquet", "results/tiny/claims.parquet"
+PRIVACY = "results/tiny/privacy.parquet"
+CLAIMS = yaml.safe_load(CATALOGUE.read_text(encoding="utf-8"))
+# Claims that the privacy ledger has a say in.
+LEDGER = {claim["id"] for claim in CLAIMS if claim["test"] == "ledger"}
+_CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+_PLAN = plan.load({**_CONFIG, "mirror": None}, ROOT)
+DATASETS = sorted({*_PLAN.datasets, *_PLAN.designs})
 
 
 @pytest.fixture
 def judge_claims(run_script):
+    fake_audits.write_ledgers(Path("results/tiny"))
+
     def run(what, *, rows=(ROWS,), catalogue=CATALOGUE):
         return what(
             "judge_claims",
-            input={"catalogue": [catalogue], "schema": SCHEMA, "rows": list(rows)},
+            input={"catalogue": [catalogue], "schema": SCHEMA, "rows": list(rows), "privacy": PRIVACY},
             output={"claims": OUT},
             params={
                 "papers": ["kifer2012"],
                 "seed": 7,
-                "datasets": ["adult", "breast-cancer", "diabetes", "digits", "extremal", "hadamard"],
+                "datasets": DATASETS,
                 "skipped": {"adult": "no mirror is set"},
                 "code": "digest of the code",
             },
@@ -36,12 +46,12 @@ def judge_claims(run_script):
 
 
 def expected_places():
-    catalogue = yaml.safe_load(CATALOGUE.read_text(encoding="utf-8"))
+    catalogue = CLAIMS
     return sorted(
         (claim["id"], variant, dataset)
         for claim in catalogue
         for variant in claim["variants"]
-        for dataset in claim["datasets"]
+        for dataset in claim.get("datasets", [""])
     )
 
 
@@ -72,9 +82,10 @@ def test_verdicts_follow_the_rows(judge_claims, run_script, shift, verdict):
 
 def test_without_rows_nothing_is_decided(judge_claims, run_script):
     judge_claims(run_script, rows=())
-    found = verdicts()
-    assert set(found["verdict"]) == {"not run"}
-    assert found["reason"].str.contains("not among the selected papers").all()
+    found = verdicts().reset_index()
+    from_ledger = found["id"].isin(LEDGER)
+    assert from_ledger.any() and set(found.loc[~from_ledger, "verdict"]) == {"not run"}
+    assert found.loc[~from_ledger, "reason"].str.contains("not among the selected papers").all()
 
 
 def test_corrupt_rows(judge_claims, run_script):

@@ -8,7 +8,8 @@ import pytest
 import yaml
 from snakemake.exceptions import MissingInputException
 
-from dperm import plan
+from dperm import experiments, plan
+from dperm.audit import families
 
 ROOT = Path(__file__).parents[2]
 ROWS = "results/tiny/kifer2012-output/rows.parquet"
@@ -23,7 +24,10 @@ TARGETS = {
     "collect_rows": (ROWS, BEFORE_ROWS),
     "draw_figure": ("results/tiny/figures/kifer2012-output.png", {*BEFORE_ROWS, "collect_rows"}),
     "make_table": ("results/tiny/tables/kifer2012-output.md", {*BEFORE_ROWS, "collect_rows"}),
-    "judge_claims": ("results/tiny/claims.parquet", {*BEFORE_ROWS, "collect_rows"}),
+    "judge_claims": (
+        "results/tiny/claims.parquet",
+        {*BEFORE_ROWS, "collect_rows", "run_audit", "collect_privacy_ledger"},
+    ),
     "run_audit": ("results/tiny/audits/objective.tight/saturating.parquet", set()),
     "collect_privacy_ledger": ("results/tiny/privacy.parquet", {*BEFORE_ROWS, "collect_rows", "run_audit"}),
     "write_config": ("results/tiny/config.yaml", set()),
@@ -164,12 +168,13 @@ def test_an_audit_is_given_its_slice_of_the_configuration(everything):
         assert job.params["job"]["draws"] == config["audit"]["draws"]["paper"]
         assert job.input == []
         digests.setdefault(job.params["job"]["family"], set()).add(job.params["code"])
-    assert {family: len(found) for family, found in digests.items()} == {"linear": 1, "mutants": 1}
-    assert digests["linear"] != digests["mutants"]
+    assert {family: len(found) for family, found in digests.items()} == dict.fromkeys(families.FAMILIES, 1)
+    assert len(set.union(*digests.values())) == len(digests)
     (collect,) = of(everything, "collect_privacy_ledger")
-    assert set(collect.input) == {
-        *(path for job in audits for path in job.output), *(job.output[0] for job in of(everything, "collect_rows"))
-    }  # fmt: skip
+    rows = {Path(job.output[0]).parent.name: job.output[0] for job in of(everything, "collect_rows")}
+    released = {path for name, path in rows.items() if experiments.REGISTRY[name].releases}
+    assert len(released) < len(rows)
+    assert set(collect.input) == {*(path for job in audits for path in job.output), *released}
 
 
 def test_a_ledgers_figure_and_tables_are_drawn_from_the_ledger(workflow):

@@ -236,14 +236,14 @@ def test_claims_parquet_has_the_columns_of_the_design(tmp_path, catalogue):
     columns = "id paper variant dataset place statement verdict measured low high expected n figure reason"
     assert " ".join(table.column_names) == columns
     assert tables.metadata(tmp_path / "claims.parquet").items() >= {"scale": "quick"}.items()
-    assert len(table) == 8 and set(table["variant"].to_pylist()) == {"tight", "printed"}
+    assert len(table) == 10 and set(table["variant"].to_pylist()) == {"tight", "printed"}
 
 
 def test_the_summary_counts_and_lists(tmp_path, catalogue):
     judged(rows_with(lambda *_: 5.0), tmp_path, catalogue, unavailable={"adult": "offline"})
     lines = claims.summary(tmp_path / "claims.parquet").splitlines()
-    assert lines[0] == "claims: 2 reproduced, 0 not reproduced, 0 inconclusive, 6 not run"
-    assert len(lines) == 9 and sum(line.startswith("  reproduced      K-c38") for line in lines) == 2
+    assert lines[0] == "claims: 2 reproduced, 0 not reproduced, 0 inconclusive, 8 not run"
+    assert len(lines) == 11 and sum(line.startswith("  reproduced      K-c38") for line in lines) == 2
     assert "  not run         K-c38 tight on adult" in lines
 
 
@@ -301,7 +301,7 @@ def test_the_catalogue_and_its_schema_agree_with_the_code(catalogue):
     schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
     assert set(schema["items"]["properties"]["test"]["enum"]) == set(claims.TESTS)
     claim = catalogue[0]
-    assert claim["datasets"] == ["adult", "breast-cancer", "diabetes", "digits"] and claim["level"] == 0.05
+    assert claim["datasets"] == ["adult", "breast-cancer", "diabetes", "digits", "hadamard"] and claim["level"] == 0.05
     assert claim["variants"]["tight"]["better"] == {"mechanism": "objective", "calibration": "tight"}
     assert claim["variants"]["printed"]["better"] == {"mechanism": "objective", "calibration": "paper"}
     assert {m["worse"]["mechanism"] for m in claim["variants"].values()} == {"output"}
@@ -338,7 +338,7 @@ def test_mistakes_in_the_catalogue_are_named_by_their_key(change, message, tmp_p
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump(changed))
     with pytest.raises(ConfigError, match=message) as raised:
-        catalogue_of.load(path, SCHEMA, datasets=("adult", "breast-cancer", "diabetes", "digits"))
+        catalogue_of.load(path, SCHEMA, datasets=("adult", "breast-cancer", "diabetes", "digits", "hadamard"))
     assert str(path) in str(raised.value)
 
 

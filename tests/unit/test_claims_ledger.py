@@ -58,6 +58,21 @@ def test_other_rows_of_the_ledger_do_not_matter(tmp_path):
     assert "epsilon 0.25 of 0.5 at delta 0" in found.reason
 
 
+def test_the_code_must_draw_the_promised_noise(tmp_path):
+    """An exact attack speaks of the promised law alone: what the white-box test says of the code counts too."""
+    assert ledger.NOISE == collected.NOISE
+    found = decide(tmp_path, attack(0.9, white_box_p=1e-30))
+    assert found.verdict == "not reproduced" and f"{collected.NOISE} in 1 rows" in found.reason
+
+
+def test_everything_that_is_named_must_have_been_attacked(tmp_path):
+    path = privacy(tmp_path, attack(0.9))
+    entry = claim()
+    entry["variants"]["printed"]["ledger"] = {**LAW, "variant": ["gamma", "gaussian"]}
+    found = ledger.decide(entry, "printed", None, privacy=tables.read_records(path))
+    assert found.verdict == "inconclusive" and "nothing was attacked with variant gaussian" in found.reason
+
+
 @pytest.mark.parametrize(("excess", "verdict"), [(-0.1, "reproduced"), (0.1, "not reproduced"), (None, "inconclusive")])
 def test_a_quadrature_counts_as_an_attack(tmp_path, excess, verdict):
     rows = pd.DataFrame(
@@ -72,24 +87,29 @@ def test_a_quadrature_counts_as_an_attack(tmp_path, excess, verdict):
 
 
 @pytest.mark.parametrize(
-    ("guarantee", "excess", "verdict"),
+    ("guarantee", "stated", "excess", "verdict"),
     [
-        ("proved_exact", -0.1, "reproduced"),
-        ("none", -0.1, "inconclusive"),
-        ("claimed", -0.1, "inconclusive"),
-        ("proved_exact", 0.1, "not reproduced"),
-        ("none", 0.1, "not reproduced"),
+        ("proved_exact", "proved", -0.1, "reproduced"),
+        ("proved_exact", "claimed", -0.1, "inconclusive"),
+        ("none", "proved", -0.1, "inconclusive"),
+        ("claimed", "proved", -0.1, "inconclusive"),
+        ("proved_exact", "proved", 0.1, "not reproduced"),
+        ("none", "none", 0.1, "not reproduced"),
     ],
 )
-def test_what_the_library_does_not_run_is_attacked_by_quadrature_alone(tmp_path, guarantee, excess, verdict):
+def test_what_the_library_does_not_run_is_attacked_by_quadrature_alone(tmp_path, guarantee, stated, excess, verdict):
     rows = pd.DataFrame(
-        {"dataset": ["q1"], "repeat": 0, "metric": "excess", "row": "norm", "value": excess, "status": "ok"}
-    )
+        {
+            "dataset": ["q1"], "repeat": 0, "metric": "excess", "row": "norm", "value": excess, "status": "ok",
+            "guarantee": stated,
+        }
+    )  # fmt: skip
     entry = claim()
     entry["variants"] = {"printed": {"where": {"row": "norm"}, "guarantee": guarantee}}
     found = ledger.decide(entry, "printed", rows, privacy=tables.read_records(privacy(tmp_path, attack(5.0))))
     assert found.verdict == verdict and found.measured == excess
-    assert f"guarantee: {guarantee}; quadrature: the bound holds at" in found.reason
+    weaker = min((guarantee, stated), key=ledger._STRENGTH.index)
+    assert f"guarantee: {weaker}; quadrature: the bound holds at" in found.reason
 
 
 def test_what_nobody_attacked_is_not_run(tmp_path):

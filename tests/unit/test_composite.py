@@ -89,9 +89,9 @@ def test_it_finds_what_cvxpy_finds(case, name):
     )
     expected = np.array([stated(loss, X, y, b, regularizer, region) for b in tilt])
     assert np.abs(found.theta - expected).max() < (2e-5 if kind == "general" else 1e-6)
-    # The certificate is an upper bound on the distance, and small.
+    # The certificate is an upper bound on the distance, and small. The fast solvers' is below cvxpy's own error.
     away = np.linalg.norm(found.theta - expected, axis=1)
-    assert (away <= found.certificate + 1e-6).all()
+    assert (away <= found.certificate + (0.0 if kind == "general" else 1e-6)).all()
     assert (found.certificate < (1e-3 if kind == "general" else 1e-8)).all()
 
 

@@ -147,6 +147,23 @@ def test_no_record_moves_the_sum_by_more_than_the_clip(name, clip, spread, seed)
     assert (np.linalg.norm(other - least, axis=1) <= 2 * clip * (1 + 1e-9)).all()
 
 
+@pytest.mark.parametrize("entry", [1e-170, 1e-310, 5e-324, 1e200])
+@pytest.mark.parametrize("p", [1, 3])
+def test_rows_whose_squares_vanish_or_overflow_are_clipped_too(entry, p):
+    """A target of 1e300 makes |l'| as large; ||x|| must not be taken for 0 (no limit), nor for infinity (no record)."""
+    X, y, theta = np.full((1, p), entry), np.array([1e300]), np.zeros((1, p))
+    limit = gradient._limits(X, 0.7)
+    moved = gradient.summed_gradient(X, y, losses.squared(), theta, limit)
+    expected = min(0.7, 1e300 * (entry * math.sqrt(p)))
+    # 5e-324 has one binary digit: nothing of its norm is known better than that.
+    assert np.linalg.norm(moved / expected) <= 1 + 1e-9
+    if entry > 1e-300:
+        np.testing.assert_allclose(moved, -expected / math.sqrt(p), rtol=1e-9)
+    released = release(X, y, losses.squared(), clip=0.7, steps=1, step_size=1.0)
+    without = release(np.zeros((1, p)), y, losses.squared(), clip=0.7, steps=1, step_size=1.0)
+    assert np.linalg.norm(released.theta - without.theta) <= 0.7 * (1 + 1e-9)
+
+
 def test_the_sensitivity_is_attained():
     """Two absolute residuals of opposite sign: 2c, no less."""
     X, loss, theta = np.array([[1.5]]), losses.absolute(), np.zeros((1, 1))

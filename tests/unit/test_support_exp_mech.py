@@ -44,6 +44,21 @@ def test_the_law_is_that_of_algorithm_4(neighbours, calibration, weight):
     assert found.converged and found.certificate < 1e-10
 
 
+@pytest.mark.parametrize(("neighbours", "length"), [("add_remove", 8 + 4 * 8e-6), ("replace", 16 + 4 * 8e-6)])
+def test_the_tight_weight_pays_for_scores_that_are_off_to_either_side(neighbours, length):
+    """alpha = 8 and tau = 8e-6: two scores of a support, each off by tau, differ by 2 tau more or less than exact ones.
+
+    The worst pair of data sets has one support's score rise by alpha and another's by nothing (or fall by alpha), and
+    all four scores are off against it: exactly epsilon is spent.
+    """
+    weight = exp_mech.exponent(8.0, Budget(0.7), neighbours=neighbours, calibration="tight")
+    assert weight == pytest.approx(0.7 / length, rel=1e-9)
+    tau = exp_mech.TOLERANCE * 8
+    least = 0.0 if neighbours == "add_remove" else -8.0
+    changes = np.array([8 + tau - -tau, least - tau - tau])
+    assert weight * np.ptp(changes) == pytest.approx(0.7, rel=1e-9)
+
+
 def test_draws_follow_the_law():
     X, y = data()
     found = select(X, y, budget=Budget(4.0), repeats=40_000)

@@ -5,6 +5,7 @@ b, the minimiser over [low, high] is at most t < high iff J'(t+) + b >= 0, so
 
     P(theta <= t) = F(J'(t+)) for low <= t < high,     J'(t+) = sum_i l'(x_i t, y_i) x_i + Delta t + l1 sign(t+).
 
+Delta stands for all of the ridge that there is, max(Delta, l2) (Section 2.2: what r has of it is not added again).
 It has atoms at 0 (a lasso's kink: J' jumps there by 2 l1) and at the ends of the set. The domain, zeta and lambda are
 those of the set (squared loss, continued linearly beyond it).
 
@@ -59,8 +60,9 @@ def target(case: Confined, *, budget: Budget, neighbours: Neighbours, calibratio
     """
     features = case.data[0].shape[1]
     domain = base.searched(case.domain, case.region, features)
-    fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration, "curvature": case.curvature}
-    law, _ = objective.calibrate(case.loss, domain, **fixed)
+    fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
+    ridge = max(case.curvature, case.regularizer.l2)
+    law, _ = objective.calibrate(case.loss, domain, **fixed, curvature=ridge)
     low, high = max(case.region.low, -case.region.radius), min(case.region.high, case.region.radius)
     l1 = case.regularizer.l1
     # Keyed by the arrays, which are kept: worst cases repeat a few records a thousand times.
@@ -75,7 +77,7 @@ def target(case: Confined, *, budget: Budget, neighbours: Neighbours, calibratio
         """Return J'(t+)/scale."""
         x, y, counts = records(data)
         forces = x * counts * case.loss.derivative(x * points, y)
-        return (forces.sum(axis=0) + case.curvature * points + l1 * np.where(points >= 0, 1.0, -1.0)) / law.scale
+        return (forces.sum(axis=0) + ridge * points + l1 * np.where(points >= 0, 1.0, -1.0)) / law.scale
 
     def cdf(points, data):
         inside = targets.lower_tail(law, standard(points, data))
@@ -89,10 +91,10 @@ def target(case: Confined, *, budget: Budget, neighbours: Neighbours, calibratio
         outputs = np.reshape(outputs, (-1, features))
         x, y, counts = records(data)
         forces = (case.loss.derivative(x @ outputs.T, y) * counts).T @ x
-        return targets.log_noise_density(law, forces + case.curvature * outputs + l1 * np.sign(outputs))
+        return targets.log_noise_density(law, forces + ridge * outputs + l1 * np.sign(outputs))
 
     def draw(data, repeats, rng):
-        beside = {"regularizer": case.regularizer, "region": case.region}
+        beside = {"regularizer": case.regularizer, "region": case.region, "curvature": case.curvature}
         release = objective.release(*data, case.loss, domain=case.domain, **fixed, **beside, rng=rng, repeats=repeats)
         return release.theta
 

@@ -3,6 +3,8 @@ r"""Attacks on objective perturbation with a regularizer or within a set: output
 Pairs. `edge`, on a line, attacked exactly (found by a scan of that attack over the curvature and the place):
 
 - lasso: a Huber record, full force and full curvature at its knee (`pairs.knee`), beside the kink;
+- elastic: the same with r = l1 + ridge, where the ridge is all of Delta: the mechanism adds nothing to it, so that
+  theta has the lasso's law if r is credited once;
 - ball, box: a squared record at the wall theta = R, (1, -Y), has the force R + Y = zeta there, and full curvature. The
   noise must point into the wall for both to count: thin records (x = c/sqrt(N), y = Y) push with c sqrt(N) Y, their
   curvature is c^2. Under replace-one its counterpart is (w, Y): force against it, and as little curvature as it costs.
@@ -48,9 +50,12 @@ _SHARE, _MOST_DRAWS = 5, 60_000
 _WHITE_BOX = 400
 _SETS: dict[str, Region] = {
     "lasso": Region(),
+    "elastic": Region(),
     "ball": Region(radius=RADIUS),
     "box": Region(low=0.0, high=RADIUS),
 }
+# Kinks at 0, Huber's loss, no set.
+_KINKED = ("lasso", "elastic")
 _UNIT_SETS = {"ball": Region(radius=1.0), "box": Region(low=0.0, high=1.0)}
 
 
@@ -64,7 +69,7 @@ def kind(variant: str) -> str | None:
 
     Returns
     -------
-    {"lasso", "ball", "box"} or None
+    {"lasso", "elastic", "ball", "box"} or None
     """
     _, _, beside = variant.partition("_")
     if beside and beside not in _SETS:
@@ -77,7 +82,7 @@ def edge(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: C
 
     Parameters
     ----------
-    variant : {"lasso", "ball", "box"}
+    variant : {"lasso", "elastic", "ball", "box"}
     budget : Budget
     neighbours : {"add_remove", "replace"}
     calibration : {"paper", "tight"}
@@ -87,8 +92,8 @@ def edge(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: C
     -------
     Confined
     """
-    # The box is the ball's upper half, and what happens at their wall is the same.
-    place = _best_place("lasso" if variant == "lasso" else "ball", budget, neighbours, calibration)
+    # The box is the ball's upper half, and what happens at their wall is the same; so is the law of lasso and elastic.
+    place = _best_place("lasso" if variant in _KINKED else "ball", budget, neighbours, calibration)
     return _BUILD[variant](variant, neighbours, *place)
 
 
@@ -128,7 +133,7 @@ def atom(variant: str, *, budget: Budget, neighbours: Neighbours) -> Confined:
 
     Parameters
     ----------
-    variant : {"lasso", "ball", "box"}
+    variant : {"lasso", "elastic", "ball", "box"}
     budget : Budget
     neighbours : {"add_remove", "replace"}
 
@@ -139,7 +144,7 @@ def atom(variant: str, *, budget: Budget, neighbours: Neighbours) -> Confined:
     loss, domain = _problem(variant, 1)
     curvature = 2 * loss.curvature_bound(domain) / budget.epsilon
     replaced = neighbours == "replace"
-    if variant == "lasso":
+    if variant in _KINKED:
         # Forces of k + 1 and k (add/remove), or of k + 1 and k - 1 (replace-one).
         words = "one of three equal forces, turned around" if replaced else "one more of two equal forces"
         common = _same(1.0, FAR, 2 if replaced else 1)
@@ -157,7 +162,7 @@ def probe(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: 
 
     Parameters
     ----------
-    variant : {"lasso", "ball", "box"}
+    variant : {"lasso", "elastic", "ball", "box"}
     budget : Budget
     neighbours : {"add_remove", "replace"}
     calibration : {"paper", "tight"}
@@ -167,7 +172,7 @@ def probe(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: 
     Confined
     """
     case = atom(variant, budget=budget, neighbours=neighbours)
-    if variant == "lasso":
+    if variant in _KINKED:
         return case
     case = replace(case, region=_UNIT_SETS[variant])
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
@@ -179,7 +184,7 @@ def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: i
 
     Parameters
     ----------
-    variant : {"lasso", "ball", "box"}
+    variant : {"lasso", "elastic", "ball", "box"}
     budget : Budget
     neighbours : {"add_remove", "replace"}
     features : int
@@ -190,7 +195,7 @@ def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: i
     """
     loss, domain = _problem(variant, features)
     curvature = 2 * loss.curvature_bound(domain) / budget.epsilon
-    y = FAR if variant == "lasso" else 1.0
+    y = FAR if variant in _KINKED else 1.0
     common = _same(1.0, y, 1)
     first = common if neighbours == "add_remove" else _more(common, 1.0, y)
     wide = [(np.pad(X, ((0, 0), (0, features - 1))), label) for X, label in (first, _more(common, 1.0, -y))]
@@ -251,14 +256,15 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
 
 def _problem(variant: str, features: int) -> tuple[losses.Loss, Domain]:
     """Return loss and domain, with the set's `theta_norm`."""
-    if variant == "lasso":
+    if variant in _KINKED:
         return losses.huber(1.0), UNIT
     return losses.squared(), base.searched(Domain(x_norm=1.0, y_bound=1.0), _SETS[variant], features)
 
 
 def _confined(variant: str, words: str, loss, curvature: float, data: LinearData, neighbour: LinearData) -> Confined:
-    domain = UNIT if variant == "lasso" else Domain(x_norm=1.0, y_bound=1.0)
-    regularizer = Regularizer(l1=L1) if variant == "lasso" else objective.NOTHING
+    domain = UNIT if variant in _KINKED else Domain(x_norm=1.0, y_bound=1.0)
+    ridge = curvature if variant == "elastic" else 0.0
+    regularizer = Regularizer(l1=L1, l2=ridge) if variant in _KINKED else objective.NOTHING
     return Confined(words, loss, domain, curvature, data, neighbour, regularizer, _SETS[variant])
 
 
@@ -269,7 +275,7 @@ def _candidates(variant: str, budget: Budget, neighbours: Neighbours) -> Iterato
     least = 2 * lam / budget.epsilon
     for curvature in (least, 100 * least):
         # A narrow record has little force and, by the square, still less curvature: of use where curvature counts.
-        narrow = variant != "lasso" and neighbours == "replace" and curvature == least
+        narrow = variant not in _KINKED and neighbours == "replace" and curvature == least
         for width in (0.5, 1.0) if narrow else (1.0,):
             yield curvature, width
 
@@ -279,7 +285,7 @@ def _lasso(variant: str, neighbours: Neighbours, place: float, curvature: float,
     # b = -(l' + Delta u - l1) with l' = 1.
     knee = (L1 - 1 - place) / curvature
     record, none = _same(1.0, knee - 1, 1), _same(1.0, 0.0, 0)
-    words = f"edge, lasso with l1 = {L1:g}: one Huber record, full force and full curvature at theta = {knee:.4g}"
+    words = f"edge, {variant} with l1 = {L1:g}: one Huber record, full force and full curvature at theta = {knee:.4g}"
     if neighbours == "add_remove":
         return _confined(variant, f"{words}, added", losses.huber(1.0), curvature, none, record)
     return _confined(variant, f"{words}, turned around", losses.huber(1.0), curvature, record, _same(1.0, FAR, 1))
@@ -314,4 +320,4 @@ def _guarantee(case: Confined, fixed: Mapping[str, Any]) -> str:
     return objective.calibrate(case.loss, domain, **fixed, curvature=case.curvature)[1]
 
 
-_BUILD: dict[str, Callable[..., Confined]] = {"lasso": _lasso, "ball": _wall, "box": _wall}
+_BUILD: dict[str, Callable[..., Confined]] = {"lasso": _lasso, "elastic": _lasso, "ball": _wall, "box": _wall}

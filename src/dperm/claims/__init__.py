@@ -137,7 +137,7 @@ def _verdicts(
                 here = tables.read(path, columns=columns, filters=[("dataset", "==", dataset)])
             if claim["test"] == "ledger" and privacy is None:
                 verdict = Verdict("not run", "there is no privacy ledger")
-            elif claim["test"] == "ledger" and not (path is not None and dataset and here.empty):
+            elif claim["test"] == "ledger" and (not dataset or (path is not None and not here.empty)):
                 verdict = rule.decide(claim, variant, here, privacy=privacy)
             elif path is None:
                 verdict = Verdict("not run", f"the experiment {claim['experiment']} is not among the selected papers")

@@ -3,8 +3,9 @@
 The privacy ledger holds each mechanism's claim against its strongest attack; an experiment may add exact quadratures,
 rows of the metric `excess`: what is spent minus what is claimed. A mechanism that the library refuses to run has no row
 there: quadrature alone attacks it, and the claim states the guarantee. Not reproduced if the ledger says `refuted` of
-one of the claim's rows, or a quadrature exceeds its claim; reproduced if the weakest guarantee among the rows is a
-checked proof (`proved`, `proved_exact`); else inconclusive: nobody has refuted it, nobody has proved it.
+one of the claim's rows, or that the code draws another noise than it promises, or if a quadrature exceeds its claim;
+reproduced if everything the claim names was attacked and the weakest guarantee among the rows is a checked proof
+(`proved`, `proved_exact`); else inconclusive: nobody has refuted it, nobody has proved it.
 """
 
 from collections.abc import Mapping
@@ -16,8 +17,12 @@ import pandas as pd
 from dperm.claims import exact, select
 from dperm.claims.verdict import Verdict
 
-COLUMNS = select.COLUMNS
-_PROVED = ("proved", "proved_exact")
+COLUMNS = (*select.COLUMNS, "guarantee")
+# From the weakest to the strongest.
+_STRENGTH = ("none", "claimed", "proved_exact", "proved")
+_PROVED = _STRENGTH[2:]
+# What the ledger says of a row whose recovered noise is not the promised one (`dperm.audit.ledger.NOISE`).
+NOISE = "the code does not draw the promised noise"
 
 
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *, privacy: pd.DataFrame) -> Verdict:
@@ -27,7 +32,8 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
     ----------
     claim : mapping
         Entry of the catalogue: `variants`, each with `ledger` (from columns of the ledger to a value or values) or
-        `guarantee`, and, if the experiment has quadratures of it, `where` and the keys of `dperm.claims.exact`.
+        `guarantee` (an upper bound on the rows' own), and, if the experiment has quadratures of it, `where` and the
+        keys of `dperm.claims.exact`.
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame, optional
@@ -44,8 +50,10 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
     rule = select.settings(claim, variant)
     if "ledger" not in rule:
         found = exact.decide(claim, variant, rows)
-        wanting = rule["guarantee"] not in _PROVED and found.verdict == "reproduced"
-        reason = f"guarantee: {rule['guarantee']}; quadrature: {found.reason}"
+        stated = rows.loc[select.matches(rows, rule["where"]), "guarantee"].unique()
+        guarantee = min([rule["guarantee"], *map(str, stated)], key=_STRENGTH.index)
+        wanting = guarantee not in _PROVED and found.verdict == "reproduced"
+        reason = f"guarantee: {guarantee}; quadrature: {found.reason}"
         return replace(found, verdict="inconclusive" if wanting else found.verdict, reason=reason)
     entries = privacy[select.matches(privacy, rule["ledger"])]
     entries = entries[entries["verdict"] != "not audited"]
@@ -53,6 +61,13 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
         asked = select.in_words(list(rule["ledger"]), rule["ledger"].values())
         return Verdict("not run", f"the privacy ledger has no attacked row with {asked}")
     refuted = entries[entries["verdict"] == "refuted"]
+    other_noise = int(entries["reason"].str.contains(NOISE).sum())
+    unseen = [
+        f"{column} {value}"
+        for column, values in rule["ledger"].items()
+        for value in (values if isinstance(values, list) else [values])
+        if value not in set(entries[column])
+    ]
     guarantees = sorted(entries["guarantee"].unique())
     share = (entries["audit_lower_bound"] / entries["epsilon"]).astype(float)
     worst = entries.loc[share.idxmax()]
@@ -63,7 +78,12 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
         f"{worst['attack']})",
         f"guarantee: {', '.join(guarantees)}",
     ]
-    failed, wanting = len(refuted) > 0, any(name not in _PROVED for name in guarantees)
+    if other_noise:
+        reasons.append(f"{NOISE} in {other_noise} rows")
+    if unseen:
+        reasons.append(f"nothing was attacked with {', '.join(unseen)}")
+    failed = len(refuted) > 0 or other_noise > 0
+    wanting = bool(unseen) or any(name not in _PROVED for name in guarantees)
     if rows is not None and "where" in rule:
         quadrature = exact.decide(claim, variant, rows)
         reasons.append(f"quadrature: {quadrature.reason}")

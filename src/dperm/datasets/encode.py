@@ -1,8 +1,8 @@
 """From raw columns to rows within public bounds: min-max by declared ranges, one-hot by declared levels, a constant.
 
 Every step treats a record by itself with public constants alone, so it changes no neighbouring relation and costs no
-privacy: one record more or less in the raw table is one row more or less here. Each scaled number lies in [0, 1], each
-factor sets exactly one indicator to 1, the constant is 1; hence ||x||_2^2 <= numbers + factors + 1.
+privacy: one record more or less in the raw table is one row more or less here. Each scaled number lies in [0, 1] (or in
+[-1, 1]), each factor sets exactly one indicator to 1, the constant is 1; hence ||x||_2^2 <= numbers + factors + 1.
 
 Messages name columns and the place of a row, never a value of the data.
 """
@@ -94,8 +94,9 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
     ----------
     raw : Raw
     entry : mapping
-        `ranges` (column -> [low, high]), `levels` (column -> labels), `target`, `outside` (`error` or `clip`),
-        `missing` (`error` or `drop` the record), `rows`, `positive_rows`, `x_norm_squared`, `data_dependent`.
+        `ranges` (column -> [low, high]), `scale` (`unit`: numbers go to [0, 1]; `symmetric`: to [-1, 1]), `levels`
+        (column -> labels), `target`, `outside` (`error` or `clip`), `missing` (`error` or `drop` the record), `rows`,
+        `positive_rows`, `x_norm_squared`, `data_dependent`.
     source : str
         What the source is called in messages.
     checksums : mapping of str to str
@@ -125,6 +126,8 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
     if not keep.any():
         raise DataError(f"{entry['name']}: {source} holds no complete record")
     blocks = [table.scaled(name, values, ranges[name], keep)[:, None] for name, values in numbers.items()]
+    if entry.get("scale", "unit") == "symmetric":
+        blocks = [2.0 * block - 1.0 for block in blocks]
     blocks += [_one_hot(codes[keep], len(entry["levels"][name])) for name, codes in factors.items()]
     X = np.hstack([*blocks, np.ones((keep.sum(), 1))])
     if binary:

@@ -17,6 +17,7 @@ FORMATS = {
     "breast-cancer": ("dperm.datasets.bundled", "breast_cancer"),
     "digits": ("dperm.datasets.bundled", "digits"),
     "diabetes": ("dperm.datasets.bundled", "diabetes"),
+    "hadamard": ("dperm.datasets.synthetic", "hadamard"),
     "csv": ("dperm.datasets.own", "parse_csv"),
     "parquet": ("dperm.datasets.own", "parse_parquet"),
 }
@@ -76,7 +77,7 @@ def prepare(
         found = {path.name: checksums.sha256(_there(entry, path))}
         return encode(parse(entry, path), entry, str(path), found)
     found = _checked(entry, place, trusted)
-    source = ", ".join(found) or f"scikit-learn's copy of {entry['name']}"
+    source = ", ".join(found) or f"the set {entry['name']} of {module(entry)}"
     return encode(parse(entry, None if place is None else Path(place)), entry, source, found)
 
 

@@ -218,8 +218,7 @@ def release(
     noise = calibrate(clip, budget, steps=steps, neighbours=neighbours)
     X, y = _checked(X, y)
     step = _step_size(step_size, loss, domain, ridge, len(X) if neighbours == "replace" else None, n_public)
-    norms = np.linalg.norm(X, axis=1)
-    limit = np.divide(clip, norms, out=np.full(len(X), np.inf), where=norms > 0)
+    limit = _limits(X, clip)
 
     theta, velocity, tail = (np.zeros((repeats, X.shape[1])) for _ in range(3))
     travelled, tail_steps = np.zeros((repeats, 1)), math.ceil(steps / 2)
@@ -240,6 +239,17 @@ def release(
     sensitivity = changed_gradients(neighbours) * clip
     event = "GaussianDpEvent", {"noise_multiplier": noise.scale / (math.sqrt(steps) * sensitivity)}
     return Release(theta, np.zeros(repeats), np.isfinite(theta).all(axis=1), "proved", event)
+
+
+def _limits(X: np.ndarray, clip: float) -> np.ndarray:
+    """Return c/||x_i||, at most the largest double, shape (n,); infinite where x_i = 0."""
+    largest = np.abs(X).max(axis=1, initial=0.0)
+    limit, rows = np.full(len(X), np.inf), largest > 0
+    # In units of the largest entry, so that no square overflows or vanishes.
+    scaled = np.linalg.norm(X[rows] / largest[rows, None], axis=1)
+    with np.errstate(over="ignore"):
+        limit[rows] = np.minimum(clip / scaled / largest[rows], np.finfo(float).max)
+    return limit
 
 
 def _whole(name: str, value: int, remedy: str) -> None:

@@ -95,7 +95,8 @@ def build(
 def _groups(judged: pd.DataFrame) -> list[dict[str, Any]]:
     """Gather the verdicts by claim, in the order of the file, with their numbers in words."""
     groups = []
-    for (paper, name), lines in judged.groupby(["paper", "id"], sort=False):
+    # A claim with two tests has two statements.
+    for (paper, name, _), lines in judged.groupby(["paper", "id", "statement"], sort=False):
         first = lines.iloc[0]
         stated = lines.dropna(subset=["expected"]).drop_duplicates(["expected"])
         expected = ", ".join(

@@ -6,12 +6,11 @@ from pathlib import Path
 import pandas as pd
 
 from dperm import tables
+from dperm.claims.ledger import NOISE
 from dperm.errors import CorruptFile
 
 # Verdicts as the ledgers write them, worst first.
 PRIVACY = ("refuted", "holds up", "not audited")
-# In a row's reason, as the ledger writes it.
-_NOISE = "the code does not draw the promised noise"
 MUTANTS = ("not caught", "refuted", "caught by the white-box test")
 
 
@@ -66,7 +65,7 @@ def summary(privacy: str | Path, mutants: str | Path) -> str:
             f"  refuted         {row.mechanism} ({row.calibration}, {row.neighbours}, {row.variant}) claims epsilon "
             f"{row.epsilon:g} at delta {row.delta:g} and spends at least {row.audit_lower_bound:.3g}"
         )
-    for row in ledger[ledger["reason"].str.contains(_NOISE, regex=False, na=False)].itertuples():
+    for row in ledger[ledger["reason"].str.contains(NOISE, regex=False, na=False)].itertuples():
         lines.append(
             f"  wrong noise     {row.mechanism} ({row.calibration}, {row.neighbours}, {row.variant}): {row.reason}"
         )

@@ -124,19 +124,26 @@ def curvature_for_the_whole(broken: bool) -> Finite:
     """
     half = ONE.epsilon / 2
     curvature = 2 / (ONE.epsilon if broken else half)
-    # The knee is reached by b = 0.
-    knee = -1 / curvature
-    record = np.ones((1, 1)), np.array([knee - 1])
-    empty = np.zeros((0, 1)), np.zeros(0)
-    law = SphericalLaplace(2 / half)
-    parts = targets.tilted(targets.Problem(losses.huber(1.0), pairs.UNIT, curvature, TOLERANCE), law)
-    ends = np.array([knee - 1e-4, knee])
+    return _inside_the_knee(curvature, SphericalLaplace(2 / half))
 
-    def pieces(data):
-        below, above = parts["cdf"](ends, data)[0], parts["sf"](ends, data)[1]
-        return np.array([below, 1 - below - above, above])
 
-    return Finite(pieces, [(empty, record)])
+def ridge_counted_twice(broken: bool) -> Finite:
+    """A ridge l2 = Delta = 2 that is all of the curvature, and gamma noise made for Delta + l2.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin's noise is for max(Delta, l2), which is what bends the sum.
+
+    Returns
+    -------
+    Finite
+        As `curvature_for_the_whole`.
+    """
+    ridge = 2.0
+    credited = 2 * ridge if broken else ridge
+    scale = 1 / (ONE.epsilon - np.log1p(1 / credited))
+    return _inside_the_knee(ridge, SphericalLaplace(scale))
 
 
 def clipping_forgotten(broken: bool) -> Sampled:
@@ -199,6 +206,22 @@ def told_by_the_solver(broken: bool) -> Sampled:
     return Sampled(draw, case.data, case.neighbour)
 
 
+def _inside_the_knee(curvature: float, law: SphericalLaplace) -> Finite:
+    """Return a Huber record's pair with this Delta and noise, over the piece just inside its knee, below and above."""
+    # The knee is reached by b = 0.
+    knee = -1 / curvature
+    record = np.ones((1, 1)), np.array([knee - 1])
+    empty = np.zeros((0, 1)), np.zeros(0)
+    parts = targets.tilted(targets.Problem(losses.huber(1.0), pairs.UNIT, curvature, TOLERANCE), law)
+    ends = np.array([knee - 1e-4, knee])
+
+    def pieces(data):
+        below, above = parts["cdf"](ends, data)[0], parts["sf"](ends, data)[1]
+        return np.array([below, 1 - below - above, above])
+
+    return Finite(pieces, [(empty, record)])
+
+
 def _exponential(weight: float) -> Finite:
     """Return the exponential mechanism with this weight at the pair of the tight one's attack."""
     data, neighbour = support.shifted(budget=ONE, neighbours="replace", calibration="tight")
@@ -254,6 +277,10 @@ MUTANTS = (
     Mutant(
         "curvature-for-the-whole", "stage two has half of epsilon, and Delta = 2 lambda/epsilon", "kifer2012, Alg. 6",
         "add_remove", 0.5, 0.0, curvature_for_the_whole,
+    ),
+    Mutant(
+        "ridge-counted-twice", "a ridge of r's own credited on top of Delta, of which it is a part",
+        "kifer2012, Alg. 1", "add_remove", 1.0, 0.0, ridge_counted_twice,
     ),
     Mutant(
         "clipping-forgotten", "gradient descent: noise for clipped gradients that were not clipped", "a classic",

@@ -13,7 +13,8 @@ printed Gaussian noise; D has no record, D' one. Rows:
 
     lemma-10     H(phi) <= H(phi_i) + P(0 < |phi| < rho_i), H the hockey-stick divergence of D and D' in either
                  direction. For phi and phi_i are equal where |phi| >= rho_i, and 0 holds all else but the mass on the
-                 right, the `slack`, which vanishes as i grows: H(phi) <= liminf H(phi_i);
+                 right, the `slack`, which vanishes as i grows: H(phi) <= liminf H(phi_i). Where the slack is H(phi)
+                 or more this says nothing, and the row is not `informative`;
     claim-12     mu(A) <= mu_i(A) for open A, mu_i(B) <= mu(B) for closed B: intervals with an end at 0 or around it,
                  and {0}, as soon as rho_i is shorter than the interval;
     example-1    P(phi = 0) <= TV(phi_i, phi);
@@ -74,12 +75,12 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     -------
     DataFrame
         `index` is i, infinite for the limit; `at` the point of a profile or distribution function, or the multiple of
-        i_0; `set` a set in words.
+        i_0; `set` a set in words; `informative` is false where an inequality could not fail.
     """
     head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")}
     head |= {"variant": "gaussian", "guarantee": "proved_exact", "dataset": cell["point"]["design"]}
     head |= {"epsilon": cell["settings"]["epsilon"], "delta": cell["settings"]["delta"], "repeat": 0, "status": "ok"}
-    empty = {"loss": "", "target": 0.0, "direction": "", "set": "", "at": 0.0, "index": math.inf}
+    empty = {"loss": "", "target": 0.0, "direction": "", "set": "", "at": 0.0, "index": math.inf, "informative": True}
     found = {"q1": _line, "rademacher": _ball}[cell["point"]["design"]](cell)
     return pd.DataFrame([{**head, **empty, **row} for row in found])
 
@@ -204,11 +205,12 @@ def _lemma_10(empty: Law, full: Law, settings: Mapping[str, Any]) -> Iterator[di
             limit = pairs[math.inf][direction]
             # Under the first law: tail, {-rho}, (-rho, 0), {0}, (0, rho), {rho}, tail.
             near = limit.first.masses(np.array([-(i**-0.5), 0.0, i**-0.5]))
+            slack = float(near[2] + near[4])
             for at in _HELD:
-                held = {**here, "at": at * epsilon}
-                excess = limit.delta(at * epsilon) - pair.delta(at * epsilon)
-                yield {**held, "metric": "excess", "value": excess}
-                yield {**held, "metric": "slack", "value": float(near[2] + near[4])}
+                spent = limit.delta(at * epsilon)
+                held = {**here, "at": at * epsilon, "informative": slack < spent}
+                yield {**held, "metric": "excess", "value": spent - pair.delta(at * epsilon)}
+                yield {**held, "metric": "slack", "value": slack}
 
 
 def _ball(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

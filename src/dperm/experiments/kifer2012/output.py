@@ -1,9 +1,10 @@
-r"""Objective perturbation, output perturbation and what else a user could pick, on real data (kifer2012, Section 1).
+r"""Objective perturbation, output perturbation and what else a user could pick (kifer2012, Section 1).
 
-Logistic loss (two labels) or Huber loss (real targets), rows scaled to ||x||_2 <= 1, zeta >= ||grad l||, lambda >= the
-largest eigenvalue of one record's Hessian. Measured: J = (1/n)(sum_i l + ridge/2 ||theta||^2), Equation (1), above its
-minimum on the private rows, and the mean loss on test rows. Neighbours: add/remove for every method, at the same
-(epsilon, delta); a method stands where its theorem does.
+Data: real sets, and one that is made: `hadamard` of dperm.datasets.synthetic, X'X = n I before it is cut, the nice data
+of Section 2.2.2. Logistic loss (two labels) or Huber loss (real targets), rows scaled to ||x||_2 <= 1,
+zeta >= ||grad l||, lambda >= the largest eigenvalue of one record's Hessian. Measured: J = (1/n)(sum_i l +
+ridge/2 ||theta||^2), Equation (1), above its minimum on the private rows, and the mean loss on test rows. Neighbours:
+add/remove for every method, at the same (epsilon, delta); a method stands where its theorem does.
 
     objective           Algorithm 1 (Theorem 2), delta >= 0; `tight`: docs/privacy.md, Theorems 1 and 3
     output              theta_hat + noise for the sensitivity zeta/Delta, delta >= 0: CMS11's Algorithm 1

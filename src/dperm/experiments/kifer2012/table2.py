@@ -9,7 +9,8 @@ recovery      `right` = P(support = supp theta* | data), exactly, over n: Algori
               votes. n runs through the sizes until its mean over repeats is SURE. `work`: subsets that were scored, or
               features times sweeps of coordinate descent (no sweep updates more).
 consistency   `excess_risk` at n = ratio s^3 log p (Exp-mech) and ratio s^2 log^2 p (Samp-Agg), and of the non-private
-              lasso at n = ratio s log p.
+              lasso at n = ratio s log p. Samp-Agg's at `magnitude` |theta*_j| = 1, a corner of F, and at 1/2 as well,
+              with the same X, noise of y and streams.
 comparison    Three settings, by the column `row`:
               near-copies    ten columns beside each true one that differ from it in a share 1/sqrt(n) of the records:
                              in about one record of a block. Exp-mech loses little by a copy, Samp-Agg's votes scatter.
@@ -22,8 +23,12 @@ sum_Z P(Z) (q(Z) - min q)/n is exact; the rest is a mean over `draws` runs. `raw
 raw y. The lasso's is 1/2 ||theta - theta*||^2, its excess on new records, with Lambda = 4 sigma sqrt(n log p) (Lemma
 42) and y not clipped.
 
+Algorithm 6, line 4 (erratum K14), by the column `divisor`: `row` divides a record by its whole norm, as printed, `part`
+by that of its s largest entries. The former shrinks X by sqrt(s/p) and leaves y: theta* sqrt(p/s) fits best, and F cuts
+it off at 1. Where |theta*_j| = 1 that is theta* itself, and nothing is seen of K14.
+
 Neighbours: add/remove (Definition 1). Algorithm 5's partition by n proves nothing there (erratum K6); it is run as
-printed. Algorithm 6, line 4 is run as mended (K14).
+printed.
 """
 
 import itertools
@@ -39,7 +44,7 @@ from dperm.domain import Budget
 from dperm.experiments.kifer2012 import case_study, designs, votes
 from dperm.experiments.kifer2012.case_study import Moments, Spending
 from dperm.mechanisms import sparse
-from dperm.mechanisms.support import samp_agg
+from dperm.mechanisms.support import limits, samp_agg
 from dperm.solvers import lasso, subsets
 
 SURE = 0.99
@@ -54,6 +59,9 @@ FEATURES, SIZE = 30, 2
 COPIES, COPIES_N = 10, 4096
 SIGNAL, SIGNAL_N = 0.1, 16384
 CLIPPING_N, CLIPPING_NOISES = 4096, (0.25, 1.0, 4.0)
+# What Algorithm 6, line 4 divides by, and |theta*_j|, of the selections that are not run in one way alone.
+DIVISORS = {"exp_mech": ("part",), "samp_agg": ("row", "part")}
+MAGNITUDES = {"samp_agg": (1.0, 0.5)}
 
 
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
@@ -67,14 +75,16 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns p, n, s, ratio, row, support (`exp_mech`, `samp_agg`, `lasso`), noise (sd), clipping. Metrics: `right`
-        and `work` (subsets, or at most so many coordinate updates) of the recovery; `excess_risk`; `raw_risk`.
+        Columns p, n, s, ratio, row, support (`exp_mech`, `samp_agg`, `lasso`), noise (sd), clipping, divisor,
+        magnitude. Metrics: `right` and `work` (subsets, or at most so many coordinate updates) of the recovery;
+        `excess_risk`; `raw_risk`.
     """
     parts = {"recovery": _recovery, "consistency": _consistency, "comparison": _comparison}
     head = {
         **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
         "variant": "gaussian", "dataset": "rademacher", "epsilon": cell["settings"]["epsilon"],
         "delta": cell["settings"]["delta"], "ratio": 0.0, "noise": designs.NOISE, "clipping": "clipped",
+        "divisor": "part", "magnitude": 1.0,
     }  # fmt: skip
     part = cell["point"]["part"]
     return pd.concat(
@@ -130,26 +140,61 @@ def _right_by_votes(n: int, p: int, s: int, spending: Spending, rng: np.random.G
 
 def _consistency(cell: Mapping[str, Any]) -> Iterator[tuple]:
     """Risk along n in units of what Table 2 asks for."""
-    settings, spending = cell["settings"], Spending.of(cell)
+    settings = cell["settings"]
     for name, (support, unit) in UNITS.items():
         features, supports, ratios = (settings["problems"][name][key] for key in ("p", "s", "ratio"))
         for p, s, ratio in itertools.product(features, supports, ratios):
             n = round(ratio * unit(p, s))
-            names, values = (name, p, s, n), []
-            for r in range(settings["repeats"]):
-                rng = _data(cell, *names, r)
-                if support == "lasso":
-                    values.append(_lasso_risk(n, p, s, rng))
-                    continue
-                X, y, theta = designs.rademacher(n, p, s, rng)
-                X, _ = case_study.shuffled(X, theta, rng)
-                noise = _noise(cell, *names, r)
-                values.append(_two_stage(support, X, y, s, spending, settings["draws"], noise))
+            names = (name, p, s, n)
             own = _own("consistency", support, p, s, n, ratio=float(ratio))
             if support == "lasso":
+                found = [_lasso_risk(n, p, s, _data(cell, *names, r)) for r in range(settings["repeats"])]
+                excess, ok = map(np.array, zip(*found, strict=True))
                 own |= {"mechanism": "nonprivate", "calibration": "", "epsilon": math.inf, "delta": 0.0}
-            excess, ok = map(np.array, zip(*values, strict=True))
-            yield own, "excess_risk", excess, ok
+                yield own, "excess_risk", excess, ok
+                continue
+            for magnitude in MAGNITUDES.get(support, (1.0,)):
+                found = []
+                for r in range(settings["repeats"]):
+                    X, y = signs(n, p, s, magnitude, _data(cell, *names, r))
+                    found.append(_arms(cell, support, X, y, s, names=(*names, r)))
+                yield from _by_divisor({**own, "magnitude": magnitude}, found)
+
+
+def signs(n: int, p: int, s: int, magnitude: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return `rad` with |theta*_j| = magnitude and its columns in a random order.
+
+    Parameters
+    ----------
+    n, p, s : int
+    magnitude : float
+        In (0, 1]; the records of another one have the same X and the same noise.
+    rng : Generator
+
+    Returns
+    -------
+    X : ndarray, shape (n, p)
+    y : ndarray, shape (n,)
+    """
+    X, y, theta = designs.rademacher(n, p, s, rng, noise=designs.NOISE / magnitude, clip=False)
+    return case_study.shuffled(X, theta, rng)[0], np.clip(magnitude * y, -s, s)
+
+
+def _arms(
+    cell: Mapping[str, Any], support: str, X: np.ndarray, y: np.ndarray, s: int, *, names: tuple, **more: float
+) -> dict[str, tuple[float, bool]]:
+    """Return what `_two_stage` does on one data set with each divisor, by the same streams."""
+    spending, draws = Spending.of(cell), cell["settings"]["draws"]
+    return {
+        divisor: _two_stage(support, X, y, s, spending, draws, _noise(cell, *names), divisor=divisor, **more)
+        for divisor in DIVISORS[support]
+    }
+
+
+def _by_divisor(own: dict[str, Any], found: list[dict[str, tuple[float, bool]]]) -> Iterator[tuple]:
+    for divisor in found[0]:
+        excess, ok = map(np.array, zip(*(one[divisor] for one in found), strict=True))
+        yield {**own, "divisor": divisor}, "excess_risk", excess, ok
 
 
 def _lasso_risk(n: int, p: int, s: int, rng: np.random.Generator) -> tuple[float, bool]:
@@ -160,15 +205,14 @@ def _lasso_risk(n: int, p: int, s: int, rng: np.random.Generator) -> tuple[float
 
 def _two_stage(
     support: str, X: np.ndarray, y: np.ndarray, s: int, spending: Spending, draws: int, rng: np.random.Generator,
-    sigma: float = designs.DECLARED,
+    divisor: limits.Divisor, sigma: float = designs.DECLARED,
 ) -> tuple[float, bool]:  # fmt: skip
     """Return the mean excess risk of Algorithm 2 on one data set, and whether all solvers converged."""
     moments, p = Moments.of(X, y), X.shape[1]
     penalty = samp_agg.paper_penalty(sigma, math.sqrt(moments.n), p) if support == "samp_agg" else None
-    # Algorithm 6 prints a division of all these rows by sqrt(p/s): erratum K14, mended.
     released = sparse.release(
         X, y, size=s, support=support, domain=sparse.case_study(s), budget=Budget(spending.epsilon, spending.delta),
-        neighbours=spending.neighbours, calibration=spending.calibration, penalty=penalty, divisor="part", rng=rng,
+        neighbours=spending.neighbours, calibration=spending.calibration, penalty=penalty, divisor=divisor, rng=rng,
         repeats=draws,
     )  # fmt: skip
     supports, converged = released.supports, bool(released.converged.all())
@@ -191,11 +235,10 @@ def _comparison(cell: Mapping[str, Any]) -> Iterator[tuple]:
         for r in range(settings["repeats"]):
             X, y, noise = make(n, _data(cell, row, r))
             for support, values in found.items():
-                rng = _noise(cell, row, support, r)
-                values.append(_two_stage(support, X, y, SIZE, spending, settings["draws"], rng, sigma=2 * noise))
+                values.append(_arms(cell, support, X, y, SIZE, names=(row, support, r), sigma=2 * noise))
+        magnitude = SIGNAL if row == "small-signal" else 1.0
         for support, values in found.items():
-            excess, ok = map(np.array, zip(*values, strict=True))
-            yield _own(row, support, FEATURES, SIZE, n, noise=noise), "excess_risk", excess, ok
+            yield from _by_divisor(_own(row, support, FEATURES, SIZE, n, noise=noise, magnitude=magnitude), values)
     for noise in CLIPPING_NOISES:
         found = {"clipped": [], "raw": []}
         for r in range(settings["repeats"]):

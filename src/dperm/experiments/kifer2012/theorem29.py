@@ -7,7 +7,8 @@ Huber loss of knee 1/2, so R = 1, L = zeta = 1/2, lambda = 1; b is Gaussian with
 
 The population's risk of a copy, Jbar(t) = q l(t, 1) + (1 - q) l(t, -1), falls by 1/(2 sqrt(m)) a unit over [-1/2, 1/2],
 and its minimiser is tbar = 1 - (1 - q)/(2 q): which end of the stretch the records prefer is a matter of luck. On
-`copies` ||theta_bar|| = sqrt(p) tbar, everything is separable, and the risk is that of one copy.
+`copies` ||theta_bar|| = sqrt(p) tbar, everything is separable, and the risk is that of one copy. Points with m < 4 are
+left out: a coin with q above 3/4 is not nearly fair.
 
 The rows choose Delta (constants under Theta(.) are 1):
 
@@ -44,6 +45,8 @@ from dperm.mechanisms import objective
 KNEE, X_NORM = 0.5, 1.0
 # Standard deviations of the binomial that are summed over: beyond lies less than 1e-22.
 _REACH = 10.0
+# The least m of a copy.
+_RECORDS = 4
 # Kinks of both records' derivatives, ascending.
 _KINKS = np.array([-1 - KNEE, -1 + KNEE, 1 - KNEE, 1 + KNEE])
 
@@ -65,7 +68,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     if cell["point"]["design"] != "coins":
         raise ConfigError(f"design={cell['point']['design']!r}: the risk on new records is exact on 'coins' alone")
     points = [("coin", int(n), 1) for n in settings["sizes"]]
-    points += [("copies", int(n), int(p)) for n in settings["copied_sizes"] for p in settings["features"]]
+    copies = [(int(n), int(p)) for n in settings["copied_sizes"] for p in settings["features"]]
+    points += [("copies", n, p) for n, p in copies if n >= _RECORDS * p]
     records = []
     for point in points:
         for row in ("printed", "mended"):

@@ -21,6 +21,8 @@ Designs:
 
                      P(t missed) ~ C(s, t) C(p - s, t) exp(-w t m/2)      for any p, nothing enumerated;
 
+                 its mean excess has log(p/s) where Theorem 6 has log p: `over_log` is the mean excess over log(p/s);
+
     near-tie     2 m rows (e_j, 1) for each of s - 1 columns, m + 1 for the next, and for the column after that m, with
                  one of half the weight, (e_j, 1)/sqrt(2): without one record another subset is best (Abstract: stable
                  and accurate, which no deterministic algorithm is);
@@ -65,7 +67,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Metrics, for each p, s, n and repeat: `excess_risk` (the mean), `right` (P(right support)); for each gamma
+        Metrics, for each p, s, n and repeat: `excess_risk` (the mean), on `planted` `over_log` (the same over
+        log(p/s), which is the column `log_p_over_s`), `right` (P(right support)); for each gamma
         `bound` (Theorem 34), `exceeded` (P(excess > bound)), `quantile` (the excess that is exceeded with probability
         gamma at most). `excess` is measured minus stated, of the statement named by `row`.
 
@@ -81,7 +84,7 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     head = {
         **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
         "variant": "", "guarantee": "proved", "dataset": design, "epsilon": settings["epsilon"], "delta": 0.0,
-        "repeat": 0, "status": "ok", "gamma": 0.0, "row": "",
+        "repeat": 0, "status": "ok", "gamma": 0.0, "row": "", "log_p_over_s": 0.0,
     }  # fmt: skip
     return pd.DataFrame([{**head, **row} for row in makers[design](cell)])
 
@@ -162,8 +165,9 @@ def _planted(cell: Mapping[str, Any]) -> Iterator[Row]:
         weight = _weight(cell, size)
         law = np.exp(missed_law(p, size, weight * m / 2))
         values = np.arange(len(law)) * (m / 2) / n
-        where = {"p": p, "s": size, "n": n, "log_p": math.log(p)}
+        where = {"p": p, "s": size, "n": n, "log_p": math.log(p), "log_p_over_s": math.log(p / size)}
         yield {**where, "metric": "excess_risk", "value": float(law @ values)}
+        yield {**where, "metric": "over_log", "value": float(law @ values) / where["log_p_over_s"]}
         yield {**where, "metric": "right", "value": float(law[0])}
         # P(excess > value), from the tail up: no difference of near-equal numbers.
         above = np.append(np.cumsum(law[:0:-1])[::-1], 0.0)

@@ -1,16 +1,16 @@
 r"""Theorems 7, 9, 35, 43 and 44 of kifer2012: the risk of both two-stage algorithms beside its bounds, over n and p.
 
 F = {|theta_j| <= 1}, alpha = 4 s^2, zeta = 2 s^{3/2}, Delta = 4 s/epsilon, epsilon/2 a stage (`case_study`); s = 2 and
-theta* = (1, -1, 0, ...) but where said.
+theta* = Phi (1, -1, 0, ...).
 
-hadamard     X'X = n I, y = X theta* without noise, n = k^2 with k a multiple of p: each block of Samp-Agg is k/p whole
-             Hadamard matrices, so that Assumption 3 holds with Psi = 1 and any sigma, and with sigma = SIGMA Lemma 41's
-             n >= (16 sigma/(Psi Phi))^4 s^2 log^2 p too. A block's lasso is theta* (1 - Lambda/k): all votes are right,
-             and of the records nothing is needed but n.
-rademacher   entries +-1, noise of sd 0.25, y clipped to [-s, s]; Psi is the least eigenvalue of all X_Z'X_Z/n, |Z| = s.
+hadamard     Phi = 1/2, noise w of sd 0.05 in y, sigma = 0.1, n = k^2, whole Hadamard matrices in each block
+             (`hadamard`): Psi = 1, and blocks are checked for Definition 2. Samp-Agg has no value where one fails, and runs where
+             Lemma 41's n >= (16 sigma/(Psi Phi))^4 s^2 log^2 p holds; Exp-mech everywhere.
+rademacher   Phi = 1, entries +-1, noise of sd 0.25, y clipped to [-s, s]; Psi is the least eigenvalue of all X_Z'X_Z/n,
+             |Z| = s.
 
-Both stages: `excess_risk` = L(theta) - L(theta*), and with c = 8 log(2/delta) + 2 epsilon and phi the minimiser on the
-support selected what it stays below, but for a probability `gamma`:
+Both stages: `excess_risk` = L(theta) - L(theta*) on one data set, and with c = 8 log(2/delta) + 2 epsilon and phi the
+minimiser on the support selected what it stays below, but for a probability `gamma`:
 
     Theorem 35     16 s zeta^2 c log(2/g)/(n epsilon^2 (Delta + n Psi)) + 4 alpha s log(2p/g)/(n epsilon)
                    + Delta ||phi||^2/(2n),                                  gamma = g,
@@ -18,9 +18,11 @@ support selected what it stays below, but for a probability `gamma`:
                                                                             gamma = g + p exp(-epsilon sqrt(n)/(8 s)).
       mended       Delta + n Psi in place of Delta + Psi (erratum K10).
 
-noise-term     what noise adds to the second stage's risk, over s, with |theta*_j| = 1/2 (inside F), by the moments of a
-               clipped normal variable: Theorem 7 prints ~ s, its own substitution gives s^4 (erratum K10).
-given-right    the second stage's risk on the right support, at the largest n, over p (after Theorem 9: free of p).
+noise-term     what b adds to the second stage's risk, over s, with |theta*_j| = 1/2 (inside F) and w = 0, by the
+               moments of a clipped normal variable: Theorem 7 prints ~ s, its substitution gives s^4 (erratum K10).
+given-right    the second stage's excess risk on the right support, at the largest n, over p (after Theorem 9: free of
+               p). X_Z'X_Z = n I and s features are all that it sees: no p can enter, by construction.
+given-votes    that of both stages of Samp-Agg there: p enters through the noisy votes.
 single-stage   L(theta)/L(0) of the constrained lasso on all p = 4 n features (`single_stage`).
 
 Neighbours: add/remove (Definition 1). Algorithm 5's partition by n proves nothing there (erratum K6); it is run as
@@ -37,15 +39,13 @@ import pandas as pd
 from scipy import special
 
 from dperm import losses, seeds
-from dperm.experiments.kifer2012 import case_study, designs, single_stage, votes
+from dperm.experiments.kifer2012 import case_study, designs, hadamard, single_stage, votes
 from dperm.experiments.kifer2012.case_study import Moments, Spending
 from dperm.mechanisms import base, objective
 from dperm.mechanisms.support import noisy_top
 from dperm.solvers import subsets
 
-SIZE = 2
-# Declared for the Hadamard design, which has no noise: Lemma 41 then holds from n = 1024 on, at every p run.
-SIGMA = 0.1
+SIZE = hadamard.SIZE
 # Of the design rademacher: larger ones would take longer than they tell.
 _MOST_ENTRIES = 2**22
 
@@ -62,7 +62,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     -------
     DataFrame
         Columns p, n, s, row, support, gamma, sizing (`printed`, `mended`: of the bound). Metrics: `excess_risk`; for
-        each gamma `bound` (mean over repeats) and `violated`; `noise_risk`; `risk_right`; `risk_ratio`.
+        each gamma `bound` (mean over repeats) and `violated`; `well_behaved` (share of Samp-Agg's blocks);
+        `noise_risk`; `risk_right` and `risk_votes` (means over `draws`); `risk_ratio`.
     """
     settings, p = cell["settings"], int(cell["point"]["p"])
     head = {
@@ -70,31 +71,16 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
         "variant": "gaussian", "epsilon": settings["epsilon"], "delta": settings["delta"], "p": p, "gamma": 0.0,
         "sizing": "", "support": "", "guarantee": "proved_exact",
     }  # fmt: skip
-    sizes = [int(n) for n in settings["sizes"]]
-    blocked = [n for n in sizes if well_behaved(n, p)]
+    blocked = [int(n) for n in settings["sizes"] if hadamard.whole(int(n), p)]
     parts = []
     if blocked:
-        parts += [_both_stages(cell, p, blocked), _noise_term(cell, max(blocked)), _given_right(cell, p, max(blocked))]
+        most = max(blocked)
+        parts += [_both_stages(cell, p, blocked), _noise_term(cell, most), _over_features(cell, p, most)]
     if 4 * (p // 4) == p and p // 4 in settings["single_stage"]:
         parts.append(_single_stage(cell, p))
     return pd.concat(
         [case_study.frame({**head, **own}, *values) for part in parts for own, *values in part], ignore_index=True
     )
-
-
-def well_behaved(n: int, p: int) -> bool:
-    """Return whether blocks of sqrt(n) rows of the Hadamard design meet Assumption 3, and n Lemma 41's condition.
-
-    Parameters
-    ----------
-    n, p : int
-
-    Returns
-    -------
-    bool
-    """
-    k = math.isqrt(n)
-    return k * k == n and k % p == 0 and n >= (16 * SIGMA) ** 4 * (SIZE * math.log(p)) ** 2
 
 
 def bounds(
@@ -137,49 +123,60 @@ def _random(cell: Mapping[str, Any], kind: str, *names: str | int) -> np.random.
     return seeds.generator(cell["seed"], cell["experiment"], kind, *own, int(cell["point"]["p"]), *names)
 
 
-def _hadamard(n: int, p: int, theta: np.ndarray) -> Moments:
-    return Moments(n * np.eye(p), n * theta, float(n * theta @ theta), n)
-
-
-def _star(p: int, size: int) -> np.ndarray:
-    theta = np.zeros(p)
-    theta[:size] = np.where(np.arange(size) % 2, -1.0, 1.0)
-    return theta
-
-
 def _both_stages(cell: Mapping[str, Any], p: int, blocked: list[int]) -> Iterator[tuple]:
     """Excess risk of the whole algorithm, and how often it is above its bounds."""
     spending, repeats = Spending.of(cell), cell["settings"]["repeats"]
     for design in cell["settings"]["designs"]:
-        hadamard = design == "hadamard"
-        for n in blocked if hadamard else [int(n) for n in cell["settings"]["sizes"] if n * p <= _MOST_ENTRIES]:
-            if hadamard:
-                moments, psi = _hadamard(n, p, _star(p, SIZE)), 1.0
+        benign = design == "hadamard"
+        for n in blocked if benign else [int(n) for n in cell["settings"]["sizes"] if n * p <= _MOST_ENTRIES]:
+            if benign:
+                blocks = hadamard.draw(n, p, _random(cell, "data", design, n))
+                moments, psi, phi, behaved = blocks.moments, 1.0, hadamard.PHI, bool(blocks.well_behaved.all())
             else:
                 X, y, _ = designs.rademacher(n, p, SIZE, _random(cell, "data", n))
-                moments = Moments.of(X, y)
+                moments, phi, behaved = Moments.of(X, y), 1.0, True
                 psi = least_eigenvalue(moments.G, SIZE) / n
-            truth = np.arange(SIZE)[None]
-            star = moments.risk(_star(p, SIZE)[None, :SIZE], truth)
-            for support in ("exp_mech", "samp_agg") if hadamard else ("exp_mech",):
+            for support in ("exp_mech", "samp_agg") if benign and hadamard.enough(n, p) else ("exp_mech",):
                 rng = _random(cell, "noise", design, n, support)
+                own = {"dataset": design, "row": "both-stages", "support": support, "s": SIZE, "n": n}
                 if support == "exp_mech":
                     supports = case_study.support_law(moments, SIZE, spending).draw(p, SIZE, repeats, rng)
                 else:
-                    k = math.isqrt(n)
-                    scale = votes.printed_scale(k, SIZE, spending)
-                    supports = noisy_top.sample(
-                        np.abs(_star(p, SIZE)), size=SIZE, scale=scale, rng=rng, repeats=repeats
-                    )
+                    own["guarantee"] = "none"
+                    supports = _by_votes(blocks, spending, repeats, rng)
+                    yield own, "well_behaved", blocks.well_behaved.mean()
                 theta, ok = case_study.second_stage(moments, supports, spending, rng)
-                excess = moments.risk(theta, supports) - star
-                own = {"dataset": design, "row": "both-stages", "support": support, "s": SIZE, "n": n}
-                own["guarantee"] = "proved_exact" if support == "exp_mech" else "none"
+                ok &= behaved or support == "exp_mech"
+                excess = excess_risk(moments, theta, supports, phi)
                 yield own, "excess_risk", excess, ok
-                phi = _minimisers(moments, supports)
+                squares = _minimisers(moments, supports)
                 for gamma in cell["settings"]["gammas"]:
-                    found = bounds(n, p, SIZE, gamma, phi, psi, spending)
+                    found = bounds(n, p, SIZE, gamma, squares, psi, spending)
                     yield from _held_against({k[1]: v for k, v in found.items() if k[0] == support}, own, excess, ok)
+
+
+def _by_votes(blocks: hadamard.Blocks, spending: Spending, repeats: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw supports by Samp-Agg."""
+    scale = votes.printed_scale(len(blocks.c), SIZE, spending)
+    return noisy_top.sample(hadamard.vote_shares(blocks), size=SIZE, scale=scale, rng=rng, repeats=repeats)
+
+
+def excess_risk(moments: Moments, theta: np.ndarray, supports: np.ndarray, phi: float) -> np.ndarray:
+    """Return L(theta) - L(theta*), theta* on the first features.
+
+    Parameters
+    ----------
+    moments : Moments
+    theta, supports : ndarray, shape (R, s)
+    phi : float
+        |theta*_j|.
+
+    Returns
+    -------
+    ndarray, shape (R,)
+    """
+    at_star = moments.risk(hadamard.star(len(moments.G), phi)[None, :SIZE], np.arange(SIZE)[None])
+    return moments.risk(theta, supports) - at_star
 
 
 def _held_against(
@@ -275,14 +272,24 @@ def _noise_term(cell: Mapping[str, Any], n: int) -> Iterator[tuple]:
         yield own, "noise_risk", noise_risk(n, size, 0.5, Spending.of(cell))
 
 
-def _given_right(cell: Mapping[str, Any], p: int, n: int) -> Iterator[tuple]:
+def _over_features(cell: Mapping[str, Any], p: int, n: int) -> Iterator[tuple]:
+    """Excess risk on the right support and on that of Samp-Agg, means over many draws: p's part in it is small."""
     spending, repeats, draws = Spending.of(cell), cell["settings"]["repeats"], cell["settings"]["draws"]
-    moments = _hadamard(n, p, _star(p, SIZE))
-    supports = np.tile(np.arange(SIZE), (repeats * draws, 1))
-    theta, ok = case_study.second_stage(moments, supports, spending, _random(cell, "noise", "given-right", n))
-    risk = moments.risk(theta, supports).reshape(repeats, draws)
-    own = {"dataset": "hadamard", "row": "given-right", "support": "right", "s": SIZE, "n": n}
-    yield own, "risk_right", risk.mean(axis=1), ok.reshape(repeats, draws).all(axis=1)
+    blocks = hadamard.draw(n, p, _random(cell, "data", "hadamard", n))
+    own = {"dataset": "hadamard", "s": SIZE, "n": n}
+    right = {**own, "row": "given-right", "support": "right"}
+    voted = {**own, "row": "given-votes", "support": "samp_agg", "guarantee": "none"}
+    for here, metric in ((right, "risk_right"), (voted, "risk_votes")):
+        rng = _random(cell, "noise", here["row"], n)
+        if here is right:
+            supports, behaved = np.tile(np.arange(SIZE), (repeats * draws, 1)), True
+        elif hadamard.enough(n, p):
+            supports, behaved = _by_votes(blocks, spending, repeats * draws, rng), blocks.well_behaved.all()
+        else:
+            continue
+        theta, ok = case_study.second_stage(blocks.moments, supports, spending, rng)
+        risk = excess_risk(blocks.moments, theta, supports, hadamard.PHI).reshape(repeats, draws)
+        yield here, metric, risk.mean(axis=1), ok.reshape(repeats, draws).all(axis=1) & behaved
 
 
 def _single_stage(cell: Mapping[str, Any], p: int) -> Iterator[tuple]:

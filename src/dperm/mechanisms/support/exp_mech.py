@@ -9,11 +9,12 @@ r = sqrt(s), B = 1, Y = s: alpha = 2 s^2. The paper prints 4 s^2, which is (Y + 
 
 One more record raises every score by something in [0, alpha] (Lemma 33, and losses are not negative), one that is
 replaced changes them by something in [-alpha, alpha]. If all changes lie in an interval of length I, then
-exp(-epsilon q/I) is epsilon-differentially private. The scores that are used may be too large by the solver's error, at
-most tau = tolerance alpha, which is public (erratum K5); so
+exp(-epsilon q/I) is epsilon-differentially private. The scores that are used may be off by the solver's error, to
+either side and by at most tau = 1e-6 alpha, which is public (erratum K5): a change is then off by at most 2 tau, and I
+is 4 tau longer. So
 
     calibration="paper":  w = epsilon/(2 (2 alpha)),  both relations, with the printed alpha' = 2 alpha = 4 s^2;
-    calibration="tight":  w = epsilon/(alpha + 2 tau) under add/remove,  epsilon/(2 (alpha + tau)) under replace-one.
+    calibration="tight":  w = epsilon/(alpha + 4 tau) under add/remove,  epsilon/(2 (alpha + 2 tau)) under replace-one.
 
 The law is sampled exactly (up to the rounding of doubles), by log-sum-exp over all C(p, s) supports.
 """
@@ -33,7 +34,7 @@ from dperm.solvers import subsets
 from dperm.solvers.blas import one_thread
 
 Offered = Literal["paper", "tight"]
-# Largest error of a score, in alphas, that the calibration leaves room for.
+# Largest error of a score, to either side and in alphas, that the calibration leaves room for.
 TOLERANCE = 1e-6
 
 
@@ -128,7 +129,7 @@ def exponent(alpha: float, budget: Budget, *, neighbours: Neighbours, calibratio
     if calibration != "tight":
         raise ValueError(f"calibration={calibration!r}: the exponential mechanism offers 'paper' and 'tight'")
     tau = TOLERANCE * alpha
-    length = {"add_remove": alpha + 2 * tau, "replace": 2 * (alpha + tau)}[neighbours]
+    length = {"add_remove": alpha + 4 * tau, "replace": 2 * (alpha + 2 * tau)}[neighbours]
     return budget.epsilon / length
 
 
