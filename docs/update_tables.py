@@ -1,9 +1,23 @@
-"""Put the pipeline's tables into docs/audit.md, between their markers: make docs-tables, after a run at scale quick."""
+"""Put the pipeline's tables into the docs, between their markers: make docs-tables.
 
+The ledgers of the last run at scale `quick` go to docs/audit.md, the verdicts of the last one at scale `paper`, if
+there is one, to docs/papers/<paper>.md.
+"""
+
+import math
 import re
 from pathlib import Path
 
+import yaml
+
+from dperm import claims
+
 DOCS = Path(__file__).parent
+# Test in the catalogue -> its letter there.
+RULES = {
+    "coverage": "C", "exact": "E", "ledger": "L", "paired": "P", "slope": "S", "threshold": "T", "vanishing": "V",
+}  # fmt: skip
+VERDICTS = ("claim", "place", "said", "rule", "variant", "data", "verdict", "measured", "figure")
 # Table of results/quick/tables -> the columns that a page has room for.
 COLUMNS = {
     "privacy-ledger": (
@@ -36,13 +50,40 @@ def between(page: str, name: str) -> str:
     return re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", page, flags=re.DOTALL)[1]
 
 
+def verdicts(paper: str, path: Path) -> str:
+    """Return a paper's verdicts as a pipe table, sorted by claim; what is said stands once."""
+    catalogue = yaml.safe_load((DOCS.parent / f"resources/claims/{paper}.yaml").read_text(encoding="utf-8"))
+    tests = {(claim["id"], variant): claim["test"] for claim in catalogue for variant in claim["variants"]}
+    found = claims.read(path).query("paper == @paper").sort_values(["id", "statement"], kind="stable")
+    lines, said = [VERDICTS, ["---"] * len(VERDICTS)], None
+    for row in found.itertuples():
+        number = "" if math.isnan(row.measured) else f"{row.measured:.3g}"
+        if number and not math.isnan(row.high) and row.low < row.high:
+            number += f" [{row.low:.3g}, {row.high:.3g}]"
+        new = (row.id, row.place, row.statement.replace("|", "\\|")) if row.statement != said else ("", "", "")
+        said = row.statement
+        rule = RULES[tests[row.id, row.variant]]
+        lines.append((*new, rule, row.variant, row.dataset, f"**{row.verdict}**", number, f"`{row.figure}`"))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def put(page: Path, name: str, table: str) -> None:
+    """Replace what stands between the markers."""
+    text = page.read_text(encoding="utf-8")
+    page.write_text(
+        text.replace(f"<!-- {name} -->\n{between(text, name)}", f"<!-- {name} -->\n{table}"), encoding="utf-8"
+    )
+
+
 def main() -> None:
-    """Rewrite docs/audit.md."""
-    page = (DOCS / "audit.md").read_text(encoding="utf-8")
+    """Rewrite docs/audit.md and docs/papers."""
+    results = DOCS.parent / "results"
     for name in COLUMNS:
-        table = (DOCS.parent / f"results/quick/tables/{name}.md").read_text(encoding="utf-8")
-        page = page.replace(f"<!-- {name} -->\n{between(page, name)}", f"<!-- {name} -->\n{narrowed(name, table)}")
-    (DOCS / "audit.md").write_text(page, encoding="utf-8")
+        table = (results / f"quick/tables/{name}.md").read_text(encoding="utf-8")
+        put(DOCS / "audit.md", name, narrowed(name, table))
+    judged = results / "paper/claims.parquet"
+    for page in sorted((DOCS / "papers").glob("*.md")) if judged.exists() else ():
+        put(page, "claims", verdicts(page.stem, judged))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ class Regularizer:
         gamma in [0, inf), the weight of ||theta||_2^2/2: the modulus of strong convexity that kifer2012 (Section 2.2)
         credits against Delta.
     expression : callable, optional
-        Maps a cvxpy Variable of shape (p,) to a convex cvxpy expression. No strong convexity is credited for it.
+        Maps theta, a cvxpy Variable of shape (p,), to a scalar convex cvxpy expression. No strong convexity is credited
+        for it. (Of `ObjectivePerturbation` with an intercept users state it for the coefficients alone.)
 
     Raises
     ------
@@ -65,8 +66,8 @@ class Region:
     low, high : float
         low < high: bounds on every coordinate; low=0 is the orthant.
     constraints : callable, optional
-        Maps a cvxpy Variable of shape (p,) to a list of convex cvxpy constraints. Its size is not looked at: declare a
-        radius that holds (no smaller than the set) where the loss needs a bounded one.
+        Maps theta, as for the regularizer, to a list of convex cvxpy constraints. The set's size is not looked at:
+        declare a radius that holds (no smaller than the set) where the loss needs a bounded one.
 
     Raises
     ------

@@ -299,8 +299,8 @@ def make(name: str, **parameters: float) -> Loss:
     """
     if not (isinstance(name, str) and name in LOSSES):
         raise ValueError(
-            f"loss={name!r} is not one of {', '.join(sorted(LOSSES))}; every loss here is of the form l(<x, theta>, y), "
-            "which the proofs need (erratum K1)"
+            f"loss={name!r} is not one of {', '.join(sorted(LOSSES))}; every loss here is of the form "
+            "l(<x, theta>, y), which the proofs need (erratum K1)"
         )
     known = inspect.signature(LOSSES[name]).parameters
     for parameter in parameters:

@@ -159,6 +159,7 @@ class Project:
         return ran.returncode == 0, [job for job in ("fetch adult", "prepare adult") if job in said]
 
 
+@pytest.mark.slow
 def test_only_another_file_is_fetched_again_and_a_failure_loses_nothing(own_workflow, tmp_path):
     project = Project(own_workflow.folder)
     (tmp_path / "mirror").mkdir()

@@ -22,7 +22,7 @@ def separated(gap):
 
 
 def job(mechanism, calibration, neighbours, epsilon=1.0, **changes):
-    row = {"neighbours": neighbours, "variant": support.VARIANTS[mechanism], "epsilon": epsilon, "delta": 0.0}
+    row = {"neighbours": neighbours, "variant": support.VARIANTS[mechanism][0], "epsilon": epsilon, "delta": 0.0}
     pair = {"exp_mech": "shifted", "samp_agg": "votes"}[mechanism]
     return {
         "paper": "kifer2012", "family": "support", "mechanism": mechanism, "calibration": calibration, "pair": pair,
@@ -59,6 +59,37 @@ def test_shifted_scores_attain_the_tight_weight_and_refute_twice_of_it(neighbour
         pair = support.shifted(budget=Budget(epsilon), neighbours=neighbours, calibration=calibration)
         made = support.exponential(budget=Budget(2 * epsilon), neighbours=neighbours, calibration=calibration)
         assert exact.exact(made.law, [pair]).epsilon == pytest.approx(2 * share * epsilon, rel=1e-4)
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_two_of_four_features_attain_the_tight_weight(neighbours):
+    """alpha = (1 + sqrt 2)^2/2 at {1, 2}, nothing at {3, 4}; scores at the box's corners, where they lie."""
+    data, worst = support.shifted(budget=ONE, neighbours=neighbours, calibration="tight", size=2)
+    sides = (data, worst)
+    assert len(worst[1]) - len(data[1]) == (neighbours == "add_remove")
+    supports = list(itertools.combinations(range(4), 2))
+    by_hand = np.array(
+        [
+            [
+                min(0.5 * ((y - X[:, list(s)] @ corner) ** 2).sum() for corner in itertools.product((-1, 1), repeat=2))
+                for s in supports
+            ]
+            for X, y in sides
+        ]
+    )
+    for (X, y), expected in zip(sides, by_hand, strict=True):
+        assert (
+            np.sort(np.abs(X), axis=1)[:, -2:].max() <= 1 and np.linalg.norm(np.sort(X)[:, -2:], axis=1).max() < 1.001
+        )
+        assert support.box_scores(X, y, bound=1.0, size=2) == pytest.approx(expected, abs=1e-9)
+    moved = (by_hand[1] - by_hand[0])[[0, -1]]
+    alpha = 0.5 * (1 + math.sqrt(2)) ** 2
+    assert moved == pytest.approx([alpha, 0.0 if neighbours == "add_remove" else -alpha], abs=1e-9)
+    (row,) = support.run(job("exp_mech", "tight", neighbours, variant="exponential_s2"))
+    assert row["exact_bound"] == pytest.approx(1, rel=1e-4) and row["exact_bound"] <= 1 and row["white_box_p"] > 1e-4
+    # sqrt(s) forgotten: alpha = 2 in the weight.
+    forgotten = support.exponential(budget=Budget(alpha / 2), neighbours=neighbours, calibration="tight", size=2)
+    assert exact.exact(forgotten.law, [sides]).epsilon == pytest.approx(alpha / 2, rel=1e-4)
 
 
 def test_scores_move_by_alpha_and_by_nothing():
@@ -161,6 +192,34 @@ def test_lists_are_cut_anew_at_any_square(m):
         block = samp_agg.partition(len(rows), k)
         groups = [np.flatnonzero(block == b) for b in range(k)]
         assert voting.votes((rows, labels), groups) == [wanted] * k
+
+
+def test_one_record_turns_two_votes_by_the_codes_own_lassos():
+    """Published blocks, blocks drawn, and blocks as short as they may be: {1, 2} everywhere, {3, 4} in its own."""
+    rng = np.random.default_rng(1)
+    for X, y in (voting.crowd_of_two(1), voting.crowd_of_two(50), voting.crowd_of_two(voting.EACH)):
+        n = len(y)
+        X, y = np.concatenate([X, np.eye(4)[:1]]), np.append(y, 0.5)
+        ways = [np.zeros(n + 1, int)] if n == 4 else [samp_agg.partition(n + 1, 5), rng.integers(5, size=n + 1)]
+        for block in ways:
+            blocks = int(block.max()) + 1
+            chosen, _ = samp_agg.block_votes(X, y, block, blocks=blocks, size=2, penalty=voting.PENALTY)
+            found = [tuple(np.flatnonzero(row)) if len(row) == 4 else tuple(row) for row in np.asarray(chosen)]
+            expected = [(0, 1)] * blocks
+            expected[block[0]] = (2, 3)
+            assert found == expected
+
+
+@pytest.mark.parametrize("neighbours", NEIGHBOURS)
+def test_two_turned_features_spend_almost_epsilon(neighbours):
+    """Noise 2 m/(k epsilon), m = 2: with that for m = 1 the same pair spends nearly twice the claim."""
+    (row,) = support.run(job("samp_agg", "corrected", neighbours, 3.0, variant="laplace_s2"))
+    assert 0.95 * 3 < row["exact_bound"] <= 3 and row["white_box_p"] > 1e-4 and row["guarantee"] == "proved"
+    data, neighbour, _ = voting.both_flipped(neighbours, voting.BLOCKS_OF_TWO)
+    assert len(neighbour[1]) - len(data[1]) == (neighbours == "add_remove")
+    fixed = {"neighbours": neighbours, "calibration": "corrected", "blocks": voting.BLOCKS_OF_TWO}
+    made = voting.selector_of_two(budget=Budget(6.0), **fixed)
+    assert exact.exact(made.law, [(data, neighbour)]).refutes(1.9 * 3)
 
 
 # The code's draws.

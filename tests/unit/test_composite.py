@@ -9,7 +9,7 @@ import pytest
 from dperm import losses
 from dperm.errors import ConfigError
 from dperm.feasible import Region, Regularizer
-from dperm.solvers import composite
+from dperm.solvers import composite, general
 
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
 
@@ -160,15 +160,49 @@ def test_too_few_steps_are_said_by_the_certificate():
     assert (np.linalg.norm(found.theta - exact.theta, axis=1) <= found.certificate * (1 + 1e-9)).all()
 
 
-def test_what_is_not_convex_or_does_not_fit_is_refused():
+@pytest.mark.parametrize(("p", "total", "size"), [(5, 1.0, 1.0), (100, 1.0, 100.0), (100, 1000.0, 1.0), (30, 1.0, 1e4)])
+def test_certificates_of_cvxpy_are_above_the_distance_from_an_exact_projection(p, total, size):
+    """Projections on a simplex by sorting. Value less dual value is negative in three of these, which certifies 0."""
+    points = size * np.random.default_rng(0).normal(size=(10, p))
+    ranked = -np.sort(-points, axis=1)
+    excess = (np.cumsum(ranked, axis=1) - total) / np.arange(1, p + 1)
+    last = (ranked > excess).sum(axis=1) - 1
+    exact = np.maximum(points - excess[np.arange(10), last][:, None], 0.0)
+    simplex = Region(constraints=lambda theta: [theta >= 0, cp.sum(theta) == total])
+    found = general.minimise(np.eye(p), points, Regularizer(), simplex)
+    away = np.linalg.norm(found.theta - exact, axis=1)
+    assert (away < 1e-7 * max(total, size)).all()
+    # A certificate may not be far above what Clarabel's digits are worth either: sqrt(1e-10) of the size of theta.
+    assert (away <= np.sqrt(2 * found.gap)).all() and (np.sqrt(2 * found.gap) < 2e-4 * (1 + size + total)).all()
+
+
+@pytest.mark.parametrize(("regularizer", "region", "message"), [
+    (lambda z: -cp.norm1(z), None, "regularizer: its expression is not convex by cvxpy's rules"),
+    (lambda z: 0.5, None, "regularizer: it must return a scalar cvxpy expression .* and returned a float"),
+    (lambda z: None, None, "and returned a NoneType"),
+    (lambda z: z, None, r"scalar cvxpy expression .* returned shape \(5,\)"),
+    (lambda z: cp.sum_squares(z - cp.Variable(5, boolean=True)), None, "a variable is boolean or integer"),
+    (None, Region(constraints=lambda z: nothing), "constraints: it cannot be stated in cvxpy .*nothing"),  # noqa: F821
+    (None, Region(constraints=lambda z: z >= 0), "constraints: it must return a list .* returned a Inequality"),
+    (None, Region(constraints=lambda z: [cp.sum(z)]), "constraints: .* returned a list of Sum"),
+    (None, Region(constraints=lambda z: [cp.norm1(z) >= 1]), "constraints: the set is not convex by cvxpy's rules"),
+    (None, Region(constraints=lambda z: [z == cp.Variable(5, integer=True)]), "a variable is boolean or integer"),
+    (None, Region(constraints=lambda z: [z >= 1, cp.sum(z) <= 0]), r"shape \(5,\) meets them: the feasible"),
+    (None, Region(radius=0.3, constraints=lambda z: [z >= 0, cp.sum(z) == 1]), "within the declared radius=0.3: the f"),
+    (None, Region(low=0.0, high=0.1, constraints=lambda z: [cp.sum(z) == 1]), "declared low=0, high=0.1: the feasible"),
+])  # fmt: skip
+@pytest.mark.parametrize("loss", [LOSSES["squared"], LOSSES["logistic"]], ids=["squared", "logistic"])
+def test_what_users_state_wrongly_is_refused_by_name(regularizer, region, message, loss):
+    X, y, tilt = problem(loss)
+    stated = {"regularizer": Regularizer(expression=regularizer), "region": region}
+    for rows in (slice(None), slice(0)):  # the message knows nothing of the records
+        with pytest.raises(ConfigError, match=message):
+            composite.minimise(loss, X[rows], y[rows], ridge=1.0, tolerance=1e-6, tilt=tilt, **stated)
+
+
+def test_what_does_not_fit_is_refused():
     loss = losses.logistic()
     X, y, tilt = problem(loss)
-    with pytest.raises(ConfigError, match="not convex by cvxpy's rules"):
-        composite.minimise(
-            loss, X, y, ridge=1.0, tolerance=1e-6, regularizer=Regularizer(expression=lambda z: -cp.norm1(z))
-        )
-    with pytest.raises(ConfigError, match=r"cannot be stated in cvxpy: .*nothing"):
-        composite.minimise(loss, X, y, ridge=1.0, tolerance=1e-6, region=Region(constraints=lambda z: nothing))  # noqa: F821
     with pytest.raises(ValueError, match="their sum above 0"):
         composite.minimise(loss, X, y, ridge=0.0, tolerance=1e-6, regularizer=LASSO)
     with pytest.raises(ValueError, match=r"need \(n, p\), \(n,\), \(R, p\)"):

@@ -72,6 +72,14 @@ def test_a_record_at_every_upper_end_reaches_the_bound_and_none_passes_it():
     assert data.bounds.x_norm == math.sqrt(41)
 
 
+def test_symmetric_numbers_lie_around_zero_within_the_same_bound(own):
+    unit, symmetric = own(), own(scale="symmetric")
+    np.testing.assert_allclose(symmetric.X[:, :2], [[0.0, -0.5], [1.0, 0.2], [0.51, -0.395]], atol=1e-15)
+    np.testing.assert_array_equal(symmetric.X[:, 2:], unit.X[:, 2:])
+    np.testing.assert_array_equal(symmetric.y, unit.y)
+    assert symmetric.bounds == unit.bounds
+
+
 def test_a_record_is_encoded_by_itself(own):
     """Dropping or changing the other records changes no row: the preparation costs no privacy."""
     lines = TEXT.splitlines(keepends=True)

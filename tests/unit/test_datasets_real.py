@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from dperm.datasets import adult, catalogue, fetch, prepare, prepared
 from dperm.errors import CorruptFile, DataError, DataUnavailable
@@ -204,6 +205,19 @@ def test_bundled_sets_against_scikit_learn():
     np.testing.assert_allclose(diabetes.y, bunch.target / 200 - 1, rtol=1e-14)
     low, high = np.array(list(ENTRIES["diabetes"]["ranges"].values())).T
     np.testing.assert_allclose(diabetes.X[:, :-1], (bunch.data - low) / (high - low), rtol=1e-14)
+
+
+def test_the_hadamard_set_is_the_nice_data_of_the_paper():
+    """X'X = n I with entries +-1, a constant in it; labels of the logistic model, as its maximum likelihood finds."""
+    data = prepare.prepare(ENTRIES["hadamard"])
+    assert set(np.unique(data.X)) == {-1.0, 1.0} and set(data.y) == {-1.0, 1.0}
+    np.testing.assert_array_equal(data.X.T @ data.X, 4096 * np.eye(16))
+    assert data.bounds.x_norm == 4 and (np.linalg.norm(data.X, axis=1) == 4).all()
+    assert data.provenance["data_dependent"] == [] and data.features[-1] == "(constant)"
+    fit = optimize.minimize(lambda theta: np.logaddexp(0, -data.y * (data.X @ theta)).sum(), np.zeros(16)).x
+    # theta* is +-1/2; its Fisher information is at least n times the mean of s(1 - s) over rows, about 0.15 n.
+    np.testing.assert_allclose(np.abs(fit), 0.5, atol=5 / np.sqrt(0.13 * 4096))
+    np.testing.assert_array_equal(prepare.prepare(ENTRIES["hadamard"]).y, data.y)
 
 
 def test_light_modules_load_nothing_heavy():

@@ -9,7 +9,7 @@ PAGE = (Path(__file__).parents[2] / "docs/regularizers.md").read_text(encoding="
 def test_examples_run():
     names = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     for block in blocks:
         exec(compile(block, "docs/regularizers.md", "exec"), names)
-    assert {"model", "mixture", "steps"} <= names.keys()
+    assert {"model", "mixture", "shifted", "steps"} <= names.keys()

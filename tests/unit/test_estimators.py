@@ -211,3 +211,26 @@ def test_a_release_without_opendp_names_the_extra(data, monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(ReleaseError, match=r"pip install 'dperm\[release\]'"):
         OutputPerturbation(release=True, classes=("no", "yes")).fit(*data)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", ["huber", "squared"])
+def test_what_users_state_in_cvxpy_sees_the_coefficients_without_the_intercept(intercept, loss):
+    cp = pytest.importorskip("cvxpy")
+    shapes = []
+
+    def seen(theta):
+        shapes.append(theta.shape)
+        return theta
+
+    model = ObjectivePerturbation(
+        loss=loss, y_bound=1.0, epsilon=50.0, radius=2.0, fit_intercept=intercept, random_state=0,
+        regularizer=lambda theta: 0.1 * cp.norm1(cp.diff(seen(theta))),
+        constraints=lambda theta: [seen(theta) >= 0, cp.sum(theta) == 1],
+    )  # fmt: skip
+    X = np.random.default_rng(1).uniform(-0.5, 0.5, size=(500, 3))
+    model.fit(X, np.clip(X @ [0.6, 0.4, 0.0] - 0.5, -1, 1))
+    assert set(shapes) == {(3,)}
+    # The coefficients alone have the sum 1, and are at least 0; the intercept may be negative.
+    assert model.coef_.sum() == pytest.approx(1.0, abs=1e-6) and model.coef_.min() > -1e-6
+    assert model.intercept_ == pytest.approx(-0.5, abs=0.1) if intercept else model.intercept_ == 0.0

@@ -5,6 +5,7 @@ import math
 import cvxpy as cp
 import fake_rows
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, optimize, stats
 
@@ -116,6 +117,19 @@ def test_the_limit_may_spend_more_than_an_early_phi_i_but_not_than_the_last(rows
     sigma = 0.1 * math.sqrt(8 * math.log(2e6) + 4)
     mass = 2 * (stats.norm.cdf((2 * 0.1 + 1) / sigma) - stats.norm.cdf(1 / sigma))
     assert of(slack, index=100.0, direction="removing")["value"].iloc[0] == pytest.approx(mass, rel=1e-9)
+
+
+def test_only_rows_that_could_fail_are_informative(rows):
+    """As long as the slack is below delta(phi), a phi_i that spends nothing would contradict the lemma."""
+    here = of(rows, row="lemma-10")
+    keys = ["loss", "target", "direction", "at"]
+    whole = of(here, metric="profile", index=math.inf).set_index(keys)["value"]
+    slack = of(here, metric="slack")
+    spent = whole.loc[pd.MultiIndex.from_frame(slack[keys])].to_numpy()
+    np.testing.assert_array_equal(slack["informative"], slack["value"] < spent)
+    np.testing.assert_array_equal(of(here, metric="excess")["informative"], slack["informative"])
+    assert 0 < slack["informative"].sum() < len(slack) / 2
+    assert rows.loc[rows["row"] != "lemma-10", "informative"].all()
 
 
 def test_claim_12_holds_and_some_sets_move(rows):

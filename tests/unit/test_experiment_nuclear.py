@@ -126,3 +126,18 @@ def test_the_2_x_2_matrices_are_in_the_rows_of_p_4():
     excess = here[here["metric"] == "excess"].set_index("row")["value"]
     # cvxpy's fit is within its own certificate of the closed form; no law spends more than is claimed.
     assert (excess["nuclear-prox"] < 0).all() and (excess < 0).all()
+    assert set(here["guarantee"]) == {"proved_exact"}
+
+
+def test_rows_say_what_is_proved_of_the_noise(monkeypatch):
+    """The word is `objective.calibrate`'s, for each calibration: a claim may not say more."""
+    calibrate = objective.calibrate
+    words = {"paper": "none", "tight": "proved"}
+
+    def doubted(*args, calibration, **fixed):
+        return calibrate(*args, calibration=calibration, **fixed)[0], words[calibration]
+
+    monkeypatch.setattr(objective, "calibrate", doubted)
+    cell = {"experiment": "kifer2012-bounds", "seed": 5, "calibration": "paper", "neighbours": "add_remove"}
+    found = {(w["form"], w["guarantee"]) for w, _ in nuclear.measured(cell, 1.0, 1e-6, [2.0], 200)}
+    assert found == {("printed", "none"), ("tight", "proved")}

@@ -12,7 +12,7 @@ from dperm import seeds
 from dperm.domain import Budget
 from dperm.experiments.kifer2012 import case_study, designs, table2, votes
 from dperm.mechanisms import sparse
-from dperm.mechanisms.support import noisy_top
+from dperm.mechanisms.support import noisy_top, samp_agg
 
 EPSILON, DELTA = 1.0, 1e-6
 SPENDING = case_study.Spending(EPSILON, DELTA, "paper", "add_remove")
@@ -121,23 +121,34 @@ def test_risks_are_those_of_the_records():
     }
     rows = table2.run(cell("consistency", problems, draws=4))
     laws = {"exp_mech": size**3 * math.log(p), "samp_agg": size**2 * math.log(p) ** 2}
-    for support, law in laws.items():
-        n, name = round(ratio * law), support.replace("_", "-") + "-risk"
-        here = rows[rows["support"] == support]
-        assert set(here["n"]) == {n} and set(here["ratio"]) == {ratio}
+    arms = [("exp_mech", 1.0, "part"), *(("samp_agg", m, d) for m in (1.0, 0.5) for d in ("row", "part"))]
+    for support, magnitude, divisor in arms:
+        n, name = round(ratio * laws[support]), support.replace("_", "-") + "-risk"
+        here = rows[(rows["support"] == support) & (rows["magnitude"] == magnitude) & (rows["divisor"] == divisor)]
+        assert len(here) == 2 and set(here["n"]) == {n} and set(here["ratio"]) == {ratio}
         for repeat in range(2):
             rng = seeds.generator(5, "kifer2012-table2", "data", name, p, size, n, repeat)
-            X, y, _ = designs.rademacher(n, p, size, rng)
+            X = 2.0 * rng.integers(0, 2, size=(n, p), dtype=np.int8) - 1
+            y = np.clip(magnitude * (X[:, 0] - X[:, 1]) + 0.25 * rng.standard_normal(n), -size, size)
             X = X[:, rng.permutation(p)]
             noise = seeds.generator(
                 5, "kifer2012-table2", "noise", "paper", "add_remove", "consistency", name, p, size, n, repeat
             )
-            penalty = {"penalty": 2 * n**0.25 * math.sqrt(math.log(p))} if support == "samp_agg" else {}
-            released = sparse.release(
-                X, y, size=size, support=support, domain=sparse.case_study(size), budget=Budget(EPSILON, DELTA),
-                neighbours="add_remove", calibration="paper", divisor="part", rng=noise, repeats=4, **penalty,
-            )  # fmt: skip
-            risks = np.array([np.mean(0.5 * (y - X @ theta) ** 2) for theta in released.theta])
+            # Rows of signs are sqrt(p) long, their parts sqrt(s) = r: the vote sees X, the second stage X sqrt(s/p).
+            shrunk = X * math.sqrt(size / p) if divisor == "row" else X
+            common = {"size": size, "neighbours": "add_remove", "calibration": "paper", "rng": noise, "repeats": 4}
+            if support == "samp_agg":
+                penalty = 2 * n**0.25 * math.sqrt(math.log(p))
+                chosen = samp_agg.select(X, y, budget=SPENDING.support, penalty=penalty, **common).supports
+                moments = case_study.Moments.of(shrunk, y)
+                theta, _ = case_study.second_stage(moments, chosen, SPENDING, noise)
+            else:
+                released = sparse.release(
+                    X, y, support=support, domain=sparse.case_study(size), budget=Budget(EPSILON, DELTA), **common
+                )
+                chosen = released.supports
+                theta = np.take_along_axis(released.theta, chosen, axis=1)
+            risks = np.array([np.mean(0.5 * (y - X[:, Z] @ t) ** 2) for Z, t in zip(chosen, theta, strict=True)])
             scores = scores_by_records(X, y, size)
             least = min(scores.values()) / n
             if support == "samp_agg":
@@ -145,7 +156,7 @@ def test_risks_are_those_of_the_records():
             else:
                 weights = {Z: math.exp(-EPSILON * q / (16 * size**2)) for Z, q in scores.items()}
                 first = sum(w * (scores[Z] / n - least) for Z, w in weights.items()) / sum(weights.values())
-                drawn = [scores[tuple(Z)] / n for Z in released.supports]
+                drawn = [scores[tuple(Z)] / n for Z in chosen]
                 expected = first + np.mean(risks - drawn)
             assert here.loc[here["repeat"] == repeat, "value"].item() == pytest.approx(expected, rel=1e-6)
 
@@ -164,6 +175,16 @@ def test_the_lasso_is_the_penalised_one_and_has_no_privacy():
     fit = Lasso(alpha=weight / n, fit_intercept=False, tol=1e-12, max_iter=10**6).fit(X, y)
     assert lasso["value"].item() == pytest.approx(0.5 * np.sum((fit.coef_ - theta) ** 2), rel=2e-3)
     assert lasso["mechanism"].item() == "nonprivate" and lasso["guarantee"].item() == "none"
+
+
+def test_as_printed_the_risk_stops_where_f_cuts_theta_off():
+    """Erratum K14 at |theta*_j| = 1/2: theta* sqrt(p/s) = 1.22 is cut to 1, off by 1/2 in s = 2 features: 1/4."""
+    one = {"p": [12], "s": [2], "ratio": [2000]}
+    problems = {"exp-mech-risk": one | {"ratio": [1]}, "samp-agg-risk": one, "lasso-risk": one | {"ratio": [1]}}
+    rows = table2.run(cell("consistency", problems))
+    rows = rows[rows["support"] == "samp_agg"].groupby(["magnitude", "divisor"])["value"].mean()
+    assert rows[0.5, "row"] == pytest.approx(0.25, rel=0.02)
+    assert max(rows[0.5, "part"], rows[1.0, "part"], rows[1.0, "row"]) < 0.01
 
 
 def test_near_copies_differ_in_about_one_record_of_a_block():

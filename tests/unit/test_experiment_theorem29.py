@@ -117,6 +117,15 @@ def test_bounds_ratios_and_curvatures_are_the_printed_ones():
     assert set(rows.loc[rows["variant"] == "gaussian", "guarantee"]) == {"proved_exact"}
 
 
+def test_coins_of_fewer_than_four_records_are_left_out_and_the_ratio_depends_on_n_over_p_alone():
+    rows = fake_rows.theorem29(features=(8, 16, 32), copied_sizes=(64, 128))
+    ratios = rows[(rows["metric"] == "private_ratio") & (rows["row"] == "printed")]
+    assert sorted(zip(ratios["n"], ratios["p"], strict=True)) == [(64, 8), (64, 16), (128, 8), (128, 16), (128, 32)]
+    for p in (8, 16):
+        few = of(rows, metric="private_ratio", row="printed", n=64, p=p)
+        assert few == pytest.approx(of(rows, metric="private_ratio", row="printed", n=128, p=2 * p), rel=1e-9)
+
+
 def test_what_cannot_be_run_is_refused():
     with pytest.raises(ConfigError, match=r"copied_sizes: n=4096 is no multiple of p=12"):
         fake_rows.theorem29(features=(12,))

@@ -13,8 +13,8 @@ from dperm.errors import ConfigError
 from dperm.experiments.kifer2012 import designs, theorem6, tiny_domain
 
 EPSILON = 1.0
-# w by hand: epsilon/(2 alpha) with alpha = 4 s^2, and epsilon/(2 s^2 (1 + 2e-6)).
-WEIGHTS = {"paper": lambda s: EPSILON / (8 * s * s), "tight": lambda s: EPSILON / (2 * s * s * (1 + 2e-6))}
+# w by hand: epsilon/(2 alpha) with alpha = 4 s^2, and epsilon/(2 s^2 (1 + 4e-6)).
+WEIGHTS = {"paper": lambda s: EPSILON / (8 * s * s), "tight": lambda s: EPSILON / (2 * s * s * (1 + 4e-6))}
 
 
 def cell(design, calibration="paper", **settings):
@@ -94,6 +94,9 @@ def test_planted_by_enumeration(p, size, calibration):
     law, excess = softmax(q, weight), (q - q.min()) / n
     here = of(rows, dataset="planted", n=n)
     assert of(here, metric="excess_risk")["value"].iloc[0] == pytest.approx(law @ excess, rel=1e-9)
+    over = of(here, metric="over_log")
+    assert over["value"].iloc[0] == pytest.approx(law @ excess / math.log(p / size), rel=1e-9)
+    assert over["log_p_over_s"].iloc[0] == pytest.approx(math.log(p / size), rel=1e-12)
     assert of(here, metric="right")["value"].iloc[0] == pytest.approx(law[excess < 1e-9].sum(), rel=1e-9)
     quantile = of(here, metric="quantile", gamma=0.3)["value"].iloc[0]
     assert law[excess > quantile + 1e-9].sum() <= 0.3 < law[excess > quantile - 1e-9].sum()

@@ -37,6 +37,16 @@ def test_the_first_panels_show_the_noise_where_the_worst_pair_was_searched(rows)
     assert "20 λ/ε" in figure.axes[0].get_title().replace("\N{NO-BREAK SPACE}", " ")
 
 
+def test_every_panel_says_what_is_compared(rows):
+    axes = bound.bound(rows).axes
+    for k in (0, 4):
+        titles = [axis.get_title() for axis in axes[k : k + 4]]
+        assert (
+            len(set(titles)) == 4 and "the printed" in titles[1] and all(axis.get_ylabel() for axis in axes[k : k + 4])
+        )
+    assert "2 Hₑ₁(a) = δ" in axes[2].get_title() and "two steps" in axes[6].get_title()
+
+
 def test_savings_are_shares_of_the_other_noise(rows):
     figure = bound.bound(rows)
     for k, relation, other in ((0, "add_remove", "twice"), (1, "replace", "steps")):

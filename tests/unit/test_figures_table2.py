@@ -4,6 +4,7 @@ import math
 
 import fake_rows
 import numpy as np
+import pandas as pd
 import pytest
 
 from dperm.figures.kifer2012 import table2
@@ -60,7 +61,21 @@ def test_panels_show_the_means_and_the_laws(rows):
     (law,) = [line for line in exp_mech.lines if line.get_color() == "#777777"]
     x, y = law.get_xdata(), law.get_ydata()
     assert y[1] / y[0] == pytest.approx(x[1] / x[0])  # slope 1
-    assert len(risk.lines) == 3 and len(compared.containers) == 4
+    assert len(compared.containers) == 6
+    # A line for each selection, and for Samp-Agg as printed at |theta*_j| = 1 and 1/2, with its name.
+    assert len(risk.lines) == 5
+    assert sorted(text.get_text() for text in risk.texts) == ["s = 1"] * 3 + ["|θ*| = 0.5", "|θ*| = 1"]
+    printed = rows[(rows["row"] == "consistency") & (rows["divisor"] == "row") & (rows["magnitude"] == 0.5)]
+    means = printed.groupby("ratio")["value"].mean()
+    assert any(np.array_equal(line.get_ydata(), means) for line in risk.lines)
+
+
+def test_risks_along_n_are_those_at_the_largest_p(rows):
+    more = rows[(rows["row"] == "consistency") & (rows["support"] == "exp_mech")].copy()
+    more["p"], more["value"] = 24, 2 * more["value"]
+    axis = table2.table2(pd.concat([rows, more], ignore_index=True)).axes[4]
+    (line,) = [line for line in axis.lines if line.get_color() == table2.LOOKS["exp_mech"][1]]
+    np.testing.assert_allclose(line.get_ydata(), more.groupby("ratio")["value"].mean())
 
 
 def test_without_the_risks_there_are_three_panels(rows):

@@ -49,7 +49,10 @@ def test_risks_and_bounds_of_the_printed_calibration_are_lines_over_p_and_n(rows
         for noise in ("gamma", "gaussian"):
             for design in ("extremal", "hadamard"):
                 assert points(of(here, metric="excess_risk", variant=noise, dataset=design), over) in found
-            assert points(of(here, metric="bound", variant=noise, dataset="extremal"), over) in found
+            # Over n the bounds, over p the stated slopes: six lines, and dashes for what is stated alone.
+            bound = points(of(here, metric="bound", variant=noise, dataset="extremal"), over)
+            assert (bound in found) == (over == "n")
+        assert len(found) == 6 and [line.get_linestyle() for line in axis.lines].count("-") == 4
     assert axes[0].get_title().endswith("n = 10⁶") and axes[1].get_title().endswith("p = 16")
     stated = [line for line in axes[0].lines if line.get_zorder() == 2 and line.get_linewidth() == 1.2]
     slopes = sorted(np.diff(np.log(line.get_ydata()))[0] / math.log(2) for line in stated)
@@ -132,7 +135,12 @@ def test_theorem_29_draws_both_bounds_and_the_ratios(coins):
         for metric in ("excess_risk", "bound"):
             assert points(of(coins, dataset="coin", row=row, metric=metric), "n") in drawn(left)
         for n in (4096, 65_536):
-            assert points(of(coins, dataset="copies", row=row, metric="private_ratio", n=n), "p") in drawn(right)
+            ratios = points(of(coins, dataset="copies", row=row, metric="private_ratio", n=n), "p")
+            assert (ratios in drawn(right)) == (row == "printed")
+    # Dashes are left to what is stated, and no n has another's look, nor a row's.
+    measured = [line for line in right.lines if line.get_marker() != "None"]
+    assert len({(line.get_color(), line.get_marker()) for line in measured}) == len(measured) == 2
+    assert all(line.get_linestyle() == "-" and line.get_color() not in ("#D55E00", "#0072B2") for line in measured)
     stated = right.lines[-1]
     np.testing.assert_allclose(stated.get_ydata(), np.sqrt(np.array([8.0, 16.0, 32.0]) / 8))
 

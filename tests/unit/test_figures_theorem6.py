@@ -43,6 +43,15 @@ def test_the_excess_is_drawn_beside_its_bound(rows):
     assert (tail.lines[0].get_ydata() <= tail.lines[1].get_ydata()).all()
 
 
+def test_dashes_are_bounds_and_markers_tell_the_designs_apart(rows):
+    for axis in theorem6.theorem6(rows).axes:
+        measured = [line for line in axis.lines if line.get_marker() != "None"]
+        assert measured and all(line.get_linestyle() == "-" for line in measured)
+        assert all(line.get_linestyle() == "--" for line in axis.lines if line not in measured)
+    markers = [line.get_marker() for line in theorem6.theorem6(rows).axes[1].lines[:4]]
+    assert markers == ["o", "o", "D", "D"]
+
+
 def test_the_stated_slope_is_three(rows):
     axis = theorem6.theorem6(rows).axes[3]
     measured, stated, _ = axis.lines

@@ -79,6 +79,35 @@ def test_only_what_the_regularizer_lacks_of_delta_is_added():
     np.testing.assert_allclose(more.theta, release(X, y, losses.squared(), curvature=50.0, **fixed).theta, atol=1e-5)
 
 
+@pytest.mark.parametrize("budget", [BUDGET, APPROXIMATE], ids=["gamma", "gaussian"])
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize(("curvature", "l2"), [(9.0, 3.0), (3.0, 9.0)])
+def test_a_ridge_is_credited_once(monkeypatch, curvature, l2, neighbours, calibration, budget):
+    """Delta and l2 are the problem of max(Delta, l2) without l2: the same noise, the same guarantee, the same theta."""
+    X, y = data()
+    scales, honest = [], objective.calibrate
+
+    def watched(*arguments, **named):
+        found = honest(*arguments, **named)
+        scales.append(found[0].scale)
+        return found
+
+    monkeypatch.setattr(objective, "calibrate", watched)
+    fixed = {"neighbours": neighbours, "calibration": calibration, "budget": budget, "tolerance": 1e-9, "repeats": 3}
+    both, stated = (
+        release(X, y, losses.squared(), **fixed, region=BALL, curvature=delta, regularizer=Regularizer(l2=ridge))
+        for delta, ridge in ((curvature, l2), (9.0, 0.0))
+    )
+    least, _ = honest(
+        losses.squared(), objective.searched(CASE_STUDY, BALL, P), budget, curvature=9.0, calibration=calibration,
+        neighbours=neighbours,
+    )  # fmt: skip
+    assert scales == [least.scale, least.scale]
+    assert both.guarantee == stated.guarantee
+    np.testing.assert_allclose(both.theta, stated.theta, atol=1e-7)
+
+
 def test_what_the_regularizer_gives_may_replace_delta():
     """Delta below 2 lambda/epsilon is refused unless l2 makes up for it."""
     X, y = data()

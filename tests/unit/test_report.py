@@ -47,6 +47,10 @@ class Page(HTMLParser):
             self.text.append(data)
 
 
+# Of the figures and tables that there are; one has a table with | in its words.
+SHOWN = ("audit-mutants", "kifer2012-bounds", "kifer2012-output", "kifer2012-table1", "privacy-ledger")
+
+
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     """Everything a report is built from, of two small data sets."""
@@ -75,12 +79,14 @@ def inputs(tmp_path_factory):
             sources[kind] = fake_rows.write(fake_rows.of_figure(name), folder / name / "rows.parquet")
         return sources[kind]
 
-    svgs = [folder / "figures" / f"{name}.svg" for name in sorted(figures.FIGURES)]
+    svgs = [folder / "figures" / f"{name}.svg" for name in SHOWN if name in figures.FIGURES]
     for svg in svgs:
         drawn_from = source(svg.stem, figures.FIGURES[svg.stem])
         figures.draw(svg.stem, drawn_from, svg=svg, png=svg.with_suffix(".png"))
     tables = []
     for name, target in figures.TABLES.items():
+        if name not in SHOWN:
+            continue
         csv, md = (folder / "tables" / f"{name}.{suffix}" for suffix in ("csv", "md"))
         figures.make_table(name, source(name, target), csv=csv, md=md)
         tables += [csv, md]
@@ -137,7 +143,7 @@ def test_it_stands_alone(page):
     parsed = Page(page)
     assert not [tag for tag, _ in parsed.tags if tag in ("script", "link", "iframe", "object")]
     sources = [value for _, attrs in parsed.tags for name, value in attrs.items() if name in ("src", "href", "srcset")]
-    assert len(sources) == len(figures.FIGURES) and all(
+    assert len(sources) == sum(name in figures.FIGURES for name in SHOWN) and all(
         source.startswith("data:image/svg+xml;base64,") for source in sources
     )
     assert not re.search(r"@import|url\(", page)
@@ -171,7 +177,7 @@ def test_every_table_is_shown_once_in_full(page, inputs):
             cells = re.split(r"(?<!\\)\|", line.strip("|"))
             assert " ".join(cell.strip().replace("\\|", "|") for cell in cells) in parsed.words
     shown = [attrs for tag, attrs in parsed.tags if tag == "table" and attrs.get("class") == "numbers"]
-    assert len(shown) == len(figures.TABLES)
+    assert len(shown) == sum(name in figures.TABLES for name in SHOWN)
     assert "---" not in parsed.words
 
 

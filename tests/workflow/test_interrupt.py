@@ -6,8 +6,10 @@ import signal
 import time
 
 import pyarrow.parquet as pq
+import pytest
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_equals_undisturbed(project, finished):
     process = project.start()
     cells = project.folder / "results/tiny/kifer2012-output/cells"

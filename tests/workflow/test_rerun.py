@@ -16,6 +16,7 @@ def test_second_run_does_nothing(finished):
     assert finished.jobs() == []
 
 
+@pytest.mark.slow
 def test_one_and_two_cores_give_the_same_bytes(finished, project):
     project.run(cores=1)
     assert project.results() == finished.results()

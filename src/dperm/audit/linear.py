@@ -1,10 +1,10 @@
 """Attacks on the private linear models: every relation, noise law and budget of one mechanism at one pair family."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dperm import losses, mechanisms, seeds
-from dperm.audit import attempts, constrained, pairs, search, targets, white_box
+from dperm.audit import attempts, constrained, hidden, pairs, search, targets, white_box
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.noise import Gaussian
@@ -42,11 +42,18 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
                 f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r} at delta={row['delta']:g}: "
                 f"the noise is {law!r} there; write that, or change delta"
             )
-        # A pair is one of the plain problems, or of those with a regularizer or a set.
+        # A pair is one of the plain problems, or of those with a regularizer, a set or output noise besides.
         if bool(beside) == (job["pair"] in constrained.PAIRS):
             rows.append(row)
-    attack = constrained.attacks if job["pair"] in constrained.PAIRS else _attacks
-    return [record for row in rows for record in attack(job, row)]
+    return [record for row in rows for record in _of(job, row)(job, row)]
+
+
+def _of(job: Mapping[str, Any], row: Mapping[str, Any]) -> Callable[..., Iterator[dict[str, Any]]]:
+    """Return what attacks a row."""
+    if row["variant"] == hidden.VARIANT:
+        # One feature: nothing is sampled with sixteen.
+        return hidden.attacks if job["pair"] == "edge" else lambda job, row: iter(())
+    return constrained.attacks if job["pair"] in constrained.PAIRS else _attacks
 
 
 def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

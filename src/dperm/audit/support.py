@@ -1,25 +1,30 @@
 r"""Attacks on the private choice of a support: Exp-mech and Samp-Agg (kifer2012, Algorithms 4 and 5). All are exact.
 
-The outcomes are few, so their probabilities are written down from the formulas (s = 1, p = 2; weights and noise as the
-mechanisms' `exponent` and `calibrate` name them), and no event is missed. Whether the code draws from that law is what
-a chi-square test of its draws asks, on data where no outcome is rare.
+The outcomes are few, so their probabilities are written down from the formulas (p = 2 s, s = 1 or 2; weights and noise
+as the mechanisms' `exponent` and `calibrate` name them), and no event is missed. Whether the code draws from that law
+is what a chi-square test of its draws asks, on data where no outcome is rare.
 
 Exp-mech, pair `shifted`. Records (1/2, 0) with y = B and (0, 1/2) with y = -B press theta_1 to B and theta_2 to -B, the
 ends of the box, with force to spare. The record (1, 1) with y = -Y then costs support {1} all of alpha =
 (Y + B)^2/2 and support {2} nothing (Y = B = 1). Under replace-one it takes the place of (1, 1) with y = Y, which does
 the opposite. So the log-odds move by w alpha, or 2 w alpha; support {1}, made rare by more records of the other kind,
-shows it all. Beside it all pairs of a tiny domain are tried: x in {-1, 0, 1}^2, y in {-1, 0, 1}, two records.
+shows it all. For s = 2 (`exponential_s2`) there are two features of each kind, and the record is (1, 1)/sqrt(2) in the
+first two and (1, 1)/2 in the others: <x, theta> is sqrt(2) at {1, 2} and -1 = y at {3, 4}, so that alpha =
+(Y + sqrt(2) B)^2/2 is attained by one and 0 by the other; under replace-one it takes the place of its mirror image.
+For s = 1 beside it all pairs of a tiny domain are tried: x in {-1, 0, 1}^2, y in {-1, 0, 1}, two records.
 
-Samp-Agg, pair `votes`: `dperm.audit.voting`.
+Samp-Agg, pair `votes`: `dperm.audit.voting`; `laplace_s2`: a vote turns from {1, 2} to {3, 4}.
 
 Neighbouring relation: each budget's.
 """
 
+import math
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from dperm import seeds
 from dperm.audit import attempts, exact, finite, voting
@@ -37,7 +42,7 @@ RARE = 25.0
 _DRAWS = 2_000
 # Outcomes that are expected less often are put together.
 _EXPECTED = 5.0
-VARIANTS = {"exp_mech": "exponential", "samp_agg": "laplace"}
+VARIANTS = {"exp_mech": ("exponential", "exponential_s2"), "samp_agg": ("laplace", "laplace_s2")}
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -56,13 +61,13 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     Raises
     ------
     ConfigError
-        If a row's `variant` is not the law of the mechanism's noise.
+        If a row's `variant` is not the law of the mechanism's noise, with s = 2 or without.
     """
     for row in job["rows"]:
-        if row["variant"] != VARIANTS[job["mechanism"]]:
+        if row["variant"] not in VARIANTS[job["mechanism"]]:
             raise ConfigError(
-                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r}: its noise is "
-                f"{VARIANTS[job['mechanism']]!r}; write that"
+                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r}: it is none of "
+                f"{', '.join(VARIANTS[job['mechanism']])}"
             )
     return [record for row in job["rows"] for record in _attacks(job, row)]
 
@@ -70,15 +75,21 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": job["calibration"]}
+    size = 2 if row["variant"].endswith("_s2") else 1
     names = (*(job[key] for key in ("mechanism", "calibration", "pair")), neighbours, budget.epsilon)
+    names = names if size == 1 else (*names, size)
 
     def rng(what):
         return seeds.generator(job["seed"], "audit", *names, what)
 
     if job["mechanism"] == "exp_mech":
-        selector = exponential(**fixed)
-        *pair, words = *shifted(**fixed), "shifted: one record costs one support all of alpha, the other nothing"
-        probed = selector, _wavering(rng("probe"))
+        selector = exponential(**fixed, size=size)
+        words = "shifted: one record costs one support all of alpha, another nothing"
+        pair, probed = shifted(**fixed, size=size), (selector, _wavering(rng("probe")))
+    elif size == 2:
+        selector = voting.selector_of_two(**fixed, blocks=voting.BLOCKS_OF_TWO)
+        *pair, words = voting.both_flipped(neighbours, voting.BLOCKS_OF_TWO)
+        probed = voting.selector_of_two(**fixed, blocks=3), voting.crowd_of_two(60)
     elif job["calibration"] == "paper":
         selector = voting.selector(**fixed, blocks=None)
         *pair, words = voting.flipped(neighbours=neighbours, calibration="paper")
@@ -95,33 +106,35 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
         "white_box_p": law_test(*probed, rng("draws")),
     }
     yield record | {"pair_words": words} | attempts.over_outcomes(selector.law, *pair, delta=budget.delta)
-    if job["mechanism"] == "exp_mech":
+    if job["mechanism"] == "exp_mech" and size == 1:
         words = "all pairs of two records with x in {-1, 0, 1}^2, y in {-1, 0, 1}"
         tiny = exact.exact(lambda data: selector.law(_as_arrays(data)), _tiny(neighbours), delta=budget.delta)
         yield record | {"pair_words": words} | attempts.of_finite(tiny)
 
 
-def exponential(*, budget: Budget, neighbours, calibration) -> Selector:
-    """Return Exp-mech for s = 1 within `DOMAIN` and the box |theta_j| <= 1.
+def exponential(*, budget: Budget, neighbours, calibration, size: int = 1) -> Selector:
+    """Return Exp-mech within `DOMAIN` and the box |theta_j| <= 1.
 
     Parameters
     ----------
     budget : Budget
     neighbours : {"add_remove", "replace"}
     calibration : {"paper", "tight"}
+    size : int
+        s.
 
     Returns
     -------
     Selector
     """
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
-    weight = exp_mech.exponent(exp_mech.largest_loss(1, DOMAIN), **fixed)
+    weight = exp_mech.exponent(exp_mech.largest_loss(size, DOMAIN), **fixed)
 
     def law(data):
-        return special.softmax(-weight * scores(*data, bound=1.0))
+        return special.softmax(-weight * box_scores(*data, bound=1.0, size=size))
 
     def draw(data, repeats, rng):
-        return exp_mech.select(*data, size=1, domain=DOMAIN, **fixed, rng=rng, repeats=repeats).supports
+        return exp_mech.select(*data, size=size, domain=DOMAIN, **fixed, rng=rng, repeats=repeats).supports
 
     return Selector(law, draw, "proved")
 
@@ -143,7 +156,29 @@ def scores(X: np.ndarray, y: np.ndarray, bound: float) -> np.ndarray:
     return finite.one_feature_scores(records, features=X.shape[1], bound=bound)
 
 
-def shifted(*, budget: Budget, neighbours, calibration) -> tuple[LinearData, LinearData]:
+def box_scores(X: np.ndarray, y: np.ndarray, bound: float, size: int) -> np.ndarray:
+    """Return min over the box |theta_j| <= bound of the squared loss, for every support of `size` features.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+    y : ndarray, shape (n,)
+    bound : float
+    size : int
+
+    Returns
+    -------
+    ndarray, shape (C(p, size),)
+        In lexicographic order.
+    """
+    if size == 1:
+        return scores(X, y, bound)
+    supports = combinations(range(X.shape[1]), size)
+    box = (-bound, bound)
+    return np.array([optimize.lsq_linear(X[:, s], y, bounds=box, method="bvls").cost for s in map(list, supports)])
+
+
+def shifted(*, budget: Budget, neighbours, calibration, size: int = 1) -> tuple[LinearData, LinearData]:
     """Return data that move the scores of two supports apart by as much as the bounds allow.
 
     Parameters
@@ -151,38 +186,42 @@ def shifted(*, budget: Budget, neighbours, calibration) -> tuple[LinearData, Lin
     budget : Budget
     neighbours : {"add_remove", "replace"}
     calibration : {"paper", "tight"}
-        Whose weights decide on how many records make the support {1} rare.
+        Whose weights decide on how many records make the first support rare.
+    size : int
+        s; there are 2 s features.
 
     Returns
     -------
     data, neighbour : tuple of ndarray
     """
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
-    weight = exp_mech.exponent(exp_mech.largest_loss(1, DOMAIN), **fixed)
-    common = pressed(16, 16 + round(RARE / (weight * GAIN)))
-    worst = with_record(common, (1.0, 1.0), -1.0)
-    return (common, worst) if neighbours == "add_remove" else (with_record(common, (1.0, 1.0), 1.0), worst)
+    weight = exp_mech.exponent(exp_mech.largest_loss(size, DOMAIN), **fixed)
+    common = pressed(16, 16 + round(RARE / (weight * GAIN)), size)
+    heavy, light = np.full(size, 1 / math.sqrt(size)), np.full(size, 1 / size)
+    worst = with_record(common, (*heavy, *light), -1.0)
+    return (common, worst) if neighbours == "add_remove" else (with_record(common, (*light, *heavy), 1.0), worst)
 
 
 # What a record (1/2, 0) with y = 1 gains by theta_1 = 1: (1 - (1 - 1/2)^2)/2.
 GAIN = 0.375
 
 
-def pressed(first: int, second: int) -> LinearData:
-    """Return records that press theta_1 up and theta_2 down, for s = 1.
+def pressed(first: int, second: int, size: int = 1) -> LinearData:
+    """Return records that press s features up and s more down, of one feature each.
 
     Parameters
     ----------
     first, second : int
-        At least 8 each: one record more, of force 2, does not move theta_1 or theta_2.
+        Records of each feature, at least 8: one record more, of force 1 + sqrt(s) at most, does not move theta.
+    size : int
+        s.
 
     Returns
     -------
     tuple of ndarray
     """
-    X = np.zeros((first + second, 2))
-    X[:first, 0], X[first:, 1] = 0.5, 0.5
-    return X, np.repeat([1.0, -1.0], [first, second])
+    feature = np.repeat(np.arange(2 * size), [first] * size + [second] * size)
+    return 0.5 * np.eye(2 * size)[feature], np.where(feature < size, 1.0, -1.0)
 
 
 def _wavering(rng: np.random.Generator) -> LinearData:
@@ -202,7 +241,7 @@ def _as_arrays(data: tuple) -> LinearData:
 
 
 def law_test(selector: Selector, data: LinearData, rng: np.random.Generator) -> float:
-    """Return the p-value of a chi-square test of the code's draws (s = 1) against the law.
+    """Return the p-value of a chi-square test of the code's draws against the law.
 
     Parameters
     ----------
@@ -215,7 +254,9 @@ def law_test(selector: Selector, data: LinearData, rng: np.random.Generator) -> 
     float
         1 where only one outcome is likely enough to be tested.
     """
-    drawn = selector.draw(data, _DRAWS, rng)[:, 0]
+    supports = selector.draw(data, _DRAWS, rng)
+    places = {support: k for k, support in enumerate(combinations(range(data[0].shape[1]), supports.shape[1]))}
+    drawn = np.array([places[support] for support in map(tuple, supports.tolist())])
     law = selector.law(data)
     expected = _DRAWS * law / law.sum()
     seen = np.bincount(drawn, minlength=len(law)).astype(float)

@@ -5,6 +5,12 @@ shows 2/(k scale) less about 2/k. `corrected` under add/remove: each record draw
 all ways in which the records can share blocks. A far record decides on the vote of its block whichever it is, and
 blocks without records vote {1}.
 
+For s = 2 all blocks vote for {1, 2} (targets 0.5 there and 0.4 at features 3 and 4, one feature a record) and a record
+(0, 0, 1, 1)/sqrt(2) with a target of 10^6 turns its block's vote to {3, 4}: two shares fall and two rise, so that
+2 m/k with m = min(s, p - s) = 2 is spent, and sqrt(s) nowhere hides. In whichever blocks the records lie, that is so
+as long as each block has a record of every feature. Where blocks are drawn, one lacks some with a probability of at
+most 4 k (1 - 1/k)^N, N records a feature, which is left aside: below 1e-170, and all outcomes are likelier than 1e-20.
+
 As printed, under add/remove (erratum K6). k = floor(sqrt(n)) blocks are cut from the list: from n = m^2 - 1 to m^2
 records all ends of blocks move. Let all these ends, of m - 1 blocks of m + 1 records and of m blocks of m, cut the list
 into segments, with targets that rise from segment to segment and the features 1 and 2 in turns. Every block consists of
@@ -29,6 +35,8 @@ PENALTY = 1e-3
 BLOCKS, SQUARE = 200, 100
 # The published blocks: from 99 records to 100.
 RECUT = 10
+# Blocks for s = 2, and records of each feature.
+BLOCKS_OF_TWO, EACH = 20, 8_000
 # A target that decides on the vote of any block.
 DECIDES = 1e3
 
@@ -194,6 +202,89 @@ def flipped(*, neighbours, calibration) -> tuple[LinearData, LinearData, str]:
     other = data[0].copy(), data[1].copy()
     other[0][0], other[1][0] = (0.0, 1.0), DECIDES
     return data, other, f"one record turns its block's vote, one of {k}"
+
+
+def selector_of_two(*, budget: Budget, neighbours, calibration, blocks: int) -> Selector:
+    """Return Samp-Agg for s = 2 on `crowd_of_two`, with a record that turns a vote or without.
+
+    Parameters
+    ----------
+    budget : Budget
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "corrected"}
+    blocks : int
+        k.
+
+    Returns
+    -------
+    Selector
+        Its law leaves blocks aside that lack a feature.
+    """
+    fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
+    scale, guarantee = samp_agg.calibrate(4, size=2, blocks=blocks, **fixed)
+
+    def law(data):
+        turned = int((np.abs(data[1]) > DECIDES).sum())
+        if turned > 1:
+            raise ValueError("two records may turn the vote of the same block: the law is not written here")
+        shares = np.repeat([blocks - turned, turned], 2) / blocks
+        found = np.exp(noisy_top.set_log_probabilities(shares, size=2, scale=scale)[1])
+        return found / found.sum()
+
+    def draw(data, repeats, rng):
+        return samp_agg.select(
+            *data, size=2, **fixed, penalty=PENALTY, blocks=blocks, rng=rng, repeats=repeats
+        ).supports
+
+    return Selector(law, draw, guarantee)
+
+
+def crowd_of_two(each: int) -> LinearData:
+    """Return records with one of four features, in turns, whose blocks vote for the first two, but for that of one.
+
+    Parameters
+    ----------
+    each : int
+        Records of every feature.
+
+    Returns
+    -------
+    tuple of ndarray
+        The first record turns its block's vote.
+    """
+    X, y = _all_alike(each)
+    X[0], y[0] = _TURNS, 1e3 * DECIDES
+    return X, y
+
+
+def both_flipped(neighbours, blocks: int) -> tuple[LinearData, LinearData, str]:
+    """Return data whose blocks all vote for {1, 2}, and the same with a record that turns one vote to {3, 4}.
+
+    Parameters
+    ----------
+    neighbours : {"add_remove", "replace"}
+    blocks : int
+        k.
+
+    Returns
+    -------
+    data, neighbour : tuple of ndarray
+    words : str
+    """
+    data = _all_alike(EACH)
+    if neighbours == "add_remove":
+        words = f"one record more turns both features of its block's vote, one of {blocks}"
+        return data, with_record(data, _TURNS, 1e3 * DECIDES), words
+    words = f"one record turns both features of its block's vote, one of {blocks}"
+    return data, crowd_of_two(EACH), words
+
+
+_TURNS = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
+
+
+def _all_alike(each: int) -> LinearData:
+    feature = np.tile(np.arange(4), each)
+    return np.eye(4)[feature], np.where(feature < 2, 0.5, 0.4)
 
 
 def list_cut_anew(m: int) -> tuple[LinearData, LinearData]:

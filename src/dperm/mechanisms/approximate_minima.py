@@ -30,9 +30,9 @@ nothing. Step 3 has room to spare, though. So the statement is `proved` if for s
 
     objective_delta(epsilon - t) + H_t(2 tau/sigma2) <= delta
 
-(docs/privacy.md, Theorem 2, for b1; the exact curve of a Gaussian for b2; adaptive composition): so it is for the
-default shares at every usual budget. Else it is `claimed`: the paper's word only. No trust in the solver is needed
-beyond its target, which is checked: where `converged` is False, nothing is promised.
+(docs/privacy.md, section 9: Theorem 1 or 2 for b1, the exact curve of a Gaussian for b2, adaptive composition): so it
+is for the default shares at every usual budget. Else it is `claimed`: the paper's word only. No trust in the solver is
+needed beyond its target, which is checked: where `converged` is False, nothing is promised.
 """
 
 import math
@@ -223,7 +223,7 @@ def calibrate(
 
     References
     ----------
-    Iyengar et al. 2019, Algorithm 1 and Theorem 1; docs/privacy.md, Theorem 2; erratum K8.
+    Iyengar et al. 2019, Algorithm 1 and Theorem 1; docs/privacy.md, section 9; erratum K8.
     """
     parts = split(budget, output_share=output_share, tilt_share=tilt_share)
     zeta, lam = bounds_everywhere(loss, domain)

@@ -24,9 +24,10 @@ changes in place of two, so the 2 zeta of both scales is zeta; all else stays as
 confirms it. Paid once, as add/remove allows, the determinant's part would make Algorithm 2
 `objective` with calibration="tight"; Algorithm 1 is `output`.
 
-The proofs speak of the exact minimiser (erratum K8): the statement is `proved_exact`, with the solver's certificate.
-`dperm.mechanisms.output` and `.objective` are the same mechanisms with other neighbours, delta > 0, tight constants
-and cover for the solver's error. (kifer2012, Section 1, starts from Algorithm 2; jain2013 compares with CMS11.)
+The proofs (docs/privacy.md, section 9) speak of the exact minimiser (erratum K8): the statement is `proved_exact`, with
+the solver's certificate. `dperm.mechanisms.output` and `.objective` are the same mechanisms with other neighbours,
+delta > 0, tight constants and cover for the solver's error. (kifer2012, Section 1, starts from Algorithm 2; jain2013
+compares with CMS11.)
 """
 
 import math

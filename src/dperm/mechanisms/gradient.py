@@ -14,7 +14,8 @@ mu = sqrt(T) S/sigma (Dong, Roth & Su 2022, Corollary 3.3); the noise is therefo
 
     sigma = sqrt(T) S/a(epsilon, delta),     a = `dperm.accounting.gaussian.gaussian_ratio` (Balle & Wang 2018).
 
-The last iterate (or an average of iterates) is post-processing: `proved`, with no solver to trust. delta > 0.
+The last iterate (or an average of iterates) is post-processing: `proved` (docs/privacy.md, section 9), with no solver
+to trust. delta > 0.
 
 Step size. It must be public. Smoothness of F is at most M = n lambda + ridge, and under add/remove n is private:
 

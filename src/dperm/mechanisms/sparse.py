@@ -16,7 +16,8 @@ Targets beyond Y are moved to it (Algorithm 6, line 3), rows whose s largest ent
 by r/||v|| (line 4; it prints r/||x||, erratum K14). Both depend on that record alone.
 
 Privacy (Theorem 38; "Sparse regression" in docs/privacy.md). For every fixed Gamma stage two is (epsilon_2, delta)-
-private, because zeta and lambda do not depend on Gamma; stage one is epsilon_1-private and has coins of its own.
+private, because zeta and lambda do not depend on Gamma; its box is no smooth regularizer, and the limit theorem
+(kifer2012, Theorem 1) carries the guarantee over to it. Stage one is epsilon_1-private and has coins of its own.
 Adaptive basic composition: (Gamma, theta) is (epsilon_1 + epsilon_2, delta) = (epsilon, delta)-private, so stage two
 may use the support that stage one chose, under add/remove and replace-one alike. Three conditions are easily missed:
 
@@ -244,8 +245,8 @@ def release(
     bound : float
         B: |theta_j| <= B, in both stages (Samp-Agg's lasso has no box, as printed).
     curvature : float, optional
-        Delta of stage two, of the sum of losses; by default 2 lambda/epsilon_2. It may depend on n under replace-one
-        only.
+        Delta of stage two, of the sum of losses; by default 2 lambda/((1 - solver_share) epsilon_2). It may depend on n
+        under replace-one only.
     penalty : float, optional
         Lambda of Samp-Agg's lassos, of the sum of squares over a block; public, and needed for "samp_agg" alone.
     blocks : int, optional

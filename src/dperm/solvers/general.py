@@ -4,9 +4,9 @@ r"""Quadratics with any convex regularizer and closed convex set, stated in cvxp
 
 Slow, a conic program for each r, but it takes what no fast solver here serves: nuclear norm, simplex, fused lasso.
 
-Certificate. Clarabel minimises 1/2 x'Px + <q, x> over Ax + s = b, s in a cone K, and returns s in K and multipliers z in
-the dual cone, but x, s and z meet the equations only up to the residuals e = Ax + s - b and d = Px + q + A'z. So value -
-dual value may be too small, even negative. With (x*, s*, z*) optimal and <s*, z*> = 0
+Certificate. Clarabel minimises 1/2 x'Px + <q, x> over Ax + s = b, s in a cone K, and returns s in K and multipliers z
+in the dual cone, but x, s and z meet the equations only up to the residuals e = Ax + s - b and d = Px + q + A'z. So
+value - dual value may be too small, even negative. With (x*, s*, z*) optimal and <s*, z*> = 0
 
     (x - x*)'P(x - x*) = <d, x - x*> - <z - z*, e - s + s*> <= <s, z> + <d, x - x*> - <z - z*, e>,
     f(x) - f(x*) <= <s, z> + <d, x - x*> - <z, e>,
@@ -221,7 +221,7 @@ def _gap(data, raw) -> float:
     primal_size, dual_size = abs(A) @ abs(x) + abs(s) + abs(b), abs(q) + abs(A).T @ abs(z)
     if "P" in data:
         dual, dual_size = dual + data["P"] @ x, dual_size + abs(data["P"]) @ abs(x)
-    crossed = abs(z @ primal) + _ROUNDING * (abs(z) @ primal_size)
+    products = abs(s @ z) + abs(z @ primal) + _ROUNDING * (abs(z) @ (abs(s) + primal_size))
     primal, dual = abs(primal) + _ROUNDING * primal_size, abs(dual) + _ROUNDING * dual_size
     largest = [abs(part).max(initial=0.0) for part in (x, z)]
-    return float(abs(s) @ abs(z) + crossed + NEAR * (dual.sum() * largest[0] + primal.sum() * largest[1]))
+    return float(products + NEAR * (dual.sum() * largest[0] + primal.sum() * largest[1]))

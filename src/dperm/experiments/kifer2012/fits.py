@@ -38,6 +38,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 from dperm import losses, seeds
 from dperm.domain import Budget, Domain
@@ -310,7 +311,7 @@ def _as_printed(
             warnings.simplefilter("ignore", UserWarning)
             program.solve(solver=cp.CLARABEL)
         found[k] = theta.value
-        gradient = -X.T @ (y / (1 + np.exp(y * (X @ found[k])))) + (ridge + added) * found[k] + tilt[k]
+        gradient = -X.T @ (y * special.expit(-y * (X @ found[k]))) + (ridge + added) * found[k] + tilt[k]
         # The program is (ridge + added)-strongly convex.
         error[k] = np.linalg.norm(gradient) / (ridge + added)
     return found, error

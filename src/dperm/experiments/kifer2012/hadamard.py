@@ -3,10 +3,10 @@ r"""The Hadamard design of Theorem 9's experiment: every block of Samp-Agg is wh
     n = k^2 records, k a multiple of p, k blocks of k/p copies of a Hadamard matrix each: X_b'X_b = k I, X'X = n I;
     y = X theta* + w, theta* = Phi (1, -1, 0, ...), Phi = 1/2, w of sd NOISE, declared sigma = 2 NOISE, s = 2.
 
-Then Psi = 1, and of a block nothing is needed but X_b'y_b: its lasso is the soft threshold, exactly. Of Definition 2 the
-noise condition ||X_b'w_b||_inf <= 2 sigma sqrt(k log p) and |y| <= s are checked block by block; the rest holds always.
-|<x, theta*>| <= 1 and |y| <= 2 are 20 sds apart, so that nothing is clipped. Phi = 1 would need it, and what is cut
-shrinks the minimiser by more than Algorithm 1 adds.
+Then Psi = 1, and of a block nothing is needed but X_b'y_b: its lasso is the soft threshold, exactly. Of Definition 2
+the noise condition ||X_b'w_b||_inf <= 2 sigma sqrt(k log p) and |y| <= s are checked block by block; the rest holds
+always. |<x, theta*>| <= 1 and |y| <= 2 are 20 sds apart, so that nothing is clipped. Phi = 1 would need it, and what is
+cut shrinks the minimiser by more than Algorithm 1's noise moves it at the largest n.
 """
 
 import math

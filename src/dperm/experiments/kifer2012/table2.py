@@ -184,9 +184,9 @@ def _arms(
     cell: Mapping[str, Any], support: str, X: np.ndarray, y: np.ndarray, s: int, *, names: tuple, **more: float
 ) -> dict[str, tuple[float, bool]]:
     """Return what `_two_stage` does on one data set with each divisor, by the same streams."""
-    spending, draws = Spending.of(cell), cell["settings"]["draws"]
+    spending, draws, moments = Spending.of(cell), cell["settings"]["draws"], Moments.of(X, y)
     return {
-        divisor: _two_stage(support, X, y, s, spending, draws, _noise(cell, *names), divisor=divisor, **more)
+        divisor: _two_stage(support, X, y, s, spending, draws, _noise(cell, *names), moments, divisor=divisor, **more)
         for divisor in DIVISORS[support]
     }
 
@@ -205,11 +205,10 @@ def _lasso_risk(n: int, p: int, s: int, rng: np.random.Generator) -> tuple[float
 
 def _two_stage(
     support: str, X: np.ndarray, y: np.ndarray, s: int, spending: Spending, draws: int, rng: np.random.Generator,
-    divisor: limits.Divisor, sigma: float = designs.DECLARED,
+    moments: Moments, *, divisor: limits.Divisor, sigma: float = designs.DECLARED,
 ) -> tuple[float, bool]:  # fmt: skip
     """Return the mean excess risk of Algorithm 2 on one data set, and whether all solvers converged."""
-    moments, p = Moments.of(X, y), X.shape[1]
-    penalty = samp_agg.paper_penalty(sigma, math.sqrt(moments.n), p) if support == "samp_agg" else None
+    penalty = samp_agg.paper_penalty(sigma, math.sqrt(len(y)), X.shape[1]) if support == "samp_agg" else None
     released = sparse.release(
         X, y, size=s, support=support, domain=sparse.case_study(s), budget=Budget(spending.epsilon, spending.delta),
         neighbours=spending.neighbours, calibration=spending.calibration, penalty=penalty, divisor=divisor, rng=rng,

@@ -4,8 +4,8 @@ F = {|theta_j| <= 1}, alpha = 4 s^2, zeta = 2 s^{3/2}, Delta = 4 s/epsilon, epsi
 theta* = Phi (1, -1, 0, ...).
 
 hadamard     Phi = 1/2, noise w of sd 0.05 in y, sigma = 0.1, n = k^2, whole Hadamard matrices in each block
-             (`hadamard`): Psi = 1, and blocks are checked for Definition 2. Samp-Agg has no value where one fails, and runs where
-             Lemma 41's n >= (16 sigma/(Psi Phi))^4 s^2 log^2 p holds; Exp-mech everywhere.
+             (`hadamard`): Psi = 1. Exp-mech everywhere; Samp-Agg where Lemma 41's n >= (16 sigma/(Psi Phi))^4 s^2
+             log^2 p holds, without values where a block breaks Definition 2, of which each is checked.
 rademacher   Phi = 1, entries +-1, noise of sd 0.25, y clipped to [-s, s]; Psi is the least eigenvalue of all X_Z'X_Z/n,
              |Z| = s.
 

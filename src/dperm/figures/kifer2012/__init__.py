@@ -68,13 +68,14 @@ FIGURES = {
     "kifer2012-table2": Target(
         "dperm.figures.kifer2012.table2",
         "table2",
-        ("p", "n", "s", "ratio", "row", "support", "noise"),
+        ("p", "n", "s", "ratio", "row", "support", "noise", "divisor", "magnitude"),
         "Table 2: records that support selection needs",
         "How many records Exp-mech and Samp-Agg need to find the right support with probability 0.9, against the laws "
         "of Table 2; the work that they do; the risk of the two-stage estimators, and of the non-private lasso, along "
         "n in units of those laws; and two designs on which one selection beats the other.",
         "Six panels on logarithmic axes: the probability of the right support over n; the n at which it is 0.9 against "
-        "s³ log p and s² log² p, with dotted lines for the laws; work over p; risk over n; risk on two designs. The "
+        "s³ log p and s² log² p, with dotted lines for the laws; work over p; risk over n, falling but for "
+        "Samp-Agg as printed, which levels off; risk on two designs. The "
         "numbers are in the table kifer2012-table2.",
     ),
     "kifer2012-example1": Target(
@@ -180,7 +181,8 @@ FIGURES = {
         "29's bound as printed and as mended; and, for p such coins, its ratio to that of the fit without privacy. All "
         "numbers are exact.",
         "Two panels on logarithmic axes: the risk falls like one over the square root of n, slower than the printed "
-        "bound; the ratio of private to non-private risk stays near 1 where the square root of p is stated.",
+        "bound; the ratio of private to non-private risk rises with p at small n and stays near 1 at large n, where "
+        "the square root of p is stated.",
     ),
     "kifer2012-bounds": Target(
         "dperm.figures.kifer2012.bounds",

@@ -20,6 +20,8 @@ _LABELS = {
     "needed": "needed by the worst pair found",
 }
 _RELATIONS = {"add_remove": "add/remove", "replace": "replace-one"}
+# What the third column compares with.
+_OTHERS = {"add_remove": _LABELS["twice"], "replace": "two steps"}
 _STYLES = ("-", (0, (4, 1.6)), (0, (1, 1.2)))
 _TICKS = {"epsilon": (0.1, 0.3, 1, 3), "delta": (1e-10, 1e-6, 1e-2)}
 
@@ -43,7 +45,7 @@ def bound(rows: pd.DataFrame) -> Figure:
     epsilon, delta = along["delta"]["epsilon"].iloc[0], along["epsilon"]["delta"].iloc[0]
     # The noise itself is drawn where the worst pair was searched.
     searched = float(shown.loc[shown["calibration"] == "needed", "ridge_multiple"].min())
-    figure = Figure(figsize=(7.0, 4.9))
+    figure = Figure(figsize=(7.0, 5.3))
     axes = figure.subplots(2, 4, squeeze=False)
     for k, (relation, title) in enumerate(_RELATIONS.items()):
         here = {axis: part[part["neighbours"] == relation] for axis, part in along.items()}
@@ -52,10 +54,15 @@ def bound(rows: pd.DataFrame) -> Figure:
         _saved(axes[k, 1], here["epsilon"], "epsilon", multiples, ("paper", "needed"))
         _saved(axes[k, 2], here["epsilon"], "epsilon", multiples, ("twice", "steps"))
         _saved(axes[k, 3], here["delta"], "delta", multiples, ("paper", "twice", "steps", "needed"))
-        axes[k, 1].set_ylabel("noise saved, %")
-    for j, title in enumerate((style.equals("Δ", searched) + " λ/ε", *[style.equals("δ", delta)] * 2)):
-        axes[0, j].set_title(title)
-    axes[0, 3].set_title(style.equals("ε", epsilon))
+        at, other = style.equals("δ", delta), _OTHERS[relation]
+        titles = (
+            f"noise, {at},\n{style.equals('Δ', searched)} λ/ε", f"saved of the printed,\n{at}",
+            f"saved of {other},\n{at} (another scale)", f"saved of both,\n{style.equals('ε', epsilon)}",
+        )  # fmt: skip
+        for axis, title in zip(axes[k], titles, strict=True):
+            axis.set_title(title, size=7)
+        for axis in axes[k, 1:]:
+            axis.set_ylabel("noise saved, %", labelpad=1)
     handles = [Line2D([], [], color=colour, label=_LABELS[name]) for name, colour in _COLOURS.items()]
     handles += [
         Line2D([], [], color="#777777", ls=line, label=f"{style.equals('Δ', multiple)} λ/ε")

@@ -24,8 +24,8 @@ _DESIGNS = {
     "rademacher": ("#000000", (0, (1, 2.5)), ("x", "+")),
 }
 _GREY = "#777777"
-# The row of Assumption 1, which the Hadamard design meets and the extremal one does not. Its theorem is decided over p at
-# n = 100 p^2, where p^2/n is constant. The other rows are attained by the extremal design, and decided at one n.
+# The row of Assumption 1, which the Hadamard design meets and the extremal one does not. Its theorem is decided over p
+# at n = 100 p^2, where p^2/n is constant. The other rows are attained by the extremal design, and decided at one n.
 _NICE, _TIED = "theorem-5", "100 p^2"
 # The bound that is drawn: half of all repeats may lie above it.
 _GAMMA = 0.5
@@ -85,10 +85,10 @@ def table1(rows: pd.DataFrame) -> Figure:
         "Excess empirical risk of private linear regression (squared loss on the ball of radius √p); means over "
         f"{int(points['ok'].max())} repeats. {style.equals('ε', first['epsilon'])}; Gaussian noise: {deltas}. The "
         "extremal design attains Theorem 4: slope and bound of the first two columns are drawn for it; the Hadamard "
-        "design is benign, and falls below. It meets Assumption 1, which the extremal one does not: slope and bound (of "
-        "Theorem 31) of the third column are drawn for it, over p at n = 100 p², where Theorem 5's p²/n is constant. "
-        f"Over n it falls faster than stated, which is slack. Rademacher: records that are really drawn, at "
-        f"{style.equals('n', n)}.",
+        "design is benign, and falls below. It meets Assumption 1, which the extremal one does not: slope and bound "
+        "(of Theorem 31) of the third column are drawn for it, over p at n = 100 p², where Theorem 5's p²/n is "
+        "constant. Over n that design falls faster than stated: slack of an upper bound. Rademacher: records that are "
+        f"really drawn, at {style.equals('n', n)}.",
         *_failed(rows),
     ]
     style.footer(figure, handles, columns=len(set(points["dataset"])), lines=lines)

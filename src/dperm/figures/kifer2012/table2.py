@@ -19,6 +19,9 @@ LOOKS = {
     "lasso": ("lasso, not private", "#009E73", "^", lambda p, s: s * math.log(p), "s log p"),
 }
 _GREY = "#777777"
+# Samp-Agg with Algorithm 6, line 4 as printed.
+_PRINTED = {"color": "#D55E00", "marker": "s", "mfc": "white", "ls": (0, (3, 1.5))}
+_ARMS = ((-0.12, "exp_mech", "part"), (0.0, "samp_agg", "part"), (0.12, "samp_agg", "row"))
 _COMPARED = ("near-copies", "small-signal")
 ENOUGH = 0.9
 _RESAMPLES = 2000
@@ -55,6 +58,8 @@ def table2(rows: pd.DataFrame) -> Figure:
         if risks or support != "lasso"
     ]
     handles.append(Line2D([], [], color=_GREY, lw=1.0, ls=(0, (1, 1.2)), label="law of Table 2 (through the first)"))
+    if risks:
+        handles.append(Line2D([], [], **_PRINTED, label="Samp-Agg, line 4 as printed"))
     first = rows[rows["metric"] == "right"].iloc[0]
     repeats = int(rows["repeat"].max()) + 1
     lines = [
@@ -66,7 +71,9 @@ def table2(rows: pd.DataFrame) -> Figure:
     ]
     if risks:
         lines.append(
-            "Risk: excess over the best s-sparse θ (lasso: on new records); a line for each p and s. Intervals: 95 %."
+            "Risk: excess over the best s-sparse θ (lasso: on new records). Over n: at the largest p that was run, "
+            f"{_largest_words(rows)}. Algorithm 6, line 4 as printed divides records by their whole norm (erratum "
+            "K14), else by that of their s largest entries. Intervals: 95 %."
         )
     style.footer(figure, handles, columns=4, lines=[*lines, *_failed(rows)])
     return figure
@@ -216,6 +223,7 @@ def _laws(axis: Axes, needed: pd.DataFrame, support: str) -> None:
     else:
         axis.text(0.5, 0.5, "outside the grid", transform=axis.transAxes, ha="center", color=_GREY)
     axis.set_title(f"{name}: n90 against its law", size=8)
+    axis.set_ylabel("n90")
     axis.set_xlabel(law)
 
 
@@ -249,16 +257,42 @@ def _work(axis: Axes, needed: pd.DataFrame) -> None:
     axis.set_xlabel("p")
 
 
+def _largest(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the risks along n at each selection's largest p."""
+    rows = _plain(rows)
+    rows = rows[(rows["row"] == "consistency") & (rows["metric"] == "excess_risk")]
+    return rows[rows["p"] == rows.groupby("support")["p"].transform("max")]
+
+
+def _largest_words(rows: pd.DataFrame) -> str:
+    most = _largest(rows).groupby("support")["p"].first()
+    return ", ".join(f"{p} ({LOOKS[support][0].split(',')[0]})" for support, p in most.items())
+
+
 def _risk(axis: Axes, rows: pd.DataFrame) -> None:
-    shown = []
-    for (support, _, _), group in _lines(rows[rows["row"] == "consistency"], "excess_risk"):
+    shown, ends = [], []
+    for (support, s, divisor, magnitude), group in _largest(rows).groupby(["support", "s", "divisor", "magnitude"]):
+        # Mended and inside F is like mended at its corner.
+        if divisor == "part" and magnitude != 1:
+            continue
         means = group.groupby("ratio")["value"].mean()
         shown += list(means)
-        axis.plot(means.index, means, color=LOOKS[support][1], marker=LOOKS[support][2], ms=2.5, lw=0.9)
-    ratios = rows.loc[rows["row"] == "consistency", "ratio"]
-    _x_axis(axis, ratios.min() / 1.3, ratios.max() * 1.3)
+        _, colour, marker, *_ = LOOKS[support]
+        look = _PRINTED if divisor == "row" else {"color": colour, "marker": marker}
+        axis.plot(means.index, means, ms=2.5, lw=0.9, **look)
+        words = f"|θ*| = {style.number(magnitude)}" if divisor == "row" else f"s = {s}"
+        ends.append((means.index[-1], means.iloc[-1], words, colour))
+    ratios = _largest(rows)["ratio"]
+    _x_axis(axis, ratios.min() / 1.3, ratios.max() * 6)
     style.value_axis(axis.yaxis, min(shown), max(shown))
+    last = {}
+    for x, y, words, colour in sorted(ends):
+        # Ends that are closer than a line of text: the higher one is written higher.
+        close = x in last and math.log10(y / last[x]) < 0.6
+        axis.annotate(words, (x, y), xytext=(4, 1 if close else -4), textcoords="offset points", size=6, color=colour)
+        last[x] = y
     axis.set_title("risk over n / law", size=8)
+    axis.set_ylabel("excess risk")
     axis.set_xlabel("n / law of Table 2 (lasso: s log p)")
 
 
@@ -267,16 +301,18 @@ def _compared(axis: Axes, rows: pd.DataFrame) -> None:
     rows = rows[rows["row"].isin(_COMPARED) & (rows["metric"] == "excess_risk")]
     shown = []
     for place, row in enumerate(_COMPARED):
-        for shift, support in ((-0.08, "exp_mech"), (0.08, "samp_agg")):
-            here = rows[(rows["row"] == row) & (rows["support"] == support)]
+        for shift, support, divisor in _ARMS:
+            here = rows[(rows["row"] == row) & (rows["support"] == support) & (rows["divisor"] == divisor)]
             mean, low, high = style.mean_interval(here["value"].to_numpy())
             _, colour, marker, *_ = LOOKS[support]
-            axis.errorbar(place + shift, mean, yerr=[[mean - low], [high - mean]], color=colour, marker=marker, ms=4.5)
+            look = _PRINTED if divisor == "row" else {"color": colour, "marker": marker}
+            axis.errorbar(place + shift, mean, yerr=[[mean - low], [high - mean]], ms=4.5, **look)
             shown += [mean]
     axis.set_xticks(range(len(_COMPARED)), [row.replace("-", " ") for row in _COMPARED])
     axis.set_xlim(-0.5, len(_COMPARED) - 0.5)
     style.value_axis(axis.yaxis, min(shown) / 1.5, max(shown) * 1.5)
     axis.set_title("risk where assumptions differ", size=8)
+    axis.set_ylabel("excess risk")
 
 
 def _beyond(needed: pd.DataFrame) -> list[str]:

@@ -11,9 +11,9 @@ from matplotlib.lines import Line2D
 
 from dperm.figures import style
 
-# Calibration -> name, colour, marker; design -> name, line.
-_CALIBRATIONS = {"paper": ("printed", "#D55E00", "s"), "tight": ("tight", "#0072B2", "o")}
-_DESIGNS = {"rademacher": ("random signs", "-"), "planted": ("planted (attains Theorem 6)", (0, (4, 1.6)))}
+# Calibration -> name, colour; design -> name, marker. Dashes are left to bounds.
+_CALIBRATIONS = {"paper": ("printed", "#D55E00"), "tight": ("tight", "#0072B2")}
+_DESIGNS = {"rademacher": ("random signs", "o"), "planted": ("planted", "D")}
 _GREY = "#777777"
 # The bound that is drawn over n: half of all draws may lie above it.
 _GAMMA = 0.5
@@ -53,9 +53,8 @@ def theorem6(rows: pd.DataFrame) -> Figure:
     _growth(axes[1, 1], slope[slope["n"] == slope["n"].max()])
     axes[1, 1].set_title(f"mean excess risk over s, p = {style.number(slope['p'].iloc[0])}, planted", size=8)
     handles = [
-        *(Line2D([], [], color=colour, marker=marker, label=f"{name} weights")
-          for name, colour, marker in _CALIBRATIONS.values()),
-        *(Line2D([], [], color="black", ls=line, label=name) for name, line in _DESIGNS.values()),
+        *(Line2D([], [], color=colour, lw=2.5, label=f"{name} weights") for name, colour in _CALIBRATIONS.values()),
+        *(Line2D([], [], color="black", marker=marker, lw=0.9, label=name) for name, marker in _DESIGNS.values()),
         Line2D([], [], color=_GREY, lw=1.0, ls=(0, (6, 2)), label="bound of Theorem 34 (over n: γ = 0.5)"),
         Line2D([], [], color=_GREY, lw=1.0, ls=(0, (1, 1.2)), label="s³, Theorem 6 (shifted down)"),
     ]  # fmt: skip
@@ -94,7 +93,7 @@ def _means(rows: pd.DataFrame, metric: str) -> Iterator[tuple[Any, np.ndarray, n
 def _right(axis: Axes, rows: pd.DataFrame) -> None:
     first = rows["s"].min()
     for (calibration, _, size), n, values in _means(rows, "right"):
-        _, colour, marker = _CALIBRATIONS[calibration]
+        colour, marker = _CALIBRATIONS[calibration][1], _DESIGNS["rademacher"][1]
         face = colour if size == first else "white"
         axis.plot(n, values[:, 0], color=colour, marker=marker, mfc=face, ms=3, lw=0.9)
         axis.fill_between(n, np.maximum(values[:, 1], 0), np.minimum(values[:, 2], 1), color=colour, alpha=0.18, lw=0)
@@ -104,10 +103,10 @@ def _right(axis: Axes, rows: pd.DataFrame) -> None:
 
 def _excess(axis: Axes, rows: pd.DataFrame) -> None:
     shown = []
-    for design, (_, ls) in _DESIGNS.items():
+    for design, (_, marker) in _DESIGNS.items():
         for (calibration, *_), n, values in _means(rows[rows["dataset"] == design], "excess_risk"):
-            _, colour, marker = _CALIBRATIONS[calibration]
-            axis.plot(n, values[:, 0], color=colour, marker=marker, ls=ls, ms=3, lw=0.9)
+            colour = _CALIBRATIONS[calibration][1]
+            axis.plot(n, values[:, 0], color=colour, marker=marker, ms=3, lw=0.9)
             if design == "rademacher":
                 low = np.maximum(values[:, 1], values[:, 0] / 10)
                 axis.fill_between(n, low, values[:, 2], color=colour, alpha=0.18, lw=0)
@@ -126,9 +125,8 @@ def _excess(axis: Axes, rows: pd.DataFrame) -> None:
 def _quantiles(axis: Axes, rows: pd.DataFrame) -> None:
     shown = [0.0]
     for calibration, line in rows[rows["metric"] == "quantile"].groupby("calibration", sort=True):
-        _, colour, marker = _CALIBRATIONS[calibration]
-        line = line.sort_values("gamma")
-        axis.plot(line["gamma"], line["value"], color=colour, marker=marker, ls=_DESIGNS["planted"][1], ms=3.5, lw=0.9)
+        colour, line = _CALIBRATIONS[calibration][1], line.sort_values("gamma")
+        axis.plot(line["gamma"], line["value"], color=colour, marker=_DESIGNS["planted"][1], ms=3.5, lw=0.9)
         bound = rows[(rows["metric"] == "bound") & (rows["calibration"] == calibration)].sort_values("gamma")
         axis.plot(bound["gamma"], bound["value"], color=colour, ls=(0, (6, 2)), lw=0.9, alpha=0.7)
         shown += [*line["value"], *bound["value"]]
@@ -139,12 +137,12 @@ def _quantiles(axis: Axes, rows: pd.DataFrame) -> None:
 def _growth(axis: Axes, rows: pd.DataFrame) -> None:
     # The design attains the theorem for the printed weights; the tight ones lose almost nothing on it.
     rows = rows[rows["calibration"] == "paper"].sort_values("s")
-    _, colour, marker = _CALIBRATIONS["paper"]
+    colour = _CALIBRATIONS["paper"][1]
     line = rows[rows["metric"] == "excess_risk"]
     s, value = line["s"].to_numpy(dtype=float), line["value"].to_numpy()
     bound = rows[(rows["metric"] == "bound") & (rows["gamma"] == _GAMMA)]
     stated = value[0] * (s / s[0]) ** 3 / _BELOW
-    axis.plot(s, value, color=colour, marker=marker, ls=_DESIGNS["planted"][1], ms=3.5, lw=0.9)
+    axis.plot(s, value, color=colour, marker=_DESIGNS["planted"][1], ms=3.5, lw=0.9)
     axis.plot(s, stated, color=_GREY, lw=1.2, ls=(0, (1, 1.2)))
     axis.plot(bound["s"], bound["value"], color=colour, ls=(0, (6, 2)), lw=0.9, alpha=0.7)
     _x_axis(axis, "s", line["s"])

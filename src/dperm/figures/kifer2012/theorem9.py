@@ -69,10 +69,11 @@ def theorem9(rows: pd.DataFrame) -> Figure:
     first = hadamard.iloc[0]
     repeats = int(hadamard["repeat"].max()) + 1
     lines = [
-        f"Hadamard design, θ* = (1, −1, 0, …), no noise in y; {style.equals('ε', first['epsilon'])}, "
-        f"{style.equals('δ', first['delta'])}, half of ε for each stage; printed constants; {repeats} repeats. Risk: "
-        f"L(θ) − L(θ*). Bounds at γ = {style.number(_gamma(rows))}, Samp-Agg's with p exp(−ε√n/8s) more, where that is "
-        "below 1. Noise term: exact, with |θ*| = 1/2.",
+        "Hadamard design, θ* = (½, −½, 0, …), noise of sd 0.05 in y, declared σ = 0.1; "
+        f"{style.equals('ε', first['epsilon'])}, {style.equals('δ', first['delta'])}, half of ε for each stage; "
+        f"printed constants; {repeats} repeats. Risk: L(θ) − L(θ*). Bounds at γ = {style.number(_gamma(rows))}, "
+        "Samp-Agg's with p exp(−ε√n/8s) more, where that is below 1. Samp-Agg is drawn where Lemma 41 has enough "
+        "records. Noise term: exact.",
     ]
     if len(single):
         lines.append(
@@ -118,6 +119,7 @@ def _risks(axis: Axes, rows: pd.DataFrame, over: str) -> None:
     axis.set_xlim(values[0] / 1.3, values[-1] * 1.3)
     style.value_axis(axis.yaxis, min(shown), max(shown))
     axis.set_xlabel(over)
+    axis.set_ylabel("L(θ) − L(θ*)")
 
 
 def _noise_term(axis: Axes, rows: pd.DataFrame) -> None:
@@ -134,7 +136,8 @@ def _noise_term(axis: Axes, rows: pd.DataFrame) -> None:
     axis.set_xticks(x, [style.number(value) for value in x])
     axis.minorticks_off()
     style.value_axis(axis.yaxis, y.min(), 2 * y.max() if len(y) > 1 else 4 * y.max())
-    axis.set_title("what noise adds on the right support", size=8)
+    axis.set_title("what b adds on the right support", size=8)
+    axis.set_ylabel("risk added")
     axis.set_xlabel("s")
 
 

@@ -15,7 +15,8 @@ class ObjectivePerturbation(LinearEstimator):
 
     Minimises sum_i l(<x_i, theta>, y_i) + r(theta) + (Delta - l2)_+/2 ||theta||^2 + <b, theta> over a convex set F with
     a random b; the mathematics and its calibrations stand in `dperm.mechanisms.objective`, the proofs in
-    docs/privacy.md.
+    docs/privacy.md. For `l1`, a further `regularizer`, a ball, a box or `constraints` they rest on the limit theorem
+    (kifer2012, Theorem 1), which carries the guarantee over from smooth regularizers on R^p.
 
     Parameters
     ----------
@@ -34,13 +35,14 @@ class ObjectivePerturbation(LinearEstimator):
     l1, l2 : float, default=0.0
         Weights of ||theta||_1 and of ||theta||^2/2 in r, beside the sum of losses: lasso, ridge, elastic net.
     regularizer : callable, optional
-        A further convex part of r: maps a cvxpy Variable of shape (p,) to a cvxpy expression (docs/regularizers.md).
+        A further convex part of r: maps the coefficients, a cvxpy expression of shape (p,) without the intercept, to a
+        scalar cvxpy expression (docs/regularizers.md).
     radius : float, default=inf
         F: ||theta||_2 <= radius.
     low, high : float, default=-inf, inf
         F: low <= theta <= high in every coordinate.
     constraints : callable, optional
-        F: maps a cvxpy Variable of shape (p,) to a list of cvxpy constraints.
+        F: maps the coefficients, as for `regularizer`, to a list of cvxpy constraints.
     calibration : {"tight", "paper"}, default="tight"
     neighbours : {"add_remove", "replace"}, default="add_remove"
         The paper's Definition 1 is add/remove. A `curvature` that depends on n is allowed under "replace" only.
@@ -49,7 +51,8 @@ class ObjectivePerturbation(LinearEstimator):
     y_bound : float, optional
         Public bound on |y|, for "squared".
     fit_intercept : bool, default=False
-        Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is regularised like the rest.
+        Append a constant feature 1; the rows' bound becomes sqrt(R^2 + 1). The intercept is under Delta, `l1`, `l2`,
+        `radius`, `low` and `high` like the rest; `regularizer` and `constraints` do not see it.
     clip : bool, default=False
         Scale longer rows down to `x_norm`, and move larger targets to `y_bound`, instead of raising.
     classes : tuple of two labels, optional
@@ -74,7 +77,7 @@ class ObjectivePerturbation(LinearEstimator):
 
     References
     ----------
-    kifer2012, Algorithm 1 and Theorem 2; errata K1, K2, K3, K8.
+    kifer2012, Algorithm 1, Theorems 1 and 2; errata K1, K2, K3, K8.
 
     Examples
     --------
@@ -144,10 +147,16 @@ class ObjectivePerturbation(LinearEstimator):
         self.random_state = random_state
 
     def _region(self):
-        return Region(self.radius, self.low, self.high, self.constraints)
+        return Region(self.radius, self.low, self.high, self._of_coefficients(self.constraints))
 
     def _regularizer(self):
-        return Regularizer(self.l1, self.l2, self.regularizer)
+        return Regularizer(self.l1, self.l2, self._of_coefficients(self.regularizer))
+
+    def _of_coefficients(self, function):
+        """Return a function of theta, whose last entry is the intercept if there is one, for one of coefficients."""
+        if function is None or not self.fit_intercept:
+            return function
+        return lambda theta: function(theta[:-1])
 
     def _check_bounds(self, loss, domain):
         self._regularizer()

@@ -16,8 +16,9 @@ class SparseRegression(RegressorMixin, SparseEstimator):
 
     Stage one selects the support (`ExpMechSupport` or `SampAggSupport`) for `support_share` of epsilon, stage two
     minimises the perturbed sum of squares over |theta_j| <= `bound` on it, for the rest of epsilon and all of delta.
-    The mathematics stands in `dperm.mechanisms.sparse`, the proofs in docs/privacy.md. The loss is the squared one; for
-    others `ObjectivePerturbation` may be fitted on a selected support (the two budgets add up).
+    The mathematics stands in `dperm.mechanisms.sparse`, the proofs in docs/privacy.md; that stage two may keep to a box
+    is the limit theorem (kifer2012, Theorem 1). The loss is the squared one; for others `ObjectivePerturbation` may be
+    fitted on a selected support (the two budgets add up).
 
     Parameters
     ----------
@@ -35,8 +36,9 @@ class SparseRegression(RegressorMixin, SparseEstimator):
     bound : float, default=1.0
         Public box of theta.
     curvature : float, optional
-        Delta of stage two, for the sum of losses; default 2 x_norm^2 over what stage two has of epsilon. A value that
-        depends on n is allowed under "replace" only.
+        Delta of stage two, for the sum of losses; default 2 lambda/((1 - solver_share) epsilon_2), with epsilon_2 what
+        stage two has of epsilon and lambda = x_norm^2 (with an intercept x_norm^2 + 1). A value that depends on n is
+        allowed under "replace" only.
     penalty : float, optional
         Lambda of Samp-Agg's lassos (of the sum of squares over a block), public.
     blocks : int, optional

@@ -1,0 +1,32 @@
+"""docs/papers: every claim of the catalogue has its verdicts there, as the pipeline gave them."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dperm import claims
+
+ROOT = Path(__file__).parents[2]
+PAPERS = sorted(path.stem for path in (ROOT / "docs/papers").glob("*.md"))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_claim_variant_and_data_set_has_a_verdict(paper):
+    page = (ROOT / f"docs/papers/{paper}.md").read_text(encoding="utf-8")
+    catalogue = yaml.safe_load((ROOT / f"resources/claims/{paper}.yaml").read_text(encoding="utf-8"))
+    table = re.search(r"<!-- claims -->\n(.*?)<!-- /claims -->", page, flags=re.DOTALL)[1]
+    found, name = [], ""
+    for line in table.splitlines()[2:]:
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        name = cells[0] or name
+        assert cells[6].strip("*") in claims.VERDICTS
+        found.append((name, cells[4], cells[5]))
+    expected = [
+        (claim["id"], variant, dataset)
+        for claim in catalogue
+        for variant in claim["variants"]
+        for dataset in claim.get("datasets", [""])
+    ]
+    assert sorted(found) == sorted(expected)
