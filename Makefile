@@ -63,7 +63,7 @@ format: venv  ## rewrite the code in our style
 bench: venv  ## speed, as ratios to the naive way in the same run
 	$(BIN)/python -m bench --full
 
-docs-tables: venv  ## put the last runs' ledgers and verdicts into docs/
+docs-tables: venv  ## put the ledgers and verdicts of the last run at scale paper into docs/
 	$(BIN)/python docs/update_tables.py
 
 audit-diffprivlib:  ## attack IBM's diffprivlib, in an environment of its own (minutes)

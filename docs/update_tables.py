@@ -1,7 +1,6 @@
-"""Put the pipeline's tables into the docs, between their markers: make docs-tables.
+"""Put the pipeline's tables into the docs, between their markers: make docs-tables, after a run at scale paper.
 
-The ledgers of the last run at scale `quick` go to docs/audit.md, the verdicts of the last one at scale `paper`, if
-there is one, to docs/papers/<paper>.md.
+The ledgers go to docs/audit.md, the verdicts to docs/papers/<paper>.md.
 """
 
 import math
@@ -18,7 +17,7 @@ RULES = {
     "coverage": "C", "exact": "E", "ledger": "L", "paired": "P", "slope": "S", "threshold": "T", "vanishing": "V",
 }  # fmt: skip
 VERDICTS = ("claim", "place", "said", "rule", "variant", "data", "verdict", "measured", "figure")
-# Table of results/quick/tables -> the columns that a page has room for.
+# Table of results/paper/tables -> the columns that a page has room for.
 COLUMNS = {
     "privacy-ledger": (
         "verdict", "mechanism", "calibration", "neighbours", "noise", "claimed ε", "δ", "spends at least", "attack",
@@ -77,13 +76,11 @@ def put(page: Path, name: str, table: str) -> None:
 
 def main() -> None:
     """Rewrite docs/audit.md and docs/papers."""
-    results = DOCS.parent / "results"
+    results = DOCS.parent / "results/paper"
     for name in COLUMNS:
-        table = (results / f"quick/tables/{name}.md").read_text(encoding="utf-8")
-        put(DOCS / "audit.md", name, narrowed(name, table))
-    judged = results / "paper/claims.parquet"
-    for page in sorted((DOCS / "papers").glob("*.md")) if judged.exists() else ():
-        put(page, "claims", verdicts(page.stem, judged))
+        put(DOCS / "audit.md", name, narrowed(name, (results / f"tables/{name}.md").read_text(encoding="utf-8")))
+    for page in sorted((DOCS / "papers").glob("*.md")):
+        put(page, "claims", verdicts(page.stem, results / "claims.parquet"))
 
 
 if __name__ == "__main__":
