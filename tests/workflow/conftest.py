@@ -35,7 +35,7 @@ class Project:
 
     def run(self, *arguments: str, check: bool = True, **options) -> str:
         process = self.start(*arguments, **options)
-        output, _ = process.communicate(timeout=300)
+        output, _ = process.communicate(timeout=900)
         if check:
             assert process.returncode == 0, output
         else:
@@ -54,7 +54,7 @@ class Project:
             f"ARGS=--config scale={scale}",
         ]
         done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, text=True, capture_output=True, timeout=300, check=False
+            command, cwd=self.folder, env=self.environment, text=True, capture_output=True, timeout=900, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

@@ -4,8 +4,10 @@ import base64
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 from dperm import experiments, figures, plan
 from dperm.audit import families
@@ -34,6 +36,8 @@ CATALOGUE_CHECKS = {
     "dperm.claims.catalogue", "dperm.plan", "dperm.plan.audits", "dperm.plan.cells", "dperm.plan.code_digest",
     "dperm.plan.config_files",
 }  # fmt: skip
+SCHEMA = Path(__file__).parents[2] / "workflow/schemas/experiment.schema.yaml"
+DESIGNS = yaml.safe_load(SCHEMA.read_text())["$defs"]["settings"]["properties"]["designs"]["items"]["enum"]
 DATA, RESULTS = "resources/prepared/breast-cancer.parquet", "results/tiny"
 ROWS, BASELINE = (
     f"{RESULTS}/kifer2012-output/rows.parquet",
@@ -163,11 +167,12 @@ def others():
             "catalogue": ["resources/claims/kifer2012.yaml"],
             "schema": "workflow/schemas/claims.schema.yaml",
             "rows": [ROWS],
+            "privacy": f"{RESULTS}/privacy.parquet",
         },
         "output": claims,
         "params": {
             "papers": ["kifer2012"], "seed": 1, "skipped": {},
-            "datasets": ["adult", "breast-cancer", "diabetes", "digits", "extremal", "hadamard"],
+            "datasets": ["adult", "breast-cancer", "diabetes", "digits", "hadamard", *DESIGNS],
         },
     }, CATALOGUE_CHECKS  # fmt: skip
     yield "collect_privacy_ledger", ("dperm.audit.ledger",), (), {

@@ -3,7 +3,14 @@
 import pyarrow.parquet as pq
 import pytest
 
-CELLS = ("objective.paper.add-remove", "objective.tight.add-remove", "output.tight.add-remove")
+CELLS = (
+    "approximate-minima.paper.add-remove",
+    "cms11.paper.add-remove",
+    "gradient.tight.add-remove",
+    "objective.paper.add-remove",
+    "objective.tight.add-remove",
+    "output.tight.add-remove",
+)
 
 
 def cell_jobs(jobs):
@@ -46,6 +53,7 @@ def test_adding_one_epsilon_runs_its_cells_and_what_hangs_on_them(finished):
         "collect the privacy ledger at scale tiny",
         "draw kifer2012-output",
         "draw kifer2012-output-sweep",
+        "draw kifer2012-output-sweep-test",
         "draw privacy-ledger",
         "judge the claims at scale tiny",
         "kifer2012-output: collect rows",
@@ -100,6 +108,7 @@ AFTER_THE_LEDGER = (
     "build the report at scale tiny",
     "collect the privacy ledger at scale tiny",
     "draw privacy-ledger",
+    "judge the claims at scale tiny",
     "table audit-mutants",
     "table privacy-ledger",
 )

@@ -152,7 +152,7 @@ def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     minimum, epsilon = _baseline_risk(baseline), cell["point"]["epsilon"]
     module = mechanisms.module(cell["mechanism"])
     stand_in, held_out = _public_halves(cell, problem.public)
-    candidates, serves = _RULES[cell["mechanism"]]
+    candidates, serves = _RULES.get(cell["mechanism"], _OF_A_CURVATURE)
     frames = []
     for delta in filter(serves, settings["deltas"]):
         budget, runs = Budget(epsilon, delta), {}
@@ -237,10 +237,9 @@ def _descents(
 
 
 _NO_COLUMNS = {"ridge_multiple": 0.0, "steps": 0, "clip": 0.0}
-# By mechanism: what is tried, and which deltas its theorem serves.
+# What is tried, and which deltas its theorem serves: of a mechanism that takes a curvature, and of the others by name.
+_OF_A_CURVATURE = (_ridges, lambda delta: True)
 _RULES = {
-    "objective": (_ridges, lambda delta: True),
-    "output": (_ridges, lambda delta: True),
     "cms11": (_cms11, lambda delta: delta == 0),
     "approximate_minima": (_approximate_minima, lambda delta: delta > 0),
     "gradient": (_descents, lambda delta: delta > 0),
