@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from dperm.audit import attempts, comparators, composed, constrained, exact, line, pairs, support, targets, voting
+from dperm.audit import attempts, comparators, composed, constrained, exact, line, napp, pairs, support, targets, voting
 from dperm.domain import Budget
 
 EPSILONS, DELTAS = (0.1, 0.3, 1.0, 3.0), (1e-9, 1e-6, 1e-4, 1e-2)
 BOTH = ("add_remove", "replace")
+# NAPP-ERM's forms that there is a tight law for.
+TIGHT = ("erm", "erm-moor", "vs", "vs_plus")
 
 
 def plain(calibration: str, neighbours: str, budget: Budget) -> float:
@@ -58,6 +60,14 @@ def samp_agg(calibration: str, neighbours: str, budget: Budget) -> float:
     return exact.exact(made.law, [(data, neighbour)]).epsilon
 
 
+def augmented(variant: str, calibration: str, budget: Budget) -> float:
+    """Return that of NAPP-ERM's pair `line`, among them laws by inversion."""
+    claim = {"epsilon": budget.epsilon, "delta": budget.delta, "variant": variant, "neighbours": "add_remove"}
+    job = {"paper": "li2021", "mechanism": "napp", "calibration": calibration, "pair": "line", "seed": 0}
+    (row,) = napp.run({**job, "rows": [claim]})
+    return row["exact_bound"]
+
+
 def comparator(make: Callable[..., comparators.Subject], neighbours: str, budget: Budget) -> float:
     """Return that of a comparator on a line."""
     case, target, *_ = make(neighbours, budget)
@@ -81,6 +91,10 @@ def searches() -> Iterator[tuple[str, str, Callable[[Budget], float], bool, bool
     ):
         attack = lambda b, s=stage, c=calibration, n=neighbours: two_stages(s, c, n, b)  # noqa: E731
         yield f"sparse {stage}", f"{calibration:<9} {neighbours}", attack, True, True
+    for calibration, variants in (("tight", TIGHT), ("corrected", napp.CORRECTED), ("paper", napp.PRINTED)):
+        for variant in variants:
+            attack = lambda b, v=variant, c=calibration: augmented(v, c, b)  # noqa: E731
+            yield f"napp {variant}", f"{calibration:<9} add_remove", attack, True, True
     for name, make, pure in (
         ("gradient", comparators.descent, False),
         ("approximate_minima", comparators.approximate, False),

@@ -7,6 +7,7 @@ import importlib
 
 _PUBLIC = {
     "ExpMechSupport": "dperm.mechanisms.estimators.support",
+    "NAPP": "dperm.mechanisms.estimators.napp",
     "ObjectivePerturbation": "dperm.mechanisms.estimators.objective",
     "OutputPerturbation": "dperm.mechanisms.estimators.output",
     "SampAggSupport": "dperm.mechanisms.estimators.support",

@@ -45,7 +45,7 @@ TARGETS = {
         },
     ),
 }
-PAPERS = {"kifer2012"}
+PAPERS = {"kifer2012", "li2021"}
 # No code decides their bytes: what is fetched is held against its checksum, a configuration is written as it stands.
 WITHOUT_CODE = {"fetch_dataset"}
 

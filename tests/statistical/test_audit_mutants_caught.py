@@ -1,7 +1,7 @@
 """Every mutant is caught with 40,000 draws a side, and no correct twin is.
 
 Level: a mutant's p-value is below 1e-3, a twin's is not. A correct twin alarms with probability 1e-3 at most at any one
-seed: 29 twins and 11 tests of their noise make 4 false alarms at most in 100 changes of the seed, and far fewer still,
+seed: 34 twins and 11 tests of their noise make 4 false alarms at most in 100 changes of the seed, and far fewer still,
 as few twins spend all that they claim. Seeds were fixed before the first run.
 
 One mutant is weak: constants for add/remove under replace-one spend at most log(3/2) more than epsilon = 1, on a thin

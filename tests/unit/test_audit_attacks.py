@@ -8,7 +8,19 @@ import pytest
 from scipy import stats
 
 from dperm import mechanisms, noise, tables
-from dperm.audit import attacks, comparators, composed, constrained, exact, ledger, linear, mutants, pairs, support
+from dperm.audit import (
+    attacks,
+    comparators,
+    composed,
+    constrained,
+    exact,
+    ledger,
+    linear,
+    mutants,
+    napp,
+    pairs,
+    support,
+)
 from dperm.audit.families import FAMILIES, modules
 from dperm.errors import ConfigError
 from dperm.plan import audits
@@ -43,7 +55,7 @@ def test_the_pairs_of_the_plan_are_those_of_the_code():
     """One-pass SGD's pair is none for linear models; the random search has no builder in PAIRS."""
     plain = set(pairs.PAIRS) - {"first_example"} | {"random"}
     assert set(FAMILIES["linear"].pairs) == plain | set(constrained.PAIRS)
-    for module in (comparators, composed, support):
+    for module in (comparators, composed, napp, support):
         assert FAMILIES[module.__name__.rpartition(".")[2]].pairs == module.PAIRS
     assert set(FAMILIES["mutants"].pairs) == set(mutants.GROUPS)
     for family in FAMILIES.values():

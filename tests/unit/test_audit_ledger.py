@@ -284,6 +284,16 @@ def test_a_released_law_is_held_against_its_own_attacks(tmp_path):
         assert (row.variant, row.reason) == (named or "gamma", f"attacked at its worst budget: {wanted}")
 
 
+def test_another_law_at_the_same_budget_is_no_attack_on_this_one(tmp_path):
+    rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0,), deltas=(0.0,), repeats=3)
+    rows = rows[(rows["mechanism"] == "objective") & (rows["calibration"] == "tight")]
+    path = fake_rows.write(rows.assign(variant="gamma"), tmp_path / "rows.parquet")
+    found = collect(tmp_path, [sampled(WEAK, variant="gamma_lasso")], [path])
+    assert found[found["verdict"] == "not audited"]["variant"].tolist() == ["gamma"]
+    found = collect(tmp_path, [sampled(WEAK, variant="gamma_lasso"), sampled(WEAK, variant="gamma")], [path])
+    assert "not audited" not in set(found["verdict"])
+
+
 def test_nothing_attacked_nothing_released(tmp_path):
     assert len(collect_files(tmp_path, [])) == 0
     assert len(collect(tmp_path, [])) == 0

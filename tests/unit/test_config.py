@@ -299,6 +299,7 @@ def test_mechanisms_declare_the_calibrations_that_they_take(name):
         "budget": Budget(1.0, 0.0 if name in ("cms11", "exp_mech", "samp_agg") else 1e-6),
         "n_public": 20, "size": 1, "support": "samp_agg", "penalty": 1.0, "blocks": 2,
     }  # fmt: skip
+    given |= {"loss": "logistic", "penalty": "lasso", "strength": 1.0} if name == "napp" else {}
     given = {key: value for key, value in given.items() if key in inspect.signature(core).parameters}
     for calibration in allowed:
         try:

@@ -92,7 +92,9 @@ def copy_project(target: Path) -> Project:
     for path in (target / "config/experiments").glob("*.yaml"):
         if path.stem != EXPERIMENT:
             path.unlink()
-    return Project(target)
+    project = Project(target)
+    project.edit("config/config.yaml", "papers: [kifer2012, li2021]", "papers: [kifer2012]")
+    return project
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """One attack on one pair, as columns of `dperm.audit.attacks.ATTACKS`: by sampling, on a line, over finite outcomes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from scipy import special
 
 from dperm.audit import exact, line, sampling
 from dperm.audit.bounds import Model
+from dperm.audit.events import Event
 from dperm.audit.target import Target
 from dperm.noise import Gaussian
 
@@ -89,6 +90,7 @@ def sampled(
     confidence: float,
     rng: np.random.Generator,
     model: Model = "none",
+    events: Iterable[Event] = (),
 ) -> dict[str, Any]:
     """Return the attack by sampling.
 
@@ -102,13 +104,15 @@ def sampled(
     confidence : float
     rng : Generator
     model : {"none", "gaussian"}
+    events : iterable of Event
+        Scores to be tried besides the sampler's own.
 
     Returns
     -------
     dict
     """
     found = sampling.lower_bound(
-        target, data, neighbour, draws=draws, delta=delta, confidence=confidence, rng=rng, model=model
+        target, data, neighbour, draws=draws, delta=delta, confidence=confidence, rng=rng, model=model, events=events
     )
     counts = found.counts
     return {

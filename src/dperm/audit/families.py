@@ -27,7 +27,8 @@ FAMILIES = {
     "support": Family("dperm.audit.support", ("shifted", "votes")),
     "composed": Family("dperm.audit.composed", ("joint",)),
     "comparators": Family("dperm.audit.comparators", ("linear", "line")),
-    "mutants": Family("dperm.audit.mutants", ("noise", "data", "selection")),
+    "napp": Family("dperm.audit.napp", ("line", "sixteen")),
+    "mutants": Family("dperm.audit.mutants", ("noise", "data", "selection", "augmented")),
 }
 
 

@@ -234,11 +234,13 @@ def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str
             # As of an attacked budget: the claim is as good as the weakest of those that were made.
             known = released.get(tuple(key), guarantee)
             released[tuple(key)] = min(known, guarantee, key=_STRENGTH.index)
-    done = {tuple(row[name] for name in (*_FAMILY, "epsilon", "delta")) for row in attacked}
+    budgets = (*_FAMILY, "epsilon", "delta")
+    # A law that is named was attacked if it was by that name; rows that name none, if any law was.
+    done = {(tuple(row[name] for name in budgets), law) for row in attacked for law in (row["variant"], "")}
     result = []
     for row in sorted(released):
         given = dict(zip(columns, (*row, released[row]), strict=True))
-        if tuple(given[name] for name in (*_FAMILY, "epsilon", "delta")) in done:
+        if (tuple(given[name] for name in budgets), given["variant"]) in done:
             continue
         # The same mechanism with the same kind of noise: pure privacy has one law, approximate privacy another.
         alike = [

@@ -1,7 +1,8 @@
 """Verdicts on the papers' claims: each decided from rows by the statistical test that the catalogue states for it.
 
 A claim is an entry of resources/claims/<paper>.yaml; a *verdict* is one row of claims.parquet, for one variant of the
-claim on one data set. Nothing is decided by eye, and what could not be tested says why.
+claim on one data set, or on all of them together where `dataset` is among its points. Nothing is decided by eye, and
+what could not be tested says why.
 """
 
 import math
@@ -14,22 +15,39 @@ import pandas as pd
 import pyarrow as pa
 
 from dperm import tables
-from dperm.claims import coverage, exact, ledger, paired, select, slope, threshold, vanishing
+from dperm.claims import (
+    coverage,
+    equal,
+    exact,
+    ledger,
+    monotone,
+    ordered,
+    paired,
+    select,
+    slope,
+    threshold,
+    vanishing,
+    weakest,
+)
 from dperm.claims.verdict import VERDICTS, Verdict
 from dperm.errors import ConfigError
 
 __all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "read", "summary"]
 
 # Name in the catalogue -> module with decide(claim, variant, rows of one data set) -> Verdict, and the COLUMNS that it
-# reads besides those that the claim names. `ledger` reads the privacy ledger too.
+# reads besides those that the claim names. `ledger` reads the privacy ledger too, `weakest` nothing but other verdicts.
 TESTS = {
     "coverage": coverage,
+    "equal": equal,
     "exact": exact,
     "ledger": ledger,
+    "monotone": monotone,
+    "ordered": ordered,
     "paired": paired,
     "slope": slope,
     "threshold": threshold,
     "vanishing": vanishing,
+    "weakest": weakest,
 }
 
 SCHEMA = pa.schema(
@@ -77,11 +95,13 @@ def judge(
         If rows cannot be read or contradict themselves.
     """
     promises = None if privacy is None else tables.read_records(privacy)
-    records = [
-        record
-        for claim in catalogue
-        for record in _verdicts(claim, rows.get(claim["experiment"]), promises, unavailable)
-    ]
+    # Those that stand on the verdicts of others come last, wherever they stand in the catalogue.
+    last = sorted(range(len(catalogue)), key=lambda place: catalogue[place]["test"] == "weakest")
+    found: dict[int, list[dict[str, Any]]] = {}
+    for place in last:
+        claim, others = catalogue[place], [record for records in found.values() for record in records]
+        found[place] = list(_verdicts(claim, rows.get(claim["experiment"]), promises, unavailable, others))
+    records = [record for place in sorted(found) for record in found[place]]
     tables.write_records(records, SCHEMA, out, metadata=dict(metadata))
 
 
@@ -123,37 +143,57 @@ def _verdicts(
     path: str | Path | None,
     privacy: pd.DataFrame | None,
     unavailable: Mapping[str, str],
+    others: Sequence[Mapping[str, Any]],
 ) -> Iterator[dict[str, Any]]:
-    """Give the records of one claim, a variant and a data set each."""
+    """Give the records of one claim, a variant and a data set (or all that it pools) each."""
     if claim["test"] not in TESTS:
         raise ConfigError(f"{claim['id']}: test: {claim['test']!r} is none of {', '.join(sorted(TESTS))}")
-    rule = TESTS[claim["test"]]
-    columns = select.columns(claim, rule.COLUMNS)
+    named = sorted(claim.get("datasets", ()))
+    present = set() if path is None or not named else set(tables.read(path, columns=["dataset"])["dataset"].unique())
     for variant in sorted(claim["variants"]):
+        rule = select.settings(claim, variant)
         # A promise of privacy speaks of all data sets.
-        for dataset in sorted(claim.get("datasets", [""])):
-            here = None
-            if path is not None and dataset:
-                here = tables.read(path, columns=columns, filters=[("dataset", "==", dataset)])
-            if claim["test"] == "ledger" and privacy is None:
-                verdict = Verdict("not run", "there is no privacy ledger")
-            elif claim["test"] == "ledger" and (not dataset or (path is not None and not here.empty)):
-                verdict = rule.decide(claim, variant, here, privacy=privacy)
-            elif path is None:
-                verdict = Verdict("not run", f"the experiment {claim['experiment']} is not among the selected papers")
-            elif here.empty:
-                why = unavailable.get(dataset)
-                verdict = Verdict(
-                    "not run",
-                    f"the data set is unavailable: {why}" if why else f"{dataset} is not in this scale's grid",
-                )
+        each = [("", named)] if select.pooled(rule) else [(name, [name]) for name in named] or [("", [])]
+        for dataset, members in each:
+            if claim["test"] == "weakest":
+                verdict = weakest.decide(claim, variant, others)
             else:
-                verdict = rule.decide(claim, variant, here)
+                here = None
+                if present.intersection(members):
+                    columns = select.columns(claim, TESTS[claim["test"]].COLUMNS)
+                    here = tables.read(path, columns=columns, filters=select.filters(rule, members))
+                verdict = _verdict(claim, variant, path, here, members, privacy, unavailable)
             yield {
                 **{key: claim[key] for key in ("id", "paper", "place", "figure")},
                 "statement": " ".join(claim["statement"].split()),
                 "variant": variant,
                 "dataset": dataset,
-                "expected": select.settings(claim, variant).get("expected"),
+                "expected": rule.get("expected"),
                 **asdict(verdict),
             }
+
+
+def _verdict(
+    claim: Mapping[str, Any],
+    variant: str,
+    path: str | Path | None,
+    rows: pd.DataFrame | None,
+    datasets: Sequence[str],
+    privacy: pd.DataFrame | None,
+    unavailable: Mapping[str, str],
+) -> Verdict:
+    """Decide by the claim's own rule, or say why there is nothing to decide by."""
+    decide = TESTS[claim["test"]].decide
+    if claim["test"] == "ledger":
+        if privacy is None:
+            return Verdict("not run", "there is no privacy ledger")
+        if not datasets or rows is not None:
+            return decide(claim, variant, rows, privacy=privacy)
+    if path is None:
+        return Verdict("not run", f"the experiment {claim['experiment']} is not among the selected papers")
+    if rows is None:
+        why = [unavailable[name] for name in datasets if name in unavailable]
+        if why:
+            return Verdict("not run", f"the data set is unavailable: {'; '.join(why)}")
+        return Verdict("not run", f"{', '.join(datasets)} is not in this scale's grid")
+    return decide(claim, variant, rows)

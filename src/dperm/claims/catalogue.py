@@ -11,7 +11,14 @@ from dperm.errors import ConfigError
 from dperm.plan import config_files
 
 # What a test needs of the claim or of each of its variants, besides what the schema asks for.
-NEEDED = {"slope": ("axis", "expected", "margin"), "vanishing": ("axis",)}
+NEEDED = {
+    "equal": ("comparisons", "points"),
+    "monotone": ("axis", "comparisons", "points"),
+    "ordered": ("comparisons", "points"),
+    "slope": ("axis", "expected", "margin"),
+    "vanishing": ("axis",),
+    "weakest": ("members",),
+}
 
 
 def load(
@@ -54,7 +61,15 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
     names = [(claim["id"], variant) for claim in catalogue for variant in claim["variants"]]
     for name, variant in sorted({name for name in names if names.count(name) > 1}):
         yield f"id: {name!r} stands twice with the variant {variant!r}; give each its own"
+    ids = {claim["id"] for claim in catalogue}
     for claim in catalogue:
+        members = [
+            *claim.get("members", ()),
+            *(name for own in claim["variants"].values() for name in own.get("members", ())),
+        ]
+        for name in dict.fromkeys(members):
+            if name not in ids:
+                yield f"{claim['id']}.members: {name!r} is no claim{config_files.nearest(name, ids)}"
         for key in ("measured", "ratio"):
             metrics = claim.get("metrics", ())
             if key in claim and claim[key] not in metrics:
@@ -67,6 +82,12 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
             for key in NEEDED.get(claim["test"], ()):
                 if key not in claim and key not in own:
                     yield f"{claim['id']}: {key} is missing, for the variant {variant!r} too: {claim['test']} needs it"
+            comparisons = own.get("comparisons", claim.get("comparisons", ()))
+            for number, comparison in enumerate(comparisons):
+                terms = comparison.get("terms", [{}])
+                known = any("metric" in part for part in (claim, own, comparison))
+                if not known and not all("metric" in term for term in terms):
+                    yield f"{claim['id']}: the variant {variant!r}, comparisons.{number}: metric is missing"
             bounds = [key for key in ("at_least", "at_most") if key in claim or key in own]
             if claim["test"] == "threshold" and len(bounds) != 1:
                 yield f"{claim['id']}: the variant {variant!r} needs either at_least or at_most"

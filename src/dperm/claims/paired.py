@@ -124,11 +124,21 @@ def signed_rank_p(difference: np.ndarray) -> float:
         return 1.0
     # Mean ranks are multiples of 1/2: twice them are integers.
     doubled = np.rint(2 * pd.Series(np.abs(difference)).rank()).astype(int)
-    return min(1.0, float(_null_law(doubled)[doubled[difference > 0].sum() :].sum()))
+    return min(1.0, float(signed_rank_law(doubled)[doubled[difference > 0].sum() :].sum()))
 
 
-def _null_law(ranks: np.ndarray) -> np.ndarray:
-    """Return P(T = t), t = 0, ..., sum(ranks), of the sum T of those integer ranks whose fair coin shows heads."""
+def signed_rank_law(ranks: np.ndarray) -> np.ndarray:
+    """Return Wilcoxon's null law: P(T = t) of the sum T of those ranks whose fair coin shows heads.
+
+    Parameters
+    ----------
+    ranks : ndarray of int, shape (n,)
+        At least 0; 1, ..., n where there are no ties.
+
+    Returns
+    -------
+    ndarray, shape (sum(ranks) + 1,)
+    """
     law = np.zeros(ranks.sum() + 1)
     law[0] = 1.0
     for rank in ranks:
@@ -165,7 +175,7 @@ def detectable(n: int, level: float, power: float = _POWER) -> float:
         return math.inf
     if n > 100:
         return float((special.ndtri(power) - special.ndtri(level)) / math.sqrt(3 / math.pi * n))
-    tail = np.cumsum(_null_law(np.arange(1, n + 1))[::-1])[::-1]
+    tail = np.cumsum(signed_rank_law(np.arange(1, n + 1))[::-1])[::-1]
     critical = int(np.argmax(tail <= level))
     z = np.random.default_rng(n).standard_normal((2000, n))
     i, j = np.triu_indices(n)

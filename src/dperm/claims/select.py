@@ -31,10 +31,40 @@ def columns(claim: Mapping[str, Any], base: Sequence[str]) -> list[str]:
     names = list(base)
     for variant in claim["variants"]:
         rule = settings(claim, variant)
-        for key in ("where", "points", "better", "worse"):
-            names += rule.get(key, ())
+        for part in _parts(rule):
+            for key in ("where", "points", "better", "worse", "above", "below"):
+                names += part.get(key, ())
         names += [rule["axis"]] if "axis" in rule else []
     return list(dict.fromkeys(names))
+
+
+def filters(rule: Mapping[str, Any], datasets: Sequence[str]) -> list[tuple[str, str, list[Any]]]:
+    """Return what `dperm.tables.read` need not read whole: the rows that the rule can be about, and maybe others.
+
+    Parameters
+    ----------
+    rule : mapping
+        As `settings` gave it.
+    datasets : sequence of str
+
+    Returns
+    -------
+    list of tuple
+        pyarrow's form: the data sets, the values of `where`, and the metrics if the rule names any.
+    """
+    found = [("dataset", "in", list(datasets))]
+    found += [
+        (name, "in", value if isinstance(value, list) else [value]) for name, value in rule.get("where", {}).items()
+    ]
+    metrics = {part[key] for part in _parts(rule) for key in ("metric", "measured", "ratio") if key in part}
+    metrics.update(rule.get("metrics", ()))
+    # The certificate that rule E may allow for.
+    return found + ([("metric", "in", sorted(metrics | {"slack"}))] if metrics else [])
+
+
+def pooled(rule: Mapping[str, Any]) -> bool:
+    """Return whether the rule's data sets are points of one verdict, instead of one verdict each."""
+    return "dataset" in rule.get("points", ())
 
 
 def matches(rows: pd.DataFrame, where: Mapping[str, Any]) -> np.ndarray:
@@ -192,6 +222,12 @@ def at(where: str) -> str:
 def words(metric: str) -> str:
     """Return the name of a metric as it is read."""
     return metric.replace("_", " ")
+
+
+def _parts(rule: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rule, its comparisons, and their terms: each may say which rows it is about."""
+    comparisons = rule.get("comparisons", ())
+    return [rule, *comparisons, *(term for comparison in comparisons for term in comparison.get("terms", ()))]
 
 
 def _in_words(value: Any) -> str:

@@ -11,13 +11,14 @@ from types import ModuleType
 
 from dperm import files
 from dperm.errors import ConfigError
-from dperm.figures import kifer2012
+from dperm.figures import kifer2012, li2021
 from dperm.figures.target import Target
 
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
 
 FIGURES = {
     **kifer2012.FIGURES,
+    **li2021.FIGURES,
     "privacy-ledger": Target(
         "dperm.figures.audit",
         "ledger",
@@ -33,6 +34,7 @@ FIGURES = {
 }
 TABLES = {
     **kifer2012.TABLES,
+    **li2021.TABLES,
     "privacy-ledger": Target(
         "dperm.figures.audit",
         "ledger_table",
@@ -122,7 +124,7 @@ def modules(name: str) -> tuple[str, ...]:
 
 
 def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
-    """Return what a figure or table hangs on besides its code: the function that makes it, and the columns it reads.
+    """Return what a figure or table hangs on besides its code: the function that makes it, and what it reads.
 
     Parameters
     ----------
@@ -135,7 +137,10 @@ def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
     list of str
         None if there is no such figure or table, which making it will say.
     """
-    return [known[name].function, *known[name].columns] if name in known else None
+    if name not in known:
+        return None
+    target = known[name]
+    return [target.function, *target.columns, *target.metrics]
 
 
 def _look_up(name: str, known: Mapping[str, Target], kind: str) -> tuple[ModuleType, Target]:
@@ -157,7 +162,8 @@ def _read(path: str | Path, target: Target):
 
     if target.source != "rows":
         return tables.read_records(path)
-    return tables.read(path, columns=[*_COLUMNS, *target.columns])
+    filters = [("metric", "in", target.metrics)] if target.metrics else None
+    return tables.read(path, columns=[*_COLUMNS, *target.columns], filters=filters)
 
 
 def _markdown(header, rows) -> str:

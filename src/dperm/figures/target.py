@@ -8,7 +8,7 @@ class Target:
     """Who draws a figure or table, the scenario's columns it reads, and what stands beside it.
 
     `caption` is to read, `alt` for those who cannot see the figure. `source`: an experiment's `rows`, or a whole
-    ledger, `privacy` or `mutants`.
+    ledger, `privacy` or `mutants`. `metrics`: what is read of rows; empty means all, which may be millions.
     """
 
     module: str
@@ -18,3 +18,4 @@ class Target:
     caption: str
     alt: str = ""
     source: str = "rows"
+    metrics: tuple[str, ...] = ()

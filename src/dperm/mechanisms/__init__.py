@@ -30,6 +30,7 @@ REGISTRY = {
     "exp_mech": Mechanism("dperm.mechanisms.support.exp_mech", ("paper", "tight")),
     "samp_agg": Mechanism("dperm.mechanisms.support.samp_agg", ("paper", "corrected")),
     "sparse": Mechanism("dperm.mechanisms.sparse", ("paper", "corrected", "tight")),
+    "napp": Mechanism("dperm.mechanisms.napp", ("paper", "corrected", "tight")),
 }
 
 

@@ -11,13 +11,18 @@ from typing import Any
 from dperm import seeds
 from dperm.audit import exact, sampling, white_box
 from dperm.audit.exact import ROUNDING
-from dperm.audit.mutants import data, noise, selection
+from dperm.audit.mutants import augmented, data, noise, selection
 from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
 
 # Outputs whose noise is recovered and tested.
 WHITE_BOX = 200
 # Group -> its mutants: one job each.
-GROUPS: dict[str, tuple[Mutant, ...]] = {"noise": noise.MUTANTS, "data": data.MUTANTS, "selection": selection.MUTANTS}
+GROUPS: dict[str, tuple[Mutant, ...]] = {
+    "noise": noise.MUTANTS,
+    "data": data.MUTANTS,
+    "selection": selection.MUTANTS,
+    "augmented": augmented.MUTANTS,
+}
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:

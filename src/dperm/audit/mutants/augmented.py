@@ -1,0 +1,133 @@
+"""Mistakes of NAPP-ERM (li2021), each beside the form that is proved: noise, floor, truncation, signs, MOOR."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.audit.mutants.noise import ONE
+from dperm.audit.napp import ball, cases
+from dperm.audit.napp import problem as line
+from dperm.audit.napp.cases import Pair
+from dperm.audit.napp.problem import FEATURES, Bounds, Problem
+
+# Where the line is cut, besides 0: finely between 0 and 1, on both sides.
+_CUTS = np.concatenate([-np.linspace(1, 0, 1000, endpoint=False), np.linspace(0, 1, 1001)])
+
+
+def printed_radius(broken: bool) -> Sampled:
+    """NAPP-ERM's spherical noise with the radius Gamma(1, 2 zeta/(r epsilon)) in 16 dimensions.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin's radius is Gamma(16, zeta/(r epsilon)).
+
+    Returns
+    -------
+    Sampled
+    """
+    table, calibration = (ball.PRINTED, "paper") if broken else (ball.CORRECTED, "corrected")
+    return _sampled(table["erm"].make(ONE, calibration), 1.0)
+
+
+def truncated_tilt(broken: bool) -> Sampled:
+    """NAPP-VS+: b cut off at 0 weighs |theta|.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin has two-sided noise and the half-normal mean as a public lasso.
+
+    Returns
+    -------
+    Sampled
+    """
+    table, calibration = (ball.PRINTED, "paper") if broken else (ball.CORRECTED, "corrected")
+    return _sampled(table["vs_plus"].make(ONE, calibration), 1.0)
+
+
+def quarter_floor(broken: bool) -> Finite:
+    """NAPP-ERM with the floor Lambda0 of a loss whose curvature is a quarter of this one's.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Finite
+    """
+    zeta3 = 0.25 if broken else 1.0
+    problem = cases.squared(ONE, "corrected")
+    wrong = Problem(
+        "squared", Bounds(1.0, problem.bounds.zeta2, zeta3), ONE, "corrected", eta_bound=problem.eta_bound
+    )  # fmt: skip
+    return _pieced(cases.walled(wrong, ""), np.linspace(0, cases.EDGE, 400))
+
+
+def both_signs(broken: bool) -> Finite:
+    """NAPP-VS with corrected noise: signs of the first iteration's estimate turn b around.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin is NAPP-ERM.
+
+    Returns
+    -------
+    Finite
+    """
+    problem = cases.mild(ONE, "paper", variant="vs" if broken else "erm")
+    return _pieced(iter([cases.signed(problem)]), _CUTS)
+
+
+def joined_floor(broken: bool) -> Finite:
+    """NAPP-ERM with MOOR: the larger one of a lasso's weight and Lambda0.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin adds the two.
+
+    Returns
+    -------
+    Finite
+    """
+    return _pieced(cases.gap(cases.wide(ONE, "paper", moor=broken)), _CUTS)
+
+
+def _sampled(problem: Problem, label: float) -> Sampled:
+    def draw(data, repeats, rng):
+        return problem.solve(*data, problem.sample((repeats, FEATURES), rng)).theta[:, 0]
+
+    return Sampled(draw, *ball.neighbours(label))
+
+
+def _pieced(pairs: Iterator[Pair], cuts: np.ndarray) -> Finite:
+    """Return the release of the first pair's problem, seen in pieces of the line, 0 one of them."""
+    pair = next(pairs)
+    target = line.target(pair.problem)
+    edges = np.unique(np.append(cuts, np.nextafter(0.0, -1.0)))
+
+    def law(data):
+        lower = np.concatenate([[0.0], target.cdf(edges, data), [1.0]])
+        upper = np.concatenate([[1.0], target.sf(edges, data), [0.0]])
+        # What is 0 counts as 1e-300, so that a large bound is a number.
+        return np.maximum(np.where(lower[1:] <= 0.5, np.diff(lower), -np.diff(upper)), 1e-300)
+
+    return Finite(law, [(pair.data, pair.neighbour)])
+
+
+MUTANTS = (
+    Mutant(
+        "printed-radius", "NAPP-ERM with the radius Gamma(1, .) in 16 dimensions", "li2021, N1", "add_remove", 1.0,
+        0.0, printed_radius,
+    ),
+    Mutant(
+        "truncated-tilt", "NAPP-VS+: noise cut off at 0", "li2021, N2", "add_remove", 1.0, 0.0, truncated_tilt
+    ),
+    Mutant("quarter-floor", "NAPP-ERM with a quarter of Lambda0", "li2021, 3.4", "add_remove", 1.0, 0.0, quarter_floor),
+    Mutant("both-signs", "NAPP-VS outside one orthant", "li2021, N3", "add_remove", 1.0, 0.0, both_signs),
+    Mutant("joined-floor", "MOOR with a lasso", "li2021, N4", "add_remove", 1.0, 0.0, joined_floor),
+)  # fmt: skip

@@ -1,0 +1,346 @@
+r"""NAPP-ERM with one feature: what is released, and its exact law (li2021, Theorem 4; T = infinity unless said).
+
+Own formulas, apart from the mechanism's code. With one feature, J(t) = sum_i x_i l'(x_i t, y_i), S(u) = P'(u) the slope
+of the penalty at u = |theta| (sums, not means; Lambda0 = zeta3/(2 (1 - r) epsilon), r = 1/2):
+
+    S(u) = 2 max(A + B u, Lambda0 u) with MOOR (for ridge always),  2 (A + (B + Lambda0) u) without,
+    A = Lambda (half of it if repaired, N6), B = 0 for lasso;  A = 0, B = Lambda for ridge;  B = Lambda kappa for the
+    elastic net;  a public lasso (corrected VS+) adds its weight to S;
+
+and F the law of b, scaled and symmetric. Then
+
+    h(t) = J(t) + S(|t|) for t >= 0,  J(t) - S(|t|) below,
+
+    erm      0 in J(t) + b + sgn(t) S(|t|):  P(theta <= t) = F(h(t))
+    vs_plus  b > 0 weighs |theta|:           P(theta > t) = P(b < -h(t)) for t >= 0,  P(theta <= t) = P(b <= h(t)) below
+    vs       theta^(1) has the sign of -(J(0) + b). If it is above 0, the tilt stays b: theta > t >= 0 iff b < -h(t).
+             If it is below 0, the tilt is -b: theta <= t < 0 iff -J(0) < b <= h(t). Otherwise theta ends at 0 (if -b
+             sends it above 0, b sends it below again: it flips for ever, and is set to 0).
+
+Within Theta = [low, high] the same law, with atoms at the ends. Neighbouring relation: the pair's.
+"""
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from dperm.audit import targets
+from dperm.audit.target import Target
+from dperm.domain import Budget, Calibration, Guarantee
+from dperm.mechanisms.napp import limit, noise
+from dperm.mechanisms.napp.noise import Bounds
+from dperm.mechanisms.napp.scheme import Scheme
+from dperm.noise import Gaussian, SphericalLaplace
+
+# r, as printed.
+SHARE = 0.5
+# As many features as in li2021's simulations: what is claimed is claimed for them too.
+FEATURES = 16
+
+
+class Records(NamedTuple):
+    """Data with one feature; equal records stand once, with their number.
+
+    Parameters
+    ----------
+    x, y, count : ndarray, shape (k,)
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    count: np.ndarray
+
+    def and_one(self, x: float, y: float) -> "Records":
+        """Return these records and one more.
+
+        Parameters
+        ----------
+        x, y : float
+
+        Returns
+        -------
+        Records
+        """
+        return Records(np.append(self.x, x), np.append(self.y, y), np.append(self.count, 1.0))
+
+    def expanded(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (X, y), shapes (n, 1) and (n,), as the mechanism takes them."""
+        times = self.count.astype(int)
+        return np.repeat(self.x, times)[:, None], np.repeat(self.y, times)
+
+
+def records(*pairs: tuple[float, float], count: float = 1.0) -> Records:
+    """Return records (x, y), each `count` times.
+
+    Parameters
+    ----------
+    *pairs : tuple of float
+    count : float
+
+    Returns
+    -------
+    Records
+    """
+    x, y = np.asarray(pairs, float).reshape(-1, 2).T
+    return Records(x, y, np.full(len(x), float(count)))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One release with one feature.
+
+    Parameters
+    ----------
+    loss : {"squared", "logistic", "poisson"}
+        y in {-1, +1} for logistic.
+    bounds : Bounds
+        What the noise and Lambda0 are made for; whether the records keep them is the attack's question.
+    budget : Budget
+    calibration : {"paper", "corrected", "tight"}
+    variant : {"erm", "vs", "vs_plus"}
+    target : {"lasso", "ridge", "elastic_net"}
+    strength : float
+        Lambda.
+    moor : bool
+    kappa : float
+    eta_bound : float
+        |eta| beyond which the loss goes on linearly.
+    box : tuple of float, optional
+        Theta = [low, high].
+    factor : float
+        Of the noise: public recycling (Eq 14 with a public amount).
+    """
+
+    loss: str
+    bounds: Bounds
+    budget: Budget
+    calibration: Calibration
+    variant: str = "erm"
+    target: str = "lasso"
+    strength: float = 0.1
+    moor: bool = False
+    kappa: float = 0.0
+    eta_bound: float = math.inf
+    box: tuple[float, float] | None = None
+    factor: float = 1.0
+
+    @property
+    def floor(self) -> float:
+        """Return Lambda0."""
+        return self.bounds.zeta3 / (2 * (1 - SHARE) * self.budget.epsilon)
+
+    @property
+    def halved(self) -> bool:
+        """Return whether the penalty is repaired to Lambda R (N6): in all but the printed form."""
+        return self.calibration != "paper" and self.target != "ridge"
+
+    @property
+    def scheme(self) -> Scheme:
+        """Return what the mechanism calls it."""
+        return Scheme(self.target, self.floor, self.moor, kappa=self.kappa, halved=self.halved)
+
+    @property
+    def solved_as(self) -> str:
+        """Return the variant that is solved: the corrected forms of VS and VS+ are NAPP-ERM (N2, N3)."""
+        return self.variant if self.calibration == "paper" else "erm"
+
+    def calibrated(self, features: int = 1) -> tuple[noise.Law, float, Guarantee]:
+        """Return the mechanism's law of b, its public lasso, and what is proved of the law.
+
+        Parameters
+        ----------
+        features : int
+
+        Returns
+        -------
+        tuple
+        """
+        return _calibrated(self.bounds, self.budget, self.variant, self.calibration, features, self.loss == "logistic")
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Draw b by the mechanism's own law, for as many features as `shape` ends with.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        rng : Generator
+
+        Returns
+        -------
+        ndarray
+        """
+        return self.factor * self.calibrated(shape[-1])[0].sample(shape, rng)
+
+    def solve(self, X: np.ndarray, y: np.ndarray, b: np.ndarray) -> limit.Paths:
+        """Minimise with the mechanism's own solver.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n, p)
+        y : ndarray, shape (n,)
+        b : ndarray, shape (R, p)
+
+        Returns
+        -------
+        Paths
+        """
+        made = limit.problems(self.loss, X[None], y[None], self.eta_bound)
+        extra = self.calibrated(X.shape[1])[1]
+        return limit.path(
+            made, b, self.scheme, np.array([self.strength]), variant=self.solved_as, extra_l1=extra, box=self.box
+        )
+
+
+@functools.cache
+def _calibrated(bounds, budget, variant, calibration, features, one_sided) -> tuple[noise.Law, float, Guarantee]:
+    return noise.calibrate(
+        bounds, budget, share=SHARE, variant=variant, calibration=calibration, features=features, one_sided=one_sided
+    )
+
+
+def force(problem: Problem, points: np.ndarray, data: Records) -> np.ndarray:
+    """Return J(t), increasing in t.
+
+    Parameters
+    ----------
+    problem : Problem
+    points : ndarray, shape (m,)
+    data : Records
+
+    Returns
+    -------
+    ndarray, shape (m,)
+    """
+    x, y, count = (column[:, None] for column in data)
+    eta = np.clip(x * np.asarray(points, float), -problem.eta_bound, problem.eta_bound)
+    return (count * x * _DERIVATIVES[problem.loss](eta, y)).sum(axis=0)
+
+
+_DERIVATIVES = {
+    "squared": lambda eta, y: eta - y,
+    "poisson": lambda eta, y: np.exp(eta) - y,
+    "logistic": lambda eta, y: -y * special.expit(-y * eta),
+}
+
+
+def slope(problem: Problem, u: np.ndarray) -> np.ndarray:
+    """Return S(u), at 0 its limit from the right.
+
+    Parameters
+    ----------
+    problem : Problem
+    u : ndarray
+        0 or above.
+
+    Returns
+    -------
+    ndarray
+    """
+    kinked = problem.target != "ridge"
+    a = problem.strength * (0.5 if problem.halved else 1.0) if kinked else 0.0
+    b = problem.strength * (problem.kappa if kinked else 1.0)
+    own, floor = a + b * u, problem.floor * u
+    joined = np.maximum(own, floor) if problem.moor or not kinked else own + floor
+    return 2 * joined + problem.calibrated()[1]
+
+
+def target(problem: Problem) -> Target:
+    """Return the release as the auditor sees it; its data are `Records`.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Target
+        `law` is Laplace's or Gauss's, symmetric: b's, or of VS+ that of which b is the absolute value.
+    """
+    law = symmetric(problem)
+    low, high = problem.box or (-math.inf, math.inf)
+
+    def standard(points, data):
+        """Return h(t+)/scale."""
+        side = np.where(points >= 0, 1.0, -1.0)
+        return (force(problem, points, data) + side * slope(problem, np.abs(points))) / law.scale
+
+    def tails(points, data):
+        below, above = _TAILS[problem.solved_as](law, points, standard(points, data), _at_zero(problem, data, law))
+        below = np.where(points < low, 0.0, np.where(points >= high, 1.0, below))
+        return below, np.where(points < low, 1.0, np.where(points >= high, 0.0, above))
+
+    def draw(data, repeats, rng):
+        return problem.solve(*data.expanded(), problem.sample((repeats, 1), rng)).theta[:, 0]
+
+    atoms = (0.0, *(end for end in (low, high) if math.isfinite(end) and end != 0))
+    return Target(
+        draw=draw, law=law, cdf=lambda t, data: tails(t, data)[0], sf=lambda t, data: tails(t, data)[1], atoms=atoms
+    )
+
+
+def rescaled(budget: Budget, q: float | np.ndarray) -> float | np.ndarray:
+    """Return f(q), Equation 14's noise at r epsilon + q (1 - r) epsilon over that at r epsilon.
+
+    Parameters
+    ----------
+    budget : Budget
+    q : float or ndarray
+        In [0, 1].
+
+    Returns
+    -------
+    float or ndarray
+    """
+    first = SHARE * budget.epsilon
+    spent = first + q * (1 - SHARE) * budget.epsilon
+    if budget.delta == 0:
+        return first / spent
+    return first / spent * np.sqrt((spent - math.log(budget.delta)) / (first - math.log(budget.delta)))
+
+
+def symmetric(problem: Problem) -> Gaussian | SphericalLaplace:
+    """Return b's law on a line, or that of which it is the absolute value.
+
+    Parameters
+    ----------
+    problem : Problem
+
+    Returns
+    -------
+    Gaussian or SphericalLaplace
+        With one feature the printed radius Gamma(1, .) is Laplace noise's.
+    """
+    law = problem.calibrated()[0]
+    law = getattr(law, "law", law)
+    return (Gaussian if isinstance(law, Gaussian) else SphericalLaplace)(problem.factor * law.scale)
+
+
+def _at_zero(problem: Problem, data: Records, law) -> float:
+    """Return J(0)/scale."""
+    return float(force(problem, np.zeros(1), data)[0]) / law.scale
+
+
+def _erm(law, points, h, at_zero):
+    return targets.lower_tail(law, h), targets.lower_tail(law, -h)
+
+
+def _vs_plus(law, points, h, at_zero):
+    # |b| <= z, and beyond it, for the z of either side of 0.
+    z = np.maximum(np.where(points >= 0, -h, h), 0.0)
+    within = special.erf(z / math.sqrt(2)) if isinstance(law, Gaussian) else -np.expm1(-z)
+    beyond = 2 * targets.lower_tail(law, -z)
+    return np.where(points >= 0, beyond, within), np.where(points >= 0, within, beyond)
+
+
+def _vs(law, points, h, at_zero):
+    # -J(0) < b <= h: nothing, unless J(0) + h is above 0.
+    reached = np.maximum(targets.lower_tail(law, h) - targets.lower_tail(law, -at_zero), 0.0)
+    upper = targets.lower_tail(law, -h)
+    return np.where(points >= 0, targets.lower_tail(law, h), reached), np.where(points >= 0, upper, 1 - reached)
+
+
+_TAILS = {"erm": _erm, "vs_plus": _vs_plus, "vs": _vs}

@@ -1,0 +1,61 @@
+"""Rule EQ: two quantities are equal up to a margin, or one is a stated number up to it.
+
+A point (`dperm.claims.points`) holds if the 90 % interval of its sum lies inside expected +- margin (two one-sided
+tests at 5 %); it fails, and counts as reversed, if its 95 % interval lies outside expected +- `outer`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from dperm.claims import points, select
+from dperm.claims.verdict import Verdict
+
+COLUMNS = select.COLUMNS
+
+
+def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
+    """Decide one variant of a claim.
+
+    Parameters
+    ----------
+    claim : mapping
+        Entry of the catalogue, with the keys of `dperm.claims.points`, and maybe `expected` (default 0: a difference)
+        and `outer` (default: the margin; at least that).
+    variant : str
+        A key of `claim["variants"]`.
+    rows : DataFrame
+        With `COLUMNS` and those that the claim names.
+
+    Returns
+    -------
+    Verdict
+        As `dperm.claims.points.by_shares` gives it.
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `dperm.claims.points.contrasts`.
+
+    References
+    ----------
+    li2021, catalogue of claims: EQ; Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987), for the two one-sided tests.
+    """
+    rule = select.settings(claim, variant)
+    expected = rule.get("expected", 0.0)
+    try:
+        found = points.contrasts(rule, rows)
+    except points.NoRows as missing:
+        return Verdict("not run", str(missing))
+    decided = []
+    for point in found:
+        inner, outer = points.interval(point, 0.90), points.interval(point, 0.95)
+        holds = expected - point.margin <= inner[0] and inner[1] <= expected + point.margin
+        reach = max(point.margin, rule.get("outer", point.margin))
+        fails = outer[0] > expected + reach or outer[1] < expected - reach
+        decided.append(points.Decided(point, *outer, holds, fails, fails))
+    margins = sorted({point.margin for point in found})
+    within = " or ".join(f"{margin:g}" for margin in margins)
+    words = f"are within {within} of {expected:g}", "are shown to be further off"
+    return points.by_shares(rule, decided, *words)

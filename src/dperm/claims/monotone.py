@@ -1,0 +1,57 @@
+"""Rule MON: a quantity rises along an axis.
+
+Each repeat's sum (`dperm.claims.points`; times -1 if it is to fall) has Spearman's rank correlation with the axis, 0
+where it does not change. A point holds if the 95 % interval of their mean is above 0; it fails, and is reversed, if
+that interval is below 0.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from dperm.claims import points, select
+from dperm.claims.verdict import Verdict
+
+COLUMNS = select.COLUMNS
+
+
+def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
+    """Decide one variant of a claim.
+
+    Parameters
+    ----------
+    claim : mapping
+        Entry of the catalogue, with the keys of `dperm.claims.points`, and `axis`, a column.
+    variant : str
+        A key of `claim["variants"]`.
+    rows : DataFrame
+        With `COLUMNS` and those that the claim names.
+
+    Returns
+    -------
+    Verdict
+        As `dperm.claims.points.by_shares` gives it; not run where the axis has a single value.
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `dperm.claims.points.contrasts`; DataError too if the axis is not a number.
+
+    References
+    ----------
+    li2021, catalogue of claims: MON.
+    """
+    rule = select.settings(claim, variant)
+    axis = rule["axis"]
+    if rows[axis].nunique() < 2:
+        return Verdict("not run", f"{axis} has fewer than two values")
+    try:
+        found = points.contrasts(rule, rows)
+    except points.NoRows as missing:
+        return Verdict("not run", str(missing))
+    decided = []
+    for point in found:
+        low, high = points.interval(point, 0.95)
+        decided.append(points.Decided(point, low, high, low > 0, high < 0, high < 0))
+    return points.by_shares(rule, decided, f"rise along {axis}", "fall along it")

@@ -1,0 +1,58 @@
+"""Rule ORD: one quantity is above another.
+
+A point (`dperm.claims.points`) holds if the 95 % interval of its sum less the `offset` is above 0; else it fails if the
+interval ends below the margin, so that no difference of that size is left; it is reversed if all of it is below 0.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from dperm.claims import points, select
+from dperm.claims.verdict import Verdict
+
+COLUMNS = select.COLUMNS
+
+
+def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
+    """Decide one variant of a claim.
+
+    Parameters
+    ----------
+    claim : mapping
+        Entry of the catalogue, with the keys of `dperm.claims.points`, and maybe `offset` (default 0): what the sum has
+        to be above, such as minus a margin where a loss is said to be below that.
+    variant : str
+        A key of `claim["variants"]`.
+    rows : DataFrame
+        With `COLUMNS` and those that the claim names.
+
+    Returns
+    -------
+    Verdict
+        As `dperm.claims.points.by_shares` gives it.
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `dperm.claims.points.contrasts`.
+
+    References
+    ----------
+    li2021, catalogue of claims: ORD.
+    """
+    rule = select.settings(claim, variant)
+    offset = rule.get("offset", 0.0)
+    try:
+        found = points.contrasts(rule, rows)
+    except points.NoRows as missing:
+        return Verdict("not run", str(missing))
+    decided = []
+    for point in found:
+        low, high = points.interval(point, 0.95)
+        holds = low > offset
+        fails = not holds and high < offset + point.margin
+        decided.append(points.Decided(point, low, high, holds, fails, high < offset))
+    than = f"are above {offset:g}", f"are below {offset:g}"
+    return points.by_shares(rule, decided, *than)

@@ -1,0 +1,46 @@
+"""Rule "weakest": a summary stands as long as each claim that it sums up does.
+
+Not reproduced if a member is not reproduced; else inconclusive if a member is inconclusive or was not run; else
+reproduced. Not run if no member was.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dperm.claims import select
+from dperm.claims.verdict import Verdict
+
+COLUMNS = ()
+
+
+def decide(claim: Mapping[str, Any], variant: str, verdicts: Sequence[Mapping[str, Any]]) -> Verdict:
+    """Decide one variant of a claim by the verdicts of others.
+
+    Parameters
+    ----------
+    claim : mapping
+        Entry of the catalogue: `members` (ids), or a variant's own.
+    variant : str
+        A key of `claim["variants"]`; the members' verdicts of that name count, on all of their data sets.
+    verdicts : sequence of mapping
+        Records with `id`, `variant` and `verdict`.
+
+    Returns
+    -------
+    Verdict
+        `n`: the verdicts that count.
+    """
+    members = select.settings(claim, variant)["members"]
+    found = [record for record in verdicts if record["id"] in members and record["variant"] == variant]
+    told = [f"{record['id']} {record['verdict']}" for record in found]
+    told += [f"{name} has no variant {variant}" for name in members if name not in {r["id"] for r in found}]
+    said = {record["verdict"] for record in found}
+    if said <= {"not run"}:
+        outcome = "not run"
+    elif "not reproduced" in said:
+        outcome = "not reproduced"
+    elif said == {"reproduced"} and len(told) == len(found):
+        outcome = "reproduced"
+    else:
+        outcome = "inconclusive"
+    return Verdict(outcome, f"its members: {', '.join(told)}", n=len(found))

@@ -1,0 +1,158 @@
+r"""The risk bounds of li2021, Section 4, as printed and in the form of their proofs; and kifer2012's, for comparison.
+
+Sums, not means. With zeta = zeta1 zeta2 the bound on one record's gradient, m = n_e l''(0) V_(1) the modulus of the
+iteration's quadratic (at least 2 Lambda0), and G = R^(t)(theta_hat) - Lambda R(theta_hat),
+
+    Lemma 7      J(theta*) - J(theta_hat) <= (||b||^2/m + G)/n,
+    Theorem 8    ||b||^2 <= S with probability 1 - pi; hence the risk is at most (S/m + G)/n ("lemma"), printed as
+                 S (1/m + G)/n ("product", erratum N15),
+    Theorem 10   n > (R^(t)(theta0) + C/m)/rho is enough for L(theta*) <= L(theta0) + rho, where C' = 0,
+
+    S = (p zeta log(p/pi)/(r epsilon))^2                                      delta = 0     (C = 2 S)
+    S = 4 p zeta^2 (r epsilon + log(2/delta)) log(1/pi)/(r epsilon)^2         delta > 0     (C = S)
+
+kifer2012, Theorem 26, of the same b (r = 1/2) and with Delta = 2 Lambda0, T = ||theta_hat||, is
+
+    (8 zeta^2 p^2 log(p/pi)^2/(epsilon^2 Delta) + Delta T^2/2)/n              delta = 0
+    (4 p zeta^2 (8 log(2/delta) + 4 epsilon) log(1/pi)/(epsilon^2 Delta) + Delta T^2/2)/n       delta > 0
+"""
+
+import math
+
+import numpy as np
+
+from dperm.domain import Budget
+
+
+def noise_square(budget: Budget, features: int, zeta: float, share: float, failure: float) -> float:
+    """Return S, which ||b||^2 is said not to exceed with probability 1 - failure.
+
+    Parameters
+    ----------
+    budget : Budget
+    features : int
+        p.
+    zeta : float
+        Bound on one record's gradient norm (add/remove).
+    share : float
+        r in (0, 1).
+    failure : float
+        pi in (0, 1).
+
+    Returns
+    -------
+    float
+        In the square of zeta's units.
+
+    References
+    ----------
+    li2021, Theorem 8 and its proof, S.6.
+    """
+    spent = share * budget.epsilon
+    if budget.delta == 0:
+        return (features * zeta / spent * math.log(features / failure)) ** 2
+    return 4 * features * (zeta / spent) ** 2 * (spent + math.log(2 / budget.delta)) * math.log(1 / failure)
+
+
+def lemma(square: np.ndarray | float, modulus: np.ndarray | float, gap: np.ndarray | float, n: int) -> np.ndarray:
+    """Return (square/modulus + gap)/n: Lemma 7 for the square of ||b||, Theorem 8 as its proof has it for S.
+
+    Parameters
+    ----------
+    square : ndarray or float
+        ||b||^2 or S.
+    modulus : ndarray or float
+        m; may be infinite.
+    gap : ndarray or float
+        G; may be infinite.
+    n : int
+
+    Returns
+    -------
+    ndarray
+    """
+    return (square / np.asarray(modulus, float) + gap) / n
+
+
+def product(square: np.ndarray | float, modulus: np.ndarray | float, gap: np.ndarray | float, n: int) -> np.ndarray:
+    """Return square (1/modulus + gap)/n: Equations 18 and 19 as printed (erratum N15); parameters as for `lemma`."""
+    return square * (1 / np.asarray(modulus, float) + gap) / n
+
+
+def theorem_26(
+    budget: Budget, features: int, zeta: float, failure: float, curvature: float, squares: np.ndarray, n: int
+) -> np.ndarray:
+    """Return kifer2012's bound on the same risk.
+
+    Parameters
+    ----------
+    budget, features, zeta, failure
+        As for `noise_square`.
+    curvature : float
+        Delta, above 0.
+    squares : ndarray
+        ||theta_hat||^2.
+    n : int
+
+    Returns
+    -------
+    ndarray
+
+    References
+    ----------
+    kifer2012, Theorem 26.
+    """
+    if budget.delta == 0:
+        first = 8 * (zeta * features * math.log(features / failure)) ** 2
+    else:
+        beta = zeta**2 * (8 * math.log(2 / budget.delta) + 4 * budget.epsilon)
+        first = 4 * features * beta * math.log(1 / failure)
+    return (first / (budget.epsilon**2 * curvature) + curvature * squares / 2) / n
+
+
+def enough_records(
+    budget: Budget, features: int, zeta: float, share: float, failure: float, modulus: float, penalty: float, rho: float
+) -> int:
+    """Return the least n above Equation 21 with C' = 0.
+
+    Parameters
+    ----------
+    budget, features, zeta, share, failure
+        As for `noise_square`; pi is `failure`.
+    modulus : float
+        m.
+    penalty : float
+        R^(t)(theta0).
+    rho : float
+        Excess of the expected loss that is allowed.
+
+    Returns
+    -------
+    int
+
+    References
+    ----------
+    li2021, Theorem 10.
+    """
+    constant = (2 if budget.delta == 0 else 1) * noise_square(budget, features, zeta, share, failure)
+    return math.floor((penalty + constant / modulus) / rho) + 1
+
+
+def printed_order(budget: Budget, features: int, n: int) -> float:
+    """Return the order that Equations 18 and 19 state for their bounds, without a constant.
+
+    Parameters
+    ----------
+    budget : Budget
+    features : int
+        p.
+    n : int
+
+    Returns
+    -------
+    float
+        p^2 log(p)/(n epsilon^2), or p (1/epsilon + log(1/delta)/epsilon^2)/n.
+    """
+    if budget.delta == 0:
+        return features**2 * math.log(features) / (n * budget.epsilon**2)
+    return features * (1 / budget.epsilon + math.log(1 / budget.delta) / budget.epsilon**2) / n

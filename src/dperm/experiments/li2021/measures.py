@@ -1,0 +1,177 @@
+r"""What li2021 measures of a path of fits: selection as an ROC curve, the error on test data; and summaries of either.
+
+Paths are arrays theta of shape (R, L, p): R repeats at L strengths, the strongest first. A coefficient is selected if
+it is not exactly 0; positive means that it is not 0 in truth (li2021, Section 5.2).
+"""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import special
+
+from dperm.errors import ConfigError
+
+# Predictions are made in blocks of so many test rows and fits: 2 MB, which a core keeps near.
+_ROWS, _FITS = 512, 512
+
+
+def rates(theta: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the false and the true positive rate of every fit.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (..., p)
+    relevant : ndarray of bool, shape (p,)
+        Both kinds are there.
+
+    Returns
+    -------
+    false, true : ndarray, shape (...)
+        In [0, 1].
+    """
+    selected = theta != 0
+    return selected[..., ~relevant].mean(axis=-1), selected[..., relevant].mean(axis=-1)
+
+
+def area(false: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """Return the area under an ROC path that is joined to (0, 0) before it and to (1, 1) after it.
+
+    Parameters
+    ----------
+    false, true : ndarray, shape (..., L)
+        Along the path, the strongest regularizer first.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        By trapezia, in the order of the path: a stretch on which the false positive rate falls counts against it.
+        Random selection has 1/2, and so has a path without any point but (0, 0) or (1, 1).
+    """
+    ends = [(0, 0)] * (false.ndim - 1) + [(1, 1)]
+    x, y = (np.pad(rate, ends, constant_values=(0.0, 1.0)) for rate in (false, true))
+    return 0.5 * (np.diff(x, axis=-1) * (y[..., 1:] + y[..., :-1])).sum(axis=-1)
+
+
+def test_error(loss: str, X: np.ndarray, y: np.ndarray, theta: np.ndarray, *, eta_bound: float) -> np.ndarray:
+    """Return the error of every fit on one test set, by the name of the loss that it was fitted with.
+
+    Parameters
+    ----------
+    loss : {"squared", "poisson", "logistic"}
+    X : ndarray, shape (rows, p)
+    y : ndarray, shape (rows,)
+    theta : ndarray, shape (..., p)
+        NaN gives NaN.
+    eta_bound : float
+        Poisson: predictions are capped at exp(eta_bound), the public bound on y.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Squared: log of the mean squared error of eta. Poisson: log of that of exp(min(eta, eta_bound)). Logistic: the
+        share of rows with another label than the prediction, which is 1 iff eta > 0 (no intercept).
+
+    Raises
+    ------
+    ConfigError
+        If the loss is another.
+    """
+    if loss not in _ERRORS:
+        raise ConfigError(f"loss: {loss!r} has no test error; it must be one of {', '.join(_ERRORS)}")
+    flat = np.ascontiguousarray(theta.reshape(-1, theta.shape[-1]))
+    return _ERRORS[loss](X, y, flat, eta_bound).reshape(theta.shape[:-1])
+
+
+test_error.__test__ = False  # An error on test data, no test of pytest's.
+
+
+def _squared(X: np.ndarray, y: np.ndarray, theta: np.ndarray, eta_bound: float) -> np.ndarray:
+    """sum (y - x'theta)^2 = (theta - ls)'G(theta - ls) + its least value: no cancellation, and no row is visited."""
+    G = X.T @ X
+    least = np.linalg.solve(G, X.T @ y)
+    off = theta - least
+    return np.log((np.sum((y - X @ least) ** 2) + np.einsum("rj,rj->r", off @ G, off)) / len(y))
+
+
+def _poisson(X: np.ndarray, y: np.ndarray, theta: np.ndarray, eta_bound: float) -> np.ndarray:
+    def squares(eta: np.ndarray, y: np.ndarray) -> np.ndarray:
+        np.minimum(eta, eta_bound, out=eta)
+        np.exp(eta, out=eta)
+        eta -= y[:, None]
+        return np.einsum("ir,ir->r", eta, eta)
+
+    return np.log(_over_rows(X, y, theta, squares) / len(y))
+
+
+def _logistic(X: np.ndarray, y: np.ndarray, theta: np.ndarray, eta_bound: float) -> np.ndarray:
+    def wrong(eta: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return ((eta > 0) != (y > 0)[:, None]).sum(axis=0)
+
+    found = _over_rows(X, y, theta, wrong) / len(y)
+    return np.where(np.isnan(theta).any(axis=1), math.nan, found)
+
+
+_ERRORS = {"squared": _squared, "poisson": _poisson, "logistic": _logistic}
+
+
+def _over_rows(X: np.ndarray, y: np.ndarray, theta: np.ndarray, count) -> np.ndarray:
+    """Return the sum of `count` over blocks of rows, for every fit: at no time do all predictions stand in memory."""
+    total = np.zeros(len(theta))
+    for first in range(0, len(theta), _FITS):
+        fits = slice(first, first + _FITS)
+        columns = np.ascontiguousarray(theta[fits].T)
+        for start in range(0, len(y), _ROWS):
+            rows = slice(start, start + _ROWS)
+            total[fits] += count(X[rows] @ columns, y[rows])
+    return total
+
+
+def entry(
+    gradient: np.ndarray, slope: float, *, extra_l1: np.ndarray | float = 0.0, box: tuple[float, float] | None = None
+) -> np.ndarray:
+    """Return the strength from which on theta = 0 is the fit.
+
+    Parameters
+    ----------
+    gradient : ndarray, shape (R, p)
+        Of the sum of losses and the tilt at 0.
+    slope : float
+        Of the penalty at 0, over Lambda: 2 as printed (erratum N6).
+    extra_l1 : float or ndarray, shape (R, p)
+        What is added to the slope: b_j of VS+.
+    box : tuple of float, optional
+        (low, high), low <= 0 <= high: 0 need not be left to a side where there is nothing.
+
+    Returns
+    -------
+    ndarray, shape (R,)
+        max_j (|gradient_j| - extra_j)/slope, 0 or above; in a box of the gradients that pull inwards only.
+    """
+    low, high = (-math.inf, math.inf) if box is None else box
+    pull = np.maximum(np.where(high > 0, -gradient, 0.0), np.where(low < 0, gradient, 0.0))
+    return np.maximum(pull - extra_l1, 0.0).max(axis=-1) / slope
+
+
+def summary(name: str, values: np.ndarray) -> Mapping[str, np.ndarray]:
+    """Return the mean over repeats and the half width of its 95 % interval by Student's t, at every strength.
+
+    Parameters
+    ----------
+    name : str
+        Of the metric.
+    values : ndarray, shape (R, L)
+        NaN where a fit failed: left out.
+
+    Returns
+    -------
+    mapping
+        `<name>_mean` and `<name>_half`, each of shape (L,): NaN where there are no repeats left, or one only.
+    """
+    known = ~np.isnan(values)
+    n = known.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, values, 0.0).sum(axis=0) / n
+        squares = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0)
+        half = special.stdtrit(np.maximum(n - 1, 1), 0.975) * np.sqrt(squares / (n - 1) / n)
+    return {f"{name}_mean": mean, f"{name}_half": np.where(n > 1, half, math.nan)}

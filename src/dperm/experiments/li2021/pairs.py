@@ -1,0 +1,361 @@
+r"""Algorithm 1 of li2021 with the same rows as `dperm.mechanisms.napp.literal`, a hundred thousand of them in a moment.
+
+The augmented rows come in pairs a + s z and a - s z (Eq 5), a = b/(n_e l'(0)), s the deviations and z standard normal.
+So the sums of a fit over the rows take one pass over z: with u = <a, theta> +- <z, s theta>,
+
+    gradient   sum_i l'(u_i) e_i         = a sum (l'+ + l'-) + s sum (l'+ - l'-) z,
+    Hessian    sum_i l''(u_i) e_i e_i^T  = a a^T sum (l''+ + l''-) + sym(a (s sum (l''+ - l''-) z)^T)
+                                           + sum (l''+ + l''-) (s z)(s z)^T.
+
+Nothing is replaced by its law: every row is drawn, and every one enters through its own l' and l''. For the squared
+loss l'' = 1, and the sums are those of ordinary least squares. The Hessian is kept while it serves: at rows this small
+l'' hardly varies.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from dperm.errors import SolverError
+from dperm.losses import Loss
+from dperm.mechanisms.napp import losses, scheme
+from dperm.mechanisms.napp.literal import augmented_targets
+from dperm.mechanisms.napp.noise import Variant
+
+# Of half the rows at a time: what the processor's cache holds.
+_BLOCK = 8192
+# Newton stops when its decrement is this small for each row. A full step that shrinks it by _ACCEPT is taken as it is,
+# others are halved until the objective falls; where it shrinks by _SHRINK the Hessian is kept.
+_PASSES, _HALVINGS, _DECREMENT, _SUFFICIENT, _SHRINK, _ACCEPT = 200, 60, 1e-20, 1e-4, 0.01, 0.25
+# Nodes and weights of the mean over Z, for losses whose derivatives are bounded.
+_AT, _MASS = np.polynomial.hermite_e.hermegauss(80)
+_MASS = _MASS / _MASS.sum()
+# At n_e = infinity: weights from which on a coefficient is 0, and changes up to which theta stands still.
+_HEAVY, _STILL = 1e15, 1e-14
+
+
+def iterates(
+    loss: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    noise: np.ndarray,
+    rule: scheme.Scheme,
+    strength: float,
+    *,
+    variant: Variant,
+    rows: int,
+    steps: int,
+    rng: np.random.Generator,
+) -> Iterator[np.ndarray]:
+    """Give theta^(1), ..., theta^(T) of Algorithm 1, as `literal.literal` does with the same generator.
+
+    Parameters
+    ----------
+    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
+    X : ndarray, shape (n, p)
+    y : ndarray, shape (n,)
+    noise : ndarray, shape (p,)
+        b.
+    rule : Scheme
+    strength : float
+        Lambda.
+    variant : {"erm", "vs", "vs_plus"}
+    rows : int
+        n_e, even.
+    steps : int
+        T.
+    rng : Generator
+
+    Yields
+    ------
+    ndarray, shape (p,)
+
+    Raises
+    ------
+    SolverError
+        If a fit does not converge.
+    """
+    targets, force, curvature = augmented_targets(loss, rows)
+    model, theta, older = losses.make(loss), None, None
+    store = np.empty((rows // 2, X.shape[1]))
+    for _ in range(steps):
+        tilt = noise if theta is None or variant == "erm" else noise * np.sign(theta)
+        each = np.broadcast_to(scheme.weights(rule, strength, theta), noise.shape)
+        kept = np.isfinite(each)
+        spread = np.sqrt(2 * each[kept] / (rows * curvature))
+        z = rng.standard_normal(out=store) if kept.all() else rng.standard_normal((rows // 2, kept.sum()))
+        shift = tilt[kept] / (rows * force)
+        if loss == "squared":
+            fitted = _least_squares(X[:, kept], y, shift, spread, z, rows, float(targets[0]))
+        else:
+            sums = _Sums(model, X[:, kept], y, shift, spread, z, targets)
+            starts = [np.zeros(len(spread))] if theta is None else [theta[kept]]
+            # Where signs of b flip in every iteration, the fit before the last is the nearer one.
+            starts += [] if older is None or variant == "erm" else [older[kept]]
+            fitted = _newton(sums, min(starts, key=sums.value) if len(starts) > 1 else starts[0])
+        theta, older = np.zeros_like(noise), theta
+        theta[kept] = fitted
+        yield theta
+
+
+def _least_squares(X, y, shift, spread, z, rows: int, target: float) -> np.ndarray:
+    """Solve the normal equations of the data and the pairs."""
+    gram = X.T @ X + rows * np.outer(shift, shift) + 2 * (z.T @ z) * np.outer(spread, spread)
+    scale = 1 / np.sqrt(np.diag(gram))
+    return scale * np.linalg.solve(gram * np.outer(scale, scale), scale * (X.T @ y + rows * target * shift))
+
+
+class _Sums:
+    """The objective of one fit: sums over the records and over the pairs."""
+
+    def __init__(self, model: Loss, X, y, shift, spread, z, targets):
+        self.model, self.X, self.y, self.shift, self.spread, self.z = model, X, y, shift, spread, z
+        self.upper, self.lower = targets[: len(z)], targets[len(z) :]
+        self.rows = len(y) + len(targets)
+
+    def value(self, theta: np.ndarray) -> float:
+        """Return the objective."""
+        with np.errstate(over="ignore"):
+            found = self.model.value(self.X @ theta, self.y).sum()
+            for _, up, upper, down, lower in self._blocks(theta):
+                found += self.model.value(up, upper).sum() + self.model.value(down, lower).sum()
+        return float(found)
+
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
+        """Return the gradient."""
+        even, odd = self._first(theta, self.model.derivative)
+        return self.X.T @ self.model.derivative(self.X @ theta, self.y) + even * self.shift + odd * self.spread
+
+    def hessian(self, theta: np.ndarray) -> np.ndarray:
+        """Return the Hessian."""
+        even, odd = self._first(theta, self.model.second)
+        gram = np.zeros((len(theta), len(theta)))
+        for z, up, upper, down, lower in self._blocks(theta):
+            both = self.model.second(up, upper) + self.model.second(down, lower)
+            gram += z.T @ (both[:, None] * z)
+        cross = np.outer(self.shift, odd * self.spread)
+        own = self.X.T @ (self.model.second(self.X @ theta, self.y)[:, None] * self.X)
+        pairs = even * np.outer(self.shift, self.shift) + cross + cross.T
+        return own + pairs + gram * np.outer(self.spread, self.spread)
+
+    def _first(self, theta: np.ndarray, derivative: Callable) -> tuple[float, np.ndarray]:
+        """Return sum (f+ + f-) and sum (f+ - f-) z over the pairs."""
+        even, odd = 0.0, np.zeros(len(theta))
+        with np.errstate(over="ignore"):
+            for z, up, upper, down, lower in self._blocks(theta):
+                first, second = derivative(up, upper), derivative(down, lower)
+                even += (first + second).sum()
+                odd += (first - second) @ z
+        return even, odd
+
+    def _blocks(self, theta: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+        middle, slopes = self.shift @ theta, self.spread * theta
+        for first in range(0, len(self.z), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            z = self.z[block]
+            u = z @ slopes
+            yield z, middle + u, self.upper[block], middle - u, self.lower[block]
+
+
+def _newton(sums: _Sums, theta: np.ndarray) -> np.ndarray:
+    """Minimise from a start, with one Hessian as long as each step shrinks the decrement well."""
+    gradient, direction = sums.gradient(theta), None
+    for _ in range(_PASSES):
+        if direction is None:
+            solve = _solver(sums.hessian(theta))
+            direction = -solve(gradient)
+        decrement = -float(gradient @ direction)
+        if decrement <= _DECREMENT * sums.rows:
+            return theta + direction
+        there = theta + direction
+        following = sums.gradient(there)
+        onward = -solve(following)
+        left = -float(following @ onward) / decrement
+        if not left <= _ACCEPT:
+            there = _halved(sums, theta, direction, decrement)
+            following = sums.gradient(there)
+        theta, gradient, direction = there, following, onward if left <= _SHRINK else None
+    raise SolverError(
+        f"the unpenalised fit of {sums.rows} rows did not converge in {_PASSES} steps; raise rows (n_e) or the floor"
+    )
+
+
+def _halved(sums: _Sums, theta: np.ndarray, direction: np.ndarray, decrement: float) -> np.ndarray:
+    """Return theta after the first of 1, 1/2, 1/4, ... that decreases the objective enough."""
+    value = sums.value(theta)
+    for length in 0.5 ** np.arange(_HALVINGS):
+        there = theta + length * direction
+        if sums.value(there) <= value - _SUFFICIENT * length * decrement:
+            return there
+    return theta + direction  # rounding hides the decrease; full steps are good there
+
+
+def _solver(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return v -> matrix^-1 v, in columns scaled to one curvature: those of small coefficients are huge."""
+    scale = 1 / np.sqrt(np.diag(matrix))
+    inverse = scale[:, None] * np.linalg.inv(matrix * np.outer(scale, scale)) * scale
+    return lambda vector: inverse @ vector
+
+
+def mean(
+    loss: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    noise: np.ndarray,
+    rule: scheme.Scheme,
+    strength: float,
+    *,
+    rows: int,
+    steps: int,
+) -> np.ndarray:
+    """Return theta^(T) of Algorithm 1 with the mean over z in place of the rows that are drawn (variant `erm`).
+
+    The mean of what n_e rows add is n_e E l(<a, theta> + sqrt(v) Z), v = sum_j s_j^2 theta_j^2, Z standard normal:
+    by Gauss and Hermite, for Poisson in closed form. Its difference from <b, theta> + sum_j w_j theta_j^2 is what a
+    finite n_e changes systematically (erratum N8): l''/(2 n_e l'^2) <b, theta>^2 for the squared loss, and higher terms
+    for the others. Drawing adds the rest.
+
+    Parameters
+    ----------
+    loss, X, y, noise, rule, strength, rows, steps
+        As for `iterates`.
+
+    Returns
+    -------
+    ndarray, shape (p,)
+
+    Raises
+    ------
+    SolverError
+        If a fit does not converge.
+    """
+    targets, force, curvature = augmented_targets(loss, rows)
+    model, theta = losses.make(loss), None
+    for _ in range(steps):
+        each = np.broadcast_to(scheme.weights(rule, strength, theta), noise.shape)
+        kept = np.isfinite(each)
+        start = np.zeros(kept.sum()) if theta is None else theta[kept]
+        variances = 2 * each[kept] / (rows * curvature)
+        sums = _Mean(model, X[:, kept], y, noise[kept] / (rows * force), variances, rows, float(targets[0]))
+        theta = np.zeros_like(noise)
+        theta[kept] = _newton(sums, start)
+    return theta
+
+
+class _Mean:
+    """sum l + n_e E l(<a, theta> + sqrt(v) Z), as `_newton` takes it; dE/dv = E l''/2 and so on."""
+
+    def __init__(self, model: Loss, X, y, shift, variances, count, target):
+        self.model, self.X, self.y, self.shift, self.variances = model, X, y, shift, variances
+        self.count, self.target, self.rows = count, target, len(y) + count
+
+    def value(self, theta: np.ndarray) -> float:
+        """Return the objective."""
+        with np.errstate(over="ignore"):
+            own = self.model.value(self.X @ theta, self.y).sum()
+        return float(own + self.count * self._means(theta)[0])
+
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
+        """Return the gradient."""
+        with np.errstate(over="ignore"):
+            own = self.X.T @ self.model.derivative(self.X @ theta, self.y)
+        _, first, second, _, _ = self._means(theta)
+        return own + self.count * (first * self.shift + second * self.variances * theta)
+
+    def hessian(self, theta: np.ndarray) -> np.ndarray:
+        """Return the Hessian."""
+        own = self.X.T @ (self.model.second(self.X @ theta, self.y)[:, None] * self.X)
+        _, _, second, third, fourth = self._means(theta)
+        pull = self.variances * theta
+        cross = np.outer(self.shift, pull)
+        found = second * (np.outer(self.shift, self.shift) + np.diag(self.variances)) + third * (cross + cross.T)
+        return own + self.count * (found + fourth * np.outer(pull, pull))
+
+    def _means(self, theta: np.ndarray) -> tuple[float, ...]:
+        """Return E l and the means of its first four derivatives."""
+        middle, v = self.shift @ theta, self.variances @ theta**2
+        if self.model.name == "poisson":  # e_y = 0: the mean of e^eta, however wide eta is
+            with np.errstate(over="ignore"):
+                return (np.exp(middle + v / 2),) * 5
+        u = middle + np.sqrt(v) * _AT
+        value, first, second = (f(u, self.target) for f in (self.model.value, self.model.derivative, self.model.second))
+        found = _MASS @ value, _MASS @ first, _MASS @ second
+        if v == 0:
+            return *found, 0.0, 0.0
+        # The identity of Stein: third and fourth derivatives by E l'' Z/sqrt(v) and E l'' (Z^2 - 1)/v.
+        return *found, (_MASS * second) @ _AT / np.sqrt(v), (_MASS * second) @ (_AT**2 - 1) / v
+
+
+def at_infinity(
+    loss: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    noise: np.ndarray,
+    rule: scheme.Scheme,
+    strength: float,
+    *,
+    steps: int,
+) -> np.ndarray:
+    """Return theta^(T) at n_e = infinity, each step solved by its gradient (variant `erm`).
+
+    `limit.reweighted` does the same by the objective, which knows theta to the root of its rounding only: enough for
+    a run of 15 steps, but over thousands it stands still too soon.
+
+    Parameters
+    ----------
+    loss, X, y, noise, rule, strength, steps
+        As for `iterates`; what stands still to the last digits is not repeated.
+
+    Returns
+    -------
+    ndarray, shape (p,)
+
+    Raises
+    ------
+    SolverError
+        If a fit does not converge.
+    """
+    model, theta = losses.make(loss), None
+    for _ in range(steps):
+        before = theta
+        each = np.broadcast_to(scheme.weights(rule, strength, theta), noise.shape)
+        # Beyond this a coefficient is 0 to all digits of the others.
+        kept = each < _HEAVY
+        start = np.zeros(kept.sum()) if theta is None else theta[kept]
+        theta = np.zeros_like(noise)
+        theta[kept] = _newton(_Tilted(model, X[:, kept], y, noise[kept], each[kept]), start)
+        if before is not None and np.abs(theta - before).max() <= _STILL * np.abs(theta).max():
+            break
+    return theta
+
+
+class _Tilted:
+    """sum l + <b, theta> + sum_j w_j theta_j^2, as `_newton` takes it."""
+
+    def __init__(self, model: Loss, X, y, tilt, weights):
+        self.model, self.X, self.y, self.tilt, self.weights, self.rows = model, X, y, tilt, weights, len(y)
+
+    def value(self, theta: np.ndarray) -> float:
+        """Return the objective."""
+        with np.errstate(over="ignore"):
+            own = self.model.value(self.X @ theta, self.y).sum()
+        return float(own + self.tilt @ theta + self.weights @ theta**2)
+
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
+        """Return the gradient."""
+        with np.errstate(over="ignore"):
+            own = self.X.T @ self.model.derivative(self.X @ theta, self.y)
+        return own + self.tilt + 2 * self.weights * theta
+
+    def hessian(self, theta: np.ndarray) -> np.ndarray:
+        """Return the Hessian."""
+        own = self.X.T @ (self.model.second(self.X @ theta, self.y)[:, None] * self.X)
+        return own + 2 * np.diag(self.weights)
+
+
+def ridge(X: np.ndarray, y: np.ndarray, tilt: np.ndarray, weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Return argmin ||y - X theta||^2/2 + <tilt, theta> + sum_j w_j theta_j^2, 0 where a coefficient is not kept."""
+    theta = np.zeros(len(tilt))
+    own = X[:, kept]
+    theta[kept] = np.linalg.solve(own.T @ own + 2 * np.diag(weights[kept]), own.T @ y - tilt[kept])
+    return theta

@@ -1,0 +1,243 @@
+"""NAPP-ERM as a scikit-learn estimator."""
+
+import math
+
+import numpy as np
+
+from dperm.domain import Budget, Domain
+from dperm.errors import DataError, DomainViolation, ReleaseError
+from dperm.mechanisms import napp
+from dperm.mechanisms.estimators.linear import LinearEstimator
+from dperm.mechanisms.napp import losses
+
+
+class NAPP(LinearEstimator):
+    r"""Private regularised linear model by noise augmentation (NAPP-ERM, VS and VS+, with or without MOOR).
+
+    Minimises sum_i l(<x_i, theta>, y_i) + Lambda R(theta) + Lambda0 ||theta||^2 + <b, theta>, or one of the paper's
+    variations on it; the mathematics stands in `dperm.mechanisms.napp`, the proofs in docs/privacy.md. With
+    calibration="paper" everything runs as printed, and the statement says what is proved of it; "corrected" and "tight"
+    run proved forms and refuse the others, naming one that is valid.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Above 0.
+    delta : float, default=0.0
+        In [0, 1); 0 draws b from a spherical Laplace law, else Gaussian.
+    loss : {"logistic", "squared", "poisson", "smoothed_hinge"}, default="logistic"
+        "squared" and "poisson" are regression and need `y_bound` and `eta_bound` (squared: or bounded `low` and
+        `high`); the others are binary classification.
+    penalty : {"lasso", "ridge", "bridge", "elastic_net"}, default="lasso"
+        R: ||theta||_1, ||theta||^2, sum |theta_j|^(2 - gamma), ||theta||_1 + kappa ||theta||^2.
+    strength : float, default=1.0
+        Lambda, above 0, beside the sum of losses.
+    gamma : float, optional
+        In [0, 2), for "bridge".
+    kappa : float, optional
+        In (0, 1), for "elastic_net".
+    variant : {"erm", "vs", "vs_plus"}, default="erm"
+        The tilt: <b, theta>; b'|theta|, valid inside one orthant; b'|theta| with b > 0, valid as two-sided b with a
+        public lasso.
+    truncation : float, optional
+        c of the paper's truncated laws, never above 0. The variant's own if left out: -inf for "vs", 0 for "vs_plus".
+    moor : bool, default=False
+        Maximum of target and floor (MOOR) instead of their sum; valid for "ridge" and for "elastic_net" with strength *
+        kappa >= Lambda0.
+    share : float, default=0.5
+        r in (0, 1): the part of epsilon that b spends. The rest sets the floor Lambda0 = zeta3/(2 (1 - r) epsilon).
+    retrieval : {"none", "return", "recycle"}, default="none"
+        What becomes of the budget that the penalty's modulus saves: nothing, less epsilon is claimed, or less noise is
+        drawn (Algorithm 2). Valid for "ridge".
+    rounds : int, default=1
+        Of recycling.
+    calibration : {"tight", "corrected", "paper"}, default="tight"
+    neighbours : {"add_remove", "replace"}, default="add_remove"
+        The paper's are add/remove.
+    low, high : float or array_like, default=-inf, inf
+        Theta: low <= theta <= high in every coordinate, the intercept's too; low=0 is an orthant.
+    x_norm : float, default=1.0
+        Public bound zeta1 on the rows' l2 norm.
+    y_bound : float, optional
+        Public bound on |y|, for "squared" and "poisson".
+    eta_bound : float, optional
+        Public bound on |<x, theta>|, beyond which the loss goes on linearly (and predicted means stay constant).
+    fit_intercept : bool, default=False
+        Append a constant feature 1; the rows' bound becomes sqrt(x_norm^2 + 1). The intercept is penalised like the
+        rest.
+    clip : bool, default=False
+        Scale longer rows down to `x_norm`, and move larger targets to `y_bound`, instead of raising.
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    method : {"limit", "literal"}, default="limit"
+        The fixed point for infinitely many noise rows, solved directly; or Algorithm 1 to the letter, without a proof.
+    n_e : int, default=10000
+        Noise rows of the literal way.
+    steps : int, default=80
+        Iterations T of the literal way, and of a bridge with gamma other than 0 and 1.
+    tolerance : float, optional
+        The solver's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-6.
+    release : bool, default=False
+        True is refused: the noise of this mechanism cannot be made safe against floating point.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. A seeded release is for science only.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        As in scikit-learn.
+    privacy_ : PrivacyStatement
+        Its source names the errata that leave a release without a proof.
+    certificate_ : float
+        Upper bound on the distance of the solver's point from the exact minimiser; infinite where the problem is not
+        known to be strongly convex (MOOR's lasso, VS, the literal way).
+    retrieved_ : float
+        Share of (1 - r) epsilon that was retrieved. Not private unless the penalty is "ridge".
+
+    References
+    ----------
+    li2021, Algorithms 1 and 2, Theorem 4; errata N1 to N12, N17.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import NAPP
+    >>> X = np.array([[0.6, 0.0], [0.0, 0.8], [-0.5, 0.1], [0.1, -0.7]] * 50)
+    >>> y = np.array([1, 1, 0, 0] * 50)
+    >>> model = NAPP(epsilon=2.0, delta=1e-6, strength=2.0, classes=(0, 1), random_state=0).fit(X, y)
+    >>> model.privacy_.guarantee
+    'proved_exact'
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        delta=0.0,
+        loss="logistic",
+        penalty="lasso",
+        strength=1.0,
+        gamma=None,
+        kappa=None,
+        variant="erm",
+        truncation=None,
+        moor=False,
+        share=0.5,
+        retrieval="none",
+        rounds=1,
+        calibration="tight",
+        neighbours="add_remove",
+        low=-math.inf,
+        high=math.inf,
+        x_norm=1.0,
+        y_bound=None,
+        eta_bound=None,
+        fit_intercept=False,
+        clip=False,
+        classes=None,
+        method="limit",
+        n_e=10_000,
+        steps=80,
+        tolerance=None,
+        release=False,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.loss = loss
+        self.penalty = penalty
+        self.strength = strength
+        self.gamma = gamma
+        self.kappa = kappa
+        self.variant = variant
+        self.truncation = truncation
+        self.moor = moor
+        self.share = share
+        self.retrieval = retrieval
+        self.rounds = rounds
+        self.calibration = calibration
+        self.neighbours = neighbours
+        self.low = low
+        self.high = high
+        self.x_norm = x_norm
+        self.y_bound = y_bound
+        self.eta_bound = eta_bound
+        self.fit_intercept = fit_intercept
+        self.clip = clip
+        self.classes = classes
+        self.method = method
+        self.n_e = n_e
+        self.steps = steps
+        self.tolerance = tolerance
+        self.release = release
+        self.random_state = random_state
+
+    def predict(self, X):
+        """Return labels (classification), or the predicted mean: <x, theta>, and for "poisson" its exponential.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        if self.loss != "poisson":
+            return super().predict(X)
+        return np.exp(np.clip(self._margin(X), -self._eta_bound(), self._eta_bound()))
+
+    @property
+    def source(self):
+        """Return paper and theorem, and the errata that leave a release without a proof."""
+        errata = dict.fromkeys(obstacle.erratum for obstacle in getattr(self, "_obstacles", ()))
+        return "li2021, Theorem 4" + (f"; no proof: errata {', '.join(errata)}" if errata else "")
+
+    def _loss(self):
+        return losses.make(self.loss, self._eta_bound())
+
+    def _eta_bound(self):
+        return math.inf if self.eta_bound is None else self.eta_bound
+
+    def _check_bounds(self, loss, domain):
+        for name in ("y_bound", "eta_bound"):
+            if self.loss == "poisson" and getattr(self, name) is None:
+                raise DomainViolation(
+                    f"{name}={getattr(self, name)}: loss='poisson' has no bounded gradient without clipping bounds; "
+                    "declare y_bound (clip=True moves larger counts to it) and eta_bound (the loss goes on linearly "
+                    "beyond it)"
+                )
+        if not isinstance(self.moor, bool | np.bool_):
+            raise ValueError(f"moor={self.moor!r} must be True or False")
+        # All that can be refused without the data is refused before they are looked at.
+        widths = [np.size(wall) for wall in (self.low, self.high) if np.ndim(wall)]
+        if self.fit_intercept:
+            domain = Domain(x_norm=float(np.hypot(self.x_norm, 1.0)), y_bound=domain.y_bound)
+        napp.plan(self.loss, max(widths, default=2), domain=domain, **self._planned())
+
+    def _check_release(self):
+        raise ReleaseError(
+            "release=True: NAPP-ERM is objective perturbation and cannot be released safely; its noise enters a convex "
+            "problem as a real vector, and no grid makes that exact; take OutputPerturbation(release=True)"
+        )
+
+    def _planned(self):
+        """Return what both `napp.plan` and `napp.release` take."""
+        names = """penalty strength neighbours calibration variant moor gamma kappa share truncation low high retrieval
+        method"""
+        given = {name: getattr(self, name) for name in names.split()}
+        return given | {"budget": Budget(self.epsilon, self.delta), "eta_bound": self._eta_bound()}
+
+    def _release(self, X, y, loss, domain, rng):
+        if loss.targets == "count" and not ((y >= 0) & (y == np.round(y))).all():
+            raise DataError("y holds values that are no counts; loss='poisson' needs 0, 1, 2, ...")
+        release = napp.release(
+            X, y, self.loss, domain=domain, rng=rng, rounds=self.rounds, rows=self.n_e, steps=self.steps,
+            tolerance=self.tolerance, **self._planned(),
+        )  # fmt: skip
+        self.retrieved_, self._obstacles = float(release.retrieved[0]), release.obstacles
+        return release
+
+    def _statement(self, budget, release):
+        # What `return` returns is not claimed.
+        return super()._statement(Budget(**release.event[1]), release)

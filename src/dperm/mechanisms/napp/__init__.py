@@ -1,0 +1,363 @@
+r"""NAPP-ERM: noise-augmented privacy-preserving empirical risk minimisation (li2021).
+
+Noise rows appended to the data stand for a tilt and a regularizer. As their number grows, an iteration solves
+
+    theta^(t) = argmin_{theta in Theta} sum_i l(<x_i, theta>, y_i) + <tilt, theta> + sum_j w_j theta_j^2         (7)
+
+with weights w_j >= Lambda0 made of theta^(t-1) (`scheme`), and a fixed point of it minimises
+
+    sum_i l(<x_i, theta>, y_i) + <tilt, theta> + sum_j P(theta_j),    P'(u) = 2 max{Lambda + Lambda kappa u, Lambda0 u}
+
+for lasso and elastic net with MOOR (the maximum of target and floor), and with their sum without it, which is the
+existing DP-ERM (Claim 2, Eq 2). Variants: `erm` tilts by b; `vs` by b sgn(theta_j), that is b'|theta|; `vs_plus` the
+same with b > 0.
+
+calibration="paper" runs all of that as printed: weights that reach a lasso of 2 Lambda, the printed laws of b. What is
+proved of it is DP-ERM with Gaussian noise under add/remove, bounds given; each other form has an obstacle (`validity`).
+
+calibration="corrected" and "tight" are the same mechanisms in the forms that objective perturbation proves, for the
+target Lambda R (`halved`), under add/remove or replace-one (docs/privacy.md):
+
+    erm         min over Theta of sum l + Lambda R + Lambda0 ||theta||^2 + <b, theta>
+    vs          the same, inside one orthant Theta only
+    vs_plus     two-sided b, and beside Lambda R the lasso t sigma_b ||theta||_1
+    MOOR        where P is 2 Lambda0 strongly convex by itself: ridge; elastic net with Lambda kappa >= Lambda0
+    retrieval   ridge, whose modulus 2 max{Lambda, Lambda0} is public: another share r of epsilon, known beforehand
+
+The exact minimiser is what proofs speak of (erratum K8): the certificate bounds the distance from it.
+
+Modules: `scheme` (weights, penalty), `noise` (laws, Lambda0), `losses`, `limit` (the fixed point, solved directly),
+`literal` (Algorithm 1 to the letter), `retrieval` (Algorithm 2), `validity`.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.domain import Budget, Calibration, Domain, Neighbours, number, one_of
+from dperm.losses import Loss
+from dperm.mechanisms.base import Release, budget_event, target
+from dperm.mechanisms.napp import limit, literal, losses
+from dperm.mechanisms.napp import retrieval as retrieving
+from dperm.mechanisms.napp.certify import Composite, polished
+from dperm.mechanisms.napp.noise import Bounds, Law, Variant, calibrate, floor
+from dperm.mechanisms.napp.scheme import Scheme, Target, convexity
+from dperm.mechanisms.napp.validity import (
+    Method,
+    Obstacle,
+    Retrieval,
+    box_of,
+    obstacles,
+    truncation_of,
+)
+
+# The relative gap at which Newton's last steps take over, where the problem is strongly convex.
+_GAP = 1e-9
+
+
+@dataclass(frozen=True)
+class NappRelease(Release):
+    """A `Release`, and what of it is not proved.
+
+    Parameters
+    ----------
+    theta, certificate, converged, guarantee, event, mode
+        As of `Release`; the certificate is infinite where the problem is not known to be strongly convex.
+    retrieved : ndarray, shape (repeats,)
+        Share of (1 - r) epsilon that was retrieved; not private unless the penalty is ridge.
+    obstacles : tuple of Obstacle
+        Why the guarantee is `none`; empty if it is not.
+    """
+
+    retrieved: np.ndarray | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything about a release that does not depend on the data.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        With the floor Lambda0.
+    law : object
+        Of b, with `sample(shape, rng)`.
+    extra_l1 : float
+        Weight of a public ||theta||_1 beside the scheme's penalty.
+    obstacles : tuple of Obstacle
+        What the proof does not cover; none where it covers the exact minimiser.
+    box : tuple of ndarray, shape (p,)
+        Theta.
+    bounds : Bounds
+    modulus : float
+        Strong convexity of the penalty at the fixed point, 0 if it has none.
+    credit : float
+        Share of (1 - r) epsilon that a ridge's public modulus retrieves.
+    spent : Budget
+        What is claimed.
+    """
+
+    scheme: Scheme
+    law: Law
+    extra_l1: float
+    obstacles: tuple[Obstacle, ...]
+    box: tuple[np.ndarray, np.ndarray]
+    bounds: Bounds
+    modulus: float
+    credit: float
+    spent: Budget
+
+
+def plan(
+    loss: str,
+    features: int,
+    *,
+    penalty: str,
+    strength: float,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    calibration: Calibration,
+    variant: Variant = "erm",
+    moor: bool = False,
+    gamma: float | None = None,
+    kappa: float | None = None,
+    halved: bool | None = None,
+    share: float = 0.5,
+    truncation: float | None = None,
+    eta_bound: float = math.inf,
+    low: float | np.ndarray = -math.inf,
+    high: float | np.ndarray = math.inf,
+    bounds: Bounds | None = None,
+    retrieval: Retrieval = "none",
+    method: Method = "limit",
+) -> Plan:
+    """Return what `release` would do, and what is proved of it, without looking at any data.
+
+    Parameters
+    ----------
+    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
+    features : int
+        p.
+    penalty, strength, domain, budget, neighbours, calibration, variant, moor, gamma, kappa, halved, share, truncation
+        As for `release`.
+    eta_bound, low, high, bounds, retrieval, method
+        As for `release`.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InvalidBudget, DomainViolation, ValueError
+        As `release`.
+    """
+    for name, value, kind in (
+        ("variant", variant, Variant), ("calibration", calibration, Calibration),
+        ("neighbours", neighbours, Neighbours), ("retrieval", retrieval, Retrieval), ("method", method, Method),
+    ):  # fmt: skip
+        one_of(name, value, kind)
+    one_of("penalty", penalty, Target)
+    truncation_of(truncation, variant)
+    number("strength", strength, 0, 1e100, remedy="it is Lambda, the weight of the penalty beside the sum of losses")
+    box = box_of(low, high, features)
+    made = losses.make(loss, eta_bound)
+    true_bounds = _true_bounds(made, domain, box, needed=bounds is None)
+    bounds = true_bounds if bounds is None else bounds
+    # Left out, gamma and kappa are those of the targets that do not ask for them.
+    gamma = 1.0 if gamma is None and penalty != "bridge" else gamma
+    kappa = 0.0 if kappa is None and penalty != "elastic_net" else kappa
+    halved = calibration != "paper" if halved is None else halved
+    scheme = Scheme(penalty, floor(bounds, budget.epsilon, share), moor, gamma, kappa, halved)
+    fixed = {"calibration": calibration, "features": features, "neighbours": neighbours, "one_sided": made.one_sided}
+    lawful = calibrate(bounds, budget, share=share, variant="erm", **fixed)[2] == "proved_exact"
+    # What the printed noise happens to hold under replace-one, it holds at the whole of epsilon alone.
+    lawful &= not (retrieval == "return" and calibration == "paper" and neighbours == "replace")
+    found = obstacles(
+        scheme, strength, variant=variant, calibration=calibration, neighbours=neighbours, budget=budget, lawful=lawful,
+        box=box, bounds=bounds, true_bounds=true_bounds, method=method, retrieval=retrieval,
+    )  # fmt: skip
+    if found and calibration != "paper":
+        raise ValueError(f"calibration={calibration!r} has no valid form here: {found[0]}")
+    # Ridge alone has a modulus that no data decide; Algorithm 2 is then another r, known beforehand.
+    credit, spent, modulus = 0.0, budget, None
+    if retrieval != "none" and penalty == "ridge":
+        least = max(strength, float(scheme.floor))
+        credit = 1 - float(scheme.floor) / least
+        if retrieval == "return":
+            if calibration == "tight":
+                raise ValueError(
+                    "retrieval='return' with calibration='tight': take retrieval='recycle', which spends on b what the "
+                    "ridge leaves of epsilon, or calibration='corrected'"
+                )
+            spent = Budget(budget.epsilon * (1 - (1 - share) * credit), budget.delta)
+        else:
+            share, modulus = retrieving.split(bounds, budget.epsilon, least), 2 * least
+    law, extra_l1, _ = calibrate(bounds, budget, share=share, variant=variant, modulus=modulus, **fixed)
+    strong = max(float(convexity(scheme, strength)), 0.0)
+    return Plan(scheme, law, extra_l1, tuple(found), box, bounds, strong, credit, spent)
+
+
+def release(
+    X: np.ndarray,
+    y: np.ndarray,
+    loss: str,
+    *,
+    penalty: str,
+    strength: float,
+    domain: Domain,
+    budget: Budget,
+    neighbours: Neighbours,
+    calibration: Calibration,
+    rng: np.random.Generator,
+    repeats: int = 1,
+    variant: Variant = "erm",
+    moor: bool = False,
+    gamma: float | None = None,
+    kappa: float | None = None,
+    halved: bool | None = None,
+    share: float = 0.5,
+    truncation: float | None = None,
+    eta_bound: float = math.inf,
+    low: float | np.ndarray = -math.inf,
+    high: float | np.ndarray = math.inf,
+    bounds: Bounds | None = None,
+    retrieval: Retrieval = "none",
+    rounds: int = 1,
+    method: Method = "limit",
+    rows: int = 10_000,
+    steps: int = 80,
+    tolerance: float | None = None,
+) -> NappRelease:
+    """Release `repeats` independent estimates of NAPP-ERM from one data set.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+        Rows with ||x||_2 <= domain.x_norm; not checked here.
+    y : ndarray, shape (n,)
+        Real, counts, or labels -1 and +1, with |y| <= domain.y_bound.
+    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
+    penalty : {"ridge", "lasso", "bridge", "elastic_net"}
+    strength : float
+        Lambda, above 0, beside the sum of losses.
+    domain : Domain
+        x_norm and, for squared and Poisson, y_bound. Its `theta_norm` is left aside for that of the box.
+    budget : Budget
+        Spent by each of the repeats.
+    neighbours : {"add_remove", "replace"}
+    calibration : {"paper", "corrected", "tight"}
+    rng : Generator
+    repeats : int
+    variant : {"erm", "vs", "vs_plus"}
+    moor : bool
+    gamma : float, optional
+        In [0, 2), for "bridge"; default 1.
+    kappa : float, optional
+        In (0, 1), for "elastic_net".
+    halved : bool, optional
+        Reach Lambda R and not 2 Lambda R (erratum N6); by default unless calibration="paper".
+    share : float
+        r in (0, 1).
+    truncation : float, optional
+        c of Eqs 9 and 10; the variant's own if left out.
+    eta_bound : float
+        |<x, theta>| beyond which the loss goes on linearly (erratum N10). Its bounds then hold for every theta.
+    low, high : float or ndarray, shape (p,)
+        Theta.
+    bounds : Bounds, optional
+        The zetas to calibrate for, in place of those of the domain: for the settings of the paper.
+    retrieval : {"none", "return", "recycle"}
+    rounds : int
+        Of recycling, for penalties other than ridge.
+    method : {"limit", "literal"}
+        The fixed point, or Algorithm 1 with `rows` noise rows and `steps` iterations (unconstrained).
+    rows, steps : int
+        n_e and T of the literal way.
+    tolerance : float, optional
+        In (0, 1]; the solver's public target: least norm of a subgradient <= tolerance zeta1 zeta2. Default 1e-6.
+
+    Returns
+    -------
+    NappRelease
+
+    Raises
+    ------
+    InvalidBudget
+        If the budget or r is impossible.
+    DomainViolation
+        If the loss is not bounded on the domain.
+    ValueError
+        If another argument is outside its range, or the calibration has no valid form for these; the message says what
+        would be valid.
+
+    References
+    ----------
+    li2021, Algorithms 1 and 2, Theorem 4; errata N1 to N8, N10, N11.
+    """
+    tolerance = target(1e-6 if tolerance is None else tolerance)
+    made = plan(
+        loss, X.shape[1], penalty=penalty, strength=strength, domain=domain, budget=budget, neighbours=neighbours,
+        calibration=calibration, variant=variant, moor=moor, gamma=gamma, kappa=kappa, halved=halved, share=share,
+        truncation=truncation, eta_bound=eta_bound, low=low, high=high, bounds=bounds, retrieval=retrieval,
+        method=method,
+    )  # fmt: skip
+    noise = made.law.sample((repeats, X.shape[1]), rng)
+    if calibration != "paper":
+        # Within one orthant b'|theta| is a linear tilt; b is two-sided and its law symmetric, so its own signs do.
+        variant = "erm"
+    if method == "literal":
+        return _by_augmentation(made, loss, X, y, noise, strength, variant, rows, steps, eta_bound, rng)
+    continued = losses.make(loss, eta_bound)
+    problems = limit.problems(loss, X[None], y[None], eta_bound=eta_bound)
+    fixed = (problems, noise, made.scheme, np.array([strength]))
+    solver = {"extra_l1": made.extra_l1, "box": made.box}
+    certifiable = variant != "vs" and made.modulus > 0
+    gap = _GAP if certifiable else tolerance
+    retrieved = np.full(repeats, made.credit)
+    if retrieval == "recycle" and penalty != "ridge":
+        runs = retrieving.recycle(
+            *fixed, variant=variant, budget=budget, share=share, rounds=rounds, solver={**solver, "tolerance": gap}
+        )
+        found, retrieved, certifiable = runs[-1], runs[-1].credit[:, 0], False
+    elif made.scheme.gamma in (0, 1):
+        found = limit.path(*fixed, variant=variant, tolerance=gap, **solver)
+    else:
+        found = limit.reweighted(*fixed, variant=variant, steps=steps, **solver)
+    theta, converged = found.theta[:, 0].copy(), found.converged[:, 0].copy()
+    if retrieval == "return" and penalty != "ridge":
+        retrieved = retrieving.retrieved(made.scheme, strength, theta)
+    certificate = np.full(repeats, math.inf)
+    if certifiable:
+        aim = tolerance * made.bounds.zeta12
+        for repeat, b in enumerate(noise):
+            tilt, added = (np.zeros_like(b), b) if variant == "vs_plus" else (b, 0.0)
+            composite = Composite(continued, X, y, tilt, added + made.extra_l1, made.scheme, strength, made.box)
+            theta[repeat], norm = polished(composite, theta[repeat], aim)
+            certificate[repeat], converged[repeat] = norm / made.modulus, norm <= aim
+    guarantee = "none" if made.obstacles else "proved_exact"
+    event = budget_event(made.spent)
+    return NappRelease(theta, certificate, converged, guarantee, event, retrieved=retrieved, obstacles=made.obstacles)
+
+
+def _by_augmentation(made, loss, X, y, noise, strength, variant, rows, steps, eta_bound, rng) -> NappRelease:
+    """Run Algorithm 1 for each b."""
+    if not all(np.isinf(wall).all() for wall in made.box):
+        raise ValueError("method='literal' fits an unpenalised model over all of R^p; leave low and high out")
+    fixed = {"variant": variant, "rows": rows, "steps": steps, "rng": rng, "eta_bound": eta_bound}
+    theta = np.array([literal.settled(literal.literal(loss, X, y, b, made.scheme, strength, **fixed)) for b in noise])
+    certificate, converged = np.full(len(noise), math.inf), np.ones(len(noise), dtype=bool)
+    event, credit = budget_event(made.spent), np.full(len(noise), made.credit)
+    return NappRelease(theta, certificate, converged, "none", event, retrieved=credit, obstacles=made.obstacles)
+
+
+def _true_bounds(loss: Loss, domain: Domain, box: tuple[np.ndarray, np.ndarray], *, needed: bool) -> Bounds | None:
+    """Return the bounds that hold on the domain; None if there are none and none are needed."""
+    corner = float(np.sqrt((np.maximum(np.abs(box[0]), np.abs(box[1])) ** 2).sum()))
+    within = Domain(domain.x_norm, domain.y_bound, corner)
+    if not needed and not all(map(math.isfinite, loss.suprema(within))):
+        return None
+    return losses.bounds(loss, within)

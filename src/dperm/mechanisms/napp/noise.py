@@ -1,0 +1,301 @@
+r"""What li2021 draws and what it needs: the bounds of Assumption 1, the floor Lambda0, the laws of b.
+
+Sums, not means; neighbours add/remove unless said otherwise. One record's gradient is at most zeta12 = zeta1 zeta2 long
+and its Hessian's eigenvalue at most zeta3; r is the share of epsilon that b spends, the rest pays for the Jacobian:
+
+    Lambda0 = zeta3/(2 (1 - r) epsilon),        C = log(1 + zeta3/(2 Lambda0)) <= (1 - r) epsilon.
+
+calibration="paper", as printed (Eqs 4, 9, 10):
+
+    delta = 0:  uniform direction, radius Gamma(shape 1, scale 2 zeta12/(r epsilon))    (erratum N1)
+    delta > 0:  N(0, sigma^2 I),  sigma^2 = 2 zeta12^2 (r epsilon + log(1/delta))/(r epsilon)^2
+    vs_plus:    the same law truncated to b > 0, which for laws symmetric in every coordinate is |b|    (erratum N2)
+
+calibration="corrected": what docs/privacy.md proves for the same Lambda0 and r. With k = 1 (add/remove), 2 (replace):
+
+    delta = 0:  density proportional to exp(-||b|| r epsilon/(k zeta12)), radius Gamma(shape p)
+    delta > 0:  sigma^2 = 2 (k zeta12)^2 (r epsilon + log(k/delta))/(r epsilon)^2; for add/remove the printed variance
+    vs_plus:    the two-sided law, and beside it the public lasso t sigma_b ||theta||_1, t = sqrt(2/pi): the part of
+                a half-normal b'|theta| that is not random (Algorithm `erm` with another regularizer)
+
+calibration="tight": `dperm.accounting.objective` at the whole (epsilon, delta) with Delta = 2 Lambda0.
+
+All of it is for generalised linear losses (erratum K1). Which schemes and sets it is valid for, `release` decides.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dperm.accounting import gaussian, objective
+from dperm.domain import Budget, Calibration, Guarantee, Neighbours, changed_gradients, number, one_of
+from dperm.errors import DomainViolation, InvalidBudget
+from dperm.mechanisms.base import representable
+from dperm.noise import Gaussian, SphericalLaplace
+
+Variant = Literal["erm", "vs", "vs_plus"]
+# The mean of |Z| for a standard normal Z: what VS+ adds to the lasso on average, in standard deviations of b_j.
+HALF_NORMAL_MEAN = math.sqrt(2 / math.pi)
+# Rounding, when a printed constant meets its bound with equality.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The constants of Assumption 1 for one record, public.
+
+    Parameters
+    ----------
+    zeta1 : float
+        ||x||_2 <= zeta1.
+    zeta2 : float
+        |l'(eta, y)| <= zeta2 (erratum N9: the assumption says the gradient, the formulas multiply by zeta1).
+    zeta3 : float
+        ||x||^2 l'' <= zeta3.
+
+    Raises
+    ------
+    DomainViolation
+        If one is not finite and above 0.
+    """
+
+    zeta1: float
+    zeta2: float
+    zeta3: float
+
+    def __post_init__(self):
+        for name in ("zeta1", "zeta2", "zeta3"):
+            remedy = "declare bounds on the records, and on eta where the loss needs one"
+            number(name, getattr(self, name), 0, math.inf, error=DomainViolation, remedy=remedy)
+
+    @property
+    def zeta12(self) -> float:
+        """Return zeta1 zeta2, the bound on one record's gradient norm."""
+        return self.zeta1 * self.zeta2
+
+
+@dataclass(frozen=True)
+class PrintedSpherical:
+    """A uniform direction with the printed radius Gamma(shape 1, scale): singular at 0 for p >= 2 (erratum N1).
+
+    Parameters
+    ----------
+    scale : float
+        0 or above, finite.
+    """
+
+    scale: float
+
+    def __post_init__(self):
+        SphericalLaplace(self.scale)
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Draw vectors along the last axis of `shape`.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        rng : Generator
+
+        Returns
+        -------
+        ndarray
+        """
+        direction = rng.standard_normal(shape)
+        direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
+        return rng.gamma(1.0, self.scale, (*shape[:-1], 1)) * direction
+
+
+@dataclass(frozen=True)
+class Absolute:
+    """|b| of a law that is symmetric in every coordinate: that law truncated to b > 0 (li2021, Eqs 9, 10 with c = 0).
+
+    Parameters
+    ----------
+    law : PrintedSpherical, SphericalLaplace or Gaussian
+    """
+
+    law: PrintedSpherical | SphericalLaplace | Gaussian
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Draw vectors along the last axis of `shape`.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        rng : Generator
+
+        Returns
+        -------
+        ndarray
+        """
+        return np.abs(self.law.sample(shape, rng))
+
+
+Law = PrintedSpherical | SphericalLaplace | Gaussian | Absolute
+
+
+def share_of(share: float) -> float:
+    """Return r, or refuse it.
+
+    Parameters
+    ----------
+    share : float
+        r in (0, 1).
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidBudget
+        If it is outside (0, 1).
+    """
+    remedy = "it is r, the part of epsilon that b spends; the rest pays for the Jacobian, and 0.5 is usual"
+    return number("share", share, 0, 1, error=InvalidBudget, remedy=remedy)
+
+
+def floor(bounds: Bounds, epsilon: float, share: float) -> float:
+    """Return Lambda0 = zeta3/(2 (1 - r) epsilon), the least that Algorithm 1 allows.
+
+    Parameters
+    ----------
+    bounds : Bounds
+    epsilon : float
+        Above 0: the whole budget.
+    share : float
+        r in (0, 1).
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon or r is outside its range.
+    """
+    epsilon = Budget(epsilon).epsilon
+    return bounds.zeta3 / (2 * (1 - share_of(share)) * epsilon)
+
+
+def deviation(law: Law, features: int) -> float:
+    """Return sigma_b, the standard deviation of one coordinate of a two-sided law.
+
+    Parameters
+    ----------
+    law : PrintedSpherical, SphericalLaplace or Gaussian
+    features : int
+        p: E ||b||^2 = p sigma_b^2.
+
+    Returns
+    -------
+    float
+        Gaussian: its scale. SphericalLaplace: scale sqrt(p + 1). PrintedSpherical: scale sqrt(2/p).
+    """
+    return (
+        law.scale
+        * {
+            Gaussian: 1.0,
+            SphericalLaplace: math.sqrt(features + 1),
+            PrintedSpherical: math.sqrt(2 / features),
+        }[type(law)]
+    )
+
+
+def calibrate(
+    bounds: Bounds,
+    budget: Budget,
+    *,
+    share: float,
+    variant: Variant,
+    calibration: Calibration,
+    features: int,
+    neighbours: Neighbours = "add_remove",
+    one_sided: bool = False,
+    modulus: float | None = None,
+) -> tuple[Law, float, Guarantee]:
+    """Return the law of b, the public lasso that goes with it, and what is proved of the law.
+
+    Parameters
+    ----------
+    bounds : Bounds
+    budget : Budget
+    share : float
+        r in (0, 1).
+    variant : {"erm", "vs", "vs_plus"}
+    calibration : {"paper", "corrected", "tight"}
+    features : int
+        p.
+    neighbours : {"add_remove", "replace"}
+    one_sided : bool
+        Whether l'(., y) keeps its sign for every y (logistic, hinge); sharpens `tight` alone.
+    modulus : float, optional
+        Strong convexity that the problem has for all data, at least 2 Lambda0; by default 2 Lambda0. Used by `tight`.
+
+    Returns
+    -------
+    law
+        Something with `sample(shape, rng)`.
+    extra_l1 : float
+        Weight of ||theta||_1 beside the scheme's penalty; 0 unless `vs_plus` is corrected.
+    guarantee : {"proved_exact", "none"}
+        Of the exact minimiser of the *valid form*: a problem with the tilt <b, theta>, bounds that hold for all theta,
+        and a penalty that is `modulus`-strongly convex for all data. Whether a scheme is of this form is `release`'s.
+
+    Raises
+    ------
+    InvalidBudget
+        If the budget or r is impossible.
+    ValueError
+        If a word is not one of those above.
+    """
+    for name, value, kind in (
+        ("variant", variant, Variant),
+        ("calibration", calibration, Calibration),
+        ("neighbours", neighbours, Neighbours),
+    ):
+        one_of(name, value, kind)
+    least = 2 * floor(bounds, budget.epsilon, share)
+    log_det = math.log1p(bounds.zeta3 / (least if modulus is None else modulus))
+    law = _law(bounds.zeta12, budget, share, calibration, neighbours, one_sided, log_det)
+    if variant != "vs_plus":
+        holds = _holds(law, bounds.zeta12, budget, features, neighbours, one_sided, log_det)
+        return law, 0.0, "proved_exact" if holds else "none"
+    if calibration == "paper":
+        return Absolute(law), 0.0, "none"
+    return law, HALF_NORMAL_MEAN * deviation(law, features), "proved_exact"
+
+
+def _law(zeta, budget, share, calibration, neighbours, one_sided, log_det) -> Law:
+    """Return the two-sided law."""
+    pair = {"log_det": log_det, "neighbours": neighbours}
+    if calibration == "tight":
+        if budget.delta == 0:
+            scale = objective.gamma_scale(zeta, epsilon=budget.epsilon, **pair)
+            return SphericalLaplace(representable(scale, budget))
+        ratio = objective.objective_ratio(epsilon=budget.epsilon, delta=budget.delta, one_sided=one_sided, **pair)
+        return Gaussian(representable(zeta / ratio, budget))
+    spent = share_of(share) * budget.epsilon
+    times = changed_gradients(neighbours) if calibration == "corrected" else 1
+    if budget.delta == 0:
+        printed = calibration == "paper"
+        scale = representable((2 if printed else times) * zeta / spent, budget)
+        return (PrintedSpherical if printed else SphericalLaplace)(scale)
+    number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget)
+    sigma = times * zeta * math.sqrt(2 * (spent + math.log(times / budget.delta))) / spent
+    return Gaussian(representable(sigma, budget))
+
+
+def _holds(law, zeta, budget, features, neighbours, one_sided, log_det) -> bool:
+    """Return whether our theorems prove the budget for this law in the valid form."""
+    pair = {"log_det": log_det, "neighbours": neighbours}
+    if isinstance(law, Gaussian):
+        delta = objective.objective_delta(zeta / law.scale, epsilon=budget.epsilon, one_sided=one_sided, **pair)
+        return bool(delta <= budget.delta)
+    # In one dimension the printed radius is Laplace noise's; in more its density is infinite at 0 (erratum N1).
+    spherical = isinstance(law, SphericalLaplace) or features == 1
+    return spherical and objective.gamma_epsilon(law.scale, zeta, **pair) <= budget.epsilon * (1 + _ROUNDING)

@@ -1,0 +1,316 @@
+r"""Generalised linear losses with a convex separable penalty in a box, by prox-Newton steps; paths, signs, reweighting.
+
+    F(theta) = sum_i l(eta_i, y_i) + <tilt, theta> + sum_j P_j(theta_j),    eta = X theta,      P_j as in `berhu`.
+
+A step minimises the quadratic model of the sum at theta plus the P_j (`berhu.descend`), and goes the full way, or back
+by halves until F decreases (Armijo). The Hessian of an earlier point serves as long as it cuts the gap enough at each
+step; only the pace depends on it. Descent stops when Fenchel's gap (`berhu`; of F itself, not of its model) is at most
+tolerance |F|, on a path not before the first step: so a fit's zeros are its own, not those of the fit before it. For
+the squared loss without bound on eta the model is F, and X'X all that is needed.
+
+The losses are those of `pointwise`. A fit goes on from what the fit before it left: theta, the loss there, a Hessian.
+Data with few entries not 0 (one-hot columns) are kept by rows of those alone.
+
+References
+----------
+Lee, Sun and Saunders, SIAM J. Optim. 24 (2014) (prox-Newton). li2021, Proposition 1, Table 2 and section 3.5.
+"""
+
+import numpy as np
+
+from dperm.compiled import compiled
+from dperm.solvers import berhu, pointwise
+
+# The squared loss without a bound on eta, of which X'X, X'y and y'y tell everything.
+GRAM = -1
+_penalties, _gap, _level_box, _descend = berhu.penalties, berhu.gap, berhu.level_box, berhu.descend
+_evaluate = pointwise.evaluate
+
+# A step that does not cut the gap to this share asks for a fresh Hessian.
+_PACE = 0.1
+# Share of its gap to which a model is solved, but for no less than this share of the tolerance.
+_MODEL_SHARE, _MODEL_FLOOR = 0.01, 0.1
+_ARMIJO, _HALVINGS, _ROUNDING = 1e-4, 50, 1e-13
+_PASSES = 10_000
+# Ridge of the model, as a share of the columns' squares, where l'' may vanish.
+_SHIFT = 1e-10
+# A weight above this holds its coordinate at 0.
+_INFINITE = 1e100
+# The start and the steps of reweighting are solved to this relative gap.
+EXACT = 1e-11
+# The sign changes of so many last steps are counted: the paper's coordinates that fluctuate around 0.
+LAST = 10
+
+
+@compiled
+def _records(k, X, y, G, xy, yy, bottom, starts, columns, entries, XT):
+    """Return what a fit needs of data set k; XT is written."""
+    for i in range(X.shape[1]):
+        for j in range(X.shape[2]):
+            XT[j, i] = X[k, i, j]
+    return X[k], XT, y[k], G[k], xy[k], yy[k], bottom[k], starts, columns, entries
+
+
+@compiled
+def _copy(values, to):
+    for i in range(len(to)):
+        to[i] = values[i]
+
+
+@compiled
+def _state(n, p):
+    """Return what fits leave to the next: Hessian, (Hessian, point) known?, loss, eta, l', l'' and work space."""
+    return np.empty((p, p)), np.zeros(2, np.bool_), np.zeros(1), np.empty((3, n)), np.empty((8, n))
+
+
+@compiled
+def _forward(records, theta, eta):
+    """Write X theta."""
+    X, starts, columns, entries = records[0], records[7], records[8], records[9]
+    if len(columns) == 0:
+        np.dot(X, theta, eta)
+        return
+    for i in range(len(eta)):
+        total = 0.0
+        for k in range(starts[i], starts[i + 1]):
+            total += entries[k] * theta[columns[k]]
+        eta[i] = total
+
+
+@compiled
+def _backward(records, slope):
+    """Return X' slope."""
+    X, XT, starts, columns, entries = records[0], records[1], records[7], records[8], records[9]
+    if len(columns) == 0:
+        return np.dot(XT, slope)
+    total = np.zeros(X.shape[1])
+    for i in range(len(slope)):
+        for k in range(starts[i], starts[i + 1]):
+            total[columns[k]] += entries[k] * slope[i]
+    return total
+
+
+@compiled
+def _hessian(records, second, H):
+    """Write X' diag(second) X plus a shift that keeps models bounded."""
+    X, XT, starts, columns, entries = records[0], records[1], records[7], records[8], records[9]
+    p, squares = len(H), 0.0
+    if len(columns) == 0:
+        np.dot(XT * second, X, H)
+        for j in range(p):
+            squares += np.dot(XT[j], XT[j]) / p
+    else:
+        for j in range(p):
+            for k in range(p):
+                H[j, k] = 0.0
+        for i in range(len(second)):
+            for k in range(starts[i], starts[i + 1]):
+                weight, row = second[i] * entries[k], columns[k]
+                for m in range(starts[i], k + 1):
+                    H[row, columns[m]] += weight * entries[m]
+        for j in range(p):
+            for k in range(j):
+                H[k, j] = H[j, k]
+        squares = np.dot(entries, entries) / p
+    for j in range(p):
+        H[j, j] += _SHIFT * squares
+
+
+@compiled
+def _relative(gap, value):
+    return gap / abs(value) if value != 0 else (0.0 if gap == 0 else np.inf)
+
+
+@compiled
+def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, most, theta, state):
+    """Minimise F from theta, in place, by at least `few` steps; return the relative gap and the steps."""
+    if code == GRAM:
+        return _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, most, theta)
+    y, bottom = records[2], records[6]
+    H, known, kept, work = state[0], state[1], state[2], state[4]
+    eta, slope, second = state[3][0], state[3][1], state[3][2]
+    move, eta_there, slope_there, second_there = work[0], work[1], work[2], work[3]
+    if not known[1]:
+        _forward(records, theta, eta)
+        kept[0] = _evaluate(code, bound, eta, y, slope, second, work[4:])
+        known[1] = True
+    linear, outer = np.dot(tilt, theta), _penalties(theta, v, a, c, d)
+    least, greatest = low.copy(), high.copy()
+    before, rise, steps, fresh = np.inf, 0.0, 0, False
+    while True:
+        value = kept[0] + linear + outer
+        g = _backward(records, slope) + tilt
+        _level_box(value - bottom, tilt, v, a, low, high, least, greatest)
+        gap = _gap(theta, g, v, a, c, d, least, greatest)
+        if (gap <= tolerance * abs(value) and steps >= few) or gap == 0 or steps >= most:
+            break
+        stuck = steps > 0 and rise >= -_ROUNDING * abs(value) and gap >= before
+        if stuck and fresh:  # rounding allows no more
+            break
+        fresh = stuck or not (known[0] and gap <= _PACE * before)
+        if fresh:
+            _hessian(records, second, H)
+            known[0] = True
+        before = gap
+        there, model = theta.copy(), g.copy()
+        aim = max(_MODEL_SHARE * gap, _MODEL_FLOOR * tolerance * abs(value))
+        _descend(H, v, a, c, d, least, greatest, aim, _PASSES, there, model)
+        step = there - theta
+        _forward(records, step, move)
+        fall = np.dot(g, step) + _penalties(there, v, a, c, d) - outer
+        length, taken = 1.0, False
+        for _ in range(_HALVINGS):
+            there = theta + length * step
+            for i in range(len(eta)):
+                eta_there[i] = eta[i] + length * move[i]
+            loss = _evaluate(code, bound, eta_there, y, slope_there, second_there, work[4:])
+            linear, outer = np.dot(tilt, there), _penalties(there, v, a, c, d)
+            rise = loss + linear + outer - value
+            if rise <= _ARMIJO * length * fall + _ROUNDING * abs(value):
+                taken = True
+                break
+            length *= 0.5
+        if not taken:
+            break
+        _copy(there, theta)
+        _copy(eta_there, eta)
+        _copy(slope_there, slope)
+        _copy(second_there, second)
+        kept[0] = loss
+        steps += 1
+    return _relative(gap, value), steps
+
+
+@compiled
+def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, most, theta):
+    """The same for the squared loss."""
+    G, xy, yy = records[3], records[4], records[5]
+    g = np.dot(G, theta) - xy + tilt
+    least, greatest = low.copy(), high.copy()
+    before, steps = np.inf, 0
+    while True:
+        value = 0.5 * np.dot(theta, g - xy + tilt) + 0.5 * yy + _penalties(theta, v, a, c, d)
+        _level_box(value, tilt, v, a, low, high, least, greatest)
+        gap = _gap(theta, g, v, a, c, d, least, greatest)
+        if (gap <= tolerance * abs(value) and steps >= few) or gap == 0 or steps >= most or (steps and gap >= before):
+            return _relative(gap, value), steps
+        before = gap
+        steps += _descend(G, v, a, c, d, least, greatest, 0.5 * tolerance * abs(value), most - steps, theta, g)
+        g = np.dot(G, theta) - xy + tilt  # anew, without the rounding of the passes
+
+
+@compiled
+def paths(code, bound, data, tilt, v, a, c, d, low, high, tolerance, most, theta, gap, iterations):
+    """Fit along strengths, each from the one before; theta (R, L, p), gap and iterations (R, L) in place.
+
+    `data` is X (D, n, p), y (D, n), X'X (D, p, p), X'y (D, p), y'y and the bottom (D,), and X by rows if it is sparse;
+    D = 1 or R; tilt and v (R, L, p); a, c, d (R, L); low and high (p,).
+    """
+    repeats, strengths, p = theta.shape
+    one, XT, k = np.ones(p), np.empty((p, data[0].shape[1])), -1
+    for r in range(repeats):
+        if r == 0 or len(data[0]) > 1:
+            k += 1
+            records = _records(k, *data, XT)
+        state = _state(data[0].shape[1], p)
+        now = np.minimum(np.maximum(0.0 * one, low), high)
+        for s in range(strengths):
+            gap[r, s], iterations[r, s] = _fit(
+                code, bound, records, tilt[r, s], v[r, s], a[r, s] * one, c[r, s] * one, d[r, s] * one,
+                low, high, tolerance, 1, most, now, state,
+            )  # fmt: skip
+            _copy(now, theta[r, s])
+
+
+@compiled
+def signed_paths(code, bound, data, b, first, v, a, c, d, low, high, tolerance, most, theta, gap, iterations):
+    """Fit `vs`: for each strength the start with tilt b and weights `first`, then its signs followed.
+
+    As `paths`, with the noise b (R, L, p), the weights (R, L) of theta^2 at the start, and v (p,) for the extra l1. The
+    problems are convex, so where a fit begins does not matter: the start goes on from the start before it, the fixed
+    point from the fixed point before.
+    """
+    repeats, strengths, p = theta.shape
+    one, none, XT, k = np.ones(p), np.zeros(p), np.empty((p, data[0].shape[1])), -1
+    for r in range(repeats):
+        if r == 0 or len(data[0]) > 1:
+            k += 1
+            records = _records(k, *data, XT)
+        early, late = _state(data[0].shape[1], p), _state(data[0].shape[1], p)
+        begin = np.minimum(np.maximum(none, low), high)
+        now = begin.copy()
+        for s in range(strengths):
+            own = b[r, s]
+            _, steps = _fit(
+                code, bound, records, own, none, none, 2 * first[r, s] * one, none,
+                low, high, EXACT, 0, most, begin, early,
+            )  # fmt: skip
+            if s == 0:
+                now = begin.copy()
+            signs, least, greatest = np.sign(begin), low.copy(), high.copy()
+            for j in range(p):
+                if begin[j] == 0 and a[r, s] + v[j] > 0:  # its weight is infinite
+                    least[j] = greatest[j] = now[j] = 0.0
+                    late[1][1] = False
+            for _ in range(most):
+                gap[r, s], more = _fit(
+                    code, bound, records, np.minimum(own, 0.0) * signs, v + np.maximum(own, 0.0),
+                    a[r, s] * one, c[r, s] * one, d[r, s] * one, least, greatest, tolerance, 1, most, now, late,
+                )  # fmt: skip
+                steps += more
+                changed = (own < 0) & (now != 0) & (np.sign(now) != signs)
+                if not changed.any():
+                    break
+                signs = np.where(changed, np.sign(now), signs)
+            _copy(now, theta[r, s])
+            iterations[r, s] = steps
+
+
+@compiled
+def reweighted(
+    code, bound, data, noise, signed, first, adaptive, gamma, constant, floor, maximal, extra,
+    low, high, turns, most, theta, gap, iterations, flips,
+):  # fmt: skip
+    """Fit the iterates t = 1..turns, each with weights of theta^2; the last one's theta, gap, and signs changed.
+
+    As `paths`, with w_j = adaptive |theta_j|^-gamma + constant and the floor, their maximum or sum, from t = 2 on.
+    """
+    repeats, strengths, p = theta.shape
+    none, XT, k = np.zeros(p), np.empty((p, data[0].shape[1])), -1
+    for r in range(repeats):
+        if r == 0 or len(data[0]) > 1:
+            k += 1
+            records = _records(k, *data, XT)
+        for s in range(strengths):
+            state = _state(data[0].shape[1], p)
+            now = np.minimum(np.maximum(none, low), high)
+            tilt, weight = noise[r, s].copy(), np.full(p, first[r, s])
+            least, greatest = low.copy(), high.copy()
+            iterations[r, s] = 0
+            for turn in range(turns):
+                if turn:
+                    for j in range(p):
+                        u = abs(now[j])
+                        if signed:
+                            tilt[j] = noise[r, s, j] * np.sign(now[j])
+                        weight[j] = np.inf if u == 0 and gamma > 0 and adaptive[r, s] + extra > 0 else constant[r, s]
+                        if u > 0:
+                            weight[j] += adaptive[r, s] * u**-gamma
+                        elif gamma == 0:
+                            weight[j] += adaptive[r, s]
+                        weight[j] = max(weight[j], floor[r, s]) if maximal else weight[j] + floor[r, s]
+                        if u > 0 and extra > 0:
+                            weight[j] += 0.5 * extra / u
+                        if not weight[j] < _INFINITE:
+                            weight[j] = least[j] = greatest[j] = now[j] = 0.0
+                            state[1][1] = False
+                former = now.copy()
+                gap[r, s], steps = _fit(
+                    code, bound, records, tilt, none, none, 2 * weight, none,
+                    least, greatest, EXACT, 1, most, now, state,
+                )  # fmt: skip
+                iterations[r, s] += steps
+                if turn >= turns - LAST and turn > 0:
+                    for j in range(p):
+                        flips[r, s, j] += now[j] * former[j] < 0
+            _copy(now, theta[r, s])

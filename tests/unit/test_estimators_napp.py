@@ -1,0 +1,221 @@
+"""NAPP as scikit-learn and its users know it."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dperm import NAPP
+from dperm.domain import Budget, Domain
+from dperm.errors import DataError, DomainViolation, InvalidBudget, NoGuaranteeWarning, ReleaseError, SolverError
+from dperm.mechanisms import napp
+
+LABELS = {"classes": ("no", "yes")}
+BOUNDED = {"y_bound": 4.0, "eta_bound": 1.5}
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
+@pytest.mark.filterwarnings("ignore::dperm.errors.NoGuaranteeWarning")
+@parametrize_with_checks(
+    [
+        NAPP(clip=True, random_state=0),
+        NAPP(clip=True, variant="vs_plus", penalty="bridge", gamma=0.5, delta=1e-6, random_state=0),
+        NAPP(clip=True, loss="squared", **BOUNDED, fit_intercept=True, random_state=0),
+        NAPP(clip=True, variant="vs", moor=True, calibration="paper", random_state=0),
+    ]
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def data():
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(300, 4))
+    return X, np.where(X[:, 0] > 0, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def counts():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-0.5, 0.5, size=(400, 3))
+    return X, np.minimum(rng.poisson(np.exp(2 * X[:, 0])), 4)
+
+
+@pytest.mark.parametrize("variant", ["erm", "vs_plus"])
+@pytest.mark.parametrize("loss", ["logistic", "smoothed_hinge"])
+def test_learns_at_a_generous_budget(data, loss, variant):
+    X, y = data
+    model = NAPP(epsilon=100.0, loss=loss, variant=variant, **LABELS, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9 and is_classifier(model)
+    np.testing.assert_array_equal(model.predict(X), np.where(model.decision_function(X) > 0, "yes", "no"))
+    assert hasattr(model, "predict_proba") == (loss == "logistic")
+
+
+def test_regressions_learn_too(data, counts):
+    X, _ = data
+    model = NAPP(epsilon=300.0, loss="squared", **BOUNDED, strength=0.1, random_state=0).fit(X, X[:, 1])
+    assert is_regressor(model) and model.score(X, X[:, 1]) > 0.9
+    X, y = counts
+    model = NAPP(epsilon=300.0, loss="poisson", **BOUNDED, strength=0.1, fit_intercept=True, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [2.0, 0.0, 0.0], atol=0.5)
+    # A mean, never beyond what eta_bound allows.
+    far = model.predict(np.array([[1e6, 0.0, 0.0], [-1e6, 0.0, 0.0], [0.0, 0.0, 0.0]]))
+    np.testing.assert_allclose(far, np.exp([1.5, -1.5, model.intercept_]))
+    assert not hasattr(model, "predict_proba")
+
+
+@pytest.mark.parametrize(
+    ("given", "rest"),
+    [
+        ({"delta": 1e-5, "share": 0.3, "penalty": "elastic_net", "kappa": 0.4}, {}),
+        ({"variant": "vs", "low": 0.0, "high": 2.0, "calibration": "corrected", "neighbours": "replace"}, {}),
+        ({"penalty": "ridge", "moor": True, "strength": 9.0, "retrieval": "recycle"}, {}),
+        ({"method": "literal", "steps": 12, "calibration": "paper"}, {"n_e": 200}),
+        ({"moor": True, "retrieval": "recycle", "rounds": 2, "calibration": "paper", "variant": "vs"}, {}),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::dperm.errors.NoGuaranteeWarning")
+def test_an_estimator_is_its_core_run_once(data, given, rest):
+    X, y = data
+    model = NAPP(epsilon=2.0, **LABELS, fit_intercept=True, random_state=5, **given, **rest).fit(X, y)
+    fixed = {"penalty": "lasso", "strength": 1.0, "calibration": "tight", "neighbours": "add_remove", **given}
+    fixed["budget"] = Budget(2.0, fixed.pop("delta", 0.0))
+    core = napp.release(
+        np.column_stack([X, np.ones(len(X))]), np.where(y == "yes", 1.0, -1.0), "logistic",
+        domain=Domain(np.hypot(1.0, 1.0)), rng=np.random.default_rng(5), rows=rest.get("n_e", 10_000), **fixed,
+    )  # fmt: skip
+    np.testing.assert_array_equal([*model.coef_[0], model.intercept_[0]], core.theta[0])
+    assert model.certificate_ == core.certificate[0] and model.retrieved_ == core.retrieved[0]
+    assert model.privacy_.guarantee == core.guarantee
+
+
+def test_the_statement_of_a_proved_form(data):
+    model = NAPP(epsilon=1.5, delta=1e-6, neighbours="replace", random_state=0, **LABELS).fit(*data)
+    privacy = model.privacy_
+    assert (privacy.epsilon, privacy.delta, privacy.neighbours) == (1.5, 1e-6, "replace")
+    assert (privacy.guarantee, privacy.calibration, privacy.source) == ("proved_exact", "tight", "li2021, Theorem 4")
+    assert (privacy.event.epsilon, privacy.event.delta, privacy.seeded) == (1.5, 1e-6, True)
+    assert 0 <= model.certificate_ < 1e-5 and model.retrieved_ == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "errata"),
+    [
+        ({}, "N1"),
+        ({"delta": 1e-4, "neighbours": "replace"}, "K3"),
+        ({"delta": 1e-4, "variant": "vs_plus", "moor": True}, "N2, N4"),
+        ({"variant": "vs"}, "N1, N3"),
+        ({"delta": 1e-4, "method": "literal", "n_e": 100, "steps": 5}, "N8"),
+    ],
+    ids=str,
+)
+def test_the_statement_names_the_errata_that_leave_no_proof(data, given, errata):
+    model = NAPP(calibration="paper", random_state=0, **LABELS, **given)
+    with pytest.warns(NoGuaranteeWarning, match="calibration='paper'.*gives no guarantee"):
+        model.fit(*data)
+    assert model.privacy_.guarantee == "none"
+    assert model.privacy_.source == f"li2021, Theorem 4; no proof: errata {errata}"
+
+
+def test_the_printed_dp_erm_with_gaussian_noise_is_proved(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = NAPP(calibration="paper", delta=1e-4, random_state=0, **LABELS).fit(*data)
+    assert model.privacy_.guarantee == "proved_exact" and "errata" not in model.privacy_.source
+
+
+def test_what_is_returned_is_not_claimed(data):
+    given = {"penalty": "ridge", "strength": 5.0, "calibration": "corrected", "random_state": 0, **LABELS}
+    model = NAPP(epsilon=2.0, retrieval="return", **given).fit(*data)
+    # Lambda0 = 1/4 / 2, so 1 - 1/40 of the Jacobian's half comes back.
+    assert model.retrieved_ == pytest.approx(1 - 1 / 40)
+    assert model.privacy_.epsilon == model.privacy_.event.epsilon == pytest.approx(1 + 1 / 40)
+
+
+@pytest.mark.parametrize("calibration", ["paper", "corrected", "tight"])
+@pytest.mark.parametrize("name", ["y_bound", "eta_bound"])
+def test_poisson_without_clipping_bounds_is_refused(counts, calibration, name):
+    given = {key: value for key, value in BOUNDED.items() if key != name}
+    with pytest.raises(DomainViolation, match=rf"{name}=None: loss='poisson' has no bounded gradient.*declare y_bound"):
+        NAPP(loss="poisson", calibration=calibration, **given).fit(*counts)
+
+
+def test_counts_are_counts_and_within_their_bound(counts):
+    X, y = counts
+    with pytest.raises(DomainViolation, match=r"targets are beyond y_bound=1\.5.*clip=True"):
+        NAPP(loss="poisson", y_bound=1.5, eta_bound=1.0).fit(X, y)
+    for wrong in (y - 1.0, y + 0.5):
+        with pytest.raises(DataError, match="y holds values that are no counts"):
+            NAPP(loss="poisson", y_bound=9.0, eta_bound=1.0).fit(X, wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"epsilon": 0}, InvalidBudget, r"epsilon=0.0 must be a number in \(0, inf\); usual values"),
+        ({"epsilon": -1}, InvalidBudget, "epsilon=-1.0 must be a number"),
+        ({"delta": 1}, InvalidBudget, r"delta=1.0 must be a number in \[0, 1\); take 0 for pure"),
+        ({"share": 0}, InvalidBudget, r"share=0.0 must be a number in \(0, 1\); it is r"),
+        ({"share": 1.5}, InvalidBudget, r"share=1.5 must be a number in \(0, 1\); it is r"),
+        (
+            {"truncation": 0.5, "variant": "vs_plus"},
+            ValueError,
+            r"truncation=0.5 must be a number in \[-inf, 0\]; c is",
+        ),
+        ({"penalty": "bridge", "gamma": 2.0}, ValueError, r"gamma=2.0 must be a number in \[0, 2\)"),
+        ({"penalty": "bridge", "gamma": -1}, ValueError, r"gamma=-1.0 must be a number in \[0, 2\)"),
+        ({"penalty": "elastic_net", "kappa": 1}, ValueError, r"kappa=1.0 must be a number in \(0, 1\)"),
+        ({"penalty": "group"}, ValueError, "penalty='group' is not one of"),
+        ({"loss": "absolute"}, ValueError, "loss='absolute' is not one of 'squared', 'logistic'"),
+        ({"loss": "squared", "y_bound": 1.0}, DomainViolation, "loss='squared' has no bounded gradient.*eta_bound"),
+        ({"eta_bound": "far"}, DomainViolation, "eta_bound='far' must be a number"),
+        ({"strength": -1}, ValueError, "strength=-1.0 must be a number.*it is Lambda"),
+        ({"moor": "yes"}, ValueError, "moor='yes' must be True or False"),
+        ({"clip": 1}, ValueError, "clip=1 must be True or False"),
+        ({"x_norm": -1}, DomainViolation, "x_norm=-1.0 must be a number"),
+        ({"x_norm": 0.1}, DomainViolation, "rows are longer than x_norm=0.1; declare.*clip=True"),
+        ({"variant": "vs"}, ValueError, "calibration='tight' has no valid form here: variant='vs'.*N3.*low >= 0"),
+        ({"moor": True}, ValueError, "no valid form here: moor=True with penalty='lasso'.*N4.*valid: moor=False"),
+        ({"retrieval": "recycle"}, ValueError, "no valid form here: retrieval='recycle'.*N5.*penalty='ridge'"),
+        ({"method": "literal"}, ValueError, "no valid form here: method='literal'.*N8.*method='limit'"),
+        ({"low": [0, 0, 0]}, DomainViolation, "must be a number, or one for each of 4 features"),
+        ({"tolerance": 2.0}, ValueError, r"tolerance=2.0 must be a number in \(0, 1\]"),
+        ({"random_state": "a"}, ValueError, "random_state='a' must be None"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_named_with_the_remedy(data, given, error, words):
+    with pytest.raises(error, match=words):
+        NAPP(**{**LABELS, **given}).fit(*data)
+
+
+def test_rows_above_the_bound_may_be_clipped(data):
+    X, y = data
+    clipped = NAPP(x_norm=0.1, clip=True, random_state=1, **LABELS).fit(X, y)
+    scaled = X * (0.1 / np.linalg.norm(X, axis=1, keepdims=True)).clip(max=1.0)
+    by_hand = NAPP(x_norm=0.1, clip=True, random_state=1, **LABELS).fit(scaled, y)
+    np.testing.assert_allclose(clipped.coef_, by_hand.coef_, rtol=1e-9)
+
+
+def test_a_release_that_nobody_could_vouch_for_is_refused(data):
+    with pytest.raises(ReleaseError, match=r"NAPP-ERM is objective perturbation.*OutputPerturbation"):
+        NAPP(release=True, **LABELS).fit(*data)
+
+
+def test_nothing_is_released_of_a_fit_that_did_not_converge(data):
+    with pytest.raises(SolverError, match="outside its target"):
+        NAPP(tolerance=1e-30, random_state=0, **LABELS).fit(*data)
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.NoGuaranteeWarning")
+def test_survives_clone_and_pickle(data):
+    X, y = data
+    model = NAPP(variant="vs_plus", calibration="paper", moor=True, random_state=3, **LABELS).fit(X, y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
+    np.testing.assert_array_equal(clone(model).fit(X, y).coef_, model.coef_)
+    # Selection: exact zeros, not small numbers.
+    assert (model.coef_ == 0).any()

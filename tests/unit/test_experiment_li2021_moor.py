@@ -1,0 +1,125 @@
+"""Figure 3's experiment: its estimates by cvxpy, its distances by hand, and where MOOR is sound."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from dperm.experiments.li2021 import designs, moor
+
+SETTINGS = {
+    "repeats": 2, "side_repeats": 1, "epsilons": [2.0], "strengths": [4.0, 0.25], "steps": 3, "budget_share": 0.5,
+    "delta": 1e-4, "tolerance": 1e-9,
+}  # fmt: skip
+STRENGTHS = np.array([4.0, 1.0, 0.25])
+
+
+def cell(name, **settings):
+    return {
+        "experiment": "li2021-moor", "paper": "li2021", "seed": 6, "mechanism": "napp", "calibration": "paper",
+        "neighbours": "add_remove", "point": {"design": name}, "settings": {**SETTINGS, **settings},
+    }  # fmt: skip
+
+
+def of(rows, **where):
+    for name, value in where.items():
+        rows = rows[rows[name] == value]
+    return rows
+
+
+@pytest.fixture(scope="module", params=["linear-200", "logistic-500"])
+def case(request):
+    return request.param, moor.run(cell(request.param))
+
+
+def minimiser(design, X, y, penalty):
+    """By cvxpy: argmin of the sum of losses and penalty(theta)."""
+    theta = cp.Variable(16)
+    eta = X @ theta
+    loss = cp.sum_squares(y - eta) / 2 if design.loss == "squared" else cp.sum(cp.logistic(cp.multiply(-y, eta)))
+    options = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+    cp.Problem(cp.Minimize(loss + penalty(theta))).solve(solver=cp.CLARABEL, **options)
+    return theta.value
+
+
+def berhu(theta, strength, floor):
+    """2 berHu: slope 2 max{Lambda, Lambda0 u}, so 2 Lambda u up to the knee k and Lambda0 u^2 + Lambda k beyond."""
+    knee = strength / floor
+    return cp.sum(2 * strength * cp.abs(theta) + floor * cp.square(cp.pos(cp.abs(theta) - knee)))
+
+
+# Beyond the knee 2 Lambda u + Lambda0 (u - k)^2 = Lambda0 u^2 + Lambda k: the same function.
+@pytest.mark.parametrize(("k", "strength"), [(1, 1.0), (2, 4.0), (2, 0.25)])
+def test_distances_are_those_of_independent_minimisers(case, k, strength):
+    name, rows = case
+    design, floor = designs.find(name), 1.0 / 2.0
+    X, y = designs.training(6, "li2021-moor", name, 2)
+    for r in range(2):
+        lasso = minimiser(design, X[r], y[r], lambda t: k * strength * cp.norm1(t))
+        penalties = {
+            "erm-moor": lambda t: berhu(t, strength, floor),
+            "erm": lambda t: 2 * strength * cp.norm1(t) + floor * cp.sum_squares(t),
+        }
+        for variant, penalty in penalties.items():
+            expected = np.linalg.norm(minimiser(design, X[r], y[r], penalty) - lasso)
+            here = of(rows, row="figure", calibration="paper", metric="distance", variant=variant, reference=k)
+            (found,) = of(here, repeat=r, strength=strength)["value"]
+            assert found == pytest.approx(max(expected, moor.LEAST), abs=2e-4)
+
+
+def test_moor_where_it_is_sound_is_the_lasso_without(case):
+    _, rows = case
+    rows = of(rows, row="figure", calibration="corrected", metric="distance")
+    # kappa = Lambda0/Lambda is below 1 where Lambda is above Lambda0 = 1/2.
+    assert set(of(rows, variant="erm-moor")["strength"]) == set(of(rows, variant="erm-net")["strength"]) == {4.0, 1.0}
+    assert set(of(rows, variant="erm")["strength"]) == set(STRENGTHS)
+    assert set(rows["repeat"]) == {0}
+    for k in moor.REFERENCES:
+        with_moor, without, lasso = (
+            of(rows, variant=variant, strength=1.0, reference=k)["value"].item()
+            for variant in ("erm-moor", "erm-net", "erm")
+        )
+        assert with_moor == pytest.approx(lasso, abs=2e-4)
+        assert k == 2 or without > lasso + 1e-3
+
+
+def test_the_same_b_stands_with_and_without_the_floor(case):
+    name, rows = case
+    design = designs.find(name)
+    rows = of(rows, row="same-b", metric="distance", reference=2)
+    assert set(rows["floor"]) == {0.0, 0.5} and set(rows["delta"]) == {1e-4}
+    # The floor holds back what the noise does.
+    for calibration in ("paper", "corrected"):
+        with_floor, without = (of(rows, calibration=calibration, floor=f).set_index("strength") for f in (0.5, 0.0))
+        assert (with_floor["value"] <= without["value"])[0.25]
+    assert design.zeta3 == 1.0
+
+
+def test_the_gain_is_the_logarithm_of_the_ratio(case):
+    _, rows = case
+    own = of(rows, row="figure", calibration="paper")
+    keys = ["reference", "repeat", "strength"]
+    gain = of(own, metric="gain", variant="erm-moor").set_index(keys)["value"].sort_index()
+    far, near = (
+        of(own, metric="distance", variant=v).set_index(keys)["value"].sort_index() for v in ("erm", "erm-moor")
+    )
+    np.testing.assert_allclose(gain, np.log(far / near))
+    assert (gain > 0).any()
+
+
+def test_summaries_and_uninformative_points():
+    rows = moor.run(cell("linear-200", strengths=[1e4, 0.5], steps=2, repeats=3))
+    own = of(rows, row="figure", calibration="paper", variant="erm", reference=1)
+    at = of(own, strength=0.5)
+    values = of(at, metric="distance")["value"]
+    assert of(at, metric="distance_mean")["value"].item() == pytest.approx(values.mean())
+    assert of(at, metric="distance_half")["value"].item() == pytest.approx(4.302653 * values.std() / 3**0.5, rel=1e-6)
+    assert of(at, metric="runs")["value"].item() == 3 and at["informative"].all()
+    # At Lambda = 10^4 everything is 0: nothing to compare.
+    empty = of(own, strength=1e4, metric="distance")
+    assert (empty["value"] == moor.LEAST).all() and not empty["informative"].any()
+
+
+def test_data_are_the_same_however_many_repeats_there_are():
+    few, more = (moor.run(cell("linear-200", repeats=n)) for n in (1, 2))
+    few, more = (of(f, row="figure", calibration="paper", metric="distance", repeat=0)["value"] for f in (few, more))
+    np.testing.assert_array_equal(few.to_numpy(), more.to_numpy())

@@ -1,0 +1,186 @@
+"""Figure 8's experiment: recycling end to end by hand, its corrected form by cvxpy, and the agreement of rankings."""
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from dperm import seeds
+from dperm.domain import Budget
+from dperm.experiments.li2021 import designs, recycling
+from dperm.mechanisms.napp import noise
+
+SETTINGS = {
+    "repeats": 3, "side_repeats": 2, "rounds": 3, "deltas": [1e-4, 0.0], "strengths": [18.0, 0.75], "steps": 4,
+    "budget_share": 0.5, "tolerance": 1e-9, "test_rows": 400,
+}  # fmt: skip
+STRENGTHS = np.geomspace(18.0, 0.75, 4)
+EPSILON = 0.8
+
+
+def cell(calibration, **settings):
+    return {
+        "experiment": "li2021-recycling", "paper": "li2021", "seed": 6, "mechanism": "napp",
+        "calibration": calibration, "neighbours": "add_remove", "point": {"design": "linear-200", "epsilon": EPSILON},
+        "settings": {**SETTINGS, **settings},
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def published():
+    return recycling.run(cell("paper"))
+
+
+@pytest.fixture(scope="module")
+def corrected():
+    return recycling.run(cell("corrected"))
+
+
+def of(rows, **where):
+    for name, value in where.items():
+        rows = rows[np.isclose(rows[name], value) if isinstance(value, float) else rows[name] == value]
+    return rows
+
+
+def data():
+    X, y = designs.training(6, "li2021-recycling", "linear-200", 3)
+    return X, y, designs.test(6, "li2021-recycling", "linear-200", 400)
+
+
+def draw(calibration, variant, delta, law):
+    names = ("napp", calibration, "add_remove", "linear-200", EPSILON, delta, variant)
+    return law.sample((3, 16), seeds.generator(6, "li2021-recycling", "noise", *names))
+
+
+def minimiser(X, y, b, penalty, box=None):
+    theta = cp.Variable(16)
+    objective = cp.sum_squares(y - X @ theta) / 2 + b @ theta + penalty(theta)
+    constraints = [] if box is None else [theta >= box[0], theta <= box[1]]
+    options = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+    cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL, **options)
+    return theta.value
+
+
+def log_mse(theta, test):
+    return math.log(np.mean((test[1] - test[0] @ theta) ** 2))
+
+
+def berhu(theta, strength, floor):
+    return cp.sum(2 * strength * cp.abs(theta) + floor * cp.square(cp.pos(cp.abs(theta) - strength / floor)))
+
+
+@pytest.mark.parametrize("delta", [1e-4, 0.0])
+def test_a_round_of_recycling_end_to_end(published, delta):
+    """NAPP-ERM with MOOR by cvxpy: fit, Equation 13, Equations 14 and 15, fit again."""
+    X, y, test = data()
+    bounds, floor = noise.Bounds(1.0, 2.9, 1.0), 1 / EPSILON
+    law, _, _ = noise.calibrate(
+        bounds, Budget(EPSILON, delta), share=0.5, variant="erm", calibration="paper", features=16
+    )
+    b = draw("paper", "erm", delta, law)
+    rows = of(published, row="figure", metric="log_mse", delta=delta)
+    rows = rows[rows["variant"].isin(["erm-moor", "erm-moor-recycled"])]
+    recycled = 0
+    for r in range(3):
+        for strength in map(float, STRENGTHS):
+            first = minimiser(X[r], y[r], b[r], lambda t: berhu(t, strength, floor))  # noqa: B023
+            assert of(rows, round=0, repeat=r, strength=strength)["value"].item() == pytest.approx(
+                log_mse(first, test), abs=1e-4
+            )
+            least = max(strength / np.abs(first).max(), floor)
+            if np.abs(first).max() < 1e-6:
+                continue
+            gained = 0.5 * EPSILON * (1 - floor / least)
+            spent = 0.5 * EPSILON + gained
+            spread = 1.0 if delta == 0 else math.sqrt((spent - math.log(delta)) / (0.5 * EPSILON - math.log(delta)))
+            again = b[r] * 0.5 * EPSILON / spent * spread
+            second = minimiser(X[r], y[r], again, lambda t: berhu(t, strength, least))  # noqa: B023
+            assert of(rows, round=1, repeat=r, strength=strength)["value"].item() == pytest.approx(
+                log_mse(second, test), abs=2e-4
+            )
+            recycled += gained > 0
+    assert recycled
+
+
+@pytest.mark.parametrize("variant", ["erm", "vs_plus"])
+def test_the_corrected_split_is_public_and_proved(corrected, variant):
+    X, y, test = data()
+    bounds, floor, delta = noise.Bounds(1.0, 5.7, 1.0), 1 / EPSILON, 1e-4
+    rows = of(corrected, row="figure", metric="log_mse", delta=delta)
+    rows = rows[rows["variant"].isin([variant, f"{variant}-recycled"])]
+    assert set(rows["guarantee"]) == {"proved_exact"}
+    for k, strength in ((0, 18.0), (1, 18.0), (1, 0.75)):
+        modulus = max(strength, floor) if k else floor
+        share = 1 - 1 / (2 * modulus * EPSILON)
+        spent = share * EPSILON
+        sigma = 5.7 * math.sqrt(2 * (spent - math.log(delta))) / spent
+        law, extra, _ = noise.calibrate(
+            bounds, Budget(EPSILON, delta), share=share, variant=variant, calibration="corrected", features=16
+        )
+        assert law.scale == pytest.approx(sigma)
+        assert extra == pytest.approx(sigma * math.sqrt(2 / math.pi) if variant == "vs_plus" else 0.0)
+        b = draw("corrected", variant, delta, law)
+        theta = minimiser(
+            X[0], y[0], b[0],
+            lambda t: (strength + extra) * cp.norm1(t) + modulus * cp.sum_squares(t), (0, 1),  # noqa: B023
+        )  # fmt: skip
+        found = of(rows, round=k, repeat=0, strength=strength)["value"].item()
+        assert found == pytest.approx(log_mse(theta, test), abs=1e-4)
+
+
+def test_what_is_retrieved_in_the_corrected_form_depends_on_lambda_alone(corrected):
+    expected = 1 - (1 / EPSILON) / np.maximum(STRENGTHS, 1 / EPSILON)
+    for _, group in of(corrected, row="figure", metric="share_mean").groupby(["variant", "delta", "round"]):
+        np.testing.assert_allclose(group.sort_values("strength", ascending=False)["value"], expected)
+    credit = of(corrected, row="rounds", metric="credit")
+    for k in (1, 2, 3):
+        for _, group in of(credit, round=k).groupby(["delta", "repeat"]):
+            np.testing.assert_allclose(group.sort_values("strength", ascending=False)["value"], expected)
+    assert (of(corrected, metric="modulus_change", round=2)["value"] == 0).all()
+
+
+def test_rounds_only_add(published):
+    credit = of(published, row="rounds", metric="credit")
+    assert set(credit["repeat"]) == {0, 1} and set(credit["round"]) == {0, 1, 2, 3}
+    table = credit.pivot(index=["variant", "delta", "repeat", "strength"], columns="round", values="value")
+    assert (table[0] == 0).all() and (table.diff(axis=1).iloc[:, 1:] >= 0).all().all() and (table[3] <= 1).all()
+    assert table[1].between(0.01, 0.99).any()
+    change = of(published, row="rounds", metric="modulus_change")
+    change = change.pivot(index=["variant", "delta", "repeat", "strength"], columns="round", values="value")
+    # The modulus of round k is Lambda0/(1 - credit).
+    for k in (1, 2, 3):
+        left = (1 - table[k - 1]) > 0
+        np.testing.assert_allclose(change[k][left], 1 - ((1 - table[k]) / (1 - table[k - 1]))[left], atol=1e-9)
+        assert (change[k][~left] == 0).all()
+    informative = credit.groupby(["variant", "delta", "strength"])["informative"].agg(["min", "max"])
+    some = table[1].groupby(["variant", "delta", "strength"]).max() > 0
+    assert (informative["min"] == informative["max"]).all() and (informative["max"] == some).all()
+
+
+def test_one_area_a_repeat_and_its_curve(published):
+    areas = of(published, metric="auc")
+    assert set(areas["variant"][areas["round"] == 1]) == {f"{m}-moor-recycled" for m in ("erm", "vs", "vs_plus")}
+    # What is of no single method is none of the ledger's.
+    assert set(published["mechanism"][published["variant"].isin(["zero", "all"])]) == {"nonprivate"}
+    assert len(areas) == 3 * 2 * 2 * 3 and areas["value"].between(0, 1).all()
+    for metric in ("fpr_mean", "tpr_mean", "share_mean"):
+        assert of(published, metric=metric)["value"].between(0, 1).all()
+    zero = of(published, metric="log_mse_zero")["value"].unique()
+    _, _, test = data()
+    assert zero == pytest.approx([math.log(np.mean(test[1] ** 2))])
+
+
+def test_agreement_of_rankings():
+    base = np.array([1.0, 2.0, 3.0])[:, None, None] + np.zeros((3, 4, 2))
+    assert (recycling.agreement(base, 5 * base) == 1).all()
+    assert (recycling.agreement(base, -base) == -1).all()
+    tied = base.copy()
+    tied[1] = tied[0]
+    assert (recycling.agreement(tied, tied) == 1).all()
+    np.testing.assert_allclose(recycling.agreement(base, tied), np.full(4, 2 / 3))
+    # A repeat that lacks a value is left out, and a batch of nothing else too.
+    lost = base.copy()
+    lost[0, 1, 0] = np.nan
+    assert len(recycling.agreement(lost, base)) == 3
+    assert len(recycling.agreement(np.zeros((3, 25, 2)), np.zeros((3, 25, 2)))) == 10
