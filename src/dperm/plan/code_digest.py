@@ -16,7 +16,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent
 # What there is, by name: a job's own entry is among its roots or its params, and the others do not concern it.
-_CATALOGUES = frozenset({"FAMILIES", "FIGURES", "REGISTRY", "TABLES"})
+_CATALOGUES = frozenset({"FAMILIES", "FIGURES", "REGISTRY", "TABLES", "_PUBLIC"})
 # A new release of one of these may change numbers.
 NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
 
