@@ -1,6 +1,7 @@
 """What Snakemake makes of the rules: what each declares, what it needs, and what `all` reaches. Nothing is run."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -205,7 +206,8 @@ def test_a_set_that_cannot_be_had_is_left_out_and_named(own_workflow):
     path.write_text(yaml.safe_dump(catalogue), encoding="utf-8")
     jobs = own_workflow.jobs(scale="paper")
     assert of(jobs, "fetch_dataset") == []
-    assert not any("adult" in path for job in jobs for path in (*job.input, *job.output))
+    # (li2021-adult is an experiment, which has a stand-in.)
+    assert not any(re.search("(?<!li2021-)adult", path) for job in jobs for path in (*job.input, *job.output))
     with_data = [job for job in of(jobs, "collect_rows") if "kifer2012-output" in job.output[0]]
     for job in (*with_data, *of(jobs, "judge_claims"), *of(jobs, "build_report")):
         assert set(job.params["skipped"]) == {"adult"}

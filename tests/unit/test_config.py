@@ -126,7 +126,8 @@ def test_hundreds_of_mutants_are_refused_in_words_or_are_valid(monkeypatch, fold
     """No mutant shows anything but a ConfigError; the message names the file (or --config) and the place."""
     project = shutil.copytree(folder, tmp_path / "project")
     for path in (project / "config/experiments").glob("*.yaml"):
-        if f"config/experiments/{path.name}" not in FILES:
+        # One of each paper.
+        if f"config/experiments/{path.name}" not in FILES and path.stem != "li2021-moor":
             path.unlink()
     # Reading the files that stay as they are again and again would take most of the time.
     parse = functools.cache(config_files.parse)

@@ -321,7 +321,8 @@ def _checked(problems, noise, scheme, strengths, variant, extra_l1, floors, box)
         )
     shape = noise.shape[:2]
     floors = np.asarray(scheme.floor if floors is None else floors, dtype=np.float64)
-    if floors.shape not in ((), (1,), shape[1:], shape) or not ((floors >= 0) & (floors < np.inf)).all():
+    fits = floors.ndim <= 2 and all(own in (1, of) for own, of in zip(floors.shape[::-1], shape[::-1], strict=False))
+    if not (fits and ((floors >= 0) & (floors < np.inf)).all()):
         raise ValueError(
             f"floors (or scheme.floor) of shape {floors.shape} must be finite, 0 or above, and fit {shape}"
         )
