@@ -161,6 +161,26 @@ def read(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any
     return _table(path, columns=columns, filters=filters).to_pandas()
 
 
+def distinct(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
+    """Return the combinations of values that some columns take; rows are read a part at a time, however many there are.
+
+    Raises
+    ------
+    CorruptFile
+        If the file is not Parquet, lacks a column of the schema, or has it with another type.
+    FileNotFoundError
+        If there is no such file.
+    """
+    _checked_schema(path)
+    with _reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        parts = [
+            file.read_row_group(group, columns=list(columns)).to_pandas().astype(object).drop_duplicates()
+            for group in range(file.num_row_groups)
+        ]
+        empty = file.schema_arrow.empty_table().select(list(columns)).to_pandas().astype(object)
+    return pd.concat([empty, *parts], ignore_index=True).drop_duplicates(ignore_index=True)
+
+
 def collect(paths: Iterable[str | Path], out: str | Path, *, metadata: dict[str, Any]) -> None:
     """Write the union of cell files to `out`, one after the other: at no time do all of them stand in memory.
 

@@ -1,5 +1,6 @@
 """li2021-simulations: its data are Table 4's, its measures and fits those of a transcription, failures are counted."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -220,6 +221,21 @@ def test_retrieval_where_it_is_sound_is_a_formula(rows):
     assert set(rows.loc[rows["target"] == "ridge", "mechanism"]) == {"nonprivate"}
 
 
+@pytest.mark.parametrize(("metric", "better"), [("scan_auc", max), ("scan_error", min)])
+def test_what_a_half_loses_to_the_best_share(rows, metric, better):
+    for where in itertools.product(("paper", "corrected"), ("linear-200", "logistic-500"), (0.4, 1.0)):
+        here = rows
+        for name, wanted in zip(("calibration", "dataset", "epsilon"), where, strict=True):
+            here = here[here[name] == wanted]
+        values = here[here["metric"] == metric].pivot(index="repeat", columns="budget_share", values="value")
+        assert list(values) == [0.25, 0.5]
+        best = better(values, key=lambda share: values[share].mean())
+        expected = (values[0.5] - values[best]) * (1 if better is min else -1)
+        lost = here[here["metric"] == f"{metric}_loss"].set_index("repeat")["value"]
+        np.testing.assert_allclose(lost.sort_index(), expected, atol=1e-12)
+        assert lost.mean() >= 0
+
+
 def test_the_benchmark_is_the_lasso(rows):
     X, y = designs.training(1, "li2021-simulations", "linear-200", 4)
     Z, targets = designs.test(1, "li2021-simulations", "linear-200", 300)
@@ -247,7 +263,9 @@ def test_a_fit_that_does_not_converge_is_counted_and_lost(monkeypatch):
     monkeypatch.setattr(limit, "path", unlucky)
     rows = experiments.run(cell(calibration="corrected"))
     failed = rows[rows["status"] == "failed"]
-    assert set(failed["metric"]) == {"error", "auc", "zero_free", "scan_auc", "scan_error"}
+    assert set(failed["metric"]) == {
+        "error", "auc", "zero_free", "scan_auc", "scan_error", "scan_auc_loss", "scan_error_loss"
+    }  # fmt: skip
     assert set(failed["repeat"]) == {2} and failed["value"].isna().all()
     runs = rows[(rows["metric"] == "runs") & (rows["mechanism"] == "napp")]
     assert set(runs.loc[runs["step"] == 1, "value"]) == {2.0} and set(runs.loc[runs["step"] != 1, "value"]) == {3.0}

@@ -40,6 +40,25 @@ def test_the_union_holds_every_row_and_every_column_once(tmp_path):
     assert found == {**META, "versions": found["versions"]}
 
 
+def test_distinct_values_of_columns_are_those_of_all_rows(tmp_path):
+    paths, frames = cells(tmp_path / "cells")
+    tables.collect(paths, tmp_path / "rows.parquet", metadata=META)
+    columns = ["mechanism", "status", "knee"]
+    union = pd.concat(frames, ignore_index=True).astype(object)[columns]
+    found = tables.distinct(tmp_path / "rows.parquet", columns)
+    assert list(found.columns) == columns and not found.duplicated().any()
+
+    def plain_set(frame):
+        return {tuple(None if pd.isna(value) else value for value in row) for row in frame.itertuples(index=False)}
+
+    assert plain_set(found) == plain_set(union)
+    tables.collect([], tmp_path / "none.parquet", metadata=META)
+    assert tables.distinct(tmp_path / "none.parquet", ["mechanism"]).empty
+    (tmp_path / "none.parquet").write_bytes(b"PAR1")
+    with pytest.raises(CorruptFile):
+        tables.distinct(tmp_path / "none.parquet", ["mechanism"])
+
+
 def test_types_survive_the_union(tmp_path):
     paths, _ = cells(tmp_path / "cells")
     tables.collect(paths, tmp_path / "rows.parquet", metadata=META)

@@ -227,8 +227,8 @@ def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str
     columns = [*_FAMILY, "variant", "epsilon", "delta", "guarantee"]
     released: dict[tuple, str] = {}
     for path in sorted(map(Path, rows_paths)):
-        rows = tables.read(path, columns=columns)
-        rows = rows[rows["mechanism"].astype(str) != "nonprivate"].drop_duplicates()
+        rows = tables.distinct(path, columns)
+        rows = rows[rows["mechanism"] != "nonprivate"]
         rows = rows.astype({name: str for name in (*_FAMILY, "variant", "guarantee")})
         for *key, guarantee in rows.itertuples(index=False):
             # As of an attacked budget: the claim is as good as the weakest of those that were made.

@@ -29,10 +29,11 @@ the part of its fits that have no zero; `empty`, whether all coefficients are 0 
 whether all are below 1e-3 there (li2021's rule for a literal run), `null_empty`, the first on data with theta* = 0;
 `entry`, the Lambda from which on theta = 0 is the fit (not for vs, whose fits depend on where it starts). For other r,
 of `erm-moor` (corrected: `erm`) at the smallest delta above 0: `scan_auc` and `scan_error`, the mean over the path, by
-column `budget_share`. For the figures, at each Lambda: `fpr`, `tpr`, `error` and `share` as `_mean` and `_half`, the
-half width of the 95 % interval, over the `runs` that converged; `share_exceeding` and `share_without_two` are errata
-N13 and N5 unrepaired. mechanism `nonprivate`: the lasso with Lambda and with 2 Lambda on the same data, and the
-numbers of Table 4 (`design_...`).
+column `budget_share`, and `scan_auc_loss`, `scan_error_loss`: what r loses to the one with the best mean of the cell.
+For the figures, at each Lambda: `fpr`, `tpr`, `error` and `share` as `_mean` and `_half`, the half width of the 95 %
+interval, over the `runs` that converged; `share_exceeding` and `share_without_two` are errata N13 and N5 unrepaired.
+mechanism `nonprivate`: the lasso with Lambda and with 2 Lambda on the same data, and the numbers of Table 4
+(`design_...`).
 
 `step` counts strengths from the largest, 0. Data depend on design and repeat, noise on the whole cell and delta; the
 methods of a cell share its noise (|b| for truncated noise), and r its standard draws.
@@ -256,12 +257,18 @@ def _scan(setting: _Setting, delta: float, method: Method, fits: _Fits) -> Itera
     scanned = Method("erm", moor=setting.paper), min((delta for delta in settings["deltas"] if delta > 0), default=0.0)
     if setting.cell["calibration"] == "tight" or (method, delta) != scanned:
         return
-    own = settings["budget_share"]
+    own, found = settings["budget_share"], {}
     for r in (own, *(other for other in settings["other_shares"] if other != own)):
         at = fits if r == own else _fit(setting, method, delta, r)
         false, true = (_unless(at.theta, rate) for rate in measures.rates(at.theta, setting.design.relevant))
-        found = {"scan_auc": measures.area(false, true), "scan_error": _error(setting, at.theta).mean(axis=1)}
-        yield from _rows(setting, _head(setting, delta, method, at.guarantee) | {"budget_share": r}, found, {})
+        found[r] = {"scan_auc": measures.area(false, true), "scan_error": _error(setting, at.theta).mean(axis=1)}
+        yield from _rows(setting, _head(setting, delta, method, at.guarantee) | {"budget_share": r}, found[r], {})
+    lost = {}
+    for metric, sign in (("scan_auc", -1), ("scan_error", 1)):
+        each = {r: sign * values[metric] for r, values in found.items()}
+        best = min(each, key=lambda r: np.nanmean(each[r]))
+        lost[f"{metric}_loss"] = each[own] - each[best]
+    yield from _rows(setting, _head(setting, delta, method, fits.guarantee), lost, {})
 
 
 def _benchmark(setting: _Setting) -> Iterator[_Line]:

@@ -3,7 +3,7 @@
 from dperm.figures.target import Target
 
 # What li2021-simulations tells its curves apart by.
-_CURVES = ("variant", "target", "strength", "step")
+_CURVES = ("variant", "target", "strength", "step", "budget_share")
 # Metrics of each kind of figure: its rows are millions.
 _RATES = ("fpr_mean", "fpr_half", "tpr_mean", "tpr_half", "runs")
 _ERRORS = ("error_mean", "error_half", "runs")
@@ -30,7 +30,7 @@ _ROC = (
 )
 _ROC_ALT = "Curves from the lower left, where Lambda is large, to the upper right corner of each panel: "
 _ERROR = (
-    "Error on 10,000 test records over Lambda, mean squared error or share of wrong labels, a panel for each design of "
+    "Error on test records over Lambda, mean squared error or share of wrong labels, a panel for each design of "
     "Table 4 and each epsilon: "
 )
 _ERROR_ALT = "Lines over a logarithmic axis of Lambda with bands, and the non-private lasso as grey lines: "

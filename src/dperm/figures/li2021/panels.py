@@ -184,7 +184,7 @@ def setting(rows: pd.DataFrame, pure: bool) -> str:
     missing = f" {lost} of {int(count * most)} private fits did not converge and are left out." if lost else ""
     return (
         f"Simulated data of Table 4, 16 features, 8 of them relevant; {style.equals('δ', of_delta(rows, pure))}, "
-        f"r = ½; {int(most)} repeats.{missing}"
+        f"{style.equals('r', float(private['budget_share'].iloc[0]))}; {int(most)} repeats.{missing}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures 5 and S.2 of li2021: the error on test data along the path of Lambda; and Table 4, the data."""
+"""Figures 5 and S.2 of li2021: the error on test data along the path of Lambda."""
 
 from functools import partial
 
@@ -56,9 +56,8 @@ def _draw(rows: pd.DataFrame, *, pure: bool, corrected: bool) -> Figure:
             if axis is not line[0]:
                 axis.set_yticklabels([])
     lines = [
-        f"{panels.setting(rows, pure)} One test set of "
-        "10,000 records a design. MSE: geometric mean over repeats; Poisson predictions are capped at e^7.5. Bands: "
-        "95 % intervals.",
+        f"{panels.setting(rows, pure)} One test set a design. MSE: geometric mean over repeats; Poisson predictions "
+        "are capped at e^7.5. Bands: 95 % intervals.",
         *([panels.SOUND] if corrected else []),
     ]
     return panels.finish(figure, curves, lines, columns=4)

@@ -54,10 +54,11 @@ def _draw(rows: pd.DataFrame, *, pure: bool, corrected: bool) -> Figure:
     lines = [f"{panels.setting(rows, pure)} Share of (1 − r)ε: Equation 13 with a maximum and the factor 2 (N5), over "
              "all j; in the last two rows over J (N13), and without the 2. Bands: 95 % intervals."]  # fmt: skip
     if corrected:
+        share = style.equals("r", float(rows["budget_share"].iloc[0]))
         lines = [
             "Retrieval costs what it claims for ridge alone, whose modulus is public: the share depends on Λ and "
-            f"{style.equals('r', 0.5)}, not on the data, the variant or δ. It is the choice of another r, known before "
-            "any record is seen."
+            f"{share}, not on the data, the variant or δ. It is the choice of another r, known before any record is "
+            "seen."
         ]
     return panels.finish(figure, curves, lines, columns=3)
 
