@@ -2,16 +2,28 @@
 
 The literal run appends n_e = 10,000 rows of noise and refits T = 80 times; ours solves the convex problem whose
 minimiser the iteration approaches as n_e and T grow (lasso with MOOR, NAPP-ERM, delta = 1e-4, noise as printed).
+
+The grid is that of Figures 3 to 8 and S.1 to S.4: every cell of four experiments at scale paper. Where a run has left
+the processor times of all cells of an experiment (benchmarks/paper), they are added up. Otherwise its largest cell is
+run in full, and every other one counts as the largest times the ratio of the two with fewer repeats, at one epsilon.
+Memory is the peak of the largest cell (ru_maxrss), in a process of its own.
 """
 
+import copy
+import csv
+import multiprocessing
+import resource
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 from threadpoolctl import threadpool_limits
 
-from dperm import seeds
+from dperm import experiments, plan, seeds
 from dperm.domain import Budget
 from dperm.experiments.li2021 import designs
 from dperm.mechanisms.napp.limit import path, problems
@@ -19,14 +31,42 @@ from dperm.mechanisms.napp.literal import literal
 from dperm.mechanisms.napp.noise import Bounds, calibrate, floor
 from dperm.mechanisms.napp.scheme import Scheme
 
+ROOT = Path(__file__).parents[1]
 SHARE, STRENGTH, ROWS, STEPS = 0.5, 1.0, 10_000, 80
 COLD, ROUNDS = 100, 5
 GOALS = {"linear-500": 5_000.0, "logistic-1000": 300.0, "poisson-1000": 300.0}
-# The simulations of li2021, Figures 4, 5, 7 and S.1 to S.3: what stands on each axis of the grid.
-EPSILONS, DELTAS, VARIANTS, REPEATS = (0.4, 0.6, 0.8, 1.0), (0.0, 1e-4), ("erm", "vs", "vs_plus"), 500
-STRENGTHS = np.geomspace(100, 0.05, 15)
-TIMED = 20
-GOAL_MICROSECONDS, GOAL_MINUTES = 300.0, 20.0
+# The experiment's largest cell: mechanism and scenario, as in the names of its files.
+LARGEST = {
+    "li2021-simulations": ("napp.paper.add-remove", "poisson-1000_epsilon-0.4"),
+    "li2021-recycling": ("napp.paper.add-remove", "linear-500_epsilon-0.4"),
+    "li2021-moor": ("napp.paper.add-remove", "poisson-1000"),
+    "li2021-adult": ("napp.paper.add-remove", "adult"),
+}
+# Of the repeats, to compare cells.
+FEWER = 25
+LIMIT_MINUTES, AIM_MINUTES, LIMIT_BYTES = 40.0, 20.0, 1e9
+
+
+class Cost(NamedTuple):
+    """What an experiment costs.
+
+    Parameters
+    ----------
+    cells : int
+    minutes : float
+        Of one core, all cells.
+    seconds : float
+        Of the largest cell, now.
+    peak : float
+        Bytes, of the largest cell's process.
+    source : str
+    """
+
+    cells: int
+    minutes: float
+    seconds: float
+    peak: float
+    source: str
 
 
 def clock(function: Callable[[], Any]) -> tuple[float, Any]:
@@ -62,20 +102,78 @@ def against_the_letter(name: str) -> tuple[float, float, float]:
     return theirs, ours / COLD, float(found.gap.max())
 
 
-def grid(name: str) -> tuple[float, float, float]:
-    """Return seconds a fit over the warm paths of a design, the slowest setting's, and the share that converged."""
-    seconds, converged = [], []
-    for epsilon in EPSILONS:
-        for delta in DELTAS:
-            for variant in VARIANTS:
-                for moor in (True, False):
-                    loss, X, y, b, scheme = setting(name, epsilon, delta, variant, moor, TIMED)
-                    own = problems(loss, X, y)
-                    path(own, b, scheme, STRENGTHS[:1], variant=variant)  # compiles
-                    spent, found = clock(lambda p=own, b=b, s=scheme, v=variant: path(p, b, s, STRENGTHS, variant=v))
-                    seconds.append(spent / found.gap.size)
-                    converged.append(found.converged.mean())
-    return float(np.mean(seconds)), max(seconds), float(np.mean(converged))
+def run_cell(cell: Mapping[str, Any], files: Mapping[str, str]) -> tuple[float, float]:
+    """Return seconds of one cell, and the most bytes that this process has held."""
+    seconds, _ = clock(lambda: experiments.run(cell, **files))
+    # Linux counts in kilobytes.
+    return seconds, 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def alone(*given: Any) -> tuple[float, float]:
+    """Return `run_cell` in a new process."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(run_cell, *given).result()
+
+
+def files_of(cell: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files that a cell reads; its baseline is no matter to its cost."""
+    name = cell["point"].get("dataset")
+    return {} if name is None else {"data": str(ROOT / f"resources/prepared/{name}.parquet"), "baseline": ""}
+
+
+def left_behind(experiment: str, names: list[tuple[str, str]]) -> float | None:
+    """Return the processor seconds of all cells that a run at scale paper left, or None if one is missing."""
+    total = 0.0
+    for mechanism, scenario in names:
+        file = ROOT / f"benchmarks/paper/{experiment}/{mechanism}/{scenario}.tsv"
+        if not file.exists():
+            return None
+        with file.open(encoding="utf-8") as lines:
+            (row,) = csv.DictReader(lines, delimiter="\t")
+        total += float(row["cpu_time"])
+    return total
+
+
+def sampled(cells: Mapping[tuple[str, str], Mapping[str, Any]], largest: tuple[str, str]) -> float:
+    """Return the seconds of all cells over those of the largest, from few repeats at its epsilon."""
+    seconds, times, of = {}, {}, {}
+    for name, cell in cells.items():
+        kind = (name[0], *(value for key, value in sorted(cell["point"].items()) if key != "epsilon"))
+        times[kind] = times.get(kind, 0) + 1
+        of[name] = kind
+        if kind in seconds or cell["point"].get("epsilon") != cells[largest]["point"].get("epsilon"):
+            continue
+        few = copy.deepcopy(dict(cell))
+        for key in ("repeats", "side_repeats"):
+            if key in few["settings"]:
+                few["settings"][key] = max(2, few["settings"][key] // FEWER)
+        if "epsilons" in few["settings"]:
+            few["settings"]["epsilons"] = few["settings"]["epsilons"][-1:]
+        files = files_of(few)
+        if not seconds:
+            experiments.run(few, **files)  # compiles
+        seconds[kind], _ = clock(lambda few=few, files=files: experiments.run(few, **files))
+    return sum(seconds[kind] * number for kind, number in times.items()) / seconds[of[largest]]
+
+
+def grid() -> dict[str, Cost]:
+    """Return what each experiment of the grid costs at scale paper."""
+    config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+    planned = plan.load({**config, "scale": "paper", "mirror": None}, ROOT).experiments
+    costs = {}
+    for name, largest in LARGEST.items():
+        cells = planned["paper", name].cells
+        cell = cells[largest]
+        seconds, peak = alone(cell, files_of(cell))
+        known = left_behind(name, list(cells))
+        total, source = (seconds * sampled(cells, largest), "sampled") if known is None else (known, "a run's")
+        costs[name] = Cost(len(cells), total / 60, seconds, peak, source)
+    return costs
+
+
+def verdict(value: float, goal: float) -> str:
+    """Return whether a cost is within a goal."""
+    return "met" if value <= goal else "missed"
 
 
 def report() -> None:
@@ -87,16 +185,19 @@ def report() -> None:
     with threadpool_limits(1):
         for name, goal in GOALS.items():
             theirs, ours, gap = against_the_letter(name)
-            aim = f">{goal:,.0f}x"
-            print(f"{name:<16}{theirs:>12.2f}{1e6 * ours:>10.1f}{gap:>10.1e}{theirs / ours:>10,.0f}x{aim:>9}")
-        print("\nThe grid of li2021's simulations: 6 designs, 4 epsilon, 2 delta, 6 methods, warm paths of 15;")
-        print(f"{TIMED} repeats timed of {REPEATS}.\n")
-        print(f"{'design':<16}{'us a fit':>10}{'slowest':>9}{'converged':>11}{'minutes in all':>16}")
-        fits = len(EPSILONS) * len(DELTAS) * len(VARIANTS) * 2 * len(STRENGTHS) * REPEATS
-        minutes = 0.0
-        for name in designs.DESIGNS:
-            mean, slowest, converged = grid(name)
-            minutes += mean * fits / 60
-            print(f"{name:<16}{1e6 * mean:>10.1f}{1e6 * slowest:>9.1f}{converged:>11.4f}{mean * fits / 60:>16.2f}")
-    aim = f"goals: at most {GOAL_MINUTES:g}, and {GOAL_MICROSECONDS:g} us a fit"
-    print(f"\n{fits * len(designs.DESIGNS):,} fits: {minutes:.1f} minutes of one core ({aim})")
+            ratio = theirs / ours
+            row = f"{name:<16}{theirs:>12.2f}{1e6 * ours:>10.1f}{gap:>10.1e}{ratio:>10,.0f}x"
+            print(f"{row}{f'>{goal:,.0f}x':>9}  {verdict(goal, ratio)}")
+    print("\nli2021's grid, Figures 3 to 8 and S.1 to S.4, at scale paper:\n")
+    print(f"{'experiment':<20}{'cells':>6}{'largest, s':>12}{'peak, MB':>10}{'at most':>9}{'core-minutes':>18}")
+    costs = grid()
+    for name, cost in costs.items():
+        memory = f"{cost.peak / 1e6:>10.0f}{LIMIT_BYTES / 1e6:>9.0f}  {verdict(cost.peak, LIMIT_BYTES):<6}"
+        print(f"{name:<20}{cost.cells:>6}{cost.seconds:>12.1f}{memory}{cost.minutes:>10.2f}, {cost.source}")
+    minutes = sum(cost.minutes for cost in costs.values())
+    print(f"\n{minutes:.1f} core-minutes: limit {LIMIT_MINUTES:g} {verdict(minutes, LIMIT_MINUTES)}", end="")
+    print(f", aim {AIM_MINUTES:g} {verdict(minutes, AIM_MINUTES)}")
+
+
+if __name__ == "__main__":
+    report()

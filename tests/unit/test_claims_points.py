@@ -380,6 +380,19 @@ def test_no_trend_is_found_where_there_is_none():
 # -- a summary of others ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("heights", "verdict"), [((0, 0, 1, 2), "reproduced"), ((1, 1, 1, 1), "inconclusive"),
+                                                  ((3, 2, 2, 2), "not reproduced")])  # fmt: skip
+def test_a_formula_without_repeats_has_an_exact_trend(heights, verdict):
+    path = dict(zip((0.1, 1.0, 10.0, 100.0), heights, strict=True))
+    rows = table(lambda v, d, e, s: path[s], variants=("erm",), strengths=tuple(path), repeats=1)
+    found = say(
+        monotone, rows, axis="strength", points=["dataset"], comparisons=[{"terms": [{"constant": ["repeat"]}]}]
+    )
+    assert found.verdict == verdict
+    expected = 0.0 if len(set(heights)) == 1 else stats.spearmanr(range(4), heights).statistic
+    assert found.measured == found.low == found.high == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(
     ("verdicts", "expected"),
     [
@@ -394,6 +407,15 @@ def test_a_summary_is_as_strong_as_its_weakest_member(verdicts, expected):
     records += [{"id": "N-c43", "variant": "corrected", "verdict": "not reproduced"}]
     found = weakest.decide({"members": names, "variants": {"printed": {}}}, "printed", records)
     assert found.verdict == expected and found.n == len(verdicts)
+
+
+@pytest.mark.parametrize(("half", "expected"), [("reproduced", "reproduced"), ("not reproduced", "not reproduced")])
+def test_the_halves_of_a_member_count(half, expected):
+    records = [{"id": "N-c44", "variant": "printed", "verdict": "reproduced"}]
+    records += [{"id": "N-c44", "variant": "printed-over-contrast", "verdict": half}]
+    records += [{"id": "N-c44", "variant": "corrected-over-contrast", "verdict": "not reproduced"}]
+    found = weakest.decide({"members": ["N-c44"], "variants": {"printed": {}}}, "printed", records)
+    assert found.verdict == expected and found.n == 2 and f"N-c44-over-contrast {half}" in found.reason
 
 
 # -- through the catalogue -------------------------------------------------------------------------------------------

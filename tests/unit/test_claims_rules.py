@@ -493,6 +493,22 @@ def test_threshold_bounds_reach_further_on_the_side_of_the_long_tail():
     assert found.high > percentile
 
 
+def test_threshold_of_the_share_beyond_a_number_leaving_rows_out():
+    rows = stack(
+        repeats("entry", [9.0] * 2 + [11.0] * 98, epsilon=0.4), repeats("entry", [1.0] * 100, epsilon=0.8, n=500)
+    )
+    rows["n"] = rows["n"].fillna(200)
+    keys = {"metric": "entry", "beyond": 10.0, "points": ["epsilon"]}
+    found = say(threshold, rows, at_least=0.9, without={"epsilon": [0.8], "n": [500]}, **keys)
+    interval = stats.binomtest(98, 100).proportion_ci(0.9)
+    assert found.verdict == "reproduced" and found.measured == 0.98
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    # Only what matches all of the columns is left out.
+    assert (
+        say(threshold, rows, at_least=0.9, without={"epsilon": [0.8], "n": [200]}, **keys).verdict == "not reproduced"
+    )
+
+
 def test_threshold_with_failures_or_a_wrong_claim():
     rows = repeats("ratio", [1.0, 1.1, math.nan, 1.2])
     found = say(threshold, rows, metric="ratio", at_least=0.1)

@@ -97,9 +97,10 @@ def test_the_statement_of_a_proved_form(data):
     model = NAPP(epsilon=1.5, delta=1e-6, neighbours="replace", random_state=0, **LABELS).fit(*data)
     privacy = model.privacy_
     assert (privacy.epsilon, privacy.delta, privacy.neighbours) == (1.5, 1e-6, "replace")
-    assert (privacy.guarantee, privacy.calibration, privacy.source) == ("proved_exact", "tight", "li2021, Theorem 4")
+    assert (privacy.guarantee, privacy.calibration) == ("proved_exact", "tight")
+    assert privacy.source == "li2021; docs/privacy.md, section 10, Theorems 1 to 3"
     assert (privacy.event.epsilon, privacy.event.delta, privacy.seeded) == (1.5, 1e-6, True)
-    assert 0 <= model.certificate_ < 1e-5 and model.retrieved_ == 0
+    assert 0 < model.certificate_ < 1e-5 and model.retrieved_ == 0
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_the_statement_of_a_proved_form(data):
 )
 def test_the_statement_names_the_errata_that_leave_no_proof(data, given, errata):
     model = NAPP(calibration="paper", random_state=0, **LABELS, **given)
-    with pytest.warns(NoGuaranteeWarning, match="calibration='paper'.*gives no guarantee"):
+    with pytest.warns(NoGuaranteeWarning, match="calibration='paper'.*gives no guarantee; valid: .*(=|leave)"):
         model.fit(*data)
     assert model.privacy_.guarantee == "none"
     assert model.privacy_.source == f"li2021, Theorem 4; no proof: errata {errata}"
@@ -125,7 +126,18 @@ def test_the_printed_dp_erm_with_gaussian_noise_is_proved(data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = NAPP(calibration="paper", delta=1e-4, random_state=0, **LABELS).fit(*data)
-    assert model.privacy_.guarantee == "proved_exact" and "errata" not in model.privacy_.source
+    assert model.privacy_.guarantee == "proved_exact"
+    assert model.privacy_.source == "li2021; docs/privacy.md, section 10, Theorem N"
+
+
+def test_where_tight_refuses_the_warning_does_not_advise_it(data):
+    given = {"penalty": "lasso", "moor": True, "delta": 1e-4, "variant": "vs", "random_state": 0, **LABELS}
+    with pytest.warns(NoGuaranteeWarning) as caught:
+        NAPP(calibration="paper", **given).fit(*data)
+    advice = str(caught[0].message)
+    assert "take calibration='tight'" not in advice
+    assert "all of (1) calibration='corrected' or 'tight' with low >= 0" in advice and "(2) moor=False" in advice
+    assert NAPP(**{**given, "moor": False, "low": 0.0}).fit(*data).privacy_.guarantee == "proved_exact"
 
 
 def test_what_is_returned_is_not_claimed(data):
@@ -146,16 +158,46 @@ def test_poisson_without_clipping_bounds_is_refused(counts, calibration, name):
 
 def test_counts_are_counts_and_within_their_bound(counts):
     X, y = counts
-    with pytest.raises(DomainViolation, match=r"targets are beyond y_bound=1\.5.*clip=True"):
-        NAPP(loss="poisson", y_bound=1.5, eta_bound=1.0).fit(X, y)
+    with pytest.raises(DomainViolation, match=r"targets are beyond y_bound=1\b.*clip=True"):
+        NAPP(loss="poisson", y_bound=1, eta_bound=1.0).fit(X, y)
+    with pytest.raises(DomainViolation, match=r"y_bound=1\.5 must be an integer with loss='poisson'.*take 2"):
+        NAPP(loss="poisson", y_bound=1.5, eta_bound=1.0, clip=True).fit(X, y)
     for wrong in (y - 1.0, y + 0.5):
         with pytest.raises(DataError, match="y holds values that are no counts"):
             NAPP(loss="poisson", y_bound=9.0, eta_bound=1.0).fit(X, wrong)
 
 
+def test_a_bounded_box_serves_poisson_for_eta_bound(counts):
+    model = NAPP(loss="poisson", y_bound=4, low=-1.0, high=1.0, random_state=0).fit(*counts)
+    assert model.privacy_.guarantee == "proved_exact" and (np.abs(model.coef_) <= 1).all()
+    np.testing.assert_allclose(model.predict(counts[0]), np.exp(counts[0] @ model.coef_))
+    with pytest.raises(DomainViolation, match=r"eta_bound=None.*bounded low and high serve instead"):
+        NAPP(loss="poisson", y_bound=4, low=-1.0).fit(*counts)
+
+
+def test_what_one_feature_allows_is_not_refused_for_two(counts):
+    """Of a box alone the bounds grow with p: Lambda0 = e^1/epsilon here, and e^sqrt(2)/epsilon with two features."""
+    X, y = counts
+    given = {"loss": "poisson", "penalty": "elastic_net", "kappa": 0.9, "strength": 4.0, "moor": True, "y_bound": 4}
+    given |= {"eta_bound": 2.0, "low": 0.0, "high": 1.0, "random_state": 0}
+    assert NAPP(**given).fit(X[:, :1], y).privacy_.guarantee == "proved_exact"
+    with pytest.raises(ValueError, match=r"strength\*kappa >= Lambda0 = 4.1"):
+        NAPP(**given).fit(X[:, :2], y)
+
+
+@pytest.mark.parametrize("value", [True, 100.0, "100", -2, None])
+@pytest.mark.parametrize("name", ["n_e", "steps", "rounds"])
+def test_numbers_of_things_are_whole_even_where_they_are_not_used(data, name, value):
+    with pytest.raises(ValueError, match=f"^{name}={value!r} must be an (even )?integer"):
+        NAPP(**{name: value}, **LABELS).fit(*data)
+
+
 @pytest.mark.parametrize(
     ("given", "error", "words"),
     [
+        ({"n_e": 101}, ValueError, "n_e=101 must be an even integer, 2 or above; it is n_e"),
+        ({"low": [0, 0, 0, 1], "high": 1}, DomainViolation, "coordinate 3 is fixed at 1.*leave that feature out of X"),
+        ({"low": 1, "high": 0}, DomainViolation, "the box is empty in coordinate 0; exchange"),
         ({"epsilon": 0}, InvalidBudget, r"epsilon=0.0 must be a number in \(0, inf\); usual values"),
         ({"epsilon": -1}, InvalidBudget, "epsilon=-1.0 must be a number"),
         ({"delta": 1}, InvalidBudget, r"delta=1.0 must be a number in \[0, 1\); take 0 for pure"),
@@ -207,7 +249,7 @@ def test_a_release_that_nobody_could_vouch_for_is_refused(data):
 
 
 def test_nothing_is_released_of_a_fit_that_did_not_converge(data):
-    with pytest.raises(SolverError, match="outside its target"):
+    with pytest.raises(SolverError, match=r"outside its target.*`strength` or `epsilon`"):
         NAPP(tolerance=1e-30, random_state=0, **LABELS).fit(*data)
 
 

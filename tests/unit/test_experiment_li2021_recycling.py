@@ -177,10 +177,21 @@ def test_agreement_of_rankings():
     assert (recycling.agreement(base, -base) == -1).all()
     tied = base.copy()
     tied[1] = tied[0]
-    assert (recycling.agreement(tied, tied) == 1).all()
+    assert (recycling.agreement(tied, tied + 1) == 1).all()
     np.testing.assert_allclose(recycling.agreement(base, tied), np.full(4, 2 / 3))
     # A repeat that lacks a value is left out, and a batch of nothing else too.
     lost = base.copy()
     lost[0, 1, 0] = np.nan
-    assert len(recycling.agreement(lost, base)) == 3
+    assert len(recycling.agreement(lost, base + 1)) == 3
     assert len(recycling.agreement(np.zeros((3, 25, 2)), np.zeros((3, 25, 2)))) == 10
+
+
+def test_strengths_at_which_recycling_changes_nothing_say_nothing_of_the_ranking():
+    rng = np.random.default_rng(5)
+    before, after = rng.standard_normal((2, 3, 400, 15))
+    after[..., :10] = before[..., :10]
+    # 10 batches of 5 strengths and 3 pairs: a standard error below 0.1 about 0; with all strengths it would be 2/3.
+    assert abs(recycling.agreement(before, after).mean()) < 0.3
+    before[0, 7, 3] = after[0, 7, 3] = np.nan
+    assert abs(recycling.agreement(before, after).mean()) < 0.3
+    assert np.isnan(recycling.agreement(before[..., :10], before[..., :10])).all()

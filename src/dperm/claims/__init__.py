@@ -155,7 +155,9 @@ def _verdicts(
         # A promise of privacy speaks of all data sets.
         each = [("", named)] if select.pooled(rule) else [(name, [name]) for name in named] or [("", [])]
         for dataset, members in each:
-            if claim["test"] == "weakest":
+            if "not_run" in rule:
+                verdict = Verdict("not run", rule["not_run"])
+            elif claim["test"] == "weakest":
                 verdict = weakest.decide(claim, variant, others)
             else:
                 here = None

@@ -2,7 +2,7 @@
 
 Each repeat's sum (`dperm.claims.points`; times -1 if it is to fall) has Spearman's rank correlation with the axis, 0
 where it does not change. A point holds if the 95 % interval of their mean is above 0; it fails, and is reversed, if
-that interval is below 0.
+that interval is below 0. Sums without repeats (`constant: [repeat]`) have one exact correlation, its own interval.
 """
 
 from collections.abc import Mapping

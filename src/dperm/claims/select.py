@@ -1,7 +1,8 @@
 """What the rules share: which rows a claim reads, at which points, and how their repeats are resampled.
 
 A *point* is one combination of values of the columns `claim["points"]`; a variant may set any key of its claim anew,
-and `where` (column -> value or list of values) says which rows are its own.
+and `where` (column -> value or list of values) says which rows are its own, `without` which of these are not: those
+that match all of its columns.
 """
 
 import math
@@ -32,7 +33,7 @@ def columns(claim: Mapping[str, Any], base: Sequence[str]) -> list[str]:
     for variant in claim["variants"]:
         rule = settings(claim, variant)
         for part in _parts(rule):
-            for key in ("where", "points", "better", "worse", "above", "below"):
+            for key in ("where", "without", "points", "better", "worse", "above", "below"):
                 names += part.get(key, ())
         names += [rule["axis"]] if "axis" in rule else []
     return list(dict.fromkeys(names))
@@ -100,14 +101,16 @@ def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], met
     DataError
         If a key is missing in a row, or two rows have the same keys and repeat.
     """
-    where = rule.get("where", {})
-    absent = [name for name in (*where, *keys) if name not in rows.columns]
+    where, without = rule.get("where", {}), rule.get("without", {})
+    absent = [name for name in (*where, *without, *keys) if name not in rows.columns]
     if absent:
         raise ConfigError(
             f"{rule['id']}: the rows of {rule['experiment']} have no column {', '.join(map(repr, absent))}; they have "
             f"{', '.join(rows.columns)}"
         )
     mask = (rows["metric"] == metric).to_numpy(dtype=bool) & matches(rows, where)
+    if without:
+        mask &= ~matches(rows, without)
     picked = rows.loc[mask, [*keys, "repeat", "value", "status"]]
     # Categories with unused levels would give groups without rows.
     picked = picked.astype({name: object for name in keys if isinstance(picked[name].dtype, pd.CategoricalDtype)})

@@ -1,4 +1,4 @@
-r"""Rule "threshold": a mean is at least, or at most, a stated number.
+r"""Rule "threshold": a mean, or the share of repeats beyond a number, is at least, or at most, a stated number.
 
 One-sided bounds at level a = level / points (Bonferroni): with mean m and standard error s of the n repeats,
 
@@ -43,7 +43,8 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     ----------
     claim : mapping
         Entry of the catalogue: `metric`, one of `at_least` and `at_most` (in the metric's units), `points` (columns, by
-        default none), `level` (by default 0.05), `variants` (each may hold `where` and set any of these anew).
+        default none), `level` (by default 0.05), `beyond` (then the mean is that of 1 where the metric is above it,
+        else 0), `variants` (each may hold `where` and set any of these anew).
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame
@@ -76,6 +77,8 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     frame = select.chosen(rule, rows, points, metric)
     if frame.empty:
         return Verdict("not run", select.absent(rule, metric))
+    if "beyond" in rule:
+        frame["value"] = (frame["value"] > rule["beyond"]).astype(float).where(frame["value"].notna())
     groups = list(select.groups(frame, points))
     share, lost = level / len(groups), select.failures(frame)
     means = [
@@ -91,8 +94,10 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     most = [sign * ((one.high if sign > 0 else one.low) - limit) for one in means]
     outcome = "inconclusive" if lost else select.verdict([m >= 0 for m in least], [m < 0 for m in most])
     worst = means[int(np.argmin(most if min(most) < 0 else least))]
+    what = f"share of {select.words(metric)} above {rule['beyond']:g}" if "beyond" in rule else ""
+    what = what or f"mean {select.words(metric)}"
     reasons = [
-        f"mean {select.words(metric)} is shown to be {sides[0].replace('_', ' ')} {limit:g} at "
+        f"{what} is shown to be {sides[0].replace('_', ' ')} {limit:g} at "
         f"{sum(m >= 0 for m in least)} of {len(means)} points and shown not to be at {sum(m < 0 for m in most)} "
         f"(one-sided bounds, Bonferroni over all points, level {level:g})",
         f"measured: {worst.mean:.3g}, between {worst.low:.3g} and {worst.high:.3g}, from {worst.n} repeats"

@@ -1,7 +1,8 @@
 """Rule "weakest": a summary stands as long as each claim that it sums up does.
 
 Not reproduced if a member is not reproduced; else inconclusive if a member is inconclusive or was not run; else
-reproduced. Not run if no member was.
+reproduced. Not run if no member was. Of a member with several variants of one kind (`printed`, `printed-over-...`) all
+count: some are halves of what it says.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,8 @@ def decide(claim: Mapping[str, Any], variant: str, verdicts: Sequence[Mapping[st
     claim : mapping
         Entry of the catalogue: `members` (ids), or a variant's own.
     variant : str
-        A key of `claim["variants"]`; the members' verdicts of that name count, on all of their data sets.
+        A key of `claim["variants"]`; the members' verdicts of that name count, and those of that name followed by
+        `-over-`, on all of their data sets.
     verdicts : sequence of mapping
         Records with `id`, `variant` and `verdict`.
 
@@ -31,8 +33,9 @@ def decide(claim: Mapping[str, Any], variant: str, verdicts: Sequence[Mapping[st
         `n`: the verdicts that count.
     """
     members = select.settings(claim, variant)["members"]
-    found = [record for record in verdicts if record["id"] in members and record["variant"] == variant]
-    told = [f"{record['id']} {record['verdict']}" for record in found]
+    of_kind = (record for record in verdicts if record["variant"].split("-over-")[0] == variant)
+    found = [record for record in of_kind if record["id"] in members]
+    told = [f"{record['id']}{record['variant'].removeprefix(variant)} {record['verdict']}" for record in found]
     told += [f"{name} has no variant {variant}" for name in members if name not in {r["id"] for r in found}]
     said = {record["verdict"] for record in found}
     if said <= {"not run"}:

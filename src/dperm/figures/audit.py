@@ -22,6 +22,8 @@ _LAWS = {"gamma": "Gamma", "gaussian": "Gaussian", "laplace": "Laplace"}
 _WIDTH, _ROW, _LANES = 7.0, 0.36, 6
 # Shares above it stand at the edge, with an arrow; their numbers are beside them anyhow.
 _FURTHEST = 1.35
+# Beyond e^this, ratios are those of the least doubles: the number is theirs, not the mechanism's.
+_NO_BOUND = 600.0
 
 
 def ledger(rows: pd.DataFrame) -> Figure:
@@ -53,8 +55,12 @@ def ledger(rows: pd.DataFrame) -> Figure:
     axis.grid(visible=False, axis="y")
     for place in range(1, len(laws), 2):
         axis.axhspan(place - 0.5, place + 0.5, color="#000000", alpha=0.035, linewidth=0)
+    # Of marks that share a lane (pure and approximate privacy) the furthest has its numbers beside it.
+    shares = attacked["audit_lower_bound"] / attacked["epsilon"]
+    lanes = [attacked[name].astype(str) for name in ("mechanism", "variant", "calibration", "neighbours")]
+    furthest = set(shares.groupby(lanes).idxmax())
     for row in attacked.itertuples():
-        _mark(axis, row, laws.index((row.mechanism, row.variant)))
+        _mark(axis, row, laws.index((row.mechanism, row.variant)), numbered=row.Index in furthest)
     axis.axvline(1.0, color="#222222", linewidth=1.1, zorder=1)
     axis.set_yticks(range(len(laws)), [_words(*law) for law in laws])
     axis.tick_params(axis="y", length=0)
@@ -77,7 +83,7 @@ def ledger(rows: pd.DataFrame) -> Figure:
     return figure
 
 
-def _mark(axis: Axes, row: Any, place: int) -> None:
+def _mark(axis: Axes, row: Any, place: int, *, numbered: bool) -> None:
     """Draw one guarantee; each calibration and relation has a lane of its own within the row."""
     colour, first = _CALIBRATIONS[row.calibration]
     marker, second = _MARKERS[row.neighbours]
@@ -87,9 +93,11 @@ def _mark(axis: Axes, row: Any, place: int) -> None:
     rim = {"markeredgecolor": _REFUTED, "markeredgewidth": 1.3} if refuted else {"markeredgewidth": 0}
     axis.plot([0, x], [y, y], color=colour, linewidth=0.6, alpha=0.5, zorder=2)
     axis.plot(x, y, marker=marker, color=colour, markersize=4.6 if refuted else 4, zorder=3, clip_on=False, **rim)
-    if refuted:
+    if refuted and numbered:
         arrow = "→ " if share > _FURTHEST else ""
-        words = f"{arrow}{row.audit_lower_bound:.3g} of {row.epsilon:g}"
+        # An event that is impossible for one of the two data sets has no finite bound.
+        bounded = row.audit_lower_bound < _NO_BOUND
+        words = arrow + (f"{row.audit_lower_bound:.3g} of {row.epsilon:g}" if bounded else "no bound")
         # The lanes of both relations lie closer than two lines of text.
         axis.text(x + 0.025 + 0.2 * second, y, words, va="center", size=6, color=_REFUTED)
 

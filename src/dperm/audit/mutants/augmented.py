@@ -1,6 +1,7 @@
-"""Mistakes of NAPP-ERM (li2021), each beside the form that is proved: noise, floor, truncation, signs, MOOR."""
+"""Mistakes of NAPP-ERM (li2021), each beside its proved form: noise, floor, truncation, signs, MOOR, recycling."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,10 +10,22 @@ from dperm.audit.mutants.noise import ONE
 from dperm.audit.napp import ball, cases
 from dperm.audit.napp import problem as line
 from dperm.audit.napp.cases import Pair
-from dperm.audit.napp.problem import FEATURES, Bounds, Problem
+from dperm.audit.napp.problem import Bounds, Problem
+from dperm.mechanisms.napp import Plan
 
 # Where the line is cut, besides 0: finely between 0 and 1, on both sides.
 _CUTS = np.concatenate([-np.linspace(1, 0, 1000, endpoint=False), np.linspace(0, 1, 1001)])
+
+
+@dataclass(frozen=True)
+class _Mistaken(Problem):
+    """A corrected form with a mistake that the mechanism refuses: its noise is that of the proper form."""
+
+    proper: Problem | None = None
+
+    def plan(self, features: int = 1) -> Plan:
+        """Return the proper form's."""
+        return self.proper.plan(features)
 
 
 def printed_radius(broken: bool) -> Sampled:
@@ -58,12 +71,10 @@ def quarter_floor(broken: bool) -> Finite:
     -------
     Finite
     """
-    zeta3 = 0.25 if broken else 1.0
-    problem = cases.squared(ONE, "corrected")
-    wrong = Problem(
-        "squared", Bounds(1.0, problem.bounds.zeta2, zeta3), ONE, "corrected", eta_bound=problem.eta_bound
-    )  # fmt: skip
-    return _pieced(cases.walled(wrong, ""), np.linspace(0, cases.EDGE, 400))
+    proper = cases.squared(ONE, "corrected")
+    quarter = Bounds(1.0, proper.bounds.zeta2, 0.25)
+    problem = _Mistaken(**{**vars(proper), "bounds": quarter}, proper=proper) if broken else proper
+    return _pieced(cases.walled(problem, ""), np.linspace(0, cases.EDGE, 400))
 
 
 def both_signs(broken: bool) -> Finite:
@@ -97,9 +108,26 @@ def joined_floor(broken: bool) -> Finite:
     return _pieced(cases.gap(cases.wide(ONE, "paper", moor=broken)), _CUTS)
 
 
+def forgotten_floor(broken: bool) -> Finite:
+    """A ridge's recycled noise, made for a weight of 2 Lambda0.
+
+    Parameters
+    ----------
+    broken : bool
+        The problem that is solved keeps the old floor Lambda0; the twin's weight is what was paid for.
+
+    Returns
+    -------
+    Finite
+    """
+    proper = cases.recycled(ONE, "corrected")
+    problem = _Mistaken(**{**vars(proper), "strength": proper.floor}, proper=proper) if broken else proper
+    return _pieced(cases.walled(problem, ""), np.linspace(0, cases.EDGE, 400))
+
+
 def _sampled(problem: Problem, label: float) -> Sampled:
     def draw(data, repeats, rng):
-        return problem.solve(*data, problem.sample((repeats, FEATURES), rng)).theta[:, 0]
+        return problem.released(*data, repeats, rng)
 
     return Sampled(draw, *ball.neighbours(label))
 
@@ -130,4 +158,7 @@ MUTANTS = (
     Mutant("quarter-floor", "NAPP-ERM with a quarter of Lambda0", "li2021, 3.4", "add_remove", 1.0, 0.0, quarter_floor),
     Mutant("both-signs", "NAPP-VS outside one orthant", "li2021, N3", "add_remove", 1.0, 0.0, both_signs),
     Mutant("joined-floor", "MOOR with a lasso", "li2021, N4", "add_remove", 1.0, 0.0, joined_floor),
+    Mutant(
+        "forgotten-floor", "recycled noise beside the old floor", "li2021, 3.7", "add_remove", 1.0, 0.0, forgotten_floor
+    ),
 )  # fmt: skip

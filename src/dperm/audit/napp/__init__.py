@@ -9,19 +9,24 @@ delta = 0 has spherical noise, delta > 0 Gaussian. After it may stand: "-t80", t
 round; "-returned", where the row's epsilon is what is claimed after the return; "-orthant", within one; and data or
 bounds ("-unclipped", "-unscaled"; their valid forms "-clipped", "-scaled").
 
-Neighbouring relation: add/remove.
+Draws are the mechanism's own releases, and a row's guarantee is what the mechanism states of them; a corrected or tight
+row that it does not state as proved is an error. Only T steps and printed recycling, which `release` cannot show with
+given noise, are drawn from the solvers.
+
+Neighbouring relation: add/remove; replace-one for the corrected and tight "erm", on a line.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dperm import seeds
 from dperm.audit import attempts, white_box
-from dperm.audit.napp import ball, cases, iterated
+from dperm.audit.napp import ball, cases, iterated, replaced
 from dperm.audit.napp import problem as line
 from dperm.audit.target import Target
 from dperm.domain import Budget
-from dperm.errors import ConfigError
+from dperm.errors import ConfigError, DataError
 
 PAIRS = ("line", "sixteen")
 # Steps, and with MOOR or without.
@@ -30,6 +35,9 @@ RETURNED = {"erm-returned": False, "erm-moor-returned": True}
 RECYCLED = "erm-moor-recycled"
 PRINTED = (*cases.PRINTED, *STEPS, *RETURNED, RECYCLED)
 CORRECTED = (*cases.CORRECTED, "erm-returned")
+# `tight` has no share to return: a stronger ridge is spent on the noise.
+TIGHT = tuple(cases.CORRECTED)
+KNOWN = {"paper": PRINTED, "corrected": CORRECTED, "tight": TIGHT}
 # Draws that are held against their law.
 _WHITE_BOX, _WHITE_BOX_STEPS = 1_000, 200
 _FEATURES = (2, 16)
@@ -51,14 +59,17 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     Raises
     ------
     ConfigError
-        If a row's variant is none of the calibration's, or its neighbours are not add/remove.
+        If a row's variant is none of the calibration's under its neighbours.
+    DataError
+        If a corrected or tight row claims what the mechanism does not state.
     """
-    known = PRINTED if job["calibration"] == "paper" else CORRECTED
     for row in job["rows"]:
-        if row["variant"] not in known or row["neighbours"] != "add_remove":
+        turned = () if job["calibration"] == "paper" else tuple(replaced.VARIANTS)
+        known = {"add_remove": KNOWN[job["calibration"]], "replace": turned}[row["neighbours"]]
+        if row["variant"] not in known:
             raise ConfigError(
                 f"config/audits.yaml: variant {row['variant']!r}, {row['neighbours']} of 'napp', {job['calibration']}: "
-                f"attacks are for add_remove, of {', '.join(known)}"
+                f"attacks are for {', '.join(known) or 'add_remove'}"
             )
     attack = _on_a_line if job["pair"] == "line" else _sixteen
     return [record for row in job["rows"] for record in attack(job, row)]
@@ -72,22 +83,26 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
     if name in STEPS:
         number, moor = STEPS[name]
         made = iterated.steps(cases.wide(budget, calibration, moor=moor), number)
-        # theta^(1) is the minimiser with a ridge Lambda0: objective perturbation.
-        record |= {"guarantee": _guarantee(made.problem, number == 1), "pair_words": "gap: (1, 0) beside (0, 0)"}
+        # theta^(1) is the minimiser with a ridge Lambda0: objective perturbation. Of later steps nothing is stated.
+        ridge = replace(made.problem, target="ridge", moor=False, strength=made.problem.floor)
+        guarantee = guaranteed(ridge, budget) if number == 1 else "none"
+        record |= {"guarantee": guarantee, "pair_words": "gap: (1, 0) beside (0, 0)"}
         yield record | iterated.attack(made, delta=budget.delta) | _noise(made.target(), _CURVED, rng, _WHITE_BOX_STEPS)
     elif name == RECYCLED:
         made = iterated.recycled(cases.wide(budget, calibration, moor=True))
-        record |= {"guarantee": "none", "pair_words": "gap: (1, 0) beside (0, 0), one round"}
+        guarantee = guaranteed(replace(made.problem, retrieval="recycle"), budget)
+        record |= {"guarantee": guarantee, "pair_words": "gap: (1, 0) beside (0, 0), one round"}
         yield record | iterated.attack(made, delta=budget.delta) | _noise(made.target(), _CURVED, rng)
     elif name in RETURNED:
         ridge = calibration != "paper"
         tried = iterated.returned(budget.epsilon, budget.delta, calibration, moor=RETURNED[name], ridge=ridge)
         (pair, found) = max(tried, key=lambda entry: entry[1]["exact_bound"])
         probe = cases.PROBES["squared"] if ridge else _CURVED
-        record |= {"guarantee": _guarantee(pair.problem, ridge), "pair_words": pair.words}
+        claim = pair.problem if ridge else replace(pair.problem, retrieval="return")
+        record |= {"guarantee": guaranteed(claim, budget), "pair_words": pair.words}
         yield record | found | _noise(line.target(pair.problem), probe, rng)
     else:
-        variant = cases.find(name, calibration)
+        variant = replaced.VARIANTS[name] if row["neighbours"] == "replace" else cases.find(name, calibration)
         pairs = variant.pairs(budget, calibration)
         tried = [
             (pair, attempts.on_a_line(line.target(pair.problem), pair.data, pair.neighbour, delta=budget.delta))
@@ -96,7 +111,7 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
         pair, found = max(tried, key=lambda entry: entry[1]["exact_bound"])
         probe = variant.probe(budget, calibration)
         record |= {
-            "guarantee": _guarantee(pair.problem, variant.proved),
+            "guarantee": guaranteed(pair.problem, budget),
             "loss": pair.problem.loss,
             "pair_words": pair.words,
         }
@@ -117,12 +132,11 @@ def _noise(target: Target, data: Any, rng, repeats: int = _WHITE_BOX) -> dict[st
 def _sixteen(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the attacks on one budget with 2 and 16 features; none for variants that a line shows."""
     table = ball.PRINTED if job["calibration"] == "paper" else ball.CORRECTED
-    if row["variant"] not in table:
+    if row["variant"] not in table or row["neighbours"] == "replace":
         return
     budget, rng = Budget(row["epsilon"], row["delta"]), _rng(job, row)
-    proved = job["calibration"] != "paper" or cases.PRINTED[row["variant"]].proved
     problem = table[row["variant"]].make(budget, job["calibration"])
-    record = {**attempts.head(job, row), "guarantee": _guarantee(problem, proved), "loss": problem.loss}
+    record = {**attempts.head(job, row), "guarantee": guaranteed(problem, budget), "loss": problem.loss}
     if row["variant"] == "erm" and budget.delta == 0:
         for features in _FEATURES:
             words = f"ball: theta near 0, with (e_1, 1), {features} features, ridge"
@@ -131,11 +145,33 @@ def _sixteen(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     yield record | {"pair_words": words} | found
 
 
-def _guarantee(problem: line.Problem, proved: bool) -> str:
-    """Return what is proved for any number of features."""
-    return problem.calibrated(line.FEATURES)[2] if proved else "none"
+def guaranteed(problem: line.Problem, claim: Budget) -> str:
+    """Return what the mechanism states for as many features as in li2021's simulations.
+
+    Parameters
+    ----------
+    problem : Problem
+    claim : Budget
+        The row's.
+
+    Returns
+    -------
+    {"proved_exact", "none"}
+
+    Raises
+    ------
+    DataError
+        If a corrected or tight form is not stated as proved, or as spending more than the claim.
+    """
+    planned = problem.plan(line.FEATURES)
+    guarantee, spent = line.stated(planned), planned.spent
+    beyond = spent.epsilon > claim.epsilon * (1 + 1e-12) or spent.delta > claim.delta
+    if problem.calibration != "paper" and (guarantee != "proved_exact" or beyond):
+        raise DataError(f"{problem}: a row claims {claim} as proved; the mechanism states {guarantee!r} at {spent}")
+    return guarantee
 
 
 def _rng(job: Mapping[str, Any], row: Mapping[str, Any]):
-    names = (*(job[key] for key in ("mechanism", "calibration", "pair")), row["variant"], row["epsilon"], row["delta"])
+    names = tuple(job[key] for key in ("mechanism", "calibration", "pair"))
+    names += tuple(row[key] for key in ("variant", "neighbours", "epsilon", "delta"))
     return lambda what: seeds.generator(job["seed"], "audit", *names, what)

@@ -1,6 +1,6 @@
 r"""Neighbours on a line made for each variant of NAPP-ERM (li2021): what is attacked, with its reason.
 
-Neighbouring relation: add/remove; the neighbour holds one record more.
+Neighbouring relation: add/remove; the neighbour holds one record more. For replace-one: `replaced`.
 
 `gap` (MOOR, N4). {(0, 0)} has no curvature: S is flat on (0, Lambda/Lambda0), so theta jumps from 0 to Lambda/Lambda0
 as |b| passes 2 Lambda, and is never between. With (1, 0) beside it, it often is.
@@ -40,6 +40,8 @@ EDGE = 0.02
 _THIN = 1e-4
 # zeta1 of Adult's rows: 15 features of at most 1.
 _ADULT = math.sqrt(15)
+# A count far outside zeta2 = 1.
+_COUNT = 20.0
 _PLACES = 5
 _UNIT = Bounds(1.0, 1.0, 1.0)
 # Lambda, small: the smallest of li2021's path is 0.05.
@@ -71,13 +73,10 @@ class Variant(NamedTuple):
         (budget, calibration) -> Pairs, each to be attacked.
     probe : callable
         (budget, calibration) -> the problem whose own draws are held against its law.
-    proved : bool
-        Whether the form is one that the proof covers (docs/privacy.md), the law of b aside.
     """
 
     pairs: Callable[[Budget, str], Iterator[Pair]]
     probe: Callable[[Budget, str], Problem]
-    proved: bool
 
 
 NOBODY = records((0.0, 0.0))
@@ -174,7 +173,8 @@ def squared(budget: Budget, calibration: str, **form: Any) -> Problem:
     -------
     Problem
     """
-    return Problem("squared", Bounds(1.0, 1 + EDGE, 1.0), budget, calibration, **{"eta_bound": EDGE, **form})
+    form = {"bounds": Bounds(1.0, 1 + EDGE, 1.0), "eta_bound": EDGE, **form}
+    return Problem("squared", budget=budget, calibration=calibration, **form)
 
 
 def wide(budget: Budget, calibration: str, **form: Any) -> Problem:
@@ -258,12 +258,11 @@ def _plain(words: str, **form: Any) -> Variant:
     return Variant(
         lambda budget, calibration: walled(make(budget, calibration), words),
         lambda budget, calibration: mild(budget, calibration, **form),
-        True,
     )
 
 
 def _printed(pairs: Callable[[Problem], Iterator[Pair]], make: Callable[..., Problem], **form: Any) -> Variant:
-    return Variant(lambda *given: pairs(make(*given, **form)), lambda *given: make(*given, **form), False)
+    return Variant(lambda *given: pairs(make(*given, **form)), lambda *given: make(*given, **form))
 
 
 def _net(budget: Budget, calibration: str) -> Problem:
@@ -272,28 +271,50 @@ def _net(budget: Budget, calibration: str) -> Problem:
     return replace(made, strength=2 * made.floor)
 
 
-def _recycled(budget: Budget, calibration: str) -> Problem:
-    """Return ridge with Lambda = 2 Lambda0 after a round of recycling: half of the Jacobian's budget is public."""
-    made = squared(budget, calibration, target="ridge", factor=float(line.rescaled(budget, 0.5)))
+def recycled(budget: Budget, calibration: str) -> Problem:
+    """Return ridge with Lambda = 2 Lambda0, recycled: its modulus is public, and the noise gets what it leaves.
+
+    Parameters
+    ----------
+    budget : Budget
+    calibration : {"corrected", "tight"}
+
+    Returns
+    -------
+    Problem
+    """
+    made = squared(budget, calibration, target="ridge", retrieval="recycle")
     return replace(made, strength=2 * made.floor)
 
 
 def _unclipped(budget: Budget, calibration: str) -> Iterator[Pair]:
-    made = Problem("poisson", _UNIT, budget, calibration, strength=_SMALL)
+    made = _poisson(budget, calibration)
     for number in (1.0, 10.0, 20.0, 40.0):
         data = records((1.0, 0.0), count=number)
-        yield Pair(
-            made, data, data.and_one(1.0, 20.0), f"outside: y = 20 beside {number:g} records (1, 0), for zeta2 = 1"
-        )
+        words = f"outside: y = {_COUNT:g} beside {number:g} records (1, 0), for zeta2 = 1"
+        yield Pair(made, data, data.and_one(1.0, _COUNT), words)
+
+
+def _poisson(budget: Budget, calibration: str) -> Problem:
+    """Return Poisson regression with counts of 20, whose noise is made for |l'| <= 1."""
+    return Problem("poisson", _UNIT, budget, calibration, strength=_SMALL, y_bound=_COUNT)
 
 
 def _clipped(budget: Budget, calibration: str) -> Problem:
     """Return Poisson counts y <= 2, the loss continued linearly beyond |eta| <= log 2: |l'| <= 2, l'' <= 2."""
-    return Problem("poisson", Bounds(1.0, 2.0, 2.0), budget, calibration, strength=_SMALL, eta_bound=math.log(2))
+    return Problem(
+        "poisson", Bounds(1.0, 2.0, 2.0), budget, calibration, strength=_SMALL, eta_bound=math.log(2),
+        y_bound=2.0,
+    )  # fmt: skip
+
+
+def _long(budget: Budget, calibration: str) -> Problem:
+    """Return Adult's rows, whose noise is made for ||x|| <= 1."""
+    return Problem("logistic", _UNIT, budget, calibration, strength=_SMALL, x_norm=_ADULT, y_bound=None)
 
 
 def _unscaled(budget: Budget, calibration: str) -> Iterator[Pair]:
-    made = Problem("logistic", _UNIT, budget, calibration, strength=_SMALL)
+    made = _long(budget, calibration)
     for eta in (EDGE, 1.0):
         for place in places(made):
             data = pressed(made, (_ADULT, -1.0), 1.0, eta / _ADULT, float(place))
@@ -309,7 +330,7 @@ def _scaled(budget: Budget, calibration: str) -> Iterator[Pair]:
 
 
 def _adult(budget: Budget, calibration: str) -> Problem:
-    return Problem("logistic", Bounds(_ADULT, 1.0, _ADULT**2 / 4), budget, calibration, strength=_SMALL)
+    return Problem("logistic", Bounds(_ADULT, 1.0, _ADULT**2 / 4), budget, calibration, strength=_SMALL, y_bound=None)
 
 
 def _boxed(budget: Budget, calibration: str, **form: Any) -> Problem:
@@ -320,7 +341,6 @@ def _boxed(budget: Budget, calibration: str, **form: Any) -> Problem:
 _ORTHANT = Variant(
     lambda *given: walled(_boxed(*given), "VS in Theta = [0, 1]"),
     lambda budget, calibration: replace(mild(budget, calibration, variant="vs"), box=(0.0, 1.0)),
-    False,
 )
 _ERM = _plain("NAPP-ERM without MOOR, lasso")
 _BOTH_SIDES = {"variant": "vs", "box": (-1.0, 1.0)}
@@ -336,14 +356,13 @@ PRINTED: Mapping[str, Variant] = {
             for pair in pairs(make(*given, moor=True, **_BOTH_SIDES))
         ),
         lambda *given: mild(*given, moor=True, **_BOTH_SIDES),
-        False,
     ),
     "vs-orthant": _ORTHANT,
     "vs-moor-orthant": _printed(gap, wide, variant="vs", moor=True, box=(0.0, 2.0)),
     "vs_plus": _printed(_support, mild, variant="vs_plus"),
     "vs_plus-moor": _printed(_support, mild, variant="vs_plus", moor=True),
-    "erm-unclipped": Variant(_unclipped, lambda *given: Problem("poisson", _UNIT, *given, strength=_SMALL), False),
-    "erm-unscaled": Variant(_unscaled, lambda *given: Problem("logistic", _UNIT, *given, strength=_SMALL), False),
+    "erm-unclipped": Variant(_unclipped, _poisson),
+    "erm-unscaled": Variant(_unscaled, _long),
 }
 # The valid forms: docs/papers/li2021.md.
 CORRECTED: Mapping[str, Variant] = {
@@ -351,15 +370,12 @@ CORRECTED: Mapping[str, Variant] = {
     "erm-moor": Variant(
         lambda *given: walled(_net(*given), "MOOR on an elastic net with Lambda kappa = Lambda0"),
         _net,
-        True,
     ),
     "vs": _plain("VS as NAPP-ERM in Theta = [0, 1]", variant="vs", box=(0.0, 1.0)),
     "vs_plus": _plain("VS+ as NAPP-ERM with a public lasso", variant="vs_plus"),
-    "erm-recycled": Variant(
-        lambda *given: walled(_recycled(*given), "ridge, Lambda = 2 Lambda0, recycled"), _recycled, True
-    ),
-    "erm-clipped": Variant(lambda *given: walled(_clipped(*given), "Poisson, clipped and continued"), _clipped, True),
-    "erm-scaled": Variant(_scaled, _adult, True),
+    "erm-recycled": Variant(lambda *given: walled(recycled(*given), "ridge, Lambda = 2 Lambda0, recycled"), recycled),
+    "erm-clipped": Variant(lambda *given: walled(_clipped(*given), "Poisson, clipped and continued"), _clipped),
+    "erm-scaled": Variant(_scaled, _adult),
 }
 
 

@@ -274,7 +274,7 @@ def returned(epsilon: float, delta: float, calibration: str, *, moor: bool, ridg
         far = end
     elif ridge:
         made = cases.squared(budget, calibration, target="ridge")
-        made = replace(made, strength=made.floor / (1 - q))
+        made = replace(made, strength=made.floor / (1 - q), retrieval="return")
         pairs, end, far = cases.walled(made, "ridge, Lambda = 2 Lambda0"), cases.EDGE, 10 * cases.EDGE
     else:
         made = cases.squared(budget, calibration)

@@ -1,7 +1,8 @@
 r"""NAPP-ERM with one feature: what is released, and its exact law (li2021, Theorem 4; T = infinity unless said).
 
-Own formulas, apart from the mechanism's code. With one feature, J(t) = sum_i x_i l'(x_i t, y_i), S(u) = P'(u) the slope
-of the penalty at u = |theta| (sums, not means; Lambda0 = zeta3/(2 (1 - r) epsilon), r = 1/2):
+The release is that of `dperm.mechanisms.napp.release`. Its law has formulas of its own here, apart from that code; the
+noise's scale and the public lasso are what `dperm.mechanisms.napp.plan` says. With J(t) = sum_i x_i l'(x_i t, y_i) and
+S(u) = P'(u), the slope of the penalty at u = |theta| (sums, not means; Lambda0 = zeta3/(2 (1 - r) epsilon), r = 1/2):
 
     S(u) = 2 max(A + B u, Lambda0 u) with MOOR (for ridge always),  2 (A + (B + Lambda0) u) without,
     A = Lambda (half of it if repaired, N6), B = 0 for lasso;  A = 0, B = Lambda for ridge;  B = Lambda kappa for the
@@ -23,17 +24,19 @@ Within Theta = [low, high] the same law, with atoms at the ends. Neighbouring re
 import functools
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 from dperm.audit import targets
 from dperm.audit.target import Target
-from dperm.domain import Budget, Calibration, Guarantee
-from dperm.mechanisms.napp import limit, noise
-from dperm.mechanisms.napp.noise import Bounds
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours
+from dperm.errors import DataError, SolverError
+from dperm.mechanisms import napp
+from dperm.mechanisms.napp.noise import Absolute, Bounds
 from dperm.mechanisms.napp.scheme import Scheme
+from dperm.mechanisms.napp.validity import Retrieval
 from dperm.noise import Gaussian, SphericalLaplace
 
 # r, as printed.
@@ -111,8 +114,13 @@ class Problem:
         |eta| beyond which the loss goes on linearly.
     box : tuple of float, optional
         Theta = [low, high].
-    factor : float
-        Of the noise: public recycling (Eq 14 with a public amount).
+    neighbours : {"add_remove", "replace"}
+    retrieval : {"none", "return", "recycle"}
+        Of the (1 - r) epsilon; public for ridge.
+    x_norm : float, optional
+        Of the declared domain; zeta1 if left out.
+    y_bound : float, optional
+        Of the declared domain; none for logistic.
     """
 
     loss: str
@@ -126,7 +134,10 @@ class Problem:
     kappa: float = 0.0
     eta_bound: float = math.inf
     box: tuple[float, float] | None = None
-    factor: float = 1.0
+    neighbours: Neighbours = "add_remove"
+    retrieval: Retrieval = "none"
+    x_norm: float | None = None
+    y_bound: float | None = 1.0
 
     @property
     def floor(self) -> float:
@@ -148,8 +159,19 @@ class Problem:
         """Return the variant that is solved: the corrected forms of VS and VS+ are NAPP-ERM (N2, N3)."""
         return self.variant if self.calibration == "paper" else "erm"
 
-    def calibrated(self, features: int = 1) -> tuple[noise.Law, float, Guarantee]:
-        """Return the mechanism's law of b, its public lasso, and what is proved of the law.
+    @property
+    def declared(self) -> dict[str, Any]:
+        """Return the arguments of the mechanism's `plan` and `release`, the data aside."""
+        low, high = self.box or (-math.inf, math.inf)
+        return {
+            "penalty": self.target, "strength": self.strength, "kappa": self.kappa or None, "moor": self.moor,
+            "domain": Domain(self.x_norm or self.bounds.zeta1, self.y_bound), "bounds": self.bounds,
+            "eta_bound": self.eta_bound, "low": low, "high": high, "budget": self.budget, "variant": self.variant,
+            "neighbours": self.neighbours, "calibration": self.calibration, "share": SHARE, "retrieval": self.retrieval,
+        }  # fmt: skip
+
+    def plan(self, features: int = 1) -> napp.Plan:
+        """Return what the mechanism would do, and what stands in the way of its proof.
 
         Parameters
         ----------
@@ -157,9 +179,9 @@ class Problem:
 
         Returns
         -------
-        tuple
+        Plan
         """
-        return _calibrated(self.bounds, self.budget, self.variant, self.calibration, features, self.loss == "logistic")
+        return _planned(self, features)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
         """Draw b by the mechanism's own law, for as many features as `shape` ends with.
@@ -173,33 +195,54 @@ class Problem:
         -------
         ndarray
         """
-        return self.factor * self.calibrated(shape[-1])[0].sample(shape, rng)
+        return self.plan(shape[-1]).law.sample(shape, rng)
 
-    def solve(self, X: np.ndarray, y: np.ndarray, b: np.ndarray) -> limit.Paths:
-        """Minimise with the mechanism's own solver.
+    def released(self, X: np.ndarray, y: np.ndarray, repeats: int, rng: np.random.Generator) -> np.ndarray:
+        """Run the mechanism.
 
         Parameters
         ----------
         X : ndarray, shape (n, p)
         y : ndarray, shape (n,)
-        b : ndarray, shape (R, p)
+        repeats : int
+        rng : Generator
 
         Returns
         -------
-        Paths
+        ndarray, shape (repeats, p)
+
+        Raises
+        ------
+        DataError
+            If the release does not state what its plan does.
+        SolverError
+            If a repeat missed the solver's target.
         """
-        made = limit.problems(self.loss, X[None], y[None], self.eta_bound)
-        extra = self.calibrated(X.shape[1])[1]
-        return limit.path(
-            made, b, self.scheme, np.array([self.strength]), variant=self.solved_as, extra_l1=extra, box=self.box
-        )
+        found = napp.release(X, y, self.loss, rng=rng, repeats=repeats, **self.declared)
+        if found.guarantee != stated(self.plan(X.shape[1])):
+            raise DataError(f"the release of {self} states {found.guarantee!r}, its plan {stated(self.plan())!r}")
+        if not found.converged.all():
+            raise SolverError(f"{int((~found.converged).sum())} of {repeats} draws missed the solver's target")
+        return found.theta
 
 
 @functools.cache
-def _calibrated(bounds, budget, variant, calibration, features, one_sided) -> tuple[noise.Law, float, Guarantee]:
-    return noise.calibrate(
-        bounds, budget, share=SHARE, variant=variant, calibration=calibration, features=features, one_sided=one_sided
-    )
+def _planned(problem: Problem, features: int) -> napp.Plan:
+    return napp.plan(problem.loss, features, **problem.declared)
+
+
+def stated(plan: napp.Plan) -> Guarantee:
+    """Return what the mechanism states of its exact minimiser.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    {"proved_exact", "none"}
+    """
+    return "none" if plan.obstacles else "proved_exact"
 
 
 def force(problem: Problem, points: np.ndarray, data: Records) -> np.ndarray:
@@ -245,7 +288,7 @@ def slope(problem: Problem, u: np.ndarray) -> np.ndarray:
     b = problem.strength * (problem.kappa if kinked else 1.0)
     own, floor = a + b * u, problem.floor * u
     joined = np.maximum(own, floor) if problem.moor or not kinked else own + floor
-    return 2 * joined + problem.calibrated()[1]
+    return 2 * joined + problem.plan().extra_l1
 
 
 def target(problem: Problem) -> Target:
@@ -274,7 +317,7 @@ def target(problem: Problem) -> Target:
         return below, np.where(points < low, 1.0, np.where(points >= high, 0.0, above))
 
     def draw(data, repeats, rng):
-        return problem.solve(*data.expanded(), problem.sample((repeats, 1), rng)).theta[:, 0]
+        return problem.released(*data.expanded(), repeats, rng)[:, 0]
 
     atoms = (0.0, *(end for end in (low, high) if math.isfinite(end) and end != 0))
     return Target(
@@ -314,9 +357,9 @@ def symmetric(problem: Problem) -> Gaussian | SphericalLaplace:
     Gaussian or SphericalLaplace
         With one feature the printed radius Gamma(1, .) is Laplace noise's.
     """
-    law = problem.calibrated()[0]
-    law = getattr(law, "law", law)
-    return (Gaussian if isinstance(law, Gaussian) else SphericalLaplace)(problem.factor * law.scale)
+    law = problem.plan().law
+    law = law.law if isinstance(law, Absolute) else law
+    return (Gaussian if isinstance(law, Gaussian) else SphericalLaplace)(law.scale)
 
 
 def _at_zero(problem: Problem, data: Records, law) -> float:

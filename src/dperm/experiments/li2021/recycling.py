@@ -9,8 +9,8 @@ with what it retrieved (variants with `-recycled`):
     fpr_*, tpr_*        `_mean` over repeats and `_half` of its 95 % interval, for each Lambda,
     share_*, log_mse_*  the same, of what the run retrieves, over (1 - r) epsilon, and of the error,
     order               how far round 1 ranks the methods as round 0 does (N-c64): in [-1, 1], Kendall's tau of
-                        the mean errors, ties that stay ties counted as agreement, averaged over Lambda; for each of
-                        ten batches of repeats.
+                        the mean errors, ties that stay ties counted as agreement, averaged over the Lambda at which
+                        some method's error changes; for each of ten batches of repeats.
 
 Rows `rounds`, for `side_repeats` data sets: Algorithm 2 (errata N5 and N14 mended) for several rounds.
 
@@ -30,6 +30,7 @@ public as Lambda. Rows `rounds`: Algorithm 2 itself for the target ridge.
 Neighbours: add/remove.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -153,7 +154,7 @@ def _figure(task: _Task, test: tuple[np.ndarray, np.ndarray]) -> Iterator[pd.Dat
 
     errors = {key: error(np.where(one.converged[..., None], one.theta, np.nan)) for key, one in runs.items()}
     before, after = (np.stack([value for (_, k), value in errors.items() if k == which]) for which in (0, 1))
-    informative = (before != after).any(axis=(0, 1))
+    informative = _changed(before, after)
     for (variant, k), one in runs.items():
         name = variant + suffix + (_RECYCLED if k else "")
         own = {"row": "figure", "variant": name, "round": k, "guarantee": one.guarantee}
@@ -170,7 +171,7 @@ def _figure(task: _Task, test: tuple[np.ndarray, np.ndarray]) -> Iterator[pd.Dat
     nothing = error(np.zeros((1, 1, task.design.p)))
     yield _table({**own, "variant": "zero"}, "log_mse_zero", np.array([0.0]), nothing, np.ones((1, 1), bool))
     order = agreement(before, after)[:, None]
-    yield _table({**own, "variant": "all"}, "order", np.array([0.0]), order, np.ones(order.shape, bool))
+    yield _table({**own, "variant": "all"}, "order", np.array([0.0]), order, ~np.isnan(order))
 
 
 def _published(task: _Task) -> dict[tuple[str, int], _Run]:
@@ -243,6 +244,11 @@ def _change(before: np.ndarray, after: np.ndarray) -> np.ndarray:
         return np.where(np.isinf(before), 0.0, 1 - before / after)
 
 
+def _changed(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Return at which strengths any error of any method changes; lost ones do not count."""
+    return ((before != after) & ~np.isnan(before) & ~np.isnan(after)).any(axis=(0, 1))
+
+
 def agreement(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Return how far two rankings of methods by mean error agree, for each batch of repeats.
 
@@ -254,9 +260,12 @@ def agreement(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray, shape (min(10, R),)
-        The mean over pairs of methods and over strengths of 1 where both have the same order (or both a tie, up to
-        1e-9), -1 where the opposite, 0 where one of them alone is a tie: Kendall's tau, but for common ties.
+        The mean over pairs of methods, and over the strengths at which any error changes, of 1 where both have the same
+        order (or both a tie, up to 1e-9), -1 where the opposite, 0 where one of them alone is a tie: Kendall's tau, but
+        for common ties. NaN where no error changes: such strengths would say nothing but 1.
     """
+    changed = _changed(before, after)
+    before, after = before[..., changed], after[..., changed]
     batches = np.array_split(np.arange(before.shape[1]), min(_BATCHES, before.shape[1]))
     found = []
     for batch in batches:
@@ -265,7 +274,8 @@ def agreement(before: np.ndarray, after: np.ndarray) -> np.ndarray:
             continue
         means = [errors[:, batch[whole]].mean(axis=1) for errors in (before, after)]
         signs = [np.array([_sign(mean[i] - mean[j]) for i, j in combinations(range(len(mean)), 2)]) for mean in means]
-        found.append(np.where((signs[0] == 0) & (signs[1] == 0), 1.0, signs[0] * signs[1]).mean())
+        agree = np.where((signs[0] == 0) & (signs[1] == 0), 1.0, signs[0] * signs[1])
+        found.append(agree.mean() if changed.any() else math.nan)
     return np.array(found)
 
 

@@ -20,8 +20,7 @@ calibrations `corrected`, `tight`: what is left of them. In Theta = [low, high]^
     retrieval   is sound for ridge alone, where the share 1 - Lambda0/max(Lambda, Lambda0) depends on Lambda only.
 
 So `erm`/`vs_plus` x `lasso` (the elastic net with MOOR)/`elastic_net` (without) are all that there is; `tight` runs
-the lasso alone. `path_share` is ridge's share, the mean over the path, by the name of each published method,
-`share_fall` the most that it loses from one Lambda to the next larger one.
+the lasso alone. Ridge's share stands by the name of each published method.
 
 Measured on each fit: `error` on the design's one test set (`measures.test_error`: log mean squared error, or share of
 wrong labels) and `share`, the retrieved part of (1 - r) epsilon (Eq 13, `repaired`). On each path: `auc`; `zero_free`,
@@ -295,9 +294,6 @@ def _ridge(setting: _Setting) -> Iterator[_Line]:
     for method in PUBLISHED:
         # No release: the privacy ledger does not list it.
         head = _head(setting, 0.0, method._replace(target="ridge"), "none") | {"mechanism": "nonprivate"}
-        fall = np.diff(share).max(initial=0.0)
-        yield from _rows(setting, head, {"path_share": np.full(setting.repeats, share.mean())}, {})
-        yield _line(head, "share_fall", np.array([fall]), 0, -1, 0.0)
         yield _line(head, "share_mean", share, 0, np.arange(len(share)), setting.strengths)
 
 

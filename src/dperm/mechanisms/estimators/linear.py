@@ -40,6 +40,8 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
     """
 
     source: ClassVar[str]
+    # What brings the exact minimiser nearer, beside a coarser tolerance.
+    _easing: ClassVar[str] = "`curvature` or `epsilon`"
 
     @abstractmethod
     def _release(
@@ -115,7 +117,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
         if not release.converged.all():
             raise SolverError(
                 f"the solver stopped {release.certificate.max():.3g} from the minimiser, outside its target; "
-                f"raise `tolerance` (now {self.tolerance}), `curvature` or `epsilon`"
+                f"raise `tolerance` (now {self.tolerance}), {self._easing}"
             )
         theta = release.theta[0]
         weights, intercept = (theta[:-1], theta[-1]) if self.fit_intercept else (theta, 0.0)
@@ -151,7 +153,7 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
         if release.guarantee == "none":
             warnings.warn(
                 f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
-                "guarantee; take calibration='tight'",
+                f"guarantee; {self._valid_form()}",
                 NoGuaranteeWarning,
                 stacklevel=3,
             )
@@ -168,6 +170,10 @@ class LinearEstimator(BaseEstimator, metaclass=ABCMeta):
             self.source,
             release.mode,
         )
+
+    def _valid_form(self) -> str:
+        """Say what would have a guarantee."""
+        return "take calibration='tight'"
 
     def _loss(self) -> losses.Loss:
         given = {} if self.loss_parameters is None else self.loss_parameters

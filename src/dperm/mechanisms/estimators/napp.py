@@ -9,6 +9,8 @@ from dperm.errors import DataError, DomainViolation, ReleaseError
 from dperm.mechanisms import napp
 from dperm.mechanisms.estimators.linear import LinearEstimator
 from dperm.mechanisms.napp import losses
+from dperm.mechanisms.napp.arguments import counts_of
+from dperm.mechanisms.napp.validity import remedies
 
 
 class NAPP(LinearEstimator):
@@ -26,8 +28,8 @@ class NAPP(LinearEstimator):
     delta : float, default=0.0
         In [0, 1); 0 draws b from a spherical Laplace law, else Gaussian.
     loss : {"logistic", "squared", "poisson", "smoothed_hinge"}, default="logistic"
-        "squared" and "poisson" are regression and need `y_bound` and `eta_bound` (squared: or bounded `low` and
-        `high`); the others are binary classification.
+        "squared" and "poisson" are regression and need `y_bound` and `eta_bound` (or bounded `low` and `high`); the
+        others are binary classification.
     penalty : {"lasso", "ridge", "bridge", "elastic_net"}, default="lasso"
         R: ||theta||_1, ||theta||^2, sum |theta_j|^(2 - gamma), ||theta||_1 + kappa ||theta||^2.
     strength : float, default=1.0
@@ -59,7 +61,7 @@ class NAPP(LinearEstimator):
     x_norm : float, default=1.0
         Public bound zeta1 on the rows' l2 norm.
     y_bound : float, optional
-        Public bound on |y|, for "squared" and "poisson".
+        Public bound on |y|, for "squared" and "poisson"; for "poisson" a whole number, for y are counts.
     eta_bound : float, optional
         Public bound on |<x, theta>|, beyond which the loss goes on linearly (and predicted means stay constant).
     fit_intercept : bool, default=False
@@ -72,7 +74,7 @@ class NAPP(LinearEstimator):
     method : {"limit", "literal"}, default="limit"
         The fixed point for infinitely many noise rows, solved directly; or Algorithm 1 to the letter, without a proof.
     n_e : int, default=10000
-        Noise rows of the literal way.
+        Noise rows of the literal way; even.
     steps : int, default=80
         Iterations T of the literal way, and of a bridge with gamma other than 0 and 1.
     tolerance : float, optional
@@ -87,10 +89,10 @@ class NAPP(LinearEstimator):
     coef_, intercept_
         As in scikit-learn.
     privacy_ : PrivacyStatement
-        Its source names the errata that leave a release without a proof.
+        Its source names the theorem that proves the release, or the errata that leave it without a proof.
     certificate_ : float
-        Upper bound on the distance of the solver's point from the exact minimiser; infinite where the problem is not
-        known to be strongly convex (MOOR's lasso, VS, the literal way).
+        Upper bound on the distance of the solver's point from the exact minimiser, rounding included, hence above 0;
+        infinite where the problem is not known to be strongly convex (MOOR's lasso, VS, the literal way).
     retrieved_ : float
         Share of (1 - r) epsilon that was retrieved. Not private unless the penalty is "ridge".
 
@@ -108,6 +110,8 @@ class NAPP(LinearEstimator):
     >>> model.privacy_.guarantee
     'proved_exact'
     """
+
+    _easing = "`strength` or `epsilon`"
 
     def __init__(
         self,
@@ -189,9 +193,16 @@ class NAPP(LinearEstimator):
 
     @property
     def source(self):
-        """Return paper and theorem, and the errata that leave a release without a proof."""
-        errata = dict.fromkeys(obstacle.erratum for obstacle in getattr(self, "_obstacles", ()))
-        return "li2021, Theorem 4" + (f"; no proof: errata {', '.join(errata)}" if errata else "")
+        """Return paper and the theorem that proves a release, or the errata that leave it without a proof."""
+        obstacles = getattr(self, "_obstacles", ())
+        if not obstacles:
+            theorem = "Theorems 1 to 3" if self.calibration == "tight" else "Theorem N"
+            return f"li2021; docs/privacy.md, section 10, {theorem}"
+        errata = ", ".join(dict.fromkeys(obstacle.erratum for obstacle in obstacles if obstacle.erratum))
+        return "li2021, Theorem 4; no proof" + (f": errata {errata}" if errata else "")
+
+    def _valid_form(self):
+        return f"valid: {remedies(self._obstacles)}"
 
     def _loss(self):
         return losses.make(self.loss, self._eta_bound())
@@ -200,20 +211,39 @@ class NAPP(LinearEstimator):
         return math.inf if self.eta_bound is None else self.eta_bound
 
     def _check_bounds(self, loss, domain):
-        for name in ("y_bound", "eta_bound"):
-            if self.loss == "poisson" and getattr(self, name) is None:
-                raise DomainViolation(
-                    f"{name}={getattr(self, name)}: loss='poisson' has no bounded gradient without clipping bounds; "
-                    "declare y_bound (clip=True moves larger counts to it) and eta_bound (the loss goes on linearly "
-                    "beyond it)"
-                )
+        counts_of(self.n_e, self.steps, self.rounds, rows_name="n_e")
+        if self.loss == "poisson":
+            self._check_counts_bounds()
         if not isinstance(self.moor, bool | np.bool_):
             raise ValueError(f"moor={self.moor!r} must be True or False")
         # All that can be refused without the data is refused before they are looked at.
         widths = [np.size(wall) for wall in (self.low, self.high) if np.ndim(wall)]
         if self.fit_intercept:
             domain = Domain(x_norm=float(np.hypot(self.x_norm, 1.0)), y_bound=domain.y_bound)
-        napp.plan(self.loss, max(widths, default=2), domain=domain, **self._planned())
+        # Their number is not known yet where low and high are numbers; bounds grow with it, and `release` looks again.
+        features = max(widths, default=1 + self.fit_intercept)
+        napp.plan(self.loss, features, domain=domain, **self._planned())
+
+    def _check_counts_bounds(self):
+        """Refuse Poisson without the bounds that it needs."""
+        try:
+            boxed = bool(
+                np.isfinite(np.asarray(self.low, float)).all() and np.isfinite(np.asarray(self.high, float)).all()
+            )
+        except (TypeError, ValueError):
+            boxed = True  # no numbers at all: `plan` says so
+        for name, needed in (("y_bound", True), ("eta_bound", not boxed)):
+            if needed and getattr(self, name) is None:
+                raise DomainViolation(
+                    f"{name}=None: loss='poisson' has no bounded gradient without clipping bounds; declare y_bound "
+                    "(clip=True moves larger counts to it) and eta_bound (the loss goes on linearly beyond it; bounded "
+                    "low and high serve instead)"
+                )
+        if self.y_bound != np.floor(self.y_bound):
+            raise DomainViolation(
+                f"y_bound={self.y_bound!r} must be an integer with loss='poisson': clip=True moves larger counts to "
+                f"it; take {np.ceil(self.y_bound):g}"
+            )
 
     def _check_release(self):
         raise ReleaseError(

@@ -27,7 +27,7 @@ target Lambda R (`halved`), under add/remove or replace-one (docs/privacy.md):
 The exact minimiser is what proofs speak of (erratum K8): the certificate bounds the distance from it.
 
 Modules: `scheme` (weights, penalty), `noise` (laws, Lambda0), `losses`, `limit` (the fixed point, solved directly),
-`literal` (Algorithm 1 to the letter), `retrieval` (Algorithm 2), `validity`.
+`literal` (Algorithm 1 to the letter), `retrieval` (Algorithm 2), `arguments`, `validity`.
 """
 
 import math
@@ -40,16 +40,17 @@ from dperm.losses import Loss
 from dperm.mechanisms.base import Release, budget_event, target
 from dperm.mechanisms.napp import limit, literal, losses
 from dperm.mechanisms.napp import retrieval as retrieving
+from dperm.mechanisms.napp.arguments import box_of, counts_of, truncation_of
 from dperm.mechanisms.napp.certify import Composite, polished
-from dperm.mechanisms.napp.noise import Bounds, Law, Variant, calibrate, floor
+from dperm.mechanisms.napp.noise import Absolute, Bounds, Law, Variant, calibrate, floor, lawful
 from dperm.mechanisms.napp.scheme import Scheme, Target, convexity
 from dperm.mechanisms.napp.validity import (
     Method,
     Obstacle,
     Retrieval,
-    box_of,
+    joined,
     obstacles,
-    truncation_of,
+    runnable,
 )
 
 # The relative gap at which Newton's last steps take over, where the problem is strongly convex.
@@ -161,7 +162,17 @@ def plan(
     ):  # fmt: skip
         one_of(name, value, kind)
     one_of("penalty", penalty, Target)
-    truncation_of(truncation, variant)
+    truncation_of(truncation, variant, calibration)
+    if method == "literal" and retrieval != "none":
+        raise ValueError(
+            f"method='literal' with retrieval={retrieval!r}: Algorithm 1 to the letter retrieves nothing; take "
+            "method='limit', or retrieval='none'"
+        )
+    if penalty == "ridge" and retrieval == "return" and calibration == "tight":
+        raise ValueError(
+            "retrieval='return' with calibration='tight': take retrieval='recycle', which spends on b what the ridge "
+            "leaves of epsilon, or calibration='corrected'"
+        )
     number("strength", strength, 0, 1e100, remedy="it is Lambda, the weight of the penalty beside the sum of losses")
     box = box_of(low, high, features)
     made = losses.make(loss, eta_bound)
@@ -173,30 +184,26 @@ def plan(
     halved = calibration != "paper" if halved is None else halved
     scheme = Scheme(penalty, floor(bounds, budget.epsilon, share), moor, gamma, kappa, halved)
     fixed = {"calibration": calibration, "features": features, "neighbours": neighbours, "one_sided": made.one_sided}
-    lawful = calibrate(bounds, budget, share=share, variant="erm", **fixed)[2] == "proved_exact"
-    # What the printed noise happens to hold under replace-one, it holds at the whole of epsilon alone.
-    lawful &= not (retrieval == "return" and calibration == "paper" and neighbours == "replace")
-    found = obstacles(
-        scheme, strength, variant=variant, calibration=calibration, neighbours=neighbours, budget=budget, lawful=lawful,
-        box=box, bounds=bounds, true_bounds=true_bounds, method=method, retrieval=retrieval,
-    )  # fmt: skip
-    if found and calibration != "paper":
-        raise ValueError(f"calibration={calibration!r} has no valid form here: {found[0]}")
     # Ridge alone has a modulus that no data decide; Algorithm 2 is then another r, known beforehand.
-    credit, spent, modulus = 0.0, budget, None
+    credit, spent, modulus = 0.0, budget, 2 * float(scheme.floor)
     if retrieval != "none" and penalty == "ridge":
         least = max(strength, float(scheme.floor))
-        credit = 1 - float(scheme.floor) / least
+        credit, modulus = 1 - float(scheme.floor) / least, 2 * least
         if retrieval == "return":
-            if calibration == "tight":
-                raise ValueError(
-                    "retrieval='return' with calibration='tight': take retrieval='recycle', which spends on b what the "
-                    "ridge leaves of epsilon, or calibration='corrected'"
-                )
             spent = Budget(budget.epsilon * (1 - (1 - share) * credit), budget.delta)
         else:
-            share, modulus = retrieving.split(bounds, budget.epsilon, least), 2 * least
+            share = _left(bounds, budget.epsilon, strength, least)
     law, extra_l1, _ = calibrate(bounds, budget, share=share, variant=variant, modulus=modulus, **fixed)
+    # Of the law that is released, for what is claimed; that a truncated one is not proved is said of the variant.
+    untruncated = law.law if isinstance(law, Absolute) else law
+    found = obstacles(
+        scheme, strength, variant=variant, calibration=calibration, neighbours=neighbours, budget=budget,
+        lawful=lawful(untruncated, bounds, spent, modulus=modulus, **fixed), box=box, bounds=bounds,
+        true_bounds=true_bounds, method=method, retrieval=retrieval,
+    )  # fmt: skip
+    if found and calibration != "paper":
+        raise ValueError(f"calibration={calibration!r} has no valid form here: {joined(found)}")
+    runnable(scheme, method=method, retrieval=retrieval, box=box)
     strong = max(float(convexity(scheme, strength)), 0.0)
     return Plan(scheme, law, extra_l1, tuple(found), box, bounds, strong, credit, spent)
 
@@ -299,6 +306,7 @@ def release(
     li2021, Algorithms 1 and 2, Theorem 4; errata N1 to N8, N10, N11.
     """
     tolerance = target(1e-6 if tolerance is None else tolerance)
+    counts_of(rows, steps, rounds)
     made = plan(
         loss, X.shape[1], penalty=penalty, strength=strength, domain=domain, budget=budget, neighbours=neighbours,
         calibration=calibration, variant=variant, moor=moor, gamma=gamma, kappa=kappa, halved=halved, share=share,
@@ -337,7 +345,9 @@ def release(
             tilt, added = (np.zeros_like(b), b) if variant == "vs_plus" else (b, 0.0)
             composite = Composite(continued, X, y, tilt, added + made.extra_l1, made.scheme, strength, made.box)
             theta[repeat], norm = polished(composite, theta[repeat], aim)
-            certificate[repeat], converged[repeat] = norm / made.modulus, norm <= aim
+            # No norm is known better than its own rounding, not even one that comes out as 0.
+            known = norm + composite.rounding(theta[repeat], made.bounds.zeta3 / made.bounds.zeta1**2)
+            certificate[repeat], converged[repeat] = known / made.modulus, norm <= aim
     guarantee = "none" if made.obstacles else "proved_exact"
     event = budget_event(made.spent)
     return NappRelease(theta, certificate, converged, guarantee, event, retrieved=retrieved, obstacles=made.obstacles)
@@ -345,13 +355,23 @@ def release(
 
 def _by_augmentation(made, loss, X, y, noise, strength, variant, rows, steps, eta_bound, rng) -> NappRelease:
     """Run Algorithm 1 for each b."""
-    if not all(np.isinf(wall).all() for wall in made.box):
-        raise ValueError("method='literal' fits an unpenalised model over all of R^p; leave low and high out")
     fixed = {"variant": variant, "rows": rows, "steps": steps, "rng": rng, "eta_bound": eta_bound}
     theta = np.array([literal.settled(literal.literal(loss, X, y, b, made.scheme, strength, **fixed)) for b in noise])
     certificate, converged = np.full(len(noise), math.inf), np.ones(len(noise), dtype=bool)
     event, credit = budget_event(made.spent), np.full(len(noise), made.credit)
     return NappRelease(theta, certificate, converged, "none", event, retrieved=credit, obstacles=made.obstacles)
+
+
+def _left(bounds: Bounds, epsilon: float, strength: float, least: float) -> float:
+    """Return the share of epsilon that the ridge leaves to b, where a double can tell it from 1."""
+    share = retrieving.split(bounds, epsilon, least)
+    if share == 1:
+        most = bounds.zeta3 / (2 * epsilon * np.finfo(float).eps)
+        raise ValueError(
+            f"strength={strength:g} with retrieval='recycle': so strong a ridge costs less of epsilon={epsilon:g} than "
+            f"a double resolves; take a strength of at most {most:.3g}, or retrieval='none'"
+        )
+    return share
 
 
 def _true_bounds(loss: Loss, domain: Domain, box: tuple[np.ndarray, np.ndarray], *, needed: bool) -> Bounds | None:

@@ -16,6 +16,8 @@ from dperm.mechanisms.napp.scheme import Scheme, curvature, slope
 from dperm.solvers.blas import one_thread
 
 _STEPS, _HALVINGS = 100, 20
+# Roundings beside those of the two sums: of l', of the slope, of the norm.
+_OPERATIONS = 16
 # A coordinate this small may be an exact 0 that reweighting approaches for ever.
 _NEARLY_ZERO = 1e-3
 # Where a bridge's slope is a u^(1 - gamma) and no floor is seen.
@@ -68,6 +70,28 @@ class Composite:
         least = np.where(theta <= self.box[0], -np.inf, least)
         most = np.where(theta >= self.box[1], np.inf, most)
         return np.where(least > 0, least, np.where(most < 0, most, 0.0))
+
+    def rounding(self, theta: np.ndarray, bend: float) -> float:
+        """Return a bound on what rounding adds to, or hides of, the norm of `residual`.
+
+        Parameters
+        ----------
+        theta : ndarray, shape (p,)
+        bend : float
+            Bound on l'': it carries the rounding of <x, theta> on to l'.
+
+        Returns
+        -------
+        float
+            Above 0, of first order in the unit of rounding: each sum of n or p products errs by at most that number of
+            units of the sum of sizes.
+        """
+        sizes = np.abs(self.X)
+        margin = self.X @ theta
+        slopes = np.abs(self.loss.derivative(margin, self.y)) + np.abs(self.y) + bend * (sizes @ np.abs(theta))
+        own = np.abs(self.tilt) + slope(self.scheme, self.strength, theta) + self.added
+        terms = sum(self.X.shape) + _OPERATIONS
+        return terms * np.finfo(float).eps * float(np.linalg.norm(sizes.T @ slopes + own))
 
 
 def polished(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.ndarray, float]:

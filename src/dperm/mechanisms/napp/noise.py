@@ -20,6 +20,8 @@ calibration="corrected": what docs/privacy.md proves for the same Lambda0 and r.
 
 calibration="tight": `dperm.accounting.objective` at the whole (epsilon, delta) with Delta = 2 Lambda0.
 
+The printed constants are add/remove's; read as replace-one, nothing is promised of them (erratum K3).
+
 All of it is for generalised linear losses (erratum K1). Which schemes and sets it is valid for, `release` decides.
 """
 
@@ -262,12 +264,67 @@ def calibrate(
     least = 2 * floor(bounds, budget.epsilon, share)
     log_det = math.log1p(bounds.zeta3 / (least if modulus is None else modulus))
     law = _law(bounds.zeta12, budget, share, calibration, neighbours, one_sided, log_det)
-    if variant != "vs_plus":
-        holds = _holds(law, bounds.zeta12, budget, features, neighbours, one_sided, log_det)
-        return law, 0.0, "proved_exact" if holds else "none"
-    if calibration == "paper":
+    if variant == "vs_plus" and calibration == "paper":
         return Absolute(law), 0.0, "none"
-    return law, HALF_NORMAL_MEAN * deviation(law, features), "proved_exact"
+    holds = lawful(
+        law, bounds, budget, calibration=calibration, features=features, neighbours=neighbours, one_sided=one_sided,
+        modulus=least if modulus is None else modulus,
+    )  # fmt: skip
+    extra_l1 = HALF_NORMAL_MEAN * deviation(law, features) if variant == "vs_plus" else 0.0
+    return law, extra_l1, "proved_exact" if holds else "none"
+
+
+def lawful(
+    law: Law,
+    bounds: Bounds,
+    budget: Budget,
+    *,
+    calibration: Calibration,
+    features: int,
+    neighbours: Neighbours,
+    one_sided: bool,
+    modulus: float,
+) -> bool:
+    """Return whether docs/privacy.md proves the budget for a tilt of this law in the valid form.
+
+    Parameters
+    ----------
+    law : object
+        As released; one that is truncated is never proved.
+    bounds : Bounds
+        That hold for all records and theta.
+    budget : Budget
+        What is claimed.
+    calibration : {"paper", "corrected", "tight"}
+        The printed constants are never proved under replace-one (erratum K3).
+    features : int
+        p.
+    neighbours : {"add_remove", "replace"}
+    one_sided : bool
+        As for `calibrate`.
+    modulus : float
+        Strong convexity that the penalty has for all data.
+
+    Returns
+    -------
+    bool
+
+    References
+    ----------
+    docs/privacy.md, Theorems 1 to 3.
+    """
+    if calibration == "paper" and neighbours == "replace":
+        return False
+    pair = {"log_det": math.log1p(bounds.zeta3 / modulus), "neighbours": neighbours}
+    if isinstance(law, Gaussian):
+        ratio = bounds.zeta12 / law.scale
+        return bool(
+            objective.objective_delta(ratio, epsilon=budget.epsilon, one_sided=one_sided, **pair) <= budget.delta
+        )
+    # In one dimension the printed radius is Laplace noise's; in more its density is infinite at 0 (erratum N1).
+    spherical = isinstance(law, SphericalLaplace) or (isinstance(law, PrintedSpherical) and features == 1)
+    spent = objective.gamma_epsilon(law.scale, bounds.zeta12, **pair) if spherical else math.inf
+    return spent <= budget.epsilon * (1 + _ROUNDING)
 
 
 def _law(zeta, budget, share, calibration, neighbours, one_sided, log_det) -> Law:
@@ -288,14 +345,3 @@ def _law(zeta, budget, share, calibration, neighbours, one_sided, log_det) -> La
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget)
     sigma = times * zeta * math.sqrt(2 * (spent + math.log(times / budget.delta))) / spent
     return Gaussian(representable(sigma, budget))
-
-
-def _holds(law, zeta, budget, features, neighbours, one_sided, log_det) -> bool:
-    """Return whether our theorems prove the budget for this law in the valid form."""
-    pair = {"log_det": log_det, "neighbours": neighbours}
-    if isinstance(law, Gaussian):
-        delta = objective.objective_delta(zeta / law.scale, epsilon=budget.epsilon, one_sided=one_sided, **pair)
-        return bool(delta <= budget.delta)
-    # In one dimension the printed radius is Laplace noise's; in more its density is infinite at 0 (erratum N1).
-    spherical = isinstance(law, SphericalLaplace) or features == 1
-    return spherical and objective.gamma_epsilon(law.scale, zeta, **pair) <= budget.epsilon * (1 + _ROUNDING)

@@ -7,14 +7,12 @@ Anything else is an `Obstacle`: calibration="paper" runs with it and promises no
 Neighbours: add/remove, and replace-one where the noise is made for it.
 """
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from dperm.domain import Budget, Calibration, Neighbours, number
-from dperm.errors import DomainViolation
+from dperm.domain import Budget, Calibration, Neighbours
 from dperm.mechanisms.napp.noise import Bounds, Variant
 from dperm.mechanisms.napp.scheme import Scheme, convexity
 
@@ -31,11 +29,11 @@ class Obstacle:
     Parameters
     ----------
     erratum : str
-        Its number in docs/errata.md.
+        Its number in docs/errata.md; empty if it is none of the paper's.
     what : str
         The parameter, its value, and why.
     valid : str
-        What would be covered.
+        What would be covered; of several obstacles all must be mended, in any of the ways they name.
     """
 
     erratum: str
@@ -43,42 +41,39 @@ class Obstacle:
     valid: str
 
     def __str__(self):
-        return f"{self.what} (erratum {self.erratum}); valid: {self.valid}"
+        return joined([self])
 
 
-def box_of(low: float | np.ndarray, high: float | np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return Theta = {low <= theta <= high} coordinate by coordinate.
+def joined(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
+    """Return one sentence for all obstacles: what they are, and then what is valid for all of them together.
 
     Parameters
     ----------
-    low, high : float or array_like, shape (p,)
-        low < high; may be infinite.
-    features : int
-        p.
+    found : sequence of Obstacle
+        At least one.
 
     Returns
     -------
-    low, high : ndarray, shape (p,)
-
-    Raises
-    ------
-    DomainViolation
-        If a bound is no number, of another shape, or the box is empty.
+    str
     """
-    walls = []
-    for name, given in (("low", low), ("high", high)):
-        try:
-            wall = np.broadcast_to(np.asarray(given, float), (features,))
-        except (TypeError, ValueError):
-            raise DomainViolation(
-                f"{name}={given!r} must be a number, or one for each of {features} features"
-            ) from None
-        if np.isnan(wall).any():
-            raise DomainViolation(f"{name}={given!r} must hold no NaN; leave it out where theta is free")
-        walls.append(wall)
-    if not (walls[0] < walls[1]).all():
-        raise DomainViolation(f"low={low!r} must be below high={high!r}: the box is empty")
-    return walls[0], walls[1]
+    what = "; ".join(each.what + (f" (erratum {each.erratum})" if each.erratum else "") for each in found)
+    return f"{what}; valid: {remedies(found)}"
+
+
+def remedies(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
+    """Return what is valid for all obstacles together.
+
+    Parameters
+    ----------
+    found : sequence of Obstacle
+        At least one.
+
+    Returns
+    -------
+    str
+    """
+    each = list(dict.fromkeys(obstacle.valid for obstacle in found))
+    return each[0] if len(each) == 1 else "all of " + ", ".join(f"({k}) {way}" for k, way in enumerate(each, 1))
 
 
 def orthant(box: tuple[np.ndarray, np.ndarray]) -> np.ndarray | None:
@@ -95,28 +90,6 @@ def orthant(box: tuple[np.ndarray, np.ndarray]) -> np.ndarray | None:
     """
     low, high = box
     return np.where(low >= 0, 1.0, -1.0) if ((low >= 0) | (high <= 0)).all() else None
-
-
-def truncation_of(truncation: float | None, variant: Variant) -> None:
-    """Refuse a truncation point c of Eqs 9 and 10 that the variant does not have.
-
-    Parameters
-    ----------
-    truncation : float, optional
-        c; None is the variant's own.
-    variant : {"erm", "vs", "vs_plus"}
-
-    Raises
-    ------
-    ValueError
-        If c is not that of the variant: minus infinity for `vs`, 0 for `vs_plus`, none for `erm`.
-    """
-    if truncation is None:
-        return
-    remedy = "c is 0 for variant='vs_plus' and -inf for 'vs'; leave it out"
-    point = number("truncation", truncation, -math.inf, 0, ends="[]", remedy=remedy)
-    if point != {"vs": -math.inf, "vs_plus": 0.0}.get(variant):
-        raise ValueError(f"truncation={truncation!r} is not offered with variant={variant!r}; {remedy}")
 
 
 def obstacles(
@@ -147,7 +120,7 @@ def obstacles(
     neighbours : {"add_remove", "replace"}
     budget : Budget
     lawful : bool
-        Whether `noise.calibrate` proves its law for objective perturbation, the variant aside.
+        Whether the law that is released is proved for what is claimed (`noise.lawful`), the variant aside.
     box : tuple of ndarray, shape (p,)
         Theta.
     bounds : Bounds
@@ -163,6 +136,11 @@ def obstacles(
     """
     low, high = (f"{name}={np.unique(wall).tolist()}" for name, wall in zip(("low", "high"), box, strict=True))
     printed = calibration == "paper"
+    # `return` takes from what `corrected` leaves over; `tight` leaves nothing.
+    proved = "calibration='corrected'" + ("" if retrieval == "return" else " or 'tight'")
+    covers = true_bounds is not None and (
+        bounds.zeta12 >= true_bounds.zeta12 * (1 - _ROUNDING) and bounds.zeta3 >= true_bounds.zeta3 * (1 - _ROUNDING)
+    )
     found = []
 
     def when(condition, *words):
@@ -172,24 +150,28 @@ def obstacles(
     when(
         printed and not lawful and budget.delta == 0 and len(box[0]) > 1, "N1",
         "calibration='paper' with delta=0 draws a radius Gamma(1, .), whose density is infinite at b = 0",
-        "calibration='corrected' or 'tight'",
+        proved,
     )  # fmt: skip
     when(
-        printed and not lawful and neighbours == "replace", "K3",
+        printed and neighbours == "replace", "K3",
         "calibration='paper' makes its noise for one record's gradient, and neighbours='replace' change two",
-        "calibration='corrected' or 'tight', or neighbours='add_remove'",
+        f"{proved}, or neighbours='add_remove'",
     )  # fmt: skip
     when(
         printed and variant == "vs_plus", "N2",
         "variant='vs_plus' truncates b, and the support of theta then moves with the data",
-        "calibration='corrected' or 'tight': two-sided b and a public lasso",
+        f"{proved}: two-sided b and a public lasso",
     )  # fmt: skip
     when(
         variant == "vs" and (printed or orthant(box) is None), "N3",
         f"variant='vs' lets the data choose the tilt's sign, but where Theta lies in one orthant ({low}, {high})",
-        "calibration='corrected' or 'tight' with low >= 0 or high <= 0 in every coordinate; variant='erm' or 'vs_plus' "
-        "anywhere",
+        f"{proved} with low >= 0 or high <= 0 in every coordinate, or with variant='vs_plus'; or variant='erm'"
+        if printed
+        else "low >= 0 or high <= 0 in every coordinate; or variant='erm' or 'vs_plus'",
     )  # fmt: skip
+    if true_bounds is not None and not covers:
+        # What would be left of this obstacle once the bounds hold.
+        scheme = replace(scheme, floor=scheme.floor * true_bounds.zeta3 / bounds.zeta3)
     least, least_needed = float(convexity(scheme, strength)), 2 * float(scheme.floor)
     flat = least < least_needed * (1 - _ROUNDING)
     when(
@@ -201,25 +183,64 @@ def obstacles(
         flat and not (scheme.target == "bridge" and scheme.gamma > 1), "N4",
         f"moor=True with penalty={scheme.target!r}, strength={strength:g}, kappa={scheme.kappa:g}: at the fixed point "
         f"the penalty's strong convexity is {least:g}, below 2 Lambda0 = {least_needed:g}",
-        f"moor=False; penalty='ridge'; or 'elastic_net' with strength*kappa >= Lambda0 = {least_needed / 2:g}",
+        "moor=False; penalty='ridge'; or 'elastic_net' with strength*kappa >= Lambda0"
+        # Without any that hold, Lambda0 is not known.
+        + ("" if true_bounds is None else f" = {least_needed / 2:g}"),
     )  # fmt: skip
     when(
         retrieval != "none" and scheme.target != "ridge", "N5",
         f"retrieval={retrieval!r} with penalty={scheme.target!r}: what is retrieved depends on the data and on b",
-        "retrieval='none', or penalty='ridge', whose modulus is public",
+        "retrieval='none', or penalty='ridge', whose modulus is public"
+        + (", with retrieval='recycle'" if calibration == "tight" else ""),
     )  # fmt: skip
     when(
         method == "literal", "N8",
         "method='literal': a run with finitely many noise rows is not the minimiser that the theorem speaks of",
         "method='limit'",
     )  # fmt: skip
-    covers = true_bounds is not None and (
-        bounds.zeta12 >= true_bounds.zeta12 * (1 - _ROUNDING) and bounds.zeta3 >= true_bounds.zeta3 * (1 - _ROUNDING)
-    )
     when(
         not covers, "N10, N11, N12",
         f"bounds (zeta1 zeta2={bounds.zeta12:g}, zeta3={bounds.zeta3:g}) do not hold for every record and theta of the "
         "declared domain",
         "leave bounds out and declare x_norm, y_bound and eta_bound (or low and high)",
     )  # fmt: skip
+    when(
+        not lawful and not found, "",
+        f"the law of b is not known to hold epsilon={budget.epsilon:g}, delta={budget.delta:g} in double precision",
+        "a larger delta, or a share nearer to 0.5",
+    )  # fmt: skip
     return found
+
+
+def runnable(scheme: Scheme, *, method: Method, retrieval: Retrieval, box: tuple[np.ndarray, np.ndarray]) -> None:
+    """Refuse what cannot be run, proved or not.
+
+    Parameters
+    ----------
+    scheme : Scheme
+    method : {"limit", "literal"}
+    retrieval : {"none", "return", "recycle"}
+    box : tuple of ndarray, shape (p,)
+
+    Raises
+    ------
+    ValueError
+        The message names what can be run.
+    """
+    if method == "literal" and not all(np.isinf(wall).all() for wall in box):
+        raise ValueError(
+            "method='literal' fits an unpenalised model over all of R^p; leave low and high out, or take method='limit'"
+        )
+    if retrieval != "recycle" or scheme.target == "ridge":
+        return
+    if not scheme.moor:
+        raise ValueError(
+            f"moor=False with penalty={scheme.target!r} and retrieval='recycle': without MOOR the floor is added, and "
+            "Equation 15 takes the maximum; take moor=True, penalty='ridge', or retrieval='return' or 'none'"
+        )
+    if scheme.gamma not in (0, 1):
+        raise ValueError(
+            f"penalty={scheme.target!r}, gamma={scheme.gamma:g} with retrieval='recycle': each round is solved as a "
+            "fixed point, which is offered for gamma=0 or 1 alone; take one of these, another penalty, or "
+            "retrieval='return' or 'none'"
+        )
