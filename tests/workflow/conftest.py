@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -105,8 +106,26 @@ def project(tmp_path) -> Project:
 
 @pytest.fixture(scope="session")
 def _finished(tmp_path_factory) -> Project:
-    project = copy_project(tmp_path_factory.mktemp("finished") / "project")
-    project.run()
+    """One run for all processes of pytest-xdist: the first to come makes it, the others wait."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "finished"
+    done, failed = folder / "done", folder / "failed"
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        end = time.monotonic() + 900
+        while not done.exists():
+            assert not failed.exists(), "the run failed in another process, which says why"
+            assert time.monotonic() < end, "the run of another process takes too long"
+            time.sleep(0.5)
+        return Project(folder / "project")
+    project = copy_project(folder / "project")
+    try:
+        project.run()
+    except BaseException:
+        failed.touch()
+        raise
+    done.touch()
     return project
 
 

@@ -86,7 +86,7 @@ def _attacked(mutant: Mutant, is_broken: bool, job: Mapping[str, Any]) -> dict[s
         subject.mechanism,
         subject.data,
         subject.neighbour,
-        draws=job["draws"],
+        draws=min(job["draws"], subject.most_draws or job["draws"]),
         delta=mutant.delta,
         confidence=job["confidence"],
         rng=rng("draws"),

@@ -13,6 +13,8 @@ from dperm.audit.napp.cases import Pair
 from dperm.audit.napp.problem import Bounds, Problem
 from dperm.mechanisms.napp import Plan
 
+# A run of the whole mechanism takes a third of a millisecond.
+_MOST_DRAWS = 20_000
 # Where the line is cut, besides 0: finely between 0 and 1, on both sides.
 _CUTS = np.concatenate([-np.linspace(1, 0, 1000, endpoint=False), np.linspace(0, 1, 1001)])
 
@@ -129,7 +131,7 @@ def _sampled(problem: Problem, label: float) -> Sampled:
     def draw(data, repeats, rng):
         return problem.released(*data, repeats, rng)
 
-    return Sampled(draw, *ball.neighbours(label))
+    return Sampled(draw, *ball.neighbours(label), most_draws=_MOST_DRAWS)
 
 
 def _pieced(pairs: Iterator[Pair], cuts: np.ndarray) -> Finite:

@@ -21,11 +21,14 @@ class Sampled:
     mechanism : Target or callable
         (data, repeats, rng) -> outputs. If it has `noise` and `law`, its noise is tested too.
     data, neighbour : object
+    most_draws : int, optional
+        Of a mechanism whose runs are dear: no more than this many a side.
     """
 
     mechanism: Target | Callable[[Any, int, np.random.Generator], np.ndarray]
     data: Any
     neighbour: Any
+    most_draws: int | None = None
 
 
 @dataclass(frozen=True)
