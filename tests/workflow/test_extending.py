@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from dperm import tables
 
@@ -34,6 +35,7 @@ def release(X, y, loss, *, budget, neighbours, **rest):
 LINE = '"doubled": Mechanism("dperm.mechanisms.doubled", ("paper", "tight"))'
 
 
+@pytest.mark.slow
 def test_a_data_set_of_my_own(project):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"height": rng.uniform(100, 200, 300), "weight": rng.uniform(40, 120, 300)})

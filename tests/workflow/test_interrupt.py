@@ -35,6 +35,7 @@ def test_killed_and_resumed_equals_undisturbed(project, finished):
     assert hidden == []
 
 
+@pytest.mark.slow
 def test_a_corrupt_cell_is_deleted_named_and_healed(finished):
     undisturbed = finished.results()
     cells = finished.folder / "results/tiny/kifer2012-output/cells"

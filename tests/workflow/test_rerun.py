@@ -43,6 +43,7 @@ def test_another_seed_gives_other_values(finished):
     assert all(before[path] != after[path] for path in before)
 
 
+@pytest.mark.slow
 def test_adding_one_epsilon_runs_its_cells_and_what_hangs_on_them(finished):
     untouched = {path: (finished.folder / path).stat().st_mtime_ns for path in finished.results() if "/cells/" in path}
     finished.edit("config/experiments/kifer2012-output.yaml", "epsilon: [1.0]", "epsilon: [1.0, 2.0]")

@@ -7,6 +7,7 @@ import pytest
 LIMITS = {"tiny": 30, "quick": 150, "paper": 400}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", LIMITS)
 def test_dry_run_and_number_of_jobs(project, scale):
     output = project.run("--dry-run", config=(f"scale={scale}",))
