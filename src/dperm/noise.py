@@ -11,6 +11,27 @@ def _check_scale(scale: float) -> None:
         raise ValueError(f"noise scale={scale} must be a finite number, 0 or above")
 
 
+def spherical(radius_shape: float, scale: float, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Draw vectors of uniform direction and length Gamma(radius_shape, scale) along the last axis of `shape`.
+
+    Parameters
+    ----------
+    radius_shape : float
+        Above 0.
+    scale : float
+        0 or above, finite.
+    shape : tuple of int
+    rng : Generator
+
+    Returns
+    -------
+    ndarray
+    """
+    direction = rng.standard_normal(shape)
+    direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
+    return rng.gamma(radius_shape, scale, (*shape[:-1], 1)) * direction
+
+
 @dataclass(frozen=True)
 class Laplace:
     """Independent Laplace coordinates, density proportional to exp(-|z| / scale).
@@ -71,9 +92,7 @@ class SphericalLaplace:
         -------
         ndarray
         """
-        direction = rng.standard_normal(shape)
-        direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
-        return rng.gamma(shape[-1], self.scale, (*shape[:-1], 1)) * direction
+        return spherical(shape[-1], self.scale, shape, rng)
 
 
 @dataclass(frozen=True)

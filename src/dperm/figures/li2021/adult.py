@@ -86,8 +86,8 @@ def _draw(rows: pd.DataFrame, *, corrected: bool) -> Figure:
     axes[0].yaxis.set_major_formatter(PercentFormatter(1.0, decimals=1))
     repeats = int(private["repeat"].nunique())
     lines = [
-        f"Share of wrong labels on the test records of {dataset}; {style.equals('δ', delta)}, r = ½, {repeats} repeats "
-        "of the noise. Bands: 95 % intervals of the mean."
+        f"Share of wrong labels on the test records of {dataset}; {style.equals('δ', delta)}, {repeats} repeats of "
+        "the noise. Bands: 95 % intervals of the mean."
         + (f" {lost} of {len(private)} private fits did not converge and are left out." if lost else "")
         + ("" if dataset == _ADULT else f" Adult is not among the rows: {dataset} stands in for it."),
         _SOUND if corrected else _PRINTED,

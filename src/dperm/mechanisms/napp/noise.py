@@ -35,7 +35,7 @@ from dperm.accounting import gaussian, objective
 from dperm.domain import Budget, Calibration, Guarantee, Neighbours, changed_gradients, number, one_of
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.mechanisms.base import representable
-from dperm.noise import Gaussian, SphericalLaplace
+from dperm.noise import Gaussian, SphericalLaplace, spherical
 
 Variant = Literal["erm", "vs", "vs_plus"]
 # The mean of |Z| for a standard normal Z: what VS+ adds to the lasso on average, in standard deviations of b_j.
@@ -105,9 +105,7 @@ class PrintedSpherical:
         -------
         ndarray
         """
-        direction = rng.standard_normal(shape)
-        direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
-        return rng.gamma(1.0, self.scale, (*shape[:-1], 1)) * direction
+        return spherical(1.0, self.scale, shape, rng)
 
 
 @dataclass(frozen=True)
