@@ -44,18 +44,16 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     """
     rule = select.settings(claim, variant)
     expected = rule.get("expected", 0.0)
-    try:
-        found = points.contrasts(rule, rows)
-    except points.NoRows as missing:
-        return Verdict("not run", str(missing))
-    decided = []
-    for point in found:
+
+    def judged(point):
         inner, outer = points.interval(point, 0.90), points.interval(point, 0.95)
         holds = expected - point.margin <= inner[0] and inner[1] <= expected + point.margin
         reach = max(point.margin, rule.get("outer", point.margin))
         fails = outer[0] > expected + reach or outer[1] < expected - reach
-        decided.append(points.Decided(point, *outer, holds, fails, fails))
-    margins = sorted({point.margin for point in found})
-    within = " or ".join(f"{margin:g}" for margin in margins)
-    words = f"are within {within} of {expected:g}", "are shown to be further off"
-    return points.by_shares(rule, decided, *words)
+        return points.Decided(point, *outer, holds, fails, fails)
+
+    def words(found):
+        margins = " or ".join(f"{margin:g}" for margin in sorted({point.margin for point in found}))
+        return f"are within {margins} of {expected:g}", "are shown to be further off"
+
+    return points.verdict(rule, rows, judged, words)

@@ -46,12 +46,9 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     axis = rule["axis"]
     if rows[axis].nunique() < 2:
         return Verdict("not run", f"{axis} has fewer than two values")
-    try:
-        found = points.contrasts(rule, rows)
-    except points.NoRows as missing:
-        return Verdict("not run", str(missing))
-    decided = []
-    for point in found:
+
+    def judged(point):
         low, high = points.interval(point, 0.95)
-        decided.append(points.Decided(point, low, high, low > 0, high < 0, high < 0))
-    return points.by_shares(rule, decided, f"rise along {axis}", "fall along it")
+        return points.Decided(point, low, high, low > 0, high < 0, high < 0)
+
+    return points.verdict(rule, rows, judged, lambda found: (f"rise along {axis}", "fall along it"))

@@ -44,15 +44,11 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     """
     rule = select.settings(claim, variant)
     offset = rule.get("offset", 0.0)
-    try:
-        found = points.contrasts(rule, rows)
-    except points.NoRows as missing:
-        return Verdict("not run", str(missing))
-    decided = []
-    for point in found:
+
+    def judged(point):
         low, high = points.interval(point, 0.95)
         holds = low > offset
         fails = not holds and high < offset + point.margin
-        decided.append(points.Decided(point, low, high, holds, fails, high < offset))
-    than = f"are above {offset:g}", f"are below {offset:g}"
-    return points.by_shares(rule, decided, *than)
+        return points.Decided(point, low, high, holds, fails, high < offset)
+
+    return points.verdict(rule, rows, judged, lambda found: (f"are above {offset:g}", f"are below {offset:g}"))

@@ -22,7 +22,7 @@ inconclusive. A repeat that lacks a value is left out; a point that lacks more t
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -156,6 +156,41 @@ def walsh(values: np.ndarray) -> np.ndarray:
     """Return the averages (z_i + z_j)/2, i <= j, of `values` of shape (n,); shape (n (n + 1)/2,), in no order."""
     i, j = np.triu_indices(len(values))
     return 0.5 * (values[i] + values[j])
+
+
+def verdict(
+    rule: Mapping[str, Any],
+    rows: pd.DataFrame,
+    judged: Callable[[Point], Decided],
+    words: Callable[[Sequence[Point]], tuple[str, str]],
+) -> Verdict:
+    """Decide every point of a rule, and by their shares the claim; not run where a term has no rows.
+
+    Parameters
+    ----------
+    rule : mapping
+        As `select.settings` gave it.
+    rows : DataFrame
+        As for `contrasts`.
+    judged : callable
+        Decides one point.
+    words : callable
+        From all points to `holding` and `against` of `by_shares`.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    ConfigError, DataError
+        As `contrasts`.
+    """
+    try:
+        found = contrasts(rule, rows)
+    except NoRows as missing:
+        return Verdict("not run", str(missing))
+    return by_shares(rule, [judged(point) for point in found], *words(found))
 
 
 def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str, against: str) -> Verdict:
