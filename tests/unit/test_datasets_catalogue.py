@@ -42,7 +42,7 @@ def test_a_number_with_an_exponent_is_a_number(tmp_path):
 def test_the_numeric_slice():
     """An edit of any other key must change the prepared file's params: a key is left out by name, never forgotten."""
     keys = set(config_files.parse(SCHEMA)["$defs"]["entry"]["properties"])
-    told = {"title", "licence", "citation", "sources", "mirror_folder", "path"}
+    told = {"title", "licence", "citation", "sources", "mirror_folder", "path", "on_request"}
     assert set(catalogue.numeric(dict.fromkeys(keys | {"name"}))) == keys - told | {"name"}
 
 

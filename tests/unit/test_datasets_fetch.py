@@ -305,6 +305,55 @@ def test_unavailable_says_why_only_where_nothing_can_be_done(tmp_path):
     assert "toy.data" not in fetch.unavailable(entry(), tmp_path / "half")
 
 
+def big(*sources, **changes):
+    """Two files that stay packed, of sizes that nobody published."""
+    files = {name: {"at_most": 1000, "sha256": TRUST, "packed": True} for name in PACKED}
+    return entry(*sources, on_request=bool(sources), **changes) | {"files": files}
+
+
+PACKED = {"toy.bz2": bz2.compress(FILES["toy.data"]), "toy.tar.gz": tarred(FILES)}
+
+
+def test_packed_files_stay_as_they_come(folder, tmp_path):
+    """From addresses and from a mirror, there also under another layer of gzip."""
+    record = tmp_path / "trusted.json"
+    with serving({f"/x/{name}": data for name, data in PACKED.items()}) as (base, _):
+        found = fetch.fetch(big([f"{base}/x/{name}" for name in PACKED]), folder, trusted=record)
+    assert content(folder) == PACKED and json.loads(record.read_text()) == found
+    fill(tmp_path / "plain", PACKED)
+    fill(tmp_path / "twice" / "toy-set", PACKED, ".gz")
+    for mirror in ("plain", "twice"):
+        fetch.fetch(big(), tmp_path / f"from-{mirror}", mirror=tmp_path / mirror, trusted=record)
+        assert content(tmp_path / f"from-{mirror}") == PACKED
+
+
+def test_one_packed_file_at_an_address_without_its_name(folder):
+    what = {"toy.bz2": {"at_most": 1000, "sha256": sha256(PACKED["toy.bz2"]), "packed": True}}
+    with serving({"/files/5976039": PACKED["toy.bz2"]}) as (base, _):
+        fetch.fetch(entry([f"{base}/files/5976039"]) | {"files": what}, folder)
+    assert content(folder) == {"toy.bz2": PACKED["toy.bz2"]}
+
+
+def test_a_packed_file_beyond_its_limit_is_refused(folder, tmp_path):
+    answers = {"/toy.bz2": bytes(1001), "/toy.tar.gz": PACKED["toy.tar.gz"]}
+    with serving(answers) as (base, _), pytest.raises(DataUnavailable, match=r"1001 bytes .* instead of at most 1000"):
+        fetch.fetch(big([base + path for path in answers]), folder, trusted=tmp_path / "t.json", retries=0)
+    assert nothing_is_left(folder)
+    assert not (tmp_path / "t.json").exists()
+
+
+def test_a_big_set_comes_only_on_request_or_from_the_mirror(tmp_path):
+    address = ["https://example.org/toy.bz2"]
+    reason = fetch.unavailable(big(address), None)
+    assert "--config fetch='[toy-set]'" in reason and "toy.bz2, toy.tar.gz" in reason
+    assert fetch.unavailable(big(address), None, ["adult"]) == reason
+    assert fetch.unavailable(big(address), None, ["adult", "toy-set"]) is None
+    fill(tmp_path / "half" / "toy-set", {"toy.bz2": b""})
+    fill(tmp_path / "full" / "toy-set", PACKED)
+    assert "into <mirror>/toy-set/" in fetch.unavailable(big(address), tmp_path / "half")
+    assert fetch.unavailable(big(address), tmp_path / "full") is None
+
+
 def test_bundled_sets_are_not_fetched(folder):
     bundled = entry(format="digits")
     del bundled["files"], bundled["sources"]

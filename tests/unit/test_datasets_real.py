@@ -3,14 +3,17 @@
 import gzip
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import optimize
+from sklearn.datasets import load_svmlight_file
+from sklearn.linear_model import LogisticRegression
 
-from dperm.datasets import adult, catalogue, fetch, prepare, prepared
+from dperm.datasets import adult, catalogue, fetch, overlap, prepare, prepared, scaling, synthetic
 from dperm.errors import CorruptFile, DataError, DataUnavailable
 
 ENTRIES = catalogue.load(Path(__file__).parents[2] / "config/datasets.yaml")
@@ -218,6 +221,58 @@ def test_the_hadamard_set_is_the_nice_data_of_the_paper():
     # theta* is +-1/2; its Fisher information is at least n times the mean of s(1 - s) over rows, about 0.15 n.
     np.testing.assert_allclose(np.abs(fit), 0.5, atol=5 / np.sqrt(0.13 * 4096))
     np.testing.assert_array_equal(prepare.prepare(ENTRIES["hadamard"]).y, data.y)
+
+
+@pytest.fixture(scope="module")
+def mirror_only(mirror, tmp_path_factory):
+    """The sets that no address has, prepared and read back; a mirror need not hold them."""
+    folder, found = tmp_path_factory.mktemp("mirror-only"), {}
+    for name in ("covertype-16pct", "url-5700"):
+        if reason := fetch.unavailable(ENTRIES[name], mirror):
+            pytest.skip(reason)
+        fetch.fetch(ENTRIES[name], folder / name, mirror=mirror)
+        prepared.write(prepare.prepare(ENTRIES[name], folder / name), folder / f"{name}.parquet")
+        start = time.perf_counter()
+        found[name] = prepared.read(folder / f"{name}.parquet"), time.perf_counter() - start
+    return folder, found
+
+
+def test_the_subsample_of_covertype(mirror_only):
+    folder, found = mirror_only
+    data, seconds = found["covertype-16pct"]
+    assert (data.y > 0).sum() == 45328 and (data.y < 0).sum() == 47634 and data.X.shape == (92962, 54)
+    assert seconds < 1
+    table = np.loadtxt(folder / "covertype-16pct" / "covtype_sample92962.data", delimiter=",", max_rows=2000)
+    ranges = np.array(list(ENTRIES["covertype-16pct"]["ranges"].values()), dtype=float)
+    # No value of the set is clipped: min-max values give the raw numbers back.
+    raw = scaling.rescale(data, "min-max").X[:2000].toarray()
+    np.testing.assert_allclose(raw[:, :10] * np.diff(ranges).ravel() + ranges[:, 0], table[:, :10], atol=1e-6)
+    np.testing.assert_array_equal(raw[:, 10:], table[:, 10:54])
+    assert overlap.overlapping(data.X[:40000], data.X[40000:]) == 0
+
+
+def test_covertype_like_is_like_covertype(mirror_only):
+    """Logistic regression does as well on the generator as on the real cells, within two points."""
+    real, like = mirror_only[1]["covertype-16pct"][0], synthetic.covertype_like(20000, 8)
+    order = np.random.default_rng(0).permutation(len(real.y))[:20000]
+    scores = []
+    for X, y in ((real.X[order], real.y[order]), (like.X, like.y)):
+        scores.append(LogisticRegression(C=10, max_iter=300).fit(X[:15000], y[:15000]).score(X[15000:], y[15000:]))
+    assert abs(scores[0] - scores[1]) < 0.03, scores
+
+
+def test_the_rows_of_url_reputation(mirror_only):
+    folder, found = mirror_only
+    data, seconds = found["url-5700"]
+    assert (data.y > 0).sum() == 2267 and data.X.shape == (5700, 3231961)
+    assert seconds < 1
+    X, y = load_svmlight_file(
+        str(folder / "url-5700" / "url_sample_distinct.svm"), n_features=3231961, zero_based=False
+    )
+    np.testing.assert_array_equal(data.y, y)
+    X = X / np.sqrt(X.multiply(X).sum(axis=1))
+    assert abs(data.X - X).max() < 1e-15
+    assert len(np.unique(overlap.hashes(data.X))) == 5700
 
 
 def test_light_modules_load_nothing_heavy():

@@ -23,7 +23,7 @@ rule judge_claims:
         ),
         datasets=sorted({*PLAN.datasets, *PLAN.designs}),
         seed=PLAN.seed,
-        skipped=lambda wildcards: skipped_at(wildcards.scale),
+        skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
         # How YAML becomes numbers counts; the checks of the catalogue do not: they refuse it or leave it as it is.
         code=plan.code_digest("dperm.claims", "dperm.yaml_files"),
     message:

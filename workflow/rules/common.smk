@@ -26,10 +26,8 @@ try:
 except ConfigError as error:
     raise WorkflowError(str(error))
 
-for at, reason in sorted(
-    {(e.name, r) for e in PLAN.of_scale(PLAN.scale) for r in e.skipped.values()}
-):
-    print(f"skipped in {at}: {reason}", file=sys.stderr)
+for reason in sorted(set(PLAN.skipped(PLAN.scale).values())):
+    print(f"skipped: {reason}", file=sys.stderr)
 
 
 wildcard_constraints:
@@ -188,15 +186,6 @@ def released_rows_of_scale(wildcards):
 
 def datasets_at(scale):
     return sorted({dataset for e in PLAN.of_scale(scale) for dataset in e.datasets})
-
-
-def skipped_at(scale):
-    """Data sets that cannot be had on this machine, with the reason."""
-    return {
-        dataset: reason
-        for e in PLAN.of_scale(scale)
-        for dataset, reason in e.skipped.items()
-    }
 
 
 def catalogues():

@@ -40,7 +40,7 @@ rule prepare_dataset:
     threads: 1
     resources:
         mem_mb=1000,
-        runtime=10,
+        runtime=30,
     params:
         entry=lambda wildcards: catalogue.numeric(PLAN.datasets[wildcards.dataset]),
         folder="resources/downloads/{dataset}",

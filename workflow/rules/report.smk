@@ -50,7 +50,7 @@ rule build_report:
         mem_mb=1000,
         runtime=10,
     params:
-        skipped=lambda wildcards: skipped_at(wildcards.scale),
+        skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
         code=plan.code_digest(
             "dperm.report", "dperm.report.provenance", packages=("jinja2",)
         ),

@@ -5,26 +5,19 @@ archive ever becomes a path. An archive with an absolute path, `..`, a link or a
 same, because no honest one of ours holds any. Bytes are counted while unpacking, so that a bomb stops early.
 """
 
-import bz2
-import errno
-import gzip
-import re
 import stat
 import tarfile
 import zipfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
+from dperm.datasets.compressed import COMPRESSED, blamed_on, check_member, check_path, is_tar
 from dperm.errors import CorruptFile
 
 _CHUNK = 2**20
 # What an address or an archive may hold beyond the files we want: other members, headers, a page around them.
 _SLACK_FACTOR, _SLACK_BYTES = 1.1, 16 * 2**20
-_COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
-# Errors of this machine; whatever else a reader of archives raises is the archive's fault.
-_OURS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENOENT}
 
 
 def most_bytes(size: int) -> int:
@@ -86,31 +79,18 @@ def unpack(path: Path, name: str, wanted: Mapping[str, int], folder: Path) -> se
     CorruptFile
         If the archive is broken or hostile, or holds none of the wanted files. Files may then be left in `folder`.
     """
-    with _blamed_on(name):
+    with blamed_on(name):
         with path.open("rb") as file:
             head = file.read(4)
         if head == b"PK\x03\x04":
             found = _from_zip(path, name, wanted, folder)
         else:
-            opener = next((opener for magic, opener in _COMPRESSED.items() if head.startswith(magic)), Path.open)
-            tar = _is_tar(path, opener)
+            opener = next((opener for magic, opener in COMPRESSED.items() if head.startswith(magic)), Path.open)
+            tar = is_tar(path, opener)
             found = (_from_tar if tar else _from_one)(path, opener, name, wanted, folder)
     if not found:
         raise CorruptFile(f"{name} is neither an archive with, nor one of: {', '.join(wanted)}")
     return found
-
-
-@contextmanager
-def _blamed_on(name: str) -> Iterator[None]:
-    """A broken archive makes the readers raise almost anything: it is all one error to us."""
-    try:
-        yield
-    except CorruptFile:
-        raise
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno in _OURS:
-            raise
-        raise CorruptFile(f"{name} is a broken archive ({type(error).__name__}: {error})") from error
 
 
 def _copy(source: IO[bytes], size: int, target: Path) -> None:
@@ -132,17 +112,11 @@ def _wanted(members: list[str], wanted: Mapping[str, int]) -> dict[str, str]:
     return chosen
 
 
-def _check_path(member: str) -> None:
-    parts = re.split(r"[/\\]", member)
-    if member.startswith(("/", "\\")) or ".." in parts or re.match(r"[A-Za-z]:", member) or "\0" in member:
-        raise CorruptFile(f"the archive holds the unsafe path {member!r}; it was refused")
-
-
 def _from_zip(path: Path, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         for member in members:
-            _check_path(member.orig_filename)
+            check_path(member.orig_filename)
             kind = stat.S_IFMT(member.external_attr >> 16)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise CorruptFile(f"{name} holds {member.filename!r}, a link or a device; it was refused")
@@ -153,20 +127,13 @@ def _from_zip(path: Path, name: str, wanted: Mapping[str, int], folder: Path) ->
     return set(chosen.values())
 
 
-def _is_tar(path: Path, opener) -> bool:
-    with opener(path, "rb") as file:
-        return file.read(512)[257:262] == b"ustar"
-
-
 def _from_tar(path: Path, opener, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
     found: set[str] = set()
     # Read as a stream: what is skipped is unpacked too, so it is what comes out of the compression that is counted.
     limit = most_bytes(sum(wanted.values()))
     with opener(path, "rb") as packed, tarfile.open(fileobj=Capped(packed, limit, name), mode="r|") as archive:
         for member in archive:
-            _check_path(member.name)
-            if not (member.isdir() or (member.isreg() and not member.issparse())):
-                raise CorruptFile(f"{name} holds {member.name!r}, a link or a device; it was refused")
+            check_member(member, name)
             base = member.name.rsplit("/", 1)[-1]
             if member.isreg() and base in wanted:
                 if base in found:

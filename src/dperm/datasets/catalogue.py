@@ -12,7 +12,7 @@ from dperm.yaml_files import parse
 
 TRUST = "trust-on-first-use"
 # Keys that say how a set is called, cited and found: an edit of them changes no number.
-_NO_NUMBER = frozenset({"title", "licence", "citation", "sources", "mirror_folder", "path"})
+_NO_NUMBER = frozenset({"title", "licence", "citation", "sources", "mirror_folder", "path", "on_request"})
 
 
 def load(path: str | Path) -> dict[str, dict[str, Any]]:
@@ -45,7 +45,8 @@ def load(path: str | Path) -> dict[str, dict[str, Any]]:
 def numeric(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return the slice of an entry that decides the bytes of its prepared file; `dperm.datasets.prepare` reads no more.
 
-    Left out are title, licence, citation, addresses, and where a user's own file lies.
+    Left out are title, licence, citation, addresses, whether it is fetched on request only, and where a user's own file
+    lies.
     """
     return {key: value for key, value in entry.items() if key not in _NO_NUMBER}
 
@@ -93,6 +94,26 @@ def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"path: only for the formats csv and parquet, not {entry['format']!r}"
     if entry.get("sources") and not entry.get("files"):
         yield "sources: addresses without files; say under files what they hold, with bytes and sha256"
+    if entry.get("on_request") and not entry.get("sources"):
+        yield "on_request: nothing is fetched without sources; leave it out"
+    if entry.get("scale") == "z-score" and not (entry.get("unit_rows") and entry["data_dependent"]):
+        yield "scale: z-score looks at the data and bounds no row; add unit_rows: true, and say so under data_dependent"
+    if entry["format"] == "svmlight":
+        yield from _contradictions_of_rows(entry)
+
+
+def _contradictions_of_rows(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Of a set whose features are rows already."""
+    if not entry.get("unit_rows"):
+        yield "unit_rows: rows of svmlight have no public bound of their own; set it true"
+    if entry.get("ranges") or entry.get("levels"):
+        yield "ranges: the columns of svmlight have no names; leave ranges empty, and levels out"
+    splits = ("train", "test")[: len(entry["files"])]
+    if len(entry["files"]) > 2:
+        yield "files: svmlight reads one file (train) or two (train, test)"
+    for key in ("sample", "source_rows"):
+        if "test" in entry.get(key, {}) and "test" not in splits:
+            yield f"{key}.test: there is no second file to take it from"
 
 
 def labels(value: Any) -> list[Any]:

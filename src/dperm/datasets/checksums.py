@@ -23,7 +23,8 @@ def verified(path: Path, expected: Mapping[str, Any]) -> str:
     ----------
     path : Path
     expected : mapping
-        `bytes` and `sha256` of the entry's file. With `trust-on-first-use` any content of this size passes.
+        `bytes` (or `at_most`) and `sha256` of the entry's file. With `trust-on-first-use` any content of this size
+        passes.
 
     Raises
     ------
@@ -31,12 +32,23 @@ def verified(path: Path, expected: Mapping[str, Any]) -> str:
         With both sizes and both checksums.
     """
     found, size = sha256(path), path.stat().st_size
-    if size != expected["bytes"] or expected["sha256"] not in (TRUST, found):
+    fits = size == expected["bytes"] if "bytes" in expected else size <= expected["at_most"]
+    if not fits or expected["sha256"] not in (TRUST, found):
         raise CorruptFile(
-            f"{path.name} has {size} bytes and sha256 {found} "
-            f"instead of {expected['bytes']} bytes and sha256 {expected['sha256']}"
+            f"{path.name} has {size} bytes and sha256 {found} instead of {size_of(expected)} and sha256 "
+            f"{expected['sha256']}"
         )
     return found
+
+
+def size_of(expected: Mapping[str, Any]) -> str:
+    """Return the declared size of a file in words."""
+    return f"{expected['bytes']} bytes" if "bytes" in expected else f"at most {expected['at_most']} bytes"
+
+
+def most(expected: Mapping[str, Any]) -> int:
+    """Return the largest size that a file may have, in bytes."""
+    return expected["bytes"] if "bytes" in expected else expected["at_most"]
 
 
 def expected(entry: Mapping[str, Any], trusted: str | Path | None) -> dict[str, dict[str, Any]]:

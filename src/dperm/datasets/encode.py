@@ -1,5 +1,7 @@
 """From raw columns to rows within public bounds: min-max by declared ranges, one-hot by declared levels, a constant.
 
+Or, where an entry asks for it, on another scale, without the constant, sparse, divided by their own length.
+
 Every step treats a record by itself with public constants alone, so it changes no neighbouring relation and costs no
 privacy: one record more or less in the raw table is one row more or less here. Each scaled number lies in [0, 1] (or in
 [-1, 1]), each factor sets exactly one indicator to 1, the constant is 1; hence ||x||_2^2 <= numbers + factors + 1.
@@ -16,7 +18,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
+from dperm.datasets import scaling
 from dperm.datasets.catalogue import labels
 from dperm.datasets.prepared import Dataset
 from dperm.domain import Domain
@@ -42,12 +46,15 @@ class Raw:
         The public codebook of factors that the catalogue does not spell out.
     versions : mapping of str to str, optional
         Packages that the data came with.
+    matrix : csr_array, shape (n, p), optional
+        Features that are rows already, without names.
     """
 
     columns: Mapping[str, np.ndarray]
     split: np.ndarray | None = None
     levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
+    matrix: sp.csr_array | None = None
 
 
 def used_columns(
@@ -94,9 +101,10 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
     ----------
     raw : Raw
     entry : mapping
-        `ranges` (column -> [low, high]), `scale` (`unit`: numbers go to [0, 1]; `symmetric`: to [-1, 1]), `levels`
-        (column -> labels), `target`, `outside` (`error` or `clip`), `missing` (`error` or `drop` the record), `rows`,
-        `positive_rows`, `x_norm_squared`, `data_dependent`.
+        `ranges` (column -> [low, high]), `scale` (`unit`: numbers go to [0, 1]; `symmetric`: to [-1, 1]; `raw`,
+        `z-score`: see `dperm.datasets.scaling`), `levels` (column -> labels), `target`, `outside` (`error` or `clip`),
+        `missing` (`error` or `drop` the record), `constant` (a last column of ones, unless false), `sparse`,
+        `unit_rows` (each row divided by its length), `rows`, `positive_rows`, `x_norm_squared`, `data_dependent`.
     source : str
         What the source is called in messages.
     checksums : mapping of str to str
@@ -105,8 +113,8 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
     Returns
     -------
     Dataset
-        Columns of X: the numbers, the indicators of each factor, the constant. y is -1 or +1, or scaled from its range
-        to [-1, 1].
+        Columns of X: the numbers, the indicators of each factor, the constant (or the rows that the parser gave). y is
+        -1 or +1, or scaled from its range to [-1, 1]; in a regression on two labels, the ends of the range themselves.
 
     Raises
     ------
@@ -121,39 +129,53 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
     # First all columns are read, then rows with a missing value leave, and only what stays is held against the bounds.
     numbers = {name: table.number(name) for name in ranges}
     factors = {name: table.codes(name, levels) for name, levels in entry["levels"].items()}
-    y = table.codes(target["column"], _both(target)) if binary else table.number(target["column"])
+    # A regression on two labels takes them as a classification does.
+    labelled = "positive" in target
+    y = table.codes(target["column"], _both(target)) if labelled else table.number(target["column"])
     keep = table.complete()
     if not keep.any():
         raise DataError(f"{entry['name']}: {source} holds no complete record")
-    blocks = [table.scaled(name, values, ranges[name], keep)[:, None] for name, values in numbers.items()]
-    if entry.get("scale", "unit") == "symmetric":
-        blocks = [2.0 * block - 1.0 for block in blocks]
+    scale, unit = entry.get("scale", "unit"), entry.get("unit_rows", False)
+    blocks = [
+        scaling.scaled(table.scaled(name, values, ranges[name], keep), *ranges[name], scale)[:, None]
+        for name, values in numbers.items()
+    ]
     blocks += [_one_hot(codes[keep], len(entry["levels"][name])) for name, codes in factors.items()]
-    X = np.hstack([*blocks, np.ones((keep.sum(), 1))])
-    if binary:
-        y = np.where(y[keep] < len(labels(target["positive"])), 1.0, -1.0)
+    constant = entry.get("constant", True) and raw.matrix is None
+    if constant:
+        blocks.append(np.ones((keep.sum(), 1)))
+    if raw.matrix is not None:
+        blocks.append(raw.matrix[keep])
+    X = _side_by_side(blocks, entry.get("sparse", False))
+    if labelled:
+        low, high = (-1.0, 1.0) if binary else map(float, target["range"])
+        y = np.where(y[keep] < len(labels(target["positive"])), high, low)
     else:
         y = 2.0 * table.scaled(target["column"], y, target["range"], keep) - 1.0
-    squared = len(numbers) + len(factors) + 1
-    if entry.get("x_norm_squared", squared) != squared:
-        raise DataError(
-            f"{entry['name']}: x_norm_squared={entry['x_norm_squared']} in config/datasets.yaml, but {len(numbers)} "
-            f"numbers, {len(factors)} factors and the constant give {squared}"
-        )
+    squared = _norm_bound(entry, numbers, ranges, factors, constant)
+    public = {name: list(map(float, limits)) for name, limits in ranges.items()}
     split = np.full(len(keep), "train") if raw.split is None else raw.split
     _check_counts(entry, y, split[keep])
     return Dataset(
-        X=X,
+        X=scaling.unit_rows(X) if unit else X,
         y=y,
-        bounds=Domain(x_norm=math.sqrt(squared), y_bound=1.0),
+        bounds=Domain(x_norm=math.sqrt(squared), y_bound=1.0 if not labelled or binary else max(abs(low), abs(high))),
         name=entry["name"],
         provenance={
             "files": dict(checksums),
             "versions": dict(raw.versions),
             "data_dependent": list(entry["data_dependent"]),
+            # What `scaling.rescale` needs to undo and redo it.
+            **({"scaling": scaling.name(scale, unit), "ranges": public, "factors": len(factors)} if unit else {}),
         },
         task=entry["task"],
-        features=(*numbers, *(f"{name}={level}" for name in factors for level in entry["levels"][name]), CONSTANT),
+        features=()
+        if raw.matrix is not None
+        else (
+            *numbers,
+            *(f"{name}={level}" for name in factors for level in entry["levels"][name]),
+            *([CONSTANT] if constant else []),
+        ),
         split=split[keep],
     )
 
@@ -241,8 +263,30 @@ def _float(text: str) -> float | None:
         return None
 
 
-def _one_hot(codes: np.ndarray, size: int) -> np.ndarray:
-    return (codes[:, None] == np.arange(size)).astype(np.float64)
+def _one_hot(codes: np.ndarray, size: int) -> sp.csr_array:
+    return sp.csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=(len(codes), size))
+
+
+def _side_by_side(blocks: list[Any], sparse: bool) -> np.ndarray | sp.csr_array:
+    if not sparse:
+        return np.hstack([block.toarray() if sp.issparse(block) else block for block in blocks])
+    return sp.csr_array(blocks[0]) if len(blocks) == 1 else sp.hstack(list(map(sp.csr_array, blocks)), format="csr")
+
+
+def _norm_bound(entry, numbers, ranges, factors, constant: bool) -> float:
+    """The bound on ||x||^2, held against the one that the entry expects."""
+    if entry.get("unit_rows", False):
+        squared, why = 1.0, "rows of length one"
+    else:
+        scale = entry.get("scale", "unit")
+        squared = sum(scaling.largest_square(*ranges[name], scale) for name in numbers) + len(factors) + constant
+        why = f"{len(numbers)} numbers, {len(factors)} factors and {'the' if constant else 'no'} constant"
+    if entry.get("x_norm_squared", squared) != squared:
+        raise DataError(
+            f"{entry['name']}: x_norm_squared={entry['x_norm_squared']} in config/datasets.yaml, but {why} give "
+            f"{squared:g}"
+        )
+    return squared
 
 
 def _check_counts(entry: Mapping[str, Any], y: np.ndarray, split: np.ndarray) -> None:

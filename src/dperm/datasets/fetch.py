@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -92,7 +92,7 @@ def fetch(
     raise DataUnavailable(_by_hand(entry, expected, mirror, attempts))
 
 
-def unavailable(entry: Mapping[str, Any], mirror: str | Path | None) -> str | None:
+def unavailable(entry: Mapping[str, Any], mirror: str | Path | None, asked: Collection[str] = ()) -> str | None:
     """Return why a data set cannot be had on this machine, or None if it can (nothing is downloaded or read).
 
     The reason goes into results, so it names no folder of this machine.
@@ -102,6 +102,8 @@ def unavailable(entry: Mapping[str, Any], mirror: str | Path | None) -> str | No
     entry : mapping
         One entry of the catalogue, with its `name`.
     mirror : path or None
+    asked : collection of str
+        The sets that are to be downloaded though they are big (`on_request` in the entry).
 
     Raises
     ------
@@ -110,11 +112,18 @@ def unavailable(entry: Mapping[str, Any], mirror: str | Path | None) -> str | No
     """
     catalogue.check(entry)
     missing = [file for file in entry.get("files", {}) if not list(_candidates(entry, file, mirror))]
-    if entry.get("sources") or not missing:
+    wanted = not entry.get("on_request") or entry["name"] in asked
+    if not missing or (entry.get("sources") and wanted):
         return None
+    name, files = entry["name"], ", ".join(missing)
+    if entry.get("sources"):
+        return (
+            f"{name} is downloaded only on request: run with --config fetch='[{name}]' (or name it under fetch in "
+            f"config/config.yaml), or put {files} into <mirror>/{name}/ and set the mirror"
+        )
     return (
-        f"{entry['name']} is mirror-only (it has no address), and no mirror is set that holds {', '.join(missing)}; "
-        f"put it into <mirror>/{entry['name']}/ (plain or .gz) and set mirror in config/config.yaml, or DPERM_MIRROR"
+        f"{name} is mirror-only (it has no address), and no mirror is set that holds {files}; "
+        f"put it into <mirror>/{name}/ (plain or .gz) and set mirror in config/config.yaml, or DPERM_MIRROR"
     )
 
 
@@ -145,7 +154,7 @@ def _from_mirror(entry: Mapping[str, Any], mirror: str | Path, target: Path, exp
         refused = []
         for path in _candidates(entry, file, mirror):
             try:
-                archives.unpack(path, path.name, {file: what["bytes"]}, target)
+                _take(path, path.name, {file: what}, target)
                 checksums.verified(target / file, what)
                 break
             except CorruptFile as error:
@@ -161,7 +170,7 @@ def _download(addresses: list[str], target: Path, expected: Mapping[str, Any], r
     import pooch
     import requests
 
-    wanted = {file: what["bytes"] for file, what in expected.items()}
+    limit = archives.most_bytes(sum(map(checksums.most, expected.values())))
     for number, address in enumerate(addresses):
         name = PurePosixPath(unquote(urlsplit(address).path)).name
         # Known before unpacking only where the address is the file itself; pooch then tries a broken one again.
@@ -174,14 +183,25 @@ def _download(addresses: list[str], target: Path, expected: Mapping[str, Any], r
             urls={arrived.name: address},
             retry_if_failed=retries,
         )
-        limit = archives.most_bytes(sum(wanted.values()))
         try:
             downloads.fetch(arrived.name, downloader=_limited(limit, name))
-            archives.unpack(arrived, name, wanted, target)
+            _take(arrived, name, expected, target)
         except (requests.RequestException, ValueError) as error:
             raise DataUnavailable(_plain(error)) from error
         finally:
             arrived.unlink(missing_ok=True)
+
+
+def _take(path: Path, name: str, expected: Mapping[str, Any], target: Path) -> None:
+    """Take the wanted files out of one that is called `name`; one that is to stay packed is copied as it is."""
+    packed = [file for file, what in expected.items() if what.get("packed")]
+    # An address need not end in the file's name where it can only be this one.
+    if len(expected) == len(packed) == 1 and name != f"{packed[0]}.gz":
+        name = packed[0]
+    if name in packed:
+        shutil.copyfile(path, target / name)
+    else:
+        archives.unpack(path, name, {file: checksums.most(what) for file, what in expected.items()}, target)
 
 
 def _limited(limit: int, name: str):
@@ -273,7 +293,7 @@ def _by_hand(entry: Mapping[str, Any], expected: Mapping[str, Any], mirror: Any,
         f"{entry['name']} ({entry['title']}) could not be fetched:",
         *(f"  - {attempt}" for attempt in attempts),
         f"Put these files, plain or gzipped, into the folder {place}/ and {again}:",
-        *(f"  - {file} ({what['bytes']} bytes), sha256 {what['sha256']}" for file, what in expected.items()),
+        *(f"  - {file} ({checksums.size_of(what)}), sha256 {what['sha256']}" for file, what in expected.items()),
     ]
     if entry.get("sources"):
         lines += ["They come from (the first that answers):", *(f"  - {' and '.join(s)}" for s in entry["sources"])]

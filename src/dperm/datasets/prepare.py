@@ -18,6 +18,10 @@ FORMATS = {
     "digits": ("dperm.datasets.bundled", "digits"),
     "diabetes": ("dperm.datasets.bundled", "diabetes"),
     "hadamard": ("dperm.datasets.synthetic", "hadamard"),
+    "covertype": ("dperm.datasets.covertype", "parse"),
+    "covertype-like": ("dperm.datasets.synthetic", "parse_covertype_like"),
+    "kdd-like": ("dperm.datasets.synthetic", "parse_kdd_like"),
+    "svmlight": ("dperm.datasets.svmlight", "parse"),
     "csv": ("dperm.datasets.own", "parse_csv"),
     "parquet": ("dperm.datasets.own", "parse_parquet"),
 }

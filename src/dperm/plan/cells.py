@@ -83,8 +83,15 @@ class Plan:
     designs: tuple[str, ...]
 
     def of_scale(self, scale: str) -> list[Experiment]:
-        """Return the selected experiments at this scale, by name."""
-        return [experiment for (at, _), experiment in sorted(self.experiments.items()) if at == scale]
+        """Return the selected experiments that have something to run at this scale, by name."""
+        return [
+            experiment for (at, _), experiment in sorted(self.experiments.items()) if at == scale and experiment.cells
+        ]
+
+    def skipped(self, scale: str) -> dict[str, str]:
+        """Return the data sets that the selected experiments lack on this machine, with the reason."""
+        lacking = (experiment.skipped for (at, _), experiment in sorted(self.experiments.items()) if at == scale)
+        return {dataset: reason for skipped in lacking for dataset, reason in skipped.items()}
 
     def resolved(self, scale: str) -> dict[str, Any]:
         """Return everything that decides the numbers at this scale, for the record beside the results.
@@ -113,7 +120,7 @@ def load(
     root: str | Path,
     *,
     known: Known | None = None,
-    unavailable: Callable[[Mapping[str, Any], str | None], str | None] = lambda entry, mirror: None,
+    unavailable: Callable[[Mapping[str, Any], str | None, Collection[str]], str | None] = lambda *_: None,
 ) -> Plan:
     """Validate the configuration and expand every selected experiment at every scale.
 
@@ -127,7 +134,8 @@ def load(
         What the configuration is held against; the workflow always gives it. Without it, only names inside the
         configuration are held against each other.
     unavailable : callable
-        Maps a catalogue entry and the mirror to the reason why the data set cannot be had on this machine, or None.
+        Maps a catalogue entry, the mirror and the names under `fetch` to the reason why the data set cannot be had on
+        this machine, or None.
 
     Raises
     ------
@@ -146,7 +154,9 @@ def load(
         raise ConfigError(f"{place}: {mirror!r} is not a folder; give an existing one, or none to download")
     datasets = config_files.read(folder / "datasets.yaml", schemas / "datasets.schema.yaml")
     datasets = {name: {"name": name, **entry} for name, entry in datasets.items()}
-    missing = {name: unavailable(entry, mirror) for name, entry in datasets.items()}
+    asked = config.get("fetch", [])
+    _check_asked(asked, datasets)
+    missing = {name: unavailable(entry, mirror, asked) for name, entry in datasets.items()}
     missing = {name: reason for name, reason in missing.items() if reason}
     whole = _whole_numbers(schemas / "experiment.schema.yaml")
     experiments: dict[tuple[str, str], Experiment] = {}
@@ -179,6 +189,20 @@ def load(
         config["scale"], seed, mirror, datasets, experiments, jobs, dict(config["audit"]),
         tuple(designs["items"]["enum"]),
     )  # fmt: skip
+
+
+def _check_asked(asked: Collection[str], datasets: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a name that would silently do nothing."""
+    big = [name for name, entry in datasets.items() if entry.get("on_request")]
+    for name in asked:
+        if name not in datasets:
+            hint = config_files.nearest(name, big)
+            raise ConfigError(f"{_CONFIG}: fetch: {name!r} is not in config/datasets.yaml{hint}")
+        if name not in big:
+            raise ConfigError(
+                f"{_CONFIG}: fetch: {name!r} is not fetched on request: it comes, if it can, whenever a run needs it; "
+                f"leave it out (on request: {', '.join(big)})"
+            )
 
 
 def _contradictions(path: Path, declared: dict[str, Any], datasets: Mapping[str, Any]) -> Iterator[str]:

@@ -1,0 +1,75 @@
+"""Public rows must not be private rows: count the rows of one matrix that stand in another one.
+
+A 64-bit hash of each row's non-zeros finds the few pairs worth looking at, their bytes decide: the count is exact.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+# Odd constants of splitmix64.
+_STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+# Entries looked at in one go: a bound on the memory beyond the matrix.
+_ENTRIES = 2**20
+
+
+def overlapping(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> int:
+    """Return how many rows of Z equal a row of X, entry by entry (-0.0 equals 0.0).
+
+    Parameters
+    ----------
+    Z : ndarray or CSR, shape (T, p)
+        Rows that claim to be public.
+    X : ndarray or CSR, shape (n, p)
+        The private rows; one may be dense and the other sparse.
+
+    Returns
+    -------
+    int
+        0..T. A row of Z that stands in X twice counts once.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of columns differ.
+    """
+    if Z.shape[1] != X.shape[1]:
+        raise ValueError(f"Z has {Z.shape[1]} columns and X has {X.shape[1]}; give rows of the same space")
+    of_Z, of_X = hashes(Z), hashes(X)
+    near, far = np.flatnonzero(np.isin(of_Z, of_X)), np.flatnonzero(np.isin(of_X, of_Z))
+    known = {content for rows in _blocks(X, far) for content in _contents(rows)}
+    return sum(content in known for rows in _blocks(Z, near) for content in _contents(rows))
+
+
+def hashes(X: np.ndarray | sp.csr_array) -> np.ndarray:
+    """Return a 64-bit hash of each row's non-zeros, shape (n,), uint64: the same whether X is dense or sparse."""
+    found = [np.zeros(0, dtype=np.uint64)]
+    for rows in _blocks(X, np.arange(X.shape[0])):
+        words = mixed(mixed(rows.indices.astype(np.uint64)) ^ rows.data.view(np.uint64))
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(words)])
+        # A sum modulo 2^64 knows no order of the entries.
+        found.append(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
+    return np.concatenate(found)
+
+
+def _blocks(X: np.ndarray | sp.csr_array, rows: np.ndarray):
+    """The chosen rows as canonical CSR, a few at a time; X itself is not touched."""
+    entries = max(1, X.nnz // max(1, X.shape[0])) if sp.issparse(X) else X.shape[1]
+    step = max(1, _ENTRIES // max(1, entries))
+    for start in range(0, len(rows), step):
+        block = sp.csr_array(X[rows[start : start + step]], dtype=np.float64, copy=True)
+        block.sum_duplicates()
+        block.eliminate_zeros()
+        yield block
+
+
+def _contents(rows: sp.csr_array):
+    for start, stop in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
+        yield rows.indices[start:stop].astype(np.int64).tobytes() + rows.data[start:stop].tobytes()
+
+
+def mixed(words: np.ndarray) -> np.ndarray:
+    """Return words of uint64 through the finaliser of splitmix64: each bit of a result depends on all of its word."""
+    words = words + _STEP
+    words = (words ^ (words >> np.uint64(30))) * _FIRST
+    words = (words ^ (words >> np.uint64(27))) * _SECOND
+    return words ^ (words >> np.uint64(31))
