@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from dperm import tables
 from dperm.claims import (
+    bound,
     coverage,
     equal,
     exact,
@@ -28,6 +29,7 @@ from dperm.claims import (
     threshold,
     vanishing,
     weakest,
+    within,
 )
 from dperm.claims.verdict import VERDICTS, Verdict
 from dperm.errors import ConfigError
@@ -37,6 +39,7 @@ __all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "read", "summary"]
 # Name in the catalogue -> module with decide(claim, variant, rows of one data set) -> Verdict, and the COLUMNS that it
 # reads besides those that the claim names. `ledger` reads the privacy ledger too, `weakest` nothing but other verdicts.
 TESTS = {
+    "bound": bound,
     "coverage": coverage,
     "equal": equal,
     "exact": exact,
@@ -48,6 +51,7 @@ TESTS = {
     "threshold": threshold,
     "vanishing": vanishing,
     "weakest": weakest,
+    "within": within,
 }
 
 SCHEMA = pa.schema(

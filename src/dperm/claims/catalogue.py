@@ -12,12 +12,14 @@ from dperm.plan import config_files
 
 # What a test needs of the claim or of each of its variants, besides what the schema asks for.
 NEEDED = {
+    "bound": ("axes",),
     "equal": ("comparisons", "points"),
     "monotone": ("axis", "comparisons", "points"),
     "ordered": ("comparisons", "points"),
     "slope": ("axis", "expected", "margin"),
     "vanishing": ("axis",),
     "weakest": ("members",),
+    "within": ("comparisons", "points"),
 }
 
 
@@ -90,6 +92,8 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
                 known = any("metric" in part for part in (claim, own, comparison))
                 if not known and not all("metric" in term for term in terms):
                     yield f"{claim['id']}: the variant {variant!r}, comparisons.{number}: metric is missing"
+            if claim["test"] == "within" and not any(key in part for key in ("low", "high") for part in (claim, own)):
+                yield f"{claim['id']}: the variant {variant!r} needs low or high, or both"
             bounds = [key for key in ("at_least", "at_most") if key in claim or key in own]
             if claim["test"] == "threshold" and len(bounds) != 1:
                 yield f"{claim['id']}: the variant {variant!r} needs either at_least or at_most"

@@ -4,7 +4,8 @@ At each point k of n repeats violate the bound. The one-sided Clopper-Pearson bo
 
     upper = B^-1(1 - a; k + 1, n - k),    lower = B^-1(a; k, n - k + 1),    a = level / points,
 
-B^-1 being the quantile of the beta law, hold at all points at once with probability 1 - level (Bonferroni).
+B^-1 being the quantile of the beta law, hold at all points at once with probability 1 - level (Bonferroni); if the
+points stand `apart`, a = level.
 """
 
 import math
@@ -43,7 +44,8 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     ----------
     claim : mapping
         Entry of the catalogue: `points` (columns of the scenario's axes; `gamma` is added), `metric` (by default
-        "violated"; 0 or 1 for each repeat), `level` (by default 0.05), `variants` (each may hold `where` and set any of
+        "violated"; 0 or 1 for each repeat), `level` (by default 0.05), `apart` (true: the level of each point),
+        `least_values` (points that have to be left, by default 1), `variants` (each may hold `where` and set any of
         these anew).
     variant : str
         A key of `claim["variants"]`.
@@ -59,7 +61,8 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
 
     Notes
     -----
-    A failed run counts as the strongest evidence against whichever direction is being tested.
+    A failed run counts as the strongest evidence against whichever direction is being tested. Points left out as
+    vacuous (`without`) are counted.
 
     Raises
     ------
@@ -72,26 +75,33 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     keys = list(dict.fromkeys([*rule.get("points", ()), "gamma"]))
     metric, level = rule.get("metric", "violated"), rule.get("level", 0.05)
     frame = select.chosen(rule, rows, keys, metric)
+    vacuous = select.vacuous(rule, rows, keys, metric)
     if frame.empty:
-        return Verdict("not run", select.absent(rule, metric))
+        return Verdict("inconclusive", vacuous) if vacuous else Verdict("not run", select.absent(rule, metric))
     _check(rule, metric, frame)
     parts = list(select.groups(frame, keys))
-    share = level / len(parts)
+    apart = rule.get("apart", False)
+    share = level if apart else level / len(parts)
     points = [_point(where, group, share) for where, group in parts]
-    outcome = select.verdict([p.high <= p.gamma for p in points], [p.low > p.gamma for p in points])
+    enough = len(points) >= rule.get("least_values", 1)
+    outcome = select.verdict([enough, *(p.high <= p.gamma for p in points)], [p.low > p.gamma for p in points])
     holds, refuted = sum(p.high <= p.gamma for p in points), sum(p.low > p.gamma for p in points)
     side = "low" if refuted else "high"
     worst = max(points, key=lambda p: getattr(p, side) - p.gamma)
     rate = worst.violated / worst.ran if worst.ran else None
     reasons = [
         f"the violation rate is shown to be at most gamma at {holds} of {len(points)} points and above it at {refuted} "
-        f"(one-sided Clopper-Pearson, Bonferroni over all points, level {level:g})",
+        f"(one-sided Clopper-Pearson, {'at each point' if apart else 'Bonferroni over all points'}, level {level:g})",
         f"measured: {worst.violated} violations in {worst.ran} runs at the least favourable point, {worst.where}: the "
         f"rate is between {worst.low:.3g} and {worst.high:.3g}",
     ]
     if lost := select.failures(frame):
         reasons.append(f"{lost} and count against the verdict")
-    if outcome == "inconclusive":
+    if vacuous:
+        reasons.append(vacuous)
+    if not enough:
+        reasons.append(f"the claim asks for {rule['least_values']} points")
+    if outcome == "inconclusive" and holds < len(points):
         reasons.append(_power_in_words(points, share))
     return Verdict(outcome, "; ".join(reasons), rate, worst.low, worst.high, worst.n)
 

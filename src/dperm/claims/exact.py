@@ -1,7 +1,8 @@
 """Rule E: an inequality holds at every grid point, up to rounding and the solver's certificate.
 
 A row of the metric `excess` is measured minus bound; it may be at most the claim's tolerance plus the `slack` (the
-certificate) of the same point and repeat, if there is such a row.
+certificate) of the same point and repeat, if there is such a row. Where the excess is itself an upper confidence limit,
+`undecided` is the width of its interval: an excess beyond what is allowed by at most that decides nothing.
 """
 
 from collections.abc import Mapping
@@ -25,8 +26,8 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     ----------
     claim : mapping
         Entry of the catalogue: `points` (columns that, with `repeat`, tell grid points apart; by default none),
-        `metric` (by default "excess"), `tolerance` (at least 0, in the metric's units; by default 1e-9), `variants`
-        (each may hold `where` and set any of these anew).
+        `metric` (by default "excess"), `tolerance` (at least 0, in the metric's units; by default 1e-9), `undecided`
+        (likewise; by default 0), `variants` (each may hold `where` and set any of these anew).
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame
@@ -62,8 +63,11 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     grid.loc[np.isinf(grid["slack"]), "value"] = np.nan
     allowed = rule.get("tolerance", TOLERANCE) + grid["slack"].fillna(0.0)
     over = grid["value"] - allowed
-    wrong, lost = int((over > 0).sum()), int(over.isna().sum())
-    reasons = [f"the bound holds at {len(grid) - wrong - lost} of {len(grid)} grid points"]
+    wrong, lost = int((over > rule.get("undecided", 0.0)).sum()), int(over.isna().sum())
+    between = int((over > 0).sum()) - wrong
+    reasons = [f"the bound holds at {len(grid) - wrong - lost - between} of {len(grid)} grid points"]
+    if between:
+        reasons.append(f"at {between} the interval has it on both sides")
     if lost:
         reasons.append(f"{select.failures(grid)}, of which nothing is known")
     if lost == len(grid):
@@ -75,5 +79,5 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
         f"{allowed[worst]:.2g} is allowed (tolerance and certificate)"
     )
     largest = float(grid["value"].max())
-    outcome = select.verdict([not lost and not wrong], [wrong > 0])
+    outcome = select.verdict([not lost and not wrong and not between], [wrong > 0])
     return Verdict(outcome, "; ".join(reasons), largest, largest, largest, len(grid))

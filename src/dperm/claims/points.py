@@ -18,7 +18,8 @@ and a *point* one comparison at one combination of the columns `claim["points"]`
 
 A rule decides each point: it *holds*, *fails*, or is open; *reversed* is one that shows the opposite. Reproduced if at
 least `hold` of the points hold and at most `reversed` are reversed; not reproduced if at least half fail; else
-inconclusive. A repeat that lacks a value is left out; a point that lacks more than 5 % of its repeats stays open.
+inconclusive. With `every: true` all points have to hold, and a single one that is reversed refutes. A repeat that lacks
+a value is left out; a point that lacks more than 5 % of its repeats stays open.
 """
 
 import math
@@ -213,6 +214,8 @@ def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str,
     """
     hold, most_reversed = _SHARES[rule.get("general", False)]
     hold, most_reversed = rule.get("hold", hold), rule.get("reversed", most_reversed)
+    if every := rule.get("every", False):
+        hold, most_reversed = 1.0, 0.0
     count = len(decided)
     holds, fails, reverse = (sum(getattr(one, name) for one in decided) for name in ("holds", "fails", "reversed"))
     # In whole points, up to rounding: 0.8 * 5 is not 4.
@@ -220,11 +223,11 @@ def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str,
     if holds >= hold * count - rounding and reverse <= most_reversed * count + rounding:
         outcome = "reproduced"
     else:
-        outcome = "not reproduced" if fails >= _FAIL * count else "inconclusive"
+        outcome = "not reproduced" if (reverse > 0 if every else fails >= _FAIL * count) else "inconclusive"
     ranked = sorted((one for one in decided if len(one.point.values)), key=lambda one: centre(one.point))
     reasons = [
         f"{holds} of {count} points {holding}, {fails} fail and {reverse} {against} (reproduced needs {hold:.0%} and "
-        f"at most {most_reversed:.0%}, not reproduced {_FAIL:.0%} that fail)"
+        f"at most {most_reversed:.0%}, not reproduced {'one that is reversed' if every else f'{_FAIL:.0%} that fail'})"
     ]
     if not ranked:
         return Verdict("inconclusive", "; ".join([*reasons, "no repeat has all values"]), n=0)

@@ -36,6 +36,7 @@ def columns(claim: Mapping[str, Any], base: Sequence[str]) -> list[str]:
             for key in ("where", "without", "points", "better", "worse", "above", "below"):
                 names += part.get(key, ())
         names += [rule["axis"]] if "axis" in rule else []
+        names += [*rule["axes"], rule.get("bound", "bound")] if "axes" in rule else []
     return list(dict.fromkeys(names))
 
 
@@ -57,7 +58,7 @@ def filters(rule: Mapping[str, Any], datasets: Sequence[str]) -> list[tuple[str,
     found += [
         (name, "in", value if isinstance(value, list) else [value]) for name, value in rule.get("where", {}).items()
     ]
-    metrics = {part[key] for part in _parts(rule) for key in ("metric", "measured", "ratio") if key in part}
+    metrics = {part[key] for part in _parts(rule) for key in ("metric", "measured", "ratio", "growth") if key in part}
     metrics.update(rule.get("metrics", ()))
     # The certificate that rule E may allow for.
     return found + ([("metric", "in", sorted(metrics | {"slack"}))] if metrics else [])
@@ -200,6 +201,33 @@ def verdict(holds: Sequence[bool], refuted: Sequence[bool]) -> str:
     return "not reproduced" if any(refuted) else "reproduced" if all(holds) else "inconclusive"
 
 
+def vacuous(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], metric: str) -> str:
+    """Say how many points the rule leaves out as vacuous (`without: {vacuous: 1}`); empty if it leaves out none.
+
+    Parameters
+    ----------
+    rule : mapping
+        As `settings` gave it.
+    rows : DataFrame
+        Tidy rows of one data set.
+    keys : sequence of str
+        Columns that tell points apart.
+    metric : str
+
+    Returns
+    -------
+    str
+    """
+    if "vacuous" not in rule.get("without", {}):
+        return ""
+    mask = (rows["metric"] == metric).to_numpy(dtype=bool) & matches(rows, rule.get("where", {}))
+    left = mask & matches(rows, rule["without"])
+    if not left.any():
+        return ""
+    count = [len(rows.loc[part, list(keys)].drop_duplicates()) for part in (left, mask)]
+    return f"{count[0]} of {count[1]} points are vacuous and left out"
+
+
 def failures(frame: pd.DataFrame) -> str:
     """Say how many runs failed; empty if none did."""
     lost = int(frame["value"].isna().sum())
@@ -229,7 +257,7 @@ def words(metric: str) -> str:
 
 def _parts(rule: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The rule, its comparisons, and their terms: each may say which rows it is about."""
-    comparisons = rule.get("comparisons", ())
+    comparisons = [*rule.get("comparisons", ()), *([rule["provided"]] if "provided" in rule else [])]
     return [rule, *comparisons, *(term for comparison in comparisons for term in comparison.get("terms", ()))]
 
 

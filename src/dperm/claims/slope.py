@@ -4,7 +4,8 @@ r"""Rule S: a quantity grows like a power of an axis.
 
 by least squares over the values x_j of the axis. Its 95 % interval is the percentile bootstrap's, the repeats of every
 x_j resampled apart (repeats that share their randomness along the axis make it wider than need be). With one exact
-value at each x_j it is the range of the slopes between neighbours.
+value at each x_j it is the range of the slopes between neighbours. With a `side` the exponent is a bound: "at most
+expected", up to the margin, or "at least".
 """
 
 import math
@@ -43,8 +44,10 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     ----------
     claim : mapping
         Entry of the catalogue: `metric`, `axis` (column above 0), `expected` (the exponent), `margin` (such as 0.1),
-        `points` (further columns, by default none: the slope is fitted at each combination), `variants` (each may hold
-        `where` and set any of these anew).
+        `points` (further columns, by default none: the slope is fitted at each combination), `side` ("upper": only a
+        slope above expected + margin is against the claim; "lower": only one below expected - margin; without it
+        both), `least_values` (values of the axis that a slope needs; by default 2), `variants` (each may hold `where`
+        and set any of these anew).
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame
@@ -58,8 +61,9 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
 
     Notes
     -----
-    Reproduced if every interval is inside expected +- margin; not reproduced if one is disjoint from it; else
-    inconclusive. Nothing bounds the value of a failed run, so with any of them the verdict is inconclusive.
+    Reproduced if every interval is inside expected +- margin (on the one side that counts, where one does); not
+    reproduced if one is disjoint from it; else inconclusive. Points left out as vacuous (`without`) are counted.
+    Nothing bounds the value of a failed run, so with any of them the verdict is inconclusive.
 
     Raises
     ------
@@ -72,25 +76,32 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     axis, metric = rule["axis"], rule["metric"]
     points = [name for name in rule.get("points", ()) if name != axis]
     frame = select.chosen(rule, rows, [*points, axis], metric)
+    vacuous = select.vacuous(rule, rows, [*points, axis], metric)
     if frame.empty:
-        return Verdict("not run", select.absent(rule, metric))
+        return Verdict("inconclusive", vacuous) if vacuous else Verdict("not run", select.absent(rule, metric))
     fits = [
-        _fit(group, axis, where, select.random(rule, variant, rows, where))
+        _fit(group, axis, rule.get("least_values", 2), where, select.random(rule, variant, rows, where))
         for where, group in select.groups(frame, points)
     ]
     problems = [f"there is no slope{select.at(fit.where)}: {fit.problem}" for fit in fits if fit.problem]
     fitted = [fit for fit in fits if not fit.problem]
     lost = select.failures(frame)
     if not fitted:
-        enough = any(group[axis].nunique() > 1 for _, group in select.groups(frame, points))
-        return Verdict(
-            "inconclusive" if enough or lost else "not run", "; ".join([*problems, *([lost] if lost else [])])
-        )
-    return _verdict(rule, fitted, problems, lost)
+        least = rule.get("least_values", 2)
+        enough = any(group[axis].nunique() >= least for _, group in select.groups(frame, points))
+        reasons = [reason for reason in (*problems, vacuous, lost) if reason]
+        return Verdict("inconclusive" if enough or vacuous or lost else "not run", "; ".join(reasons))
+    return _verdict(rule, fitted, problems, vacuous, lost)
 
 
-def _verdict(rule: Mapping[str, Any], fits: Sequence[_Fit], problems: Sequence[str], lost: str) -> Verdict:
+def _verdict(
+    rule: Mapping[str, Any], fits: Sequence[_Fit], problems: Sequence[str], vacuous: str, lost: str
+) -> Verdict:
     bottom, top = rule["expected"] - rule["margin"] - _ROUNDING, rule["expected"] + rule["margin"] + _ROUNDING
+    bottom, top = (
+        (-math.inf if rule.get("side") == "upper" else bottom),
+        (math.inf if rule.get("side") == "lower" else top),
+    )
     inside = [bottom <= fit.low and fit.high <= top for fit in fits]
     disjoint = [fit.high < bottom or fit.low > top for fit in fits]
     outcome = select.verdict([*inside, not problems], disjoint)
@@ -101,24 +112,34 @@ def _verdict(rule: Mapping[str, Any], fits: Sequence[_Fit], problems: Sequence[s
     worst = max(deciding, key=lambda fit: max(bottom - fit.low, fit.high - top))
     kind = "95 % bootstrap interval" if worst.n > 1 else "range of local slopes"
     reasons = [
-        f"the slope of {select.words(rule['metric'])} in {rule['axis']} is within {rule['margin']:g} of "
-        f"{rule['expected']:g} at {sum(inside)} of {len(fits)} points and apart from it at {sum(disjoint)}",
+        f"the slope of {select.words(rule['metric'])} in {rule['axis']} is {_bounds(rule)} at {sum(inside)} of "
+        f"{len(fits)} points and {'apart from it' if 'side' not in rule else 'shown not to be'} at {sum(disjoint)}",
         f"measured: {worst.slope:.3g}, {kind} [{worst.low:.3g}, {worst.high:.3g}]"
         + (f", at the least favourable point, {worst.where}" if worst.where else ""),
         *problems,
+        *([vacuous] if vacuous else []),
     ]
     if lost:
         reasons.append(f"{lost}, and nothing bounds what they would have given")
     return Verdict(outcome, "; ".join(reasons), worst.slope, worst.low, worst.high, worst.n)
 
 
-def _fit(group: pd.DataFrame, axis: str, where: str, rng: np.random.Generator) -> _Fit:
+def _bounds(rule: Mapping[str, Any]) -> str:
+    side, expected, margin = rule.get("side"), rule["expected"], rule["margin"]
+    if side is None:
+        return f"within {margin:g} of {expected:g}"
+    return f"at most {expected + margin:g}" if side == "upper" else f"at least {expected - margin:g}"
+
+
+def _fit(group: pd.DataFrame, axis: str, least: int, where: str, rng: np.random.Generator) -> _Fit:
     """Fit one slope and its interval."""
     x, values = select.by_axis(group, axis)
     if x[0] <= 0:
         raise DataError(f"{axis}={x[0]:g} must be above 0 to have a logarithm; choose another axis")
     if len(x) < 2:
         return _Fit(where, problem=f"{axis} has the one value {x[0]:g} only")
+    if len(x) < least:
+        return _Fit(where, problem=f"{axis} has {len(x)} values, of {least} that the claim asks for")
     repeats = [len(v) for v in values]
     if min(repeats) == 0:
         return _Fit(where, problem=f"no run succeeded with {axis} {x[np.argmin(repeats)]:g}")
