@@ -11,6 +11,13 @@ def _check_scale(scale: float) -> None:
         raise ValueError(f"noise scale={scale} must be a finite number, 0 or above")
 
 
+def _others(asked: int, features: int) -> int:
+    """Return how many coordinates are not asked for."""
+    if features < asked:
+        raise ValueError(f"features={features} must be at least {asked}, the number of coordinates asked for")
+    return features - asked
+
+
 def spherical(radius_shape: float, scale: float, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     """Draw vectors of uniform direction and length Gamma(radius_shape, scale) along the last axis of `shape`.
 
@@ -94,6 +101,37 @@ class SphericalLaplace:
         """
         return spherical(shape[-1], self.scale, shape, rng)
 
+    def marginal(self, shape: tuple[int, ...], features: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw some coordinates of vectors of so many `features`, without the others.
+
+        b = ||b|| g/||g|| with g standard normal in R^p, and ||g||^2 is the squares of the m coordinates asked for plus
+        an independent chi-square of p - m degrees of freedom: all that b's m coordinates know of the other p - m.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Ends in m, at least 1.
+        features : int
+            p >= m; p = m is `sample`.
+        rng : Generator
+
+        Returns
+        -------
+        ndarray
+
+        Raises
+        ------
+        ValueError
+            If p < m.
+        """
+        others = _others(shape[-1], features)
+        if others == 0:
+            return self.sample(shape, rng)
+        part = rng.standard_normal(shape)
+        length2 = np.einsum("...j,...j->...", part, part) + rng.chisquare(others, shape[:-1])
+        radius = rng.gamma(features, self.scale, shape[:-1])
+        return part * (radius / np.sqrt(length2))[..., None]
+
 
 @dataclass(frozen=True)
 class Gaussian:
@@ -123,3 +161,26 @@ class Gaussian:
         ndarray
         """
         return rng.normal(0.0, self.scale, shape)
+
+    def marginal(self, shape: tuple[int, ...], features: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw some coordinates of vectors of so many `features`: they are independent of the others.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Ends in the number m of coordinates asked for.
+        features : int
+            p >= m.
+        rng : Generator
+
+        Returns
+        -------
+        ndarray
+
+        Raises
+        ------
+        ValueError
+            If p < m.
+        """
+        _others(shape[-1], features)
+        return self.sample(shape, rng)

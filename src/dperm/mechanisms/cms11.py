@@ -48,7 +48,7 @@ from dperm.mechanisms.base import (
     target,
 )
 from dperm.noise import SphericalLaplace
-from dperm.solvers import newton
+from dperm.solvers import composite
 
 Perturbation = Literal["output", "objective"]
 # Rounding of the scales themselves, when the printed constants are held against our theorem.
@@ -166,13 +166,15 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
     tolerance: float = 1e-6,
+    features: int | None = None,
 ) -> Release:
     """Release `repeats` independent draws of CMS11's Algorithm 1 or 2.
 
     Parameters
     ----------
-    X : ndarray, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here.
+    X : ndarray or sparse matrix, shape (n, p)
+        Rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: squared, Huber and hinge losses alone, p in the
+        millions (`dperm.solvers.sparse`).
     y : ndarray, shape (n,)
     loss : Loss
         With gradient and curvature bounded over all theta.
@@ -189,6 +191,10 @@ def release(
     repeats : int
     tolerance : float
         In (0, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
+    features : int, optional
+        The number of features, if X holds only p of them: theta is then these coordinates of a release of all. Exactly
+        so if X holds every column that is not zero throughout, as the minimiser is -b/Delta on the others; which
+        columns these are may depend on the records, and is not for publication.
 
     Returns
     -------
@@ -212,9 +218,9 @@ def release(
     fixed = {"perturbation": perturbation, "curvature": curvature, "neighbours": neighbours}
     noise, curvature, guarantee = calibrate(loss, domain, budget, **fixed)
     zeta, _ = bounds_everywhere(loss, domain)
-    drawn = noise.sample((repeats, X.shape[1]), rng)
+    drawn = noise.marginal((repeats, X.shape[1]), X.shape[1] if features is None else features, rng)
     tilt = drawn if perturbation == "objective" else None
-    solution = newton.minimise(loss, X, y, ridge=curvature, tilt=tilt, tolerance=tolerance * zeta)
+    solution = composite.minimise(loss, X, y, ridge=curvature, tilt=tilt, tolerance=tolerance * zeta)
     theta = solution.theta if perturbation == "objective" else solution.theta + drawn
     certificate = np.broadcast_to(solution.certificate, (repeats,)).copy()
     return Release(theta, certificate, certificate <= tolerance * zeta / curvature, guarantee, budget_event(budget))

@@ -158,13 +158,15 @@ def release(
     solver_share: float = 0.0,
     regularizer: Regularizer = NOTHING,
     region: Region = EVERYWHERE,
+    features: int | None = None,
 ) -> Release:
     """Release `repeats` independent minimisers of the tilted risk (kifer2012, Algorithm 1), solved as one batch.
 
     Parameters
     ----------
-    X : ndarray, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here.
+    X : ndarray or sparse matrix, shape (n, p)
+        Rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: Huber and smoothed hinge losses, no regularizer
+        but l2 and no set F; p in the millions (`dperm.solvers.sparse`).
     y : ndarray, shape (n,)
     loss : Loss
         Smooth (finite lambda on the domain).
@@ -189,6 +191,9 @@ def release(
         r, beside the sum of losses.
     region : Region
         F; needed for a loss that is not bounded everywhere.
+    features : int, optional
+        The number of features, if X holds only p of them: theta is then these coordinates of a release of all, as of
+        `dperm.mechanisms.cms11.release`. Not with a region, a regularizer other than l2 or a solver share.
 
     Returns
     -------
@@ -205,12 +210,18 @@ def release(
     ValueError
         If another argument is outside its range.
     """
+    features = X.shape[1] if features is None else features
+    if features != X.shape[1] and (composite.kind(regularizer, region) != "smooth" or solver_share > 0):
+        raise ValueError(
+            f"features={features} beside {X.shape[1]} columns of X: only l2, no region and no solver_share go with a "
+            "part of the columns"
+        )
 
     def solve(**fixed):
         return composite.minimise(loss, X, y, **fixed)
 
     return _released(
-        solve, X.shape[1], loss, domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance,
+        solve, X.shape[1], features, loss, domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance,
         solver_share, regularizer, region,
     )  # fmt: skip
 
@@ -256,13 +267,14 @@ def release_gram(
         return composite.minimise_quadratic(G, c, **fixed)
 
     return _released(
-        solve, len(G), losses.squared(), domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance,
-        solver_share, regularizer, region,
+        solve, len(G), len(G), losses.squared(), domain, budget, neighbours, calibration, curvature, rng, repeats,
+        tolerance, solver_share, regularizer, region,
     )  # fmt: skip
 
 
 def _released(
     solve: Callable[..., newton.Solution],
+    columns: int,
     features: int,
     loss: Loss,
     domain: Domain,
@@ -300,7 +312,7 @@ def _released(
         neighbours=neighbours,
     )
     zeta, _ = bounds(loss, domain)
-    tilt = noise.sample((repeats, features), rng)
+    tilt = noise.marginal((repeats, columns), features, rng)
     fixed = {"regularizer": regularizer, "region": region, "tolerance": tolerance * zeta}
     solution = solve(ridge=added, tilt=tilt, **fixed)
     theta, tau = solution.theta, tolerance * zeta / (added + regularizer.l2)

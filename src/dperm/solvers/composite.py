@@ -4,7 +4,7 @@ r"""Minimisers of many tilted risks with a regularizer and a feasible set: the f
 
 r(theta) = l1 ||theta||_1 + l2/2 ||theta||^2 + expression(theta); m = ridge + l2 is the modulus of strong convexity.
 
-- r smooth, F = R^p: batched Newton (`newton`).
+- r smooth, F = R^p: batched Newton (`newton`), and for sparse X coordinate descent on the dual (`sparse`).
 - l1, box, orthant: coordinate descent on a Gram matrix (`gram`). A ball: the secular equation (`ball`). Anything else,
   also l1 within a ball: cvxpy (`general`).
 - The squared loss is such a quadratic itself. Other GLM losses are minimised by prox-Newton: each step minimises the
@@ -22,10 +22,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import issparse
 
 from dperm.feasible import Region, Regularizer
 from dperm.losses import Loss
-from dperm.solvers import ball, general, gram, newton
+from dperm.solvers import ball, general, gram, newton, sparse
 from dperm.solvers.blas import one_thread
 
 # Of the decrease that the model promises, what a step has to keep; and how often it is halved before it is given up.
@@ -75,8 +76,8 @@ def minimise(
     ----------
     loss : Loss
         With finite curvature on F.
-    X : ndarray, shape (n, p)
-        n may be 0.
+    X : ndarray or sparse matrix, shape (n, p)
+        n may be 0. Sparse: for smooth r, F = R^p and the losses of `sparse`.
     y : ndarray, shape (n,)
     ridge : float
         In [0, inf), with ridge + regularizer.l2 > 0.
@@ -100,13 +101,17 @@ def minimise(
     ConfigError
         If cvxpy does not accept the regularizer or the set as convex.
     ValueError
-        If m is not above 0, or a shape does not fit.
+        If m is not above 0, a shape does not fit, or X is sparse and the problem is not for `sparse`.
     """
     regularizer, region = regularizer or Regularizer(), region or Region()
     modulus = ridge + regularizer.l2
     if not (ridge >= 0 and modulus > 0):
         raise ValueError(f"ridge={ridge:g} and l2={regularizer.l2:g} must not be negative, and their sum above 0")
     fixed = {"tolerance": tolerance, "max_iterations": max_iterations}
+    if issparse(X):
+        if kind(regularizer, region) != "smooth":
+            raise ValueError("sparse X goes with no regularizer but l2, and with no feasible set: pass a dense X")
+        return sparse.tilted(loss, X, y, ridge=modulus, tolerance=tolerance, tilt=tilt)
     if kind(regularizer, region) == "smooth":
         return newton.minimise(loss, X, y, ridge=modulus, tilt=tilt, **fixed)
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
