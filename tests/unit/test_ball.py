@@ -237,3 +237,27 @@ def test_what_does_not_fit_is_refused(changed, error, message):
     arguments = {"G": np.eye(3), "c": np.zeros((2, 3)), "radius": 1.0, **changed}
     with pytest.raises(error, match=message):
         ball.minimise(arguments.pop("G"), arguments.pop("c"), **arguments)
+
+
+@pytest.mark.parametrize("radius", [1e-3, 0.5, 20.0, np.inf])
+@pytest.mark.parametrize("p", [1, 7, 40])
+def test_the_secular_equation_alone_agrees_with_the_whole(p, radius):
+    rng = np.random.default_rng(p)
+    w = np.where(rng.random(p) < 0.3, 0.0, rng.exponential(size=p) ** 3)
+    w[0] = 1.0
+    d = rng.normal(size=(15, p)) * np.sqrt(w)
+    theta, mu = ball.diagonal(w, d, radius)
+    whole = ball.minimise(np.diag(w), d, radius=radius)
+    np.testing.assert_allclose(theta, whole.theta, rtol=1e-7, atol=1e-9 * min(radius, 1.0))
+    np.testing.assert_allclose(mu, whole.multiplier, rtol=1e-7, atol=1e-9)
+    assert (np.linalg.norm(theta, axis=1) <= radius * (1 + 1e-14)).all()
+
+
+def test_the_secular_equation_over_fifty_orders_of_magnitude():
+    w = np.geomspace(1e-25, 1e25, 60)
+    d = np.random.default_rng(0).normal(size=(20, 60)) * np.sqrt(w)
+    for radius in (1e-10, 1.0, 1e10):
+        theta, mu = ball.diagonal(w, d, radius)
+        norms = np.linalg.norm(theta, axis=1)
+        assert (norms <= radius * (1 + 1e-13)).all() and (norms[mu > 0] >= radius * (1 - 1e-12)).all()
+        np.testing.assert_allclose(theta, d / (w + mu[:, None]), rtol=1e-12)

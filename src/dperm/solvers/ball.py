@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dperm.compiled import compiled
 from dperm.domain import number
 from dperm.errors import DataError
 from dperm.solvers.blas import one_thread
@@ -214,6 +215,56 @@ def subgradient_norm(theta: np.ndarray, gradient: np.ndarray, radius: float) -> 
         least = np.where(on_sphere[:, None], gradient - outward[:, None] * normal, gradient)
         found = np.linalg.norm(least, axis=1)
         return np.where((norms <= radius * (1 + _SPHERE_SLACK)) & np.isfinite(found), found, np.inf)
+
+
+def diagonal(w: np.ndarray, d: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Solve the problem for a diagonal G, in O(p) a Newton step and row.
+
+    Parameters
+    ----------
+    w : ndarray, shape (p,)
+        The diagonal, 0 or above.
+    d : ndarray, shape (R, p)
+        One slope a row.
+    radius : float
+        Above 0; may be infinite.
+
+    Returns
+    -------
+    theta : ndarray, shape (R, p)
+        d/(w + mu), and 0 where w is 0: no slope is expected there.
+    mu : ndarray, shape (R,)
+        The least multiplier, 0 or above, with ||theta_r|| <= radius up to a few ulps.
+    """
+    curved = w > 0
+    theta, mu = np.zeros(d.shape), np.zeros(len(d))
+    theta[:, curved], mu[:] = _secular(w[curved], np.ascontiguousarray(d[:, curved]), float(radius), _STEPS, 4 * _EPS)
+    return theta, mu
+
+
+@compiled
+def _secular(w, d, radius, steps, rounding):
+    theta, mu = np.empty(d.shape), np.zeros(len(d))
+    for r in range(len(d)):
+        for step in range(steps):
+            # ||theta||^2 and half of minus its derivative.
+            squares = fall = 0.0
+            for j in range(len(w)):
+                shifted = w[j] + mu[r]
+                theta[r, j] = d[r, j] / shifted
+                square = theta[r, j] * theta[r, j]
+                squares += square
+                fall += square / shifted
+            norm = np.sqrt(squares)
+            following = mu[r] + squares / fall * (norm / radius - 1) if norm > radius * (1 + rounding) else mu[r]
+            if step == 0 and following > mu[r]:
+                # A lower bound of the root that may be nearer than one step from 0.
+                for j in range(len(w)):
+                    following = max(following, abs(d[r, j]) / radius - w[j])
+            if following <= mu[r]:
+                break
+            mu[r] = following
+    return theta, mu
 
 
 def _refuse_large(name: str, values: np.ndarray) -> None:

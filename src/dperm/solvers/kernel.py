@@ -1,0 +1,351 @@
+r"""Regularised risk in the feature space of any kernel, by working sets, for up to some 20,000 rows.
+
+    w* = argmin_w P(w),   P(w) = sum_i l(<w, phi(x_i)>, y_i) + total/2 ||w||^2,   w = sum_i mu_i phi(x_i)
+
+P is total-strongly convex. With l* the conjugate of l in u, and u = K mu,
+
+    ||w - w*|| <= sqrt(2 gap/total),   gap = sum_i [l(u_i) + l*(-total mu_i) + total mu_i u_i],
+
+the difference of P and of its dual, both at mu. By Fenchel and Young every term is non-negative, and 0 exactly where
+-total mu_i is a derivative of l at u_i: the terms are the certificate, and say which rows to move. In each round,
+for the hinge,
+
+- the rows of the largest terms (at most SET) are the working set B, and the dual is minimised over mu_B to the end, a
+  quadratic over a box (`dperm.solvers.gram`);
+- u moves by K(X, X_B) (mu_B' - mu_B).
+
+The other losses take Newton's method on total mu + l'(K mu) = 0, whose steps solve (I + S K S/total) v = -S K r/total,
+r the left side and S^2 = l'', by conjugate gradients. K is preconditioned by its first pivots of Cholesky's factors:
+what these leave of K is small beside total, or nearly so. K is formed in blocks of rows whenever it is wanted: no n x n
+matrix is kept unless it is small.
+
+u is a sum of many roundings; how much the gap may owe to them is added to it.
+
+Neighbouring relation: none here. A mechanism adds 2 slack to the sensitivity of w* (erratum J9).
+
+References
+----------
+jain2013, equation (2); errata J7, J8, J9, J11. Joachims 1999 (working sets). Cutajar, Osborne,
+Cunningham and Filippone, ICML 2016 (preconditioned kernel systems).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg, sparse
+
+from dperm import losses
+from dperm.domain import LEAST, MOST, Domain, number
+from dperm.errors import DataError, SolverError
+from dperm.kernels import Kernel, Rows, within
+from dperm.losses import Loss
+from dperm.solvers import gram
+
+# Rows of a working set; bytes of a block of kernel values, and of a kernel matrix that is kept.
+SET, _BLOCK, _KEPT = 1024, 2**25, 2**28
+# So many rounds in a row whose gap is no smaller than an earlier one: no better one will come.
+_IDLE = 300
+# Roundings in a row in a kernel value, beside those of its inner product.
+_ROUNDINGS = 64
+# Newton's systems: pivots of the preconditioner, down to a share of R^2; steps, and the share of the right side left.
+_PIVOTS, _SMALL, _CG_STEPS, _CG_SHARE, _HALVINGS = 512, 1e-14, 200, 1e-3, 30
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What `minimise` found.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR, shape (n, d)
+    mu : ndarray, shape (n,)
+        w = sum_i mu_i phi(x_i).
+    gap : float
+        Upper bound on P(w) - P(w*), sum scale.
+    slack : float
+        sqrt(2 gap/total), upper bound on ||w - w*||.
+    norm : float
+        ||w||.
+    rounds : int
+        Working sets.
+    """
+
+    kernel: Kernel = field(repr=False)
+    X: Rows = field(repr=False)
+    mu: np.ndarray = field(repr=False)
+    gap: float
+    slack: float
+    norm: float
+    rounds: int
+
+    def predict(self, Z: Rows) -> np.ndarray:
+        """Return <w, phi(z)> of every row.
+
+        Parameters
+        ----------
+        Z : ndarray or CSR, shape (T, d)
+
+        Returns
+        -------
+        ndarray, shape (T,)
+        """
+        carriers = np.flatnonzero(self.mu)
+        return _times(self.kernel, Z, self.X[carriers], self.mu[carriers])
+
+
+@dataclass(frozen=True)
+class _Dual:
+    """theta = total sign mu, of which l* is ridge theta^2/2 - shift theta (logistic: two entropies)."""
+
+    sign: np.ndarray
+    ridge: float
+    shift: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What is solved; K, where it is small enough to be kept."""
+
+    kernel: Kernel
+    X: Rows
+    y: np.ndarray
+    loss: Loss
+    total: float
+    dual: _Dual
+    K: np.ndarray | None
+
+    def times(self, mu: np.ndarray, B: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Return K(X, X_B) mu."""
+        return _times(self.kernel, self.X, self.X[B], mu) if self.K is None else self.K[:, B] @ mu
+
+    def block(self, A: np.ndarray, B: np.ndarray | slice) -> np.ndarray:
+        """Return K(X_A, X_B)."""
+        return self.kernel(self.X[A], self.X[B]) if self.K is None else self.K[A][:, B]
+
+
+def minimise(
+    kernel: Kernel,
+    X: Rows,
+    y: np.ndarray,
+    loss: str | Loss,
+    *,
+    total: float,
+    slack: float,
+    max_rounds: int = 10_000,
+) -> Fit:
+    """Solve the problem of the module's text; the same bytes for the same data.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR, shape (n, d)
+        Rows with sqrt(K(x, x)) <= kernel.R.
+    y : ndarray, shape (n,)
+        In {-1, +1} for hinge, smoothed_hinge and logistic; finite for huber and squared.
+    loss : str or Loss
+        One of these five.
+    total : float
+        n lambda, 1/C of LibSVM; in [1e-30, 1e30].
+    slack : float
+        Public bound on ||w - w*|| to certify, above 0.
+    max_rounds : int
+        At least 1.
+
+    Returns
+    -------
+    Fit
+        With `slack` at most the one asked for.
+
+    Raises
+    ------
+    DataError
+        If shapes or targets do not fit. The message gives no value of the data.
+    DomainViolation
+        If a row is above R.
+    SolverError
+        If the slack is not certified in time (or is below rounding). Whether it is depends on private data.
+    ValueError
+        If another argument is outside its range, or the loss has no solver here.
+
+    References
+    ----------
+    jain2013, equation (2); errata J8, J9.
+    """
+    total = number("total", total, LEAST, MOST, ends="[]", remedy="it is n lambda, LibSVM's 1/C")
+    number("slack", slack, 0, math.inf, remedy="a public share, such as 1/20, of 2 L R/total")
+    number("max_rounds", max_rounds, 1, math.inf, ends="[)")
+    loss = losses.make(loss) if isinstance(loss, str) else loss
+    y = np.ascontiguousarray(y, dtype=np.float64)
+    _fitting(loss, X, y)
+    dual, n, target = _dual(loss, y), len(y), slack**2 * total / 2
+    within(kernel, X)
+    known = kernel(X, X) if 8 * n**2 <= _KEPT else None
+    problem = _Problem(kernel, X, y, loss, total, dual, known)
+    steps = _by_sets(problem, target) if loss.name == "hinge" else _by_newton(problem)
+    # u is a sum of n products of kernel values, each of as many as a row has entries.
+    unit = (n + _width(X) + _ROUNDINGS) * np.finfo(float).eps * kernel.R**2
+    error, mu, best, idle = 0.0, np.zeros(n), np.inf, 0
+    for rounds, (new, u) in zip(range(max_rounds + 1), steps, strict=False):
+        error += unit * float(np.abs(new - mu).sum())
+        mu = new.copy()
+        terms, sizes = _terms(problem, mu, u)
+        owed = 8 * np.finfo(float).eps * float(sizes.sum() + n * terms.sum()) + _owed(problem, mu, u, error)
+        gap = float(terms.sum()) + owed
+        if gap <= target:
+            return Fit(kernel, X, mu, gap, math.sqrt(2 * gap / total), math.sqrt(max(mu @ u, 0.0)), rounds)
+        best, idle = (gap, 0) if gap < best else (best, idle + 1)
+        if gap <= 2 * owed or idle >= _IDLE:
+            raise SolverError(f"slack={slack:g} may be below rounding; ask for a larger slack, or a larger total")
+    raise SolverError(
+        f"slack={slack:g} was not certified within max_rounds={max_rounds}; ask for a larger slack, or a larger total"
+    )
+
+
+def _fitting(loss, X, y):
+    """Refuse targets that do not fit the loss or the rows."""
+    if loss.name not in _DUALS:
+        raise ValueError(f"the {loss.name} loss has no kernel solver; take one of {', '.join(sorted(_DUALS))}")
+    if y.shape != (X.shape[0],) or not len(y):
+        raise DataError(f"y has shape {y.shape}; give one target for each of the {X.shape[0]} rows, at least one")
+    if not (np.abs(y) == 1).all() if loss.targets == "binary" else not np.isfinite(y).all():
+        raise DataError(f"the {loss.name} loss takes {'labels -1 and +1' if loss.targets == 'binary' else 'numbers'}")
+
+
+def _width(X):
+    return int(np.diff(sparse.csr_array(X).indptr).max()) if sparse.issparse(X) else X.shape[1]
+
+
+def _times(kernel, X, V, mu):
+    """Return K(X, V) mu, formed in blocks of rows."""
+    out, rows = np.zeros(X.shape[0]), max(_BLOCK // (8 * max(len(mu), 1)), 1)
+    for low in range(0, X.shape[0] if len(mu) else 0, rows):
+        out[low : low + rows] = kernel(X[low : low + rows], V) @ mu
+    return out
+
+
+# The sign of theta is the label where there is one; width is read off the loss's suprema (1/(2 width) bends it).
+_DUALS: dict[str, Callable[[np.ndarray, float], _Dual]] = {
+    "hinge": lambda y, bend: _Dual(y, 0.0, np.ones(len(y))),
+    "smoothed_hinge": lambda y, bend: _Dual(y, 1 / bend, np.full(len(y), 1 + 1 / (2 * bend))),
+    "logistic": lambda y, bend: _Dual(y, math.nan, y),
+    "huber": lambda y, bend: _Dual(np.ones(len(y)), 1.0, y),
+    "squared": lambda y, bend: _Dual(np.ones(len(y)), 1.0, y),
+}
+
+
+def _dual(loss, y):
+    return _DUALS[loss.name](y, loss.suprema(Domain(1.0))[1])
+
+
+def _terms(problem, mu, u):
+    """Return l(u) + l*(-total mu) + total mu u of every row, and the sizes of what is added up.
+
+    The terms are never negative but by rounding, which is cut off.
+    """
+    loss, dual, y, total = problem.loss, problem.dual, problem.y, problem.total
+    theta = dual.sign * total * mu
+    if loss.name == "logistic":
+        parts = [_entropy(theta), _entropy(1 - theta)]
+    else:
+        parts = [0.5 * dual.ridge * theta**2, -dual.shift * theta]
+    parts += [loss.value(u, y), theta * dual.sign * u]
+    return np.maximum(sum(parts), 0.0), sum(np.abs(part) for part in parts)
+
+
+def _entropy(p):
+    return np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0)
+
+
+def _owed(problem, mu, u, error):
+    """Return how much larger the terms may be if every u is off by `error`."""
+    # They are convex in u: their slope is largest at an end of the interval.
+    slopes = [np.abs(problem.loss.derivative(u + side * error, problem.y) + problem.total * mu) for side in (-1, 1)]
+    return error * float(np.maximum(*slopes).sum())
+
+
+def _by_sets(problem, target):
+    """Yield mu and u = K mu, of the hinge, after every working set."""
+    dual, total, n = problem.dual, problem.total, len(problem.y)
+    mu, u = np.zeros(n), np.zeros(n)
+    while True:
+        yield mu, u
+        terms, _ = _terms(problem, mu, u)
+        B = np.sort(np.argpartition(-terms, SET - 1)[:SET]) if n > SET else np.arange(n)
+        own, sign = problem.block(B, B), dual.sign[B]
+        found = gram.minimise(
+            (sign[:, None] * sign) * own / total,
+            (dual.shift[B] - sign * (u[B] - own @ mu[B]))[None],
+            # A row's part of the gap is at most its subgradient times the width of the box, 1.
+            tolerance=0.1 * target / len(B),
+            low=0.0,
+            high=1.0,
+            start=(sign * total * mu[B])[None],
+        )
+        step = sign * found.theta[0] / total - mu[B]
+        mu[B] += step
+        u += problem.times(step, B)
+
+
+def _by_newton(problem):
+    """Yield feasible mu and u = K mu, of a smooth loss, after every step."""
+    loss, y, total, n = problem.loss, problem.y, problem.total, len(problem.y)
+    mu, u, factors = np.zeros(n), np.zeros(n), _pivots(problem)
+
+    def value(mu, u):
+        return loss.value(u, y).sum() + total / 2 * (mu @ u)
+
+    while True:
+        # Where the loss has its own say on mu, mu = -l'(u)/total is of the box, and as near.
+        feasible = -loss.derivative(u, y) / total
+        yield feasible, problem.times(feasible)
+        residual = total * mu + loss.derivative(u, y)
+        root = np.sqrt(loss.second(u, y))
+        v = _gradients(problem, root, -root * problem.times(residual) / total, factors)
+        step = -(residual + root * v) / total
+        moved, before, length = problem.times(step), value(mu, u), 1.0
+        for _ in range(_HALVINGS):
+            if value(mu + length * step, u + length * moved) < before:
+                break
+            length /= 2
+        mu, u = mu + length * step, u + length * moved
+
+
+def _pivots(problem):
+    """Return L of shape (n, r) with K nearly LL', by the pivots of Cholesky's factors that leave least of the trace."""
+    n = len(problem.y)
+    left, L = problem.kernel.diagonal(problem.X), np.zeros((n, min(n, _PIVOTS)))
+    for k in range(L.shape[1]):
+        pivot = int(left.argmax())
+        if left[pivot] <= _SMALL * problem.kernel.R**2:
+            return L[:, :k]
+        column = problem.block(np.array([pivot]), slice(None))[0] - L[:, :k] @ L[pivot, :k]
+        L[:, k] = column / math.sqrt(left[pivot])
+        left = np.maximum(left - L[:, k] ** 2, 0.0)
+        left[pivot] = 0.0
+    return L
+
+
+def _gradients(problem, root, b, factors):
+    """Return v with (I + S K S/total) v = b, nearly, by preconditioned conjugate gradients."""
+    F = root[:, None] * factors / math.sqrt(problem.total)
+    inner = linalg.cho_factor(np.eye(F.shape[1]) + F.T @ F, check_finite=False)
+
+    def precondition(x):
+        return x - F @ linalg.cho_solve(inner, F.T @ x, check_finite=False)
+
+    v, r = np.zeros(len(b)), b.copy()
+    z = precondition(r)
+    p, rz, enough = z.copy(), r @ z, _CG_SHARE * np.linalg.norm(b)
+    for _ in range(_CG_STEPS):
+        if np.linalg.norm(r) <= enough:
+            break
+        Ap = p + root * problem.times(root * p) / problem.total
+        length = rz / (p @ Ap)
+        v, r = v + length * p, r - length * Ap
+        z = precondition(r)
+        rz, old = r @ z, rz
+        p = z + (rz / old) * p
+    return v

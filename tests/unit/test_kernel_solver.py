@@ -1,0 +1,169 @@
+"""The plain kernel solver against Clarabel, closed forms, independent conjugates, and its own certificate."""
+
+import math
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+
+from dperm import kernels, losses
+from dperm.errors import DataError, DomainViolation, SolverError
+from dperm.solvers import kernel as solver
+
+KERNELS = {"linear": kernels.linear(), "cubic": kernels.polynomial(), "gaussian": kernels.gaussian(0.6)}
+LOSSES = {
+    "hinge": losses.hinge(),
+    "smoothed_hinge": losses.smoothed_hinge(0.3),
+    "logistic": losses.logistic(),
+    "huber": losses.huber(0.4),
+    "squared": losses.squared(),
+}
+CVXPY = {
+    "hinge": lambda u, y: cp.sum(cp.pos(1 - cp.multiply(y, u))),
+    "smoothed_hinge": lambda u, y: cp.sum(cp.huber(cp.pos(1.3 - cp.multiply(y, u)), 0.6)) / 1.2,
+    "logistic": lambda u, y: cp.sum(cp.logistic(-cp.multiply(y, u))),
+    "huber": lambda u, y: cp.sum(cp.huber(u - y, 0.4)) / 2,
+    "squared": lambda u, y: cp.sum_squares(u - y) / 2,
+}
+
+
+def data(n, loss, seed=0, d=3):
+    """Rows in the unit ball; labels, or noisy values of which some are far off."""
+    rng = np.random.default_rng([seed, n, d])
+    X = rng.normal(size=(n, d))
+    X /= np.maximum(np.linalg.norm(X, axis=1), 1)[:, None]
+    y = np.sin(3 * X[:, 0]) + X[:, -1] ** 2 + 0.3 * rng.standard_t(2, size=n)
+    return X, np.where(y > 0, 1.0, -1.0) if loss.targets == "binary" else y
+
+
+def primal(K, y, mu, loss, total):
+    return loss.value(K @ mu, y).sum() + total / 2 * mu @ K @ mu
+
+
+def apart(kernel, X, a, b):
+    """||sum (a - b) phi||."""
+    return math.sqrt(max((a - b) @ kernel(X, X) @ (a - b), 0.0))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_against_clarabel(loss, name):
+    kernel, total = KERNELS[name], 2.0
+    X, y = data(70, LOSSES[loss])
+    values, vectors = np.linalg.eigh(kernel(X, X))
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    w = cp.Variable(70)
+    problem = cp.Problem(cp.Minimize(CVXPY[loss](root @ w, y) + total / 2 * cp.sum_squares(w)))
+    problem.solve(solver=cp.CLARABEL)
+    fit = solver.minimise(kernel, X, y, LOSSES[loss], total=total, slack=1e-4)
+    value = primal(kernel(X, X), y, fit.mu, LOSSES[loss], total)
+    assert -1e-6 * problem.value <= value - problem.value <= fit.gap + 1e-6 * problem.value
+    np.testing.assert_allclose(fit.predict(X), root @ w.value, atol=kernel.R * (fit.slack + 1e-3))
+    assert fit.norm == pytest.approx(np.linalg.norm(w.value), abs=fit.slack + 1e-3)
+
+
+def conjugate(loss, p, y):
+    """sup_u p u - l(u, y) by search: an independent look at what the solver writes down."""
+    return -minimize_scalar(lambda u: loss.value(u, y) - p * u, bounds=(-60, 60), method="bounded").fun
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_gap_is_of_primal_and_dual(name):
+    kernel, loss, total = KERNELS["cubic"], LOSSES[name], 1.0
+    X, y = data(40, loss, seed=1)
+    fit = solver.minimise(kernel, X, y, loss, total=total, slack=1.0)
+    K = kernel(X, X)
+    dual = -sum(conjugate(loss, -total * m, y_i) for m, y_i in zip(fit.mu, y, strict=True))
+    dual -= total / 2 * fit.mu @ K @ fit.mu
+    assert primal(K, y, fit.mu, loss, total) - dual == pytest.approx(fit.gap, rel=1e-3, abs=1e-4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(sorted(LOSSES)),
+    st.sampled_from(sorted(KERNELS)),
+    st.integers(0, 2**31),
+    st.integers(1, 120),
+    st.floats(-1.5, 3),
+    st.floats(-3, 0),
+)
+def test_the_certificate_bounds_the_distance(loss, name, seed, n, exponent, share):
+    """Working sets of 16, so that most fits take several; w* by one set, at a slack far smaller."""
+    kernel, loss, total = KERNELS[name], LOSSES[loss], 10.0**exponent
+    X, y = data(n, loss, seed)
+    wanted = 10.0**share * 2 * kernel.R / total
+    best = solver.minimise(kernel, X, y, loss, total=total, slack=1e-4 * kernel.R / total)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(solver, "SET", 16)
+        patch.setattr(solver, "_PIVOTS", 5)
+        fit = solver.minimise(kernel, X, y, loss, total=total, slack=wanted)
+    assert fit.slack <= wanted and fit.slack == pytest.approx(math.sqrt(2 * fit.gap / total))
+    assert apart(kernel, X, fit.mu, best.mu) <= fit.slack + best.slack + 1e-7
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_squared_loss_is_kernel_ridge(name):
+    kernel = KERNELS[name]
+    X, y = data(150, losses.squared())
+    fit = solver.minimise(kernel, X, y, "squared", total=0.5, slack=1e-5)
+    ridge = np.linalg.solve(kernel(X, X) + 0.5 * np.eye(150), y)
+    assert apart(kernel, X, fit.mu, ridge) <= fit.slack + 1e-8
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_without_a_stored_matrix_the_fit_is_as_good(monkeypatch, loss):
+    kernel = KERNELS["cubic"]
+    X, y = data(130, LOSSES[loss], seed=3)
+    stored = solver.minimise(kernel, X, y, loss, total=2.0, slack=1e-3)
+    monkeypatch.setattr(solver, "_KEPT", 0)
+    monkeypatch.setattr(solver, "_BLOCK", 8 * 130 * 7)
+    monkeypatch.setattr(solver, "SET", 50)
+    formed = solver.minimise(kernel, sparse.csr_array(X), y, loss, total=2.0, slack=1e-3)
+    assert apart(kernel, X, stored.mu, formed.mu) <= stored.slack + formed.slack
+    np.testing.assert_allclose(formed.predict(X[:20]), kernel(X[:20], X) @ formed.mu, atol=1e-12)
+    again = solver.minimise(kernel, sparse.csr_array(X), y, loss, total=2.0, slack=1e-3)
+    np.testing.assert_array_equal(again.mu, formed.mu)
+
+
+def test_a_users_kernel_is_taken():
+    intersection = kernels.custom(lambda X, V: np.minimum(X[:, None], V[None]).sum(axis=2), 2.0)
+    X = np.random.default_rng(0).random((60, 4))
+    y = np.where(X[:, 0] > X[:, 1], 1.0, -1.0)
+    fit = solver.minimise(intersection, X, y, "hinge", total=0.05, slack=0.1)
+    assert (np.sign(fit.predict(X)) == y).mean() > 0.9
+
+
+def test_bad_input_is_named():
+    X, y = data(30, losses.hinge())
+    kernel, fine = KERNELS["linear"], {"total": 1.0, "slack": 1.0}
+    with pytest.raises(DomainViolation, match=r"above R=1 of the linear kernel"):
+        solver.minimise(kernel, 2 * X, y, "hinge", **fine)
+    with pytest.raises(DataError, match="labels -1 and"):
+        solver.minimise(kernel, X, y + 1, "logistic", **fine)
+    with pytest.raises(DataError, match="numbers"):
+        solver.minimise(kernel, X, y * np.inf, "huber", **fine)
+    with pytest.raises(DataError, match="one target for each of the 30 rows"):
+        solver.minimise(kernel, X, y[1:], "squared", **fine)
+    with pytest.raises(ValueError, match="the poisson loss has no kernel solver; take one of hinge, huber"):
+        solver.minimise(kernel, X, y, "poisson", **fine)
+    for name in ("total", "slack", "max_rounds"):
+        with pytest.raises(ValueError, match=f"{name}=0"):
+            solver.minimise(kernel, X, y, "hinge", **(fine | {name: 0}))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_what_is_not_reached_is_an_error(monkeypatch, loss):
+    monkeypatch.setattr(solver, "SET", 10)
+    X, y = data(100, LOSSES[loss])
+    kernel = KERNELS["gaussian"]
+    with pytest.raises(SolverError, match=r"slack=0\.001 was not certified within max_rounds=1"):
+        monkeypatch.setattr(solver, "_CG_STEPS", 1)
+        monkeypatch.setattr(solver, "_PIVOTS", 1)
+        solver.minimise(kernel, X, y, loss, total=0.01, slack=0.001, max_rounds=1)
+    monkeypatch.undo()
+    with pytest.raises(SolverError, match=r"slack=1e-30 may be below rounding"):
+        solver.minimise(kernel, X, y, loss, total=0.5, slack=1e-30)
