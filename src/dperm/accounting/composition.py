@@ -1,0 +1,357 @@
+r"""What many releases cost together: Theorem 11 of jain2013 and its inverse, concentrated privacy, and the optimum.
+
+Every function speaks of adaptive composition under one neighbouring relation, that of the sensitivities it is given.
+
+    Theorem 11 (Dwork, Rothblum & Vadhan 2010): k releases, each e-DP, are (e', delta')-DP with
+        e' = sqrt(2 k log(1/delta')) e + k e (exp(e) - 1);                                              `advanced`
+    concentrated privacy (Bun & Steinke 2016), rho adds up: rho = e^2/2 for an e-DP release, e^2/8 for one of e-bounded
+        range such as the exponential mechanism exp(e q/(2 S)) (Cesar & Rogers 2021), S^2/(2 sigma^2) for a Gaussian;
+    rho-zCDP is (eps, delta)-DP with                                                                    `zcdp_delta`
+        delta = min_{alpha > 1} exp((alpha - 1)(alpha rho - eps)) (1 - 1/alpha)^alpha / (alpha - 1)
+        (Canonne, Kamath & Steinke 2020, Proposition 12);
+    k randomised responses, each e-DP, are the worst of all k e-DP releases (Kairouz, Oh & Viswanath 2015):
+        delta(eps) = sum_j Binomial(j; k, e^e/(1 + e^e)) (1 - exp(eps - (2j - k) e))_+.                 `optimal_delta`
+"""
+
+import math
+from collections.abc import Callable
+from numbers import Integral
+
+import numpy as np
+from scipy import optimize, special
+
+from dperm.accounting.gaussian import SMALLEST_DELTA
+from dperm.domain import number
+from dperm.errors import InvalidBudget
+
+# Every root is stepped inward by this, far above the rounding of what it is a root of.
+_INWARD = 1e-12
+
+
+def checked(epsilon: float, delta: float, k: int) -> None:
+    """Refuse an epsilon, a delta or a number of releases that nothing can be composed to.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+    k : int
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon or delta is outside its range.
+    ValueError
+        If k is no count.
+    """
+    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
+    number("delta", delta, SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy="composition needs some: say 1e-6")
+    checked_count(k)
+
+
+def checked_count(k: int) -> None:
+    """Refuse what is no number of releases.
+
+    Parameters
+    ----------
+    k : int
+
+    Raises
+    ------
+    ValueError
+        If it is none, or below 1.
+    """
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
+        raise ValueError(f"k={k!r} must be an integer, 1 or above; it counts the releases")
+
+
+def advanced(epsilon: float, delta: float, k: int) -> float:
+    """Return e' of Theorem 11: what k releases cost together.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0; of each release.
+    delta : float
+        delta' in [1e-300, 1), of all together.
+    k : int
+        1 or above.
+
+    Returns
+    -------
+    float
+        May be infinite.
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon or delta is outside its range.
+    ValueError
+        If k is no count.
+
+    References
+    ----------
+    jain2013, Theorem 11.
+    """
+    checked(epsilon, delta, k)
+    growth = math.expm1(epsilon) if epsilon < 700 else math.inf
+    return math.sqrt(2 * k * math.log(1 / delta)) * epsilon + k * epsilon * growth
+
+
+def inverted(epsilon: float, delta: float, k: int) -> float:
+    """Return the epsilon that each of k releases may spend: Theorem 11 inverted, or epsilon/k where that is larger.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0; of all together.
+    delta : float
+        In [1e-300, 1).
+    k : int
+        1 or above.
+
+    Returns
+    -------
+    float
+        `advanced(result, delta, k) <= epsilon`, or the result is epsilon/k (basic composition, which needs no delta);
+        relative error 1e-11, downwards.
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon or delta is outside its range.
+    ValueError
+        If k is no count.
+
+    References
+    ----------
+    jain2013, Theorem 11; erratum J6.
+    """
+    checked(epsilon, delta, k)
+    # The root lies below that of the first term alone.
+    high = epsilon / math.sqrt(2 * k * math.log(1 / delta))
+    root = (
+        optimize.brentq(lambda e: advanced(e, delta, k) / epsilon - 1, high * 1e-8, high, xtol=high * 1e-15)
+        if advanced(high * 1e-8, delta, k) < epsilon
+        else 0.0
+    )
+    return max(root * (1 - _INWARD), epsilon / k)
+
+
+def zcdp_delta(epsilon: float, rho: float) -> float:
+    r"""Return the least delta known of rho-zCDP at this epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    rho : float
+        0 or above.
+
+    Returns
+    -------
+    float
+        In [0, 1]; an upper bound whatever the rounding of the minimiser alpha.
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon or rho is outside its range.
+
+    References
+    ----------
+    Canonne, Kamath & Steinke 2020, Proposition 12.
+    """
+    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget)
+    number("rho", rho, 0, math.inf, ends="[)", error=InvalidBudget)
+    return converted(lambda order: rho * order * (order + 1), epsilon, math.inf)
+
+
+def zcdp_rho(epsilon: float, delta: float) -> float:
+    """Return the largest rho with `zcdp_delta(epsilon, rho) <= delta`, rounded down.
+
+    Parameters
+    ----------
+    epsilon : float
+        Above 0.
+    delta : float
+        In [1e-300, 1).
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon or delta is outside its range.
+    """
+    checked(epsilon, delta, 1)
+    # By rho + 2 sqrt(rho log(1/delta)) <= epsilon (Bun & Steinke 2016) the least, by E loss <= rho about the most.
+    need = math.log(1 / delta)
+    low = epsilon**2 / (math.sqrt(need + epsilon) + math.sqrt(need)) ** 2
+    return largest(lambda rho: zcdp_delta(epsilon, rho), low, delta)
+
+
+def pure(epsilon: float) -> float:
+    """Return rho of an epsilon-DP release: epsilon^2/2.
+
+    Parameters
+    ----------
+    epsilon : float
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Bun & Steinke 2016, Proposition 3.3.
+    """
+    return 0.5 * epsilon**2
+
+
+def bounded_range(epsilon: float) -> float:
+    """Return rho of an epsilon-bounded-range release, such as exp(epsilon q/(2 S)) over scores q: epsilon^2/8.
+
+    Parameters
+    ----------
+    epsilon : float
+        The log ratios of the probabilities lie in an interval of this length.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Cesar & Rogers 2021, Lemma 3.4.
+    """
+    return epsilon**2 / 8
+
+
+def gaussian_answer(sensitivity: float, sigma: float) -> float:
+    """Return rho of an answer with Gaussian noise: S^2/(2 sigma^2).
+
+    Parameters
+    ----------
+    sensitivity : float
+        S, in l2.
+    sigma : float
+        Above 0.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Bun & Steinke 2016, Proposition 1.6.
+    """
+    return 0.5 * (sensitivity / sigma) ** 2
+
+
+def optimal_delta(epsilon: float, each: float, k: int) -> float:
+    """Return the exact delta of k randomised responses, the worst of all compositions of k releases.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of all together; 0 or above.
+    each : float
+        e of each release, above 0.
+    k : int
+        1 or above.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon or e is outside its range.
+    ValueError
+        If k is no count.
+
+    References
+    ----------
+    Kairouz, Oh & Viswanath 2015, Theorem 3.3 (delta = 0).
+    """
+    number("epsilon", epsilon, 0, math.inf, ends="[)", error=InvalidBudget)
+    number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of each release")
+    checked_count(k)
+    j = np.arange(k + 1)
+    gain = epsilon - (2 * j - k) * each
+    log_choose = special.gammaln(k + 1) - special.gammaln(j + 1) - special.gammaln(k - j + 1)
+    log_mass = log_choose + j * special.log_expit(each) + (k - j) * special.log_expit(-each)
+    return float(np.sum(np.exp(log_mass) * -np.expm1(np.minimum(gain, 0.0))))
+
+
+def converted(log_moment: Callable[[float], float], epsilon: float, most: float) -> float:
+    """Return the least delta that a bound on the moments of the privacy loss proves.
+
+    Parameters
+    ----------
+    log_moment : callable
+        Of lambda > 0: a bound on log E_P exp(lambda loss), convex; infinite where there is none.
+    epsilon : float
+    most : float
+        Largest lambda that is looked at; infinite for all.
+
+    Returns
+    -------
+    float
+        In [0, 1]; valid whatever the rounding of the best lambda.
+
+    References
+    ----------
+    Canonne, Kamath & Steinke 2020, Proposition 12.
+    """
+
+    def log_delta(power: float) -> float:
+        lam = math.exp(power)
+        moment = log_moment(lam)
+        if moment == math.inf:
+            return 1e300
+        return moment - lam * epsilon + lam * math.log(lam) - (lam + 1) * math.log1p(lam)
+
+    if most == 0:
+        return 1.0
+    # Convex in lambda, so with one minimum; every lambda gives a valid delta.
+    high = min(math.log(most), 40.0) if most < math.inf else 40.0
+    low = min(-20.0, high - 1)
+    best = optimize.minimize_scalar(log_delta, bounds=(low, high), method="bounded", options={"xatol": 1e-7})
+    return math.exp(min(0.0, best.fun))
+
+
+def largest(delta_of: Callable[[float], float], low: float, delta: float) -> float:
+    """Return the largest x with delta_of(x) <= delta, rounded down.
+
+    Parameters
+    ----------
+    delta_of : callable
+        Grows with x, from 0.
+    low : float
+        A first guess, above 0.
+    delta : float
+        In [1e-300, 1).
+
+    Returns
+    -------
+    float
+        About 1e-9 below the root, relatively.
+    """
+    while delta_of(low) > delta:
+        low /= 16
+    high = 2 * low
+    while delta_of(high) <= delta:
+        low, high = high, 2 * high
+    goal = math.log(delta)
+
+    def excess(x: float) -> float:
+        return math.log(max(delta_of(x), SMALLEST_DELTA)) - goal
+
+    root, step = optimize.brentq(excess, low, high, xtol=1e-12 * low, rtol=1e-10), 1e-9
+    while step == 1e-9 or delta_of(root) > delta:
+        root, step = root * (1 - step), 2 * step
+    return float(root)
