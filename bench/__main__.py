@@ -19,13 +19,29 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 0.1], help="budgets (default: 1 0.1)")
     arguments = parser.parse_args()
 
-    from bench import audit, coordinate_descent, napp, newton, samp_agg, subsets, workflow
+    from bench import (
+        audit,
+        coordinate_descent,
+        kernel,
+        kernel_laws,
+        napp,
+        newton,
+        samp_agg,
+        sparse,
+        subsets,
+        tddl,
+        workflow,
+    )
 
     newton.report(arguments.epsilon, full=arguments.full)
     coordinate_descent.report(full=arguments.full)
     subsets.report(full=arguments.full)
+    kernel.report()
+    kernel_laws.report()
+    sparse.report()
     samp_agg.report()
     napp.report()
+    tddl.report()
     audit.report(full=arguments.full)
     workflow.report()
 

@@ -10,8 +10,12 @@ _PUBLIC = {
     "NAPP": "dperm.mechanisms.estimators.napp",
     "ObjectivePerturbation": "dperm.mechanisms.estimators.objective",
     "OutputPerturbation": "dperm.mechanisms.estimators.output",
+    "PINP": "dperm.mechanisms.estimators.interactive",
+    "RKHSGaussian": "dperm.mechanisms.estimators.rkhs",
     "SampAggSupport": "dperm.mechanisms.estimators.support",
     "SparseRegression": "dperm.mechanisms.estimators.sparse",
+    "TDDL": "dperm.mechanisms.estimators.tddl",
+    "TDIL": "dperm.mechanisms.estimators.tdil",
 }
 __all__ = sorted(_PUBLIC)
 

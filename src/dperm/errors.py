@@ -25,6 +25,10 @@ class InvalidBudget(DpermError, ValueError):
     """A privacy budget that no mechanism can meet (epsilon <= 0, delta >= 1, curvature too small for epsilon, ...)."""
 
 
+class BudgetExhausted(DpermError):
+    """An interactive mechanism was asked for more than its budget answers; nothing was spent by asking."""
+
+
 class DomainViolation(DpermError, ValueError):
     """A record or a parameter lies outside the declared public bounds."""
 
@@ -43,3 +47,7 @@ class PrivacyLeakWarning(RuntimeWarning):
 
 class NoGuaranteeWarning(RuntimeWarning):
     """A mechanism was run with printed constants that give no guarantee; results are for science only."""
+
+
+class VacuousWarning(RuntimeWarning):
+    """The constants of a run promise nothing that answering 0 would not: its predictions are noise, or silence."""

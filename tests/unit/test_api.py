@@ -91,8 +91,11 @@ def test_registered_mechanisms_have_a_source_a_relation_and_a_test(name):
     module = mechanisms.module(name)
     assert any(key in module.__doc__ for key in PAPERS)
     assert "add/remove" in module.__doc__ or "replace-one" in module.__doc__
-    core, kind = (module.release, "mechanism") if hasattr(module, "release") else (module.select, "support")
-    assert core.__annotations__["neighbours"] == Neighbours
+    core = next(getattr(module, verb) for verb in ("release", "select", "run") if hasattr(module, verb))
+    kind = "support" if core.__name__ == "select" else "mechanism"
+    # The kernel mechanisms take it with the other public constants.
+    public = core.__annotations__.get("setting", core)
+    assert public.__annotations__["neighbours"] == Neighbours
     assert set(get_args(Neighbours)) == {"add_remove", "replace"}
     tests = TESTS / "unit" / f"test_{kind}_{name}.py"
     assert "def test_" in tests.read_text(encoding="utf-8")

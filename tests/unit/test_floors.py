@@ -22,6 +22,7 @@ ROOMS = {
     "compiled": (0, "computing"),
     "feasible": (1, "computing"),
     "losses": (1, "computing"),
+    "kernels": (1, "computing"),
     "accounting": (1, "computing"),
     "grid": (1, "computing"),
     "datasets": (1, "computing"),

@@ -8,7 +8,8 @@ from typing import NamedTuple
 class Mechanism(NamedTuple):
     """A module that offers a batched core, and the calibrations that the core takes.
 
-    The core is `release(...)`, which returns parameters, or of a support selection `select(...)`, which returns sets.
+    The core is `release(...)`, which returns parameters; of a support selection `select(...)`, which returns sets; of
+    one that works in rounds `run(...)`, which returns what the rounds gave.
 
     Parameters
     ----------
@@ -31,6 +32,11 @@ REGISTRY = {
     "samp_agg": Mechanism("dperm.mechanisms.support.samp_agg", ("paper", "corrected")),
     "sparse": Mechanism("dperm.mechanisms.sparse", ("paper", "corrected", "tight")),
     "napp": Mechanism("dperm.mechanisms.napp", ("paper", "corrected", "tight")),
+    "pinp": Mechanism("dperm.mechanisms.kernel.pinp", ("paper", "corrected", "tight")),
+    "tdil": Mechanism("dperm.mechanisms.kernel.tdil", ("paper", "corrected", "tight")),
+    "tddl": Mechanism("dperm.mechanisms.kernel.tddl", ("paper", "corrected", "tight")),
+    "rkhs_gaussian": Mechanism("dperm.mechanisms.kernel.rkhs", ("tight",)),
+    "explicit_output": Mechanism("dperm.mechanisms.kernel.explicit", ("tight",)),
 }
 
 

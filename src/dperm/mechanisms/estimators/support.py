@@ -23,7 +23,7 @@ from dperm.domain import (
     one_of,
 )
 from dperm.errors import DomainViolation, NoGuaranteeWarning, SolverError
-from dperm.mechanisms.estimators.linear import _generator
+from dperm.mechanisms.estimators.model import generator
 from dperm.mechanisms.support import exp_mech, limits, samp_agg
 
 
@@ -86,7 +86,7 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
         limits.checked_size(self.size)
         self._check_flag("clip")
         self._check_declared()
-        rng = _generator(self.random_state)
+        rng = generator(self.random_state)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         y = np.asarray(y, dtype=np.float64)
         limits.checked_size(self.size, X.shape[1])

@@ -1,0 +1,377 @@
+"""Private interactive prediction as a scikit-learn estimator."""
+
+import copy
+import dataclasses
+import math
+import warnings
+
+import numpy as np
+from scipy import sparse
+
+from dperm import kernels
+from dperm.domain import Calibration, one_of
+from dperm.errors import DomainViolation, VacuousWarning
+from dperm.mechanisms.estimators.kernel import KernelEstimator
+from dperm.mechanisms.kernel import pinp
+from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
+from dperm.mechanisms.kernel.interactive import UPDATED, Session
+from dperm.mechanisms.kernel.kept import keys
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """What a private learner answered, and how.
+
+    Parameters
+    ----------
+    values : ndarray, shape (m,)
+        Margins.
+    updated : ndarray of bool, shape (m,)
+        A noisy answer of w* itself.
+    frozen : ndarray of bool, shape (m,)
+        After the last update: of a model that learns no more.
+    vacuous : bool
+        The run's constants promise nothing for any of them.
+    """
+
+    values: np.ndarray
+    updated: np.ndarray
+    frozen: np.ndarray
+    vacuous: bool
+
+
+def check_radius(setting: Setting, radius: float | None) -> None:
+    """Refuse a public radius C that is wrong, or missing where n is private.
+
+    Parameters
+    ----------
+    setting : Setting
+    radius : float or None
+
+    Raises
+    ------
+    DomainViolation
+        If it is.
+    """
+    if radius is not None:
+        dataclasses.replace(setting, radius=radius)
+        if math.isinf(radius):
+            raise DomainViolation(
+                "radius=inf: B and sigma need a public bound on ||w*||; leave it out for a-priori one"
+            )
+    elif setting.neighbours == "add_remove":
+        raise DomainViolation(
+            "radius=None takes the a-priori radius, which depends on the number of records, and that is private "
+            "under neighbours='add_remove'; declare a public radius, or take 'replace'"
+        )
+
+
+def with_radius(setting: Setting, radius: float | None, loss, n: int) -> Setting:
+    """Return the setting with the declared radius, or else the a-priori one (erratum J10).
+
+    Parameters
+    ----------
+    setting : Setting
+    radius : float or None
+    loss : Loss
+    n : int
+        Number of records, public (replace-one).
+
+    Returns
+    -------
+    Setting
+    """
+    if radius is None:
+        at_zero = float(loss.value(0.0, np.array([-1.0, 1.0])).max()) if loss.targets == "binary" else math.inf
+        radius = a_priori_radius(at_zero, setting.lipschitz, setting.feature_norm, setting.total, n)
+    return dataclasses.replace(setting, radius=radius)
+
+
+def warn_vacuous(name: str, constants, stacklevel: int) -> None:
+    """Say B and sigma of a run that promises nothing.
+
+    Parameters
+    ----------
+    name : str
+        Of the estimator.
+    constants : Constants
+        Of `pinp` or `tdil`.
+    stacklevel : int
+    """
+    if constants.vacuous:
+        warnings.warn(
+            f"{name}: {constants}. Its predictions are noise or silence; raise `epsilon`, lower `C`, take more "
+            "records, or RKHSGaussian, which needs fewer",
+            VacuousWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+class PINP(KernelEstimator):
+    r"""Private kernel model that learns from its users' queries (private interactive non-linear prediction).
+
+    The minimiser w* of sum_i l(<w, phi(x_i)>, y_i) + ||w||^2/(2 C) answers a query itself, with noise, where a model
+    w_t made of earlier answers is found to be wrong, and w_t answers where it is not; so only B answers are paid for.
+    Mathematics and calibrations stand in `dperm.mechanisms.kernel.pinp_constants`, the proofs in docs/privacy.md. It
+    protects the training data alone: what it answers reveals earlier queries.
+
+    Answers depend on the order of the queries; a row that was asked before gets its first answer again. The fitted
+    object holds w* and the training rows: keep it in the house. What its methods return is private. A copy of it
+    (pickle, deepcopy) answers alike as long as it is asked alike; from the first new query in which both differ it is a
+    second release.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Above 0; spent as a whole, whatever is asked.
+    delta : float, default=1e-6
+        In (0, 1).
+    loss : {"hinge", "logistic", "huber"}, default="hinge"
+        "huber" is regression, the others binary classification. "squared" is refused: its slope has no bound (erratum
+        J11).
+    loss_parameters : dict, optional
+        Such as {"knee": 0.5} for "huber".
+    C : float, default=0.001
+        Weight of the sum of losses beside ||w||^2/2, as LibSVM's: n lambda = 1/C. Larger is less bias and more noise.
+        It must not depend on the data, under add/remove not on their number either.
+    kernel : {"linear", "poly", "rbf"}, Kernel or callable, default="rbf"
+        A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`.
+    degree, coef0 : int and float, default=3, 1.0
+        Of "poly": (<x, v> + coef0)^degree.
+    gamma : float, default=1.0
+        Of "rbf": exp(-gamma ||x - v||^2). Public.
+    feature_norm : float, optional
+        Public bound R on sqrt(K(x, x)), of a callable kernel.
+    queries : int, default=10000
+        T: for how many queries the error is promised. More are answered, and as private.
+    beta : float, default=0.05
+        In (0, 1): how often an answer may be off by more than 5 sigma/4.
+    radius : float, optional
+        Public C of the paper: ||w*|| <= radius. Left out, the a-priori radius (erratum J10), which needs a public n and
+        so neighbours="replace".
+    calibration : {"tight", "corrected", "paper"}, default="tight"
+        "paper" halts after B updates (`BudgetExhausted`); the others then answer from the frozen model.
+    neighbours : {"replace", "add_remove"}, default="replace"
+        The paper's are replace-one.
+    x_norm : float, default=1.0
+        Public bound on the l2 norm of rows and queries, for "linear" and "poly". ("rbf" needs none.)
+    fit_intercept : bool, default=False
+        Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
+    clip : bool, default=False
+        Scale longer rows and queries down to `x_norm` instead of raising, for "linear" and "poly".
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    tolerance : float, default=0.05
+        In (0, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. A seeded release is for science only.
+
+    Attributes
+    ----------
+    constants_ : dperm.mechanisms.kernel.pinp_constants.Constants
+        B, sigma, the error that is promised, and whether that is `vacuous` (then `fit` and every prediction warn).
+    dialogue_ : Dialogue
+        What was asked and answered so far; `dialogue_.frozen` once the model learns no more.
+    privacy_ : PrivacyStatement
+        Of all answers together.
+    certificate_ : float
+        Upper bound on ||w - w*||, of the solver. Not private.
+
+    References
+    ----------
+    jain2013, Algorithm 1, Theorems 2 and 3; errata J1 to J5, J8 to J11.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import PINP
+    >>> X = np.array([[0.6, 0.0], [0.0, 0.8], [-0.5, 0.1], [0.1, -0.7]] * 50)
+    >>> y = np.array([1, 1, 0, 0] * 50)
+    >>> model = PINP(epsilon=500.0, C=0.01, classes=(0, 1), queries=100, random_state=0).fit(X, y)
+    >>> print(model.constants_)
+    B=49.5, sigma=0.543: answers within 0.679
+    >>> model.predict_details(X[:2]).updated
+    array([False, False])
+    """
+
+    source = "jain2013, Algorithm 1, Theorem 2; docs/privacy.md, section 11"
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        delta=1e-6,
+        loss="hinge",
+        loss_parameters=None,
+        C=0.001,
+        kernel="rbf",
+        degree=3,
+        coef0=1.0,
+        gamma=1.0,
+        feature_norm=None,
+        queries=10_000,
+        beta=0.05,
+        radius=None,
+        calibration="tight",
+        neighbours="replace",
+        x_norm=1.0,
+        fit_intercept=False,
+        clip=False,
+        classes=None,
+        tolerance=0.05,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.loss = loss
+        self.loss_parameters = loss_parameters
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.gamma = gamma
+        self.feature_norm = feature_norm
+        self.queries = queries
+        self.beta = beta
+        self.radius = radius
+        self.calibration = calibration
+        self.neighbours = neighbours
+        self.x_norm = x_norm
+        self.fit_intercept = fit_intercept
+        self.clip = clip
+        self.classes = classes
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    def _check_declared(self, setting, budget):
+        one_of("calibration", self.calibration, Calibration)
+        check_radius(setting, self.radius)
+        self._constants(dataclasses.replace(setting, radius=self.radius or 1.0), budget)
+
+    def _constants(self, setting, budget):
+        return pinp.constants(
+            setting, budget, queries=self.queries, beta=self.beta, calibration=self.calibration
+        )  # fmt: skip
+
+    def _start(self, X, made, exact, loss, setting, budget, rng):
+        self.constants_ = self._constants(with_radius(setting, self.radius, loss, X.shape[0]), budget)
+        self.dialogue_ = Dialogue(self.constants_, made, exact, rng)
+        warn_vacuous("PINP", self.constants_, 3)
+        return self.constants_
+
+    def predict_details(self, X) -> Answers:
+        """Answer queries in their order, and say how each was answered.
+
+        Parameters
+        ----------
+        X : array_like or CSR, shape (m, d)
+            Rows with sqrt(K(x, x)) <= R.
+
+        Returns
+        -------
+        Answers
+
+        Raises
+        ------
+        BudgetExhausted
+            With calibration="paper", at the first new query after B updates; earlier ones of X are answered and kept.
+        DomainViolation
+            If a row is above R and `clip` is False.
+        """
+        X = self._bounded(self._queries(X), self._kernel())
+        warn_vacuous("PINP", self.constants_, 2)
+        return self.dialogue_.answer(X)
+
+    def _margin(self, X):
+        X = self._bounded(self._queries(X), self._kernel())
+        warn_vacuous("PINP", self.constants_, 3)
+        return self.dialogue_.answer(X).values
+
+
+class Dialogue:
+    """Queries and answers of one run; holds w*.
+
+    Parameters
+    ----------
+    constants : pinp.Constants
+    kernel : Kernel
+    exact : callable
+        Rows to <w*, phi(z)>.
+    rng : Generator
+
+    Attributes
+    ----------
+    asked : int
+        Different queries so far.
+    updates : int
+        How many of them were paid for.
+    """
+
+    def __init__(self, constants, kernel, exact, rng):
+        self._session = Session(constants, rng)
+        self._kernel, self._exact = kernel, exact
+        self._points, self._known = None, {}
+        self.asked = 0
+
+    def __copy__(self):
+        """Share nothing that is written to."""
+        return copy.deepcopy(self)
+
+    @property
+    def updates(self) -> int:
+        """Updates so far, B at most."""
+        return self._session.updates
+
+    @property
+    def frozen(self) -> bool:
+        """Whether all updates were made."""
+        return self.updates >= self._session.constants.updates
+
+    def answer(self, X) -> Answers:
+        """Answer the rows of X one after another.
+
+        Parameters
+        ----------
+        X : ndarray or CSR, shape (m, d)
+            Within R of the kernel that was fitted.
+
+        Returns
+        -------
+        Answers
+
+        Raises
+        ------
+        DomainViolation
+            If a row is longer; nothing is answered then.
+        BudgetExhausted
+            As `Session.ask`.
+        """
+        asked = keys(kernels.within(self._kernel, X))
+        new = [i for i, key in enumerate(asked) if key not in self._known]
+        if new:
+            fresh = X[new]
+            for row, (i, exact, own) in enumerate(
+                zip(new, self._exact(fresh), self._kernel.diagonal(fresh), strict=True)
+            ):
+                if asked[i] not in self._known:
+                    self._known[asked[i]] = self._ask(fresh[[row]], float(exact), float(own), asked[i])
+        found = np.array([self._known[key] for key in asked]).reshape(-1, 3)
+        marks = found[:, 1:].astype(bool)
+        return Answers(found[:, 0], marks[:, 0], marks[:, 1], self._session.constants.vacuous)
+
+    def _ask(self, row, exact, own, key):
+        """Answer a new query: its value, whether it was paid for, and whether the model was frozen."""
+        self.asked += 1
+        frozen = self.frozen
+        cross = self._kernel(row, self._points)[0] if self.updates else np.zeros(0)
+        value, status = self._session.ask(exact, cross, own, key)
+        if status == UPDATED:
+            self._points = row if self._points is None else _below(self._points, row)
+        return value, status == UPDATED, frozen
+
+
+def _below(points, row):
+    """Return the points and one more."""
+    if sparse.issparse(row):
+        return sparse.vstack([points, row], format="csr")
+    return np.vstack([points, row])

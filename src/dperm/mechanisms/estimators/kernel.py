@@ -1,0 +1,178 @@
+"""What the kernel estimators share: the kernel, its bounds, the certified minimiser w*, and the statement."""
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dperm import kernels
+from dperm.domain import LEAST, MOST, NORM_SLACK, Budget, Domain, Guarantee, Mode, bounded_rows, number
+from dperm.errors import DomainViolation, SolverError
+from dperm.losses import Loss
+from dperm.mechanisms.base import target
+from dperm.mechanisms.estimators.model import PrivateModel, classifies, generator, two_labels
+from dperm.mechanisms.kernel.constants import Setting
+from dperm.solvers import kernel as solver
+
+
+class Promise(Protocol):
+    """What a release says of itself, for the statement."""
+
+    guarantee: Guarantee
+    event: tuple[str, dict[str, float]]
+    mode: Mode
+
+
+class KernelEstimator(PrivateModel):
+    """A private model in the feature space of a kernel; subclasses say what of the minimiser w* is released.
+
+    Nothing but what the methods return is covered by the privacy statement: `certificate_`, and whether the solver
+    converged, depend on the data.
+    """
+
+    def fit(self, X, y):
+        """Fit the private model.
+
+        Parameters
+        ----------
+        X : array_like or CSR, shape (n, d)
+            Rows with sqrt(K(x, x)) <= R; for "linear" and "poly" that is ||x||_2 <= `x_norm`. Some 20,000 rows are
+            a matter of seconds to minutes.
+        y : array_like, shape (n,)
+            Two labels for a classification loss, real numbers for a regression loss.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DomainViolation
+            If a row is above R and `clip` is False, or a bound, the loss, the kernel or a public point is unfit.
+        InvalidBudget
+            If no noise serves the budget.
+        ValueError
+            If another parameter is not of its kind or outside its range; the message names it.
+        SolverError
+            If the solver did not certify its public target; nothing is released.
+        """
+        # What was declared wrongly is blamed before the rows are.
+        budget, loss, made = Budget(self.epsilon, self.delta), self._loss(), self._kernel()
+        for name in ("fit_intercept", "clip"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
+        setting = self._setting(loss, made)
+        self._check_declared(setting, budget)
+        classes = None if self.classes is None else two_labels(self.classes)
+        rng = generator(self.random_state)
+        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr", y_numeric=not classifies(self))
+        y = self._encoded(y, classes) if classifies(self) else np.asarray(y, dtype=np.float64)
+        X = self._bounded(X, made)
+        try:
+            solved = solver.minimise(made, X, y, loss, total=setting.total, slack=setting.slack)
+        except SolverError as error:
+            raise SolverError(
+                f"the solver did not certify ||w - w*|| <= {setting.slack:.3g}, its public target; raise `tolerance` "
+                f"(now {self.tolerance}) or lower `C`"
+            ) from error
+        self.certificate_ = float(solved.slack)
+        self.privacy_ = self._statement(budget, self._start(X, made, solved.predict, loss, setting, budget, rng))
+        return self
+
+    @abstractmethod
+    def _start(
+        self,
+        X: Any,
+        made: kernels.Kernel,
+        exact: Callable[[Any], np.ndarray],
+        loss: Loss,
+        setting: Setting,
+        budget: Budget,
+        rng: np.random.Generator,
+    ) -> Promise:
+        """Release w*, known by its `exact` predictions, or open what will answer for it."""
+
+    @abstractmethod
+    def _check_declared(self, setting: Setting, budget: Budget) -> None:
+        """Refuse a budget, calibration or other parameter that needs no data to be refused."""
+
+    def _kernel(self) -> kernels.Kernel:
+        """Return the kernel asked for, with the constant feature of the intercept."""
+        Domain(x_norm=self.x_norm)
+        if isinstance(self.kernel, kernels.Kernel):
+            made = self.kernel
+        elif callable(self.kernel):
+            if self.feature_norm is None:
+                raise DomainViolation(
+                    "feature_norm=None: a kernel of your own needs its public bound R on sqrt(K(x, x)); declare it"
+                )
+            made = kernels.custom(self.kernel, self.feature_norm)
+        elif self.kernel == "linear":
+            made = kernels.linear(self.x_norm)
+        elif self.kernel == "poly":
+            made = kernels.polynomial(self.x_norm, self.degree, self.coef0)
+        elif self.kernel == "rbf":
+            gamma = number("gamma", self.gamma, LEAST, MOST, ends="[]", remedy="it is 1/(2 bandwidth^2), and public")
+            made = kernels.gaussian((2 * gamma) ** -0.5)
+        else:
+            raise ValueError(
+                f"kernel={self.kernel!r} is not one of 'linear', 'poly', 'rbf', nor a dperm.kernels.Kernel, nor a "
+                "callable with a declared feature_norm"
+            )
+        if not self.fit_intercept:
+            return made
+        return dataclasses.replace(
+            made, name=f"{made.name} + 1", function=_PlusOne(made), R=float(np.hypot(made.R, 1.0)), squares=None
+        )
+
+    def _setting(self, loss: Loss, made: kernels.Kernel) -> Setting:
+        """Return the public constants; the radius is the subclass's."""
+        # A loss of bounded slope everywhere: what the model predicts is bounded by nothing else.
+        lipschitz = loss.suprema(Domain(x_norm=1.0))[0]
+        if not np.isfinite(lipschitz):
+            raise DomainViolation(
+                f"loss={loss.name!r} has no bounded slope over all predictions, and the sensitivity needs one (erratum "
+                "J11); take 'hinge' or 'logistic' (two labels), or 'huber' (real targets)"
+            )
+        C = number("C", self.C, LEAST, MOST, ends="[]", remedy="it weighs the losses, as LibSVM's; 0.001 is usual")
+        exact = Setting(lipschitz, made.R, 1 / C, neighbours=self.neighbours)
+        return dataclasses.replace(exact, slack=target(self.tolerance) * exact.shift)
+
+    def _bounded(self, X, made: kernels.Kernel):
+        """Return X within R: of "linear" and "poly" longer rows are scaled down with `clip`."""
+        if self.kernel in ("linear", "poly"):
+            X = _shortened(X, self.x_norm) if self.clip and sparse.issparse(X) else X
+            if not sparse.issparse(X):
+                X = bounded_rows(X, self.x_norm, clip=self.clip)
+        return kernels.within(made, X)
+
+    def _queries(self, X):
+        """Return rows to predict, as `fit` would take them."""
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@dataclasses.dataclass(frozen=True)
+class _PlusOne:
+    """K + 1: one more feature, constant."""
+
+    kernel: kernels.Kernel
+
+    def __call__(self, X, V):
+        return self.kernel(X, V) + 1.0
+
+
+def _shortened(X: sparse.csr_array, x_norm: float) -> sparse.csr_array:
+    """Scale the rows above x_norm down to it, each by its own norm."""
+    norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())
+    factors = np.where(norms > x_norm, (1 - NORM_SLACK) * x_norm / np.maximum(norms, x_norm), 1.0)
+    return sparse.csr_array(sparse.diags_array(factors) @ X)

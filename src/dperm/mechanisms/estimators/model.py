@@ -1,0 +1,227 @@
+"""What every private scikit-learn estimator of margins shares: labels, the statement, predictions."""
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from dp_accounting import dp_event
+from scipy import special
+from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from dperm import losses
+from dperm.accounting.events import EpsilonDeltaDpEvent
+from dperm.domain import Budget, PrivacyStatement
+from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning
+
+_EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, dp_event.ZCDpEvent, EpsilonDeltaDpEvent)}
+
+
+def classifies(estimator: "PrivateModel") -> bool:
+    """Return whether the loss is one of two labels.
+
+    Parameters
+    ----------
+    estimator : PrivateModel
+
+    Returns
+    -------
+    bool
+    """
+    return estimator._loss().targets == "binary"
+
+
+def _has_probabilities(estimator: "PrivateModel") -> bool:
+    return estimator.loss == "logistic"
+
+
+class PrivateModel(BaseEstimator, metaclass=ABCMeta):
+    """A private model that predicts by one real margin a row; subclasses say how it is fitted and evaluated."""
+
+    source: ClassVar[str]
+
+    @abstractmethod
+    def _margin(self, X) -> np.ndarray:
+        """Return the released margin of each row of X."""
+
+    def _encoded(self, y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
+        """Map the two labels `classes`, or without any those found in y, to -1 and +1."""
+        check_classification_targets(y)
+        if type_of_target(y, input_name="y", raise_unknown=True) != "binary":
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {type_of_target(y)}; "
+                "train one model for each class against the rest, and share the budget between them"
+            )
+        if classes is None:
+            warnings.warn(
+                "the two labels were taken from the data; pass classes=(negative, positive), which are public",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )
+            classes = np.unique(y)
+            if len(classes) != 2:
+                raise ValueError("y holds one class only; pass classes=(negative, positive), which are public")
+        self.classes_ = classes
+        if not np.isin(y, self.classes_).all():
+            raise DataError(f"y holds a label that is none of classes={self.classes_.tolist()}")
+        return np.where(y == self.classes_[1], 1.0, -1.0)
+
+    def _statement(self, budget: Budget, release: Any) -> PrivacyStatement:
+        if release.guarantee == "none":
+            warnings.warn(
+                f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
+                f"guarantee; {self._valid_form()}",
+                NoGuaranteeWarning,
+                stacklevel=3,
+            )
+        name, arguments = release.event
+        event = _EVENTS[name](**arguments)
+        return PrivacyStatement(
+            budget.epsilon,
+            budget.delta,
+            self.neighbours,
+            self.calibration,
+            release.guarantee,
+            self.random_state is not None,
+            event,
+            self.source,
+            release.mode,
+        )
+
+    def _valid_form(self) -> str:
+        """Say what would have a guarantee."""
+        return "take calibration='tight'"
+
+    def _loss(self) -> losses.Loss:
+        given = {} if self.loss_parameters is None else self.loss_parameters
+        if not (isinstance(given, Mapping) and all(isinstance(name, str) for name in given)):
+            raise ValueError(f"loss_parameters={given!r} must be a dict such as {{'knee': 0.5}}, or None")
+        return losses.make(self.loss, **given)
+
+    @available_if(classifies)
+    def decision_function(self, X):
+        """Return <x, theta> for each row; positive for `classes_[1]`.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        return self._margin(X)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """Return the two classes' probabilities under the logistic model.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+
+        Returns
+        -------
+        ndarray, shape (n, 2)
+        """
+        positive = special.expit(self._margin(X))
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X):
+        """Return labels (classification) or real predictions (regression).
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        margin = self._margin(X)
+        return self.classes_[(margin > 0).astype(int)] if classifies(self) else margin
+
+    def score(self, X, y):
+        """Return accuracy (classification) or R^2 (regression) on the given rows; not private.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+        y : array_like, shape (n,)
+
+        Returns
+        -------
+        float
+        """
+        return (accuracy_score if classifies(self) else r2_score)(y, self.predict(X))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.non_deterministic = self.random_state is None
+        # Noise at a small budget may drown any signal: accuracy is not a property of correct code here.
+        if classifies(self):
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=False, poor_score=True)
+        else:
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags(poor_score=True)
+        return tags
+
+
+def two_labels(classes: Any) -> np.ndarray:
+    """Return the declared labels.
+
+    Parameters
+    ----------
+    classes : object
+        What the user gave.
+
+    Returns
+    -------
+    ndarray, shape (2,)
+
+    Raises
+    ------
+    ValueError
+        If it is not two different labels.
+    """
+    try:
+        labels = np.asarray(classes)
+    except ValueError:  # ragged
+        labels = np.empty(0)
+    if labels.shape != (2,) or labels[0] == labels[1]:
+        raise ValueError(f"classes={classes!r} must be two different labels: (negative, positive), such as (0, 1)")
+    return labels
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a generator.
+
+    Parameters
+    ----------
+    random_state : object
+        None draws from the operating system.
+
+    Returns
+    -------
+    Generator
+
+    Raises
+    ------
+    ValueError
+        If it is none of what scikit-learn's estimators take.
+    """
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**32, size=8, dtype=np.uint64))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state={random_state!r} must be None, an integer 0 or above, a Generator or a RandomState"
+        ) from error

@@ -1,0 +1,204 @@
+"""The test data dependent learner as a scikit-learn estimator."""
+
+import dataclasses
+import math
+
+import numpy as np
+from sklearn.utils import check_array
+
+from dperm import kernels
+from dperm.datasets.overlap import overlapping
+from dperm.domain import Calibration, one_of
+from dperm.errors import DomainViolation
+from dperm.mechanisms.estimators.kernel import KernelEstimator
+from dperm.mechanisms.kernel import tddl
+from dperm.mechanisms.kernel.constants import a_priori_radius
+
+
+class TDDL(KernelEstimator):
+    r"""Private kernel model fitted to noisy answers on public points (test data dependent learner).
+
+    The minimiser w* of sum_i l(<w, phi(x_i)>, y_i) + ||w||^2/(2 C) answers T public points with noise, and what is
+    released is the w in the ball that fits these answers best, by its coefficients on the public points. Mathematics
+    and calibrations stand in `dperm.mechanisms.kernel.tddl`, the proofs in docs/privacy.md.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Above 0.
+    delta : float, default=1e-6
+        In [0, 1); 0 (not with "tight") composes the answers purely.
+    loss : {"hinge", "smoothed_hinge", "logistic", "huber"}, default="hinge"
+        "huber" is regression, the others binary classification. "squared" is refused: its slope has no
+        bound (erratum J11).
+    loss_parameters : dict, optional
+        Such as {"knee": 0.5} for "huber".
+    C : float, default=0.001
+        Weight of the sum of losses beside ||w||^2/2, as LibSVM's: n lambda = 1/C. Larger is less bias and more noise.
+        It must not depend on the data, under add/remove not on their number either.
+    kernel : {"linear", "poly", "rbf"}, Kernel or callable, default="rbf"
+        A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`.
+    degree, coef0 : int and float, default=3, 1.0
+        Of "poly": (<x, v> + coef0)^degree.
+    gamma : float, default=1.0
+        Of "rbf": exp(-gamma ||x - v||^2). Public.
+    feature_norm : float, optional
+        Public bound R on sqrt(K(x, x)), of a callable kernel.
+    public : array_like, shape (T, d), optional
+        Public points Z, best from where predictions are wanted; none may be a row of the training data. Left out,
+        `n_public` points are drawn uniformly from the ball ||z||_2 <= `x_norm`.
+    n_public : int, default=300
+        T where `public` is left out.
+    radius : float, optional
+        Public C of the paper: ||w|| <= radius. Left out, the a-priori radius (erratum J10), which needs a public n and
+        so neighbours="replace".
+    calibration : {"tight", "corrected", "paper"}, default="tight"
+    neighbours : {"replace", "add_remove"}, default="replace"
+        The paper's are replace-one.
+    x_norm : float, default=1.0
+        Public bound on the rows' l2 norm, for "linear" and "poly". ("rbf" needs none.)
+    fit_intercept : bool, default=False
+        Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
+    clip : bool, default=False
+        Scale longer rows down to `x_norm` instead of raising, for "linear" and "poly".
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    tolerance : float, default=0.05
+        In (0, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. A seeded release is for science only.
+
+    Attributes
+    ----------
+    dual_coef_ : ndarray, shape (T,)
+        a: the released w is sum_t a_t phi(z_t).
+    public_ : ndarray or CSR, shape (T, d)
+        Z.
+    norm_ : float
+        ||w||.
+    privacy_ : PrivacyStatement
+    certificate_ : float
+        Upper bound on ||w - w*||, of the solver. Not private.
+
+    References
+    ----------
+    jain2013, Algorithm 2, Theorem 4; errata J6, J8 to J12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import TDDL
+    >>> X = np.array([[0.6, 0.0], [0.0, 0.8], [-0.5, 0.1], [0.1, -0.7]] * 50)
+    >>> y = np.array([1, 1, 0, 0] * 50)
+    >>> model = TDDL(epsilon=2.0, C=0.01, public=X[:4] * 0.9, classes=(0, 1), random_state=0).fit(X, y)
+    >>> model.privacy_.guarantee
+    'proved'
+    """
+
+    source = "jain2013, Algorithm 2, Theorem 4; docs/privacy.md, section 11"
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        delta=1e-6,
+        loss="hinge",
+        loss_parameters=None,
+        C=0.001,
+        kernel="rbf",
+        degree=3,
+        coef0=1.0,
+        gamma=1.0,
+        feature_norm=None,
+        public=None,
+        n_public=300,
+        radius=None,
+        calibration="tight",
+        neighbours="replace",
+        x_norm=1.0,
+        fit_intercept=False,
+        clip=False,
+        classes=None,
+        tolerance=0.05,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.loss = loss
+        self.loss_parameters = loss_parameters
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.coef0 = coef0
+        self.gamma = gamma
+        self.feature_norm = feature_norm
+        self.public = public
+        self.n_public = n_public
+        self.radius = radius
+        self.calibration = calibration
+        self.neighbours = neighbours
+        self.x_norm = x_norm
+        self.fit_intercept = fit_intercept
+        self.clip = clip
+        self.classes = classes
+        self.tolerance = tolerance
+        self.random_state = random_state
+
+    def _check_declared(self, setting, budget):
+        one_of("calibration", self.calibration, Calibration)
+        if isinstance(self.n_public, bool) or not isinstance(self.n_public, int | np.integer) or self.n_public < 1:
+            raise ValueError(f"n_public={self.n_public!r} must be a whole number, 1 or above; 300 is usual")
+        if self.radius is not None:
+            dataclasses.replace(setting, radius=self.radius)
+        elif self.neighbours == "add_remove":
+            raise DomainViolation(
+                "radius=None takes the a-priori radius, which depends on the number of records, and that is private "
+                "under neighbours='add_remove'; declare a public radius (math.inf for none), or take 'replace'"
+            )
+        T = self.n_public if self.public is None else self._given().shape[0]
+        tddl.scale(setting, budget, T, self.calibration)
+
+    def _given(self):
+        """Return the user's public points as an array."""
+        return check_array(self.public, dtype=np.float64, accept_sparse="csr", input_name="public")
+
+    def _points(self, X, rng):
+        """Return Z, with no row of X among them."""
+        d = X.shape[1]
+        if self.public is None:
+            if 8 * self.n_public * d > kernels.MEMORY:
+                raise DomainViolation(
+                    f"n_public={self.n_public} points in {d} columns need {8 * self.n_public * d / 1e6:,.0f} MB; give "
+                    "sparse ones of your own as public="
+                )
+            Z = rng.standard_normal((self.n_public, d))
+            lengths = self.x_norm * rng.random(self.n_public) ** (1 / d)
+            Z *= (lengths / np.linalg.norm(Z, axis=1))[:, None]
+        else:
+            Z = self._given()
+            if Z.shape[1] != d:
+                raise ValueError(f"public has {Z.shape[1]} columns, and X has {d}; give points of the same space")
+        shared = overlapping(Z, X)
+        if shared:
+            raise DomainViolation(
+                f"{shared} of {Z.shape[0]} public points are rows of the training data; what is published must not be "
+                "private: leave them out of `public`, or out of X"
+            )
+        return Z
+
+    def _start(self, X, made, exact, loss, setting, budget, rng):
+        self.public_ = self._points(X, rng)
+        spectrum = tddl.spectrum(kernels.gram(made, self.public_))
+        radius = self.radius
+        if radius is None:
+            at_zero = float(loss.value(0.0, np.array([-1.0, 1.0])).max()) if loss.targets == "binary" else math.inf
+            radius = a_priori_radius(at_zero, setting.lipschitz, made.R, setting.total, X.shape[0])
+        release = tddl.release(
+            spectrum, exact(self.public_), dataclasses.replace(setting, radius=radius), budget,
+            calibration=self.calibration, rng=rng,
+        )  # fmt: skip
+        self.dual_coef_, self.norm_ = release.coefficients[0], float(release.norm[0])
+        return release
+
+    def _margin(self, X):
+        return self._kernel()(self._queries(X), self.public_) @ self.dual_coef_

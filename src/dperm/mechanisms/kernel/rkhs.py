@@ -1,0 +1,272 @@
+r"""One sample path answers everything: w + a Gaussian process, the comparator of PINP, TDDL and TDIL (erratum J12).
+
+Let xi be the centred Gaussian process with E xi(z) xi(v) = K(z, v): in feature space <N(0, I), phi(z)>. The mechanism
+answers a query z with
+
+    <w, phi(z)> + sigma xi(z),     sigma = (Delta_w + 2 slack) g(epsilon, delta),
+
+g the analytic Gaussian factor, for any number of queries, chosen adaptively, with sd <= sigma R each. Any finite set of
+queries is a Gaussian mechanism of sensitivity at most Delta_w + 2 slack in the norm that K defines, and answers beyond
+the rank of K are linear in those before (proof: docs/privacy.md, section 11). Hall, Rinaldo & Wasserman 2013, of whom
+jain2013, Section 2, says "only quadratically many queries", have the same noise; the restriction is not needed. Of
+jain2013's bounds on PINP (Theorem 3: log T) and TDDL (Theorem 5: T^{1/2}) none is below this one.
+
+Two things make or break it. The path must be kept: fresh noise for a repeated query averages out, and a batch of
+independent draws is as many releases. And every query keeps to ||phi(z)|| <= R.
+
+Conditional sampling, of the path plus independent noise of variance kappa sigma^2 R^2 at every new query (`nugget`:
+some 1e-5 sigma R, which keeps what follows well conditioned). With z_1 .. z_m so far, L L' = K(Z, Z) + kappa R^2 I,
+c = L^{-1} K(Z, z), left = K(z, z) - ||c||^2 and d^2 = left + kappa R^2, the answer to z given those before is
+
+    c'v + d (u + sigma e),     v = L^{-1} (answers),     d u = <w, phi(z)> - c' L^{-1} (exact answers),   e ~ N(0, 1):
+
+a row of L, and an entry of v, for each query that is new. Where left <= kappa R^2 the answer is c'v, *implied* by the
+answers before it: a function of them and of public points that never looks at w, and off by no more than
+sqrt(kappa) R (||w|| + sigma) or so. So a path is hardly longer than the rank of K. A repeated query gets the answer
+that was kept.
+
+`release` draws many independent paths at once, at points known beforehand. Neighbouring relation: the setting's,
+replace-one by default.
+
+References
+----------
+jain2013, equation (3) and Section 2; erratum J12; Hall, Rinaldo & Wasserman 2013; Balle & Wang 2018.
+"""
+
+import copy
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg, sparse
+
+from dperm.domain import Budget, Guarantee, Mode
+from dperm.errors import DataError, DomainViolation
+from dperm.kernels import MEMORY, Kernel
+from dperm.mechanisms.kernel.constants import Setting, nugget, sigma
+from dperm.mechanisms.kernel.kept import Noise, keys
+from dperm.mechanisms.kernel.tddl import Spectrum, within
+from dperm.solvers.blas import one_thread
+
+# Queries at a time.
+_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Release:
+    """Independent paths at the same points.
+
+    Parameters
+    ----------
+    answers : ndarray, shape (repeats, T)
+        Each row spends the budget.
+    scale : float
+        sigma, in units of w.
+    guarantee : {"proved"}
+    event : tuple
+        As in `dperm.mechanisms.base.Release`.
+    """
+
+    answers: np.ndarray
+    scale: float
+    guarantee: Guarantee
+    event: tuple[str, dict[str, float]]
+
+
+def event(setting: Setting, scale: float) -> tuple[str, dict[str, float]]:
+    """Return the event of one path: a Gaussian mechanism, however many queries it answers.
+
+    Parameters
+    ----------
+    setting : Setting
+    scale : float
+        Its sigma.
+
+    Returns
+    -------
+    tuple
+        As in `dperm.mechanisms.base.Release`.
+    """
+    return "GaussianDpEvent", {"noise_multiplier": scale / setting.covered}
+
+
+def release(
+    spectrum: Spectrum,
+    answers: np.ndarray,
+    setting: Setting,
+    budget: Budget,
+    *,
+    rng: np.random.Generator,
+    repeats: int = 1,
+) -> Release:
+    """Release the answers at points known beforehand, `repeats` times, each on a path of its own.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+        Of K(Z, Z), as `dperm.mechanisms.kernel.tddl.spectrum` makes it.
+    answers : ndarray, shape (T,)
+        Exact: <w, phi(z_t)> of a w within setting.slack of w*.
+    setting : Setting
+    budget : Budget
+        Spent by each of the repeats; delta > 0.
+    rng : Generator
+    repeats : int
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    DomainViolation
+        If a query has K(z, z) > R^2.
+    InvalidBudget
+        If no Gaussian noise serves the budget.
+    """
+    within(np.diag(spectrum.K), setting.feature_norm)
+    scale = sigma(setting, budget)
+    noise = rng.standard_normal((repeats, len(answers))) * spectrum.roots(setting.feature_norm)
+    with one_thread():
+        return Release(answers + scale * (noise @ spectrum.vectors.T), scale, "proved", event(setting, scale))
+
+
+class Path:
+    """One path that is kept: answers adaptive queries, any number of them, for one budget.
+
+    A copy (copy, deepcopy, pickle, a forked process) answers alike as long as it is asked alike (`kept.Noise`); from
+    the first new query in which both differ it is a second release.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    setting : Setting
+    budget : Budget
+        Spent as a whole by the first query; delta > 0.
+    rng : Generator
+    memory : float
+        Bytes that L may take: 8 for each pair of directions.
+
+    Attributes
+    ----------
+    scale : float
+        sigma, in units of w.
+    directions : int
+        Queries so far that were not implied by others: the size of what is kept.
+    guarantee, event, mode
+        As in `dperm.mechanisms.base.Release`, of all answers together.
+    """
+
+    guarantee: Guarantee = "proved"
+    mode: Mode = "science"
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        setting: Setting,
+        budget: Budget,
+        rng: np.random.Generator,
+        *,
+        memory: float = MEMORY,
+    ):
+        self.scale = sigma(setting, budget)
+        self.event = event(setting, self.scale)
+        self.directions = 0
+        self._kernel, self._setting, self._noise, self._memory = kernel, setting, Noise(rng), memory
+        self._points, self._known = None, {}
+        # Rows of L, L^{-1} (exact answers) and v; grown by doubling.
+        self._L, self._exact, self._released = np.zeros((8, 8)), np.zeros(8), np.zeros(8)
+
+    def __copy__(self):
+        """Share nothing that is written to."""
+        return copy.deepcopy(self)
+
+    def answer(self, Z: np.ndarray, exact: np.ndarray) -> np.ndarray:
+        """Return the released answers to some queries; of a repeated one the first answer.
+
+        Parameters
+        ----------
+        Z : ndarray or CSR, shape (q, d)
+            One query a row; q may be 0.
+        exact : ndarray, shape (q,)
+            <w, phi(z)> of each, of the same w in every call.
+
+        Returns
+        -------
+        ndarray, shape (q,)
+
+        Raises
+        ------
+        DomainViolation
+            If a query has K(z, z) > R^2: none of the call is answered then. Or if the path would outgrow its memory.
+        DataError
+            If the kernel or an exact answer is not finite.
+        """
+        if Z.shape[0] != len(exact):
+            raise DataError(f"{Z.shape[0]} queries and {len(exact)} exact answers do not fit; give one for each")
+        exact, squares = np.asarray(exact, dtype=np.float64), self._kernel.diagonal(Z)
+        if not (np.isfinite(squares).all() and np.isfinite(exact).all()):
+            raise DataError("the kernel or an exact answer is NaN or infinite on these queries")
+        within(squares, self._setting.feature_norm)
+        asked = keys(Z)
+        first = {key: i for i, key in reversed(list(enumerate(asked))) if key not in self._known}
+        new = np.array(sorted(first.values()), dtype=int)
+        with one_thread():
+            for low in range(0, len(new), _BLOCK):
+                rows = new[low : low + _BLOCK]
+                answers = self._answer(Z[rows], exact[rows], squares[rows], [asked[i] for i in rows])
+                self._known.update(zip((asked[i] for i in rows), answers.tolist(), strict=True))
+        return np.array([self._known[key] for key in asked], dtype=np.float64)
+
+    def _answer(self, Z, exact, squares, asked):
+        m, q = self.directions, Z.shape[0]
+        need = 8 * (m + q) ** 2
+        if need > self._memory:
+            raise DomainViolation(
+                f"{q} more queries may need {need / 1e6:.3g} MB, and memory={self._memory:.4g} allows "
+                f"{self._memory / 1e6:.3g} MB; allow more, or take TDDL or the explicit map, which keep no path"
+            )
+        among = self._kernel(Z, Z)
+        # Columns c of every query, over the directions so far and those that the block itself will add.
+        C = np.zeros((m + q, q))
+        if m:
+            C[:m] = linalg.solve_triangular(self._L[:m, :m], self._kernel(self._points, Z), lower=True)
+        left = squares - np.einsum("ij,ij->j", C, C)
+        answers, added, start = np.empty(q), [], 0
+        while True:
+            m = self.directions
+            own = nugget(m + 1) * self._setting.feature_norm**2
+            fresh = np.flatnonzero(left[start:] > own)
+            stop = start + fresh[0] if fresh.size else q
+            answers[start:stop] = C[:m, start:stop].T @ self._released[:m]
+            if stop == q:
+                break
+            column, d = C[:m, stop], np.sqrt(left[stop] + own)
+            innovation = (exact[stop] - column @ self._exact[:m]) / d
+            self._add(column, d, innovation, self._noise.of(asked[stop]).standard_normal())
+            answers[stop] = column @ self._released[:m] + d * self._released[m]
+            later = slice(stop + 1, q)
+            C[m, later] = (among[stop, later] - column @ C[:m, later]) / d
+            left[later] -= C[m, later] ** 2
+            added.append(stop)
+            start = stop + 1
+        if added:
+            stack = sparse.vstack if sparse.issparse(Z) else np.vstack
+            new = Z[added]
+            self._points = new if self._points is None else stack([self._points, new])
+        return answers
+
+    def _add(self, column, d, innovation, noise):
+        """Keep one more direction: a row of L, its exact coordinate and its released one."""
+        m = self.directions
+        # Full, or loaded from a read-only file.
+        if m == len(self._exact) or not self._L.flags.writeable:
+            size = 2 * max(m, 4)
+            grown = np.zeros((size, size))
+            grown[:m, :m] = self._L[:m, :m]
+            self._L = grown
+            more = np.zeros(size - m)
+            self._exact, self._released = (np.append(kept[:m], more) for kept in (self._exact, self._released))
+        self._L[m, :m], self._L[m, m] = column, d
+        self._exact[m] = innovation
+        self._released[m] = innovation + self.scale * noise
+        self.directions = m + 1
