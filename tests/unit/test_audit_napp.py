@@ -378,6 +378,17 @@ def test_sampling_with_sixteen_features_refutes_and_leaves_the_corrected_alone()
     assert corrected["guarantee"] == "proved_exact"
 
 
+@pytest.mark.parametrize("variant", ["vs-moor-recycled", "vs_plus-moor-recycled"])
+def test_recycled_signs_are_told_by_draws(variant, monkeypatch):
+    """Impossible without the record; with it as likely as without recycling, which only makes the noise smaller."""
+    monkeypatch.setattr(napp, "_REDRAWN", 1_000)
+    (row,) = napp.run(job("paper", "line", {"variant": variant}, draws=1_000))
+    assert row["other_hits"] == 0 and row["hits"] > 20 and row["likelier"] == "neighbour"
+    counts = bounds.Counts(*(row[name] for name in ("hits", "tries", "other_hits", "other_tries")))
+    assert bounds.epsilon_bound(counts, delta=0.0, confidence=0.95) > 1.5
+    assert row["guarantee"] == "none"
+
+
 @pytest.mark.parametrize(
     ("calibration", "row"),
     [

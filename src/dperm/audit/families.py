@@ -28,7 +28,8 @@ FAMILIES = {
     "composed": Family("dperm.audit.composed", ("joint",)),
     "comparators": Family("dperm.audit.comparators", ("linear", "line")),
     "napp": Family("dperm.audit.napp", ("line", "sixteen")),
-    "mutants": Family("dperm.audit.mutants", ("noise", "data", "selection", "augmented")),
+    "kernel": Family("dperm.audit.kernel", ("flip",)),
+    "mutants": Family("dperm.audit.mutants", ("noise", "data", "selection", "augmented", "kernel")),
 }
 
 

@@ -1,4 +1,7 @@
-"""From config/audits.yaml to audit jobs: one mechanism x calibration x pair family each, and one each for mutants."""
+"""From config/audits.yaml to audit jobs: one mechanism x calibration x pair family each, and one each for mutants.
+
+Calibrations of a mechanism that are attacked in seconds share one job (`together`): each row then says its own.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -88,22 +91,26 @@ def jobs(
     for attack in declared["attacks"]:
         if attack["paper"] not in papers:
             continue
-        for calibration in dict.fromkeys(budget["calibration"] for budget in attack["budgets"]):
+        together = attack.get("together", False)
+        calibrations = dict.fromkeys(budget["calibration"] for budget in attack["budgets"])
+        for calibration in [None] if together else calibrations:
             rows = [
                 {
+                    **({"calibration": budget["calibration"]} if together else {}),
                     "neighbours": budget["neighbours"],
                     "variant": budget["variant"],
                     "epsilon": float(budget["epsilon"]),
                     "delta": float(budget["delta"]),
                 }
                 for budget in attack["budgets"]
-                if budget["calibration"] == calibration
+                if together or budget["calibration"] == calibration
             ]
+            name = attack["mechanism"] if together else f"{attack['mechanism']}.{calibration}"
             for pair in attack["pairs"][scale]:
-                found[f"{attack['mechanism']}.{calibration}".replace("_", "-"), pair] = {
+                found[name.replace("_", "-"), pair] = {
                     **head,
                     **{key: attack[key] for key in ("paper", "mechanism", "family")},
-                    "calibration": calibration,
+                    **({} if together else {"calibration": calibration}),
                     "pair": pair,
                     "rows": rows,
                 }

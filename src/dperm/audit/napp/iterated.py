@@ -180,15 +180,38 @@ def recycled(problem: Problem) -> Magnitude:
         again = _fixed_point(made, h, line.rescaled(made.budget, 1 - made.floor / floor) * u, floor)
         return np.where(first > 0, again, 0.0)
 
-    def draw(made, X, y, b):
-        data = limit.problems(made.loss, X[None], y[None], made.eta_bound)
-        strengths = np.array([made.strength])
-        rounds = retrieval.recycle(
-            data, b, made.scheme, strengths, variant="erm", budget=made.budget, share=SHARE, rounds=1
-        )
-        return rounds[-1].theta[:, 0]
+    return Magnitude(problem, of, _again)
 
-    return Magnitude(problem, of, draw)
+
+def redrawn(problem: Problem) -> Target:
+    """Return the release of one round of recycling where its law has no formula here: VS and VS+, to be sampled.
+
+    Parameters
+    ----------
+    problem : Problem
+        With MOOR.
+
+    Returns
+    -------
+    Target
+        What lies within `NEAR` of 0 is 0.
+    """
+
+    def draw(data, repeats, rng):
+        theta = _again(problem, *data.expanded(), problem.sample((repeats, 1), rng))
+        return np.where(np.abs(theta) <= NEAR, 0.0, theta)
+
+    return Target(draw=draw)
+
+
+def _again(made: Problem, X: np.ndarray, y: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return theta of one round of recycling, by the mechanism's own code."""
+    data = limit.problems(made.loss, X[None], y[None], made.eta_bound)
+    strengths = np.array([made.strength])
+    rounds = retrieval.recycle(
+        data, b, made.scheme, strengths, variant=made.solved_as, budget=made.budget, share=SHARE, rounds=1
+    )
+    return rounds[-1].theta[:, 0]
 
 
 def attack(made: Magnitude, *, delta: float) -> dict[str, Any]:

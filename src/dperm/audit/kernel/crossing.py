@@ -1,0 +1,308 @@
+r"""Two queries that a record moves in opposite directions, under a sparse vector: the exact law of the transcript.
+
+PINP's forms with B = 1 (jain2013, Algorithm 1): T is what the error is promised for, and privacy for any number of
+queries. A long part v of w*, orthogonal to u, puts the levels of two queries anywhere,
+
+    z_1 = R (-cos a, sin a),   z_2 = R (cos b, sin b),   <w*, z_1> = d_1 -+ cos a S/2,   <w*, z_2> = d_2 +- cos b S/2:
+
+N times z_1, then z_2. Where the neighbour is more likely to update at z_1 and less at z_2, "no" N times and then "yes",
+with an answer that is large, spends on the threshold's, the decision's and the answer's noise at once. The outcomes are
+
+    yes at z_1, in groups of rounds, and the answer;   N times no, yes at z_2, and the answer;   no to the end,
+
+with h_i(rho) = P(yes at z_i | rho), E over the threshold's noise rho by quadrature (none in "tight" and "paper"):
+
+    P(yes after round k_1 and by k_2) = E (1 - h_1)^{k_1} - (1 - h_1)^{k_2},   P(no N times, yes) = E (1 - h_1)^N h_2.
+
+Neighbouring relation: the setting's.
+"""
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from dperm.audit.kernel import pairs, spent
+from dperm.audit.kernel.spent import Spent
+from dperm.domain import Budget
+from dperm.mechanisms.kernel import pinp
+from dperm.mechanisms.kernel.constants import Setting
+from dperm.mechanisms.kernel.pinp import Constants
+from dperm.noise import Laplace
+
+BETA = 0.05
+# C, where it is ours: far beyond what any level needs.
+_FREE = 1e12
+# Queries at z_1; groups that their rounds are seen in; and levels that are tried, in units of the decision's noise.
+_COUNTS, _GROUPS = (10, 30, 1_000), 32
+_LEVELS = np.arange(-8.0, 4.1, 2.0)
+# Pieces that the noise of an answer is cut into: at last, and in the search.
+PIECES = (200, 10)
+# Quadrature over the threshold's noise: so many of its scales, in panels of one.
+_REACH = 45
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+
+
+class Crossing(NamedTuple):
+    """N queries at one level and one at another, which a record moves in opposite directions.
+
+    Parameters
+    ----------
+    setting : Setting
+    constants : Constants
+    count : int
+        N.
+    first, second : float
+        d_1 and d_2, between the pair.
+    """
+
+    setting: Setting
+    constants: Constants
+    count: int = 1
+    first: float = 0.0
+    second: float = 0.0
+
+    @property
+    def half(self) -> float:
+        """Return half of how far an answer moves: S/2, the solver's error with it."""
+        return self.setting.feature_norm * self.setting.covered / 2
+
+    @property
+    def sines(self) -> tuple[float, float]:
+        """Return sin a and sin b: v's part of w* is half of C long."""
+        reach = self.setting.radius * self.setting.feature_norm / 2
+        return self.first / reach, self.second / reach
+
+    def levels(self, side: int) -> tuple[float, float]:
+        """Return the answers at z_1 and z_2.
+
+        Parameters
+        ----------
+        side : {-1, 1}
+            1 where z_2 is more likely to update.
+
+        Returns
+        -------
+        tuple of float
+        """
+        (a, b), move = self.sines, side * self.half
+        return self.first - move * math.sqrt(1 - a**2), self.second + move * math.sqrt(1 - b**2)
+
+    def decisions(self, side: int, groups: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the outcomes, answers aside.
+
+        Parameters
+        ----------
+        side : {-1, 1}
+        groups : ndarray of int, shape (g + 1,)
+            From 0 to N.
+
+        Returns
+        -------
+        ndarray, shape (g + 2,)
+            Yes in each group of rounds at z_1; yes at z_2; no to the end.
+        """
+        rho, weights = _threshold_noise(self.constants.moving)
+        # log(1 - h_1), of shape (nodes,).
+        chances = [_yes(self.constants, level, rho) for level in self.levels(side)]
+        nothing = np.exp(np.multiply.outer(groups, np.log1p(-chances[0])))
+        at_first = -np.diff(nothing @ weights)
+        none = nothing[-1] * weights
+        return np.concatenate([at_first, [none @ chances[1], none @ (1 - chances[1])]])
+
+    def outcomes(self, side: int, edges: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the transcripts of the corrected form, an answer seen in bins.
+
+        Parameters
+        ----------
+        side : {-1, 1}
+        edges : ndarray, shape (b,)
+            Of the bins, from between the pair.
+
+        Returns
+        -------
+        ndarray, shape ((N + 1) (b + 1) + 1,)
+        """
+        decided = np.maximum(self.decisions(side, np.arange(self.count + 1)), 0.0)
+        law, moved = Laplace(self.constants.answering), side * self.half
+        bins = [np.diff(law_of(law, edges - move)) for move in (-moved, moved)]
+        at_first = np.multiply.outer(decided[: self.count], bins[0]).ravel()
+        found = np.concatenate([at_first, decided[self.count] * bins[1], decided[-1:]])
+        return found / found.sum()
+
+    def spent(self, side: int, answer: Spent) -> Spent:
+        """Return the law of the loss of the transcript on one side.
+
+        Parameters
+        ----------
+        side : {-1, 1}
+        answer : Spent
+            Of what an update answers; as much in either direction.
+
+        Returns
+        -------
+        Spent
+        """
+        groups = np.unique(np.round(np.linspace(0, self.count, _GROUPS + 1)).astype(int))
+        p, q = (self.decisions(one, groups) for one in (side, -side))
+        yes = spent.law(p[:-1], q[:-1], answer.width).and_then(answer)
+        return yes.beside(spent.law(p[-1:], q[-1:], answer.width))
+
+    def draw(self, side: int, repeats: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Run the mechanism.
+
+        Parameters
+        ----------
+        side : {-1, 1}
+        repeats : int
+        rng : Generator
+
+        Returns
+        -------
+        round : ndarray, shape (repeats,)
+            Of the update; N + 1 where there is none.
+        noise : ndarray, shape (repeats,)
+            Of its answer, from between the pair; 0 where there is none.
+        """
+        # phi(z) and w* in coordinates along u and v.
+        (a, b), norm = self.sines, self.setting.feature_norm
+        each = np.array([[-math.sqrt(1 - a**2), a], [math.sqrt(1 - b**2), b]])
+        features = norm * np.repeat(each, [self.count, 1], axis=0)
+        answers = features @ np.array([side * self.half / norm, self.setting.radius / 2])
+        found = pinp.run(self.constants, self.setting, features, answers, rng=rng, repeats=repeats)
+        updated = found.updated.argmax(axis=1)
+        some = found.updated.any(axis=1)
+        middle = np.where(updated < self.count, self.first, self.second)
+        noise = np.take_along_axis(found.predictions, updated[:, None], axis=1)[:, 0] - middle
+        return np.where(some, updated, self.count + 1), np.where(some, noise, 0.0)
+
+
+def worst(made: Crossing, answer: Spent, delta: float) -> Crossing:
+    """Return the crossing whose number of queries and levels spend the most.
+
+    Parameters
+    ----------
+    made : Crossing
+    answer : Spent
+    delta : float
+
+    Returns
+    -------
+    Crossing
+    """
+
+    def spends(one: Crossing) -> float:
+        return max(one.spent(side, answer).epsilon(delta)[0] for side in (1, -1))
+
+    return max((at_levels(made, *tried) for tried in itertools.product(_COUNTS, _LEVELS, _LEVELS)), key=spends)
+
+
+def proper(neighbours: str, budget: Budget, calibration: str) -> tuple[Crossing, Spent, Spent]:
+    """Return the crossing of a row, its levels yet to be chosen, and the law of the loss of its answer.
+
+    The law comes twice: the second is cut less finely, for the search.
+
+    Parameters
+    ----------
+    neighbours : {"add_remove", "replace"}
+    budget : Budget
+    calibration : {"corrected", "tight"}
+
+    Returns
+    -------
+    tuple
+    """
+    of = pairs.setting(neighbours, radius=_FREE)
+    made = Crossing(of, pinp.constants(of, budget, queries=1, beta=BETA, calibration=calibration))
+    move = 2 * made.half / made.constants.answering
+    of_answer = spent.laplace if calibration == "corrected" else spent.gaussian
+    return made, *(of_answer(move, pieces) for pieces in PIECES)
+
+
+def at_levels(made: Crossing, count: int, first: float, second: float) -> Crossing:
+    """Return the crossing with these queries.
+
+    Parameters
+    ----------
+    made : Crossing
+    count : int
+        N.
+    first, second : float
+        d_1 - sigma and d_2 - sigma, in units of the decision's noise.
+
+    Returns
+    -------
+    Crossing
+    """
+    sigma, unit = made.constants.threshold, made.constants.deciding
+    return made._replace(count=count, first=sigma + first * unit, second=sigma + second * unit)
+
+
+def fit_p(outcomes: np.ndarray, law: np.ndarray) -> float:
+    """Return the p-value of a chi-square test, rare outcomes put together.
+
+    Parameters
+    ----------
+    outcomes : ndarray of int, shape (m,)
+    law : ndarray, shape (k,)
+
+    Returns
+    -------
+    float
+    """
+    expected, seen = len(outcomes) * law, np.bincount(outcomes, minlength=len(law)).astype(float)
+    rare = expected < 5
+    if rare.any():
+        expected, seen = (np.append(values[~rare], values[rare].sum()) for values in (expected, seen))
+    some = expected > 0
+    return float(stats.chisquare(seen[some], expected[some] * seen[some].sum() / expected[some].sum()).pvalue)
+
+
+def _yes(constants: Constants, level: float, rho: np.ndarray) -> np.ndarray:
+    """Return P(update | rho) at f = level, w_t = 0."""
+    scale, sigma = constants.deciding, constants.threshold
+    if constants.calibration == "corrected":
+        return beyond((sigma + rho - abs(level)) / scale)
+    return beyond((sigma - level + 0 * rho) / scale) + beyond((sigma + level) / scale)
+
+
+def law_of(law: Laplace, edges: np.ndarray) -> np.ndarray:
+    """Return the distribution function at the edges, 0 before and 1 behind them.
+
+    Parameters
+    ----------
+    law : Laplace
+    edges : ndarray, shape (b,)
+
+    Returns
+    -------
+    ndarray, shape (b + 2,)
+    """
+    return np.concatenate([[0.0], 1 - beyond(edges / law.scale), [1.0]])
+
+
+def beyond(z: np.ndarray | float) -> np.ndarray:
+    """Return P(Lap(1) > z).
+
+    Parameters
+    ----------
+    z : ndarray or float
+
+    Returns
+    -------
+    ndarray, shape of z
+    """
+    z = np.asarray(z)
+    return np.where(z > 0, 0.5 * np.exp(-np.abs(z)), 1 - 0.5 * np.exp(-np.abs(z)))
+
+
+def _threshold_noise(scale: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and weights for E over Lap(scale); one node where there is no such noise."""
+    if scale == 0:
+        return np.zeros(1), np.ones(1)
+    edges = np.arange(-_REACH, _REACH)[:, None]
+    nodes = (edges + (1 + _NODES) / 2).ravel()
+    weights = np.tile(_WEIGHTS / 2, len(edges)) * 0.5 * np.exp(-np.abs(nodes))
+    return scale * nodes, weights

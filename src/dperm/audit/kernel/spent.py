@@ -1,0 +1,272 @@
+r"""The exact law of what a transcript spends: privacy losses on a grid, rounded down, composed by convolution.
+
+For one pair of inputs an outcome o has the loss l(o) = log P(o)/Q(o). Let p(l) be the law of the loss under P; then
+Q{l >= t} = sum_{l >= t} p(l) e^-l, and every event {l >= t} proves
+
+    epsilon >= log((P{l >= t} - delta)/Q{l >= t}).
+
+Independent rounds add their losses: p is a convolution. Nothing that is done here can make the bound too large: a loss
+that is rounded down only raises Q; outcomes left out only lower P (and a transcript that holds one is left out too);
+outcomes put together are a post-processing. So is an infinite loss taken for a large one.
+
+T aligned Laplace shifts (jain2013, Theorem 4 by Theorem 11). Noise Lap(nu) moved by s, a = s/nu, spends a below both
+centres, -a above them, and a - 2x in between, x in units of nu from the first. Cut into k pieces of width h = a/k the
+loss of a piece is its middle's *exactly*: e^-x integrated over a piece against e^x over the same has the ratio
+e^{a - 2x}. All losses are then multiples of h, and T-fold convolution is exact but for how finely (0, a) is cut.
+
+Neighbouring relation: the pair's, in both directions if the caller asks for both.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import signal, special
+
+# A loss beyond this is taken to be this: e^-60 is nothing beside any delta.
+_MOST = 60.0
+# Standard deviations of a Gaussian that are told apart.
+_TAIL = 12
+# A multiple of the width stays that multiple whatever its last digits.
+_DIGITS = 1e-9
+# What a convolution by FFT, or a difference of probabilities, may miss; below the other nothing is known of one.
+_ERROR, _KNOWN = 1e-16, 1e-13
+# Most values that a law may have: a convolution of so many takes milliseconds.
+_LARGEST = 1 << 18
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The law of a loss, some of its outcomes left out.
+
+    Parameters
+    ----------
+    masses : ndarray, shape (m,)
+        Probabilities under P, of the losses (low + i) width.
+    low : int
+    width : float
+        Above 0.
+    """
+
+    masses: np.ndarray
+    low: int
+    width: float
+
+    @property
+    def losses(self) -> np.ndarray:
+        """Return the losses, shape (m,)."""
+        return (self.low + np.arange(len(self.masses))) * self.width
+
+    def and_then(self, other: "Spent") -> "Spent":
+        """Return the law of this and another round, independent of each other.
+
+        Parameters
+        ----------
+        other : Spent
+            Of the same width.
+
+        Returns
+        -------
+        Spent
+        """
+        masses = np.maximum(signal.fftconvolve(self.masses, other.masses), 0.0)
+        return _trimmed(Spent(masses, self.low + other.low, self.width))
+
+    def times(self, number: int) -> "Spent":
+        """Return the law of so many rounds alike.
+
+        Parameters
+        ----------
+        number : int
+            0 or more.
+
+        Returns
+        -------
+        Spent
+        """
+        total, power = Spent(np.ones(1), 0, self.width), self
+        while number:
+            if number & 1:
+                total = total.and_then(power)
+            number >>= 1
+            power = power.and_then(power) if number else power
+        return total
+
+    def beside(self, other: "Spent") -> "Spent":
+        """Return the law of outcomes that exclude each other: masses of equal losses are added.
+
+        Parameters
+        ----------
+        other : Spent
+            Of the same width.
+
+        Returns
+        -------
+        Spent
+        """
+        low = min(self.low, other.low)
+        high = max(self.low + len(self.masses), other.low + len(other.masses))
+        masses = np.zeros(high - low)
+        for law in (self, other):
+            masses[law.low - low : law.low - low + len(law.masses)] += law.masses
+        return Spent(masses, low, self.width)
+
+    def epsilon(self, delta: float) -> tuple[float, float, float, float]:
+        """Return the best bound, with the event that proves it.
+
+        Parameters
+        ----------
+        delta : float
+            Well above 1e-11, the convolution's error.
+
+        Returns
+        -------
+        epsilon : float
+            0 or above.
+        least : float
+            The event: the loss is this or more.
+        probability, other_probability : float
+            Of the event under P, rounded down, and under Q, rounded up.
+        """
+        losses, error = self.losses, _ERROR * len(self.masses)
+        above = np.maximum(np.cumsum(self.masses[::-1])[::-1] - error, 0.0)
+        with np.errstate(over="ignore"):
+            below = np.cumsum((self.masses * np.exp(-losses))[::-1])[::-1] * (1 + 1e-12) + error
+            value = np.where((above > delta) & (losses > 0), (above - delta) / below, 0.0)
+        best = int(value.argmax())
+        epsilon = max(0.0, math.log(value[best])) if value[best] > 0 else 0.0
+        return epsilon, float(losses[best]), float(above[best]), float(min(below[best], 1.0))
+
+
+def law(p: np.ndarray, q: np.ndarray, width: float) -> Spent:
+    """Return the law of the loss of outcomes with these probabilities.
+
+    Parameters
+    ----------
+    p, q : ndarray, shape (m,)
+        Under P and Q, 0 or above; their sums may be less than 1: what is missing is left out.
+    width : float
+        Losses are rounded down to multiples of it.
+
+    Returns
+    -------
+    Spent
+    """
+    # What rounding alone may have made is left out of P, and counts for Q.
+    some = p > _KNOWN
+    losses = np.minimum(np.log(p[some] / (np.maximum(q[some], 0.0) + _ERROR)), _MOST)
+    return _on_grid(p[some], losses, width)
+
+
+def laplace(shift: float, pieces: int, left_out: float = 0.0) -> Spent:
+    """Return the law of the loss of one answer with Laplace noise.
+
+    Parameters
+    ----------
+    shift : float
+        a: by how much the answer moves, in units of the noise's scale; above 0.
+    pieces : int
+        k: into how many pieces the stretch between the two centres is cut.
+    left_out : float
+        Probability of the far end of either tail, whose outcomes are left out.
+
+    Returns
+    -------
+    Spent
+        Of width a/k. It is the same in both directions.
+    """
+    h = shift / pieces
+    lower, upper = h * np.arange(pieces), h * np.arange(1, pieces + 1)
+    between = 0.5 * np.exp(-lower) * -np.expm1(-h)
+    p = np.concatenate([[0.5 - left_out], between, [max(0.5 * math.exp(-shift) - left_out, 0.0)]])
+    losses = np.concatenate([[shift], shift - lower - upper, [-shift]])
+    return _on_grid(p, losses, h)
+
+
+def gaussian(ratio: float, pieces: int) -> Spent:
+    """Return the law of the loss of one answer with Gaussian noise, cut into pieces of equal loss.
+
+    Parameters
+    ----------
+    ratio : float
+        By how much the answer moves, in standard deviations.
+    pieces : int
+        How many cover one standard deviation.
+
+    Returns
+    -------
+    Spent
+        Of width ratio/pieces. It is the same in both directions.
+    """
+    # P = N(ratio, 1): the loss at x is ratio x - ratio^2/2.
+    width = ratio / pieces
+    lowest = math.floor(-_TAIL * pieces)
+    edges = (np.arange(lowest, -lowest + 1) * width + ratio**2 / 2) / ratio
+    lower, upper = np.concatenate([[-np.inf], edges]), np.concatenate([edges, [np.inf]])
+    p, q = (_between(lower - centre, upper - centre) for centre in (ratio, 0.0))
+    return law(p, q, width)
+
+
+def _between(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return P(lower < Z <= upper), from the thinner tail."""
+    return np.where(lower > 0, special.ndtr(-lower) - special.ndtr(-upper), special.ndtr(upper) - special.ndtr(lower))
+
+
+def aligned(shift: float, answers: int) -> Spent:
+    """Return the law of the loss of T answers with Laplace noise, all moved by the same.
+
+    Parameters
+    ----------
+    shift : float
+        Of each, in units of the noise's scale.
+    answers : int
+        T.
+
+    Returns
+    -------
+    Spent
+    """
+    pieces = max(2, min(2_000, _LARGEST // (4 * answers)))
+    return laplace(shift, pieces).times(answers)
+
+
+def best(forth: Spent, back: Spent, delta: float, words: str) -> dict:
+    """Return the better of both directions as columns of `dperm.audit.attacks.ATTACKS`.
+
+    Parameters
+    ----------
+    forth, back : Spent
+        Losses of the data against the neighbour, and of the neighbour against the data.
+    delta : float
+    words : str
+        What the loss is of.
+
+    Returns
+    -------
+    dict
+    """
+    found = [(*spent.epsilon(delta), side) for spent, side in ((forth, "data"), (back, "neighbour"))]
+    epsilon, least, probability, other, side = max(found, key=lambda one: one[0])
+    return {
+        "attack": EXACT_LOSSES, "model": "none", "likelier": side, "event": f"{words} spends {least:.4g} or more",
+        "draws": 0, "exact_bound": epsilon, "probability": probability, "other_probability": other,
+    }  # fmt: skip
+
+
+EXACT_LOSSES = "exact law of the privacy loss"
+
+
+def _on_grid(p: np.ndarray, losses: np.ndarray, width: float) -> Spent:
+    if not len(p):
+        return Spent(np.zeros(1), 0, width)
+    places = np.floor(losses / width + _DIGITS).astype(int)
+    low = int(places.min())
+    return Spent(np.bincount(places - low, weights=p), low, width)
+
+
+def _trimmed(spent: Spent) -> Spent:
+    """Leave out losses at either end that convolution cannot tell from 0."""
+    known = np.flatnonzero(spent.masses > _ERROR)
+    if not len(known):
+        return spent
+    return replace(spent, masses=spent.masses[known[0] : known[-1] + 1], low=spent.low + int(known[0]))

@@ -1,0 +1,236 @@
+"""Mistakes of private learning with kernels (jain2013), each beside its proper form: TDDL, the path, PINP, TDIL."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dperm.audit.kernel import crossing, net, pairs
+from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.domain import Budget
+from dperm.mechanisms.kernel import rkhs, tddl
+
+_BUDGET = Budget(1.0, 1e-6)
+# Near-copies of x, or coordinates.
+_SIXTEEN = 16
+# So many answers at once are enough.
+_MOST_DRAWS = 100_000
+# By how much a solver errs, against Delta_w.
+_ERRING = 0.5
+# Bins of an answer.
+_BINS = np.linspace(-8, 8, 129)
+
+
+def half_sensitivity(broken: bool) -> Sampled:
+    """TDDL whose noise is made for L R^2/total, half of what one replaced record does.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Sampled
+    """
+    pair = pairs.flip(pairs.setting("replace"))
+    told = replace(pair.setting, lipschitz=pair.setting.lipschitz / 2) if broken else pair.setting
+    return _tddl(pair, told, "paper")
+
+
+def forgotten_slack(broken: bool) -> Sampled:
+    """TDDL on solutions that err by half of Delta_w, with noise for the exact ones.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin's noise counts twice the slack.
+
+    Returns
+    -------
+    Sampled
+    """
+    of = pairs.setting("replace")
+    of = replace(of, slack=_ERRING * of.shift)
+    return _tddl(pairs.flip(of, erring=of.slack), of, "paper" if broken else "corrected")
+
+
+def private_ball(broken: bool) -> Sampled:
+    """TDDL over the ball whose radius is ||w*||.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin's radius is public.
+
+    Returns
+    -------
+    Sampled
+        Its data are the places of w* on a line.
+    """
+    pair = pairs.flip(pairs.setting("replace"), offset=1.0)
+    spectrum = tddl.spectrum(pairs.copies(1))
+
+    def draw(position, repeats, rng):
+        of = replace(pair.setting, radius=position if broken else 2.0)
+        at = np.array([of.feature_norm * position])
+        return tddl.release(spectrum, at, of, _BUDGET, calibration="tight", rng=rng, repeats=repeats).norm
+
+    return Sampled(draw, pair.first, pair.second)
+
+
+def training_points(broken: bool) -> Sampled:
+    """TDDL whose public points are the training rows.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin's Z is anybody's.
+
+    Returns
+    -------
+    Sampled
+        Its data are the row that is replaced; its answer is 0 whichever it is.
+    """
+    of = pairs.setting("replace")
+    norm = of.feature_norm
+    public = np.array([norm, 0.0])
+
+    def draw(row, repeats, rng):
+        z = row if broken else public
+        spectrum = tddl.spectrum(np.array([[z @ z]]))
+        made = tddl.release(spectrum, np.zeros(1), of, _BUDGET, calibration="tight", rng=rng, repeats=repeats)
+        # w^ = a phi(z), in coordinates.
+        return made.coefficients * z
+
+    return Sampled(draw, np.array([norm, 0.0]), np.array([0.0, norm]))
+
+
+def fresh_noise(broken: bool) -> Sampled:
+    """The Gaussian process with fresh noise for each of sixteen queries near x.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin keeps its path.
+
+    Returns
+    -------
+    Sampled
+    """
+    pair = pairs.flip(pairs.setting("replace", slack=0.0))
+    K = pairs.copies(_SIXTEEN)
+    together = tddl.spectrum(K)
+    alone = tddl.spectrum(K[:1, :1])
+
+    def draw(position, repeats, rng):
+        exact = np.full(_SIXTEEN, pair.setting.feature_norm * position)
+        if not broken:
+            return rkhs.release(together, exact, pair.setting, _BUDGET, rng=rng, repeats=repeats).answers
+        asked = rkhs.release(alone, exact[:1], pair.setting, _BUDGET, rng=rng, repeats=_SIXTEEN * repeats)
+        return asked.answers.reshape(repeats, _SIXTEEN)
+
+    return Sampled(draw, pair.first, pair.second, most_draws=_MOST_DRAWS)
+
+
+def bare_threshold(broken: bool) -> Finite:
+    """PINP's sparse vector whose threshold has no noise, so that every "no" tells.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Finite
+        Its data are the side, 1 or -1.
+    """
+    made, _, coarse = crossing.proper("replace", _BUDGET, "corrected")
+    made = made._replace(constants=replace(made.constants, moving=0.0)) if broken else made
+    worst = crossing.worst(made, coarse, _BUDGET.delta)
+    return _crossed(worst)
+
+
+def one_release_a_round(broken: bool) -> Finite:
+    """TDIL's round with epsilon for each of its two releases, the choice of z and the answer.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin's two share it.
+
+    Returns
+    -------
+    Finite
+        Its data are the side, 1 or -1.
+    """
+    of, made = net.corrected("replace", _BUDGET)
+    if broken:
+        made = replace(made, weight=2 * made.weight, noise=made.noise / 2)
+    worst = net.worst(of, made, _BUDGET.delta)
+    return Finite(lambda side: worst.outcomes(side).ravel(), [(1, -1)])
+
+
+def exponent_twice(broken: bool) -> Finite:
+    """TDIL's choice of z, its weight eps0 total/(8 L R^2) with an eps0 that holds total/(L R^2) already.
+
+    Parameters
+    ----------
+    broken : bool
+        The twin's weight is epsilon/(2 Delta_1).
+
+    Returns
+    -------
+    Finite
+        Its data are the side, 1 or -1.
+    """
+    made = net.printed("replace", _BUDGET)
+    if not broken:
+        proper = _BUDGET.epsilon / (2 * made.setting.feature_norm * made.setting.shift)
+        made = made._replace(constants=replace(made.constants, weight=proper))
+    return Finite(made.chances, [(1, -1)])
+
+
+def _tddl(pair: pairs.Pair, told, calibration: str) -> Sampled:
+    """Return one answer at x: with all of space as its ball, w^ tells it."""
+    K = pairs.copies(1)
+    spectrum = tddl.spectrum(K)
+
+    def draw(position, repeats, rng):
+        exact = np.array([told.feature_norm * position])
+        return tddl.release(spectrum, exact, told, _BUDGET, calibration=calibration, rng=rng, repeats=repeats).at(K)
+
+    return Sampled(draw, pair.first, pair.second)
+
+
+def _crossed(made: crossing.Crossing) -> Finite:
+    """Return decisions and answers, the latter in bins."""
+    edges = _BINS * made.constants.answering
+    return Finite(lambda side: made.outcomes(side, edges), [(1, -1)])
+
+
+MUTANTS = (
+    Mutant(
+        "half-sensitivity", "TDDL with half of Delta_1", "jain2013, J2", "replace", 1.0, 1e-6, half_sensitivity
+    ),
+    Mutant(
+        "forgotten-slack", "TDDL's noise does not count what the solver errs by", "jain2013, J9", "replace", 1.0, 1e-6,
+        forgotten_slack,
+    ),
+    Mutant("private-ball", "TDDL in a ball as large as w*", "jain2013, J10", "replace", 1.0, 1e-6, private_ball),
+    Mutant(
+        "training-points", "TDDL with training rows as public points", "jain2013, 6.1", "replace", 1.0, 1e-6,
+        training_points,
+    ),
+    Mutant("fresh-noise", "a new Gaussian path for every query", "jain2013, J12", "replace", 1.0, 1e-6, fresh_noise),
+    Mutant(
+        "bare-threshold", "a sparse vector without noise on its threshold", "Lyu, Su & Li 2017", "replace", 1.0, 1e-6,
+        bare_threshold,
+    ),
+    Mutant(
+        "one-release-a-round", "TDIL: epsilon for the choice of z, and for the answer", "a classic", "replace", 1.0,
+        1e-6, one_release_a_round,
+    ),
+    Mutant(
+        "exponent-twice", "TDIL with n lambda/(L R^2) twice in the exponent", "jain2013, J1", "replace", 1.0, 1e-6,
+        exponent_twice,
+    ),
+)  # fmt: skip
