@@ -47,6 +47,9 @@ def test_figure_2_stacks_add_up_and_the_budget_is_that_of_the_rows(rows):
     texts = [[text.get_text() for text in figure.axes[k].texts] for k in (2, 5)]
     assert "nothing is retrieved" in texts[0]
     assert any("50 %" in text for text in texts[1])
+    assert "Λ = 1, Λ₀ = 1, 5 coefficients" in words(figure).replace("\n", " ")
+    other = rows.assign(strength=rows["strength"] * 3)
+    assert "Λ = 3, Λ₀ = 1, 5 coefficients" in words(augmentation.fig2(other)).replace("\n", " ")
 
 
 def test_convergence_draws_means_and_says_what_was_not_run(rows):

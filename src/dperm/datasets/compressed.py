@@ -87,7 +87,12 @@ def check_member(member: tarfile.TarInfo, name: str) -> None:
 
 @contextmanager
 def blamed_on(name: str) -> Iterator[None]:
-    """Make one error of whatever the readers raise: a broken archive makes them raise almost anything."""
+    """Make one error of whatever the readers raise: a broken archive makes them raise almost anything.
+
+    Yields
+    ------
+    None
+    """
     try:
         yield
     except CorruptFile:

@@ -11,12 +11,13 @@ from types import ModuleType
 
 from dperm import files
 from dperm.errors import ConfigError
-from dperm.figures import kifer2012, li2021
+from dperm.figures import jain2013, kifer2012, li2021
 from dperm.figures.target import Target
 
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
 
 FIGURES = {
+    **jain2013.FIGURES,
     **kifer2012.FIGURES,
     **li2021.FIGURES,
     "privacy-ledger": Target(
@@ -33,6 +34,7 @@ FIGURES = {
     ),
 }
 TABLES = {
+    **jain2013.TABLES,
     **kifer2012.TABLES,
     **li2021.TABLES,
     "privacy-ledger": Target(

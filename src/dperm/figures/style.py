@@ -60,6 +60,11 @@ METHODS = {
     ("cms11", "paper"): Look("CMS11, Algorithm 2", "#56B4E9", "P"),
     ("approximate_minima", "paper"): Look("approximate minima", "#CC79A7", "v"),
     ("gradient", "tight"): Look("noisy gradient descent", "#E69F00", "D"),
+    ("tddl", "paper"): Look("TDDL", "#D55E00", "s"),
+    ("tddl", "corrected"): Look("TDDL, corrected", "#E69F00", "D"),
+    ("tddl", "tight"): Look("TDDL, tight", "#CC79A7", "v"),
+    ("rkhs_gaussian", "tight"): Look("RKHS Gaussian, one path", "#0072B2", "o"),
+    ("explicit_output", "tight"): Look("Gaussian output", "#009E73", "^"),
 }
 NONPRIVATE = Look("non-private", "#444444", "")
 # Linestyles by delta: pure noise first, then each positive delta.

@@ -135,8 +135,10 @@ def fig2(rows: pd.DataFrame) -> Figure:
         Line2D([], [], color="#000000", ls=_DASHED, lw=1.0, label="2Λ₀, needed"),
         Patch(facecolor=_GREEN, label="retrieved (Eq 13)"),
     ]
+    drawn = rows[rows["row"].isin([f"schematic-{case}" for case in _CASES])]
     lines = [
-        "Lasso, Λ = Λ₀ = 1, five coefficients. DP-ERM adds the floor everywhere; NAPP-ERM tops up only what falls "
+        f"Lasso, {style.equals('Λ', *drawn['strength'].unique())}, {style.equals('Λ₀', needed / 2)}, "
+        f"{len(moduli['target'])} coefficients. DP-ERM adds the floor everywhere; NAPP-ERM tops up only what falls "
         "short of it. The share (1 − r)ε pays for the least modulus: if all exceed 2Λ₀, the rest is called "
         "retrievable. The moduli are those of one iteration, which depend on the data; at the fixed point the lasso "
         "has none below Λ/Λ₀ (erratum N4), and what is retrieved depends on the data too (N5).",
