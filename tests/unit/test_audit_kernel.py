@@ -1,6 +1,7 @@
-"""Attacks on private learning with kernels: laws by closed forms and other code, jobs, mistakes in the code.
+"""Attacks on private learning with kernels: laws by closed forms and other code.
 
-Fixed seeds. 12 tests of drawn laws at 1e-4: one false alarm in 800 changes of the seeds.
+Jobs and mutants: test_audit_kernel_jobs.py. Fixed seeds. With those of the jobs 12 tests of drawn laws at 1e-4: one
+false alarm in 800 changes of the seeds.
 """
 
 import itertools
@@ -13,13 +14,10 @@ from dp_accounting.pld import privacy_loss_distribution
 from scipy import integrate, optimize, stats
 from sklearn.svm import SVC
 
-from dperm.audit import attacks, bounds, exact, kernel
+from dperm.audit import bounds, exact
 from dperm.audit.kernel import answers, crossing, net, pairs, spent, vectors
-from dperm.audit.mutants import kernel as mutants
 from dperm.domain import Budget
-from dperm.errors import ConfigError, DataError
-from dperm.mechanisms.kernel import pinp, tddl, tdil
-from dperm.plan import audits
+from dperm.mechanisms.kernel import tddl
 
 BUDGET = Budget(1.0, 1e-6)
 BOTH = pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
@@ -29,13 +27,6 @@ LEVEL = 1e-4
 def row(calibration, variant, neighbours="replace", **changed):
     plain = {"neighbours": neighbours, "epsilon": 1.0, "delta": 1e-6}
     return {"calibration": calibration, "variant": variant, **plain, **changed}
-
-
-def job(mechanism, *rows, draws=400):
-    return {
-        "paper": "jain2013", "family": "kernel", "mechanism": mechanism, "pair": "flip", "rows": list(rows),
-        "draws": draws, "confidence": 0.95, "seed": 1,
-    }  # fmt: skip
 
 
 # The law of a transcript's loss.
@@ -311,119 +302,3 @@ def test_a_corrected_round_holds_and_nearly_attains_its_claim():
     assert 0.95 < found <= 1
     raw = exact.exact(lambda side: made.outcomes(side).ravel(), [(1, -1)], delta=budget.delta).epsilon
     assert found == pytest.approx(raw, abs=5e-3) and found <= raw
-
-
-# Jobs.
-
-
-@pytest.mark.parametrize("mechanism", ["tddl", "rkhs_gaussian", "explicit_output", "pinp", "tdil"])
-def test_every_variant_has_rows_that_fit(mechanism):
-    rows = [row(c, v) for (name, c), vs in kernel.KNOWN.items() if name == mechanism for v in vs]
-    asked = job(mechanism, *rows)
-    found = kernel.run(asked)
-    assert all(set(record) <= set(attacks.ATTACKS.names) for record in found)
-    assert [record["calibration"] for record in found] == [one["calibration"] for one in rows for _ in (0, 1)]
-    for given, records in zip(rows, zip(found[::2], found[1::2], strict=True), strict=True):
-        assert records[0]["exact_bound"] >= 0 and records[1]["tries"] == 200
-        assert (records[0]["exact_bound"] > 1) <= (given["calibration"] == "paper")
-        assert all(record["white_box_p"] > LEVEL for record in records)
-    assert found[:2] == kernel.run({**asked, "rows": rows[:1]})
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "asked"),
-    [("tddl", row("tight", "laplace")), ("rkhs_gaussian", row("paper", "fresh")), ("pinp", row("tight", "bare"))],
-)
-def test_what_cannot_be_attacked_is_said(mechanism, asked):
-    with pytest.raises(ConfigError, match=asked["variant"]):
-        kernel.run(job(mechanism, asked))
-
-
-def test_a_row_claims_no_more_than_the_mechanism_states(monkeypatch):
-    own = pinp.constants
-    monkeypatch.setattr(pinp, "constants", lambda *g, **n: replace(own(*g, **n), guarantee="none"))
-    with pytest.raises(DataError, match="corrected"):
-        kernel.run(job("pinp", row("corrected", "laplace")))
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "calibration", "variant", "place"),
-    [
-        ("tddl", "tight", "gaussian", (tddl, "_unit_noise")),
-        ("tddl", "paper", "laplace", (tddl, "_unit_noise")),
-        ("pinp", "corrected", "laplace", (pinp, "_draw")),
-        ("tdil", "corrected", "laplace", (tdil, "_draw")),
-    ],
-)
-def test_half_of_the_noise_in_the_code_is_seen(mechanism, calibration, variant, place, monkeypatch):
-    """The law that is attacked is the constants'; that the code draws it is what the white-box test asks."""
-    own = getattr(*place)
-
-    def halved(*given, **named):
-        drawn = own(*given, **named)
-        return drawn / 2 if isinstance(drawn, np.ndarray) else tuple(part / 2 for part in drawn)
-
-    monkeypatch.setattr(*place, halved)
-    found = kernel.run(job(mechanism, row(calibration, variant)))
-    assert found[0]["white_box_p"] < 1e-6
-
-
-def test_calibrations_share_a_job():
-    rows = [row("paper", "bare"), row("tight", "gaussian")]
-    attack = {
-        "mechanism": "rkhs_gaussian", "paper": "jain2013", "family": "kernel", "budgets": rows,
-        "pairs": {"quick": ["flip"]},
-    }  # fmt: skip
-    settings = {"draws": {"quick": 7}, "confidence": 0.9}
-    fixed = (settings, "quick", 1, ["jain2013"])
-    declared = {"attacks": [{**attack, "together": True}], "mutants": {"quick": []}}
-    (made,) = audits.jobs(declared, *fixed).items()
-    assert made[0] == ("rkhs-gaussian", "flip") and made[1]["rows"] == rows and "calibration" not in made[1]
-    apart = audits.jobs({**declared, "attacks": [attack]}, *fixed)
-    assert set(apart) == {("rkhs-gaussian.paper", "flip"), ("rkhs-gaussian.tight", "flip")}
-    assert all("calibration" not in one for made in apart.values() for one in made["rows"])
-
-
-# Mutants.
-
-
-@pytest.mark.parametrize("mutant", [one for one in mutants.MUTANTS if one.attack == "exact"], ids=lambda one: one.name)
-def test_exact_mutants_spend_more_and_their_twins_do_not(mutant):
-    spends = {}
-    for broken in (True, False):
-        subject = mutant.make(broken)
-        spends[broken] = exact.exact(subject.law, subject.pairs, delta=mutant.delta).epsilon
-    assert spends[True] > 1.4 and 0.2 < spends[False] <= 1
-
-
-@pytest.mark.parametrize(
-    ("make", "share"), [(mutants.half_sensitivity, 1 / 2), (mutants.forgotten_slack, 1 / 2), (mutants.fresh_noise, 1.0)]
-)
-def test_sampled_mutants_have_the_noise_that_is_said(make, share):
-    """Mean absolute deviations of an answer; the pair is as far apart as the proper noise is made for."""
-    one, other = (make(broken) for broken in (True, False))
-    size = []
-    for subject in (one, other):
-        assert (subject.data, subject.neighbour) == (other.data, other.neighbour)
-        outputs = subject.mechanism(subject.data, 4_000, np.random.default_rng(1))
-        size.append(np.abs(outputs[:, 0] - np.median(outputs[:, 0])).mean())
-    assert size[0] / size[1] == pytest.approx(share, rel=0.08)
-
-
-def test_fresh_noise_averages_out():
-    spread = [
-        make.mechanism(make.data, 2_000, np.random.default_rng(1)).mean(axis=1).std()
-        for make in (mutants.fresh_noise(True), mutants.fresh_noise(False))
-    ]
-    assert spread[1] / spread[0] == pytest.approx(4, rel=0.1)
-
-
-def test_the_ball_and_the_points_of_mutants_are_private():
-    ball, proper = mutants.private_ball(True), mutants.private_ball(False)
-    for place in (ball.data, ball.neighbour):
-        assert ball.mechanism(place, 500, np.random.default_rng(1)).max() == pytest.approx(place, rel=1e-9)
-        assert proper.mechanism(place, 500, np.random.default_rng(1)).max() > 1.1 * place
-    own, anybodys = mutants.training_points(True), mutants.training_points(False)
-    for row_ in (own.data, own.neighbour):
-        assert (own.mechanism(row_, 50, np.random.default_rng(1))[:, row_ == 0] == 0).all()
-        assert (anybodys.mechanism(row_, 50, np.random.default_rng(1))[:, 1] == 0).all()

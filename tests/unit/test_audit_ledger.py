@@ -284,6 +284,35 @@ def test_a_released_law_is_held_against_its_own_attacks(tmp_path):
         assert (row.variant, row.reason) == (named or "gamma", f"attacked at its worst budget: {wanted}")
 
 
+@pytest.mark.parametrize("variants", [("bare", "laplace"), ("fresh", "gaussian"), ("bare", "fresh")])
+def test_rows_that_name_no_law_are_of_the_plain_one(tmp_path, variants):
+    """A variant that promises nothing is never proved; a variant that is proved takes no rows of the plain law."""
+    rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0, 3.0), deltas=(1e-6,), repeats=3)
+    rows = rows[(rows["mechanism"] == "objective") & (rows["calibration"] == "tight")]
+    broken = rows.assign(variant="bare", guarantee="none")
+    paths = [fake_rows.write(part, tmp_path / f"{k}.parquet") for k, part in enumerate((rows, broken))]
+    guarantees = {"bare": "none"}
+    records = [sampled(WEAK, variant=name, delta=1e-6, guarantee=guarantees.get(name, "proved")) for name in variants]
+    found = collect(tmp_path, records, paths)
+    rest = found[found["verdict"] == "not audited"][["variant", "epsilon", "guarantee"]]
+    plain = variants[1]
+    at_three = {("bare", 3.0, "none"), (plain, 3.0, "proved_exact")}
+    # Where it was attacked, a budget is not listed once more.
+    at_one = {("bare", 1.0, "none")} - {(name, 1.0, "none") for name in variants}
+    assert set(rest.itertuples(index=False, name=None)) == at_three | at_one
+    assert set(found[found["variant"] == "bare"]["guarantee"]) == {"none"}
+
+
+def test_a_broken_law_at_the_same_budget_is_no_attack_on_rows_that_name_none(tmp_path):
+    rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0,), deltas=(0.0,), repeats=3)
+    rows = rows[(rows["mechanism"] == "objective") & (rows["calibration"] == "tight")]
+    found = collect(
+        tmp_path, [sampled(STRONG, variant="bare", guarantee="none")], [fake_rows.write(rows, tmp_path / "r.parquet")]
+    )
+    rest = found[found["verdict"] == "not audited"][["variant", "guarantee", "reason"]]
+    assert rest.values.tolist() == [["", "proved_exact", "no attack is declared in config/audits.yaml"]]
+
+
 def test_another_law_at_the_same_budget_is_no_attack_on_this_one(tmp_path):
     rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0,), deltas=(0.0,), repeats=3)
     rows = rows[(rows["mechanism"] == "objective") & (rows["calibration"] == "tight")]

@@ -32,6 +32,8 @@ NOISE = "the code does not draw the promised noise"
 
 # From the weakest guarantee to the strongest.
 _STRENGTH = ("none", "claimed", "proved_exact", "proved")
+# What a variant is called that is nothing but the law of its noise.
+_PLAIN = ("exponential", "gamma", "gaussian", "laplace")
 _KEY = ("paper", "mechanism", "variant", "calibration", "neighbours", "epsilon", "delta")
 _FAMILY = ("paper", "mechanism", "calibration", "neighbours")
 
@@ -234,29 +236,35 @@ def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str
             # As of an attacked budget: the claim is as good as the weakest of those that were made.
             known = released.get(tuple(key), guarantee)
             released[tuple(key)] = min(known, guarantee, key=_STRENGTH.index)
-    budgets = (*_FAMILY, "epsilon", "delta")
-    # A law that is named was attacked if it was by that name; rows that name none, if any law was.
-    done = {(tuple(row[name] for name in budgets), law) for row in attacked for law in (row["variant"], "")}
+    done = {tuple(row[name] for name in _KEY) for row in attacked}
     result = []
     for row in sorted(released):
         given = dict(zip(columns, (*row, released[row]), strict=True))
-        if (tuple(given[name] for name in budgets), given["variant"]) in done:
-            continue
         # The same mechanism with the same kind of noise: pure privacy has one law, approximate privacy another.
         alike = [
             other
             for other in attacked
             if all(other[name] == given[name] for name in _FAMILY) and (other["delta"] == 0) == (given["delta"] == 0)
         ]
-        # Of several laws the one that is named, else the plainest: "gamma" stands before "gamma_lasso".
-        variant = given["variant"] or min((other["variant"] for other in alike), default="")
-        alike = [other for other in alike if other["variant"] == variant] or alike
+        given["variant"] = given["variant"] or _unnamed(given["guarantee"], alike)
+        if tuple(given[name] for name in _KEY) in done:
+            continue
+        # An attack on another law says something of one that is named, nothing of one that nobody knows.
+        own = [other for other in alike if other["variant"] == given["variant"]]
+        alike = own or (alike if given["variant"] else [])
         where = dict.fromkeys(f"epsilon={other['epsilon']:g}, delta={other['delta']:g}" for other in alike)
         reason = "no attack is declared in config/audits.yaml"
         if alike:
             reason = f"attacked at its worst budget: {', '.join(where)}"
-        result.append({**given, "variant": variant, "verdict": "not audited", "reason": reason})
+        result.append({**given, "verdict": "not audited", "reason": reason})
     return result
+
+
+def _unnamed(guarantee: str, alike: Sequence[Mapping[str, Any]]) -> str:
+    """Return the law of rows that name none: a plain one before its variants, and none that promises nothing itself."""
+    laws = {row["variant"] for row in alike if row["guarantee"] != "none" or guarantee == "none"}
+    # "gamma_objective" stands before "gamma_output".
+    return min(laws, key=lambda law: (law not in _PLAIN, law), default="")
 
 
 def _or_one(p: float | None) -> float:
