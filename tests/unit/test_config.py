@@ -124,6 +124,7 @@ def mutants():
                 yield file, path, changed(document, path, lambda container, key: container.pop(key))
 
 
+@pytest.mark.slow
 def test_hundreds_of_mutants_are_refused_in_words_or_are_valid(monkeypatch, folder, tmp_path):
     """No mutant shows anything but a ConfigError; the message names the file (or --config) and the place."""
     project = shutil.copytree(folder, tmp_path / "project")

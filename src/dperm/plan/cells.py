@@ -27,7 +27,8 @@ class Known:
     Parameters
     ----------
     experiments : mapping
-        To records with `axes` and `settings`: the names that the experiment reads, all needed and no other used.
+        To records with `axes` and `settings`: the names that the experiment reads, all needed and no other used; and
+        `fixed`: the only value of those keys of an entry of `mechanisms` that it does not read.
     mechanisms : mapping
         To records with `calibrations`.
     figures, tables : collection of str
@@ -220,6 +221,26 @@ def _contradictions(path: Path, declared: dict[str, Any], datasets: Mapping[str,
             if dataset not in datasets:
                 hint = config_files.nearest(dataset, datasets)
                 yield f"grid.{scale}.dataset: {dataset!r} is not in config/datasets.yaml{hint}"
+        yield from _unsplit(scale, axes.get("dataset", []), _settings(declared, scale))
+
+
+def _unsplit(scale: str, datasets: Collection[str], settings: Mapping[str, Any]) -> Iterator[str]:
+    """Give the data sets that `row_splits` does not cut as `queries` and `public_points` need it."""
+    if "row_splits" not in settings:
+        return
+    splits, queries = settings["row_splits"], settings.get("queries", [])
+    place = f"settings.{scale}.row_splits"
+    for dataset in datasets:
+        if dataset not in splits:
+            hint = config_files.nearest(dataset, splits)
+            yield f"{place}: {dataset!r} of the grid is missing; add it: [training rows, pool, test rows]{hint}"
+        elif max(queries, default=0) > splits[dataset][1]:
+            yield (
+                f"{place}.{dataset}: a pool of {splits[dataset][1]} has no T={max(queries)} public points; raise its "
+                "second number or lower queries"
+            )
+    if queries and settings.get("public_points", queries[0]) not in queries:
+        yield f"settings.{scale}.public_points: {settings['public_points']} must be one of queries, {queries}"
 
 
 def _unknown(declared: dict[str, Any], known: Known) -> Iterator[str]:
@@ -236,6 +257,13 @@ def _unknown(declared: dict[str, Any], known: Known) -> Iterator[str]:
         for scale in SCALES:
             yield from _needs(f"grid.{scale}", "axis", declared["grid"][scale], needed.axes, name)
             yield from _needs(f"settings.{scale}", "setting", _settings(declared, scale), needed.settings, name)
+        for k, entry in enumerate(declared["mechanisms"]):
+            for key, only in needed.fixed.items():
+                if entry[key] != only:
+                    yield (
+                        f"mechanisms.{k}.{key}: {entry[key]!r} would do nothing in {name}, which says itself what it "
+                        f"runs: must be {only!r}"
+                    )
     for k, mechanism in enumerate(declared["mechanisms"]):
         asked, calibration = mechanism["mechanism"], mechanism["calibration"]
         if asked not in known.mechanisms:

@@ -6,13 +6,12 @@ import math
 import warnings
 
 import numpy as np
-from scipy import sparse
 
 from dperm import kernels
 from dperm.domain import Calibration, one_of
 from dperm.errors import DomainViolation, VacuousWarning
 from dperm.mechanisms.estimators.kernel import KernelEstimator
-from dperm.mechanisms.kernel import pinp
+from dperm.mechanisms.kernel import definite, pinp
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
 from dperm.mechanisms.kernel.interactive import UPDATED, Session
 from dperm.mechanisms.kernel.kept import keys
@@ -135,7 +134,8 @@ class PINP(KernelEstimator):
         Weight of the sum of losses beside ||w||^2/2, as LibSVM's: n lambda = 1/C. Larger is less bias and more noise.
         It must not depend on the data, under add/remove not on their number either.
     kernel : {"linear", "poly", "rbf"}, Kernel or callable, default="rbf"
-        A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`.
+        A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`. It must be positive semidefinite;
+        queries that show that it is not are refused.
     degree, coef0 : int and float, default=3, 1.0
         Of "poly": (<x, v> + coef0)^degree.
     gamma : float, default=1.0
@@ -276,7 +276,7 @@ class PINP(KernelEstimator):
         BudgetExhausted
             With calibration="paper", at the first new query after B updates; earlier ones of X are answered and kept.
         DomainViolation
-            If a row is above R and `clip` is False.
+            If a row is above R and `clip` is False, or the queries show that the kernel is not positive semidefinite.
         """
         X = self._bounded(self._queries(X), self._kernel())
         warn_vacuous("PINP", self.constants_, 2)
@@ -311,6 +311,7 @@ class Dialogue:
         self._session = Session(constants, rng)
         self._kernel, self._exact = kernel, exact
         self._points, self._known = None, {}
+        self._watch = definite.Watch(kernel)
         self.asked = 0
 
     def __copy__(self):
@@ -342,7 +343,8 @@ class Dialogue:
         Raises
         ------
         DomainViolation
-            If a row is longer; nothing is answered then.
+            If a row is longer, or all queries so far show that the kernel is not positive semidefinite
+            (`dperm.mechanisms.kernel.definite`); nothing is answered then.
         BudgetExhausted
             As `Session.ask`.
         """
@@ -350,6 +352,7 @@ class Dialogue:
         new = [i for i, key in enumerate(asked) if key not in self._known]
         if new:
             fresh = X[new]
+            self._watch.see(fresh)
             for row, (i, exact, own) in enumerate(
                 zip(new, self._exact(fresh), self._kernel.diagonal(fresh), strict=True)
             ):
@@ -366,12 +369,5 @@ class Dialogue:
         cross = self._kernel(row, self._points)[0] if self.updates else np.zeros(0)
         value, status = self._session.ask(exact, cross, own, key)
         if status == UPDATED:
-            self._points = row if self._points is None else _below(self._points, row)
+            self._points = row if self._points is None else definite.below(self._points, row)
         return value, status == UPDATED, frozen
-
-
-def _below(points, row):
-    """Return the points and one more."""
-    if sparse.issparse(row):
-        return sparse.vstack([points, row], format="csr")
-    return np.vstack([points, row])

@@ -32,7 +32,8 @@ class RKHSGaussian(KernelEstimator):
         Weight of the sum of losses beside ||w||^2/2, as LibSVM's: n lambda = 1/C. Larger is less bias and more noise.
         It must not depend on the data, under add/remove not on their number either.
     kernel : {"linear", "poly", "rbf"}, Kernel or callable, default="rbf"
-        A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`.
+        A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`. It must be positive semidefinite;
+        queries that show that it is not are refused.
     degree, coef0 : int and float, default=3, 1.0
         Of "poly": (<x, v> + coef0)^degree.
     gamma : float, default=1.0

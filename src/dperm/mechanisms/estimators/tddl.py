@@ -14,6 +14,9 @@ from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.kernel import tddl
 from dperm.mechanisms.kernel.constants import a_priori_radius
 
+# T where no public points are given.
+_USUAL = 300
+
 
 class TDDL(KernelEstimator):
     r"""Private kernel model fitted to noisy answers on public points (test data dependent learner).
@@ -111,7 +114,7 @@ class TDDL(KernelEstimator):
         gamma=1.0,
         feature_norm=None,
         public=None,
-        n_public=300,
+        n_public=_USUAL,
         radius=None,
         calibration="tight",
         neighbours="replace",
@@ -147,7 +150,7 @@ class TDDL(KernelEstimator):
     def _check_declared(self, setting, budget):
         one_of("calibration", self.calibration, Calibration)
         if isinstance(self.n_public, bool) or not isinstance(self.n_public, int | np.integer) or self.n_public < 1:
-            raise ValueError(f"n_public={self.n_public!r} must be a whole number, 1 or above; 300 is usual")
+            raise ValueError(f"n_public={self.n_public!r} must be a whole number, 1 or above; {_USUAL} is usual")
         if self.radius is not None:
             dataclasses.replace(setting, radius=self.radius)
         elif self.neighbours == "add_remove":
@@ -167,9 +170,11 @@ class TDDL(KernelEstimator):
         d = X.shape[1]
         if self.public is None:
             if 8 * self.n_public * d > kernels.MEMORY:
+                few = 8 * _USUAL * d <= kernels.MEMORY
+                remedy = f"take fewer, {_USUAL} is usual" if few else "give sparse ones of your own as public="
                 raise DomainViolation(
-                    f"n_public={self.n_public} points in {d} columns need {8 * self.n_public * d / 1e6:,.0f} MB; give "
-                    "sparse ones of your own as public="
+                    f"n_public={self.n_public} points in {d} columns need {8 * self.n_public * d / 1e6:,.0f} MB; "
+                    f"{remedy}"
                 )
             Z = rng.standard_normal((self.n_public, d))
             lengths = self.x_norm * rng.random(self.n_public) ** (1 / d)

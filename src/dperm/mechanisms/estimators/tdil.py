@@ -46,9 +46,9 @@ class TDIL(KernelEstimator):
         Of "rbf": exp(-gamma ||x - v||^2). Public.
     feature_norm : float, optional
         Public bound R on sqrt(K(x, x)), of a callable kernel.
-    public : array_like, shape (m, d), optional
-        The finite set S of a kernel that is not linear; none may be a row of the training data. Left out, a `nu`-net of
-        the ball ||z||_2 <= `x_norm`.
+    public : array_like or CSR, shape (m, d), optional
+        The finite set S of a kernel that is not "linear" (refused there); none may be a row of the training data. Left
+        out, a `nu`-net of the ball ||z||_2 <= `x_norm`.
     nu : float, default=0.5
         Width of the net, in units of `x_norm`; it has about (4/nu)^d points, 10^6 at most.
     beta : float, default=0.05
@@ -79,7 +79,7 @@ class TDIL(KernelEstimator):
         Of a linear kernel, as in scikit-learn.
     dual_coef_ : ndarray, shape (m,)
         Of any other kernel: the released w is sum_i a_i phi(z_i) over `public_`.
-    public_ : ndarray, shape (m, d)
+    public_ : ndarray or CSR, shape (m, d)
         S, unless the kernel is linear.
     constants_ : dperm.mechanisms.kernel.tdil_constants.Constants
         B, sigma and whether they are `vacuous` (then `fit` and every prediction warn).
@@ -156,6 +156,11 @@ class TDIL(KernelEstimator):
     def _check_declared(self, setting, budget):
         one_of("calibration", self.calibration, Calibration)
         number("nu", self.nu, 0, math.inf, remedy="it is the net's width in units of x_norm; 0.5 is usual")
+        if self.public is not None and self._is_linear():
+            raise ValueError(
+                "public is given, but kernel='linear' asks anywhere in the ball ||z|| <= x_norm, and would not look "
+                "at it; leave it out, or take kernel=dperm.kernels.linear(x_norm), which asks at public points alone"
+            )
         check_radius(setting, self.radius)
         self._constants(dataclasses.replace(setting, radius=self.radius or 1.0), budget, 1, 1)
 
@@ -172,7 +177,7 @@ class TDIL(KernelEstimator):
         d = X.shape[1]
         if self.public is None:
             return self.x_norm * tdil.net(d, self.nu)
-        Z = check_array(self.public, dtype=np.float64, input_name="public")
+        Z = check_array(self.public, dtype=np.float64, accept_sparse="csr", input_name="public")
         if Z.shape[1] != d:
             raise ValueError(f"public has {Z.shape[1]} columns, and X has {d}; give points of the same space")
         shared = overlapping(Z, X)

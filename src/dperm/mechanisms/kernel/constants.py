@@ -31,7 +31,7 @@ import numpy as np
 
 from dperm.accounting import gaussian
 from dperm.domain import LEAST, MOST, Budget, Neighbours, changed_gradients, number
-from dperm.errors import DomainViolation
+from dperm.errors import DomainViolation, InvalidBudget
 from dperm.mechanisms.base import representable
 
 # Share of R^2 in which every query has a feature of its own, and what it grows by with the square of their number.
@@ -181,6 +181,8 @@ def sigma(setting: Setting, budget: Budget) -> float:
     ----------
     jain2013, equation (3); erratum J12; Balle & Wang 2018; docs/privacy.md, section 11.
     """
+    if budget.delta == 0:
+        raise InvalidBudget("delta=0: Gaussian noise in feature space needs some; take delta=1e-6, say")
     return representable(setting.covered / _ratio(float(budget.epsilon), float(budget.delta)), budget)
 
 

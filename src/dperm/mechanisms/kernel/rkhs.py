@@ -42,6 +42,7 @@ from scipy import linalg, sparse
 from dperm.domain import Budget, Guarantee, Mode
 from dperm.errors import DataError, DomainViolation
 from dperm.kernels import MEMORY, Kernel
+from dperm.mechanisms.kernel import definite
 from dperm.mechanisms.kernel.constants import Setting, nugget, sigma
 from dperm.mechanisms.kernel.kept import Noise, keys
 from dperm.mechanisms.kernel.tddl import Spectrum, within
@@ -197,7 +198,8 @@ class Path:
         Raises
         ------
         DomainViolation
-            If a query has K(z, z) > R^2: none of the call is answered then. Or if the path would outgrow its memory.
+            If a query has K(z, z) > R^2, the path would outgrow its memory, or all queries so far show that the kernel
+            is not positive semidefinite (`definite`): none of the call is answered then.
         DataError
             If the kernel or an exact answer is not finite.
         """
@@ -218,7 +220,8 @@ class Path:
         return np.array([self._known[key] for key in asked], dtype=np.float64)
 
     def _answer(self, Z, exact, squares, asked):
-        m, q = self.directions, Z.shape[0]
+        kept = m = self.directions
+        q = Z.shape[0]
         need = 8 * (m + q) ** 2
         if need > self._memory:
             raise DomainViolation(
@@ -235,6 +238,12 @@ class Path:
         while True:
             m = self.directions
             own = nugget(m + 1) * self._setting.feature_norm**2
+            try:
+                definite.check(left[start:], own, self._kernel)
+            except DomainViolation:
+                # Nobody has seen what this block added.
+                self.directions = kept
+                raise
             fresh = np.flatnonzero(left[start:] > own)
             stop = start + fresh[0] if fresh.size else q
             answers[start:stop] = C[:m, start:stop].T @ self._released[:m]

@@ -41,7 +41,7 @@ import numpy as np
 
 from dperm.accounting import composition
 from dperm.domain import NORM_SLACK, Budget, Calibration, Guarantee, Mode
-from dperm.errors import DataError, DomainViolation
+from dperm.errors import DataError, DomainViolation, InvalidBudget
 from dperm.mechanisms.base import budget_event, representable
 from dperm.mechanisms.kernel.constants import Setting, nugget, sigma
 from dperm.solvers import ball
@@ -218,6 +218,8 @@ def scale(
         nu = setting.lipschitz * setting.feature_norm**2 * math.sqrt(queries * log) / (setting.total * budget.epsilon)
         return representable(nu, budget), "none"
     if calibration == "tight":
+        if budget.delta == 0:
+            raise InvalidBudget("delta=0: 'tight' is Gaussian; take calibration='corrected', or delta=1e-6, say")
         return sigma(setting, budget), "proved"
     distance = setting.shift if calibration == "paper" else setting.covered
     pure = budget.delta == 0

@@ -62,7 +62,7 @@ class Constants:
     weight : float
         The exponent's factor, in 1/units of f.
     threshold : float
-        sigma.
+        sigma; 0 where the printed one is undefined: 2 B <= beta, whose logarithm is 0 or below.
     step : float
         eta of the sign step; 0 with kernel ridge.
     ridge : float
@@ -95,7 +95,8 @@ class Constants:
 
     def __str__(self) -> str:
         verdict = "vacuous" if self.vacuous else f"{self.rounds} rounds"
-        return f"B={self.bound:.3g}, sigma={self.threshold:.3g}: {verdict}"
+        sigma = f"sigma={self.threshold:.3g}" if self.threshold else "sigma undefined (B < 1)"
+        return f"B={self.bound:.3g}, {sigma}: {verdict}"
 
 
 def constants(
