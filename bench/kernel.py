@@ -39,11 +39,14 @@ GOAL_MIDDLE, GOAL_SECONDS, GOAL_BYTES = 1.3, 20.0, 200e6
 ROUNDS, TOLERANCES, PASSES = 3, (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6), 100_000
 
 
-def clock(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds of one call, of this process's processors alone, and its result."""
-    start = time.process_time()
-    result = function()
-    return time.process_time() - start, result
+def clock(function: Callable[[], Any], rounds: int = 1) -> tuple[float, Any]:
+    """Return the least seconds of some calls, of this process's processors alone, and the last result."""
+    seconds = []
+    for _ in range(rounds):
+        start = time.process_time()
+        result = function()
+        seconds.append(time.process_time() - start)
+    return min(seconds), result
 
 
 def shift(C: float) -> float:
@@ -60,13 +63,12 @@ def rows(n: int) -> tuple[sparse.csr_matrix, np.ndarray]:
 def ours(X: Any, y: np.ndarray, C: float) -> tuple[float, cubic.Fit]:
     """Return the least seconds of three rounds, and the fit."""
     cubic.minimise(X[:1000], y[:1000], total=1 / C, slack=shift(C) * SHARE)  # compiles
-    found = [clock(lambda: cubic.minimise(X, y, total=1 / C, slack=shift(C) * SHARE)) for _ in range(ROUNDS)]
-    return min(seconds for seconds, _ in found), found[0][1]
+    return clock(lambda: cubic.minimise(X, y, total=1 / C, slack=shift(C) * SHARE), ROUNDS)
 
 
 def libsvm(X: Any, y: np.ndarray, C: float) -> tuple[float, float]:
-    """Return seconds and sqrt(2 gap/total) of LibSVM, for its own problem."""
-    seconds, fit = clock(lambda: SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=C).fit(X, y))
+    """Return the least seconds of three rounds and sqrt(2 gap/total) of LibSVM, for its own problem."""
+    seconds, fit = clock(lambda: SVC(kernel="poly", degree=3, gamma=1.0, coef0=1.0, C=C).fit(X, y), ROUNDS)
     own, weights = kernels.polynomial(), fit.dual_coef_.toarray().ravel()
     carriers = sparse.csr_array(X[fit.support_])
     f = np.concatenate(
@@ -78,7 +80,10 @@ def libsvm(X: Any, y: np.ndarray, C: float) -> tuple[float, float]:
 
 
 def liblinear(features: Any, y: np.ndarray, C: float, lower: float) -> tuple[float, float, float]:
-    """Return seconds, sqrt(2 gap/total) and tolerance of LIBLINEAR; `lower` bounds the least value from below."""
+    """Return the least seconds of three rounds, sqrt(2 gap/total) and tolerance of LIBLINEAR.
+
+    `lower` bounds the least value from below; rounds beyond the first are run at the tolerance that reaches the target.
+    """
     for tolerance in TOLERANCES:
         model = LinearSVC(C=C, loss="hinge", fit_intercept=False, tol=tolerance, max_iter=PASSES, random_state=0)
         with warnings.catch_warnings():
@@ -89,13 +94,17 @@ def liblinear(features: Any, y: np.ndarray, C: float, lower: float) -> tuple[flo
         slack = math.sqrt(2 * C * max(value - lower, 0.0))
         if slack <= shift(C) * SHARE:
             break
-    return seconds, slack, tolerance
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        again, _ = clock(lambda: model.fit(features, y), ROUNDS - 1)
+    return min(seconds, again), slack, tolerance
 
 
 def against_libsvm() -> None:
     """Print the table at 16,000 rows."""
     X, y = rows(SMALL)
-    print(f"\nCubic SVM, covertype-like, n={SMALL:,}; one thread, CPU time; error is sqrt(2 gap/total)/Delta_w.\n")
+    print(f"\nCubic SVM, covertype-like, n={SMALL:,}; one thread, CPU time, best of {ROUNDS} on both sides.")
+    print("error is sqrt(2 gap/total)/Delta_w.\n")
     print(f"{'C':>9}{'LibSVM, s':>11}{'error':>9}{'ours, s':>9}{'error':>9}{'ratio':>8}{'goal':>7}")
     for C, goal in GOALS.items():
         seconds, fit = ours(X, y, C)

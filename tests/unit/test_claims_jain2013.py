@@ -17,7 +17,7 @@ HEADLINES = {f"J-c{k:02d}" for k in (1, 3, 9, 10, 11, 14, 17, 19, 21, 27)}
 OF_NO_MECHANISM = {"J-c03", "J-c07", "J-c08", "J-c13", "J-c14", "J-c24", "J-c25", "J-c33", "J-c34", "J-c36"}
 # The paper's data set first, its stand-ins after it.
 REAL = {
-    "J-c34": ["covertype", "covertype-16pct"], "J-c35": ["covertype", "covertype-16pct", "covertype-like"],
+    "J-c34": ["covertype", "covertype-16pct"], "J-c35": ["covertype", "covertype-16pct"],
     "J-c36": ["url", "url-5700"], "J-c37": ["kdd-algebra", "kdd-like"], "J-c38": ["kdd-algebra", "kdd-like"],
 }  # fmt: skip
 # Whatever a verdict depends on beside the rows.
@@ -61,8 +61,9 @@ RULES = {
     "J-c01": WEAKEST,
     "J-c01a": rate("d", 0, 0.05, **SHOWN),
     "J-c01b": lower("d", 0.1),
-    "J-c02": rate("total", 1, 0.1, **SHOWN),
-    "J-c02 error": PROB,
+    "J-c02": WEAKEST,
+    "J-c02a": rate("total", 1, 0.1, **SHOWN),
+    "J-c02b": PROB,
     "J-c03": lower("n", 0),
     "J-c03 fresh": lower("n", 0),
     "J-c04": upper("total", -0.5, **SHOWN),
@@ -80,9 +81,10 @@ RULES = {
     "J-c08c": ("exact", {"tolerance": 0, "undecided": 0.0086}),
     "J-c09": LEDGER,
     "J-c09 whole": LEDGER,
-    "J-c10": bound("total", "queries", bound="bound", beta=0.05),
-    "J-c10 scaling": EXACT,
-    "J-c10 halting": PROB,  # not the catalogue's
+    "J-c10": WEAKEST,
+    "J-c10a": bound("total", "queries", bound="bound", beta=0.05),
+    "J-c10b": EXACT,
+    "J-c10c": PROB,  # not the catalogue's
     "J-c11": upper("log_queries", 1, **SHOWN),
     "J-c12": upper("total", -0.5, **SHOWN),
     "J-c13": EXACT,
@@ -90,8 +92,9 @@ RULES = {
     "J-c14 worst": EXACT,
     "J-c14 libsvm": EXACT,
     "J-c15": LEDGER,
-    "J-c16": bound("total", "queries", bound="bound_10", beta=0.05),
-    "J-c16 sigma": PROB,
+    "J-c16": WEAKEST,
+    "J-c16a": bound("total", "queries", bound="bound_10", beta=0.05),
+    "J-c16b": PROB,
     "J-c17": LEDGER,
     "J-c17 bare": LEDGER,
     "J-c17 loose": LEDGER,
@@ -128,8 +131,10 @@ RULES = {
     "J-c33": STRICT,
     **{
         name: within(low=0.713, high=0.733, overlap=0.142)
-        for name in ("J-c34", "J-c34 nc", "J-c34 libsvm", "J-c34 symmetric", "J-c34 minmax")
+        for name in ("J-c34", "J-c34 nc", "J-c34 symmetric", "J-c34 minmax")
     },
+    # 8,962 test rows on 16,000 training rows.
+    "J-c34 libsvm": within(low=0.713, high=0.733, overlap=0.56),
     **{
         name: SIMILAR
         for name in ("J-c35", "J-c35 nc", "J-c35 thirty", "J-c35 hundred", "J-c35 thousand", "J-c35 threethousand")
@@ -183,7 +188,7 @@ def test_every_rule_has_its_claim_and_every_claim_of_the_catalogue_is_there():
 
 
 def test_a_claim_of_parts_is_as_weak_as_its_weakest():
-    parts = {claim["id"] for claim in CLAIMS if claim["id"] not in IDS} - {"J-c23a"}
+    parts = {claim["id"] for claim in CLAIMS if claim["id"] not in IDS} - {"J-c10c", "J-c23a"}
     members = {claim["id"]: claim["members"] for claim in CLAIMS if claim["test"] == "weakest"}
     assert sorted(member for own in members.values() for member in own) == sorted(parts)
     assert all(whole(member) == of for of, own in members.items() for member in own)
@@ -199,7 +204,7 @@ def test_a_variant_reads_its_own_calibration_and_is_decided_like_the_printed_one
         named = set(re.findall(r"'calibration': '(\w+)'", text))
         assert named <= {CALIBRATED[variant.partition("-over-")[0]]}, variant
         for key in set(DECIDING) - {"axes", "bound"}:
-            if not variant.endswith("-over-two"):
+            if not variant.endswith(("-over-two", "-over-libsvm")):
                 assert rule.get(key) == printed.get(key), (variant, key)
 
 

@@ -21,6 +21,8 @@ def test_as_sets_of_tuples_count(form_of_Z, form_of_X):
     expected = by_sets(Z, X)
     assert 0 < expected < 200
     assert overlap.overlapping(form_of_Z(Z), form_of_X(X)) == expected
+    told = overlap.standing_in(form_of_Z(Z), form_of_X(X))
+    assert told.tolist() == [tuple(row) in set(map(tuple, X)) for row in Z]
 
 
 def test_a_row_that_differs_in_the_last_bit_is_another_row():

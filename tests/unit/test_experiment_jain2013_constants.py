@@ -2,7 +2,7 @@
 
 import math
 
-import fake_rows
+import fake_jain2013
 import numpy as np
 import pytest
 
@@ -13,7 +13,7 @@ from dperm.experiments.jain2013 import checks, constants, noise
 
 @pytest.fixture(scope="module")
 def rows():
-    return fake_rows.jain2013_constants()
+    return fake_jain2013.constants()
 
 
 def of(rows, **where):

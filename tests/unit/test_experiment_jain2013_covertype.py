@@ -1,5 +1,6 @@
 """Figure 2a of jain2013 from rows to accuracies: splits, TDDL in explicit features, and the laws of both Gaussians."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.svm import SVC
 from dperm import kernels
 from dperm.datasets import prepared, scaling, synthetic
 from dperm.domain import Budget, Domain
-from dperm.errors import DataError
+from dperm.errors import ConfigError, DataError
 from dperm.experiments.jain2013 import accuracy, covertype
 from dperm.mechanisms.kernel import tddl
 
@@ -20,6 +21,9 @@ SETTINGS = {
     "epsilons": [1.0, 20.0], "queries": [10, 25], "public_points": 25, "query_epsilons": [20.0], "large_queries": 10,
     "large_splits": 1, "path_rows": 15, "libsvm_rows": 100, "libsvm_splits": 1, "scaling_splits": 1, "delta": 1e-6,
 }  # fmt: skip
+
+
+SMALL = {"queries": [8], "public_points": 8}
 
 
 def cell(name="covertype-like", **settings):
@@ -52,7 +56,7 @@ def toy(n=40):
 
 def test_parts_of_a_split_are_disjoint():
     seen = []
-    for split in accuracy.splits(cell("toy"), toy(), 3):
+    for split in accuracy.splits(cell("toy", **SMALL), toy(), 3):
         parts = [set((part.toarray()[:, 0] * 40).round().astype(int)) for part in (split.X, split.Z, split.Q)]
         assert [len(part) for part in parts] == [20, 8, 12] and len(set.union(*parts)) == 40
         np.testing.assert_array_equal(split.y > 0, (split.X.toarray()[:, 0] * 40).round() % 2 == 0)
@@ -60,7 +64,33 @@ def test_parts_of_a_split_are_disjoint():
         seen.append(parts[0])
     assert seen[0] != seen[1] != seen[2]
     with pytest.raises(DataError, match="row_splits asks for 40"):
-        next(accuracy.splits(cell("toy"), toy(39), 1))
+        next(accuracy.splits(cell("toy", **SMALL), toy(39), 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "error", "words"),
+    [
+        ("toy", {"queries": [9], "public_points": 9}, DataError, "queries: T=9 is above the 8 public points .* of toy"),
+        ("toy", {"queries": [8, 4], "public_points": 5}, ConfigError, r"public_points: 5 is none of queries \[8, 4\]"),
+        ("toy", {**SMALL, "row_splits": {"tos": [1, 9, 1]}}, DataError, "row_splits: 'toy' is missing .*; add toy: "),
+    ],
+    ids=["T above the pool", "no T at all epsilons", "a data set without a split"],
+)
+def test_what_would_be_cut_or_fail_in_the_middle_is_refused(name, settings, error, words):
+    with pytest.raises(error, match=words):
+        next(accuracy.splits(cell(name, **settings), toy(), 1))
+
+
+def test_public_points_that_equal_a_training_row_are_left_out_and_counted():
+    X = toy().X.toarray()
+    # Every row stands there twice.
+    X[20:] = X[:20]
+    data = dataclasses.replace(toy(), X=sparse.csr_array(X))
+    for split in accuracy.splits(cell("toy", queries=[1], public_points=1), data, 3):
+        train, Z = split.X.toarray()[:, 0], split.Z.toarray()[:, 0]
+        assert len(Z) and not np.isin(Z, train).any() and len(Z) + split.left_out == 8 and split.left_out
+    with pytest.raises(DataError, match="more equal a training row; lower queries, or raise the second number"):
+        next(accuracy.splits(cell("toy", **SMALL), data, 1))
 
 
 def test_totals():
@@ -145,6 +175,7 @@ def test_the_grid_of_a_split(rows):
     assert counts == {(0, 10, 20.0): 8, (0, 25, 1.0): 8, (0, 25, 20.0): 8, (1, 10, 20.0): 8}
     assert set(rows.loc[rows["variant"] == "bare", "guarantee"]) == {"none"}
     assert set(rows.loc[rows["mechanism"] == "explicit_output", "guarantee"]) == {"proved"}
+    assert (rows.loc[rows["metric"] == "left_out", "value"] == 0).all() and (rows["metric"] == "left_out").sum() == 4
     assert rows["value"].between(0, 1).all() and (rows["scaling"] == scaling.STORED).all()
     totals = rows.groupby("penalty")["total"].unique()
     assert list(totals["C"]) == [1000.0] and list(totals["nC"]) == [0.5]

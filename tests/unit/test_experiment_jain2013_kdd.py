@@ -1,5 +1,6 @@
 """Figure 2b of jain2013 from rows to errors: splits, the choice of n lambda, and every method against its own law."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ from scipy import sparse
 from sklearn.linear_model import Ridge
 
 from dperm import seeds, tables
-from dperm.datasets import prepared
+from dperm.datasets import overlap, prepared
 from dperm.domain import Domain
 from dperm.errors import CorruptFile, DataError
 from dperm.experiments.jain2013 import kdd, kdd_data, kdd_dimension
@@ -70,6 +71,8 @@ def test_parts_of_a_fetched_set_are_disjoint(tmp_path):
     assert len(seen) == 2 and seen[0] != seen[1]
     with pytest.raises(DataError, match="records=500"):
         next(kdd_data.splits(cell("toy", records=500), data))
+    with pytest.raises(DataError, match=r"public_points: T=61 is above the 60 public points .* lower public_points"):
+        next(kdd_data.splits(cell(public_points=61), ""))
     with pytest.raises(DataError, match="90 test rows"):
         next(kdd_data.splits(cell("toy", test_rows=91), data))
 
@@ -208,3 +211,23 @@ def test_a_fit_that_missed_its_target_is_a_failed_row(monkeypatch, tmp_path, fou
         ("cms11", "error"), ("cms11", "prediction_noise"),
     }  # fmt: skip
     assert failed["value"].isna().all()
+
+
+def test_public_points_that_equal_a_training_row_are_left_out_and_counted(monkeypatch):
+    """Every row of the pool but one in three is made a training row."""
+    drawn = kdd_data._formula
+
+    def doubled(cell, count, *use):
+        made = drawn(cell, count, *use)
+        order = np.arange(count)
+        pool = order[200:260]
+        order[200:260] = np.where(np.arange(60) % 3 > 0, np.arange(60), pool)
+        return dataclasses.replace(made, X=made.X[order])
+
+    plain = next(kdd_data.splits(cell(public_points=20), ""))
+    monkeypatch.setattr(kdd_data, "_formula", doubled)
+    split = next(kdd_data.splits(cell(public_points=20), ""))
+    assert (plain.left_out, split.left_out, split.Z.shape[0]) == (0, 40, 20)
+    assert split.Z.nnz and not overlap.overlapping(split.Z, split.X)
+    with pytest.raises(DataError, match="pool_rows=60, of which 40 equal a training row"):
+        next(kdd_data.splits(cell(public_points=21), ""))

@@ -2,7 +2,7 @@
 
 import math
 
-import fake_rows
+import fake_jain2013
 import numpy as np
 import pytest
 from scipy import stats
@@ -19,7 +19,7 @@ BUDGET = Budget(1.0, 1e-6)
 
 @pytest.fixture(scope="module")
 def rows():
-    return fake_rows.jain2013_queries()
+    return fake_jain2013.queries()
 
 
 def of(rows, metric, **where):
@@ -86,8 +86,8 @@ def test_the_answer_0_errs_by_the_largest_answer(rows):
 def test_rows_are_whole_and_repeat(rows):
     keys = ["mechanism", "calibration", "variant", "metric", "n", "curvature", "repeat"]
     assert not rows.duplicated(keys).any() and (rows["status"] == "ok").all()
-    fake_rows.jain2013_queries.cache_clear()
-    np.testing.assert_array_equal(rows["value"], fake_rows.jain2013_queries()["value"])
+    fake_jain2013.queries.cache_clear()
+    np.testing.assert_array_equal(rows["value"], fake_jain2013.queries()["value"])
 
 
 def test_an_unknown_part_is_named():

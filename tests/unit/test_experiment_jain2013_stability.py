@@ -1,7 +1,7 @@
 """jain2013-stability: fits against another solver and against closed forms, and the ratios by their words."""
 
 import cvxpy as cp
-import fake_rows
+import fake_jain2013
 import numpy as np
 import pytest
 from scipy import optimize
@@ -14,7 +14,7 @@ from dperm.solvers import kernel as kernel_solver
 
 @pytest.fixture(scope="module")
 def rows():
-    return fake_rows.jain2013_stability()
+    return fake_jain2013.stability()
 
 
 def problem(loss, n=60, d=4, seed=1):
@@ -164,8 +164,8 @@ def test_a_random_pair_by_the_kernel_solver(rows):
 def test_rows_are_whole_and_repeat(rows):
     keys = ["metric", "row", "form", "loss", "kernel", "n", "curvature", "repeat"]
     assert not rows.duplicated(keys).any() and np.isfinite(rows["value"]).all()
-    fake_rows.jain2013_stability.cache_clear()
-    np.testing.assert_array_equal(rows["value"], fake_rows.jain2013_stability()["value"])
+    fake_jain2013.stability.cache_clear()
+    np.testing.assert_array_equal(rows["value"], fake_jain2013.stability()["value"])
 
 
 def test_an_unknown_part_is_named():

@@ -2,7 +2,7 @@
 
 import math
 
-import fake_rows
+import fake_jain2013
 import numpy as np
 import pytest
 from scipy import stats
@@ -19,7 +19,7 @@ BUDGET = Budget(1.0, 1e-6)
 
 @pytest.fixture(scope="module")
 def rows():
-    return fake_rows.jain2013_thm3()
+    return fake_jain2013.thm3()
 
 
 def of(rows, metric, **where):
@@ -153,8 +153,8 @@ def test_rows_are_whole_and_repeat(rows):
         "mechanism", "calibration", "metric", "form", "row", "fixed", "total", "queries", "radius", "scale", "repeat",
     ]  # fmt: skip
     assert not rows.duplicated(keys).any()
-    fake_rows.jain2013_thm3.cache_clear()
-    np.testing.assert_array_equal(rows["value"], fake_rows.jain2013_thm3()["value"])
+    fake_jain2013.thm3.cache_clear()
+    np.testing.assert_array_equal(rows["value"], fake_jain2013.thm3()["value"])
 
 
 def test_an_unknown_part_is_named():

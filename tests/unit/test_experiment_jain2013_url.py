@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from dperm.datasets import prepared
 from dperm.domain import Domain
@@ -12,7 +12,7 @@ from dperm.experiments.jain2013 import accuracy, url
 SETTINGS = {
     "row_splits": {"url-5700": [120, 30, 60]}, "repeats": 2, "draws": 3, "epsilons": [1.0, 5.0], "totals": [5.0, 50.0],
     "queries": [10, 25], "public_points": 25, "query_epsilons": [1.0], "large_queries": 25, "large_splits": 1,
-    "path_rows": 20, "delta": 1e-6,
+    "path_rows": 20, "libsvm_rows": 80, "libsvm_splits": 1, "delta": 1e-6,
 }  # fmt: skip
 
 
@@ -68,7 +68,19 @@ def test_noise_has_the_linear_kernel_as_covariance(path):
 
 def test_the_majority(path):
     found = url.baseline(cell(), data=path)
+    found = found[found["variant"] == "majority"]
     for repeat, split in enumerate(accuracy.splits(cell(), path, 2)):
         share = (split.target < 0).mean()
         assert (split.y < 0).mean() > 0.5
         assert found.loc[found["repeat"] == repeat, "value"].item() == pytest.approx(share)
+
+
+def test_libsvm_with_its_bias(path):
+    """On its own fewer rows, at the n C of all of them: rows themselves instead of their products."""
+    found = url.baseline(cell(), data=path)
+    found = found[found["variant"] == "libsvm"]
+    split = next(accuracy.splits(cell(), path, 1))
+    assert list(found["repeat"]) == [0, 0] and list(found["penalty"]) == ["5", "50"]
+    for total, value in zip(found["total"], found["value"], strict=True):
+        machine = SVC(C=120 / 80 / total, kernel="linear").fit(split.X[:80].toarray(), split.y[:80])
+        assert value == pytest.approx(machine.score(split.Q.toarray(), split.target))

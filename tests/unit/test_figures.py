@@ -324,12 +324,29 @@ def test_axes_have_three_or_more_legible_ticks(low, high):
     assert max(map(len, labels)) <= 8
 
 
-def test_methods_differ_in_colour_for_any_colour_vision_and_in_marker():
+# What one figure draws together.
+TOGETHER = [
+    {"objective", "output", "cms11", "approximate_minima", "gradient"},
+    *({name, "rkhs_gaussian", "explicit_output", "cms11"} for name in ("tddl", "pinp", "tdil")),
+]
+
+
+@pytest.mark.parametrize("names", TOGETHER, ids=lambda names: min(names))
+def test_methods_of_a_figure_differ_in_colour_for_any_colour_vision_and_in_marker(names):
     """Luminance separates any two methods by 0.02 or hue does by construction (Okabe & Ito); markers always do."""
-    looks = list(style.METHODS.values())
+    looks = [look for (mechanism, _), look in style.METHODS.items() if mechanism in names]
     okabe_ito = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
     assert {look.colour for look in looks} <= okabe_ito
-    assert len({look.colour for look in looks}) == len({look.marker for look in looks}) == len(looks)
+    assert len({look.colour for look in looks}) == len({look.marker for look in looks}) == len(looks) >= 6
+    markers = {look.marker for look in (*looks, *style.VARIANTS.values())}
+    assert len(markers) == len(looks) + len(style.VARIANTS)
+
+
+def test_every_method_is_drawn_beside_some_other():
+    assert {mechanism for mechanism, _ in style.METHODS} == set().union(*TOGETHER)
+
+
+def test_shades_go_from_light_to_dark():
     light, middle, dark = style.shades("#0072B2", 3)
     assert sum(light) > sum(middle) > sum(dark) and all(0 <= part <= 1 for part in (*light, *dark))
 

@@ -1,5 +1,6 @@
 """Figure 2a and jain2013-url: lines are means over splits, and what stands in for a data set is said."""
 
+import fake_jain2013
 import fake_rows
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def line(axis, key):
 
 @pytest.fixture(scope="module")
 def rows():
-    return fake_rows.jain2013_covertype()
+    return fake_jain2013.covertype()
 
 
 @pytest.fixture(scope="module")
@@ -71,20 +72,26 @@ def test_the_data_set_is_named_and_not_private_curves_are_marked(figure):
 
 
 def test_covertype_itself_stands_for_itself(rows):
-    assert "stands in" not in words(accuracy.fig2a(fake_rows.jain2013_covertype(dataset="covertype")))
+    assert "stands in" not in words(accuracy.fig2a(fake_jain2013.covertype(dataset="covertype")))
     both = rows.assign(dataset="covertype", value=0.6)
     assert "Data: covertype." in words(accuracy.fig2a(fake_rows.pd.concat([rows, both], ignore_index=True)))
 
 
 def test_url():
-    rows = fake_rows.jain2013_url()
+    rows = fake_jain2013.url()
     figure = accuracy.url(rows)
     assert "Data: url-5700" in words(figure) and "it is not a utility figure" in words(figure)
-    assert "not a utility figure" not in words(accuracy.url(fake_rows.jain2013_url(dataset="url")))
+    assert "not a utility figure" not in words(accuracy.url(fake_jain2013.url(dataset="url")))
     own = rows[(rows["mechanism"] == "tddl") & (rows["calibration"] == "paper") & (rows["variant"] == "")]
     own = own[(own["total"] == 100) & (own["metric"] == "accuracy") & (own["queries"] == 300)]
     means = own.groupby("epsilon")["value"].mean()
     np.testing.assert_allclose(line(figure.axes[1], ("tddl", "paper", "")).get_ydata(), means)
+    # A row of panels over epsilon, and one over T at each of both epsilons.
+    assert len(figure.axes) == 3 * 2
+    for epsilon, axis in zip((0.1, 1.0), figure.axes[3::2], strict=True):
+        own = rows[(rows["mechanism"] == "tddl") & (rows["calibration"] == "tight") & (rows["total"] == 100)]
+        own = own[(own["metric"] == "accuracy") & (own["epsilon"] == epsilon)].groupby("queries")["value"].mean()
+        np.testing.assert_allclose(line(axis, ("tddl", "tight", "")).get_ydata(), own)
     # No curve leaves the panel.
     low, high = figure.axes[0].get_ylim()
     assert (

@@ -2,7 +2,7 @@
 
 import math
 
-import fake_rows
+import fake_jain2013
 import numpy as np
 import pytest
 
@@ -12,7 +12,7 @@ from dperm.figures.jain2013 import constants, fig1, noise
 
 @pytest.fixture(scope="module")
 def rows():
-    return fake_rows.jain2013_constants()
+    return fake_jain2013.constants()
 
 
 def words(figure):
@@ -52,7 +52,7 @@ def test_schematics_quote_the_rows(rows):
 def test_the_table(rows):
     plain, told = constants.constants_table(rows)
     # n lambda by T, by Theorem 5's T beside them, by d.
-    assert len(told) == 2 * (3 + 4 + 2) and len(plain) == 3 * len(told)
+    assert len(told) == 2 * (3 + 4 + 2) + 6 and len(plain) == 3 * 2 * (3 + 4 + 2) + 3 * 3 + 3
     line = plain[(plain["algorithm"] == "1, PINP") & (plain["nλ"] == 1000) & (plain["T"] == 100)]
     assert set(line["vacuous"]) == {1} and line["log10 |S|"].isna().all()
     here = rows[(rows["series"] == "pinp") & (rows["total"] == 1000) & (rows["queries"] == 100)]
@@ -62,3 +62,24 @@ def test_the_table(rows):
     assert first["vacuous"] == "printed, corrected, tight"
     assert first["σ: printed, corrected, tight"].split(" / ")[0] == f"{sigma['paper']:.3g}"
     assert not any(isinstance(value, float) and math.isnan(value) for value in told.to_numpy().ravel())
+
+
+def test_the_table_s_checks(rows):
+    plain = constants.constants_table(rows)[0]
+    own = plain[plain["algorithm"].str.startswith("check")].set_index(["algorithm", "calibration"])
+    own.index = own.index.set_levels([name.split()[1].rstrip(":") for name in own.index.levels[0]], level=0)
+    assert (own["holds"] == 1).all()
+    work = rows[(rows["series"] == "work-n") & (rows["metric"] == "evaluations") & (rows["calibration"] == "tight")]
+    slopes = [
+        np.log(group["value"].iloc[-1] / group["value"].iloc[0]) / np.log(2)
+        for _, group in work.sort_values("n").groupby("mechanism")
+    ]
+    assert own.loc[("J-c06a", "tight"), "excess"] == pytest.approx(max(slopes) - 1)
+    tail = rows[(rows["series"] == "composition")]["value"].max()
+    assert own.loc[("J-c24", "paper"), "excess"] == tail
+    broken = rows.copy()
+    broken.loc[(rows["series"] == "translation") & (rows["variant"] == "cubic"), "value"] = 1e-6
+    broken.loc[(rows["series"] == "exponential") & (rows["calibration"] == "tight"), "value"] = 1e-6
+    said = constants.constants_table(broken)[1].set_index("algorithm")["holds"]
+    assert said["check J-c33: cubic kernel under translation"] == "no"
+    assert said["check J-c31: tail of the exponential mechanism"] == "yes / yes / no"

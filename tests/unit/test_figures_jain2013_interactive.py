@@ -1,5 +1,6 @@
 """The figures of jain2013-stability, -thm3 and -queries: what they draw is in the rows."""
 
+import fake_jain2013
 import fake_rows
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ def drawn(axis, x, y):
 
 
 def test_errors_are_means_and_bounds_are_theorem_3():
-    rows = fake_rows.jain2013_thm3()
+    rows = fake_jain2013.thm3()
     with style.applied():
         figure = thm3.thm3(rows)
     high, total = figure.axes[1], figure.axes[2]
@@ -39,7 +40,7 @@ def test_errors_are_means_and_bounds_are_theorem_3():
 
 
 def test_vacuous_points_are_hollow():
-    rows = fake_rows.jain2013_thm3()
+    rows = fake_jain2013.thm3()
     with style.applied():
         figure = thm3.thm3(rows)
     own = rows[(rows["metric"] == "threshold") & (rows["calibration"] == "paper") & (rows["radius"] == 1)]
@@ -50,7 +51,7 @@ def test_vacuous_points_are_hollow():
 
 
 def test_numbers_of_queries():
-    rows = fake_rows.jain2013_queries()
+    rows = fake_jain2013.queries()
     with style.applied():
         figure = queries.queries(rows)
     assert len(figure.axes) == 3
@@ -65,7 +66,7 @@ def test_numbers_of_queries():
 
 
 def test_stability_draws_the_largest_of_the_random_pairs():
-    rows = fake_rows.jain2013_stability()
+    rows = fake_jain2013.stability()
     with style.applied():
         figure = stability.stability(rows)
     part = rows[(rows["metric"] == "excess") & (rows["row"] == "weights") & (rows["form"] == "random")]

@@ -1,5 +1,6 @@
 """Figure 2b of jain2013 shows the rows: means over splits, ratios to least squares, the headline, what is missing."""
 
+import fake_jain2013
 import fake_rows
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ METHODS = 6
 
 @pytest.fixture(scope="module")
 def rows():
-    return fake_rows.jain2013_kdd()
+    return fake_jain2013.kdd()
 
 
 def words(figure):

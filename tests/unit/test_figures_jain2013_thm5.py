@@ -1,6 +1,6 @@
 """The figures of Theorems 5 and 12: lines are means and quantiles of the rows, and nothing vacuous is drawn."""
 
-import fake_rows
+import fake_jain2013
 import numpy as np
 import pytest
 
@@ -9,7 +9,7 @@ from dperm.figures.jain2013 import thm5, thm12
 
 @pytest.fixture(scope="module")
 def rows():
-    return fake_rows.jain2013_thm5()
+    return fake_jain2013.thm5()
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def figure(rows):
 
 def line(axis, key, law):
     """The one line of a method on a law."""
-    _, colour, marker = thm5._CURVES[key]
+    colour, marker = thm5._CURVES[key].colour, thm5._CURVES[key].marker
     style = "-" if law == "ten-directions" else "--"
     found = [one for one in axis.lines if one.get_color() == colour and one.get_linestyle() == style]
     assert len(found) == 1 and found[0].get_marker() in (marker, "None")
@@ -61,7 +61,7 @@ def test_vacuous_answers_of_pinp_are_not_drawn(rows):
 
 
 def test_the_deviation_is_drawn_by_its_quantile_below_the_bound():
-    rows = fake_rows.jain2013_thm12()
+    rows = fake_jain2013.thm12()
     figure = thm12.thm12(rows)
     disc = rows[rows["dataset"] == "disc"].groupby("queries")["value"].quantile(0.95)
     (drawn,) = [one for one in figure.axes[0].lines if one.get_color() == thm12._LAWS["disc"][1]]

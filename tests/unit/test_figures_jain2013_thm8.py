@@ -1,6 +1,6 @@
 """The figure of Theorem 8: lines are means of the rows, hollow where vacuous."""
 
-import fake_rows
+import fake_jain2013
 import numpy as np
 import pytest
 
@@ -9,7 +9,7 @@ from dperm.figures.jain2013 import thm8
 
 @pytest.fixture(scope="module")
 def rows():
-    return fake_rows.jain2013_thm8()
+    return fake_jain2013.thm8()
 
 
 def lines(axis, colour, style):
@@ -21,11 +21,11 @@ def test_lines_are_means_and_vacuous_points_hollow(rows):
     grid = rows[(rows["series"] == "grid") & (rows["metric"] == "error") & (rows["d"] == 2)]
     for key in (("tdil", "paper"), ("tdil", "tight"), ("cms11", "paper")):
         own = grid[(grid["mechanism"] == key[0]) & (grid["calibration"] == key[1])]
-        (line,) = lines(figure.axes[0], thm8._CURVES[key][1], "-")
+        (line,) = lines(figure.axes[0], thm8._CURVES[key].colour, "-")
         np.testing.assert_allclose(line.get_ydata(), own.groupby("total")["value"].mean())
     printed = grid[(grid["mechanism"] == "tdil") & (grid["calibration"] == "paper")]
     hollow = [
-        one for one in lines(figure.axes[0], thm8._CURVES["tdil", "paper"][1], "None")
+        one for one in lines(figure.axes[0], thm8._CURVES["tdil", "paper"].colour, "None")
         if one.get_markerfacecolor() == "white"
     ]  # fmt: skip
     assert set(np.concatenate([one.get_xdata() for one in hollow])) == set(printed[printed["vacuous"] == 1]["total"])

@@ -31,3 +31,9 @@ def test_every_claim_variant_and_data_set_has_a_verdict(paper):
         for dataset in ([""] if select.pooled(select.settings(claim, variant)) else claim.get("datasets", [""]))
     ]
     assert sorted(found) == sorted(expected)
+
+
+def test_every_test_that_the_errata_name_is_there():
+    named = set(re.findall(r"`(test_\w+\.py)`", (ROOT / "docs/errata.md").read_text(encoding="utf-8")))
+    assert named
+    assert named <= {path.name for path in (ROOT / "tests").rglob("test_*.py")}

@@ -32,12 +32,19 @@ def overlapping(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> i
     ValueError
         If the numbers of columns differ.
     """
+    return int(standing_in(Z, X).sum())
+
+
+def standing_in(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> np.ndarray:
+    """Return which rows of Z equal a row of X: bool, shape (T,). Parameters and errors as of `overlapping`."""
     if Z.shape[1] != X.shape[1]:
         raise ValueError(f"Z has {Z.shape[1]} columns and X has {X.shape[1]}; give rows of the same space")
     of_Z, of_X = hashes(Z), hashes(X)
     near, far = np.flatnonzero(np.isin(of_Z, of_X)), np.flatnonzero(np.isin(of_X, of_Z))
     known = {content for rows in _blocks(X, far) for content in _contents(rows)}
-    return sum(content in known for rows in _blocks(Z, near) for content in _contents(rows))
+    found = np.zeros(Z.shape[0], dtype=bool)
+    found[near] = [content in known for rows in _blocks(Z, near) for content in _contents(rows)]
+    return found
 
 
 def hashes(X: np.ndarray | sp.csr_array) -> np.ndarray:

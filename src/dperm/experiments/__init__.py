@@ -1,6 +1,7 @@
 """The experiments, looked up by name: each turns one cell and its data into rows."""
 
 import importlib
+import types
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,12 +27,21 @@ class Experiment(NamedTuple):
     releases : bool
         False where rows are about formulas and exact laws: their budgets are none that anybody spent, and the privacy
         ledger does not list them.
+    fixed : mapping of str to str
+        From `mechanism`, `calibration`, `neighbours` to the one value that an entry of `mechanisms` may have: what the
+        code does not read, so that no other would be run. Its rows say what was run themselves.
     """
 
     module: str
     axes: tuple[str, ...]
     settings: tuple[str, ...]
     releases: bool = True
+    fixed: Mapping[str, str] = types.MappingProxyType({})
+
+
+def _fixed(mechanism: str, calibration: str | None = None, neighbours: str | None = None) -> dict[str, str]:
+    entry = {"mechanism": mechanism, "calibration": calibration, "neighbours": neighbours}
+    return {key: value for key, value in entry.items() if value is not None}
 
 
 # By the name in configurations and rows.
@@ -40,6 +50,7 @@ REGISTRY = {
         "dperm.experiments.kifer2012.table1",
         axes=("p",),
         settings=("repeats", "designs", "epsilon", "delta", "sizes", "gammas"),
+        fixed=_fixed("objective"),
     ),
     "kifer2012-output": Experiment(
         "dperm.experiments.kifer2012.output",
@@ -53,12 +64,14 @@ REGISTRY = {
         "dperm.experiments.kifer2012.lasso",
         axes=("dataset",),
         settings=("repeats", "epsilons", "deltas", "l1_shares", "box", "ridge", "public_share", "test_share"),
+        fixed=_fixed("objective"),
     ),
     "kifer2012-theorem2": Experiment(
         "dperm.experiments.kifer2012.theorem2",
         axes=("design",),
         settings=("epsilons", "deltas", "curvature_epsilons", "points", "ridge_multiples"),
         releases=False,
+        fixed=_fixed("objective", "paper", "add_remove"),
     ),
     "kifer2012-bound": Experiment(
         "dperm.experiments.kifer2012.bound",
@@ -67,12 +80,14 @@ REGISTRY = {
             "epsilon", "delta", "epsilon_range", "delta_range", "points", "ridge_multiples", "searched_multiples",
         ),
         releases=False,
+        fixed=_fixed("objective", "tight", "add_remove"),
     ),
     "kifer2012-example1": Experiment(
         "dperm.experiments.kifer2012.example1",
         axes=("design",),
         settings=("epsilon", "delta", "huber_knee", "indices", "repeats"),
         releases=False,
+        fixed=_fixed("objective", "paper", "add_remove"),
     ),
     "kifer2012-theorem6": Experiment(
         "dperm.experiments.kifer2012.theorem6",
@@ -82,6 +97,7 @@ REGISTRY = {
             "wide_sizes",
         ),
         releases=False,
+        fixed=_fixed("exp_mech"),
     ),
     "kifer2012-theorem8": Experiment(
         "dperm.experiments.kifer2012.theorem8",
@@ -90,6 +106,7 @@ REGISTRY = {
             "repeats", "epsilon", "features", "supports", "sizes", "blocks", "wide_features", "hadamard_features",
         ),
         releases=False,
+        fixed=_fixed("samp_agg"),
     ),
     "kifer2012-theorem4": Experiment(
         "dperm.experiments.kifer2012.theorem4",
@@ -99,17 +116,20 @@ REGISTRY = {
             "gram_multiples",
         ),
         releases=False,
+        fixed=_fixed("objective"),
     ),
     "kifer2012-theorem29": Experiment(
         "dperm.experiments.kifer2012.theorem29",
         axes=("design",),
         settings=("epsilon", "delta", "sizes", "copied_sizes", "features"),
         releases=False,
+        fixed=_fixed("objective"),
     ),
     "kifer2012-table2": Experiment(
         "dperm.experiments.kifer2012.table2",
         axes=("part",),
         settings=("repeats", "draws", "epsilon", "delta", "problems"),
+        fixed=_fixed("sparse"),
     ),
     "kifer2012-theorem9": Experiment(
         "dperm.experiments.kifer2012.theorem9",
@@ -118,6 +138,7 @@ REGISTRY = {
             "repeats", "draws", "data_sets", "designs", "epsilon", "delta", "sizes", "gammas", "supports",
             "single_stage",
         ),
+        fixed=_fixed("sparse"),
     ),
     "kifer2012-bounds": Experiment(
         "dperm.experiments.kifer2012.bounds",
@@ -126,6 +147,7 @@ REGISTRY = {
             "repeats", "instances", "draws", "epsilon", "delta", "sizes", "records", "ridge_multiples", "gammas",
             "variances", "growth",
         ),
+        fixed=_fixed("objective"),
     ),
     "li2021-simulations": Experiment(
         "dperm.experiments.li2021.simulations",
@@ -133,6 +155,7 @@ REGISTRY = {
         settings=(
             "repeats", "deltas", "strengths", "steps", "budget_share", "other_shares", "test_rows", "tolerance",
         ),
+        fixed=_fixed("napp"),
     ),
     "li2021-moor": Experiment(
         "dperm.experiments.li2021.moor",
@@ -141,6 +164,7 @@ REGISTRY = {
             "repeats", "side_repeats", "epsilons", "strengths", "steps", "budget_share", "delta", "tolerance",
         ),
         releases=False,
+        fixed=_fixed("napp", "paper"),
     ),
     "li2021-recycling": Experiment(
         "dperm.experiments.li2021.recycling",
@@ -149,6 +173,7 @@ REGISTRY = {
             "repeats", "side_repeats", "rounds", "deltas", "strengths", "steps", "budget_share", "tolerance",
             "test_rows",
         ),
+        fixed=_fixed("napp"),
     ),
     "li2021-augmentation": Experiment(
         "dperm.experiments.li2021.augmentation",
@@ -159,6 +184,7 @@ REGISTRY = {
             "epsilon", "delta", "budget_share", "test_rows",
         ),
         releases=False,
+        fixed=_fixed("napp", "paper", "add_remove"),
     ),
     "li2021-bounds": Experiment(
         "dperm.experiments.li2021.bounds",
@@ -168,29 +194,34 @@ REGISTRY = {
             "risk_epsilons", "rate_epsilons", "lambdas", "deltas", "gammas", "refits", "instances",
         ),
         releases=False,
+        fixed=_fixed("napp", "paper", "add_remove"),
     ),
     "li2021-adult": Experiment(
         "dperm.experiments.li2021.adult",
         axes=("dataset",),
         settings=("repeats", "epsilons", "deltas", "lambdas", "budget_share", "tolerance", "test_share"),
+        fixed=_fixed("napp"),
     ),
     "jain2013-stability": Experiment(
         "dperm.experiments.jain2013.stability",
         axes=("part",),
         settings=("repeats", "side_repeats", "sizes", "curvatures"),
         releases=False,
+        fixed=_fixed("pinp", "paper", "replace"),
     ),
     "jain2013-thm3": Experiment(
         "dperm.experiments.jain2013.thm3",
         axes=("part",),
         settings=("repeats", "queries", "totals", "radii", "epsilon", "delta", "gammas"),
         releases=False,
+        fixed=_fixed("pinp", "paper", "replace"),
     ),
     "jain2013-queries": Experiment(
         "dperm.experiments.jain2013.queries",
         axes=("part",),
         settings=("repeats", "sizes", "epsilon", "delta", "gammas"),
         releases=False,
+        fixed=_fixed("pinp", "tight", "replace"),
     ),
     "jain2013-thm5": Experiment(
         "dperm.experiments.jain2013.thm5",
@@ -201,12 +232,14 @@ REGISTRY = {
             "pool_rows",
         ),
         releases=False,
+        fixed=_fixed("tddl", "paper", "replace"),
     ),
     "jain2013-thm12": Experiment(
         "dperm.experiments.jain2013.thm12",
         axes=("part",),
         settings=("repeats", "designs", "queries", "features", "gammas"),
         releases=False,
+        fixed=_fixed("tddl", "paper", "replace"),
     ),
     "jain2013-thm8": Experiment(
         "dperm.experiments.jain2013.thm8",
@@ -216,6 +249,7 @@ REGISTRY = {
             "wide_features", "degrees", "net_totals", "concentrations",
         ),
         releases=False,
+        fixed=_fixed("tdil", "paper", "replace"),
     ),
     "jain2013-kdd": Experiment(
         "dperm.experiments.jain2013.kdd",
@@ -224,6 +258,7 @@ REGISTRY = {
             "repeats", "draws", "records", "pool_rows", "public_points", "test_rows", "tuning_rows", "columns",
             "epsilons", "totals", "features", "side_repeats", "delta", "huber_knee", "tolerance",
         ),
+        fixed=_fixed("tddl", "paper", "replace"),
     ),
     "jain2013-covertype": Experiment(
         "dperm.experiments.jain2013.covertype",
@@ -232,14 +267,16 @@ REGISTRY = {
             "row_splits", "repeats", "draws", "epsilons", "queries", "public_points", "query_epsilons", "large_queries",
             "large_splits", "path_rows", "libsvm_rows", "libsvm_splits", "scaling_splits", "delta",
         ),
+        fixed=_fixed("tddl", "paper", "replace"),
     ),
     "jain2013-url": Experiment(
         "dperm.experiments.jain2013.url",
         axes=("dataset",),
         settings=(
             "row_splits", "repeats", "draws", "epsilons", "totals", "queries", "public_points", "query_epsilons",
-            "large_queries", "large_splits", "path_rows", "delta",
+            "large_queries", "large_splits", "path_rows", "libsvm_rows", "libsvm_splits", "delta",
         ),
+        fixed=_fixed("tddl", "paper", "replace"),
     ),
     "jain2013-constants": Experiment(
         "dperm.experiments.jain2013.constants",
@@ -249,6 +286,7 @@ REGISTRY = {
             "public_points", "middle_total", "sizes",
         ),
         releases=False,
+        fixed=_fixed("tddl", "paper", "replace"),
     ),
 }  # fmt: skip
 

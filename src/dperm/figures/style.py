@@ -60,12 +60,25 @@ METHODS = {
     ("cms11", "paper"): Look("CMS11, Algorithm 2", "#56B4E9", "P"),
     ("approximate_minima", "paper"): Look("approximate minima", "#CC79A7", "v"),
     ("gradient", "tight"): Look("noisy gradient descent", "#E69F00", "D"),
-    ("tddl", "paper"): Look("TDDL", "#D55E00", "s"),
-    ("tddl", "corrected"): Look("TDDL, corrected", "#E69F00", "D"),
-    ("tddl", "tight"): Look("TDDL, tight", "#CC79A7", "v"),
+    # jain2013: colour and marker tell the calibration, the figure the algorithm; no figure but `noise` has two.
+    **{
+        (mechanism, calibration): Look(f"{name}{words}", colour, marker)
+        for mechanism, name in (("tddl", "TDDL"), ("pinp", "PINP"), ("tdil", "TDIL"))
+        for calibration, words, colour, marker in (
+            ("paper", "", "#D55E00", "s"),
+            ("corrected", ", corrected", "#E69F00", "D"),
+            ("tight", ", tight", "#CC79A7", "v"),
+        )
+    },
     ("rkhs_gaussian", "tight"): Look("RKHS Gaussian, one path", "#0072B2", "o"),
     ("explicit_output", "tight"): Look("Gaussian output", "#009E73", "^"),
 }
+# (mechanism, variant) -> look of what a variant makes another method.
+VARIANTS = {
+    ("tddl", "bare"): Look("bare O(·), constant 1 (not private)", "#8A5F00", "+"),
+    ("rkhs_gaussian", "fresh"): Look("fresh Gaussian noise, composed", "#999999", "x"),
+}
+TRIVIAL = Look("answer 0", "#666666", "")
 NONPRIVATE = Look("non-private", "#444444", "")
 # Linestyles by delta: pure noise first, then each positive delta.
 _PURE, _APPROXIMATE = (0, (4, 1.6)), ("-", (0, (6, 1.4, 1, 1.4)), (0, (1, 1.2)))
@@ -85,8 +98,8 @@ def applied() -> Iterator[None]:
         yield
 
 
-def look(mechanism: str, calibration: str) -> Look:
-    """Return the look of a method.
+def look(mechanism: str, calibration: str, variant: str = "") -> Look:
+    """Return the look of a method; variants without a look of their own share their method's.
 
     Raises
     ------
@@ -94,7 +107,7 @@ def look(mechanism: str, calibration: str) -> Look:
         If it has none.
     """
     try:
-        return METHODS[mechanism, calibration]
+        return VARIANTS.get((mechanism, variant)) or METHODS[mechanism, calibration]
     except KeyError:
         raise ConfigError(
             f"mechanism {mechanism!r} with calibration {calibration!r} has no colour; add it to METHODS in "

@@ -1,6 +1,9 @@
 """What Figure 2a and the figure on URL Reputation share: splits, and the accuracy of every private method on one fit.
 
-A split permutes the rows: some to train on, a pool from which T public points come, some to score on, all disjoint.
+A split permutes the rows: some to train on, a pool from which T public points come, some to score on, all disjoint. A
+row of the pool that equals a training row is left out before T of them are taken, for equal rows may be one person; how
+many is metric `left_out`. This looks at the training rows, so it is part of the experiment and of no mechanism: the
+estimators refuse such points.
 Metric `accuracy`: share of test rows with sign <w^, phi(x)> = y, the mean over the draws of noise of a split, so that
 `repeat` counts splits; `accuracy_one` is that of the first draw alone (the paper's runs).
 
@@ -21,11 +24,11 @@ import numpy as np
 from scipy import sparse
 
 from dperm import seeds
-from dperm.datasets import prepared
+from dperm.datasets import overlap, prepared
 from dperm.domain import Budget
-from dperm.errors import DataError
+from dperm.errors import ConfigError, DataError
 from dperm.experiments.jain2013.kdd_data import touched
-from dperm.kernels import Kernel
+from dperm.kernels import Kernel, gram
 from dperm.mechanisms.kernel import rkhs, tddl
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius, sigma
 
@@ -45,9 +48,11 @@ class Split:
     X, y
         Training rows, CSR of shape (n, d), and their labels.
     Z : CSR
-        The pool of public points.
+        The pool of public points, none of them equal to a training row.
     Q, target
         Test rows and their labels.
+    left_out : int
+        Rows of the pool that equalled one.
     """
 
     X: sparse.csr_array
@@ -55,6 +60,7 @@ class Split:
     Z: sparse.csr_array
     Q: sparse.csr_array
     target: np.ndarray
+    left_out: int
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def splits(cell: Mapping[str, Any], data: str | prepared.Dataset, count: int) ->
     Parameters
     ----------
     cell : mapping
-        Setting `row_splits`: data set -> [training rows, rows of the pool, test rows].
+        Settings `row_splits`: data set -> [training rows, rows of the pool, test rows]; `queries`, `public_points`.
     data : path or Dataset
         The prepared data set.
     count : int
@@ -95,11 +101,13 @@ def splits(cell: Mapping[str, Any], data: str | prepared.Dataset, count: int) ->
 
     Raises
     ------
+    ConfigError
+        If `public_points` is none of `queries`.
     DataError
-        If the data set has too few rows.
+        If the data set has too few rows or stands not in `row_splits`, or its pool has fewer than T rows.
     """
     dataset = data if isinstance(data, prepared.Dataset) else prepared.read(data)
-    sizes = cell["settings"]["row_splits"][dataset.name]
+    sizes = _sizes(cell["settings"], dataset.name)
     X = sparse.csr_array(dataset.X)
     if sum(sizes) > len(dataset.y):
         raise DataError(
@@ -111,7 +119,36 @@ def splits(cell: Mapping[str, Any], data: str | prepared.Dataset, count: int) ->
         # Of millions of columns, those that a row of the split has.
         train, pool, test = _cut(touched(X[order]), cuts)
         y, _, target = np.split(dataset.y[order], cuts)
-        yield Split(train, y, pool, test, target)
+        equal = overlap.standing_in(pool, train)
+        pool, left_out = pool[np.flatnonzero(~equal)], int(equal.sum())
+        _enough(cell["settings"], dataset.name, pool.shape[0], left_out)
+        yield Split(train, y, pool, test, target, left_out)
+
+
+def _sizes(settings: Mapping[str, Any], name: str) -> Sequence[int]:
+    """Return the training rows, the pool and the test rows of a data set, checked against T."""
+    if settings["public_points"] not in settings["queries"]:
+        raise ConfigError(
+            f"public_points: {settings['public_points']} is none of queries {settings['queries']}, so no T would be "
+            "run at all epsilons; make it one of them"
+        )
+    if name not in settings["row_splits"]:
+        raise DataError(
+            f"row_splits: {name!r} is missing (it has {', '.join(settings['row_splits'])}); add "
+            f"{name}: [training rows, rows of the pool of public points, test rows]"
+        )
+    _enough(settings, name, settings["row_splits"][name][1], 0)
+    return settings["row_splits"][name]
+
+
+def _enough(settings: Mapping[str, Any], name: str, rows: int, left_out: int) -> None:
+    """Refuse a T above the pool: it would be cut, and its rows would tell another T."""
+    if max(settings["queries"]) > rows:
+        equal = f", {left_out} more equal a training row" if left_out else ""
+        raise DataError(
+            f"queries: T={max(settings['queries'])} is above the {rows} public points in the pool of {name}{equal}; "
+            "lower queries, or raise the second number of row_splits"
+        )
 
 
 def _cut(X: sparse.csr_array, cuts: np.ndarray) -> list[sparse.csr_array]:
@@ -147,6 +184,8 @@ def lines(cell: Mapping[str, Any], model: Model, split: Split, repeat: int, pena
     exact = model.predict(split.Q)
     plain = {"mechanism": "nonprivate", "variant": "svm", "calibration": "", "guarantee": "none", "epsilon": math.inf}
     yield {**head, **plain, "delta": 0.0, "queries": 0, "metric": "accuracy", "value": agreement(exact, split.target)}
+    told = {**head, **plain, "delta": 0.0, "queries": 0}
+    yield {**told, "variant": "pool", "metric": "left_out", "value": float(split.left_out)}
     pool = model.predict(split.Z)
     for T in settings["queries"]:
         # All of T at a few epsilons, all epsilons at one T; the largest T on a few splits.
@@ -172,7 +211,7 @@ def _semi_interactive(
     settings, Z = cell["settings"], split.Z[:T]
     asked = [(Budget(e, settings["delta"]), name, bare) for e in epsilons for name, bare in CALIBRATIONS]
     made = tddl.releases(
-        tddl.spectrum(model.kernel(Z, Z)), pool[:T], model.setting, asked, repeats=settings["draws"],
+        tddl.spectrum(gram(model.kernel, Z)), pool[:T], model.setting, asked, repeats=settings["draws"],
         rng=generator(cell, "noise", "tddl", model.setting.total, T, repeat),
     )  # fmt: skip
     right = _right(model.kernel, split, Z, np.concatenate([one.coefficients for one in made]))
@@ -201,7 +240,7 @@ def _without_points(
     # One draw of xi a repeat serves every epsilon, each in its own scale: a figure, not a release.
     noise = np.stack([model.noise(split.Q, rng) for _ in range(settings["draws"])])
     rows = slice(0, settings["path_rows"])
-    near = tddl.spectrum(model.kernel(split.Q[rows], split.Q[rows]))
+    near = tddl.spectrum(gram(model.kernel, split.Q[rows]))
     rng = generator(cell, "noise", "path", model.setting.total, repeat)
     for budget in budgets:
         scale = sigma(model.setting, budget)

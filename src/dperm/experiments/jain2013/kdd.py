@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from dperm import losses, seeds, tables
+from dperm import kernels, losses, seeds, tables
 from dperm.domain import Budget, Domain
 from dperm.errors import CorruptFile
 from dperm.experiments.jain2013 import kdd_dimension
@@ -61,7 +61,7 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Metrics `error`, and `cv_error` by `total` (one repeat).
+        Metrics `error`, `cv_error` by `total` (one repeat), and `left_out`: public points that equal a training row.
     """
     errors = cross_validated(cell, *tuning(cell, data))
     chosen = min(errors, key=errors.get)
@@ -74,6 +74,15 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
         for total in cell["settings"]["totals"]:
             found["least_squares", total] = _fit(cell, split, losses.squared(), total).predict(split.Q)
             found["huber", total] = _fit(cell, split, _huber(cell), total).predict(split.Q)
+        lines.append(
+            {
+                "variant": "pool",
+                "total": 0.0,
+                "metric": "left_out",
+                "value": float(split.left_out),
+                "repeat": repeat,
+            }
+        )
         lines += [
             {"variant": name, "total": total, "metric": "error", "value": rms(split, value), "repeat": repeat}
             for (name, total), value in found.items()
@@ -172,7 +181,7 @@ def _private(cell: Mapping[str, Any], split: Split, total: float, repeat: int) -
         radius=a_priori_radius(start, steepest, DOMAIN.x_norm, total, len(split.y)),
     )  # fmt: skip
     fit = _fit(cell, split, loss, total)
-    spectrum = tddl.spectrum((split.Z @ split.Z.T).toarray())
+    spectrum = tddl.spectrum(kernels.gram(kernels.linear(DOMAIN.x_norm), split.Z))
     answers, cross, exact = fit.predict(split.Z), (split.Q @ split.Z.T).toarray(), fit.predict(split.Q)
     asked = [(Budget(e, settings["delta"]), name, False) for e in settings["epsilons"] for name in CALIBRATIONS]
     fixed = {"rng": _generator(cell, "noise", "tddl", repeat, total), "repeats": settings["draws"]}

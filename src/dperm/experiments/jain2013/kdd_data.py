@@ -2,8 +2,10 @@
 
 Public rows (`tuning`): for the choice of n lambda, disjoint from all others, the same for every split. Of each split:
 the training rows, T public points drawn from a pool of their own, and the test rows. `kdd-like` is drawn anew for each
-split (independent splits), its public rows by a seed of their own. Of a fetched set the training file's rows that are
-not public are permuted for each split, and so are those of its test file. All rows satisfy ||x|| <= 1.
+split (independent splits), its public rows by a seed of their own. A row of the pool that equals a training row is left
+out before T of them are taken: a look at the training rows that is part of the experiment and of no mechanism. Of a
+fetched set the training file's rows that are not public are permuted for each split, and so are those of its test file.
+All rows satisfy ||x|| <= 1.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from dperm import seeds
-from dperm.datasets import prepared, synthetic
+from dperm.datasets import overlap, prepared, synthetic
 from dperm.errors import DataError
 
 # The names of sets that are formulas; of these the prepared file gives no rows.
@@ -31,13 +33,15 @@ class Split:
         Training rows.
     y : ndarray, shape (n,)
     Z : CSR, shape (T, m)
-        Public points.
+        Public points, none of them equal to a training row.
     Q : CSR, shape (q, m)
         Test rows.
     target : ndarray, shape (q,)
         Of the test rows.
     features : int
         d >= m: of the data set.
+    left_out : int
+        Rows of the pool that equal a training row.
     """
 
     X: sparse.csr_array
@@ -46,6 +50,7 @@ class Split:
     Q: sparse.csr_array
     target: np.ndarray
     features: int
+    left_out: int
 
 
 def splits(cell: Mapping[str, Any], data: str) -> Iterator[Split]:
@@ -66,17 +71,25 @@ def splits(cell: Mapping[str, Any], data: str) -> Iterator[Split]:
     Raises
     ------
     DataError
-        If the data set has too few rows.
+        If the data set has too few rows, or its pool fewer than `public_points`.
     """
     settings = cell["settings"]
+    T = settings["public_points"]
     sizes = [settings["records"], settings["pool_rows"], settings["test_rows"]]
-    for k in range(cell["settings"]["repeats"]):
+    for k in range(settings["repeats"]):
         X, y, parts = _drawn(cell, data, sizes, k)
         train, pool, test = parts
-        Z = pool[: cell["settings"]["public_points"]]
+        equal = overlap.standing_in(X[pool], X[train])
+        Z, left_out = pool[~equal][:T], int(equal.sum())
+        if len(Z) < T:
+            raise DataError(
+                f"public_points: T={T} is above the {len(Z)} public points of {cell['point']['dataset']}: pool_rows="
+                f"{settings['pool_rows']}, of which {left_out} equal a training row; lower public_points or raise "
+                "pool_rows"
+            )
         local = touched(X[np.concatenate([train, Z, test])])
-        n, T = len(train), len(Z)
-        yield Split(local[:n], y[train], local[n : n + T], local[n + T :], y[test], X.shape[1])
+        n = len(train)
+        yield Split(local[:n], y[train], local[n : n + T], local[n + T :], y[test], X.shape[1], left_out)
 
 
 def tuning(cell: Mapping[str, Any], data: str) -> tuple[sparse.csr_array, np.ndarray]:

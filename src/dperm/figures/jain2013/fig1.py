@@ -43,9 +43,9 @@ def fig1(rows: pd.DataFrame) -> Figure:
         Line2D([], [], color=_PUBLIC, lw=1.6, label="public: not protected"),
     ]
     line = (
-        f"Constants as printed, on the theory grid: R = L = C = 1, λ = 1, {style.equals('nλ', total)}, "
-        f"{style.equals('ε', float(table['epsilon'].iloc[0]))}, {style.equals('δ', float(table['delta'].iloc[0]))}, "
-        f"β = 0.05. The privacy promised is that of the training records: queries and public points are not hidden "
+        f"Constants as printed: {style.equals('C', float(table['radius'].max()))}, {style.equals('nλ', total)}, "
+        f"{style.equals('ε', float(table['epsilon'].iloc[0]))}, {style.equals('δ', float(table['delta'].iloc[0]))}. "
+        "The privacy promised is that of the training records: queries and public points are not hidden "
         "from anyone who sees the answers. Dashed: who stands above it is trusted."
     )
     style.footer(figure, handles, columns=3, lines=[line])

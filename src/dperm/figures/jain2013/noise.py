@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,22 +10,28 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from dperm.figures import style
 
-_PRINTED, _CORRECTED, _TIGHT = "#D55E00", "#E69F00", "#CC79A7"
 _DASHED, _DOTTED = (0, (4, 1.6)), (0, (1, 1.2))
-# (mechanism, calibration, variant) -> words, colour, marker, line; in the order of the legend.
+# (mechanism, calibration, variant) -> line; in the order of the legend.
 _CURVES = {
-    ("tddl", "paper", ""): ("TDDL", _PRINTED, "s", "-"),
-    ("tddl", "corrected", ""): ("TDDL, corrected", _CORRECTED, "D", "-"),
-    ("tddl", "tight", ""): ("TDDL, tight", _TIGHT, "v", "-"),
-    ("pinp", "paper", ""): ("PINP, an update's answer", _PRINTED, "s", _DASHED),
-    ("pinp", "corrected", ""): ("PINP, corrected", _CORRECTED, "D", _DASHED),
-    ("pinp", "tight", ""): ("PINP, tight", _TIGHT, "v", _DASHED),
-    ("rkhs_gaussian", "tight", ""): ("RKHS Gaussian, one path", "#0072B2", "o", _DASHED),
-    ("explicit_output", "tight", ""): ("Gaussian output", "#009E73", "^", _DOTTED),
-    ("rkhs_gaussian", "tight", "fresh"): ("fresh Gaussian noise, composed", "#0072B2", "", _DOTTED),
-    ("tddl", "paper", "bare"): ("bare O(·), constant 1 (not private)", "#999999", "x", (0, (2, 1.2))),
-    ("cms11", "paper", ""): ("CMS11 output, explicit map (δ = 0)", "#56B4E9", "P", (0, (6, 1.4, 1, 1.4))),
+    ("tddl", "paper", ""): "-",
+    ("tddl", "corrected", ""): "-",
+    ("tddl", "tight", ""): "-",
+    ("pinp", "paper", ""): _DASHED,
+    ("pinp", "corrected", ""): _DASHED,
+    ("pinp", "tight", ""): _DASHED,
+    ("rkhs_gaussian", "tight", ""): _DASHED,
+    ("explicit_output", "tight", ""): _DOTTED,
+    ("rkhs_gaussian", "tight", "fresh"): _DOTTED,
+    ("tddl", "paper", "bare"): (0, (2, 1.2)),
+    ("cms11", "paper", ""): (0, (6, 1.4, 1, 1.4)),
 }
+# What this figure shows of a method, where its name does not say it.
+_WORDS = {
+    ("pinp", "paper", ""): "PINP, an update's answer",
+    ("cms11", "paper", ""): "CMS11 output, explicit map (δ = 0)",
+}
+# Of the cubic kernel on unit rows: K(x, x) = (1 + 1)^3.
+_FEATURE_NORM = 2**1.5
 _LEVEL = "#333333"
 
 
@@ -56,18 +61,27 @@ def noise(rows: pd.DataFrame) -> Figure:
         axis.set_title(f"over T, {style.equals('ε', epsilon)}")
     _panel(axes[-1], rows[rows["queries"] == T], "epsilon", "ε")
     axes[-1].set_title(f"over ε, T = {T:,}")
-    level = float((rows["radius"] * np.sqrt(8.0)).iloc[0])
+    level = float(rows["radius"].iloc[0]) * _FEATURE_NORM
     for axis in axes:
         axis.axhline(level, color=_LEVEL, ls=_DOTTED, lw=0.8)
     style.value_axis(axes[0].yaxis, float(rows["value"].min()), max(level, float(rows["value"].max())))
     axes[0].set_ylabel("sd of one prediction")
     for axis in axes[1:]:
         axis.tick_params("y", labelleft=False)
-    present = {tuple(key) for key in rows[["mechanism", "calibration", "variant"]].drop_duplicates().to_numpy()}
-    handles = [Line2D([], [], **_line(key), label=words) for key, (words, *_) in _CURVES.items() if key in present]
+    present = _keys(rows)
+    measured = _keys(rows[rows["metric"] == "sd_measured"])
+    handles = [
+        Line2D([], [], **{**_line(key), **({} if key in measured else {"marker": ""})}, label=words)
+        for key, words in ((key, _WORDS.get(key, _look(key).label)) for key in _CURVES)
+        if key in present
+    ]
     handles.append(Line2D([], [], color=_LEVEL, ls=_DOTTED, lw=0.8, label="C R, bound on an exact prediction"))
     style.footer(figure, handles, columns=3, lines=_said(rows))
     return figure
+
+
+def _keys(rows: pd.DataFrame) -> set[tuple[str, ...]]:
+    return {tuple(key) for key in rows[["mechanism", "calibration", "variant"]].drop_duplicates().to_numpy()}
 
 
 def _said(rows: pd.DataFrame) -> list[str]:
@@ -78,11 +92,11 @@ def _said(rows: pd.DataFrame) -> list[str]:
     vacuous = [f"{words[how]} {'everywhere' if idle[how] == 1 else 'at some points'}" for how in words if idle[how] > 0]
     d = int(rows.loc[rows["mechanism"] == "cms11", "d"].max())
     return [
-        f"No data set: the cubic kernel on unit rows, R² = 8, L = 1, {style.equals('nλ', float(first['total']))}, C = "
-        f"{float(first['radius']):.3g}, {style.equals('δ', 1e-6)}, replace-one neighbours. Lines: formulas. Markers: "
-        "drawn from the mechanisms, filled at orthogonal public points, hollow at unit vectors of R¹⁰ (286 monomials), "
-        "where least squares average the noise once T is larger. TDDL, tight, and the Gaussian comparators coincide. "
-        f"CMS11: {d:,} monomials of 54 columns.",
+        f"No data set: the cubic kernel on unit rows, L = 1, {style.equals('nλ', float(first['total']))}, C = "
+        f"{float(first['radius']):.3g}, {style.equals('δ', float(rows['delta'].max()))}, replace-one. Lines: "
+        "formulas. Markers: drawn from the mechanisms, filled at orthogonal public points, hollow at unit vectors of "
+        "R¹⁰, where least squares average the noise once T is larger than the dimension of the span of their "
+        f"features. TDDL, tight, and the Gaussian comparators coincide. CMS11: {d:,} monomials.",
         f"PINP promises nothing (B < 1 or σ ≥ C R/2) {'; '.join(vacuous)}; its other answers come from its own model."
         if vacuous
         else "PINP's other answers come from its own model.",
@@ -90,7 +104,8 @@ def _said(rows: pd.DataFrame) -> list[str]:
 
 
 def _panel(axis: Axes, rows: pd.DataFrame, over: str, label: str) -> None:
-    for key, (_, colour, marker, _) in _CURVES.items():
+    for key in _CURVES:
+        colour, marker = _look(key).colour, _look(key).marker
         mechanism, calibration, variant = key
         own = rows[
             (rows["mechanism"] == mechanism) & (rows["calibration"] == calibration) & (rows["variant"] == variant)
@@ -111,5 +126,9 @@ def _panel(axis: Axes, rows: pd.DataFrame, over: str, label: str) -> None:
 
 
 def _line(key: tuple[str, str, str]) -> Mapping[str, object]:
-    _, colour, marker, line = _CURVES[key]
-    return {"color": colour, "marker": marker, "ls": line, "lw": 1.1, "ms": 3.4}
+    look = _look(key)
+    return {"color": look.colour, "marker": look.marker, "ls": _CURVES[key], "lw": 1.1, "ms": 3.4}
+
+
+def _look(key: tuple[str, str, str]) -> style.Look:
+    return style.look(*key)

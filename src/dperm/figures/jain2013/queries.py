@@ -8,20 +8,16 @@ from matplotlib.lines import Line2D
 
 from dperm.figures import style
 
-# (mechanism, variant) -> name, colour and marker.
+# (mechanism, variant) -> look; PINP's calibration is the tight one.
 _METHODS = {
-    ("rkhs_gaussian", ""): ("one path of N(0, σ²K)", "#0072B2", "o"),
-    ("rkhs_gaussian", "fresh"): ("fresh noise, T answers composed", "#999999", "x"),
-    ("pinp", ""): ("PINP, tight", "#CC79A7", "v"),
-    ("zero", ""): ("answer 0", "#666666", ""),
+    ("rkhs_gaussian", ""): style.look("rkhs_gaussian", "tight"),
+    ("rkhs_gaussian", "fresh"): style.look("rkhs_gaussian", "tight", "fresh"),
+    ("pinp", ""): style.look("pinp", "tight"),
+    ("zero", ""): style.TRIVIAL,
 }
-_SUPREMUM = "#0072B2"
-# Calibration -> name, colour and marker, of log T.
-_PROMISED = {
-    "paper": ("PINP, Algorithm 1", "#D55E00", "s"),
-    "corrected": ("PINP, corrected", "#E69F00", "D"),
-    "tight": ("PINP, tight", "#CC79A7", "v"),
-}
+_SUPREMUM = style.look("rkhs_gaussian", "tight").colour
+# Calibration -> look, of log T.
+_PROMISED = {calibration: style.look("pinp", calibration) for calibration in ("paper", "corrected", "tight")}
 
 
 def queries(rows: pd.DataFrame) -> Figure:
@@ -49,13 +45,13 @@ def queries(rows: pd.DataFrame) -> Figure:
     _promised(panels[-1], rows[rows["metric"] == "log_queries"])
     panels[-1].set_title("log T with 5σ/4 = CR/10")
     handles = [
-        Line2D([], [], color=colour, marker=marker, ls="-" if marker else "--", label=name)
-        for name, colour, marker in _METHODS.values()
+        Line2D([], [], color=look.colour, marker=look.marker, ls="-" if look.marker else "--", label=look.label)
+        for look in _METHODS.values()
     ]
     handles.insert(1, Line2D([], [], color=_SUPREMUM, ls=":", label="the same path, all queries"))
     handles += [
-        Line2D([], [], color=colour, marker=marker, label=name)
-        for key, (name, colour, marker) in _PROMISED.items()
+        Line2D([], [], color=look.colour, marker=look.marker, label=look.label)
+        for key, look in _PROMISED.items()
         if key != "tight"
     ]
     handles.append(Line2D([], [], color="#CC79A7", marker="v", mfc="white", ls="", label="PINP vacuous: σ ≥ CR/2"))
@@ -74,14 +70,16 @@ def queries(rows: pd.DataFrame) -> Figure:
 def _errors(axis: Axes, rows: pd.DataFrame) -> None:
     axis.set_xscale("log")
     own = rows[rows["metric"] == "error"]
-    for (mechanism, variant), (_, colour, marker) in _METHODS.items():
+    for (mechanism, variant), look in _METHODS.items():
+        colour, marker = look.colour, look.marker
         groups = list(own[(own["mechanism"] == mechanism) & (own["variant"] == variant)].groupby("n", sort=True))
         x, means = [n for n, _ in groups], _means(groups)
         axis.plot(x, means[:, 0], color=colour, lw=1.0, ls="-" if marker else "--")
         if marker:
             axis.fill_between(x, means[:, 1], means[:, 2], color=colour, alpha=0.25, lw=0)
             faces = ["white" if part["vacuous"].max() else colour for _, part in groups]
-            axis.scatter(x, means[:, 0], c=faces, edgecolors=colour, marker=marker, s=13, lw=0.9, zorder=3)
+            edges = {} if marker == "x" else {"edgecolors": colour}  # an x has none
+            axis.scatter(x, means[:, 0], c=faces, marker=marker, s=13, lw=0.9, zorder=3, **edges)
     groups = list(rows[rows["metric"] == "supremum"].groupby("n", sort=True))
     axis.plot([n for n, _ in groups], _means(groups)[:, 0], color=_SUPREMUM, ls=":", lw=1.2)
     style.value_axis(axis.yaxis, own["value"].min(), own["value"].max())
@@ -99,11 +97,11 @@ def _means(groups: list) -> np.ndarray:
 
 def _promised(axis: Axes, rows: pd.DataFrame) -> None:
     axis.set_xscale("log")
-    for calibration, (_, colour, marker) in _PROMISED.items():
+    for calibration, look in _PROMISED.items():
         own = rows[(rows["calibration"] == calibration) & (rows["vacuous"] == 0)].sort_values("total")
         if own.empty:
             continue
-        axis.plot(own["total"], own["value"], color=colour, marker=marker, lw=1.0, ms=3.4)
+        axis.plot(own["total"], own["value"], color=look.colour, marker=look.marker, lw=1.0, ms=3.4)
         slope = 2 / 3 if calibration == "paper" else 1.0
         x, y = own["total"].to_numpy(), own["value"].to_numpy()
         axis.plot(x, 0.55 * y[-1] * (x / x[-1]) ** slope, color="#aaaaaa", lw=0.8, zorder=1)

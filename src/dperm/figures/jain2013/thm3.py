@@ -9,13 +9,13 @@ from matplotlib.patches import Patch
 
 from dperm.figures import style
 
-# (mechanism, calibration) -> name, colour and marker.
+# (mechanism, calibration) -> look, in the order of the legend.
 METHODS = {
-    ("pinp", "paper"): ("PINP, Algorithm 1", "#D55E00", "s"),
-    ("pinp", "corrected"): ("PINP, corrected", "#E69F00", "D"),
-    ("pinp", "tight"): ("PINP, tight", "#CC79A7", "v"),
-    ("rkhs_gaussian", "tight"): ("one path of N(0, σ²K)", "#0072B2", "o"),
-    ("zero", ""): ("answer 0", "#666666", ""),
+    **{
+        key: style.look(*key)
+        for key in (("pinp", "paper"), ("pinp", "corrected"), ("pinp", "tight"), ("rkhs_gaussian", "tight"))
+    },
+    ("zero", ""): style.TRIVIAL,
 }
 _BOUND = ("#000000", (0, (1, 1.2)))
 _SHADE = "#ececec"
@@ -66,14 +66,15 @@ def thm3(rows: pd.DataFrame) -> Figure:
 
 def _footer(figure: Figure, rows: pd.DataFrame) -> None:
     handles = [
-        Line2D([], [], color=colour, marker=marker, ls="-" if marker else "--", label=name)
-        for name, colour, marker in METHODS.values()
+        Line2D([], [], color=look.colour, marker=look.marker, ls="-" if look.marker else "--", label=look.label)
+        for look in METHODS.values()
     ]
+    fixed = style.equals("n", *sorted(rows.loc[rows["fixed"] == "n", "n"].unique()))
     colour, dotted = _BOUND
     handles += [
         Line2D([], [], color=colour, ls=dotted, label="Theorem 3, constant 1"),
         Line2D([], [], color="#666666", marker="s", mfc="white", ls="", label="vacuous bound or mechanism"),
-        Line2D([], [], color="#666666", marker="x", ls="", label="at fixed n = 10⁹, not λ = 1"),
+        Line2D([], [], color="#666666", marker="x", ls="", label=f"at fixed {fixed}, not λ = 1"),
         Patch(color=_SHADE, label="B < 1 or σ ≥ CR/2"),
     ]
     head = rows[rows["mechanism"] == "pinp"].iloc[0]
@@ -93,7 +94,8 @@ def _footer(figure: Figure, rows: pd.DataFrame) -> None:
 def _lines(axis: Axes, rows: pd.DataFrame, over: str, *, bands: bool = True) -> None:
     """Draw M of all mechanisms, and Theorem 3's expression."""
     axis.set_xscale("log")
-    for (mechanism, calibration), (_, colour, marker) in METHODS.items():
+    for (mechanism, calibration), look in METHODS.items():
+        colour, marker = look.colour, look.marker
         own = rows[(rows["mechanism"] == mechanism) & (rows["calibration"] == calibration)]
         groups = [(x, part) for x, part in own.groupby(over, sort=True)]
         means = np.array([style.mean_interval(part["value"].to_numpy()) for _, part in groups])
@@ -110,21 +112,22 @@ def _lines(axis: Axes, rows: pd.DataFrame, over: str, *, bands: bool = True) -> 
 
 
 def _crosses(axis: Axes, rows: pd.DataFrame) -> None:
-    for (mechanism, calibration), (_, colour, _) in METHODS.items():
+    for (mechanism, calibration), look in METHODS.items():
         own = rows[(rows["mechanism"] == mechanism) & (rows["calibration"] == calibration)]
         means = own.groupby("total")["value"].mean()
-        axis.plot(means.index, means, color=colour, marker="x", ms=5.5, mew=0.8, ls="", zorder=4)
+        axis.plot(means.index, means, color=look.colour, marker="x", ms=5.5, mew=0.8, ls="", zorder=4)
 
 
 def _constants(axis: Axes, rows: pd.DataFrame, *, below: float = 0.0, above: float = np.inf) -> None:
     """Draw B or sigma of each calibration; what lies below or above is vacuous."""
     axis.set_xscale("log")
-    for (mechanism, calibration), (_, colour, marker) in METHODS.items():
+    for (mechanism, calibration), look in METHODS.items():
         own = rows[(rows["mechanism"] == mechanism) & (rows["calibration"] == calibration)].sort_values("total")
         if len(own):
-            axis.plot(own["total"], own["value"], color=colour, lw=1.0)
-            faces = np.where(own["vacuous"] == 1, "white", colour)
-            axis.scatter(own["total"], own["value"], c=faces, edgecolors=colour, marker=marker, s=13, lw=0.9, zorder=3)
+            x, y = own["total"], own["value"]
+            axis.plot(x, y, color=look.colour, lw=1.0)
+            faces = np.where(own["vacuous"] == 1, "white", look.colour)
+            axis.scatter(x, y, c=faces, edgecolors=look.colour, marker=look.marker, s=13, lw=0.9, zorder=3)
     _dress(axis, "total", [*rows["value"], *(value for value in (below, above) if 0 < value < np.inf)])
     bottom, top = axis.get_ylim()
     axis.axhspan(bottom, max(bottom, below), color=_SHADE, lw=0, zorder=0)

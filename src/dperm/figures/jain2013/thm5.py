@@ -8,16 +8,21 @@ from matplotlib.lines import Line2D
 
 from dperm.figures import style
 
-# (mechanism, variant, calibration) -> name, colour, marker.
-_CURVES = {
-    ("tddl", "", "paper"): ("TDDL, paper", "#D55E00", "s"),
-    ("tddl", "", "corrected"): ("TDDL, corrected", "#E69F00", "D"),
-    ("tddl", "", "tight"): ("TDDL, tight", "#CC79A7", "v"),
-    ("tddl", "bare", "paper"): ("bare O(·), not private", "#999999", "x"),
-    ("explicit_output", "", "tight"): ("explicit Gaussian output", "#009E73", "^"),
-    ("cms11", "", "paper"): ("CMS11 (pure ε)", "#56B4E9", "P"),
-    ("trivial", "", "paper"): ("ŵ = 0", "#333333", ""),
+# (mechanism, variant, calibration) -> words, in the order of the legend.
+_WORDS = {
+    ("tddl", "", "paper"): "TDDL",
+    ("tddl", "", "corrected"): "TDDL, corrected",
+    ("tddl", "", "tight"): "TDDL, tight",
+    ("tddl", "bare", "paper"): "bare O(·), not private",
+    ("explicit_output", "", "tight"): "Gaussian output",
+    ("cms11", "", "paper"): "CMS11 (pure ε)",
+    ("trivial", "", "paper"): "ŵ = 0",
 }
+_CURVES = {
+    (mechanism, variant, how): style.TRIVIAL if mechanism == "trivial" else style.look(mechanism, how, variant)
+    for mechanism, variant, how in _WORDS
+}
+_PRINTED = _CURVES["tddl", "", "paper"].colour
 _TDDL = [key for key in _CURVES if key[:2] == ("tddl", "")]
 _LAWS = {"ten-directions": ("ten equal directions", "-"), "decaying": ("variances j⁻²", (0, (4, 1.6)))}
 _D = "D = mean |⟨ŵ − w*, φ⟩|"
@@ -56,16 +61,20 @@ def thm5(rows: pd.DataFrame) -> Figure:
     _lines(fourth, wide, "d", [key for key in _CURVES if key != ("tddl", "bare", "paper")])
     _titled(fourth, f"{style.equals('nλ', wide['total'].iloc[0])}, T = {int(wide['queries'].iloc[0])}", "d", _D)
     _constants(fifth, error[error["series"] == "total"], error[error["series"] == "queries"])
-    _exchange(sixth, error[error["series"] == "exchange"])
-    handles = [Line2D([], [], color=colour, marker=marker, label=name) for name, colour, marker in _CURVES.values()]
+    exchange = error[error["series"] == "exchange"]
+    _exchange(sixth, exchange)
+    handles = [
+        Line2D([], [], color=_CURVES[key].colour, marker=_CURVES[key].marker, label=_WORDS[key]) for key in _WORDS
+    ]
     handles += [Line2D([], [], color="#555555", ls=line, label=name) for name, line in _LAWS.values()]
     one = rows.iloc[0]
     lines = [
         f"w* fixed, ‖w*‖ = R = L = 1, {style.equals('ε', one['epsilon'])}, {style.equals('δ', one['delta'])}, "
         f"{int(error['repeat'].max()) + 1} repeats (public points and noise anew), d = {int(one['d'])} where it is not "
         "swept; nλ is nominal: noise depends on n through it alone. Corollary 6: C = 2LR/λ, T = nε/√log(1/δ). "
-        "Constant: 95 % quantile of L D over Theorem 5's expression, over nλ (filled) and over T (open). PINP's "
-        "answers: TDDL fitted to them (hollow) beside TDDL (filled), T = 300, where PINP is not vacuous.",
+        "Constant: 95 % quantile of L D over Theorem 5's expression, over nλ (with markers) and over T (without). "
+        f"PINP's answers: TDDL fitted to them (hollow) beside TDDL (filled), T = {int(exchange['queries'].max())}, "
+        "where PINP is not vacuous.",
     ]
     style.footer(figure, handles, columns=3, lines=lines)
     return figure
@@ -90,15 +99,13 @@ def _means(rows: pd.DataFrame, over: str) -> np.ndarray:
 def _lines(axis: Axes, rows: pd.DataFrame, over: str, shown: list[tuple[str, str, str]]) -> None:
     values = []
     for key in shown:
-        _, colour, marker = _CURVES[key]
+        colour, marker = _CURVES[key].colour, _CURVES[key].marker
         for law, (_, line) in _LAWS.items():
             part = _of(rows[rows["dataset"] == law], key)
             if part.empty:
                 continue
             x, mean, low, high = _means(part, over).T
-            # What coincides with the line before lies open on top of it.
-            face = "white" if key[2] == "corrected" else colour
-            axis.plot(x, mean, color=colour, marker=marker, ls=line, lw=0.9, mfc=face, ms=3.2)
+            axis.plot(x, mean, color=colour, marker=marker, ls=line, lw=0.9, ms=3.2)
             axis.fill_between(x, np.where(low > 0, low, mean), high, color=colour, alpha=0.15, lw=0)
             values += list(mean)
     _axes(axis, rows[over].unique(), values)
@@ -117,7 +124,7 @@ def _corollary(axis: Axes, rows: pd.DataFrame) -> None:
     """Draw D of the paper's calibration over n for each lambda."""
     values, rows = [], _of(rows, ("tddl", "", "paper"))
     curvatures = sorted(rows["curvature"].unique())
-    for colour, curvature in zip(style.shades("#D55E00", len(curvatures)), curvatures, strict=True):
+    for colour, curvature in zip(style.shades(_PRINTED, len(curvatures)), curvatures, strict=True):
         for law, (_, line) in _LAWS.items():
             part = rows[(rows["curvature"] == curvature) & (rows["dataset"] == law)]
             if part.empty:
@@ -128,7 +135,7 @@ def _corollary(axis: Axes, rows: pd.DataFrame) -> None:
             values += list(mean)
     handles = [
         Line2D([], [], color=colour, label=style.equals("λ", curvature))
-        for colour, curvature in zip(style.shades("#D55E00", len(curvatures)), curvatures, strict=True)
+        for colour, curvature in zip(style.shades(_PRINTED, len(curvatures)), curvatures, strict=True)
     ]
     axis.legend(handles=handles, loc="lower left", fontsize=6.5, frameon=False, handlelength=1.2)
     _axes(axis, rows["n"].unique(), values)
@@ -139,34 +146,33 @@ def _constants(axis: Axes, over_total: pd.DataFrame, over_queries: pd.DataFrame)
     """Draw the 95 % quantile of L D over the bound, over n lambda and, on a second axis, over T."""
     values = []
     above = axis.twiny()
-    for target, rows, over, filled in ((axis, over_total, "total", True), (above, over_queries, "queries", False)):
+    for target, rows, over, marked in ((axis, over_total, "total", True), (above, over_queries, "queries", False)):
         rows = rows[rows["vacuous"] == 0]
         for key in _TDDL:
-            _, colour, marker = _CURVES[key]
+            colour, marker = _CURVES[key].colour, _CURVES[key].marker if marked else ""
             for law, (_, line) in _LAWS.items():
                 part = _of(rows[rows["dataset"] == law], key)
                 if part.empty:
                     continue
                 ratio = (part["value"] / part["bound"]).groupby(part[over]).quantile(0.95)
-                face = colour if filled else "white"
-                target.plot(ratio.index, ratio, color=colour, marker=marker, ls=line, lw=0.7, mfc=face, ms=3.2)
+                target.plot(ratio.index, ratio, color=colour, marker=marker, ls=line, lw=0.7, ms=3.2)
                 values += list(ratio)
         target.set_xscale("log")
         ticks = sorted(rows[over].unique())
         ticks = ticks[:: -(-len(ticks) // 4)]
         target.set_xticks(ticks, [style.number(tick) for tick in ticks])
         target.minorticks_off()
-    above.set_xlabel("T (open)", size=7)
+    above.set_xlabel("T (without markers)", size=7)
     above.grid(visible=False)
     style.value_axis(axis.yaxis, min(values), max(values))
-    axis.set_xlabel("nλ (filled)")
+    axis.set_xlabel("nλ (with markers)")
     axis.set_ylabel("constant of Theorem 5's bound")
 
 
 def _exchange(axis: Axes, rows: pd.DataFrame) -> None:
     values = []
     for key in _TDDL:
-        _, colour, marker = _CURVES[key]
+        colour, marker = _CURVES[key].colour, _CURVES[key].marker
         for law, (_, line) in _LAWS.items():
             here = rows[(rows["dataset"] == law) & (rows["calibration"] == key[2]) & (rows["vacuous"] == 0)]
             for variant, face in (("", colour), ("pinp-answers", "white")):

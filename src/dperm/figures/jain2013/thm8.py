@@ -8,15 +8,16 @@ from matplotlib.lines import Line2D
 
 from dperm.figures import style
 
-# (mechanism, calibration) -> name, colour, marker.
-_CURVES = {
-    ("tdil", "paper"): ("TDIL, paper (not private)", "#D55E00", "s"),
-    ("tdil", "corrected"): ("TDIL, corrected", "#E69F00", "D"),
-    ("tdil", "tight"): ("TDIL, tight", "#CC79A7", "v"),
-    ("explicit_output", "tight"): ("Gaussian output", "#009E73", "^"),
-    ("cms11", "paper"): ("CMS11 (pure ε)", "#56B4E9", "P"),
-    ("trivial", "paper"): ("ŵ = 0", "#333333", ""),
+# (mechanism, calibration) -> words, in the order of the legend.
+_WORDS = {
+    ("tdil", "paper"): "TDIL (not private)",
+    ("tdil", "corrected"): "TDIL, corrected",
+    ("tdil", "tight"): "TDIL, tight",
+    ("explicit_output", "tight"): "Gaussian output",
+    ("cms11", "paper"): "CMS11 (pure ε)",
+    ("trivial", "paper"): "ŵ = 0",
 }
+_CURVES = {key: style.TRIVIAL if key[0] == "trivial" else style.look(*key) for key in _WORDS}
 _TDIL = [key for key in _CURVES if key[0] == "tdil"]
 _BOUND = ("#777777", (0, (1, 1.2)))
 _LINES = ("-", (0, (4, 1.6)))
@@ -58,7 +59,9 @@ def thm8(rows: pd.DataFrame) -> Figure:
     _finish(fourth, "d at which S = ‖w*‖/2", "nλ", "d")
     _degrees(fifth, rows[rows["series"] == "degrees"])
     _cost(sixth, rows)
-    handles = [Line2D([], [], color=colour, marker=marker, label=name) for name, colour, marker in _CURVES.values()]
+    handles = [
+        Line2D([], [], color=_CURVES[key].colour, marker=_CURVES[key].marker, label=_WORDS[key]) for key in _WORDS
+    ]
     handles.append(Line2D([], [], color=_BOUND[0], ls=_BOUND[1], label="Theorem 8 re-read, or its exponent"))
     one = rows.iloc[0]
     lines = [
@@ -76,7 +79,8 @@ def _of(rows: pd.DataFrame, key: tuple[str, str]) -> pd.DataFrame:
 
 
 def _lines(axis: Axes, rows: pd.DataFrame, over: str, line: object) -> None:
-    for key, (_, colour, marker) in _CURVES.items():
+    for key, look in _CURVES.items():
+        colour, marker = look.colour, look.marker
         part = _of(rows, key)
         if part.empty:
             continue
@@ -129,11 +133,13 @@ def _finish(axis: Axes, title: str, x: str, y: str) -> None:
 def _degrees(axis: Axes, rows: pd.DataFrame) -> None:
     degrees = sorted(rows["degree"].unique())
     for key in _TDIL:
-        _, colour, marker = _CURVES[key]
-        for degree, shade in zip(degrees, style.shades(colour, len(degrees)), strict=True):
-            part = _of(rows[rows["degree"] == degree], key)
-            mean = part.groupby("total")["value"].mean()
-            axis.plot(mean.index, mean, color=shade, marker=marker, lw=0.9, ms=3)
+        look = _CURVES[key]
+        for degree, shade in zip(degrees, style.shades(look.colour, len(degrees)), strict=True):
+            groups = _of(rows[rows["degree"] == degree], key).groupby("total")
+            mean, vacuous = groups["value"].mean(), groups["vacuous"].max() == 1
+            axis.plot(mean.index, mean, color=shade, lw=0.9)
+            for part, face in ((mean[vacuous], "white"), (mean[~vacuous], shade)):
+                axis.plot(part.index, part, color=shade, marker=look.marker, mfc=face, ms=3, ls="")
     _finish(axis, f"degrees {', '.join(map(str, degrees))} (light to dark)", "nλ", "S")
 
 
