@@ -133,7 +133,8 @@ def test_params_are_plain_and_the_same_each_time(workflow, everything):
     assert str(workflow.folder) not in "".join(params(everything).values())
 
 
-def test_a_cell_is_given_its_slice_of_the_configuration(everything):
+def test_a_cell_is_given_its_slice_of_the_configuration(everything, monkeypatch):
+    monkeypatch.delenv("DPERM_MIRROR", raising=False)
     config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
     selected = plan.load({**config, "mirror": None}, ROOT, unavailable=fetch.unavailable).of_scale("paper")
     assert len(of(everything, "run_cell")) == sum(len(experiment.cells) for experiment in selected)
