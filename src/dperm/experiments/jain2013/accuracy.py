@@ -16,11 +16,12 @@ Metric `accuracy`: share of test rows with sign <w^, phi(x)> = y, the mean over 
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from dperm import seeds
@@ -260,6 +261,44 @@ def _scored(
     }  # fmt: skip
     yield {**head, "metric": "accuracy", "value": float(values.mean())}
     yield {**head, "metric": "accuracy_one", "value": float(values[0])}
+
+
+def rows(cell: Mapping[str, Any], data: str, fits: Callable[[Split], Iterable[tuple[str, Model]]]) -> pd.DataFrame:
+    """Return the rows of every fit on every split.
+
+    Parameters
+    ----------
+    cell : mapping
+        As `dperm.plan` made it.
+    data : path
+        The prepared data set.
+    fits : callable
+        Gives the fits on a split, each with the name of its penalty.
+
+    Returns
+    -------
+    DataFrame
+    """
+    found = [
+        line
+        for repeat, split in enumerate(splits(cell, data, cell["settings"]["repeats"]))
+        for penalty, model in fits(split)
+        for line in lines(cell, model, split, repeat, penalty)
+    ]
+    return pd.DataFrame(found).assign(**head(cell))
+
+
+def without_privacy(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns that the rows of a baseline share."""
+    return head(cell) | {
+        "mechanism": "nonprivate", "calibration": "", "neighbours": "", "guarantee": "none", "epsilon": math.inf,
+        "delta": 0.0, "metric": "accuracy", "queries": 0,
+    }  # fmt: skip
+
+
+def majority(split: Split) -> float:
+    """Return the share of test rows with the label of most training rows."""
+    return agreement(np.full(1, split.y.mean()), split.target)
 
 
 def agreement(predictions: np.ndarray, target: np.ndarray) -> float:

@@ -15,7 +15,7 @@ the features (column `scaling`; `scaling_splits` splits, C = 0.001, with the R o
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,7 +55,7 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     settings, dataset = cell["settings"], prepared.read(data)
     found = []
     for repeat, split in enumerate(accuracy.splits(cell, dataset, settings["repeats"])):
-        found.append(("majority", "", repeat, 0.0, accuracy.agreement(np.full(1, split.y.mean()), split.target)))
+        found.append(("majority", "", repeat, 0.0, accuracy.majority(split)))
     for repeat, split in enumerate(accuracy.splits(cell, dataset, settings["libsvm_splits"])):
         found.append(("libsvm", "", repeat, 1 / _C, _libsvm(split, settings["libsvm_rows"])))
     # Under the scaling that is stored the machine is `run`'s.
@@ -67,11 +67,7 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
                 ("svm", name, repeat, 1 / _C, accuracy.agreement(fit.predict(split.Q), split.target))
             )  # fmt: skip
     frame = pd.DataFrame(found, columns=["variant", "scaling", "repeat", "total", "value"])
-    plain = {
-        **accuracy.head(cell), "mechanism": "nonprivate", "calibration": "", "neighbours": "", "guarantee": "none",
-        "epsilon": np.inf, "delta": 0.0, "metric": "accuracy", "penalty": "C", "queries": 0,
-    }  # fmt: skip
-    return frame.assign(**plain)
+    return frame.assign(**accuracy.without_privacy(cell), penalty="C")
 
 
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
@@ -89,13 +85,13 @@ def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     DataFrame
     """
     del baseline
-    rows = [
-        line
-        for repeat, split in enumerate(accuracy.splits(cell, data, cell["settings"]["repeats"]))
-        for penalty, total in _distinct(totals(len(split.y))).items()
-        for line in accuracy.lines(cell, _model(split, total), split, repeat, penalty)
-    ]
-    return pd.DataFrame(rows).assign(**accuracy.head(cell), scaling=scaling.STORED)
+    return accuracy.rows(cell, data, _fits).assign(scaling=scaling.STORED)
+
+
+def _fits(split: accuracy.Split) -> Iterator[tuple[str, accuracy.Model]]:
+    """Give a fit for each penalty."""
+    for penalty, total in _distinct(totals(len(split.y))).items():
+        yield penalty, _model(split, total)
 
 
 def _distinct(found: dict[str, float]) -> dict[str, float]:

@@ -41,17 +41,13 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     """
     settings, found = cell["settings"], []
     for repeat, split in enumerate(accuracy.splits(cell, data, settings["repeats"])):
-        found.append(("majority", "", repeat, 0.0, accuracy.agreement(np.full(1, split.y.mean()), split.target)))
+        found.append(("majority", "", repeat, 0.0, accuracy.majority(split)))
         if repeat < settings["libsvm_splits"]:
             values = _libsvm(split, settings["libsvm_rows"], settings["totals"])
             for total, value in zip(settings["totals"], values, strict=True):
                 found.append(("libsvm", f"{total:g}", repeat, total, value))
     frame = pd.DataFrame(found, columns=["variant", "penalty", "repeat", "total", "value"])
-    plain = {
-        **accuracy.head(cell), "mechanism": "nonprivate", "calibration": "", "neighbours": "", "guarantee": "none",
-        "epsilon": np.inf, "delta": 0.0, "metric": "accuracy", "queries": 0,
-    }  # fmt: skip
-    return frame.assign(**plain)
+    return frame.assign(**accuracy.without_privacy(cell))
 
 
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
@@ -69,13 +65,8 @@ def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     DataFrame
     """
     del baseline
-    rows = [
-        line
-        for repeat, split in enumerate(accuracy.splits(cell, data, cell["settings"]["repeats"]))
-        for total in cell["settings"]["totals"]
-        for line in accuracy.lines(cell, _model(split, total), split, repeat, f"{total:g}")
-    ]
-    return pd.DataFrame(rows).assign(**accuracy.head(cell))
+    totals = cell["settings"]["totals"]
+    return accuracy.rows(cell, data, lambda split: ((f"{total:g}", _model(split, total)) for total in totals))
 
 
 def _model(split: accuracy.Split, total: float) -> accuracy.Model:
