@@ -1,5 +1,7 @@
 """Made-up attacks, for tests of what is made of them: a claim that holds, one that does not, and mutants."""
 
+import fake_rows
+
 from dperm import tables
 from dperm.audit import attacks, ledger
 
@@ -60,3 +62,24 @@ def write_ledgers(folder):
     ledger.collect(paths, [], folder / "privacy.parquet", confidence=0.95, **fixed)
     ledger.collect_mutants([write_mutants([mutant()], made / "noise.parquet")], folder / "mutants.parquet", **fixed)
     return folder / "privacy.parquet", folder / "mutants.parquet"
+
+
+COUNTS = ("hits", "tries", "other_hits", "other_tries")
+
+
+def released(path, **options):
+    """Few rows of both mechanisms; the epsilons and deltas are those of `fake_rows` unless told."""
+    return fake_rows.write(fake_rows.rows(datasets=("adult",), multiples=(2.0,), repeats=2, **options), path)
+
+
+def collect_files(folder, paths, rows=(), *, confidence=0.95, level=0.05):
+    out = folder / "privacy.parquet"
+    ledger.collect(paths, rows, out, confidence=confidence, level=level, metadata={"seed": 3})
+    return ledger.read(out)
+
+
+def collect_mutants(folder, records, level=0.05):
+    out = folder / "mutants.parquet"
+    path = write_mutants(records, folder / "mutants-in.parquet")
+    ledger.collect_mutants([path], out, level=level, metadata={"seed": 3})
+    return tables.read_records(out, ledger.MUTANTS)

@@ -10,16 +10,15 @@ import pytest
 from scipy import optimize, stats
 
 from dperm import tables
-from dperm.audit import attacks, ledger
-from dperm.errors import CorruptFile, DataError
+from dperm.audit import ledger
+from dperm.errors import DataError
 
-COUNTS = ("hits", "tries", "other_hits", "other_tries")
 WEAK, STRONG, THIN = (500, 1_000, 250, 1_000), (6_000, 10_000, 2_000, 10_000), (9, 1_000, 0, 1_000)
 FAMILY = ("paper", "mechanism", "calibration", "neighbours")
 
 
 def sampled(counts, **changes):
-    return fake_audits.attack(**dict(zip(COUNTS, counts, strict=True)), **changes)
+    return fake_audits.attack(**dict(zip(fake_audits.COUNTS, counts, strict=True)), **changes)
 
 
 def bound(counts, error, delta=0.0):
@@ -38,27 +37,9 @@ def p_value(counts, epsilon, delta=0.0):
     return math.exp(root)
 
 
-def released(path, **options):
-    """Few rows of both mechanisms; the epsilons and deltas are those of `fake_rows` unless told."""
-    return fake_rows.write(fake_rows.rows(datasets=("adult",), multiples=(2.0,), repeats=2, **options), path)
-
-
 def collect(folder, records, rows=(), **options):
     path = fake_audits.write_attacks(records, folder / "attacks.parquet")
-    return collect_files(folder, [path], rows, **options)
-
-
-def collect_files(folder, paths, rows=(), *, confidence=0.95, level=0.05):
-    out = folder / "privacy.parquet"
-    ledger.collect(paths, rows, out, confidence=confidence, level=level, metadata={"seed": 3})
-    return ledger.read(out)
-
-
-def collect_mutants(folder, records, level=0.05):
-    out = folder / "mutants.parquet"
-    path = fake_audits.write_mutants(records, folder / "mutants-in.parquet")
-    ledger.collect_mutants([path], out, level=level, metadata={"seed": 3})
-    return tables.read_records(out, ledger.MUTANTS)
+    return fake_audits.collect_files(folder, [path], rows, **options)
 
 
 # Several attacks on one row.
@@ -172,7 +153,7 @@ def test_exact_and_sampled_attacks_share_a_row(tmp_path):
 def test_holm_over_the_rows_decides(tmp_path, p_values, level, adjusted, refuted):
     """A claim that is the bound at error a has the p-value a; budgets that nobody attacked are no hypotheses."""
     epsilons = [bound(STRONG, p) for p in p_values]
-    rows = released(tmp_path / "rows.parquet")
+    rows = fake_audits.released(tmp_path / "rows.parquet")
     found = collect(tmp_path, [sampled(STRONG, epsilon=epsilon) for epsilon in epsilons], [rows], level=level)
     assert (found["verdict"] == "not audited").sum() > 10
     found = found.set_index("epsilon").loc[epsilons]
@@ -267,7 +248,7 @@ def test_other_budgets_stand_as_not_audited_with_their_reason(tmp_path):
 def test_what_is_not_private_is_no_claim(tmp_path):
     rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0,), deltas=(0.0,), repeats=3)
     assert "nonprivate" in set(rows["mechanism"])
-    found = collect_files(tmp_path, [], [fake_rows.write(rows, tmp_path / "rows.parquet")])
+    found = fake_audits.collect_files(tmp_path, [], [fake_rows.write(rows, tmp_path / "rows.parquet")])
     assert set(found["mechanism"]) == set(rows["mechanism"]) - {"nonprivate"}
     assert set(found["verdict"]) == {"not audited"}
 
@@ -324,17 +305,17 @@ def test_another_law_at_the_same_budget_is_no_attack_on_this_one(tmp_path):
 
 
 def test_nothing_attacked_nothing_released(tmp_path):
-    assert len(collect_files(tmp_path, [])) == 0
+    assert len(fake_audits.collect_files(tmp_path, [])) == 0
     assert len(collect(tmp_path, [])) == 0
     assert tables.metadata(tmp_path / "privacy.parquet")["seed"] == 3
-    assert len(collect_mutants(tmp_path, [])) == 0
+    assert len(fake_audits.collect_mutants(tmp_path, [])) == 0
 
 
 def test_a_file_without_attacks_changes_nothing(tmp_path):
     empty = fake_audits.write_attacks([], tmp_path / "empty.parquet")
     full = fake_audits.write_attacks([sampled(WEAK), fake_audits.exact(0.9)], tmp_path / "full.parquet")
-    alone = collect_files(tmp_path, [full])
-    pd.testing.assert_frame_equal(collect_files(tmp_path, [empty, full]), alone)
+    alone = fake_audits.collect_files(tmp_path, [full])
+    pd.testing.assert_frame_equal(fake_audits.collect_files(tmp_path, [empty, full]), alone)
     assert len(alone) == 1
 
 
@@ -347,139 +328,21 @@ def test_the_same_bytes_whatever_the_order(tmp_path):
         fake_audits.write_attacks([sampled(STRONG, pair_words=name), sampled(WEAK, epsilon=k + 1.5)], tmp_path / name)
         for k, name in enumerate(("b.parquet", "a.parquet", "c.parquet"))
     ]
-    rows = [released(tmp_path / f"rows-{epsilon}.parquet", epsilons=(epsilon,)) for epsilon in (3.0, 0.1)]
+    rows = [fake_audits.released(tmp_path / f"rows-{epsilon}.parquet", epsilons=(epsilon,)) for epsilon in (3.0, 0.1)]
     seen = set()
     for paths in itertools.permutations(made):
         for two in itertools.permutations(rows):
-            found = collect_files(tmp_path, map(str, paths), two)
+            found = fake_audits.collect_files(tmp_path, map(str, paths), two)
             seen.add((tmp_path / "privacy.parquet").read_bytes())
     assert len(seen) == 1
     assert (found["verdict"] != "not audited").sum() == 4 and len(found) > 10
-
-
-def test_mutants_give_the_same_bytes_whatever_the_order(tmp_path):
-    made = [
-        fake_audits.write_mutants([fake_audits.mutant(name=name, group=group)], tmp_path / f"{name}.parquet")
-        for name, group in (("b", "noise"), ("a", "noise"), ("c", "data"))
-    ]
-    seen, out = set(), tmp_path / "out.parquet"
-    for paths in itertools.permutations(made):
-        ledger.collect_mutants(paths, out, level=0.05, metadata={})
-        seen.add(out.read_bytes())
-    assert len(seen) == 1
-    assert tables.read_records(out, ledger.MUTANTS)["name"].tolist() == ["c", "a", "b"]
-
-
-def spoil(path, how):
-    whole = path.read_bytes()
-    if how == "cut short":
-        path.write_bytes(whole[:-20])
-    elif how == "empty":
-        path.write_bytes(b"")
-    elif how == "no Parquet":
-        path.write_text("paper,mechanism\n")
-    elif how == "one bit":
-        at = whole.index(b"kifer2012") if b"kifer2012" in whole else whole.index(b"half-noise")
-        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-    else:
-        released(path, epsilons=(1.0,))
-
-
-SPOILT = ("cut short", "empty", "no Parquet", "one bit", "other columns")
-
-
-@pytest.mark.parametrize("how", SPOILT)
-@pytest.mark.parametrize("kind", ["attacks", "mutants"])
-def test_corrupt_files_are_all_named_and_deleted(tmp_path, how, kind):
-    """The others stay, and so does the ledger of an earlier run."""
-    write = {"attacks": fake_audits.write_attacks, "mutants": fake_audits.write_mutants}[kind]
-    record = {"attacks": fake_audits.attack(), "mutants": fake_audits.mutant()}[kind]
-    bad, good, worse = (write([record], tmp_path / f"{name}.parquet") for name in ("bad", "good", "worse"))
-    spoil(bad, how)
-    spoil(worse, "cut short")
-    out = tmp_path / "out.parquet"
-    out.write_text("from before")
-    with pytest.raises(CorruptFile, match=r"deleted, to be made again by the next run: .*") as caught:
-        if kind == "attacks":
-            ledger.collect([worse, good, bad], [], out, confidence=0.95, level=0.05, metadata={})
-        else:
-            ledger.collect_mutants([worse, good, bad], out, level=0.05, metadata={})
-    assert str(bad) in str(caught.value) and str(worse) in str(caught.value) and str(good) not in str(caught.value)
-    assert (bad.exists(), worse.exists(), good.exists()) == (False, False, True)
-    assert out.read_text() == "from before"
-
-
-def test_a_missing_file_is_no_corrupt_file(tmp_path):
-    good = fake_audits.write_attacks([fake_audits.attack()], tmp_path / "good.parquet")
-    with pytest.raises(FileNotFoundError, match="no-such"):
-        collect_files(tmp_path, [good, tmp_path / "no-such.parquet"])
-    assert good.exists() and not (tmp_path / "privacy.parquet").exists()
-
-
-def test_what_is_read_has_to_be_a_ledger(tmp_path):
-    other = fake_audits.write_attacks([fake_audits.attack()], tmp_path / "attacks.parquet")
-    with pytest.raises(CorruptFile, match="does not hold what it should"):
-        ledger.read(other)
-    assert other.exists()
-    with pytest.raises(FileNotFoundError):
-        ledger.read(tmp_path / "no-such.parquet")
-
-
-# Mutants.
-
-
-@pytest.mark.parametrize(
-    ("mutant_p", "white_box_p", "twin_p", "verdict", "twin"),
-    [
-        (0.05, 0.9, 1.0, "refuted", "holds up"),
-        (1e-9, 1e-9, 1.0, "refuted", "holds up"),
-        (0.051, 0.05, 1.0, "caught by the white-box test", "holds up"),
-        (1.0, 0.051, 0.051, "not caught", "holds up"),
-        (1.0, None, 1.0, "not caught", "holds up"),
-        (0.0, None, 0.05, "refuted", "refuted"),
-        (1.0, 1.0, 0.0, "not caught", "refuted"),
-    ],
-)
-def test_the_verdict_on_a_mutant(tmp_path, mutant_p, white_box_p, twin_p, verdict, twin):
-    """What the job itself said of the mutant decides nothing."""
-    changes = {"twin_white_box_p": 0.051, "caught_by": "nothing"}
-    given = fake_audits.mutant(mutant_p=mutant_p, white_box_p=white_box_p, twin_p=twin_p, **changes)
-    (row,) = collect_mutants(tmp_path, [given]).itertuples()
-    assert (row.verdict, row.twin_verdict, row.p_holm) == (verdict, twin, mutant_p)
-    assert row.verdict in ledger.CAUGHT
-
-
-def test_holm_over_mutants_and_on_its_own_over_twins(tmp_path):
-    """m = 4. Mutants 0.04, 0.001, 0.02, 1: 0.08, 0.004, 0.06, 1. Noise 1, 1, 0.012, null: 0.048. Twins 0.06, 0.048."""
-    p = {"mutant_p": [0.04, 0.001, 0.02, 1.0], "white_box_p": [1.0, 1.0, 0.012, None], "twin_p": [0.02, 0.012, 1, 1]}
-    records = [fake_audits.mutant(name=f"m{k}", **{key: p[key][k] for key in p}) for k in range(4)]
-    found = collect_mutants(tmp_path, records)
-    assert found["p_holm"].tolist() == pytest.approx([0.08, 0.004, 0.06, 1.0])
-    assert found["verdict"].tolist() == ["not caught", "refuted", "caught by the white-box test", "not caught"]
-    assert found["twin_verdict"].tolist() == ["holds up", "refuted", "holds up", "holds up"]
-    strict = collect_mutants(tmp_path, records, level=0.003)
-    assert set(strict["verdict"]) == {"not caught"} and set(strict["twin_verdict"]) == {"holds up"}
-
-
-def test_mutants_are_handed_on_as_they_were(tmp_path):
-    """Nulls of an exact mutant stay nulls, whole numbers whole, beside a sampled one."""
-    exact = {**dict.fromkeys(COUNTS), "white_box_p": None, "twin_white_box_p": None, "mutant_bound": math.inf}
-    records = [
-        fake_audits.mutant(name="z", group="data", attack="exact", **exact),
-        fake_audits.mutant(name="y", group="noise"),
-    ]
-    found = collect_mutants(tmp_path, records)
-    whole = tables.read_records(tmp_path / "mutants-in.parquet", attacks.MUTANTS)
-    pd.testing.assert_frame_equal(found[list(attacks.MUTANTS.names)], whole)
-    assert found.loc[0, list(COUNTS)].isna().all() and found.loc[1, "hits"] == 500
-    assert tables.metadata(tmp_path / "mutants.parquet")["seed"] == 3
 
 
 def test_a_budget_released_with_two_guarantees_is_one_row_with_the_weaker(tmp_path):
     rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0,), deltas=(0.0,), repeats=3)
     stronger = fake_rows.write(rows.assign(guarantee="proved"), tmp_path / "a.parquet")
     weaker = fake_rows.write(rows.assign(guarantee="claimed"), tmp_path / "b.parquet")
-    found = collect_files(tmp_path, [], [stronger, weaker])
+    found = fake_audits.collect_files(tmp_path, [], [stronger, weaker])
     assert not found.duplicated(["mechanism", "calibration", "neighbours", "epsilon", "delta"]).any()
     assert set(found["guarantee"]) == {"claimed"}
 
@@ -487,7 +350,7 @@ def test_a_budget_released_with_two_guarantees_is_one_row_with_the_weaker(tmp_pa
 def test_an_attack_without_a_variant_is_not_lost(tmp_path):
     path = fake_audits.write_attacks([fake_audits.attack(variant=None)], tmp_path / "a.parquet")
     with pytest.raises(DataError, match="an attack does not say its variant"):
-        collect_files(tmp_path, [path])
+        fake_audits.collect_files(tmp_path, [path])
 
 
 def test_code_that_draws_another_noise_is_named_beside_a_claim_that_holds(tmp_path):
@@ -496,13 +359,7 @@ def test_code_that_draws_another_noise_is_named_beside_a_claim_that_holds(tmp_pa
         fake_audits.exact(0.9, white_box_p=1e-6),
         fake_audits.exact(0.9, neighbours="replace", white_box_p=0.4),
     ]
-    found = collect_files(tmp_path, [fake_audits.write_attacks(records, tmp_path / "a.parquet")])
+    found = fake_audits.collect_files(tmp_path, [fake_audits.write_attacks(records, tmp_path / "a.parquet")])
     assert found["verdict"].tolist() == ["holds up", "holds up"]
     named = found["reason"].str.contains(ledger.NOISE)
     assert named.tolist() == (found["neighbours"] == "add_remove").tolist()
-
-
-def test_a_twin_that_the_noise_test_accuses_is_named(tmp_path):
-    records = [fake_audits.mutant(twin_white_box_p=1e-5), fake_audits.mutant(name="other", twin_white_box_p=0.3)]
-    found = collect_mutants(tmp_path, records).set_index("name")["twin_verdict"]
-    assert found["half-noise"] == "accused by the white-box test" and found["other"] == "holds up"
