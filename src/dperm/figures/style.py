@@ -65,7 +65,7 @@ METHODS = {
         (mechanism, calibration): Look(f"{name}{words}", colour, marker)
         for mechanism, name in (("tddl", "TDDL"), ("pinp", "PINP"), ("tdil", "TDIL"))
         for calibration, words, colour, marker in (
-            ("paper", "", "#D55E00", "s"),
+            ("paper", ", as printed", "#D55E00", "s"),
             ("corrected", ", corrected", "#E69F00", "D"),
             ("tight", ", tight", "#CC79A7", "v"),
         )
