@@ -6,14 +6,21 @@ The estimators are imported when they are first asked for, so that a job loads o
 import importlib
 
 _PUBLIC = {
+    "AveragedPrediction": "dperm.mechanisms.estimators.averaged",
     "ExpMechSupport": "dperm.mechanisms.estimators.support",
+    "ExpPW": "dperm.mechanisms.estimators.exppw",
     "NAPP": "dperm.mechanisms.estimators.napp",
     "ObjectivePerturbation": "dperm.mechanisms.estimators.objective",
     "OutputPerturbation": "dperm.mechanisms.estimators.output",
     "PINP": "dperm.mechanisms.estimators.interactive",
+    "PredictionLedger": "dperm.mechanisms.prediction.ledger",
     "RKHSGaussian": "dperm.mechanisms.estimators.rkhs",
     "SampAggSupport": "dperm.mechanisms.estimators.support",
+    "SoftMajority": "dperm.mechanisms.estimators.soft_majority",
     "SparseRegression": "dperm.mechanisms.estimators.sparse",
+    "StableERM": "dperm.mechanisms.estimators.stable_erm",
+    "StableSGD": "dperm.mechanisms.estimators.stable_sgd",
+    "Student": "dperm.mechanisms.estimators.student",
     "TDDL": "dperm.mechanisms.estimators.tddl",
     "TDIL": "dperm.mechanisms.estimators.tdil",
 }

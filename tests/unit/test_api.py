@@ -93,6 +93,8 @@ def test_registered_mechanisms_have_a_source_a_relation_and_a_test(name):
     assert "add/remove" in module.__doc__ or "replace-one" in module.__doc__
     core = next(getattr(module, verb) for verb in ("release", "select", "run") if hasattr(module, verb))
     kind = "support" if core.__name__ == "select" else "mechanism"
+    # Where the release itself starts from a scale, what makes the scale takes it.
+    core = core if {"neighbours", "setting"} & set(core.__annotations__) else module.scale
     # The kernel mechanisms take it with the other public constants.
     public = core.__annotations__.get("setting", core)
     assert public.__annotations__["neighbours"] == Neighbours

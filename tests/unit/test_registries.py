@@ -12,6 +12,7 @@ from dperm import experiments, losses, mechanisms, plan
 from dperm.domain import Budget, Domain
 from dperm.mechanisms.kernel import pinp, tddl, tdil
 from dperm.mechanisms.kernel.constants import Setting
+from dperm.mechanisms.prediction import averaged, exppw, soft_majority, stable_erm, stable_sgd
 from dperm.plan import config_files
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ def test_experiments_declare_what_their_code_reads():
         assert {name for experiment in declared for name in experiment.axes + experiment.settings} <= asked
 
 
-# Of the mechanisms that start from answers, what their calibration makes.
+# Of the mechanisms that start from answers or votes, or prepare them, what their calibration makes.
 KERNEL = Setting(lipschitz=1.0, feature_norm=1.0, total=10.0, radius=1.0)
 SCALED = {
     "tddl": functools.partial(tddl.scale, KERNEL, Budget(1.0, 1e-6), 10),
@@ -44,6 +45,11 @@ SCALED = {
     "tdil": lambda calibration: tdil.constants(
         KERNEL, Budget(1.0, 1e-6), records=100, dimension=2, calibration=calibration
     ),
+    "soft_majority": lambda calibration: soft_majority.probability(np.arange(3), 2, 1.0, calibration),
+    "averaged": functools.partial(averaged.scale, 5, 1.0),
+    "exppw": functools.partial(exppw.walk_bound, 0.1, 1.0),
+    "stable_erm": lambda calibration: stable_erm.rate(1.0, 1.0, 10.0, calibration=calibration),
+    "stable_sgd": lambda calibration: stable_sgd.rate(1.0, 1.0, 1.0, 10, calibration=calibration),
 }
 
 

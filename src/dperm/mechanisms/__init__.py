@@ -37,6 +37,11 @@ REGISTRY = {
     "tddl": Mechanism("dperm.mechanisms.kernel.tddl", ("paper", "corrected", "tight")),
     "rkhs_gaussian": Mechanism("dperm.mechanisms.kernel.rkhs", ("tight",)),
     "explicit_output": Mechanism("dperm.mechanisms.kernel.explicit", ("tight",)),
+    "exppw": Mechanism("dperm.mechanisms.prediction.exppw", ("paper", "tight")),
+    "averaged": Mechanism("dperm.mechanisms.prediction.averaged", ("paper", "tight")),
+    "soft_majority": Mechanism("dperm.mechanisms.prediction.soft_majority", ("paper", "tight")),
+    "stable_erm": Mechanism("dperm.mechanisms.prediction.stable_erm", ("paper", "tight")),
+    "stable_sgd": Mechanism("dperm.mechanisms.prediction.stable_sgd", ("paper", "corrected", "tight")),
 }
 
 

@@ -11,10 +11,10 @@ from dperm import kernels
 from dperm.domain import Calibration, one_of
 from dperm.errors import DomainViolation, VacuousWarning
 from dperm.mechanisms.estimators.kernel import KernelEstimator
+from dperm.mechanisms.kept import keys
 from dperm.mechanisms.kernel import definite, pinp
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
 from dperm.mechanisms.kernel.interactive import UPDATED, Session
-from dperm.mechanisms.kernel.kept import keys
 
 
 @dataclasses.dataclass(frozen=True)

@@ -51,25 +51,8 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 
     def _encoded(self, y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
         """Map the two labels `classes`, or without any those found in y, to -1 and +1."""
-        check_classification_targets(y)
-        if type_of_target(y, input_name="y", raise_unknown=True) != "binary":
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {type_of_target(y)}; "
-                "train one model for each class against the rest, and share the budget between them"
-            )
-        if classes is None:
-            warnings.warn(
-                "the two labels were taken from the data; pass classes=(negative, positive), which are public",
-                PrivacyLeakWarning,
-                stacklevel=3,
-            )
-            classes = np.unique(y)
-            if len(classes) != 2:
-                raise ValueError("y holds one class only; pass classes=(negative, positive), which are public")
-        self.classes_ = classes
-        if not np.isin(y, self.classes_).all():
-            raise DataError(f"y holds a label that is none of classes={self.classes_.tolist()}")
-        return np.where(y == self.classes_[1], 1.0, -1.0)
+        self.classes_, signs = encoded(y, classes, stacklevel=4)
+        return signs
 
     def _statement(self, budget: Budget, release: Any) -> PrivacyStatement:
         if release.guarantee == "none":
@@ -172,6 +155,49 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags(poor_score=True)
         return tags
+
+
+def encoded(y: np.ndarray, classes: np.ndarray | None, *, stacklevel: int) -> tuple[np.ndarray, np.ndarray]:
+    """Map two labels to -1 and +1.
+
+    Parameters
+    ----------
+    y : ndarray, shape (n,)
+    classes : ndarray, shape (2,), or None
+        The labels; None takes those of y, with a `PrivacyLeakWarning`.
+    stacklevel : int
+        Whom the warning names, counted from here.
+
+    Returns
+    -------
+    classes : ndarray, shape (2,)
+    signs : ndarray, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If y holds one label only, or more than two.
+    DataError
+        If y holds a label that is none of `classes`.
+    """
+    check_classification_targets(y)
+    if type_of_target(y, input_name="y", raise_unknown=True) != "binary":
+        raise ValueError(
+            f"Only binary classification is supported. The type of the target is {type_of_target(y)}; "
+            "train one model for each class against the rest, and share the budget between them"
+        )
+    if classes is None:
+        warnings.warn(
+            "the two labels were taken from the data; pass classes=(negative, positive), which are public",
+            PrivacyLeakWarning,
+            stacklevel=stacklevel,
+        )
+        classes = np.unique(y)
+        if len(classes) != 2:
+            raise ValueError("y holds one class only; pass classes=(negative, positive), which are public")
+    if not np.isin(y, classes).all():
+        raise DataError(f"y holds a label that is none of classes={classes.tolist()}")
+    return classes, np.where(y == classes[1], 1.0, -1.0)
 
 
 def two_labels(classes: Any) -> np.ndarray:

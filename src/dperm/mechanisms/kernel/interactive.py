@@ -18,7 +18,7 @@ from scipy import linalg
 
 from dperm.compiled import compiled
 from dperm.errors import BudgetExhausted
-from dperm.mechanisms.kernel.kept import Noise
+from dperm.mechanisms.kept import Noise
 
 # Status of an answer: w_t's, an update's, the frozen w_t's, none.
 LIVE, UPDATED, FROZEN, UNANSWERED = 0, 1, 2, 3

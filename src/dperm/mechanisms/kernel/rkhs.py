@@ -42,9 +42,9 @@ from scipy import linalg, sparse
 from dperm.domain import Budget, Guarantee, Mode
 from dperm.errors import DataError, DomainViolation
 from dperm.kernels import MEMORY, Kernel
+from dperm.mechanisms.kept import Noise, keys
 from dperm.mechanisms.kernel import definite
 from dperm.mechanisms.kernel.constants import Setting, nugget, sigma
-from dperm.mechanisms.kernel.kept import Noise, keys
 from dperm.mechanisms.kernel.tddl import Spectrum, within
 from dperm.solvers.blas import one_thread
 

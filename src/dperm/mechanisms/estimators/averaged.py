@@ -1,0 +1,199 @@
+"""Averages of base learners with Laplace noise, as a scikit-learn estimator."""
+
+import warnings
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.linear_model import LogisticRegression
+
+from dperm.domain import number
+from dperm.errors import VacuousWarning
+from dperm.mechanisms.estimators.prediction import PrivatePredictor
+from dperm.mechanisms.prediction import averaged, shards
+
+# Records that a shard should have at least, where the number of shards is left to us.
+_RECORDS = 20
+
+
+class AveragedPrediction(PrivatePredictor):
+    r"""Private predictions by a non-private learner on shards: the mean of their answers, and Laplace noise.
+
+    The records are split at random; `base` is fitted on each shard; a query is answered by the mean of what the shards
+    say, clipped to a public range, plus noise, clipped again. Of a classifier that mean is the share of votes for the
+    positive class, and the answer is a label, positive with that probability. Unlike a soft majority it does not lose
+    accuracy where the shards disagree. The mathematics stands in `dperm.mechanisms.prediction.averaged`, the proof in
+    docs/privacy.md, section 12.
+
+    The fitted object holds what was learnt from the data without privacy: keep it in the house. What `predict` returns
+    is private, up to `queries` different rows; a row that was asked before gets its first answer again and costs
+    nothing.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Above 0; of all answers together.
+    delta : float, default=1e-6
+        In [0, 1); of all answers together.
+    queries : int, default=1000
+        How many different rows are answered. Few answers leave each a larger epsilon, and less noise.
+    base : scikit-learn classifier or regressor, optional
+        Left as it is, cloned for each shard; logistic regression if left out. A classifier sees the labels 0 and 1.
+    shards : int, optional
+        r, at least 2. Left out ("replace" only), ceil(2/(alpha epsilon_each)) (Corollary 4.7), for "paper" half of that
+        (Section 4.3; erratum D8), but so that each has 20 records.
+    alpha : float, default=0.1
+        Error that the noise may cost twice, in (0, 1]; it decides nothing but `shards`.
+    low, high : float, default=0.0, 1.0
+        The public range of a regressor's answers; [0, 1] for a classifier.
+    stability : float, optional
+        gamma: by how much replacing one of a shard's records may move a regressor's prediction anywhere, whatever the
+        records are (Definition 4.4; "replace" only). Left out, high - low. A wrong one voids the promise.
+    calibration : {"tight", "paper"}, default="tight"
+        "paper": Laplace noise of scale (high - low)/(r epsilon_each); "tight": less for labels. Both are proved.
+    neighbours : {"replace", "add_remove"}, default="replace"
+        Under "add_remove" the number of records is private: records choose their shards, and `shards` has to be given.
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    state : path-like, optional
+        A journal of what was answered, which outlives this object; noise is fresh then, whatever the seed. Deleting it
+        gives a new budget, which the statement does not cover.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. Seeded answers are for science only.
+
+    Attributes
+    ----------
+    shards_ : int
+        r.
+    scale_ : float
+        b of the noise, in units of the predictions.
+    epsilon_each_ : float
+        epsilon of one answer.
+    ledger_ : PredictionLedger
+    privacy_ : PrivacyStatement
+        Of all answers together.
+
+    Warns
+    -----
+    VacuousWarning
+        If the noise is as wide as the range: answers then say next to nothing.
+
+    References
+    ----------
+    dwork2018, Lemmas 4.5 and 4.6, Corollary 4.7; errata D3, D8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import AveragedPrediction
+    >>> X = np.linspace(-1, 1, 2000)[:, None]
+    >>> model = AveragedPrediction(epsilon=3.0, queries=2, classes=(0, 1), random_state=0)
+    >>> model.fit(X, (X[:, 0] > 0).astype(int)).predict([[-0.7], [0.9]])
+    array([0, 1])
+    >>> model.ledger_.remaining
+    0
+    """
+
+    source = "dwork2018, Corollary 4.7"
+    # Rows need no bound.
+    clip: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        delta=1e-6,
+        queries=1000,
+        base=None,
+        shards=None,
+        alpha=0.1,
+        low=0.0,
+        high=1.0,
+        stability=None,
+        calibration="tight",
+        neighbours="replace",
+        classes=None,
+        state=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.queries = queries
+        self.base = base
+        self.shards = shards
+        self.alpha = alpha
+        self.low = low
+        self.high = high
+        self.stability = stability
+        self.calibration = calibration
+        self.neighbours = neighbours
+        self.classes = classes
+        self.state = state
+        self.random_state = random_state
+
+    def _check_declared(self):
+        if not (hasattr(self._base(), "fit") and hasattr(self._base(), "predict")):
+            raise ValueError(
+                f"base={self.base!r} must be a scikit-learn classifier or regressor: it is cloned and fitted"
+            )
+        low = number("low", self.low, -1e100, 1e100, ends="[]", remedy="it is the public least answer")
+        number("high", self.high, low, 1e100, ends="(]", remedy="it is the public greatest answer, above low")
+        if self._classifies() and (self.low, self.high) != (0, 1):
+            raise ValueError(f"low={self.low}, high={self.high} are of a regressor; leave them out for a classifier")
+        if self.stability is not None and (self._classifies() or self.neighbours == "add_remove"):
+            raise ValueError(
+                f"stability={self.stability!r} is of a regressor under neighbours='replace' (Definition 4.4): a vote "
+                "moves by 1, and a shard whose size changes may become empty; leave it out"
+            )
+        if self.shards is None and self.neighbours == "add_remove":
+            raise ValueError(
+                "shards=None would follow from the number of records, which is private; give a public number"
+            )
+        # Also refuses alpha, stability and shards outside their ranges.
+        averaged.shards_needed(self.alpha, self.epsilon, self.calibration)
+        self._scale(2 if self.shards is None else self.shards, float(self.epsilon))
+
+    def _classifies(self):
+        return is_classifier(self._base())
+
+    def _base(self):
+        return LogisticRegression() if self.base is None else self.base
+
+    def _scale(self, r: int, each: float) -> float:
+        """Return b for r shards."""
+        width = float(self.high) - float(self.low)
+        return averaged.scale(
+            r,
+            each,
+            self.calibration,
+            bits=self._classifies(),
+            width=width,
+            stability=self.stability,
+            neighbours=self.neighbours,
+        )
+
+    def _prepare(self, X, y, each, rng):
+        wanted = averaged.shards_needed(self.alpha, each, self.calibration)
+        self.shards_ = max(2, min(wanted, len(X) // _RECORDS)) if self.shards is None else int(self.shards)
+        parts = shards.assign(len(X), self.shards_, neighbours=self.neighbours, rng=rng)
+        self._models = shards.fit_shards(self._base(), X, y, parts, neighbours=self.neighbours, rng=rng)
+        self.scale_ = self._scale(self.shards_, each)
+        if self.scale_ >= self.high - self.low:
+            warnings.warn(
+                f"AveragedPrediction: noise of scale {self.scale_:g} is as wide as the range [{self.low:g}, "
+                f"{self.high:g}], so answers say next to nothing; lower queries, raise epsilon, or bring more records "
+                "for more shards",
+                VacuousWarning,
+                stacklevel=4,
+            )
+
+    def _answer(self, X, rngs):
+        low, high = float(self._fixed.low), float(self._fixed.high)
+        values = np.clip(shards.predictions(self._models, X), low, high).mean(axis=0)
+        asked = {"bits": self._fixed.classifies, "low": low, "high": high}
+        # The mean of values within a range may round a little out of it.
+        values = np.clip(values, low, high)
+        each = zip(values, rngs, strict=True)
+        return np.array(
+            [averaged.release(np.array([v]), self.scale_, rng=rng, **asked)[0, 0] for v, rng in each], float
+        )

@@ -1,0 +1,265 @@
+"""What every private predictor shares: a ledger of answers, first answers kept for repeats, labels, the statement."""
+
+import warnings
+from abc import ABCMeta, abstractmethod
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+from dp_accounting import dp_event
+from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dperm.accounting import filters
+from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of
+from dperm.errors import NoGuaranteeWarning
+from dperm.mechanisms.estimators.model import encoded, generator, two_labels
+from dperm.mechanisms.kept import Noise, keys
+from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
+
+
+class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
+    """Answers queries one at a time from the data it keeps; subclasses say how.
+
+    Subclasses give `source`, `calibrations`, `bounded_range`, `dearer`, `_prepare` and `_answer`; `_check_declared`,
+    `_rows`, `_classifies`, `_guarantee`, `_valid_form`, `_open` and `_serve` where the ones here do not fit. `_rows`,
+    `_answer` and `_serve` read `_fixed`, the parameters as they were at `fit`, and never those of the object:
+    `set_params` changes nothing before the next `fit`, so that `privacy_` stays true. A `fit` that fails leaves nothing
+    that answers.
+
+    Their `__init__`, where scikit-learn reads them, has these parameters, by keyword alone:
+
+    `epsilon`, `delta`: of all answers together. `queries`: how many different rows may be asked. `calibration`,
+    `neighbours`, `clip`. `classes`: public (negative, positive) labels; left out, they are taken from y with a
+    `PrivacyLeakWarning`. `state`: path of a journal of what was answered; it outlives the object, and what it says was
+    spent counts, whatever is fitted; without one, and where it was deleted, every `fit` starts anew. `random_state`:
+    with `state` the noise is fresh whatever the seed, or a fit on changed data would repeat it.
+
+    Attributes
+    ----------
+    epsilon_each_ : float
+        epsilon of one answer, as large as the best valid accountant allows.
+    ledger_ : PredictionLedger
+        `ledger_.remaining` rows may still be asked.
+    privacy_ : PrivacyStatement
+        Of all answers together.
+    """
+
+    source: ClassVar[str]
+    calibrations: ClassVar[tuple[str, ...]] = ("paper", "tight")
+    bounded_range: ClassVar[bool] = False
+    # By what factor an answer without a guarantee is dearer than `each`.
+    dearer: ClassVar[float]
+
+    @abstractmethod
+    def _prepare(self, X: np.ndarray, y: np.ndarray, each: float, rng: np.random.Generator) -> None:
+        """Keep what answers need; y in {0, 1} of a classifier; `each` is epsilon of one answer."""
+
+    @abstractmethod
+    def _answer(self, X: np.ndarray, rngs: list[np.random.Generator]) -> np.ndarray:
+        """Return one answer a row, each with the noise of its own generator: labels in {0, 1}, or real numbers."""
+
+    def _check_declared(self) -> None:
+        """Refuse a parameter of the subclass that needs no data to be refused."""
+
+    def _rows(self, X: np.ndarray) -> np.ndarray:
+        """Return rows within their public bounds, or refuse them; of the data and of queries alike."""
+        return X
+
+    def _classifies(self) -> bool:
+        return True
+
+    def _guarantee(self) -> Guarantee:
+        return "proved"
+
+    def _valid_form(self) -> str:
+        """Say what would have a guarantee."""
+        return "take calibration='tight'"
+
+    def _open(self, n: int) -> Count:
+        """Return the ledger, with `each`, for n records; n is public under replace-one alone."""
+        return PredictionLedger(
+            self.epsilon,
+            self.delta,
+            answers=self.queries,
+            bounded_range=self.bounded_range,
+            neighbours=self.neighbours,
+            mechanism=self._told(),
+            path=self.state,
+        )
+
+    def _told(self) -> dict[str, str]:
+        """Say what an answer is, for the journal; its neighbours it knows."""
+        return {
+            "mechanism": type(self).__name__,
+            "calibration": self.calibration,
+            "guarantee": self._guarantee(),
+        }
+
+    def fit(self, X, y):
+        """Forget what was fitted, keep the data, and open the ledger.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+        y : array_like, shape (n,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InvalidBudget
+            If the budget is none, or `state` is the journal of other answers.
+        DomainViolation, DataError, ValueError
+            If the data or a parameter is unfit; the message names it.
+        CorruptFile, ReleaseError
+            If the journal is damaged, or another ledger has it open.
+        """
+        self._forget(getattr(self, "_made", frozenset()))
+        others = frozenset(vars(self))
+        try:
+            self._fit(X, y)
+            self._made = frozenset(vars(self)) - others | {"_made"}
+        except BaseException:
+            # Of an interrupt as well: what is half made must not answer, nor hold the journal.
+            self._forget(frozenset(vars(self)) - others)
+            raise
+        return self
+
+    def _forget(self, made: frozenset[str]) -> None:
+        """Drop what `fit` made, and close the ledger."""
+        gone = {name: vars(self).pop(name) for name in made}
+        if "ledger_" in gone:
+            gone["ledger_"].close()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # What `fit` sets last.
+        return hasattr(self, "_made")
+
+    def _fit(self, X, y) -> None:
+        # What was declared wrongly is blamed before the rows are.
+        Budget(self.epsilon, self.delta)
+        one_of("neighbours", self.neighbours, Neighbours)
+        if self.calibration not in self.calibrations:
+            allowed = ", ".join(map(repr, self.calibrations))
+            raise ValueError(f"calibration={self.calibration!r} is not one of {allowed}")
+        if not isinstance(self.clip, bool | np.bool_):
+            raise ValueError(f"clip={self.clip!r} must be True or False")
+        if isinstance(self.queries, bool) or not isinstance(self.queries, int | np.integer) or self.queries < 1:
+            raise ValueError(
+                f"queries={self.queries!r} must be an integer, 1 or above; it counts the rows that are answered"
+            )
+        self._check_declared()
+        classes = None if self.classes is None else two_labels(self.classes)
+        rng = generator(self.random_state)
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=not self._classifies())
+        if self._classifies():
+            self.classes_, signs = encoded(y, classes, stacklevel=4)
+            y = (signs + 1) / 2
+        else:
+            y = np.asarray(y, dtype=np.float64)
+        self._fixed = SimpleNamespace(**self.get_params(deep=False), classifies=self._classifies())
+        X = self._rows(X)
+        self.ledger_ = self._open(len(y))
+        self.epsilon_each_ = self.ledger_.each
+        self.privacy_ = self._statement()
+        self._prepare(X, y, self.epsilon_each_, rng)
+        # With a journal other data may be fitted under the same seed: its answers need noise of their own.
+        self._noise, self._known = Noise(rng if self.state is None else generator(None)), {}
+
+    def predict(self, X):
+        """Answer each row: labels of a classifier, else real numbers.
+
+        Rows that were asked before get their first answer again, at no charge. All new rows are charged before the
+        first of them is answered; what fails after that stays charged.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,)
+
+        Raises
+        ------
+        BudgetExhausted
+            If there are more new rows than may still be asked; none is answered or charged then.
+        DomainViolation, ValueError
+            If a row is unfit; nothing is charged then.
+        """
+        check_is_fitted(self)
+        X = self._rows(validate_data(self, X, dtype=np.float64, reset=False))
+        asked = keys(X)
+        first = {key: i for i, key in reversed(list(enumerate(asked))) if key not in self._known}
+        new = sorted(first.values())
+        if new:
+            self._serve(X[new], [asked[i] for i in new])
+        found = np.array([self._known[key] for key in asked])
+        return self.classes_[found.astype(int)] if self._fixed.classifies else found
+
+    def _serve(self, X: np.ndarray, asked: list[bytes]) -> None:
+        """Charge new rows, answer them and keep the answers."""
+        self.ledger_.charge(len(asked))
+        answers = self._answer(X, [self._noise.of(key) for key in asked])
+        self._known.update(zip(asked, np.asarray(answers, dtype=np.float64).tolist(), strict=True))
+
+    def _statement(self) -> PrivacyStatement:
+        guarantee = self._guarantee()
+        if guarantee == "none":
+            warnings.warn(
+                f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
+                f"guarantee; {self._valid_form()}",
+                NoGuaranteeWarning,
+                stacklevel=4,
+            )
+        return PrivacyStatement(
+            float(self.epsilon),
+            float(self.delta),
+            self.neighbours,
+            self.calibration,
+            guarantee,
+            self.random_state is not None,
+            self._event(guarantee),
+            f"{self.source}; docs/privacy.md, section 12",
+        )
+
+    def _event(self, guarantee: Guarantee) -> dp_event.DpEvent:
+        """Return what all answers together are, at the price that they have."""
+        if guarantee != "none":
+            return self.ledger_.event
+        price = self.dearer * self.epsilon_each_
+        return dp_event.ZCDpEvent(self.ledger_.answers * filters.rho(price, self.bounded_range))
+
+    def score(self, X, y):
+        """Return accuracy (labels) or R^2 (real answers) on the given rows, which are asked; not private.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, d)
+        y : array_like, shape (m,)
+
+        Returns
+        -------
+        float
+        """
+        answers = self.predict(X)
+        measure: Any = accuracy_score if self._fixed.classifies else r2_score
+        return measure(y, answers)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.non_deterministic = self.random_state is None
+        # Noise at a small budget may drown any signal: accuracy is not a property of correct code here.
+        if self._classifies():
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=False, poor_score=True)
+        else:
+            tags.estimator_type = "regressor"
+            tags.regressor_tags = RegressorTags(poor_score=True)
+        return tags

@@ -1,0 +1,195 @@
+"""The soft majority of base learners on shards, as a scikit-learn estimator."""
+
+import math
+import warnings
+from typing import ClassVar, Literal
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.linear_model import LogisticRegression
+
+from dperm.domain import number, one_of
+from dperm.errors import VacuousWarning
+from dperm.mechanisms.estimators.prediction import PrivatePredictor
+from dperm.mechanisms.prediction import consensus, shards, soft_majority
+
+Mode = Literal["each", "consensus"]
+# A shard with fewer records than this is left nearly empty; fewer shards are better then.
+_RECORDS = 20
+# Beyond this probability of turning even a vote without dissent, answers are mostly coins.
+_NOISE = 0.25
+
+
+class SoftMajority(PrivatePredictor):
+    r"""Binary classifier whose every answer is private: shards of the data vote, and the vote is softened.
+
+    The records are split into r shards, the base learner is fitted on each, and a query for which `count` of the r
+    models say 1 is answered 1 with probability 1/(1 + exp(-epsilon_each (2 count - r)/2)). One record is in one shard,
+    so an answer is epsilon_each-DP, whatever the learner does; all answers together stay within (epsilon, delta) (the
+    ledger). The mathematics stands in `dperm.mechanisms.prediction.soft_majority` and `.shards`, the proof in
+    docs/privacy.md.
+
+    The fitted object holds models that are not private: keep it in the house. What `predict` returns is private. Made
+    for labels without noise (PAC learning); where the shards disagree, `AveragedPrediction` is better.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Above 0; of all answers together.
+    delta : float, default=1e-6
+        In [0, 1); of all answers together.
+    queries : int, default=1000
+        How many different rows may be asked. Fewer leave more of epsilon to each.
+    base : scikit-learn classifier, optional
+        Cloned for each shard; parameters named random_state that are None get a seed of the shard's own. By default
+        logistic regression.
+    shards : int, optional
+        r >= 2. By default ceil(6 ln(4/alpha)/epsilon_each) (Theorem 4.1), and under replace-one, where the number n of
+        records is public, at most n/20. Under add/remove shards without records are possible, and vote for the negative
+        label.
+    alpha : float, default=0.05
+        In (0, 1): the error that the default number of shards is made for.
+    mode : {"each", "consensus"}, default="each"
+        "consensus": rows on which the shards agree, by a noisy count, are answered for nothing, any number of them, and
+        `queries` is how many contested rows are; after the last of these nothing is answered any more. It needs delta
+        > 0 and over a thousand shards at epsilon = 1 (`dperm.mechanisms.prediction.consensus`), by default enough for a
+        quarter of them to disagree, and calibration="tight".
+    calibration : {"tight", "paper"}, default="tight"
+        "paper": the weights exp(epsilon_each count) of the paper's prose, which spend twice epsilon_each: guarantee
+        `none` (erratum D1).
+    neighbours : {"replace", "add_remove"}, default="replace"
+        The paper's are replace-one.
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    state : path-like, optional
+        A journal of what was answered, which outlives this object; noise is fresh then, whatever the seed. Deleting it
+        gives a new budget, which the statement does not cover.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. A seeded release is for science only.
+
+    Attributes
+    ----------
+    shards_ : int
+        r.
+    epsilon_each_ : float
+        Of one answer.
+    ledger_ : PredictionLedger
+    privacy_ : PrivacyStatement
+        Of all answers together.
+
+    References
+    ----------
+    dwork2018, Section 4.1, Theorem 4.1; erratum D1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import SoftMajority
+    >>> X = np.linspace(0, 1, 2000)[:, None]
+    >>> y = (X[:, 0] >= 0.5).astype(int)
+    >>> model = SoftMajority(epsilon=2.0, delta=0.0, queries=2, classes=(0, 1), random_state=0).fit(X, y)
+    >>> model.shards_
+    27
+    >>> model.predict([[0.1], [0.9]]).tolist()
+    [0, 1]
+    >>> model.ledger_.remaining
+    0
+    """
+
+    source = "dwork2018, Theorem 4.1"
+    bounded_range = True
+    # "paper" (erratum D1).
+    dearer = 2.0
+    # Rows need no bound.
+    clip: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        delta=1e-6,
+        queries=1000,
+        base=None,
+        shards=None,
+        alpha=0.05,
+        mode="each",
+        calibration="tight",
+        neighbours="replace",
+        classes=None,
+        state=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.queries = queries
+        self.base = base
+        self.shards = shards
+        self.alpha = alpha
+        self.mode = mode
+        self.calibration = calibration
+        self.neighbours = neighbours
+        self.classes = classes
+        self.state = state
+        self.random_state = random_state
+
+    def _check_declared(self):
+        fits = hasattr(self.base, "fit") and not isinstance(self.base, type)
+        if self.base is not None and not (fits and is_classifier(self.base)):
+            raise ValueError(f"base={self.base!r} must be a scikit-learn classifier (an object, not its class)")
+        number("alpha", self.alpha, 0, 1, remedy="it is the error that the number of shards is made for")
+        if self.shards is not None:
+            remedy = "it is the number of parts of the data; fewer than two have no vote to soften"
+            number("shards", self.shards, 2, math.inf, ends="[)", remedy=remedy)
+            if int(self.shards) != self.shards:
+                raise ValueError(f"shards={self.shards!r} must be an integer; it is the number of parts of the data")
+
+        one_of("mode", self.mode, Mode)
+        if self.mode == "consensus" and self.calibration != "tight":
+            raise ValueError(f"calibration={self.calibration!r} has no mode='consensus'; take calibration='tight'")
+
+    def _guarantee(self):
+        return soft_majority.guarantee(self.calibration)
+
+    def _open(self, n):
+        if self.mode == "each":
+            return super()._open(n)
+        r = self._count(n, consensus.shards_needed(self.epsilon, self.delta, self.queries))
+        return consensus.ContestedLedger(
+            self.epsilon, self.delta, r, self.queries, neighbours=self.neighbours, path=self.state
+        )  # fmt: skip
+
+    def _count(self, n: int, needed: int) -> int:
+        """Return r: as asked, or as needed and, where n is public, no more than leave shards some records."""
+        if self.shards is not None:
+            return int(self.shards)
+        return min(needed, max(2, n // _RECORDS)) if self.neighbours == "replace" else needed
+
+    def _prepare(self, X, y, each, rng):
+        contested = self.mode == "consensus"
+        r = self.ledger_.shards if contested else self._count(len(y), soft_majority.shards_needed(self.alpha, each))
+        least = soft_majority.probability(0, r, each, self.calibration)
+        if least > _NOISE and not contested:
+            warnings.warn(
+                f"{type(self).__name__}: with {r} shards and epsilon={each:.3g} for each answer even a vote without "
+                f"dissent is turned with probability {least:.2g}; take fewer queries, a larger epsilon, or more shards "
+                f"(ceil(6 ln(4/alpha)/epsilon) of them are {soft_majority.shards_needed(self.alpha, each)})",
+                VacuousWarning,
+                stacklevel=4,
+            )
+        parts = shards.assign(len(y), r, neighbours=self.neighbours, rng=rng)
+        base = LogisticRegression() if self.base is None else self.base
+        self._models = shards.fit_shards(base, X, y, parts, neighbours=self.neighbours, rng=rng)
+        self.shards_, self._each = len(parts), each
+
+    def _answer(self, X, rngs):
+        counts = shards.votes(self._models, X)
+        chances = soft_majority.probability(counts, self.shards_, self._each, self._fixed.calibration)
+        return np.array([rng.random() < chance for rng, chance in zip(rngs, chances, strict=True)], dtype=float)
+
+    def _serve(self, X, asked):
+        if self._fixed.mode == "each":
+            super()._serve(X, asked)
+            return
+        # Row after row: those before the last contested answer are kept, if the budget ends among them.
+        for key, count in zip(asked, shards.votes(self._models, X).tolist(), strict=True):
+            self._known[key] = float(consensus.answer(count, self.shards_, self.ledger_, self._noise.of(key)))

@@ -1,0 +1,152 @@
+"""Stable empirical risk minimisation as a scikit-learn estimator."""
+
+from dperm.mechanisms.base import target
+from dperm.mechanisms.estimators.stable import StablePredictor
+from dperm.mechanisms.prediction import stable_erm
+
+
+class StableERM(StablePredictor):
+    r"""Private predictions of a linear model: the regularised minimiser, with Laplace noise for every answer.
+
+    w minimises 1/n sum_i l(<w, x_i>, y_i) + lambda ||w||^2 over ||w|| <= R. A row x is answered with <w, x> + Laplace
+    noise, of a classifier with the label that this has. The mathematics stands in
+    `dperm.mechanisms.prediction.stable_erm`, the proof in docs/privacy.md, section 12.
+
+    The fitted object holds w: keep it in the house. What `predict` returns is private, up to `queries` different rows;
+    a row that was asked before gets its first answer again and costs nothing.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Above 0; of all answers together.
+    delta : float, default=1e-6
+        In [0, 1); of all answers together.
+    queries : int, default=1000
+        How many different rows are answered.
+    loss : str, default="logistic"
+        "logistic", "smoothed_hinge", "hinge" are of two labels, "huber" and "absolute" of real targets; with `y_bound`
+        also "squared", and "poisson" of counts.
+    loss_parameters : dict, optional
+        Such as {"knee": 0.5} for "huber".
+    corollary : {"4.11", "4.10"}, default="4.11"
+        4.11 adds lambda ||w||^2; 4.10 takes lambda/2 ||w||^2 as part of a strongly convex loss.
+    total : float, optional
+        lambda n, public: the weight beside the sum of losses. Left out, Corollary 4.11's, made of n and of one answer's
+        epsilon; under "add_remove", and for 4.10, it must be declared.
+    radius : float, default=1.0
+        R, public.
+    x_norm : float, default=1.0
+        Public bound on the l2 norm of rows and queries.
+    y_bound : float, optional
+        Public bound on |y|, of real targets.
+    fit_intercept : bool, default=False
+        Append a constant feature 1, regularised like the rest; the bound on rows becomes sqrt(x_norm^2 + 1).
+    calibration : {"tight", "paper"}, default="tight"
+        "paper" makes the noise two (4.10) or four times (4.11) as large (errata D9, D10).
+    neighbours : {"replace", "add_remove"}, default="replace"
+    clip : bool, default=False
+        Scale longer rows and queries down to `x_norm`, and move targets to `y_bound`, instead of raising.
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    tolerance : float, default=0.01
+        In (0, 1]: the solver's public target, as a share of how far one record moves w; the noise covers it.
+    state : path-like, optional
+        A journal of what was answered, which outlives this object; noise is fresh then, whatever the seed. Deleting it
+        gives a new budget, which the statement does not cover.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. Seeded answers are for science only.
+
+    Attributes
+    ----------
+    epsilon_each_ : float
+        epsilon of one answer.
+    ledger_ : PredictionLedger
+    privacy_ : PrivacyStatement
+        Of all answers together.
+    certificate_ : float
+        Upper bound on the solver's distance from the minimiser. Not private.
+
+    References
+    ----------
+    dwork2018, Corollaries 4.10 and 4.11; errata D9, D10, J9.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import StableERM
+    >>> X = np.array([[0.6, 0.0], [0.0, 0.8], [-0.5, 0.1], [0.1, -0.7]] * 50)
+    >>> y = np.array([1, 1, 0, 0] * 50)
+    >>> model = StableERM(epsilon=2.0, queries=3, classes=(0, 1), random_state=0).fit(X, y)
+    >>> bool((model.predict(X[:2]) == model.predict(X[:2])).all()), model.ledger_.remaining
+    (True, 1)
+    """
+
+    source = "dwork2018, Corollary 4.11"
+    calibrations = ("paper", "tight")
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        delta=1e-6,
+        queries=1000,
+        loss="logistic",
+        loss_parameters=None,
+        corollary="4.11",
+        total=None,
+        radius=1.0,
+        x_norm=1.0,
+        y_bound=None,
+        fit_intercept=False,
+        calibration="tight",
+        neighbours="replace",
+        clip=False,
+        classes=None,
+        tolerance=0.01,
+        state=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.queries = queries
+        self.loss = loss
+        self.loss_parameters = loss_parameters
+        self.corollary = corollary
+        self.total = total
+        self.radius = radius
+        self.x_norm = x_norm
+        self.y_bound = y_bound
+        self.fit_intercept = fit_intercept
+        self.calibration = calibration
+        self.neighbours = neighbours
+        self.clip = clip
+        self.classes = classes
+        self.tolerance = tolerance
+        self.state = state
+        self.random_state = random_state
+
+    def _check_declared(self):
+        super()._check_declared()
+        target(self.tolerance)
+        lipschitz, domain = stable_erm.slope(self._loss(), self._domain()), self._domain()
+        # n = 1 and epsilon = 1 stand for those of the data: what is declared is refused whatever they are.
+        stable_erm.declared_total(self.total, lipschitz, domain, 1, 1.0, self.neighbours, self.corollary)
+
+    def _learn(self, X, y, loss, domain, each):
+        predictor = stable_erm.prepare(
+            X,
+            y,
+            loss,
+            domain=domain,
+            epsilon=each,
+            calibration=self.calibration,
+            neighbours=self.neighbours,
+            corollary=self.corollary,
+            total=self.total,
+            tolerance=self.tolerance,
+        )
+        self.certificate_ = predictor.certificate
+        return predictor
+
+    def _guarantee(self):
+        return "proved" if self.calibration == "tight" else "proved_exact"

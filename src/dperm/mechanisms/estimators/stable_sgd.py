@@ -1,0 +1,143 @@
+"""Stable stochastic gradient descent as a scikit-learn estimator."""
+
+from dperm.domain import one_of
+from dperm.mechanisms.estimators.stable import StablePredictor
+from dperm.mechanisms.prediction import stable_sgd
+
+
+class StableSGD(StablePredictor):
+    r"""Private predictions of a linear model: the mean iterate of one pass of gradient descent, with Laplace noise.
+
+    One projected gradient step a record, in the order given, of a smooth loss; w is the mean of the iterates. A row x
+    is answered with <w, x> + Laplace noise, of a classifier with the label that this has. The mathematics stands in
+    `dperm.mechanisms.prediction.stable_sgd`, the proof in docs/privacy.md, section 12, Theorem W.
+
+    The fitted object holds w: keep it in the house. What `predict` returns is private, up to `queries` different rows;
+    a row that was asked before gets its first answer again and costs nothing.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Above 0; of all answers together.
+    delta : float, default=1e-6
+        In [0, 1); of all answers together.
+    queries : int, default=1000
+        How many different rows are answered.
+    loss : str, default="logistic"
+        "logistic" and "smoothed_hinge" are of two labels, "huber" and, with `y_bound`, "squared" of real targets,
+        "poisson" of counts. Its smoothness must be at most 2/eta: n large enough.
+    loss_parameters : dict, optional
+        Such as {"knee": 0.5} for "huber".
+    eta : {"printed", "halved"}, default="printed"
+        The step: R/(L sqrt n), or half of that, which also halves the noise (erratum D15).
+    radius : float, default=1.0
+        R, public: iterates stay in ||w|| <= R.
+    x_norm : float, default=1.0
+        Public bound on the l2 norm of rows and queries.
+    y_bound : float, optional
+        Public bound on |y|, of real targets.
+    fit_intercept : bool, default=False
+        Append a constant feature 1; the bound on rows becomes sqrt(x_norm^2 + 1).
+    calibration : {"tight", "corrected", "paper"}, default="tight"
+        "paper" has half of the noise that the printed step needs: no guarantee (erratum D2), unless eta="halved".
+    neighbours : {"replace"}, default="replace"
+        The number of records sets the step, so "add_remove" is refused.
+    clip : bool, default=False
+        Scale longer rows and queries down to `x_norm`, and move targets to `y_bound`, instead of raising.
+    classes : tuple of two labels, optional
+        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    state : path-like, optional
+        A journal of what was answered, which outlives this object; noise is fresh then, whatever the seed. Deleting it
+        gives a new budget, which the statement does not cover.
+    random_state : int, Generator, RandomState or None, default=None
+        None draws from the operating system. Seeded answers are for science only.
+
+    Attributes
+    ----------
+    epsilon_each_ : float
+        epsilon of one answer.
+    ledger_ : PredictionLedger
+    privacy_ : PrivacyStatement
+        Of all answers together.
+
+    References
+    ----------
+    dwork2018, Theorem 4.12 and Corollary 4.13; errata D2, D11, D15.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm import StableSGD
+    >>> X = np.array([[0.6, 0.0], [0.0, 0.8], [-0.5, 0.1], [0.1, -0.7]] * 50)
+    >>> y = np.array([1, 1, 0, 0] * 50)
+    >>> model = StableSGD(epsilon=2.0, queries=3, classes=(0, 1), random_state=0).fit(X, y)
+    >>> model.privacy_.guarantee
+    'proved'
+    """
+
+    source = "dwork2018, Corollary 4.13"
+    calibrations = ("paper", "corrected", "tight")
+    # "paper" with the printed step (erratum D2).
+    dearer = 2.0
+
+    def __init__(
+        self,
+        *,
+        epsilon=1.0,
+        delta=1e-6,
+        queries=1000,
+        loss="logistic",
+        loss_parameters=None,
+        eta="printed",
+        radius=1.0,
+        x_norm=1.0,
+        y_bound=None,
+        fit_intercept=False,
+        calibration="tight",
+        neighbours="replace",
+        clip=False,
+        classes=None,
+        state=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.queries = queries
+        self.loss = loss
+        self.loss_parameters = loss_parameters
+        self.eta = eta
+        self.radius = radius
+        self.x_norm = x_norm
+        self.y_bound = y_bound
+        self.fit_intercept = fit_intercept
+        self.calibration = calibration
+        self.neighbours = neighbours
+        self.clip = clip
+        self.classes = classes
+        self.state = state
+        self.random_state = random_state
+
+    def _check_declared(self):
+        super()._check_declared()
+        stable_sgd.check_neighbours(self.neighbours)
+        one_of("eta", self.eta, stable_sgd.Eta)
+        # A loss with a kink is refused whatever n; smoothness is held against the step when n is known.
+        self._loss().curvature_bound(self._domain())
+
+    def _learn(self, X, y, loss, domain, each):
+        return stable_sgd.prepare(
+            X,
+            y,
+            loss,
+            domain=domain,
+            epsilon=each,
+            calibration=self.calibration,
+            neighbours=self.neighbours,
+            eta=self.eta,
+        )
+
+    def _guarantee(self):
+        return stable_sgd.guarantee(self.calibration, self.eta)
+
+    def _valid_form(self):
+        return "take calibration='tight', or eta='halved'"

@@ -1,0 +1,153 @@
+"""A model trained on public rows that a private predictor labelled: it answers any number of queries at no charge."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from dperm.errors import DataError, VacuousWarning
+
+
+def _scores(student: "Student") -> bool:
+    return hasattr(student.learner_, "predict_proba")
+
+
+class Student(MetaEstimatorMixin, BaseEstimator):
+    """Asks a fitted private predictor about public rows, once, and learns from its answers.
+
+    The student is a function of the public rows and of the answers, which the teacher's ledger has charged: so it has
+    the teacher's privacy statement, whatever it is asked. (Closure under post-processing.) The rows must be public:
+    the statement does not protect them.
+
+    The teacher holds the private data, or models of it, and stays in the house: a pickle or a copy of the student has
+    teacher=None. So the pickle of a fitted student can be published: it is the trained learner and the statement.
+
+    Parameters
+    ----------
+    teacher : PrivatePredictor
+        Fitted; `fit` asks it about every row, and it must have that many answers left. None in a copy, which cannot be
+        fitted.
+    learner : scikit-learn estimator, optional
+        Trained on the answers; `LogisticRegression()` by default. A classifier for a teacher that gives labels.
+
+    Attributes
+    ----------
+    learner_ : estimator
+        The trained learner.
+    privacy_ : PrivacyStatement
+        The teacher's.
+
+    References
+    ----------
+    dwork2018, Section 1 (a private predictor can label data for a learner); Papernot et al. 2017.
+    """
+
+    def __init__(self, teacher, learner=None):
+        self.teacher = teacher
+        self.learner = learner
+
+    def fit(self, X, y=None):
+        """Let the teacher label public rows, and learn from that.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, d)
+            Public rows.
+        y : None
+            Ignored: the labels are the teacher's.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BudgetExhausted
+            If the teacher has fewer answers left than there are new rows; nothing was charged then.
+        DataError
+            If the learner fails on the answers, which stay charged and are kept by the teacher: another learner gets
+            them for nothing.
+        ValueError
+            If the teacher is not fitted, or stayed behind when the student was copied.
+        """
+        if self.teacher is None:
+            raise ValueError(
+                "teacher=None: the teacher stays behind when a student is pickled or copied; make a Student of a "
+                "fitted private predictor"
+            )
+        check_is_fitted(self.teacher)
+        X = validate_data(self, X, dtype=np.float64)
+        answers = self.teacher.predict(X)
+        learner = LogisticRegression() if self.learner is None else self.learner
+        labels = getattr(self.teacher, "classes_", None)
+        if labels is not None and len(np.unique(answers)) < 2:
+            warnings.warn(
+                f"the teacher gave all {len(X)} public rows the same label, so the student is that constant; raise "
+                "epsilon, or ask about other rows",
+                VacuousWarning,
+                stacklevel=2,
+            )
+            learner = DummyClassifier(strategy="most_frequent")
+        try:
+            self.learner_ = clone(learner).fit(X, answers)
+        except Exception as error:
+            raise DataError(
+                f"{type(learner).__name__} fails on the {len(X)} labelled rows; the answers stay charged, and "
+                "the teacher keeps them: fit another learner on the same rows"
+            ) from error
+        if labels is not None:
+            self.classes_ = labels
+        self.privacy_ = self.teacher.privacy_
+        return self
+
+    def __getstate__(self):
+        # No clone of the teacher either: its parameters may hold a seed, or an object that was fitted on private data.
+        return {**super().__getstate__(), "teacher": None}
+
+    def predict(self, X):
+        """Return the learner's predictions; nothing is charged.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        check_is_fitted(self)
+        return self.learner_.predict(validate_data(self, X, dtype=np.float64, reset=False))
+
+    @available_if(_scores)
+    def predict_proba(self, X):
+        """Return the learner's probabilities, if it has any.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+
+        Returns
+        -------
+        ndarray, shape (n, 2)
+        """
+        check_is_fitted(self)
+        return self.learner_.predict_proba(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def score(self, X, y):
+        """Return the learner's score on the given rows; not private of these.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, d)
+        y : array_like, shape (n,)
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        return self.learner_.score(validate_data(self, X, dtype=np.float64, reset=False), y)

@@ -1,0 +1,356 @@
+r"""ExpPW: one bit from the labels to the left of a query, by a walk that never leaves [-T, T].
+
+The records are sorted by their points; v_0 = 0 and
+
+    v_i = clip(v_{i-1} + 2 y_i - 1, -T, T),        V(S, x) = v_t, t the number of records up to x,
+    Pr[1] = 1/(1 + exp(-eps V/2)),                 T = ceil(2 ln(2/alpha)/eps)
+
+(erratum D4: the paper's Figure 1 is missing from its text). Runs of one label that are longer than 2T are learned, up
+to an error of about alpha/2; unions of k intervals cost (k + 2) T/n more than the best of them (Lemma 5.2).
+
+Equal points. Lemma 5.2 is false where they are sorted by (x, y): all ones come last. So x is lifted to (x, u), u
+uniform on [0, 1], for every record and for the query, and `up to` is lexicographic (erratum D5). A record's key is
+drawn independently of all other records. `keys=None` sorts by (x, y) instead: as private, and not accurate.
+
+A record more or less moves V by at most 1 (a step of at most 1, and clip is monotone and 1-Lipschitz), a replaced one
+by at most 2, and either moves by at most eps the log-odds of
+
+    replace-one, "tight"     eps V/2, T as above;
+    add/remove,  "tight"     eps V, T = ceil(ln(2/alpha)/eps): the same accuracy from half of the records;
+    "paper"                  Section 2.2 as printed: only points < x count, a factor e^eps a step, so eps V, and the
+                             bias stays within [alpha, 1 - alpha], so T = ln((1 - alpha)/alpha)/eps, no integer. Under
+                             replace-one that is 2 eps: guarantee `none` (erratum D6); under add/remove it is proved.
+
+Log-odds that move by at most eps are an eps-bounded range, so eps^2/8-zCDP an answer (Cesar & Rogers 2021), and stay
+one when the keys are averaged over (docs/privacy.md, section 12, Theorem V).
+
+References
+----------
+dwork2018, Section 5, Lemmas 5.1 and 5.2, Theorem 5.3; errata D4, D5, D6.
+"""
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from dperm.compiled import compiled
+from dperm.domain import Guarantee, Neighbours, number, one_of
+from dperm.errors import InvalidBudget
+
+Offered = Literal["paper", "tight"]
+# How far the log-odds move with a unit of V, in units of epsilon.
+_STEPS = {
+    ("tight", "replace"): 0.5,
+    ("tight", "add_remove"): 1.0,
+    ("paper", "replace"): 1.0,
+    ("paper", "add_remove"): 1.0,
+}
+# Runs of equal points up to this long are sorted by insertion.
+_SHORT = 16
+
+
+class Walk(NamedTuple):
+    """The walk over one data set, ready for queries.
+
+    Parameters
+    ----------
+    x, keys : ndarray, shape (n,)
+        Sorted by (x, key).
+    v : ndarray, shape (n + 1,)
+        v_0, .., v_n, within [-T, T].
+    """
+
+    x: np.ndarray
+    keys: np.ndarray
+    v: np.ndarray
+
+
+def step(epsilon: float, calibration: Offered = "tight", neighbours: Neighbours = "replace") -> float:
+    """Return by how much the log-odds of the bit move with a unit of V.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of one answer, above 0.
+    calibration : {"paper", "tight"}
+    neighbours : {"add_remove", "replace"}
+
+    Returns
+    -------
+    float
+        epsilon/2, or epsilon (paper; add/remove).
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon is outside its range.
+    ValueError
+        If a word is unknown.
+    """
+    epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
+    one_of("calibration", calibration, Offered)
+    one_of("neighbours", neighbours, Neighbours)
+    return _STEPS[calibration, neighbours] * epsilon
+
+
+def guarantee(calibration: Offered = "tight", neighbours: Neighbours = "replace") -> Guarantee:
+    """Return "none" for "paper" under replace-one (erratum D6), else "proved".
+
+    Parameters
+    ----------
+    calibration : {"paper", "tight"}
+    neighbours : {"add_remove", "replace"}
+
+    Returns
+    -------
+    {"proved", "none"}
+
+    Raises
+    ------
+    ValueError
+        If a word is unknown.
+    """
+    one_of("calibration", calibration, Offered)
+    one_of("neighbours", neighbours, Neighbours)
+    return "none" if (calibration, neighbours) == ("paper", "replace") else "proved"
+
+
+def walk_bound(
+    alpha: float, epsilon: float, calibration: Offered = "tight", neighbours: Neighbours = "replace"
+) -> float:
+    """Return T, the end of the walk's range.
+
+    Parameters
+    ----------
+    alpha : float
+        Accuracy asked for, in (0, 1); for "paper" below 1/2.
+    epsilon : float
+        Of one answer, above 0.
+    calibration : {"paper", "tight"}
+    neighbours : {"add_remove", "replace"}
+
+    Returns
+    -------
+    float
+        An integer, except for "paper".
+
+    Raises
+    ------
+    ValueError
+        If alpha is outside its range, or a word is unknown.
+    InvalidBudget
+        If epsilon is outside its range.
+
+    References
+    ----------
+    dwork2018, Theorem 5.3 (under add/remove: with the step that this allows); "paper": Section 2.2.
+    """
+    size = step(epsilon, calibration, neighbours)
+    most = 0.5 if calibration == "paper" else 1.0
+    alpha = number("alpha", alpha, 0, most, remedy="it is the accuracy asked for, say 0.1")
+    if calibration == "paper":
+        return math.log((1 - alpha) / alpha) / size
+    return float(math.ceil(math.log(2 / alpha) / size))
+
+
+def prepare(x: np.ndarray, y: np.ndarray, keys: np.ndarray | None, bound: float) -> Walk:
+    """Return the walk over a data set.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+        Finite points.
+    y : ndarray, shape (n,)
+        Labels 0 and 1, of any type.
+    keys : ndarray, shape (n,), optional
+        u of each record, in [0, 1]; None sorts equal points by their labels, which is private but not accurate.
+    bound : float
+        T, above 0.
+
+    Returns
+    -------
+    Walk
+    """
+    x = np.ascontiguousarray(x, dtype=np.float64)
+    y = np.ascontiguousarray(y, dtype=np.float64)
+    keys = y if keys is None else np.ascontiguousarray(keys, dtype=np.float64)
+    order = np.argsort(x)
+    ordered = x[order]
+    _sort_runs(ordered, keys, order)
+    return Walk(ordered, keys[order], walks(y[order][None], bound)[0])
+
+
+@compiled
+def _sort_runs(ordered, keys, order):
+    """Put the records of equal points in the order of their keys."""
+    start = 0
+    for i in range(1, len(ordered) + 1):
+        if i < len(ordered) and ordered[i] == ordered[start]:
+            continue
+        if i - start > _SHORT:
+            run = order[start:i].copy()
+            order[start:i] = run[np.argsort(keys[run], kind="mergesort")]
+        else:
+            for j in range(start + 1, i):
+                moved, k = order[j], j
+                while k > start and keys[order[k - 1]] > keys[moved]:
+                    order[k] = order[k - 1]
+                    k -= 1
+                order[k] = moved
+        start = i
+
+
+def walks(labels: np.ndarray, bound: float) -> np.ndarray:
+    """Return v_0, .., v_n for many rows of labels in the order of their points.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (repeats, n)
+        0 and 1, of any type.
+    bound : float
+        T, above 0.
+
+    Returns
+    -------
+    ndarray, shape (repeats, n + 1)
+    """
+    return _walks(np.ascontiguousarray(labels), float(bound))
+
+
+@compiled
+def _walks(labels, bound):
+    v = np.empty((labels.shape[0], labels.shape[1] + 1))
+    for r in range(labels.shape[0]):
+        at = 0.0
+        v[r, 0] = at
+        for i in range(labels.shape[1]):
+            at = min(max(at + 2.0 * labels[r, i] - 1.0, -bound), bound)
+            v[r, i + 1] = at
+    return v
+
+
+def value(walk: Walk, queries: np.ndarray, query_keys: np.ndarray | float = math.inf) -> np.ndarray:
+    """Return V(S, x) for many queries; sorted ones are found fastest.
+
+    Parameters
+    ----------
+    walk : Walk
+    queries : ndarray, shape (m,)
+        Finite points x.
+    query_keys : ndarray, shape (m,), or float
+        u of each query: records up to (x, u) count. Infinity takes all of the points <= x, minus infinity those < x.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+    """
+    queries = np.ascontiguousarray(queries, dtype=np.float64)
+    given = np.ascontiguousarray(np.broadcast_to(np.asarray(query_keys, dtype=np.float64), queries.shape))
+    return _values(walk.x, walk.keys, walk.v, queries, given)
+
+
+@compiled
+def _values(x, keys, v, queries, query_keys):
+    """For each query the first record beyond it, by doubling steps from that of the query before it."""
+    n, found = len(x), np.empty(len(queries))
+    start, last, last_key = 0, -np.inf, -np.inf
+    for j in range(len(queries)):
+        q, u = queries[j], query_keys[j]
+        if q < last or (q == last and u < last_key):
+            start = 0
+        last, last_key = q, u
+        low, high, width = start, start, 1
+        while high < n and (x[high] < q or (x[high] == q and keys[high] <= u)):
+            low = high + 1
+            high = min(low + width, n)
+            width *= 2
+        # Records before `low` count; that at `high`, if any, does not.
+        while low < high:
+            middle = (low + high) // 2
+            if x[middle] < q or (x[middle] == q and keys[middle] <= u):
+                low = middle + 1
+            else:
+                high = middle
+        start = low
+        found[j] = v[low]
+    return found
+
+
+def probability(
+    v: np.ndarray, epsilon: float, calibration: Offered = "tight", neighbours: Neighbours = "replace"
+) -> np.ndarray:
+    """Return Pr[1] at values of the walk.
+
+    Parameters
+    ----------
+    v : ndarray
+        V(S, x), of any shape.
+    epsilon : float
+        Of one answer, above 0.
+    calibration : {"paper", "tight"}
+    neighbours : {"add_remove", "replace"}
+
+    Returns
+    -------
+    ndarray, shape of v
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon is outside its range.
+    ValueError
+        If a word is unknown.
+    """
+    return expit(step(epsilon, calibration, neighbours) * np.asarray(v, dtype=np.float64))
+
+
+def release(
+    x: np.ndarray,
+    y: np.ndarray,
+    queries: np.ndarray,
+    *,
+    alpha: float,
+    epsilon: float,
+    calibration: Offered = "tight",
+    neighbours: Neighbours = "replace",
+    rng: np.random.Generator,
+    repeats: int = 1,
+) -> np.ndarray:
+    """Answer queries, each answer at epsilon of its own.
+
+    Parameters
+    ----------
+    x, y : ndarray, shape (n,)
+        Points, and labels 0 and 1.
+    queries : ndarray, shape (m,)
+        Points.
+    alpha : float
+        Accuracy asked for, in (0, 1); it sets T.
+    epsilon : float
+        Of one answer.
+    calibration : {"paper", "tight"}
+    neighbours : {"add_remove", "replace"}
+    rng : Generator
+        Draws the keys, anew in every repeat, and the bits.
+    repeats : int
+
+    Returns
+    -------
+    ndarray of int8, shape (repeats, m)
+
+    Raises
+    ------
+    InvalidBudget, ValueError
+        As of `walk_bound`.
+    """
+    bound = walk_bound(alpha, epsilon, calibration, neighbours)
+    answers = np.empty((repeats, len(queries)), dtype=np.int8)
+    for answer in answers:
+        if calibration == "paper":
+            v = value(prepare(x, y, None, bound), queries, -math.inf)
+        else:
+            v = value(prepare(x, y, rng.random(len(x)), bound), queries, rng.random(len(queries)))
+        answer[:] = rng.random(len(queries)) < probability(v, epsilon, calibration, neighbours)
+    return answers

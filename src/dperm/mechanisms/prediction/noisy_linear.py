@@ -1,0 +1,93 @@
+r"""A linear predictor z -> <w, z> whose answers carry Laplace noise: what stable learning releases (Lemma 4.5).
+
+If w is made from the records so that |<w_S - w_S', z>| <= rate for all neighbours S, S' and all z with ||z|| <= L_f,
+
+    <w, z> + Laplace(rate/epsilon)
+
+is epsilon-differentially private for every single query z (dwork2018, Lemma 4.5 with the scale of erratum D3). Each
+answer spends epsilon; the predictor itself is not private. Neighbouring relation: that of the rate.
+
+References
+----------
+dwork2018, Definition 4.4 and Lemma 4.5; erratum D3.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.domain import Budget, Guarantee
+from dperm.mechanisms.base import representable
+
+
+@dataclass(frozen=True)
+class NoisyLinear:
+    """A predictor and the noise of its answers.
+
+    Parameters
+    ----------
+    w : ndarray, shape (p,)
+        Not private.
+    rate : float
+        What the noise is made for, in units of an answer; 0 or above.
+    epsilon : float
+        Of one answer, above 0.
+    guarantee : {"proved", "proved_exact", "none"}
+        Of one answer.
+    certificate : float
+        Upper bound on the distance of w from the point that the proof speaks of. Not private.
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon is not above 0, or so small that no noise serves it.
+    """
+
+    w: np.ndarray
+    rate: float
+    epsilon: float
+    guarantee: Guarantee
+    certificate: float = 0.0
+
+    def __post_init__(self):
+        _ = self.scale
+
+    @property
+    def scale(self) -> float:
+        """rate/epsilon: the scale of the Laplace noise of an answer."""
+        budget = Budget(self.epsilon)
+        return representable(self.rate / self.epsilon, budget)
+
+    def answer(self, Z: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
+        """Return one answer a row, each with noise from a generator of its own.
+
+        Parameters
+        ----------
+        Z : ndarray, shape (m, p)
+            Rows of length at most L_f; not checked here.
+        rngs : sequence of m Generators
+
+        Returns
+        -------
+        ndarray, shape (m,)
+            Each spends epsilon.
+        """
+        noise = np.array([rng.laplace(0.0, self.scale) for rng in rngs])
+        return Z @ self.w + noise.reshape(len(Z))
+
+    def release(self, Z: np.ndarray, *, rng: np.random.Generator, repeats: int = 1) -> np.ndarray:
+        """Return answers to every row, `repeats` times, each with fresh noise.
+
+        Parameters
+        ----------
+        Z : ndarray, shape (m, p)
+        rng : Generator
+        repeats : int
+
+        Returns
+        -------
+        ndarray, shape (repeats, m)
+            Each entry spends epsilon.
+        """
+        return Z @ self.w + rng.laplace(0.0, self.scale, (repeats, len(Z)))

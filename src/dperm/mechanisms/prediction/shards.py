@@ -1,0 +1,259 @@
+r"""Shards: the records are split, a base learner is fitted on each part, and the parts vote.
+
+One record is in one shard, so a change of one record changes one of the r fitted models, whatever the learner does:
+
+    replace       n is public. A random permutation, drawn without a look at the records, is cut into r shards of
+                  floor(n/r) records; the last n mod r records of it are dropped. r may depend on n;
+    add_remove    n is private. Every record draws its shard uniformly, by itself. Given the draws of all other records,
+                  two neighbours differ in the shard of the one record that only one of them has. r is a public number.
+
+For the second relation a shard must have a model whatever is in it: without records it is the constant 0 (the negative
+label), with one label alone the constant of that label; the base learner is not asked. The seeds of the shards'
+learners are drawn beforehand, r of them, and so depend on no record.
+
+A model must be its shard's own: a base learner whose clones are one object, or hold one (FrozenEstimator), is refused.
+
+An exception of a base learner is an output of its shard's records, outside every privacy statement (docs/privacy.md,
+section 1). Its message gives no value of the data and, where n is private, no number of records; nor does the cause.
+So that there is none, the learner must not fail on any shard, however small, neither in `fit` nor in `predict`.
+
+References
+----------
+dwork2018, Sections 2.1, 4.1; the proof: docs/privacy.md, section 12.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+
+from dperm.domain import Neighbours, number, one_of
+from dperm.errors import DataError
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The model of a shard without records, or with one label alone.
+
+    Parameters
+    ----------
+    value : float
+    """
+
+    value: float
+
+    def predict(self, X: np.ndarray | sparse.csr_array) -> np.ndarray:
+        """Return the value for each row.
+
+        Parameters
+        ----------
+        X : ndarray or CSR, shape (m, d)
+
+        Returns
+        -------
+        ndarray, shape (m,)
+        """
+        return np.full(X.shape[0], self.value)
+
+
+def assign(n: int, r: int, *, neighbours: Neighbours, rng: np.random.Generator) -> list[np.ndarray]:
+    """Return the records of each shard.
+
+    Parameters
+    ----------
+    n : int
+        Number of records; public under "replace", private under "add_remove".
+    r : int
+        Number of shards, at least 2; public under "add_remove".
+    neighbours : {"replace", "add_remove"}
+    rng : Generator
+        Makes the assignment; nothing of the records enters.
+
+    Returns
+    -------
+    list of r ndarrays of int
+        Disjoint indices. "replace": n//r each. "add_remove": any number, also none.
+
+    Raises
+    ------
+    ValueError
+        If r < 2 or `neighbours` is another word.
+    DataError
+        If replace-one has fewer records than shards.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    number(
+        "shards", r, 2, math.inf, ends="[)", remedy="fewer than two are no vote: take 2 or more, or one private model"
+    )
+    if neighbours == "add_remove":
+        drawn = rng.integers(r, size=n)
+        order = np.argsort(drawn, kind="stable")
+        return np.split(order, np.searchsorted(drawn[order], np.arange(1, r)))
+    if n < r:
+        raise DataError(
+            f"shards={r} is more than the n_samples={n} records: a shard without records has nothing to learn from; "
+            "take fewer shards (a larger epsilon or alpha needs fewer), or more records"
+        )
+    each = n // r
+    return list(rng.permutation(n)[: r * each].reshape(r, each))
+
+
+def fit_shards(
+    base: Any,
+    X: np.ndarray | sparse.csr_array,
+    y: np.ndarray,
+    shards: list[np.ndarray],
+    *,
+    neighbours: Neighbours = "add_remove",
+    rng: np.random.Generator,
+) -> list[Any]:
+    """Return a model for each shard: `base` cloned, seeded and fitted on its records.
+
+    Parameters
+    ----------
+    base : scikit-learn estimator
+        Left as it is; a model is a function of its shard and seed alone. Every parameter of it named random_state (also
+        of its parts) that is None gets a seed of the shard's own; one that is set stays.
+    X : ndarray or CSR, shape (n, d)
+    y : ndarray, shape (n,)
+        Of a classifier 0 or 1, else reals.
+    shards : list of ndarray of int
+        As `assign` returns them.
+    neighbours : {"replace", "add_remove"}
+        Whether a failure may say how many records its shard has: under replace-one alone.
+    rng : Generator
+        Of the learners' seeds.
+
+    Returns
+    -------
+    list of models with `predict`
+        `Constant` for a shard without records and, of a classifier, for one with one label alone.
+
+    Raises
+    ------
+    ValueError
+        If clones of the base learner share what is fitted; whatever the data are.
+    DataError
+        If the base learner fails on a shard: which one, the type of the learner's exception, and what to do.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    _check_separate(base)
+    seeds = rng.integers(2**31, size=len(shards))
+    public = neighbours == "replace"
+    return [_fitted(base, X, y, records, k, int(seeds[k]), public) for k, records in enumerate(shards)]
+
+
+def predictions(models: list[Any], X: np.ndarray | sparse.csr_array) -> np.ndarray:
+    """Return what each model says of each row.
+
+    Parameters
+    ----------
+    models : list of r models
+    X : ndarray or CSR, shape (m, d)
+
+    Returns
+    -------
+    ndarray of float, shape (r, m)
+
+    Raises
+    ------
+    DataError
+        If a model fails, or returns another shape, NaN or infinity: of which shard.
+    """
+    found = np.empty((len(models), X.shape[0]))
+    for k, model in enumerate(models):
+        said, failure = _said(model, X)
+        if failure:
+            raise DataError(
+                f"{type(model).__name__} of shard {k} fails to predict ({failure}); take fewer shards, so that each "
+                "has more records, or a base learner that predicts whatever few records it was fitted on"
+            )
+        if said.shape != found[k].shape or not np.isfinite(said).all():
+            raise DataError(
+                f"the base learner of shard {k} predicts another shape than {found[k].shape}, or no finite numbers; "
+                "take one that returns one finite number a row"
+            )
+        found[k] = said
+    return found
+
+
+def votes(models: list[Any], X: np.ndarray | sparse.csr_array) -> np.ndarray:
+    """Return for each row how many models say 1.
+
+    Parameters
+    ----------
+    models : list of r models
+        Each says 0 or 1.
+    X : ndarray or CSR, shape (m, d)
+
+    Returns
+    -------
+    ndarray of int, shape (m,)
+        Between 0 and r.
+
+    Raises
+    ------
+    DataError
+        If a model says something else.
+    """
+    said = predictions(models, X)
+    if not np.isin(said, (0.0, 1.0)).all():
+        raise DataError(
+            "a base learner votes for something else than the labels 0 and 1; take a classifier, or AveragedPrediction "
+            "for predictions that are numbers"
+        )
+    return said.sum(axis=0).astype(np.int64)
+
+
+def _check_separate(base: Any) -> None:
+    """Refuse a learner of which one fitted object would serve several shards."""
+    clones = [clone(base), clone(base)]
+    parts = [{id(part) for part in _learners(one)} for one in (base, *clones)]
+    if parts[0] & parts[1] or parts[0] & parts[2] or parts[1] & parts[2]:
+        raise ValueError(
+            f"base={type(base).__name__}: its clones share a learner (FrozenEstimator, or a __sklearn_clone__ of its "
+            "own), so that one record would move several votes; take one whose clones are new and not fitted; "
+            "what was fitted on public data belongs before: apply it to the rows of fit and of predict"
+        )
+
+
+def _learners(model: Any) -> list[Any]:
+    """The model and all learners among its parameters."""
+    return [
+        part for part in (model, *model.get_params().values()) if hasattr(part, "fit") and not isinstance(part, type)
+    ]
+
+
+def _said(model: Any, X: Any) -> tuple[np.ndarray, str]:
+    """Predictions and, if there are none, the type of the exception: its text may hold sizes or values of the data."""
+    try:
+        return np.asarray(model.predict(X), dtype=float), ""
+    except Exception as error:
+        return np.empty(0), type(error).__name__
+
+
+def _fitted(base: Any, X: Any, y: np.ndarray, records: np.ndarray, k: int, seed: int, public: bool) -> Any:
+    labels = y[records]
+    if len(records) == 0:
+        return Constant(0.0)
+    if is_classifier(base) and (labels == labels[0]).all():
+        return Constant(float(labels[0]))
+    model = clone(base)
+    own = np.random.default_rng(seed)
+    free = [name for name, value in model.get_params().items() if name.endswith("random_state") and value is None]
+    model.set_params(**{name: int(own.integers(2**31)) for name in sorted(free)})
+    try:
+        # What `fit` returns may be anyone's.
+        model.fit(X[records], labels)
+        return model
+    except Exception as error:
+        failure = error
+    # The cause is shown as Python shows causes, if sizes are public; the message itself must not repeat values.
+    size = f" of {len(records)} records" if public else ""
+    raise DataError(
+        f"{type(base).__name__} fails on shard {k}{size} ({type(failure).__name__}); take fewer shards, so that each "
+        "has more records, or a base learner that can be fitted on so few"
+    ) from (failure if public else None)

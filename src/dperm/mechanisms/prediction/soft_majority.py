@@ -1,0 +1,177 @@
+r"""Soft majority: one bit from the votes of r shards, by the exponential mechanism on the counts of the labels.
+
+With count of the r shards for label 1, and v = 2 count - r,
+
+    Pr[1] = e^{eps v/2}/(1 + e^{eps v/2}).
+
+A changed record changes one shard, so count by at most 1 and v by at most 2, under replace-one and add/remove alike
+(`dperm.mechanisms.prediction.shards`). The log-odds are eps v/2: they move by at most eps, and log Pr[1] and log Pr[0]
+each by less, in opposite directions: the bit has an eps-bounded range, which is eps^2/8-zCDP (Cesar & Rogers 2021).
+
+    calibration "tight": that, the law of Theorem 4.1's proof. Guarantee: proved.
+    calibration "paper": the prose of Section 4.1, weights e^{eps count(b)}: Pr[1] = e^{eps v}/(1 + e^{eps v}), 2 eps.
+    At the epsilon asked for its guarantee is `none` (erratum D1).
+
+References
+----------
+dwork2018, Section 4.1, Theorem 4.1; erratum D1.
+"""
+
+import math
+from typing import Literal
+
+import numpy as np
+from scipy.special import expit
+
+from dperm.domain import Guarantee, Neighbours, number, one_of
+from dperm.errors import InvalidBudget
+
+Offered = Literal["paper", "tight"]
+# How far the log-odds move with one vote, in units of epsilon.
+_STEPS = {"paper": 2.0, "tight": 1.0}
+_GUARANTEES: dict[str, Guarantee] = {"paper": "none", "tight": "proved"}
+
+
+def shards_needed(alpha: float, epsilon: float) -> int:
+    """Return r = ceil(6 ln(4/alpha)/epsilon), the number of shards of Theorem 4.1.
+
+    Parameters
+    ----------
+    alpha : float
+        Error asked for, in (0, 1).
+    epsilon : float
+        Of one answer, above 0.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If alpha is outside its range.
+    InvalidBudget
+        If epsilon is.
+
+    References
+    ----------
+    dwork2018, Theorem 4.1.
+    """
+    number("alpha", alpha, 0, 1, remedy="it is the error asked for")
+    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
+    return math.ceil(6 * math.log(4 / alpha) / epsilon)
+
+
+def guarantee(calibration: Offered) -> Guarantee:
+    """Return "proved" for "tight", "none" for "paper" (erratum D1).
+
+    Parameters
+    ----------
+    calibration : {"paper", "tight"}
+
+    Returns
+    -------
+    {"proved", "none"}
+
+    Raises
+    ------
+    ValueError
+        If it is another word.
+    """
+    one_of("calibration", calibration, Offered)
+    return _GUARANTEES[calibration]
+
+
+def log_odds(count: np.ndarray | int, r: int, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
+    """Return log(Pr[1]/Pr[0]): eps v/2, or as printed in prose eps v.
+
+    Parameters
+    ----------
+    count : int or ndarray of int
+        Votes for label 1, in 0..r.
+    r : int
+        Number of shards.
+    epsilon : float
+        Of one answer, above 0.
+    calibration : {"paper", "tight"}
+
+    Returns
+    -------
+    ndarray of float, of the shape of `count`
+
+    Raises
+    ------
+    ValueError
+        If the calibration is another word.
+    InvalidBudget
+        If epsilon is not above 0.
+    """
+    one_of("calibration", calibration, Offered)
+    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
+    return _STEPS[calibration] * epsilon * (2 * np.asarray(count) - r) / 2
+
+
+def probability(count: np.ndarray | int, r: int, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
+    """Return Pr[1]; arguments as of `log_odds`.
+
+    Parameters
+    ----------
+    count : int or ndarray of int
+    r : int
+    epsilon : float
+    calibration : {"paper", "tight"}
+
+    Returns
+    -------
+    ndarray of float, of the shape of `count`
+        In [0, 1].
+    """
+    return expit(log_odds(count, r, epsilon, calibration))
+
+
+def release(
+    counts: np.ndarray,
+    r: int,
+    epsilon: float,
+    *,
+    calibration: Offered,
+    neighbours: Neighbours = "replace",
+    rng: np.random.Generator,
+    repeats: int = 1,
+) -> np.ndarray:
+    """Draw the bits of m queries, `repeats` times; every bit spends epsilon.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (m,)
+        Votes for label 1 at each query, in 0..r.
+    r : int
+        Number of shards.
+    epsilon : float
+        Of one bit, above 0.
+    calibration : {"paper", "tight"}
+    neighbours : {"add_remove", "replace"}
+        A count moves by at most 1 under both, so the law is the same.
+    rng : Generator
+    repeats : int
+        At least 1.
+
+    Returns
+    -------
+    ndarray of int8, shape (repeats, m)
+
+    Raises
+    ------
+    ValueError
+        If an argument is outside its range.
+
+    References
+    ----------
+    dwork2018, Theorem 4.1.
+    """
+    one_of("neighbours", neighbours, Neighbours)
+    number("repeats", repeats, 1, math.inf, ends="[)")
+    counts = np.asarray(counts)
+    if counts.size and not (counts.min() >= 0 and counts.max() <= r):
+        raise ValueError(f"counts must lie in 0..{r}, the number of shards: {counts.min()}..{counts.max()} do not")
+    return (rng.random((repeats, len(counts))) < probability(counts, r, epsilon, calibration)).astype(np.int8)

@@ -1,0 +1,362 @@
+r"""Stable empirical risk minimisation: the minimiser of a strongly convex risk answers with Laplace noise.
+
+Records (x, y), ||x||_2 <= L_f, a loss l convex in its first argument with |l'| <= L_l, f(w, x) = <w, x>, L = L_f L_l:
+
+    4.10    w_S = argmin_{||w|| <= R}  1/n sum_i l(<w, x_i>, y_i) + lambda/2 ||w||^2,  each term lambda-strongly convex;
+    4.11    w_S = argmin_{||w|| <= R}  1/n sum_i l(<w, x_i>, y_i) + lambda ||w||^2,     with
+            lambda = 2L/(R sqrt(n eps/(1 + eps))).
+
+An answer to z is <w_S, z> + Laplace(rate/epsilon). With m the modulus of strong convexity of the mean (lambda in 4.10,
+2 lambda in 4.11) and k the number of records' gradients in which neighbours differ (2 replace-one, 1 add/remove with
+lambda n fixed beforehand), strong monotonicity gives ||w_S - w_S'|| <= k L/(m n): the regularizer is the same in both
+risks, so its slope counts in no L. Calibrations of the rate:
+
+    tight    k L_f L/(m n):   2 L_f L/(lambda n) in 4.10 (erratum D9),  L_f L/(lambda n) in 4.11 (D10), replace-one;
+    paper    4 L_f L/(lambda n), as Theorem 4.9 prints it and 4.11 uses it: valid, twice and four times as much.
+
+Solver error (J9): the solver certifies ||w - w_S|| <= slack, a public target, so what it returns for neighbours
+predicts at most 2 slack L_f further apart. `tight` adds that (`proved`); `paper` does not (`proved_exact`).
+
+A loss with a kink (hinge, absolute) is minimised over all of R^p: Theorem 4.9 needs the ball for its comparator only,
+and such a loss has the same L_l everywhere.
+
+References
+----------
+dwork2018, Theorem 4.9, Corollaries 4.10 and 4.11; errata D9, D10, J9; docs/privacy.md, section 12.
+"""
+
+import math
+from typing import Literal
+
+import numpy as np
+from scipy import sparse as scipy_sparse
+
+from dperm.domain import LEAST, MOST, Calibration, Domain, Neighbours, changed_gradients, number, one_of
+from dperm.errors import DataError, DomainViolation, InvalidBudget, SolverError
+from dperm.feasible import Region
+from dperm.losses import Loss
+from dperm.mechanisms.base import target
+from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
+from dperm.solvers import composite, sparse
+
+Corollary = Literal["4.10", "4.11"]
+# Theorem 4.9's constant.
+_PRINTED = 4
+# Losses whose curvature has no bound: for these the dual is solved.
+_KINKED = ("hinge", "absolute")
+
+
+def regulariser(lipschitz: float, x_norm: float, radius: float, n: int, epsilon: float) -> float:
+    """Return lambda of Corollary 4.11.
+
+    Parameters
+    ----------
+    lipschitz, x_norm, radius : float
+        L_l, L_f and R, each in [1e-30, 1e30].
+    n : int
+        Number of records, at least 1; public (replace-one).
+    epsilon : float
+        Of one answer, above 0.
+
+    Returns
+    -------
+    float
+        2 L_f L_l/(R sqrt(n eps/(1 + eps))), the weight of ||w||^2 beside the mean of losses.
+
+    Raises
+    ------
+    InvalidBudget
+        If epsilon is not above 0.
+    DomainViolation
+        If another number is outside its range.
+    """
+    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
+    number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
+    for name, value in (("lipschitz", lipschitz), ("x_norm", x_norm), ("radius", radius)):
+        number(name, value, LEAST, MOST, ends="[]", error=DomainViolation, remedy="it is a public bound")
+    return 2 * x_norm * lipschitz / (radius * math.sqrt(n * epsilon / (1 + epsilon)))
+
+
+def rate(
+    lipschitz: float,
+    x_norm: float,
+    total: float,
+    *,
+    calibration: Calibration,
+    corollary: Corollary = "4.11",
+    neighbours: Neighbours = "replace",
+) -> float:
+    """Return how far one record moves an answer of the exact minimiser, as a calibration has it.
+
+    Parameters
+    ----------
+    lipschitz, x_norm : float
+        L_l and L_f.
+    total : float
+        lambda n, above 0; under add/remove fixed beforehand.
+    calibration : {"paper", "tight"}
+    corollary : {"4.10", "4.11"}
+        Which of the two weights lambda has: lambda/2 ||w||^2 or lambda ||w||^2.
+    neighbours : {"replace", "add_remove"}
+        The paper's are replace-one.
+
+    Returns
+    -------
+    float
+        In units of an answer.
+
+    Raises
+    ------
+    ValueError
+        If a word is unknown.
+    """
+    _check(calibration, corollary)
+    slope = x_norm**2 * lipschitz
+    if calibration == "paper":
+        changed_gradients(neighbours)
+        return _PRINTED * slope / total
+    return changed_gradients(neighbours) * slope / (_convexity(corollary) * total)
+
+
+def minimise(
+    X: np.ndarray,
+    y: np.ndarray,
+    loss: Loss,
+    *,
+    total: float,
+    radius: float,
+    corollary: Corollary = "4.11",
+    slack: float,
+) -> tuple[np.ndarray, float]:
+    """Return w within `slack` of w_S, and its certificate.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+    y : ndarray, shape (n,)
+        In {-1, 1} for a loss of labels.
+    loss : Loss
+        Any of `dperm.losses`.
+    total : float
+        lambda n, above 0.
+    radius : float
+        R; a loss with a kink is minimised over all of R^p.
+    corollary : {"4.10", "4.11"}
+    slack : float
+        Above 0, public.
+
+    Returns
+    -------
+    w : ndarray, shape (p,)
+    certificate : float
+        ||w - w_S|| is at most this, and this at most `slack`.
+
+    Raises
+    ------
+    SolverError
+        If the slack is not certified.
+    """
+    ridge = _convexity(corollary) * total
+    if loss.name in _KINKED:
+        found = sparse.minimise(scipy_sparse.csr_matrix(X), y, loss, total=ridge, slack=slack)
+        w, certificate = found.dense(), float(found.slack)
+    else:
+        solved = composite.minimise(loss, X, y, ridge=ridge, tolerance=ridge * slack, region=Region(radius=radius))
+        w, certificate = solved.theta[0], float(solved.certificate[0])
+    if not certificate <= slack:
+        raise SolverError(
+            f"the solver did not certify ||w - w_S|| <= {slack:.3g}, its public target; raise `tolerance` or the "
+            "regularisation `total`"
+        )
+    return w, certificate
+
+
+def prepare(
+    X: np.ndarray,
+    y: np.ndarray,
+    loss: Loss,
+    *,
+    domain: Domain,
+    epsilon: float,
+    calibration: Calibration,
+    neighbours: Neighbours = "replace",
+    corollary: Corollary = "4.11",
+    total: float | None = None,
+    tolerance: float = 0.01,
+) -> NoisyLinear:
+    """Return the predictor whose every answer is epsilon-differentially private.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, p)
+        Rows with ||x||_2 <= domain.x_norm; not checked here.
+    y : ndarray, shape (n,)
+    loss : Loss
+    domain : Domain
+        With x_norm = L_f and theta_norm = R, finite.
+    epsilon : float
+        Of one answer.
+    calibration : {"paper", "tight"}
+    neighbours : {"replace", "add_remove"}
+    corollary : {"4.10", "4.11"}
+    total : float, optional
+        lambda n, public; by default n times the lambda of Corollary 4.11 (`regulariser`), which takes a public n.
+    tolerance : float
+        In (0, 1]: the solver's slack, as a share of how far one record moves the minimiser.
+
+    Returns
+    -------
+    NoisyLinear
+
+    Raises
+    ------
+    DomainViolation
+        If the loss is not Lipschitz on the domain, or `total` is missing where it must be declared.
+    SolverError
+        If the slack is not certified; nothing is released.
+    InvalidBudget, DataError, ValueError
+        If another argument is outside its range.
+    """
+    _check(calibration, corollary)
+    if not len(X):
+        raise DataError("there are no records; stable risk minimisation needs at least one")
+    lipschitz = slope(loss, domain)
+    total = declared_total(total, lipschitz, domain, len(X), epsilon, neighbours, corollary)
+    fixed = {"corollary": corollary, "neighbours": neighbours}
+    exact = rate(lipschitz, domain.x_norm, total, calibration="tight", **fixed)
+    slack = target(tolerance) * exact / domain.x_norm
+    w, certificate = minimise(X, y, loss, total=total, radius=domain.theta_norm, corollary=corollary, slack=slack)
+    if calibration == "tight":
+        return NoisyLinear(w, exact + 2 * slack * domain.x_norm, epsilon, "proved", certificate)
+    printed = rate(lipschitz, domain.x_norm, total, calibration="paper", **fixed)
+    return NoisyLinear(w, printed, epsilon, "proved_exact", certificate)
+
+
+def release(
+    X: np.ndarray,
+    y: np.ndarray,
+    loss: Loss,
+    Z: np.ndarray,
+    *,
+    domain: Domain,
+    epsilon: float,
+    calibration: Calibration,
+    neighbours: Neighbours = "replace",
+    corollary: Corollary = "4.11",
+    total: float | None = None,
+    tolerance: float = 0.01,
+    rng: np.random.Generator,
+    repeats: int = 1,
+) -> np.ndarray:
+    """Answer every row of Z, `repeats` times, each with fresh noise.
+
+    Parameters
+    ----------
+    X, y, loss, domain, epsilon, calibration, neighbours, corollary, total, tolerance
+        As for `prepare`, which also says what is raised.
+    Z : ndarray, shape (m, p)
+        Queries with ||z||_2 <= domain.x_norm; not checked here.
+    rng : Generator
+    repeats : int
+
+    Returns
+    -------
+    ndarray, shape (repeats, m)
+        Each entry spends epsilon.
+    """
+    predictor = prepare(
+        X,
+        y,
+        loss,
+        domain=domain,
+        epsilon=epsilon,
+        calibration=calibration,
+        neighbours=neighbours,
+        corollary=corollary,
+        total=total,
+        tolerance=tolerance,
+    )
+    return predictor.release(Z, rng=rng, repeats=repeats)
+
+
+def slope(loss: Loss, domain: Domain) -> float:
+    """Return L_l: sup |l'| over the predictions of the ball ||w|| <= R.
+
+    Parameters
+    ----------
+    loss : Loss
+    domain : Domain
+        With theta_norm = R.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DomainViolation
+        If R is infinite, or the loss is not bounded on the domain.
+    """
+    if not math.isfinite(domain.theta_norm):
+        raise DomainViolation("radius=inf: stable learning searches a ball; declare its public radius R (1, 5, 25)")
+    lipschitz = loss.suprema(domain)[0]
+    if not math.isfinite(lipschitz):
+        raise DomainViolation(
+            f"loss={loss.name!r} has no bounded slope on this domain: declare y_bound, or take 'logistic', "
+            "'smoothed_hinge' (two labels) or 'huber' (real targets)"
+        )
+    return float(lipschitz)
+
+
+def declared_total(
+    total: float | None,
+    lipschitz: float,
+    domain: Domain,
+    n: int,
+    epsilon: float,
+    neighbours: Neighbours,
+    corollary: Corollary,
+) -> float:
+    """Return lambda n: the one declared, or Corollary 4.11's.
+
+    Parameters
+    ----------
+    total : float or None
+    lipschitz : float
+    domain : Domain
+    n : int
+    epsilon : float
+    neighbours : {"replace", "add_remove"}
+    corollary : {"4.10", "4.11"}
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    DomainViolation
+        If none is declared and n is private, or there is no theory for it (4.10).
+    """
+    if total is not None:
+        remedy = "it is lambda n, the weight beside the sum of losses; leave it out for Corollary 4.11's"
+        return number("total", total, LEAST, MOST, ends="[]", error=DomainViolation, remedy=remedy)
+    if corollary == "4.10":
+        raise DomainViolation("total=None: Corollary 4.10 sets no lambda; declare lambda n, or take corollary='4.11'")
+    if neighbours == "add_remove":
+        raise DomainViolation(
+            "total=None takes Corollary 4.11's lambda, which depends on the number of records, and that is private "
+            "under neighbours='add_remove'; declare a public total = lambda n, or take 'replace'"
+        )
+    return n * regulariser(lipschitz, domain.x_norm, domain.theta_norm, n, epsilon)
+
+
+def _convexity(corollary: Corollary) -> int:
+    """Modulus of strong convexity of the regularizer, in units of lambda."""
+    return {"4.10": 1, "4.11": 2}[corollary]
+
+
+def _check(calibration: str, corollary: str) -> None:
+    if calibration not in ("paper", "tight"):
+        raise ValueError(f"calibration={calibration!r}: stable risk minimisation offers 'paper' and 'tight'")
+    one_of("corollary", corollary, Corollary)
