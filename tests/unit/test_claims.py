@@ -318,7 +318,8 @@ def _mistakes():
 
     yield put("levl", value=0.05), r"K-c38: unknown key 'levl'; did you mean 'level'"
     yield put("level", value=0.9), r"K-c38\.level: 0\.9 is not allowed .*must be at most 0\.5"
-    yield put("test", value="eye"), r"K-c38\.test: 'eye' is not allowed: must be one of bound, coverage, equal, exact"
+    words = "bound, coverage, crossing, equal, exact"
+    yield put("test", value="eye"), rf"K-c38\.test: 'eye' is not allowed: must be one of {words}"
     yield put("datasets", value=[]), r"K-c38\.datasets"
     yield put("variants", "tight", "better", value={}), r"K-c38\.variants\.tight\.better"
     yield put("variants", "tight", "better", value={"No column": 1}), r"'No column'"
@@ -358,7 +359,7 @@ def test_a_catalogue_that_is_no_catalogue(tmp_path, catalogue):
     with pytest.raises(ConfigError, match="No such file"):
         catalogue_of.load(tmp_path / "none.yaml", SCHEMA)
     unknown = [{**catalogue[0], "test": "eye"}]
-    with pytest.raises(ConfigError, match="K-c38: test: 'eye' is none of bound, coverage, equal, exact"):
+    with pytest.raises(ConfigError, match="K-c38: test: 'eye' is none of bound, coverage, crossing, equal, exact"):
         claims.judge(unknown, {EXPERIMENT: None}, tmp_path / "c.parquet", unavailable={}, metadata={})
     assert not (tmp_path / "c.parquet").exists()
 

@@ -18,6 +18,7 @@ from dperm import tables
 from dperm.claims import (
     bound,
     coverage,
+    crossing,
     equal,
     exact,
     ledger,
@@ -41,6 +42,7 @@ __all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "read", "summary"]
 TESTS = {
     "bound": bound,
     "coverage": coverage,
+    "crossing": crossing,
     "equal": equal,
     "exact": exact,
     "ledger": ledger,

@@ -13,6 +13,7 @@ from dperm.plan import config_files
 # What a test needs of the claim or of each of its variants, besides what the schema asks for.
 NEEDED = {
     "bound": ("axes",),
+    "crossing": ("at_least", "axis", "better", "worse"),
     "equal": ("comparisons", "points"),
     "monotone": ("axis", "comparisons", "points"),
     "ordered": ("comparisons", "points"),

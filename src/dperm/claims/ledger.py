@@ -5,7 +5,8 @@ rows of the metric `excess`: what is spent minus what is claimed. A mechanism th
 there: quadrature alone attacks it, and the claim states the guarantee. Not reproduced if the ledger says `refuted` of
 one of the claim's rows, or that the code draws another noise than it promises, or if a quadrature exceeds its claim;
 reproduced if everything the claim names was attacked and the weakest guarantee among the rows is a checked proof
-(`proved`, `proved_exact`); else inconclusive: nobody has refuted it, nobody has proved it.
+(`proved`, `proved_exact`); else inconclusive: nobody has refuted it, nobody has proved it. A *control*, such as the
+mechanism with half of its noise, has to be refuted: an attack that cannot see that decides nothing.
 """
 
 from collections.abc import Mapping
@@ -32,8 +33,8 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
     ----------
     claim : mapping
         Entry of the catalogue: `variants`, each with `ledger` (from columns of the ledger to a value or values) or
-        `guarantee` (an upper bound on the rows' own), and, if the experiment has quadratures of it, `where` and the
-        keys of `dperm.claims.exact`.
+        `guarantee` (an upper bound on the rows' own), maybe `control` (as `ledger`), and, if the experiment has
+        quadratures of it, `where` and the keys of `dperm.claims.exact`.
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame, optional
@@ -82,8 +83,11 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
         reasons.append(f"{NOISE} in {other_noise} rows")
     if unseen:
         reasons.append(f"nothing was attacked with {', '.join(unseen)}")
+    missed = _missed(rule, privacy)
+    if missed:
+        reasons.append(missed)
     failed = len(refuted) > 0 or other_noise > 0
-    wanting = bool(unseen) or any(name not in _PROVED for name in guarantees)
+    wanting = bool(unseen or missed) or any(name not in _PROVED for name in guarantees)
     if rows is not None and "where" in rule:
         quadrature = exact.decide(claim, variant, rows)
         reasons.append(f"quadrature: {quadrature.reason}")
@@ -92,3 +96,14 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
     verdict = "not reproduced" if failed else "inconclusive" if wanting else "reproduced"
     certified = float(share.max())
     return Verdict(verdict, "; ".join(reasons), certified, certified, None, int(worst["draws"]))
+
+
+def _missed(rule: Mapping[str, Any], privacy: pd.DataFrame) -> str:
+    """Say which controls the ledger did not refute; empty if it refuted all, or there are none."""
+    if "control" not in rule:
+        return ""
+    controls = privacy[select.matches(privacy, rule["control"])]
+    if controls.empty:
+        return f"there is no control with {select.in_words(list(rule['control']), rule['control'].values())}"
+    missed = int((controls["verdict"] != "refuted").sum())
+    return f"{missed} of {len(controls)} controls were not refuted" if missed else ""

@@ -33,7 +33,7 @@ def columns(claim: Mapping[str, Any], base: Sequence[str]) -> list[str]:
     for variant in claim["variants"]:
         rule = settings(claim, variant)
         for part in _parts(rule):
-            for key in ("where", "without", "points", "better", "worse", "above", "below"):
+            for key in ("where", "without", "against", "points", "better", "worse", "above", "below"):
                 names += part.get(key, ())
         names += [rule["axis"]] if "axis" in rule else []
         names += [*rule["axes"], rule.get("bound", "bound")] if "axes" in rule else []
@@ -55,8 +55,10 @@ def filters(rule: Mapping[str, Any], datasets: Sequence[str]) -> list[tuple[str,
         pyarrow's form: the data sets, the values of `where`, and the metrics if the rule names any.
     """
     found = [("dataset", "in", list(datasets))]
+    against = rule.get("against", {})
     found += [
-        (name, "in", value if isinstance(value, list) else [value]) for name, value in rule.get("where", {}).items()
+        (name, "in", [*_listed(value), *_listed(against.get(name, []))])
+        for name, value in rule.get("where", {}).items()
     ]
     metrics = {part[key] for part in _parts(rule) for key in ("metric", "measured", "ratio", "growth") if key in part}
     metrics.update(rule.get("metrics", ()))
@@ -259,6 +261,10 @@ def _parts(rule: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The rule, its comparisons, and their terms: each may say which rows it is about."""
     comparisons = [*rule.get("comparisons", ()), *([rule["provided"]] if "provided" in rule else [])]
     return [rule, *comparisons, *(term for comparison in comparisons for term in comparison.get("terms", ()))]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _in_words(value: Any) -> str:

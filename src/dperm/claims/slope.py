@@ -4,8 +4,9 @@ r"""Rule S: a quantity grows like a power of an axis.
 
 by least squares over the values x_j of the axis. Its 95 % interval is the percentile bootstrap's, the repeats of every
 x_j resampled apart (repeats that share their randomness along the axis make it wider than need be). With one exact
-value at each x_j it is the range of the slopes between neighbours. With a `side` the exponent is a bound: "at most
-expected", up to the margin, or "at least".
+value at each x_j it is the range of the slopes between neighbours, or with `exact: point` the slope itself. With a
+`side` the exponent is a bound: "at most expected", up to the margin, or "at least". With `against`, other rows, it is
+the difference of two slopes, that of log mean(x_j) - log mean'(x_j); the repeats of both are resampled apart.
 """
 
 import math
@@ -46,8 +47,9 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
         Entry of the catalogue: `metric`, `axis` (column above 0), `expected` (the exponent), `margin` (such as 0.1),
         `points` (further columns, by default none: the slope is fitted at each combination), `side` ("upper": only a
         slope above expected + margin is against the claim; "lower": only one below expected - margin; without it
-        both), `least_values` (values of the axis that a slope needs; by default 2), `variants` (each may hold `where`
-        and set any of these anew).
+        both), `least_values` (values of the axis that a slope needs; by default 2), `exact` ("point", or by default
+        "local"), `against` (from columns to values: those of `where` replaced by these), `variants` (each may hold
+        `where` and set any of these anew).
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame
@@ -79,16 +81,25 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     vacuous = select.vacuous(rule, rows, [*points, axis], metric)
     if frame.empty:
         return Verdict("inconclusive", vacuous) if vacuous else Verdict("not run", select.absent(rule, metric))
-    fits = [
-        _fit(group, axis, rule.get("least_values", 2), where, select.random(rule, variant, rows, where))
-        for where, group in select.groups(frame, points)
-    ]
+    parts = {where: [group] for where, group in select.groups(frame, points)}
+    if "against" in rule:
+        other = {**rule, "where": {**rule.get("where", {}), **rule["against"]}}
+        beside = select.chosen(other, rows, [*points, axis], metric)
+        if beside.empty:
+            return Verdict("not run", select.absent(other, metric))
+        others = dict(select.groups(beside, points))
+        if set(others) != set(parts):
+            odd = sorted(set(others) ^ set(parts))[0]
+            raise DataError(f"{rule['id']}: against: one side alone has rows at {odd}; choose the points by where")
+        parts = {where: [*part, others[where]] for where, part in parts.items()}
+        frame = pd.concat([frame, beside])
+    fits = [_fit(part, rule, where, select.random(rule, variant, rows, where)) for where, part in parts.items()]
     problems = [f"there is no slope{select.at(fit.where)}: {fit.problem}" for fit in fits if fit.problem]
     fitted = [fit for fit in fits if not fit.problem]
     lost = select.failures(frame)
     if not fitted:
         least = rule.get("least_values", 2)
-        enough = any(group[axis].nunique() >= least for _, group in select.groups(frame, points))
+        enough = any(group[axis].nunique() >= least for part in parts.values() for group in part)
         reasons = [reason for reason in (*problems, vacuous, lost) if reason]
         return Verdict("inconclusive" if enough or vacuous or lost else "not run", "; ".join(reasons))
     return _verdict(rule, fitted, problems, vacuous, lost)
@@ -110,9 +121,11 @@ def _verdict(
     # Of the points that decided against the claim if there are any, the one furthest out.
     deciding = [fit for fit, out in zip(fits, disjoint, strict=True) if out] or fits
     worst = max(deciding, key=lambda fit: max(bottom - fit.low, fit.high - top))
-    kind = "95 % bootstrap interval" if worst.n > 1 else "range of local slopes"
+    kind = "range of local slopes" if rule.get("exact", "local") == "local" else "of exact values"
+    kind = "95 % bootstrap interval" if worst.n > 1 else kind
+    what = "the slope of" if "against" not in rule else "the difference of the slopes of"
     reasons = [
-        f"the slope of {select.words(rule['metric'])} in {rule['axis']} is {_bounds(rule)} at {sum(inside)} of "
+        f"{what} {select.words(rule['metric'])} in {rule['axis']} is {_bounds(rule)} at {sum(inside)} of "
         f"{len(fits)} points and {'apart from it' if 'side' not in rule else 'shown not to be'} at {sum(disjoint)}",
         f"measured: {worst.slope:.3g}, {kind} [{worst.low:.3g}, {worst.high:.3g}]"
         + (f", at the least favourable point, {worst.where}" if worst.where else ""),
@@ -131,32 +144,49 @@ def _bounds(rule: Mapping[str, Any]) -> str:
     return f"at most {expected + margin:g}" if side == "upper" else f"at least {expected - margin:g}"
 
 
-def _fit(group: pd.DataFrame, axis: str, least: int, where: str, rng: np.random.Generator) -> _Fit:
-    """Fit one slope and its interval."""
-    x, values = select.by_axis(group, axis)
+def _fit(parts: Sequence[pd.DataFrame], rule: Mapping[str, Any], where: str, rng: np.random.Generator) -> _Fit:
+    """Fit one slope, or the difference of the slopes of two parts, and its interval."""
+    axis, least = rule["axis"], rule.get("least_values", 2)
+    xs, sides = zip(*(select.by_axis(part, axis) for part in parts), strict=True)
+    x = xs[0]
+    if not all(np.array_equal(x, other) for other in xs):
+        return _Fit(where, problem=f"the two sides have other values of {axis}")
     if x[0] <= 0:
         raise DataError(f"{axis}={x[0]:g} must be above 0 to have a logarithm; choose another axis")
     if len(x) < 2:
         return _Fit(where, problem=f"{axis} has the one value {x[0]:g} only")
     if len(x) < least:
         return _Fit(where, problem=f"{axis} has {len(x)} values, of {least} that the claim asks for")
-    repeats = [len(v) for v in values]
-    if min(repeats) == 0:
-        return _Fit(where, problem=f"no run succeeded with {axis} {x[np.argmin(repeats)]:g}")
-    if min(repeats) == 1 < max(repeats):
-        return _Fit(where, problem=f"{axis} {x[np.argmin(repeats)]:g} has a single repeat, which has no spread")
-    means = np.array([v.mean() for v in values])
+    repeats = np.array([[len(v) for v in values] for values in sides])
+    fewest = int(np.argmin(repeats.min(axis=0)))
+    if repeats.min() == 0:
+        return _Fit(where, problem=f"no run succeeded with {axis} {x[fewest]:g}")
+    if any(side.min() == 1 < side.max() for side in repeats):
+        return _Fit(where, problem=f"{axis} {x[fewest]:g} has a single repeat, which has no spread")
+    means = np.array([[v.mean() for v in values] for values in sides])
     if means.min() <= 0:
-        least = np.argmin(means)
-        return _Fit(where, problem=f"the mean with {axis} {x[least]:g} is {means[least]:.3g}, which has no logarithm")
+        lowest = np.unravel_index(np.argmin(means), means.shape)
+        return _Fit(
+            where, problem=f"the mean with {axis} {x[lowest[1]]:g} is {means[lowest]:.3g}, which has no logarithm"
+        )
     weights = np.log(x) - np.log(x).mean()
     weights /= weights @ weights
-    slope = float(weights @ np.log(means))
-    if max(repeats) == 1:
-        local = np.diff(np.log(means)) / np.diff(np.log(x))
+    logs = np.log(means[0]) - (np.log(means[1]) if len(means) > 1 else 0.0)
+    slope = float(weights @ logs)
+    if repeats.max() == 1:
+        local = np.diff(logs) / np.diff(np.log(x)) if rule.get("exact", "local") == "local" else np.array([slope])
         return _Fit(where, slope, float(local.min()), float(local.max()), 1)
-    sample = sum(w * _log(select.resample(v, rng)) for w, v in zip(weights, values, strict=True))
-    return _Fit(where, slope, select.lower(sample, 0.025), select.upper(sample, 0.025), min(repeats))
+    sample = 0.0
+    for sign, values in zip((1.0, -1.0), sides, strict=False):
+        # A single value is exact: it has nothing to resample.
+        sample = sample + sign * sum(w * _log(select.resample(v, rng)) for w, v in zip(weights, values, strict=True))
+    return _Fit(
+        where,
+        slope,
+        select.lower(sample, 0.025),
+        select.upper(sample, 0.025),
+        int(repeats[repeats.max(axis=1) > 1].min()),
+    )
 
 
 def _log(means: np.ndarray) -> np.ndarray:

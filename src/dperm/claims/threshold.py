@@ -6,7 +6,8 @@ One-sided bounds at level a = level / points (Bonferroni): with mean m and stand
 
 the bootstrap-t, which follows a skewed law better than the percentiles of m*. Values that are all 0 or 1 have the exact
 bounds of Clopper and Pearson instead, for samples all alike have no spread to resample; a single value is taken as
-exact, and its bounds are the value itself.
+exact, and its bounds are the value itself. With `limits: student` the q are Student's quantiles, n - 1 degrees of
+freedom, whatever the values.
 """
 
 import math
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from dperm.claims import select
 from dperm.claims.coverage import rate_bounds
@@ -44,7 +46,8 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     claim : mapping
         Entry of the catalogue: `metric`, one of `at_least` and `at_most` (in the metric's units), `points` (columns, by
         default none), `level` (by default 0.05), `beyond` (then the mean is that of 1 where the metric is above it,
-        else 0), `variants` (each may hold `where` and set any of these anew).
+        else 0), `limits` ("student" or, by default, "bootstrap"), `variants` (each may hold `where` and set any of
+        these anew).
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame
@@ -81,8 +84,11 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
         frame["value"] = (frame["value"] > rule["beyond"]).astype(float).where(frame["value"].notna())
     groups = list(select.groups(frame, points))
     share, lost = level / len(groups), select.failures(frame)
+    student = rule.get("limits", "bootstrap") == "student"
     means = [
-        _bounds(group["value"].dropna().to_numpy(), share, where, select.random(rule, variant, rows, where))
+        _student(group["value"].dropna().to_numpy(), share, where)
+        if student
+        else _bounds(group["value"].dropna().to_numpy(), share, where, select.random(rule, variant, rows, where))
         for where, group in groups
         if group["value"].notna().any()
     ]
@@ -99,13 +105,22 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     reasons = [
         f"{what} is shown to be {sides[0].replace('_', ' ')} {limit:g} at "
         f"{sum(m >= 0 for m in least)} of {len(means)} points and shown not to be at {sum(m < 0 for m in most)} "
-        f"(one-sided bounds, Bonferroni over all points, level {level:g})",
+        f"(one-sided {'Student ' if student else ''}bounds, Bonferroni over all points, level {level:g})",
         f"measured: {worst.mean:.3g}, between {worst.low:.3g} and {worst.high:.3g}, from {worst.n} repeats"
         + (f" at the least favourable point, {worst.where}" if worst.where else ""),
     ]
     if lost:
         reasons.append(f"{lost}, and nothing bounds what they would have given")
     return Verdict(outcome, "; ".join(reasons), worst.mean, worst.low, worst.high, worst.n)
+
+
+def _student(values: np.ndarray, share: float, where: str) -> _Mean:
+    """Return the mean and Student's one-sided limits, each at level `share`; of a single value itself."""
+    n, mean = len(values), float(values.mean())
+    if values.min() == values.max():
+        return _Mean(where, float(values[0]), float(values[0]), float(values[0]), n)
+    reach = -float(special.stdtrit(n - 1, share)) * float(values.std(ddof=1)) / math.sqrt(n)
+    return _Mean(where, mean, mean - reach, mean + reach, n)
 
 
 def _bounds(values: np.ndarray, share: float, where: str, rng: np.random.Generator) -> _Mean:

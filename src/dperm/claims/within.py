@@ -6,7 +6,8 @@ the standard deviation s. Its 95 % interval is Student's,
     m +- t_{n-1}(0.975) s sqrt(1/n + overlap),
 
 where `overlap` = (rows tested on)/(rows trained on) is Nadeau and Bengio's factor for repeats that are random splits of
-the same rows, whose training sets overlap; 0 for repeats that are independent.
+the same rows, whose training sets overlap; 0 for repeats that are independent. With `holm: true` a point is inside if
+Holm's procedure over all points rejects that it is not, and outside if it rejects that it is, one-sided tests both.
 """
 
 import math
@@ -29,13 +30,17 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class _Interval:
-    """The mean at one point, its 95 % interval, and the two-sided p-value of its being inside."""
+    """The mean at one point, its 95 % interval, and one-sided p-values.
+
+    `inside` is that of its being inside (small: it is shown to be outside), `outside` that of its being outside.
+    """
 
     point: points.Point
     mean: float
     low: float
     high: float
-    p: float
+    inside: float
+    outside: float
 
 
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
@@ -45,8 +50,9 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     ----------
     claim : mapping
         Entry of the catalogue, with the keys of `dperm.claims.points` and at least one of `low` and `high` (in the
-        sum's units: logarithms where its comparison is one), maybe `overlap` (at least 0, default 0) and `provided`: a
-        comparison whose mean has to be above 0 at every point for the claim to be decided at all.
+        sum's units: logarithms where its comparison is one), maybe `overlap` (at least 0, default 0), `holm` (true: the
+        level is shared by Holm for the claim too, not only against it) and `provided`: a comparison whose mean has to
+        be above 0 at every point for the claim to be decided at all.
     variant : str
         A key of `claim["variants"]`.
     rows : DataFrame
@@ -59,8 +65,9 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
 
     Notes
     -----
-    Reproduced if the interval lies inside [low, high] at every point; not reproduced if it is disjoint at any, the
-    level shared among the points by Holm; else inconclusive. A repeat that lacks a value is left out; a point that
+    Reproduced if the interval lies inside [low, high] at every point (with `holm`: if Holm's procedure at 5 % rejects,
+    at every point, that it does not); not reproduced if it is disjoint at any, the level shared among the points by
+    Holm; else inconclusive. A repeat that lacks a value is left out; a point that
     lacks more than 5 % of them stays open.
 
     Raises
@@ -85,15 +92,19 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
         needed = points.contrasts({**rule, "comparisons": [rule["provided"]]}, rows) if "provided" in rule else []
     except points.NoRows as missing:
         return Verdict("not run", str(missing))
-    inside = [bottom <= one.low and one.high <= top for one in found]
-    outside = multiple.holm([one.p for one in found], _LEVEL)
+    if shared := rule.get("holm", False):
+        inside = multiple.holm([one.outside for one in found], _LEVEL)
+    else:
+        inside = [bottom <= one.low and one.high <= top for one in found]
+    outside = multiple.holm([one.inside for one in found], _LEVEL if shared else _LEVEL / 2)
     wanting = [point for point in needed if not points.centre(point) > 0]
     outcome = "inconclusive" if wanting else select.verdict(inside, outside)
     measured = [one for one in found if len(one.point.values)]
     said = _in_words(bottom, top)
     reasons = [
         f"{sum(inside)} of {len(found)} points are shown to be {said} and {sum(outside)} not to be (95 % Student "
-        f"intervals{f', overlap {overlap:.3g}' if overlap else ''}; Holm over the points against the claim)"
+        f"{'tests' if shared else 'intervals'}{f', overlap {overlap:.3g}' if overlap else ''}; Holm over the points"
+        f"{'' if shared else ' against the claim'})"
     ]
     if wanting:
         reasons.append(f"what the claim presupposes does not hold at {wanting[0].where or 'its point'}")
@@ -114,15 +125,21 @@ def _interval(point: points.Point, bottom: float, top: float, overlap: float) ->
     n = len(point.values)
     if point.exact and n:
         value = float(point.values[0])
-        return _Interval(point, value, value, value, float(bottom <= value <= top))
+        return _certain(point, value, bottom, top)
     if n < 2 or n < (1 - points.LOST) * point.repeats:
-        return _Interval(point, float(np.mean(point.values)) if n else math.nan, -math.inf, math.inf, 1.0)
+        return _Interval(point, float(np.mean(point.values)) if n else math.nan, -math.inf, math.inf, 1.0, 1.0)
     mean, error = float(point.values.mean()), float(point.values.std(ddof=1)) * math.sqrt(1 / n + overlap)
     if error == 0:
-        return _Interval(point, mean, mean, mean, float(bottom <= mean <= top))
+        return _certain(point, mean, bottom, top)
     reach = float(special.stdtrit(n - 1, 1 - _LEVEL / 2)) * error
     beyond = max(mean - top, bottom - mean) / error
-    return _Interval(point, mean, mean - reach, mean + reach, min(1.0, 2 * float(special.stdtr(n - 1, -beyond))))
+    tails = (float(special.stdtr(n - 1, -beyond)), float(special.stdtr(n - 1, beyond)))
+    return _Interval(point, mean, mean - reach, mean + reach, *tails)
+
+
+def _certain(point: points.Point, value: float, bottom: float, top: float) -> _Interval:
+    inside = bottom <= value <= top
+    return _Interval(point, value, value, value, float(inside), float(not inside))
 
 
 def _in_words(bottom: float, top: float) -> str:
