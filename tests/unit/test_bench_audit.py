@@ -36,5 +36,5 @@ def test_the_ledgers_cost_counts_every_job_of_the_scale(bench, monkeypatch):
     minutes, costs = bench.ledger("paper")
     assert len(costs) == len(ran) == len({name for name, _ in costs})
     assert {"objective.tight/knee", "output.paper/linear"} <= {name for name, _ in costs}
-    assert set(ran) == {"linear", "support", "composed", "comparators", "napp", "kernel", "mutants"}
+    assert set(ran) == {"linear", "support", "composed", "comparators", "napp", "kernel", "prediction", "mutants"}
     assert minutes == pytest.approx(sum(seconds for _, seconds in costs) / 60)

@@ -139,7 +139,7 @@ def best_event(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.nd
     event : ndarray of int
         Indices in increasing order. Of all maximisers the largest; if no S has P(S) > delta, where p exceeds q.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(p > 0, p / q, 0.0)
         order = np.argsort(-ratio, kind="stable")
         order = order[p[order] > 0]

@@ -29,7 +29,8 @@ FAMILIES = {
     "comparators": Family("dperm.audit.comparators", ("linear", "line")),
     "napp": Family("dperm.audit.napp", ("line", "sixteen")),
     "kernel": Family("dperm.audit.kernel", ("flip",)),
-    "mutants": Family("dperm.audit.mutants", ("noise", "data", "selection", "augmented", "kernel")),
+    "prediction": Family("dperm.audit.prediction", ("record",)),
+    "mutants": Family("dperm.audit.mutants", ("noise", "data", "selection", "augmented", "kernel", "prediction")),
 }
 
 

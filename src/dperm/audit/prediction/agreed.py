@@ -1,0 +1,218 @@
+r"""Attacks on consensus answers as a whole: free ones where shards agree, paid ones where they do not, in any number.
+
+Of r shards c vote 1 and q = min(c, r - c) disagree. A round says "free" and the majority if q + Lap(1/e) < T, else
+"contested" and a bit of log-odds each (2c - r)/2; after B contested rounds nothing more (docs/privacy.md, Theorem U).
+Written here from these formulas; e, each, T and B are those of the library's own ledger.
+
+A record moves c by one, up or down as the query has it. The adversary takes in turn, as the answers suggest, blocks of
+up to N queries at one margin, each ended by its first contested round: N times free, or contested and 0, or contested
+and 1, wherever in the block. At the tie a free answer gives the neighbour away: its loss has no bound.
+
+    P(N free) = f^N,    P(contested in it, bit b) = (1 - f^N) P(b),    f = P(q + Lap(1/e) < T).
+
+State: contested rounds left, blocks left, and the loss so far in widths, rounded down; what exceeds the grid counts as
+its end, and what falls below it is left out: that lowers P or raises Q, and nothing else.
+
+Neighbouring relation: each row's; both move c by one.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from dperm.audit.kernel import spent
+from dperm.audit.kernel.spent import Spent
+from dperm.audit.prediction import bits
+from dperm.audit.prediction.bits import Bits
+from dperm.mechanisms.prediction import consensus
+from dperm.mechanisms.prediction.consensus import ContestedLedger, Terms
+
+# B, and blocks of queries; and the parts of epsilon that strategies are the best for: at the claim little is to be won.
+CONTESTED, BLOCKS, _TARGETS = (1, 5), 20, (0.6, 0.7, 0.8, 0.9)
+# Queries of a block; and margins, e (T - q).
+_LENGTHS, _MARGINS = (1, 10, 100, 1_000), (8.0, 6.0, 4.0, 2.0, 1.0, 0.0, -2.0)
+# Widths of e, and the ends of the grid in epsilon.
+_PIECES, _REACH = 40, 2.0
+# Rounds that the test of the code runs at a margin.
+_FITTED = bits.FITTED
+
+
+class Block(NamedTuple):
+    """Up to N queries at one margin, ended by the first contested one.
+
+    Parameters
+    ----------
+    free, contested : list of (loss, chance)
+        Outcomes, their losses in widths and probabilities under P; the contested ones take one of B.
+    """
+
+    free: list[tuple[int, float]]
+    contested: list[tuple[int, float]]
+
+
+def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
+    """Give the attack on a ledger of consensus answers.
+
+    Parameters
+    ----------
+    job, row : mapping
+        As `dperm.audit.prediction.run` hands them on.
+    rng : callable
+        What it is for -> Generator.
+
+    Yields
+    ------
+    dict
+        Columns of `dperm.audit.attacks.ATTACKS`.
+    """
+    fixed = row["epsilon"], row["delta"]
+    record = {"guarantee": "proved", "loss": "none", "white_box_p": _fit_p(row, rng("fit"))}
+    for contested in CONTESTED:
+        shards = consensus.shards_needed(*fixed, contested)
+        ledger = ContestedLedger(*fixed, shards, contested, neighbours=row["neighbours"])
+        laws = [strategy(ledger.terms, shards, ledger.answers, share * row["epsilon"]) for share in _TARGETS]
+        law = max(laws, key=lambda one: one.epsilon(row["delta"])[0])
+        words = f"{shards} shards, {ledger.answers} contested, {BLOCKS} blocks of up to {max(_LENGTHS):,} queries"
+        yield record | {"pair_words": words} | spent.best(law, law, row["delta"], "the transcript")
+
+
+def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> Spent:
+    """Return the law of the loss of the best strategy.
+
+    Parameters
+    ----------
+    terms : Terms
+        e, `each` and T.
+    shards, contested : int
+        r and B.
+    epsilon : float
+        Where the strategy is the best.
+
+    Returns
+    -------
+    Spent
+    """
+    width = terms.round / _PIECES
+    half = math.ceil(_REACH * epsilon / width)
+    offered = _blocks(terms, shards, width, half)
+    losses = width * np.arange(-half, half + 1)
+    gain = -np.expm1(np.minimum(epsilon - losses, 0.0))
+    # By contested answers left.
+    values = np.tile(gain, (contested + 1, 1))
+    chosen = []
+    for _ in range(BLOCKS):
+        choice = np.full((contested + 1, len(gain)), -1)
+        following = np.tile(gain, (contested + 1, 1))
+        for left in range(1, contested + 1):
+            tried = np.array([
+                sum(chance * _ahead(values[left], step) for step, chance in block.free)
+                + sum(chance * _ahead(values[left - 1], step) for step, chance in block.contested)
+                for block in offered
+            ])  # fmt: skip
+            choice[left], following[left] = tried.argmax(axis=0), tried.max(axis=0)
+        values = following
+        chosen.append(choice)
+    masses = np.zeros((contested + 1, len(gain)))
+    masses[contested, half] = 1.0
+    for choice in reversed(chosen):
+        following = np.zeros_like(masses)
+        following[0] = masses[0]
+        for left in range(1, contested + 1):
+            for k, block in enumerate(offered):
+                taken = np.where(choice[left] == k, masses[left], 0.0)
+                if not taken.any():
+                    continue
+                for to, outcomes in ((left, block.free), (left - 1, block.contested)):
+                    for step, chance in outcomes:
+                        following[to] += chance * _moved(taken, step)
+        masses = following
+    return Spent(masses.sum(axis=0), -half, width)
+
+
+def free(disagree: float, terms: Terms) -> float:
+    """Return f: P(q + Lap(1/e) < T).
+
+    Parameters
+    ----------
+    disagree : float
+        q.
+    terms : Terms
+
+    Returns
+    -------
+    float
+    """
+    room = terms.round * (terms.threshold - disagree)
+    return 1 - 0.5 * math.exp(-room) if room > 0 else 0.5 * math.exp(room)
+
+
+def _blocks(terms: Terms, shards: int, width: float, most: int) -> list[Block]:
+    """Return what the adversary may ask, between two counts of votes, c under P and c' under Q."""
+    tie = shards // 2
+    counts = {min(max(round(terms.threshold - margin / terms.round), 0), tie - 1) for margin in _MARGINS}
+    found = []
+    for count in sorted(counts):
+        for p, q in ((count, count + 1), (count + 1, count)):
+            found += [_block(p, q, terms, shards, length, width, most) for length in _LENGTHS]
+    # Around the tie: of 2k shards k votes say 0 and k + 1 say 1, of 2k + 1 too.
+    for p, q in ((tie, tie + 1), (tie + 1, tie)):
+        found.append(_block(p, q, terms, shards, 1, width, most))
+    return found
+
+
+def _block(p: int, q: int, terms: Terms, shards: int, length: int, width: float, most: int) -> Block:
+    same = (2 * p > shards) == (2 * q > shards)
+    logs = [length * math.log(free(min(count, shards - count), terms)) for count in (p, q)]
+    free_step = math.floor((logs[0] - logs[1]) / width) if same else 2 * most
+    contested = []
+    for sign in (-1, 1):
+        ends = [
+            math.log(-math.expm1(log)) + float(special.log_expit(sign * terms.each * (2 * count - shards) / 2))
+            for log, count in zip(logs, (p, q), strict=True)
+        ]
+        contested.append((math.floor((ends[0] - ends[1]) / width), math.exp(ends[0])))
+    return Block([(free_step, math.exp(logs[0]))], contested)
+
+
+def _ahead(value: np.ndarray, step: int) -> np.ndarray:
+    """Return the value so many widths further: at the end beyond it, and nothing below."""
+    places = np.arange(len(value)) + step
+    return np.where(places >= 0, value[np.clip(places, 0, len(value) - 1)], 0.0)
+
+
+def _moved(masses: np.ndarray, step: int) -> np.ndarray:
+    """Return masses so many widths further: put together at the end, and left out below."""
+    places = np.arange(len(masses)) + step
+    inside = places >= 0
+    return np.bincount(np.minimum(places[inside], len(masses) - 1), weights=masses[inside], minlength=len(masses))
+
+
+def _fit_p(row: Mapping[str, Any], rng: np.random.Generator) -> float:
+    """Return how well the library's own answers fit these laws, with a ledger that none of them exhausts."""
+    fixed = row["epsilon"], row["delta"]
+    shards = consensus.shards_needed(*fixed, _FITTED)
+
+    def opened():
+        return ContestedLedger(*fixed, shards, _FITTED, neighbours=row["neighbours"])
+
+    terms = opened().terms
+
+    def law(count):
+        agree = free(min(count, shards - count), terms)
+        bit = special.expit(terms.each * (2 * count - shards) / 2)
+        one = agree * (2 * count > shards) + (1 - agree) * bit
+        return np.array([1 - one, one])
+
+    def release(count, repeats, rng):
+        ledger = opened()
+        return np.array([consensus.answer(count, shards, ledger, rng) for _ in range(repeats)])
+
+    # Free with probabilities between a tenth and nine tenths.
+    counts = [round(terms.threshold + away / terms.round) for away in (-1.5, 0.0, 1.5)]
+    return bits.fit_p(Bits(law, (), release, "proved", ""), counts, rng)
+
+
+KNOWN = {("soft_majority", "tight"): ("ledger-consensus",)}

@@ -1,0 +1,325 @@
+r"""Attacks on a ledger of many answers as a whole (dwork2018, Definition 1.1): the exact law of the transcript.
+
+The library's own ledger says what an answer may cost, and is asked for answers until it refuses. What so many answers
+spend together, all at the worst pair, is exact:
+
+    bits              m of them at one margin: the number of ones is binomial. Soft majority at any count of 200 shards,
+                      the average's bit at any of 2, 10 or 50, ExpPW at any value of its walk. Every accountant.
+    the predictor     the estimator itself, each row asked twice (`served`): as many answers as it gave.
+    adaptive bits     soft majority: the next query's margin, and its direction, depend on the answers so far
+                      (`transcripts.rounds`).
+    answers           m answers with Laplace noise, all moved by the same: convolution (`dperm.audit.kernel.spent`).
+    adaptive prices   two prices, as the answers suggest, of a ledger that takes them as they come
+                      (`transcripts.prices`); which are granted is asked of the library's ledger.
+
+    ledger            price fixed beforehand.      ledger-prices   prices as one goes.
+
+Neighbouring relation: each row's.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from dperm.accounting import composition, filters
+from dperm.audit import attempts, exact, finite
+from dperm.audit.kernel import spent
+from dperm.audit.prediction import answers, bits, transcripts
+from dperm.audit.prediction.served import served
+from dperm.errors import BudgetExhausted
+from dperm.mechanisms.prediction.ledger import AdaptiveLedger, PredictionLedger
+
+# Numbers of answers that are tried; and of those whose queries adapt.
+QUERIES, ADAPTIVE = (10, 100, 1_000), 100
+# Shards of a soft majority, and margins of them that are tried; a strategy has two of them.
+SHARDS, _MARGINS = 200, 21
+# How often a strategy is looked for.
+_AGAIN = 2
+# Prices chosen as one goes: so many of the lower fit, and the higher is so many times as dear.
+CHEAP, _DEARER = 60, 4
+
+
+def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
+    """Give the attacks on a ledger.
+
+    Parameters
+    ----------
+    job, row : mapping
+        As `dperm.audit.prediction.run` hands them on.
+    rng : callable
+        What it is for -> Generator.
+
+    Yields
+    ------
+    dict
+        Columns of `dperm.audit.attacks.ATTACKS`.
+    """
+    record = {"guarantee": "proved", "loss": "none"}
+    if row["variant"] == "ledger-prices":
+        yield record | of_prices(row)
+        return
+    made = _MAKERS[job["mechanism"]]
+    ranged = job["mechanism"] in _RANGED
+    for accountant in filters.accountants(row["delta"], ranged):
+        tried = [made(row, *opened(row, count, ranged, accountant)) for count in QUERIES]
+        best = max(tried, key=lambda found: found["exact_bound"])
+        yield record | best | {"pair_words": f"{best['pair_words']} ({accountant})"}
+    found = served(job["mechanism"], row, rng("served"))
+    made = made(row, found.each, found.answered)
+    words = f"the predictor asked until it refuses: {made['pair_words']}"
+    yield record | made | {"pair_words": words, "white_box_p": found.p_value}
+    if job["mechanism"] == "soft_majority":
+        yield record | adaptive(row, *opened(row, ADAPTIVE, ranged))
+
+
+def opened(row: Mapping[str, Any], count: int, ranged: bool, accountant: str | None = None) -> tuple[float, int]:
+    """Return the price of an answer, and how many answers a ledger for so many really grants.
+
+    Parameters
+    ----------
+    row : mapping
+        `epsilon`, `delta`, `neighbours`.
+    count : int
+        Answers that are asked for.
+    ranged : bool
+        Whether they are of bounded range.
+    accountant : str, optional
+
+    Returns
+    -------
+    each : float
+    granted : int
+    """
+    ledger = PredictionLedger(
+        row["epsilon"], row["delta"], answers=count, bounded_range=ranged, neighbours=row["neighbours"],
+        accountant=accountant,
+    )  # fmt: skip
+    granted = 0
+    # Twice as many as were asked for would be refuted without doubt.
+    while granted < 2 * count:
+        try:
+            ledger.charge()
+        except BudgetExhausted:
+            break
+        granted += 1
+    return ledger.each, granted
+
+
+def many_bits(law: Callable[[Any], np.ndarray], pairs: list, count: int, delta: float) -> exact.ExactAudit:
+    """Return the exact audit of so many bits at one pair.
+
+    Parameters
+    ----------
+    law : callable
+        input -> (P(0), P(1)) of one.
+    pairs : list of tuple
+    count : int
+    delta : float
+
+    Returns
+    -------
+    ExactAudit
+        Its outcomes are numbers of ones.
+    """
+
+    return exact.exact(lambda value: ones(law(value)[1], count), pairs, delta=delta)
+
+
+def ones(chance: float, count: int) -> np.ndarray:
+    """Return the law of the number of ones.
+
+    Parameters
+    ----------
+    chance : float
+        Of a 1.
+    count : int
+        Bits.
+
+    Returns
+    -------
+    ndarray, shape (count + 1,)
+    """
+    masses = stats.binom.pmf(np.arange(count + 1), count, chance)
+    return masses / math.fsum(masses)
+
+
+def adaptive(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
+    """Return the attack by margins that depend on the answers so far.
+
+    Parameters
+    ----------
+    row : mapping
+        `epsilon`, `delta`.
+    each : float
+    granted : int
+
+    Returns
+    -------
+    dict
+    """
+
+    def law(count):
+        return finite.soft_majority(count, models=SHARDS, epsilon=each)
+
+    fixed = many_bits(law, _margins(), granted, row["delta"])
+    # The record votes 1 at one query, and at another its neighbour does.
+    offered = [transcripts.bit(law(one), law(other)) for pair in _margins() for one, other in (pair, pair[::-1])]
+    always = transcripts.bit(*(law(count) for count in fixed.pair[:: 1 if fixed.likelier == "data" else -1]))
+    best = (fixed.epsilon,)
+    # A strategy is the best at one epsilon: that of the fixed margin first, and then what is found there.
+    for _ in range(_AGAIN):
+        tried = []
+        for other in offered:
+            p, losses = transcripts.rounds(always, other, granted, each, best[0])
+            q = p * np.exp(-losses)
+            epsilon, chosen = exact.best_event(p, q, row["delta"])
+            tried.append((epsilon, float(p[chosen].sum()), float(q[chosen].sum()), float(losses[chosen].min())))
+        best = max(tried)
+    epsilon, probability, other_probability, least = best
+    return {
+        "pair_words": f"{granted} bits, each margin chosen by the answers before it",
+        "attack": spent.EXACT_LOSSES, "model": "none", "likelier": "data", "draws": 0, "exact_bound": epsilon,
+        "event": f"the transcript spends {least:.4g} or more", "probability": probability,
+        "other_probability": other_probability,
+    }  # fmt: skip
+
+
+def of_prices(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attack by prices that depend on the answers so far.
+
+    Parameters
+    ----------
+    row : mapping
+        `epsilon`, `delta`, `neighbours`.
+
+    Returns
+    -------
+    dict
+    """
+    low = cheap(row["epsilon"], row["delta"])
+    allowed = table(granting(AdaptiveLedger, row, low, _DEARER), 2 * CHEAP)
+    offered = tuple(transcripts.laplace(price, low) for price in (1, _DEARER))
+    law = transcripts.prices(allowed, offered, row["epsilon"], low)
+    words = f"answers at {low:.3g} or {_DEARER * low:.3g}, as the answers before suggest"
+    return {"pair_words": words} | spent.best(law, law, row["delta"], "the transcript")
+
+
+def cheap(epsilon: float, delta: float) -> float:
+    """Return the lower of two prices: zCDP allows `CHEAP` answers at it.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+
+    Returns
+    -------
+    float
+    """
+    return math.sqrt(2 * composition.zcdp_rho(epsilon, delta) / CHEAP) * (1 - 1e-9)
+
+
+def granting(opened: Callable[..., Any], row: Mapping[str, Any], low: float, dearer: int) -> Callable[[int, int], bool]:
+    """Return what says whether a ledger, asked anew, grants so many answers of either price.
+
+    Parameters
+    ----------
+    opened : callable
+        The ledger's class.
+    row : mapping
+        `epsilon`, `delta`, `neighbours`.
+    low : float
+        The lower price.
+    dearer : int
+        How many times as much the higher is.
+
+    Returns
+    -------
+    callable
+        (of the lower, of the higher) -> bool
+    """
+
+    def granted(first, second):
+        ledger = opened(row["epsilon"], row["delta"], neighbours=row["neighbours"])
+        try:
+            for count, price in ((first, low), (second, dearer * low)):
+                if count:
+                    ledger.charge(count, each=price)
+        except BudgetExhausted:
+            return False
+        return True
+
+    return granted
+
+
+def table(granted: Callable[[int, int], bool], most: int) -> np.ndarray:
+    """Return which numbers of answers of two prices a ledger grants.
+
+    Parameters
+    ----------
+    granted : callable
+        (of the first, of the second) -> bool; what it grants it grants fewer of, too.
+    most : int
+        No more of the first are asked for.
+
+    Returns
+    -------
+    ndarray of bool, shape (a, b)
+        False in the last row and column.
+    """
+    found = []
+    for first in range(most + 1):
+        second = 0
+        while second <= most and granted(first, second):
+            second += 1
+        found.append(second)
+    width = max(found) + 1
+    return np.array([np.arange(width) < second for second in (*found, 0)])
+
+
+def _margins() -> list[tuple[int, int]]:
+    return [(int(count), int(count) + 1) for count in np.linspace(0, SHARDS - 1, _MARGINS)]
+
+
+def _majority(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
+    def law(count):
+        return finite.soft_majority(count, models=SHARDS, epsilon=each)
+
+    found = many_bits(law, _margins(), granted, row["delta"])
+    words = f"{granted} bits of {SHARDS} shards' votes, {found.pair[0]} or {found.pair[1]} for 1"
+    return {"pair_words": words} | attempts.of_finite(found)
+
+
+def _average(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
+    law = bits.average({**row, "epsilon": each}).law
+    pairs = [((count, r), (count + 1, r)) for r in (2, 10, 50) for count in range(r)]
+    found = many_bits(law, pairs, granted, row["delta"])
+    words = f"{granted} bits, {found.pair[0][0]} or {found.pair[1][0]} of {found.pair[0][1]} votes for 1"
+    return {"pair_words": words} | attempts.of_finite(found)
+
+
+def _walk(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
+    # A replaced record moves V by 2 steps of each/2, one that comes by one of each.
+    moved, step = (1, each) if row["neighbours"] == "add_remove" else (2, each / 2)
+    ends = math.ceil(8 / step)
+    pairs = [(int(v), int(v) + moved) for v in np.linspace(-ends, ends, _MARGINS)]
+    found = many_bits(lambda v: finite.bit(step * v), pairs, granted, row["delta"])
+    words = f"{granted} bits of a walk at {found.pair[0]} or {found.pair[1]}"
+    return {"pair_words": words} | attempts.of_finite(found)
+
+
+def _erm(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
+    made, *_ = answers.erm({**row, "epsilon": each, "variant": "laplace"})
+    law = spent.aligned(abs(made.first - made.second) / made.scale, granted)
+    return {"pair_words": f"{granted} answers; {made.words}"} | spent.best(law, law, row["delta"], "the transcript")
+
+
+_MAKERS = {"soft_majority": _majority, "averaged": _average, "exppw": _walk, "stable_erm": _erm}
+_RANGED = ("soft_majority", "exppw")
+VARIANTS = ("ledger", "ledger-prices")
+KNOWN = {
+    **{(mechanism, "tight"): ("ledger",) for mechanism in _MAKERS},
+    ("stable_erm", "tight"): VARIANTS,
+}

@@ -1,0 +1,67 @@
+"""Jobs of mechanisms whose calibrations share one: every row says its own (`together` in config/audits.yaml).
+
+A row's guarantee is what the mechanism states; a corrected or tight row that it does not state as proved is an error.
+
+Neighbouring relation: each row's.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from dperm import seeds
+from dperm.audit import attempts
+from dperm.errors import ConfigError, DataError
+
+_PROVED = ("proved", "proved_exact")
+# Job, row, and a generator by what it is for -> columns of `dperm.audit.attacks.ATTACKS`, one mapping an attack.
+Attacks = Callable[[Mapping[str, Any], Mapping[str, Any], Callable], Iterable[dict[str, Any]]]
+
+
+def run(
+    job: Mapping[str, Any], attacks: Attacks, known: Mapping[tuple[str, str], Collection[str]]
+) -> list[dict[str, Any]]:
+    """Return the rows of one job.
+
+    Parameters
+    ----------
+    job : mapping
+        As `dperm.audit.linear.run` takes it; `calibration` stands in its rows.
+    attacks : callable
+        Those on this job's mechanism.
+    known : mapping
+        (mechanism, calibration) -> its variants.
+
+    Returns
+    -------
+    list of dict
+        Columns of `dperm.audit.attacks.ATTACKS`.
+
+    Raises
+    ------
+    ConfigError
+        If a row's variant is none of its calibration's.
+    DataError
+        If a corrected or tight row claims what the mechanism does not state.
+    """
+    for row in job["rows"]:
+        offered = known.get((job["mechanism"], row["calibration"]), ())
+        if row["variant"] not in offered:
+            raise ConfigError(
+                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r}, {row['calibration']}: "
+                f"attacks are for {', '.join(offered) or 'none'}"
+            )
+    return [record for row in job["rows"] for record in _of_row(job, row, attacks)]
+
+
+def _of_row(job: Mapping[str, Any], row: Mapping[str, Any], attacks: Attacks) -> list[dict[str, Any]]:
+    named = tuple(row[key] for key in ("calibration", "variant", "neighbours", "epsilon", "delta"))
+
+    def rng(what):
+        return seeds.generator(job["seed"], "audit", job["mechanism"], job["pair"], *named, what)
+
+    head = attempts.head({**job, "calibration": row["calibration"]}, row)
+    found = [head | record for record in attacks(job, row, rng)]
+    stated = {record["guarantee"] for record in found}
+    if row["calibration"] != "paper" and not stated <= set(_PROVED):
+        raise DataError(f"{job['mechanism']}: a {row['calibration']} row, {named}, is stated as {sorted(stated)}")
+    return found
