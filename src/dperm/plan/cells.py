@@ -249,8 +249,8 @@ def _unknown(declared: dict[str, Any], known: Known) -> Iterator[str]:
     if name not in known.experiments:
         hint = config_files.nearest(name, known.experiments)
         yield (
-            f"experiment: {name!r} is not in REGISTRY of src/dperm/experiments/__init__.py (docs/extending.md says how "
-            f"to add one){hint}"
+            f"experiment: {name!r} is not in EXPERIMENTS of any src/dperm/experiments/<paper>/__init__.py "
+            f"(docs/extending.md says how to add one){hint}"
         )
     else:
         needed = known.experiments[name]

@@ -7,7 +7,6 @@ against what a fresh process really loads.
 """
 
 import ast
-import copy
 import functools
 import hashlib
 import importlib.metadata
@@ -16,7 +15,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent
 # What there is, by name: a job's own entry is among its roots or its params, and the others do not concern it.
-_CATALOGUES = frozenset({"FAMILIES", "FIGURES", "REGISTRY", "TABLES", "_PUBLIC"})
+_CATALOGUES = frozenset({"EXPERIMENTS", "FAMILIES", "FIGURES", "REGISTRY", "TABLES", "_PUBLIC"})
 # A new release of one of these may change numbers.
 NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
 
@@ -34,7 +33,7 @@ def code_digest(*roots: str, packages: tuple[str, ...] = ()) -> str:
     """
     digest = hashlib.sha256()
     for module in modules(*roots):
-        digest.update(f"{module} {_fingerprint(module)}\n".encode())
+        digest.update(f"{module} {_read(module)[1]}\n".encode())
     for package in (*NUMERICAL, *packages):
         digest.update(f"{package} {importlib.metadata.version(package)}\n".encode())
     return digest.hexdigest()
@@ -49,7 +48,7 @@ def modules(*roots: str) -> tuple[str, ...]:
         module = pending.pop()
         if module not in found:
             found.add(module)
-            pending += _imports(module)
+            pending += _read(module)[0]
     return tuple(sorted(found))
 
 
@@ -70,13 +69,16 @@ def _exists(module: str) -> bool:
 
 
 @functools.cache
-def _tree(module: str) -> ast.Module:
-    return ast.parse(_source(module).read_text(encoding="utf-8"))
-
-
-@functools.cache
-def _imports(module: str) -> tuple[str, ...]:
-    return tuple(name for node in ast.walk(_tree(module)) for name in _imported(node))
+def _read(module: str) -> tuple[tuple[str, ...], str]:
+    """Return what a module imports inside dperm, and the fingerprint of its code."""
+    tree = ast.parse(_source(module).read_text(encoding="utf-8"))
+    imports = tuple(name for node in ast.walk(tree) for name in _imported(node))
+    tree.body = [node for node in tree.body if not _is_catalogue(node)]
+    for node in ast.walk(tree):
+        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return imports, hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
@@ -102,14 +104,3 @@ def _is_catalogue(node: ast.AST) -> bool:
     return isinstance(node, ast.Assign) and all(
         isinstance(target, ast.Name) and target.id in _CATALOGUES for target in node.targets
     )
-
-
-@functools.cache
-def _fingerprint(module: str) -> str:
-    tree = copy.deepcopy(_tree(module))
-    tree.body = [node for node in tree.body if not _is_catalogue(node)]
-    for node in ast.walk(tree):
-        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-        if documented and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()

@@ -1,6 +1,7 @@
 """Read YAML and hold it against a JSON Schema, with messages that a user can act on."""
 
 import difflib
+import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -25,6 +26,12 @@ def read(path: str | Path, schema: str | Path) -> dict[str, Any]:
     return document
 
 
+@functools.lru_cache(maxsize=32)
+def _validator(schema: str, changed: int) -> jsonschema.Draft202012Validator:
+    """Read a schema once, though many files are held against it."""
+    return jsonschema.Draft202012Validator(parse(schema))
+
+
 def validate(document: Any, schema: str | Path, name: str) -> None:
     """Hold a document against the schema in a YAML file.
 
@@ -33,7 +40,8 @@ def validate(document: Any, schema: str | Path, name: str) -> None:
     ConfigError
         All mistakes at once, a line each: file, key, value, what is allowed, nearest key.
     """
-    validator = jsonschema.Draft202012Validator(parse(schema))
+    path = Path(schema)
+    validator = _validator(str(path), path.stat().st_mtime_ns if path.exists() else 0)
     errors = sorted(validator.iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
     lines = [f"{_key(document, error)}: {line}" for error in errors for line in _explain(error)]
     lines += [f"{key}: {_short(value)} is not a finite number" for key, value in _not_finite(document)]
