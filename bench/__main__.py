@@ -22,8 +22,10 @@ def main() -> None:
     from bench import (
         audit,
         coordinate_descent,
+        exppw,
         kernel,
         kernel_laws,
+        ledger,
         napp,
         newton,
         samp_agg,
@@ -42,6 +44,8 @@ def main() -> None:
     samp_agg.report()
     napp.report()
     tddl.report()
+    exppw.report()
+    ledger.report()
     audit.report(full=arguments.full)
     workflow.report()
 

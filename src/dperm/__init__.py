@@ -6,9 +6,12 @@ The estimators are imported when they are first asked for, so that a job loads o
 import importlib
 
 _PUBLIC = {
+    "AdaptiveLedger": "dperm.mechanisms.prediction.ledger",
     "AveragedPrediction": "dperm.mechanisms.estimators.averaged",
+    "BoxLearner": "dperm.mechanisms.prediction.learners",
     "ExpMechSupport": "dperm.mechanisms.estimators.support",
     "ExpPW": "dperm.mechanisms.estimators.exppw",
+    "IntervalsLearner": "dperm.mechanisms.prediction.learners",
     "NAPP": "dperm.mechanisms.estimators.napp",
     "ObjectivePerturbation": "dperm.mechanisms.estimators.objective",
     "OutputPerturbation": "dperm.mechanisms.estimators.output",
@@ -20,9 +23,11 @@ _PUBLIC = {
     "SparseRegression": "dperm.mechanisms.estimators.sparse",
     "StableERM": "dperm.mechanisms.estimators.stable_erm",
     "StableSGD": "dperm.mechanisms.estimators.stable_sgd",
+    "StumpLearner": "dperm.mechanisms.prediction.learners",
     "Student": "dperm.mechanisms.estimators.student",
     "TDDL": "dperm.mechanisms.estimators.tddl",
     "TDIL": "dperm.mechanisms.estimators.tdil",
+    "ThresholdLearner": "dperm.mechanisms.prediction.learners",
 }
 __all__ = sorted(_PUBLIC)
 

@@ -47,7 +47,7 @@ TARGETS = {
         },
     ),
 }
-PAPERS = {"kifer2012", "jain2013", "li2021"}
+PAPERS = {"kifer2012", "jain2013", "li2021", "dwork2018"}
 # No code decides their bytes: what is fetched is held against its checksum, a configuration is written as it stands.
 WITHOUT_CODE = {"fetch_dataset"}
 

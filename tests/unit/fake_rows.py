@@ -3,6 +3,7 @@
 import functools
 import itertools
 
+import fake_dwork2018
 import fake_jain2013
 import numpy as np
 import pandas as pd
@@ -328,6 +329,7 @@ def li2021_bounds():
 def of_figure(name):
     """Rows that a figure or table can be drawn from."""
     made = {
+        **fake_dwork2018.OF_FIGURE,
         **fake_jain2013.OF_FIGURE,
         **{
             f"li2021-{figure}{form}": simulations

@@ -5,7 +5,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from dperm import SoftMajority
-from dperm.errors import BudgetExhausted, InvalidBudget
+from dperm.errors import BudgetExhausted, DataError, InvalidBudget
 from dperm.mechanisms.prediction import consensus
 
 
@@ -44,6 +44,28 @@ def test_contested_rows_are_charged_and_the_last_one_ends_it(data, tmp_path):
     again = fitted(data, state=tmp_path / "journal")
     with pytest.raises(BudgetExhausted):
         again.predict([[0.0]])
+
+
+class Fails(DecisionTreeClassifier):
+    """Fits, and cannot be asked about rows beyond 1."""
+
+    def predict(self, X):
+        if (X > 1).any():
+            raise FloatingPointError
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("mode", ["each", "consensus"])
+def test_models_that_fail_when_asked_have_cost_something(data, tmp_path, mode):
+    given = {"mode": mode, "epsilon": 20.0, "queries": 3, "classes": (0, 1), "base": Fails(max_depth=1)}
+    model = SoftMajority(**given, state=tmp_path / "journal").fit(*data)
+    for left in (2, 1, 0):
+        with pytest.raises(DataError, match="fails to predict"):
+            model.predict([[2.0]])
+        assert model.ledger_.remaining == left
+    # Then not even that they fail is told.
+    with pytest.raises(BudgetExhausted):
+        model.predict([[2.0]])
 
 
 def test_what_it_needs_is_said(data):

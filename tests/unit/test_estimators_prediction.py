@@ -275,7 +275,7 @@ class TestStudent:
     def test_a_learner_that_fails_leaves_the_answers(self, data):
         teacher = fitted(data)
         with pytest.raises(DataError, match="the answers stay charged, and the teacher keeps them"):
-            Student(teacher, LinearRegression()).fit(data[0][:20])
+            Student(teacher, LogisticRegression(C=-1.0)).fit(data[0][:20])
         Student(teacher).fit(data[0][:20])
         assert teacher.ledger_.answered == 20
 
@@ -290,6 +290,20 @@ class TestStudent:
         teacher = Noisy(epsilon=100.0, queries=60, random_state=0).fit(data[0], data[0][:, 0])
         student = Student(teacher, LinearRegression()).fit(data[0])
         assert not hasattr(student, "predict_proba") and student.predict(data[0]).shape == (60,)
+        own = LinearRegression().fit(data[0], teacher.predict(data[0]))
+        np.testing.assert_array_equal(Student(teacher).fit(data[0]).learner_.coef_, own.coef_)
+
+    @pytest.mark.parametrize("learner", [LinearRegression(), LogisticRegression, "logistic"])
+    def test_a_learner_that_cannot_fit_the_answers_is_refused_before_it_costs(self, data, learner):
+        teacher = fitted(data)
+        with pytest.raises(ValueError, match=r"must be a scikit-learn classifier .* nothing was asked or charged"):
+            Student(teacher, learner).fit(data[0][:20])
+        reals = Noisy(epsilon=100.0, queries=60, random_state=0).fit(data[0], data[0][:, 0])
+        with pytest.raises(ValueError, match="must be a scikit-learn regressor"):
+            Student(reals, LogisticRegression()).fit(data[0][:20])
+        with pytest.raises(ValueError, match="NaN"):
+            Student(teacher).fit(np.full((2, 3), np.nan))
+        assert teacher.ledger_.answered == reals.ledger_.answered == 0
 
     def test_an_unfitted_teacher_is_refused(self, data):
         with pytest.raises(ValueError, match="not fitted"):

@@ -329,6 +329,8 @@ TOGETHER = [
     {"objective", "output", "cms11", "approximate_minima", "gradient"},
     *({name, "rkhs_gaussian", "explicit_output", "cms11"} for name in ("tddl", "pinp", "tdil")),
 ]
+# Of dwork2018: a mechanism looks the same in all calibrations, and stands beside the private model.
+PREDICTIONS = {"soft_majority", "averaged", "stable_erm", "stable_sgd", "exppw"}
 
 
 @pytest.mark.parametrize("names", TOGETHER, ids=lambda names: min(names))
@@ -342,8 +344,18 @@ def test_methods_of_a_figure_differ_in_colour_for_any_colour_vision_and_in_marke
     assert len(markers) == len(looks) + len(style.VARIANTS)
 
 
+def test_private_predictions_differ_among_each_other_and_from_the_private_model():
+    own = {
+        mechanism: {(look.colour, look.marker) for (name, _), look in style.METHODS.items() if name == mechanism}
+        for mechanism in PREDICTIONS
+    }
+    model = style.METHODS["objective", "tight"]
+    looks = [*(look for found in own.values() for look in found), (model.colour, model.marker)]
+    assert len(looks) == 6 == len({colour for colour, _ in looks}) == len({marker for _, marker in looks})
+
+
 def test_every_method_is_drawn_beside_some_other():
-    assert {mechanism for mechanism, _ in style.METHODS} == set().union(*TOGETHER)
+    assert {mechanism for mechanism, _ in style.METHODS} == set().union(*TOGETHER, PREDICTIONS)
 
 
 def test_shades_go_from_light_to_dark():

@@ -94,7 +94,7 @@ def copy_project(target: Path) -> Project:
         if path.stem != EXPERIMENT:
             path.unlink()
     project = Project(target)
-    project.edit("config/config.yaml", "papers: [kifer2012, jain2013, li2021]", "papers: [kifer2012]")
+    project.edit("config/config.yaml", "papers: [kifer2012, jain2013, li2021, dwork2018]", "papers: [kifer2012]")
     return project
 
 

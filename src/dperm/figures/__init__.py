@@ -11,12 +11,13 @@ from types import ModuleType
 
 from dperm import files
 from dperm.errors import ConfigError
-from dperm.figures import jain2013, kifer2012, li2021
+from dperm.figures import dwork2018, jain2013, kifer2012, li2021
 from dperm.figures.target import Target
 
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
 
 FIGURES = {
+    **dwork2018.FIGURES,
     **jain2013.FIGURES,
     **kifer2012.FIGURES,
     **li2021.FIGURES,
@@ -34,6 +35,7 @@ FIGURES = {
     ),
 }
 TABLES = {
+    **dwork2018.TABLES,
     **jain2013.TABLES,
     **kifer2012.TABLES,
     **li2021.TABLES,

@@ -72,6 +72,18 @@ METHODS = {
     },
     ("rkhs_gaussian", "tight"): Look("RKHS Gaussian, one path", "#0072B2", "o"),
     ("explicit_output", "tight"): Look("Gaussian output", "#009E73", "^"),
+    # dwork2018: colour and marker tell the mechanism; where a figure shows two calibrations, its lines tell them.
+    **{
+        (mechanism, calibration): Look(f"{name}{words}", colour, marker)
+        for mechanism, name, colour, marker in (
+            ("soft_majority", "soft majority", "#56B4E9", "P"),
+            ("averaged", "averaging", "#E69F00", "D"),
+            ("stable_erm", "stable ERM", "#009E73", "^"),
+            ("stable_sgd", "stable SGD", "#CC79A7", "v"),
+            ("exppw", "ExpPW", "#D55E00", "s"),
+        )
+        for calibration, words in (("paper", ", as printed"), ("corrected", ", mended"), ("tight", ""))
+    },
 }
 # (mechanism, variant) -> look of what a variant makes another method.
 VARIANTS = {

@@ -145,11 +145,13 @@ class AveragedPrediction(PrivatePredictor):
                 f"stability={self.stability!r} is of a regressor under neighbours='replace' (Definition 4.4): a vote "
                 "moves by 1, and a shard whose size changes may become empty; leave it out"
             )
-        if self.shards is None and self.neighbours == "add_remove":
+        if self.shards is not None:
+            shards.counted(self.shards)
+        elif self.neighbours == "add_remove":
             raise ValueError(
                 "shards=None would follow from the number of records, which is private; give a public number"
             )
-        # Also refuses alpha, stability and shards outside their ranges.
+        # Also refuses alpha and stability outside their ranges.
         averaged.shards_needed(self.alpha, self.epsilon, self.calibration)
         self._scale(2 if self.shards is None else self.shards, float(self.epsilon))
 

@@ -1,6 +1,5 @@
 """The soft majority of base learners on shards, as a scikit-learn estimator."""
 
-import math
 import warnings
 from typing import ClassVar, Literal
 
@@ -138,11 +137,7 @@ class SoftMajority(PrivatePredictor):
             raise ValueError(f"base={self.base!r} must be a scikit-learn classifier (an object, not its class)")
         number("alpha", self.alpha, 0, 1, remedy="it is the error that the number of shards is made for")
         if self.shards is not None:
-            remedy = "it is the number of parts of the data; fewer than two have no vote to soften"
-            number("shards", self.shards, 2, math.inf, ends="[)", remedy=remedy)
-            if int(self.shards) != self.shards:
-                raise ValueError(f"shards={self.shards!r} must be an integer; it is the number of parts of the data")
-
+            shards.counted(self.shards)
         one_of("mode", self.mode, Mode)
         if self.mode == "consensus" and self.calibration != "tight":
             raise ValueError(f"calibration={self.calibration!r} has no mode='consensus'; take calibration='tight'")
@@ -190,6 +185,10 @@ class SoftMajority(PrivatePredictor):
         if self._fixed.mode == "each":
             super()._serve(X, asked)
             return
+        # As in the other mode, models are asked when something was charged: what fails there stays charged.
+        with self.ledger_.round() as free:
+            counts = shards.votes(self._models, X).tolist()
+            free()
         # Row after row: those before the last contested answer are kept, if the budget ends among them.
-        for key, count in zip(asked, shards.votes(self._models, X).tolist(), strict=True):
+        for key, count in zip(asked, counts, strict=True):
             self._known[key] = float(consensus.answer(count, self.shards_, self.ledger_, self._noise.of(key)))

@@ -3,9 +3,9 @@
 import warnings
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -32,7 +32,8 @@ class Student(MetaEstimatorMixin, BaseEstimator):
         Fitted; `fit` asks it about every row, and it must have that many answers left. None in a copy, which cannot be
         fitted.
     learner : scikit-learn estimator, optional
-        Trained on the answers; `LogisticRegression()` by default. A classifier for a teacher that gives labels.
+        Trained on the answers: a classifier for a teacher that gives labels, a regressor for one that gives numbers.
+        By default `LogisticRegression()` or `LinearRegression()`.
 
     Attributes
     ----------
@@ -72,7 +73,8 @@ class Student(MetaEstimatorMixin, BaseEstimator):
             If the learner fails on the answers, which stay charged and are kept by the teacher: another learner gets
             them for nothing.
         ValueError
-            If the teacher is not fitted, or stayed behind when the student was copied.
+            If the teacher is not fitted, or stayed behind when the student was copied, or the learner is none or one of
+            the other kind; nothing was charged then.
         """
         if self.teacher is None:
             raise ValueError(
@@ -80,10 +82,11 @@ class Student(MetaEstimatorMixin, BaseEstimator):
                 "fitted private predictor"
             )
         check_is_fitted(self.teacher)
+        labels = getattr(self.teacher, "classes_", None)
+        # Whatever can be refused is refused before an answer is charged.
+        learner = self._untrained(labels is not None)
         X = validate_data(self, X, dtype=np.float64)
         answers = self.teacher.predict(X)
-        learner = LogisticRegression() if self.learner is None else self.learner
-        labels = getattr(self.teacher, "classes_", None)
         if labels is not None and len(np.unique(answers)) < 2:
             warnings.warn(
                 f"the teacher gave all {len(X)} public rows the same label, so the student is that constant; raise "
@@ -93,7 +96,7 @@ class Student(MetaEstimatorMixin, BaseEstimator):
             )
             learner = DummyClassifier(strategy="most_frequent")
         try:
-            self.learner_ = clone(learner).fit(X, answers)
+            self.learner_ = learner.fit(X, answers)
         except Exception as error:
             raise DataError(
                 f"{type(learner).__name__} fails on the {len(X)} labelled rows; the answers stay charged, and "
@@ -103,6 +106,18 @@ class Student(MetaEstimatorMixin, BaseEstimator):
             self.classes_ = labels
         self.privacy_ = self.teacher.privacy_
         return self
+
+    def _untrained(self, labelled: bool):
+        """Return a new learner, of the kind that the answers need."""
+        if self.learner is None:
+            return LogisticRegression() if labelled else LinearRegression()
+        wanted, other = ("classifier", is_regressor) if labelled else ("regressor", is_classifier)
+        if not hasattr(self.learner, "fit") or isinstance(self.learner, type) or other(self.learner):
+            raise ValueError(
+                f"learner={self.learner!r} must be a scikit-learn {wanted} (an object, not its class): the teacher "
+                f"gives {'labels' if labelled else 'numbers'}; nothing was asked or charged"
+            )
+        return clone(self.learner)
 
     def __getstate__(self):
         # No clone of the teacher either: its parameters may hold a seed, or an object that was fitted on private data.

@@ -107,6 +107,10 @@ class ThresholdLearner(_Learner):
     ----------
     threshold_ : float
         a; infinity for the constant 0.
+
+    References
+    ----------
+    dwork2018, Sections 2.1 and 4.1: non-private learners of thresholds.
     """
 
     _narrow = True
@@ -140,6 +144,10 @@ class IntervalsLearner(_Learner):
     Attributes
     ----------
     ends_ : ndarray, shape (at most k,)
+
+    References
+    ----------
+    dwork2018, Section 5: the class that ExpPW is compared with.
     """
 
     _narrow = True
@@ -165,6 +173,10 @@ class StumpLearner(_Learner):
     Attributes
     ----------
     stump_ : Stump
+
+    References
+    ----------
+    dwork2018, Section 4: aggregation takes any non-private learner.
     """
 
     def _fit(self, X, ones):
@@ -183,6 +195,10 @@ class BoxLearner(_Learner):
     Attributes
     ----------
     low_, high_ : ndarray, shape (d,)
+
+    References
+    ----------
+    dwork2018, Section 4.1: aggregation takes any consistent learner.
     """
 
     def _fit(self, X, ones):

@@ -272,7 +272,7 @@ class AdaptiveLedger:
 
     References
     ----------
-    Feldman & Zrnic 2021; docs/privacy.md, section 12, Theorem T.
+    dwork2018, Section 1; Feldman & Zrnic 2021; docs/privacy.md, section 12, Theorem T.
     """
 
     def __init__(

@@ -15,7 +15,8 @@ A model must be its shard's own: a base learner whose clones are one object, or 
 
 An exception of a base learner is an output of its shard's records, outside every privacy statement (docs/privacy.md,
 section 1). Its message gives no value of the data and, where n is private, no number of records; nor does the cause.
-So that there is none, the learner must not fail on any shard, however small, neither in `fit` nor in `predict`.
+So that there is none, the learner must not fail on any shard, however small, neither in `fit` nor in `predict`. A
+failure in `predict` costs as much as an answer: the predictors charge before they ask the models.
 
 References
 ----------
@@ -24,13 +25,14 @@ dwork2018, Sections 2.1, 4.1; the proof: docs/privacy.md, section 12.
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone, is_classifier
 
-from dperm.domain import Neighbours, number, one_of
+from dperm.domain import Neighbours, one_of
 from dperm.errors import DataError
 
 
@@ -59,6 +61,32 @@ class Constant:
         return np.full(X.shape[0], self.value)
 
 
+def counted(r: Any) -> int:
+    """Return the number of shards, or refuse it.
+
+    Parameters
+    ----------
+    r : int
+        2 or above.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If it is something else; the message says what to do.
+    """
+    real = isinstance(r, Real) and not isinstance(r, bool)
+    if not (real and 2 <= r < math.inf and int(r) == r):
+        raise ValueError(
+            f"shards={r if real else repr(r)} must be an integer, 2 or above: it is the number of parts of the data, "
+            "and fewer are no vote; take 2 or more, or one private model"
+        )
+    return int(r)
+
+
 def assign(n: int, r: int, *, neighbours: Neighbours, rng: np.random.Generator) -> list[np.ndarray]:
     """Return the records of each shard.
 
@@ -85,9 +113,7 @@ def assign(n: int, r: int, *, neighbours: Neighbours, rng: np.random.Generator) 
         If replace-one has fewer records than shards.
     """
     one_of("neighbours", neighbours, Neighbours)
-    number(
-        "shards", r, 2, math.inf, ends="[)", remedy="fewer than two are no vote: take 2 or more, or one private model"
-    )
+    r = counted(r)
     if neighbours == "add_remove":
         drawn = rng.integers(r, size=n)
         order = np.argsort(drawn, kind="stable")
