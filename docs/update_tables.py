@@ -14,8 +14,8 @@ from dperm import claims
 DOCS = Path(__file__).parent
 # Test in the catalogue -> its letter there.
 RULES = {
-    "bound": "B", "coverage": "C", "equal": "EQ", "exact": "E", "ledger": "L", "monotone": "M", "ordered": "O",
-    "paired": "P", "slope": "S", "threshold": "T", "vanishing": "V", "weakest": "W", "within": "I",
+    "bound": "B", "coverage": "C", "crossing": "X", "equal": "EQ", "exact": "E", "ledger": "L", "monotone": "M",
+    "ordered": "O", "paired": "P", "slope": "S", "threshold": "T", "vanishing": "V", "weakest": "W", "within": "I",
 }  # fmt: skip
 VERDICTS = ("claim", "place", "said", "rule", "variant", "data", "verdict", "measured", "figure")
 # Table of results/paper/tables -> the columns that a page has room for.
