@@ -60,8 +60,9 @@ def verdicts(paper: str, path: Path) -> str:
         number = "" if math.isnan(row.measured) else f"{row.measured:.3g}"
         if number and not math.isnan(row.high) and row.low < row.high:
             number += f" [{row.low:.3g}, {row.high:.3g}]"
-        new = (row.id, row.place, row.statement.replace("|", "\\|")) if row.statement != said else ("", "", "")
-        said = row.statement
+        now = (row.id, row.statement)
+        new = (row.id, row.place, row.statement.replace("|", "\\|")) if now != said else ("", "", "")
+        said = now
         rule = RULES[tests[row.id, row.variant]]
         lines.append((*new, rule, row.variant, row.dataset, f"**{row.verdict}**", number, f"`{row.figure}`"))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
