@@ -9,6 +9,9 @@ import pytest
 
 from dperm import figures
 
+# One figure of each paper and a ledger's; `make test-slow` draws them all.
+QUICK = {"kifer2012-output", "jain2013-noise", "dwork2018-free", "li2021-fig2", "privacy-ledger"}
+NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in sorted(figures.FIGURES)]
 SVG, PNG = "results/tiny/figures/it.svg", "results/tiny/figures/it.png"
 
 
@@ -32,7 +35,7 @@ def draw_figure(run_script):
     return run
 
 
-@pytest.mark.parametrize("name", sorted(figures.FIGURES))
+@pytest.mark.parametrize("name", NAMES)
 def test_both_files(draw_figure, run_script, rows, name, tmp_path):
     if figures.FIGURES[name].source == "privacy":
         rows, _ = fake_audits.write_ledgers(tmp_path / "results")

@@ -33,17 +33,20 @@ def caught(row):
     return row["white_box_p" if row["name"] in BY_ITS_NOISE else "mutant_p"] < LEVEL
 
 
+@pytest.mark.slow
 def test_every_mutant_is_caught(found):
     assert [name for name, row in found.items() if not caught(row)] == []
     by_noise = [name for name, row in found.items() if row["caught_by"] == "white-box noise test"]
     assert by_noise == list(BY_ITS_NOISE)
 
 
+@pytest.mark.slow
 def test_no_twin_is(found):
     p = {name: (row["twin_p"], row["twin_white_box_p"]) for name, row in found.items()}
     assert [name for name, values in p.items() if any(v is not None and v < LEVEL for v in values)] == []
 
 
+@pytest.mark.slow
 def test_bounds_show_the_size_of_the_mistake(found):
     """What each mutant spends by its closed form (unit tests) is almost reached, and never exceeded."""
     spent = {

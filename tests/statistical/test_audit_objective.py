@@ -58,6 +58,7 @@ def audits(mechanism, case, neighbours, name, runs):
         yield sampling.lower_bound(mechanism, case.data, case.neighbour, draws=DRAWS, rng=rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [10, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_half_the_noise_raises_the_alarm(neighbours, runs):

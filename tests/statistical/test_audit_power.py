@@ -97,6 +97,7 @@ def comparator(name, neighbours="replace"):
     return draw, half, (subject.case.data, subject.case.neighbour), budget
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "model", "draws"), [("gradient", "gaussian", 100_000), ("cms11", "none", 20_000)])
 def test_comparators_are_certified_at_nine_tenths_by_sampling_too(name, model, draws):
     """The code itself, in at least 8 of 10 runs; the Gaussian mode knows mu as well as it is large, and wants more."""
@@ -108,6 +109,7 @@ def test_comparators_are_certified_at_nine_tenths_by_sampling_too(name, model, d
     assert sum(epsilon >= 0.9 * budget.epsilon for epsilon in found) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "model"), [("gradient", "gaussian"), ("cms11", "none")])
 def test_half_of_a_comparators_noise_raises_the_alarm(name, model):
     """With 5,000 draws a side, in at least 19 of 20 runs."""
@@ -152,6 +154,7 @@ def correct_mechanisms():
         yield name, target, case.data, case.neighbour, (1.0, delta), {"delta": delta}
 
 
+@pytest.mark.slow
 def test_correct_mechanisms_raise_few_alarms():
     """200 audits of 2,000 draws a side at the level of 5 %: no more alarms than the binomial's 99.9 % point."""
     subjects = list(correct_mechanisms())

@@ -144,6 +144,7 @@ def test_tight_gamma_noise_is_certified_and_half_of_it_refuted(variant, neighbou
     assert 1.9 < halved <= 2 - C + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", SETS)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_tight_gaussian_noise_is_certified_and_half_of_it_refuted(monkeypatch, variant, neighbours):

@@ -29,6 +29,7 @@ def job(mechanism, *rows, draws=400):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["tddl", "rkhs_gaussian", "explicit_output", "pinp", "tdil"])
 def test_every_variant_has_rows_that_fit(mechanism):
     rows = [row(c, v) for (name, c), vs in kernel.KNOWN.items() if name == mechanism for v in vs]

@@ -268,6 +268,7 @@ def test_printed_gaussian_noise_read_as_replace_one_is_refuted():
     assert not line.lower_bound(target, *pair, delta=1e-6).refutes(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-2])
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 def test_tight_noise_is_never_refuted(neighbours, delta):

@@ -49,6 +49,7 @@ def test_the_known_defects_of_peers_and_papers_are_among_them():
         assert source in sources
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", mutants.GROUPS)
 def test_a_thousand_draws_run_and_rows_fit_the_table(group):
     job = {"group": group, "draws": 1_000, "confidence": 0.95, "seed": 1}

@@ -107,6 +107,7 @@ def test_line_attains_the_gamma_theorem(neighbours, calibration):
     assert audit.refutes(1.0) == (calibration == "paper" and neighbours == "replace")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("calibration", "least", "most"), [("paper", 1.0205, 1.0213), ("tight", 0.855, 1.0)])
 def test_line_refutes_the_printed_gaussian_noise_read_as_replace_one(calibration, least, most):
     case = build("line", "replace", delta=1e-6, calibration=calibration)
@@ -227,6 +228,7 @@ def test_the_search_needs_a_density_and_something_to_try():
         )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_line_gets_near_what_the_tight_gaussian_noise_allows(neighbours):
     """At the budget of config/audits.yaml: a curvature that leaves nearly all of epsilon to the noise shows most."""

@@ -60,6 +60,7 @@ def short(monkeypatch):
     monkeypatch.setattr(queries, "ADAPTIVE", 30)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", DECLARED)
 def test_every_declared_row_holds_up_or_is_refuted_as_it_must(mechanism, short):
     rows = DECLARED[mechanism]["budgets"]

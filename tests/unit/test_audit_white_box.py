@@ -29,6 +29,7 @@ def directions(m, p, source):
     return u / np.linalg.norm(u, axis=1)[:, None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("p", [1, 2, 5])
 def test_p_values_are_uniform_or_larger_under_the_promised_law(law, p):
@@ -45,6 +46,7 @@ def test_p_values_are_uniform_or_larger_under_the_promised_law(law, p):
             assert sum(test.tests[name] <= level for test in found) <= most, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("p", [1, 3])
 def test_exact_tests_are_uniform_and_not_merely_valid(law, p):

@@ -95,6 +95,7 @@ def test_it_finds_what_cvxpy_finds(case, name):
     assert (found.certificate < (1e-3 if kind == "general" else 1e-8)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["lasso", "box", "ball"])
 @pytest.mark.parametrize("loss", [LOSSES["squared"], LOSSES["logistic"]], ids=["squared", "logistic"])
 def test_cvxpy_and_the_fast_solvers_are_interchangeable(case, loss, monkeypatch):

@@ -46,6 +46,7 @@ def dual(X, y, alpha, total):
     return alpha.sum() - v @ (((X @ X.T).toarray() + 1) ** 3 @ v) / (2 * total)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [0.3, 5.0, 1000.0])
 def test_against_clarabel(total):
     X, y = one_hot(90)

@@ -321,6 +321,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, raw.matrix.sh
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """80 MB of rows; reading them may take a quarter of that beyond what reading a thousand rows took."""
     block = "".join(

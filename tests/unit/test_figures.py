@@ -20,7 +20,11 @@ from dperm.figures import style
 from dperm.figures.kifer2012 import output as kifer2012
 
 ROOT = Path(__file__).parents[2]
-FUNCTIONS = (kifer2012.output, kifer2012.output_sweep, kifer2012.output_sweep_test)
+FUNCTIONS = (
+    kifer2012.output,
+    kifer2012.output_sweep,
+    pytest.param(kifer2012.output_sweep_test, marks=pytest.mark.slow),
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +47,7 @@ def lines_of(axis, colour):
 _QUICK = ("kifer2012-output", "kifer2012-table1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -105,7 +110,9 @@ def test_every_panel_has_each_method_with_each_noise_and_the_nonprivate_level(ro
     assert "Missing" not in words(figure) and "did not converge" not in words(figure)
 
 
-@pytest.mark.parametrize(("function", "metric"), [(FUNCTIONS[1], "excess_risk"), (FUNCTIONS[2], "test_loss")])
+@pytest.mark.parametrize(
+    ("function", "metric"), [(kifer2012.output_sweep, "excess_risk"), (kifer2012.output_sweep_test, "test_loss")]
+)
 def test_the_sweep_has_a_line_for_each_setting_and_rings_on_the_chosen_ones(function, metric, rows):
     figure = function(rows)
     methods = list(fake_rows.METHODS)

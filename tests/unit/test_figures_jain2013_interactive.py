@@ -76,6 +76,7 @@ def test_stability_draws_the_largest_of_the_random_pairs():
     assert all(drawn(axis, [0, 1], [1, 1]) for axis in figure.axes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["jain2013-stability", "jain2013-thm3", "jain2013-queries"])
 def test_from_a_file_and_the_same_bytes(name, tmp_path):
     path = fake_rows.write(fake_rows.of_figure(name), tmp_path / "rows.parquet")

@@ -42,6 +42,7 @@ def test_the_budget_figure_shows_shares_noise_and_determinants(rows):
     assert len(lines(jacobian)) == 7 and max(np.max(y) for _, y in lines(jacobian)[:6]) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["li2021-bounds", "li2021-budget"])
 def test_from_a_file_and_the_same_bytes(name, rows, tmp_path):
     path = fake_rows.write(rows, tmp_path / "rows.parquet")

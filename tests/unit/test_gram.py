@@ -233,6 +233,7 @@ def test_tolerance_0_stops_at_rounding():
     assert found.iterations.max() < 1_000
 
 
+@pytest.mark.slow
 def test_coordinates_without_curvature():
     """G = 0: the minimiser of -c theta + l1 |theta| is a bound, 0, or does not exist."""
     c = np.array([[3.0, -3.0, 0.5, 1.0]])

@@ -242,6 +242,7 @@ print(pa.default_memory_pool().max_memory())
 """
 
 
+@pytest.mark.slow
 def test_the_union_never_stands_in_memory_whole(tmp_path):
     """Arrow's peak memory for twelve cells is that for two: it is set by the largest cell, not by their number."""
     frame = pd.concat([rows(1000)] * 50, ignore_index=True)

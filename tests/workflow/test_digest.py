@@ -111,6 +111,7 @@ def test_baselines(finished, declared):
         assert repr(plan.code_digest(*roots)) in recorded(finished, BASELINE)
 
 
+@pytest.mark.slow
 def test_audits(finished, declared):
     """One job of each family; of the objective's the one on a line, which loads no scikit-learn."""
     jobs = ("objective.tight", "saturating"), ("output.paper", "linear"), ("exp-mech.tight", "shifted")

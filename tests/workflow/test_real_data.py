@@ -1,10 +1,13 @@
 """One cell of all of UCI Adult at scale `paper`, from the mirror to its rows."""
 
+import pytest
+
 from dperm import tables
 
 ROWS = "results/paper/kifer2012-output/cells/output.tight.add-remove/adult_epsilon-1.parquet"
 
 
+@pytest.mark.slow
 def test_a_cell_of_adult(project, mirror):
     project.run(ROWS, config=("scale=paper", f"mirror={mirror}"))
     rows = tables.read(project.folder / ROWS)

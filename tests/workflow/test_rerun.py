@@ -91,6 +91,7 @@ def test_editing_a_figure_draws_and_computes_nothing_else(finished):
     assert {"draw kifer2012-output", "draw kifer2012-output-sweep"} <= set(jobs)
 
 
+@pytest.mark.slow
 def test_a_mirror_is_no_reason_to_run_again(finished, tmp_path):
     (tmp_path / "mirror").mkdir()
     assert finished.jobs(config=("scale=tiny", f"mirror={tmp_path / 'mirror'}")) == []
@@ -120,6 +121,7 @@ def test_editing_the_auditor_runs_the_audits_and_what_hangs_on_them(finished):
     assert finished.jobs() == sorted([*AUDITS, *AFTER_THE_LEDGER])
 
 
+@pytest.mark.slow
 def test_editing_a_mutant_runs_the_mutants_alone(finished):
     finished.edit("src/dperm/audit/mutants/data.py", "import numpy", "import math\nimport numpy")
     assert finished.jobs() == sorted([AUDITS[0], *AFTER_THE_LEDGER])
@@ -130,18 +132,21 @@ def test_editing_a_mechanism_attacks_it_again(finished):
     assert set(AUDITS[1:]) <= set(finished.jobs())
 
 
+@pytest.mark.slow
 def test_other_draws_run_the_audits_and_no_cell(finished):
     finished.edit("config/config.yaml", "tiny: 2000", "tiny: 2200")
     expected = [*AUDITS, *AFTER_THE_LEDGER, "record the resolved configuration at scale tiny"]
     assert finished.jobs() == sorted(expected)
 
 
+@pytest.mark.slow
 def test_another_level_judges_the_same_attacks_again(finished):
     finished.edit("config/config.yaml", "level: 0.05", "level: 0.01")
     expected = [*AFTER_THE_LEDGER, "record the resolved configuration at scale tiny"]
     assert finished.jobs() == sorted(expected)
 
 
+@pytest.mark.slow
 def test_one_budget_more_runs_its_mechanism_and_calibration_alone(finished):
     finished.edit(
         "config/audits.yaml",
