@@ -68,6 +68,7 @@ def test_half_the_noise_raises_the_alarm(neighbours, runs):
     assert min(audit.epsilon for audit in found) > 1.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", [3, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_the_promised_noise_raises_none(neighbours, runs):
@@ -78,6 +79,7 @@ def test_the_promised_noise_raises_none(neighbours, runs):
     assert min(audit.epsilon for audit in found) > (0.7 if neighbours == "add_remove" else 0.55)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-5])
 @pytest.mark.parametrize("neighbours", RELATIONS)
 def test_the_white_box_test_finds_half_the_noise_in_fifty_outputs(neighbours, delta):

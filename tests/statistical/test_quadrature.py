@@ -272,6 +272,7 @@ def check_plane_designs(seed, count, neighbours):
     return closest
 
 
+@pytest.mark.slow
 def test_no_plane_design_exceeds_the_bound():
     """Two hundred designs, each direction against its own bound; both come near enough to tell a wrong one."""
     assert (check_plane_designs(4, 200, "add_remove") > 0.5).all()

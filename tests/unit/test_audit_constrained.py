@@ -72,6 +72,7 @@ def test_the_law_is_that_of_minimisers_found_one_by_one(variant, budget):
     assert (made.cdf(theta - 1e-6, data) <= 1 - levels + 1e-9).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", SETS)
 @pytest.mark.parametrize("budget", [ONE, APPROXIMATE], ids=["gamma", "gaussian"])
 def test_the_mechanism_draws_from_that_law(variant, budget):

@@ -46,6 +46,7 @@ def job(calibration, pair, *rows, draws=400):
 # Laws.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("calibration", "name"), FORMS)
 def test_the_mechanism_draws_from_the_law(calibration, name):
     """All variants; delta > 0 for half of them."""

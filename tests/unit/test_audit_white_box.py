@@ -139,6 +139,7 @@ def test_exactly_equal_noise_has_p_value_zero():
     assert noise_test(np.ones((50, 2)), Gaussian(1.0)).tests["repeats"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("p", "cut", "m", "least"), [(1, 0.0, 50, 0.98), (2, 0.0, 50, 0.98), (5, -1.0, 50, 0.8)])
 def test_truncated_noise_is_found(law, p, cut, m, least):

@@ -82,6 +82,7 @@ def test_the_smallest_p_is_two_to_the_minus_n_and_the_two_sides_overlap_in_the_o
     assert paired.signed_rank_p(-d) == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "level"), [(30, 0.05 / 16), (30, 0.05), (15, 0.05 / 4), (9, 0.05 / 16), (110, 0.05 / 16)]
 )

@@ -260,6 +260,7 @@ def test_slope_is_least_squares_and_its_interval_near_the_delta_method_s():
     assert found.high == pytest.approx(found.measured + half, abs=0.15 * half)
 
 
+@pytest.mark.slow
 def test_the_slope_s_interval_covers():
     hits, trials = 0, 100
     for seed in range(trials):
@@ -376,6 +377,7 @@ def test_vanishing_verdicts(ratio, verdict):
     assert f"from n 4 to 256 it falls to {found.measured:.3g}, between {found.low:.3g} and" in found.reason
 
 
+@pytest.mark.slow
 def test_vanishing_s_bounds_cover_and_raise_few_false_alarms():
     trials = 120
     found = [say(vanishing, falling(0.5, seed=seed), **VANISH) for seed in range(trials)]

@@ -63,6 +63,7 @@ def test_against_clarabel(total):
     np.testing.assert_allclose(w[used], variable.value, atol=2e-4 * max(1, fit.norm))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [0.001, 0.25])
 def test_against_liblinear_on_covertypes_structure(C):
     data = covertype_like(2000, 3)

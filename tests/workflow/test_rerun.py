@@ -116,6 +116,7 @@ AFTER_THE_LEDGER = (
 )
 
 
+@pytest.mark.slow
 def test_editing_the_auditor_runs_the_audits_and_what_hangs_on_them(finished):
     finished.edit("src/dperm/audit/events.py", "import math", "import math\n\nUNUSED = 1")
     assert finished.jobs() == sorted([*AUDITS, *AFTER_THE_LEDGER])
@@ -127,6 +128,7 @@ def test_editing_a_mutant_runs_the_mutants_alone(finished):
     assert finished.jobs() == sorted([AUDITS[0], *AFTER_THE_LEDGER])
 
 
+@pytest.mark.slow
 def test_editing_a_mechanism_attacks_it_again(finished):
     finished.edit("src/dperm/mechanisms/output.py", "import math", "import math\n\nUNUSED = 1")
     assert set(AUDITS[1:]) <= set(finished.jobs())

@@ -26,6 +26,7 @@ def test_a_paper_target_of_another_scale_needs_no_flag(project):
     assert "prepare adult" in jobs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "words"),
     [
