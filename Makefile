@@ -5,11 +5,17 @@ INSTALLER ?= uv
 CORES ?= all
 # Passed on to snakemake: make reproduce ARGS="--config scale=paper"
 ARGS ?=
+# The run that the docs show: make docs-assets RESULTS=results/paper
+RESULTS ?= results/paper
+# Of make serve.
+PORT ?= 8000
+# The scale that ARGS ask for, else that of config/config.yaml.
+SCALE = $(or $(lastword $(patsubst scale=%,%,$(filter scale=%,$(ARGS)))),$(shell awk '$$1 == "scale:" {print $$2}' config/config.yaml))
 BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce resume test test-slow lint format bench docs-tables audit-diffprivlib lock clean
+.PHONY: help venv reproduce resume serve report-zip test test-slow lint format bench docs docs-assets audit-diffprivlib lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +49,14 @@ resume: venv  ## go on after a crash or a kill
 	@find resources/downloads -mindepth 1 -maxdepth 1 -type d -name '.*' -exec rm -rf {} +
 	@$(MAKE) --no-print-directory reproduce
 
+serve: venv  ## the report of the last run on http://127.0.0.1:8000/ (PORT=8000)
+	@$(BIN)/python -m dperm.report --serve $(PORT) $(ARGS)
+
+report-zip: venv  ## figures, tables, ledgers and the report in one zip, by snakemake --report
+	@test -f results/$(SCALE)/report/index.html || { echo "there is no results/$(SCALE)/report/index.html; run make reproduce first"; exit 1; }
+	@$(BIN)/snakemake --report results/$(SCALE)/report.zip --cores 1 $(ARGS)
+	@echo "results/$(SCALE)/report.zip"
+
 test: venv  ## all tests but the full-power statistical ones (under 10 minutes)
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
@@ -63,8 +77,14 @@ format: venv  ## rewrite the code in our style
 bench: venv  ## speed, as ratios to the naive way in the same run
 	$(BIN)/python -m bench --full
 
-docs-tables: venv  ## put the ledgers and verdicts of the last run at scale paper into docs/
-	$(BIN)/python docs/update_tables.py
+docs: venv  ## the documentation as a site, site/index.html, without a network
+	@rm -rf site
+	@# The banner that this switches off praises a successor.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "site/index.html"
+
+docs-assets: venv  ## renew docs/assets, README.md and the docs' tables from a run: RESULTS=results/paper
+	$(BIN)/python docs/update_assets.py $(RESULTS)
 
 audit-diffprivlib:  ## attack IBM's diffprivlib, in an environment of its own (minutes)
 	$(PYTHON) -m venv .venv-diffprivlib
@@ -80,4 +100,4 @@ lock: venv  ## renew requirements.lock from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
 
 clean:  ## remove everything computed; downloads stay
-	rm -rf results logs benchmarks resources/prepared .snakemake
+	rm -rf results logs benchmarks resources/prepared site .snakemake

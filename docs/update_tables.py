@@ -1,4 +1,4 @@
-"""Put the pipeline's tables into the docs, between their markers: make docs-tables, after a run at scale paper.
+"""Put a run's tables into the docs, between their markers: the last step of make docs-assets (update_assets.py).
 
 The ledgers go to docs/audit.md, the verdicts to docs/papers/<paper>.md.
 """
@@ -76,14 +76,9 @@ def put(page: Path, name: str, table: str) -> None:
     )
 
 
-def main() -> None:
-    """Rewrite docs/audit.md and docs/papers."""
-    results = DOCS.parent / "results/paper"
+def main(results: Path) -> None:
+    """Rewrite docs/audit.md and docs/papers from a run's folder."""
     for name in COLUMNS:
         put(DOCS / "audit.md", name, narrowed(name, (results / f"tables/{name}.md").read_text(encoding="utf-8")))
     for page in sorted((DOCS / "papers").glob("*.md")):
         put(page, "claims", verdicts(page.stem, results / "claims.parquet"))
-
-
-if __name__ == "__main__":
-    main()

@@ -28,7 +28,8 @@ class Workflow:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        for part in ("Snakefile", "config", "workflow", "src/dperm/report", "resources/claims"):
+        parts = ("Snakefile", "CITATION.cff", "config", "workflow", "src/dperm/report", "resources/claims")
+        for part in (*parts, "docs/errata.md"):
             source, target = ROOT / part, folder / part
             target.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():

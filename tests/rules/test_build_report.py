@@ -50,10 +50,11 @@ def build_report(run_script, breast_cancer, tiny):
             input={
                 "claims": RESULTS / "claims.parquet", "config": RESULTS / "config.yaml", "rows": [ROWS],
                 "privacy": privacy, "mutants": mutants, "figures": [svg], "tables": [md, ledger],
-                "page": ["page.html", "page.css"], "data": [data],
+                "page": ["index.html", "page.css"], "data": [data],
+                "errata": ROOT / "docs/errata.md", "citation": ROOT / "CITATION.cff",
             },
             output={"html": OUT},
-            params={"skipped": SKIPPED, "code": "digest"},
+            params={"skipped": SKIPPED, "origins": {"kifer2012-output": "kifer2012-output"}, "code": "digest"},
             wildcards={"scale": "tiny"},
         )  # fmt: skip
 
@@ -71,9 +72,10 @@ def test_the_page_shows_it_all(build_report, run_script):
     assert figures.TABLES["kifer2012-output"].caption in words
     for file in (ROWS, Path("resources/prepared/breast-cancer.parquet")):
         assert hashlib.sha256(file.read_bytes()).hexdigest() in words
-    assert "1 job, 2.5 s of wall time" in words
-    assert "<b>1</b>refuted" in page and "<b>1</b>holds up" in page
-    assert "a made-up pair" in words and figures.TABLES["privacy-ledger"].caption in words
+    assert "1 jobs took 2.5 s of wall time" in words and "@inproceedings{kifer2012," in words
+    assert '<b>1</b> <span aria-hidden="true">✗</span> refuted' in page
+    assert '<b>1</b> <span aria-hidden="true">✓</span> holds up' in page
+    assert "a made-up pair" in words and "data: breast-cancer" in words and "scale: tiny" in words
     assert SKIPPED["moon"] in words and SKIPPED["moon"] not in page
 
 

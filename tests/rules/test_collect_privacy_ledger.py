@@ -11,6 +11,13 @@ from dperm.audit import ledger
 
 PRIVACY, MUTANTS, ROWS = "results/tiny/privacy.parquet", "results/tiny/mutants.parquet", Path("rows.parquet")
 KNEE, LINE, NOISE = (Path(f"audits/{name}.parquet") for name in ("knee", "line", "noise"))
+# As of the plan: what the erratum is said of.
+ERRATA = [
+    {
+        "paper": "kifer2012", "mechanism": "objective", "variant": "gamma", "calibration": "paper",
+        "neighbours": "add_remove", "epsilon": 1.0, "delta": 0.0, "errata": "K3 K8",
+    }
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -25,7 +32,7 @@ def collect(run_script):
             "collect_privacy_ledger",
             input={"attacks": [KNEE, LINE], "mutants": [NOISE], "rows": [ROWS]},
             output={"privacy": PRIVACY, "mutants": MUTANTS},
-            params={"confidence": 0.95, "level": 0.05, "seed": 1, "code": "digest"},
+            params={"confidence": 0.95, "level": 0.05, "seed": 1, "errata": ERRATA, "code": "digest"},
             wildcards={"scale": "tiny"},
         )
 
@@ -37,6 +44,9 @@ def test_the_verdicts(collect, run_script):
     found = ledger.read(PRIVACY)
     attacked = found[found["verdict"] != "not audited"].set_index("calibration")["verdict"].to_dict()
     assert attacked == {"tight": "holds up", "paper": "refuted"}
+    assert found.set_index("calibration").loc[["tight", "paper"], "errata"].groupby(level=0).max().to_dict() == {
+        "tight": "", "paper": "K3 K8"
+    }  # fmt: skip
     rest = found[found["verdict"] == "not audited"]
     assert len(rest) and set(rest["epsilon"]) == {3.0} and rest["audit_lower_bound"].isna().all()
     assert tables.read_records(MUTANTS, ledger.MUTANTS)["verdict"].tolist() == ["refuted"]

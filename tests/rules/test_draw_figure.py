@@ -28,7 +28,7 @@ def draw_figure(run_script):
             "draw_figure",
             input={"rows": rows},
             output={"svg": SVG, "png": PNG},
-            params={"code": "digest", "recipe": []},
+            params={"code": "digest", "recipe": [], "words": {}},
             wildcards={"scale": "tiny", "figure": name},
         )
 

@@ -17,7 +17,7 @@ def make_table(run_script):
             "make_table",
             input={"rows": rows},
             output={"csv": CSV, "md": MD},
-            params={"code": "digest", "recipe": []},
+            params={"code": "digest", "recipe": [], "words": {}},
             wildcards={"scale": "tiny", "table": name},
         )
 

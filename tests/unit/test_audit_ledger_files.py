@@ -4,6 +4,7 @@ import itertools
 import math
 
 import fake_audits
+import fake_rows
 import pandas as pd
 import pytest
 
@@ -23,6 +24,24 @@ def test_mutants_give_the_same_bytes_whatever_the_order(tmp_path):
         seen.add(out.read_bytes())
     assert len(seen) == 1
     assert tables.read_records(out, ledger.MUTANTS)["name"].tolist() == ["c", "a", "b"]
+
+
+def test_rows_that_name_a_law_and_rows_that_do_not_are_one_budget(tmp_path):
+    """The weaker guarantee of the two counts, whichever names the law."""
+    rows = fake_rows.rows(datasets=("adult",), epsilons=(3.0,), deltas=(0.0,), repeats=3)
+    rows = rows[(rows["mechanism"] == "objective") & (rows["calibration"] == "tight")]
+    path = fake_audits.write_attacks([fake_audits.attack(calibration="tight", variant="gamma")], tmp_path / "a.parquet")
+    for weaker in ("", "gamma"):
+        paths = [
+            fake_rows.write(
+                rows.assign(variant=name, guarantee="claimed" if name == weaker else "proved"),
+                tmp_path / f"{name or 'unnamed'}.parquet",
+            )
+            for name in ("", "gamma")
+        ]
+        found = fake_audits.collect_files(tmp_path, [path], paths)
+        rest = found[found["verdict"] == "not audited"]
+        assert rest[["variant", "epsilon", "guarantee"]].values.tolist() == [["gamma", 3.0, "claimed"]]
 
 
 SPOILT = ("cut short", "empty", "no Parquet", "one bit", "other columns")

@@ -1,58 +1,15 @@
-"""ORD, EQ and MON say what they state: signed sums, intervals, shares of points; and err no more often than may be."""
+"""ORD, EQ and MON say what they state: intervals, shares of points; and err no more often than may be."""
 
-import itertools
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
+from claim_points import HEAD, PAIR, claim, noise, say, table
 from scipy import stats
 
-from dperm import claims, tables
-from dperm.claims import catalogue as catalogue_of
-from dperm.claims import equal, monotone, ordered, points, weakest
-from dperm.errors import ConfigError, DataError
-
-SCHEMA = Path(__file__).parents[2] / "workflow/schemas/claims.schema.yaml"
-HEAD = {
-    "paper": "li2021", "experiment": "li2021-simulations", "mechanism": "napp", "calibration": "paper",
-    "neighbours": "add_remove", "guarantee": "none", "delta": 1e-4, "status": "ok", "metric": "auc",
-}  # fmt: skip
-PAIR = [{"above": {"variant": "vs_plus"}, "below": {"variant": "vs"}}]
-
-
-def table(
-    values, *, variants=("vs_plus", "vs"), datasets=("linear-200",), epsilons=(1.0,), strengths=(0.1,), repeats=20
-):
-    """Rows; `values(variant, dataset, epsilon, strength)` gives one number a repeat, NaN for a failed run."""
-    frames = []
-    for variant, dataset, epsilon, strength in itertools.product(variants, datasets, epsilons, strengths):
-        value = np.broadcast_to(np.asarray(values(variant, dataset, epsilon, strength), dtype=float), repeats)
-        columns = {"variant": variant, "dataset": dataset, "epsilon": epsilon, "strength": strength, "value": value}
-        frames.append(pd.DataFrame({**HEAD, **columns, "repeat": np.arange(repeats)}))
-    frame = pd.concat(frames, ignore_index=True)
-    return frame.assign(status=np.where(frame["value"].isna(), "failed", "ok"))
-
-
-def claim(**keys):
-    base = {
-        "id": "N-c99", "paper": "li2021", "place": "x", "statement": "x", "experiment": "li2021-simulations",
-        "figure": "li2021-fig4", "metric": "auc", "points": ["dataset", "epsilon", "strength"],
-        "comparisons": PAIR, "variants": {"printed": {}},
-    }  # fmt: skip
-    return {**base, **keys}
-
-
-def say(rule, rows, **keys):
-    return rule.decide(claim(**keys), "printed", rows)
-
-
-def noise(seed, repeats=20):
-    return np.random.default_rng(seed).standard_normal(repeats)
-
+from dperm.claims import equal, monotone, ordered, points
+from dperm.errors import ConfigError
 
 # -- intervals -------------------------------------------------------------------------------------------------------
 
@@ -100,121 +57,6 @@ def test_intervals_cover_as_often_as_they_promise(by_rank):
         inside += low <= 0 <= high
     # 95 %, and its four standard errors.
     assert abs(inside / 2000 - 0.95) < 0.02
-
-
-# -- signed sums -----------------------------------------------------------------------------------------------------
-
-
-def brute(rows, terms, keys):
-    """A transcription: for each point and repeat, look every term up by itself."""
-    found = {}
-    for key, group in rows.groupby([*keys, "repeat"]):
-        total = 0.0
-        for times, where in terms:
-            value = group
-            for name, wanted in where.items():
-                value = value[value[name] == wanted]
-            total += times * (value["value"].item() if value["status"].item() == "ok" else math.nan)
-        found.setdefault(key[:-1], []).append(total)
-    return found
-
-
-def test_terms_are_summed_repeat_by_repeat_whatever_the_order_of_rows():
-    rng = np.random.default_rng(2)
-    variants = ("vs_plus", "vs", "erm")
-    rows = table(
-        lambda *_: rng.standard_normal(8), variants=variants, epsilons=(0.4, 1.0), strengths=(1.0, 10.0), repeats=8
-    )
-    rows.loc[rows.index[5], ["value", "status"]] = [math.nan, "failed"]
-    weights = [(1.0, {"variant": "vs_plus"}), (-2.5, {"variant": "vs"}), (0.5, {"variant": "erm"})]
-    terms = [{"times": times, "where": where} for times, where in weights]
-    rule = claim(comparisons=[{"terms": terms}])
-    expected = brute(rows, weights, rule["points"])
-    for shuffled in (rows, rows.sample(frac=1.0, random_state=3), rows.astype({"variant": "category"})):
-        for found, values in zip(points.contrasts(rule, shuffled), expected.values(), strict=True):
-            np.testing.assert_allclose(found.values, [v for v in values if not math.isnan(v)])
-            assert found.repeats == 8
-    assert [len(found.values) for found in points.contrasts(rule, rows)] == [7, 8, 8, 8]
-
-
-def test_a_difference_of_differences_across_an_axis():
-    rows = table(lambda v, d, e, s: {"vs_plus": 1.0, "vs": 3.0}[v] * e + noise(4), epsilons=(0.4, 1.0))
-    terms = [
-        {"times": sign * outer, "where": {"variant": variant, "epsilon": epsilon}}
-        for variant, sign in (("vs", 1), ("vs_plus", -1))
-        for epsilon, outer in ((1.0, 1), (0.4, -1))
-    ]
-    found = points.contrasts(claim(points=["dataset"], comparisons=[{"terms": terms}]), rows)
-    assert len(found) == 1
-    np.testing.assert_allclose(found[0].values, 0.6 * (3.0 - 1.0))
-
-
-def test_a_benchmark_has_one_value_for_all_repeats_and_points():
-    rows = table(
-        lambda v, d, e, s: s + e + np.arange(5), variants=("vs",), epsilons=(0.4, 1.0), strengths=(1.0, 9.0), repeats=5
-    )
-    lasso = table(
-        lambda v, d, e, s: 100 * s, variants=("lasso",), epsilons=(math.inf,), strengths=(1.0, 9.0), repeats=1
-    )
-    rows = pd.concat([rows, lasso], ignore_index=True)
-    terms = [
-        {"times": -1, "where": {"variant": "lasso"}, "constant": ["epsilon", "repeat"]},
-        {"where": {"variant": "vs"}},
-    ]
-    rule = claim(comparisons=[{"terms": terms}])
-    for found, (epsilon, strength) in zip(
-        points.contrasts(rule, rows), itertools.product((0.4, 1.0), (1.0, 9.0)), strict=True
-    ):
-        np.testing.assert_allclose(found.values, strength + epsilon + np.arange(5) - 100 * strength)
-    several = pd.concat([rows, lasso.assign(repeat=1)], ignore_index=True)
-    with pytest.raises(DataError, match="several repeats"):
-        points.contrasts(rule, several)
-    with pytest.raises(ConfigError, match="every term is constant along epsilon"):
-        points.contrasts(claim(comparisons=[{"terms": terms[:1]}]), rows)
-
-
-@pytest.mark.parametrize(
-    ("error", "verdict"), [(0.1539, "reproduced"), (0.156, "inconclusive"), (0.158, "not reproduced")]
-)
-def test_a_benchmark_alone_is_exact(error, verdict):
-    rows = table(lambda *_: error, variants=("lasso",), repeats=1)
-    alone = {"comparisons": [{"terms": [{"constant": ["repeat"]}]}], "expected": 0.152, "margin": 0.002, "outer": 0.005}
-    found = say(equal, rows, **alone)
-    assert found.verdict == verdict and found.measured == found.low == found.high == error and found.n == 1
-    # A single repeat that is one of many says nothing.
-    assert say(equal, rows, **{**alone, "comparisons": [{}]}).verdict == "inconclusive"
-
-
-def test_comparisons_have_their_own_rows_metric_margin_and_logarithm():
-    rows = table(
-        lambda v, d, e, s: math.e if v == "vs_plus" else 1.0, datasets=("linear-200", "logistic-500"), repeats=4
-    )
-    rows["metric"] = np.where(rows["dataset"] == "linear-200", "test_mse", "misclassification")
-    both = [
-        {**PAIR[0], "metric": "test_mse", "log": True, "margin": 0.02, "where": {"dataset": ["linear-200"]}},
-        {**PAIR[0], "metric": "misclassification", "margin": 0.005, "where": {"dataset": ["logistic-500"]}},
-    ]
-    first, second = points.contrasts(claim(comparisons=both), rows)
-    np.testing.assert_allclose(first.values, 1.0)
-    np.testing.assert_allclose(second.values, math.e - 1.0)
-    assert (first.margin, second.margin) == (0.02, 0.005)
-    assert first.where == "vs_plus - vs (test mse), dataset linear-200, epsilon 1, strength 0.1"
-    with pytest.raises(DataError, match="must be above 0 to have a logarithm"):
-        points.contrasts(claim(comparisons=both), rows.assign(value=-1.0))
-
-
-def test_conditions_on_one_column_hold_together():
-    rows = table(lambda v, d, e, s: e, epsilons=(0.4, 0.6, 1.0), variants=("vs",), repeats=3)
-    rule = claim(where={"epsilon": [0.4, 0.6]}, comparisons=[{"where": {"epsilon": [0.6, 1.0]}}])
-    assert [found.where for found in points.contrasts(rule, rows)] == ["dataset linear-200, epsilon 0.6, strength 0.1"]
-
-
-def test_a_term_without_rows_is_not_run_and_two_values_are_refused():
-    rows = table(lambda *_: noise(5))
-    found = say(ordered, rows, comparisons=[*PAIR, {"above": {"variant": "erm"}, "below": {"variant": "vs"}}])
-    assert found.verdict == "not run" and found.reason == "there are no rows of auc with variant erm"
-    with pytest.raises(DataError, match="two values"):
-        say(ordered, rows, comparisons=[{"terms": [{}]}])
 
 
 # -- the rules -------------------------------------------------------------------------------------------------------
@@ -377,9 +219,6 @@ def test_no_trend_is_found_where_there_is_none():
     assert verdicts.count("inconclusive") >= 52
 
 
-# -- a summary of others ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("heights", "verdict"), [((0, 0, 1, 2), "reproduced"), ((1, 1, 1, 1), "inconclusive"),
                                                   ((3, 2, 2, 2), "not reproduced")])  # fmt: skip
 def test_a_formula_without_repeats_has_an_exact_trend(heights, verdict):
@@ -391,112 +230,3 @@ def test_a_formula_without_repeats_has_an_exact_trend(heights, verdict):
     assert found.verdict == verdict
     expected = 0.0 if len(set(heights)) == 1 else stats.spearmanr(range(4), heights).statistic
     assert found.measured == found.low == found.high == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
-    [
-        (["reproduced", "reproduced"], "reproduced"), (["reproduced", "inconclusive"], "inconclusive"),
-        (["inconclusive", "not reproduced"], "not reproduced"), (["reproduced", "not run"], "inconclusive"),
-        (["not run", "not run"], "not run"), (["reproduced"], "inconclusive"),
-    ],
-)  # fmt: skip
-def test_a_summary_is_as_strong_as_its_weakest_member(verdicts, expected):
-    names = ["N-c43", "N-c44"]
-    records = [{"id": n, "variant": "printed", "verdict": v} for n, v in zip(names, verdicts, strict=False)]
-    records += [{"id": "N-c43", "variant": "corrected", "verdict": "not reproduced"}]
-    found = weakest.decide({"members": names, "variants": {"printed": {}}}, "printed", records)
-    assert found.verdict == expected and found.n == len(verdicts)
-
-
-@pytest.mark.parametrize(("half", "expected"), [("reproduced", "reproduced"), ("not reproduced", "not reproduced")])
-def test_the_halves_of_a_member_count(half, expected):
-    records = [{"id": "N-c44", "variant": "printed", "verdict": "reproduced"}]
-    records += [{"id": "N-c44", "variant": "printed-over-contrast", "verdict": half}]
-    records += [{"id": "N-c44", "variant": "corrected-over-contrast", "verdict": "not reproduced"}]
-    found = weakest.decide({"members": ["N-c44"], "variants": {"printed": {}}}, "printed", records)
-    assert found.verdict == expected and found.n == 2 and f"N-c44-over-contrast {half}" in found.reason
-
-
-# -- through the catalogue -------------------------------------------------------------------------------------------
-
-
-def judged(tmp_path, entries, rows):
-    (tmp_path / "claims.yaml").write_text(json.dumps(entries))
-    catalogue = catalogue_of.load(tmp_path / "claims.yaml", SCHEMA)
-    tables.write(rows, tmp_path / "rows.parquet", metadata={})
-    out = tmp_path / "claims.parquet"
-    claims.judge(
-        catalogue,
-        {"li2021-simulations": tmp_path / "rows.parquet"},
-        out,
-        unavailable={"adult": "no mirror"},
-        metadata={},
-    )
-    return claims.read(out)
-
-
-def test_data_sets_are_pooled_where_they_are_points_and_apart_where_not(tmp_path):
-    rows = table(
-        lambda v, d, e, s: (1.0 if d == "linear-200" else -1.0) * (v == "vs_plus") + 0.01 * noise(13),
-        datasets=("linear-200", "linear-500", "logistic-500"),
-    )
-    both = ["linear-200", "linear-500"]
-    entries = [
-        # A summary may stand before what it sums up.
-        {**claim(id="N-c01", test="weakest", members=["N-c02", "N-c03"]), "datasets": both},
-        claim(id="N-c02", test="ordered", datasets=both, margin=0.02),
-        claim(
-            id="N-c03", test="ordered", datasets=[*both, "digits", "adult"], margin=0.02, points=["epsilon", "strength"]
-        ),
-    ]
-    for name in ("comparisons", "points", "metric", "datasets"):
-        entries[0].pop(name)
-    found = judged(tmp_path, entries, rows)
-    assert found["id"].tolist() == ["N-c01", "N-c02", *["N-c03"] * 4]
-    assert found["dataset"].tolist() == ["", "", "adult", "digits", *both]
-    assert found["verdict"].tolist() == [
-        "not reproduced", "not reproduced", "not run", "not run", "reproduced", "not reproduced",
-    ]  # fmt: skip
-    assert "1 of 2 points are above 0, 1 fail" in found["reason"][1]
-    assert "unavailable: no mirror" in found["reason"][2] and "not in this scale's grid" in found["reason"][3]
-
-
-def test_only_the_rows_that_a_claim_is_about_are_read(tmp_path, monkeypatch):
-    rows = table(lambda *_: noise(14), datasets=("linear-200", "linear-500"), epsilons=(0.4, 1.0))
-    rows = pd.concat([rows, rows.assign(metric="other")], ignore_index=True)
-    seen = []
-
-    def decide(claim, variant, rows):
-        seen.append(rows)
-        return claims.Verdict("inconclusive", "")
-
-    monkeypatch.setattr(ordered, "decide", decide)
-    entry = claim(test="ordered", datasets=["linear-200"], variants={"printed": {"where": {"epsilon": [1.0]}}})
-    judged(tmp_path, [entry], rows)
-    assert [len(frame) for frame in seen] == [40]
-    assert set(seen[0].columns) == {
-        "dataset", "epsilon", "strength", "variant", "repeat", "metric", "value", "status",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"comparisons": [{"above": {"variant": "vs"}}]}, "below"),
-        ({"comparisons": [{"better": {"variant": "vs"}}]}, "unknown key 'better'"),
-        ({"comparisons": [{**PAIR[0], "terms": [{}]}]}, "comparisons"),
-        ({"comparisons": [{"terms": [{"times": 0}]}]}, "times"),
-        ({"metric": None}, "comparisons.0: metric is missing"),
-        ({"comparisons": None}, "comparisons is missing, for the variant 'printed' too: ordered needs it"),
-        ({"test": "monotone"}, "axis is missing"),
-        ({"test": "weakest"}, "members is missing"),
-        ({"test": "weakest", "members": ["N-c98"]}, "'N-c98' is no claim"),
-    ],
-)
-def test_mistakes_in_a_claim_about_points_are_named(tmp_path, change, message):
-    entry = {**claim(test="ordered", datasets=["linear-200"]), **change}
-    entry = {name: value for name, value in entry.items() if value is not None}
-    (tmp_path / "claims.yaml").write_text(yaml.safe_dump([entry]))
-    with pytest.raises(ConfigError, match=message):
-        catalogue_of.load(tmp_path / "claims.yaml", SCHEMA)

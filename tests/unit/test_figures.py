@@ -4,7 +4,6 @@ import csv
 import itertools
 import math
 import re
-from pathlib import Path
 
 import fake_rows
 import numpy as np
@@ -19,7 +18,6 @@ from dperm.errors import ConfigError, CorruptFile, DataError
 from dperm.figures import style
 from dperm.figures.kifer2012 import output as kifer2012
 
-ROOT = Path(__file__).parents[2]
 FUNCTIONS = (
     kifer2012.output,
     kifer2012.output_sweep,
@@ -370,11 +368,13 @@ def test_shades_go_from_light_to_dark():
     assert sum(light) > sum(middle) > sum(dark) and all(0 <= part <= 1 for part in (*light, *dark))
 
 
-@pytest.mark.parametrize("name", sorted(figures.FIGURES))
-def test_the_caption_for_snakemake_s_report_is_the_caption(name):
-    text = " ".join((ROOT / "workflow" / "report" / f"{name}.rst").read_text(encoding="utf-8").split())
-    assert figures.FIGURES[name].caption in text
-    assert figures.FIGURES[name].alt
+@pytest.mark.parametrize("known", [figures.FIGURES, figures.TABLES], ids=["figures", "tables"])
+def test_everything_has_words_beside_it(known):
+    for name, target in known.items():
+        assert figures.words(name, known) == {"title": target.title, "caption": target.caption}
+        assert target.title and target.caption.endswith((".", ")")), name
+        assert target.alt or known is figures.TABLES, name
+    assert figures.words("nothing", known) is None
 
 
 def test_asking_for_names_does_not_load_matplotlib():

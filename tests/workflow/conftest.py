@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FILES = ("Makefile", "Snakefile", "pyproject.toml", "requirements.lock")
+FILES = ("CITATION.cff", "Makefile", "Snakefile", "pyproject.toml", "requirements.lock")
 EXPERIMENT = "kifer2012-output"
-PARTS = (*FILES, "resources/claims", "config", "profiles", "workflow", "src")
+PARTS = (*FILES, "docs/errata.md", "resources/claims", "config", "profiles", "workflow", "src")
 
 
 class Project:

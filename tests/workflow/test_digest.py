@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm import experiments, figures, plan
+from dperm import claims, experiments, figures, plan
 from dperm.audit import families
 from dperm.datasets import catalogue, prepare
+from dperm.report import verdicts
 
 # A rule's script in a process of its own, with what Snakemake would give it; says which modules it loaded.
 RUN = """
@@ -205,6 +206,43 @@ def test_other_rules(finished, rule, roots, packages, given, no_matter):
     assert_same(roots, found, no_matter)
     for output in given["output"].values():
         assert repr(plan.code_digest(*roots, packages=packages)) in recorded(finished, output)
+
+
+def test_one_claim(finished):
+    """Its verdict in words, too; nobody asks for it in a run of all."""
+    given = {
+        "input": {
+            "catalogue": ["resources/claims/kifer2012.yaml"],
+            "schema": "workflow/schemas/claims.schema.yaml",
+            "rows": [ROWS],
+            "privacy": [],
+        },
+        "output": {"claims": f"{RESULTS}/claims/K-c38.parquet", "words": f"{RESULTS}/claims/K-c38.md"},
+        "params": {
+            "papers": ["kifer2012"], "seed": 1, "skipped": {},
+            "datasets": ["adult", "breast-cancer", "diabetes", "digits", "hadamard", *DESIGNS],
+        },
+        "wildcards": {"scale": "tiny", "claim": "K-c38"},
+    }  # fmt: skip
+    roots = "dperm.claims", "dperm.claims.words", "dperm.yaml_files"
+    assert_same(roots, loaded(finished, "judge_claim", **given), CATALOGUE_CHECKS)
+
+
+@pytest.mark.slow
+def test_the_command_of_a_claim_decides_it_alone_and_makes_nothing_else(finished):
+    """The command that the report prints, in a run that is there."""
+    command = verdicts.command("K-c38", "tiny").split()
+    assert command[0] == "snakemake"
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=finished.folder, env=finished.environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 steps (100%) done" in done.stderr
+    alone, among = (
+        claims.read(finished.folder / RESULTS / path) for path in ("claims/K-c38.parquet", "claims.parquet")
+    )
+    assert len(alone) and alone.equals(among[among["id"] == "K-c38"].reset_index(drop=True))
 
 
 def test_one_mechanism_does_not_load_the_other(finished):

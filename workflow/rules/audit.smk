@@ -29,8 +29,20 @@ rule collect_privacy_ledger:
         mutants=audits_of(mutants=True),
         rows=released_rows_of_scale,
     output:
-        privacy=report("results/{scale}/privacy.parquet", category="privacy"),
-        mutants=report("results/{scale}/mutants.parquet", category="privacy"),
+        privacy=report(
+            "results/{scale}/privacy.parquet",
+            caption="../report/privacy.rst",
+            category="privacy",
+            subcategory="ledgers",
+            labels={"ledger": "privacy", "title": "Every guarantee and its verdict"},
+        ),
+        mutants=report(
+            "results/{scale}/mutants.parquet",
+            caption="../report/mutants.rst",
+            category="privacy",
+            subcategory="ledgers",
+            labels={"ledger": "mutants", "title": "Mechanisms broken on purpose"},
+        ),
     log:
         "logs/{scale}/privacy.log",
     benchmark:
@@ -43,6 +55,7 @@ rule collect_privacy_ledger:
         confidence=PLAN.audit["confidence"],
         level=PLAN.audit["level"],
         seed=PLAN.seed,
+        errata=PLAN.errata,
         code=plan.code_digest("dperm.audit.ledger"),
     message:
         "collect the privacy ledger at scale {wildcards.scale}"

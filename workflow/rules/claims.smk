@@ -8,14 +8,19 @@ rule judge_claims:
         rows=rows_of_scale,
         privacy="results/{scale}/privacy.parquet",
     output:
-        claims=report("results/{scale}/claims.parquet", category="claims"),
+        claims=report(
+            "results/{scale}/claims.parquet",
+            caption="../report/claims.rst",
+            category="claims",
+            labels={"ledger": "claims", "title": "Every claim and its verdict"},
+        ),
     log:
         "logs/{scale}/claims.log",
     benchmark:
         "benchmarks/{scale}/claims.tsv"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=1500,
         runtime=10,
     params:
         papers=lambda wildcards: sorted(
@@ -30,3 +35,35 @@ rule judge_claims:
         "judge the claims at scale {wildcards.scale}"
     script:
         "../scripts/judge_claims.py"
+
+
+# Not a part of `all`: the report gives the command of each claim.
+rule judge_claim:
+    input:
+        catalogue=catalogues(),
+        schema="workflow/schemas/claims.schema.yaml",
+        rows=rows_of_claim,
+        privacy=ledger_of_claim,
+    output:
+        claims="results/{scale}/claims/{claim}.parquet",
+        words="results/{scale}/claims/{claim}.md",
+    log:
+        "logs/{scale}/claims/{claim}.log",
+    benchmark:
+        "benchmarks/{scale}/claims/{claim}.tsv"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=10,
+    params:
+        papers=lambda wildcards: sorted(
+            {e.paper for e in PLAN.of_scale(wildcards.scale)}
+        ),
+        datasets=sorted({*PLAN.datasets, *PLAN.designs}),
+        seed=PLAN.seed,
+        skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
+        code=plan.code_digest("dperm.claims", "dperm.claims.words", "dperm.yaml_files"),
+    message:
+        "judge claim {wildcards.claim} at scale {wildcards.scale}"
+    script:
+        "../scripts/judge_claim.py"

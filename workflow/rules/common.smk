@@ -1,4 +1,5 @@
 # The plan, and the functions by which rules look things up in it. Nothing is computed here.
+from functools import cache
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -39,6 +40,7 @@ wildcard_constraints:
     figure="[a-z0-9-]+",
     table="[a-z0-9-]+",
     pair="[a-z0-9_]+",
+    claim="[KJDN]-c[0-9]{2}[a-z]?",
 
 
 def experiment_of(wildcards):
@@ -168,6 +170,28 @@ def shown(scale, paper=None):
     ]
 
 
+def category_of(kind, known):
+    """Where Snakemake's report shows a figure or table: with its paper, or with the ledger that it is drawn from."""
+
+    def category(wildcards):
+        name = getattr(wildcards, kind.removesuffix("s"))
+        of_ledger = name in known and known[name].source != "rows"
+        return "privacy" if of_ledger else name.split("-")[0]
+
+    return category
+
+
+def labels_of(kind, known, **others):
+    """What stands in a line of Snakemake's report."""
+
+    def labels(wildcards):
+        name = getattr(wildcards, kind.removesuffix("s"))
+        title = known[name].title if name in known else name
+        return {kind.removesuffix("s"): name, "title": title, **others}
+
+    return labels
+
+
 def rows_of_scale(wildcards):
     return [
         f"results/{wildcards.scale}/{e.name}/rows.parquet"
@@ -192,6 +216,48 @@ def catalogues():
     """What the papers claim, a file for each."""
     found = Path(workflow.basedir, "resources/claims").glob("*.yaml")
     return sorted(f"resources/claims/{path.name}" for path in found)
+
+
+@cache
+def needs_of_claim(name):
+    """The experiments and the ledger that one claim stands on; the catalogue is read for those who ask alone."""
+    from dperm.claims import catalogue
+
+    schema = Path(workflow.basedir, "workflow/schemas/claims.schema.yaml")
+    entries = [Path(workflow.basedir, path) for path in catalogues()]
+    try:
+        return catalogue.needs(catalogue.load(entries, schema), name)
+    except ConfigError as error:
+        raise WorkflowError(str(error))
+
+
+def rows_of_claim(wildcards):
+    """An experiment that was not selected has no rows, and the verdict says so."""
+    needed = needs_of_claim(wildcards.claim).experiments
+    return [
+        f"results/{wildcards.scale}/{e.name}/rows.parquet"
+        for e in PLAN.of_scale(wildcards.scale)
+        if e.name in needed
+    ]
+
+
+def ledger_of_claim(wildcards):
+    needed = needs_of_claim(wildcards.claim).ledger
+    return [f"results/{wildcards.scale}/privacy.parquet"] if needed else []
+
+
+def parts_of_page():
+    folder = Path(workflow.basedir, "src/dperm/report/page")
+    return [f"src/dperm/report/page/{path.name}" for path in sorted(folder.iterdir())]
+
+
+def origins_at(scale):
+    """From figures and tables to the experiment whose rows they are made from."""
+    return {
+        name: experiment.name
+        for experiment in PLAN.of_scale(scale)
+        for name in (*experiment.figures, *experiment.tables)
+    }
 
 
 def targets_of(scale):

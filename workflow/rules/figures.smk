@@ -7,9 +7,10 @@ rule draw_figure:
     output:
         svg=report(
             "results/{scale}/figures/{figure}.svg",
-            caption="../report/{figure}.rst",
-            category=lambda wildcards: wildcards.figure.split("-")[0],
-            labels={"figure": "{figure}"},
+            caption="../report/figure.rst",
+            category=category_of("figures", figures.FIGURES),
+            subcategory="figures",
+            labels=labels_of("figures", figures.FIGURES),
         ),
         png="results/{scale}/figures/{figure}.png",
     log:
@@ -22,6 +23,8 @@ rule draw_figure:
         runtime=10,
     params:
         recipe=lambda wildcards: figures.recipe(wildcards.figure, figures.FIGURES),
+        # Of the caption in Snakemake's report.
+        words=lambda wildcards: figures.words(wildcards.figure, figures.FIGURES),
         code=lambda wildcards: plan.code_digest(
             *figures.modules(wildcards.figure), packages=("matplotlib",)
         ),

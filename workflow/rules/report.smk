@@ -1,4 +1,5 @@
-# The page that people open, and the configuration that made it.
+# The page that people open, and the configuration that made it. `snakemake --report` opens with these words.
+report: "../report/workflow.rst"
 
 
 rule write_config:
@@ -34,25 +35,33 @@ rule build_report:
         tables=lambda wildcards: [
             path for path in shown(wildcards.scale) if path.endswith(".md")
         ],
-        page=["src/dperm/report/page.html", "src/dperm/report/page.css"],
+        errata="docs/errata.md",
+        citation="CITATION.cff",
+        page=parts_of_page(),
         data=lambda wildcards: [
             f"resources/prepared/{name}.parquet"
             for name in datasets_at(wildcards.scale)
         ],
     output:
-        html="results/{scale}/report/index.html",
+        html=report(
+            "results/{scale}/report/index.html",
+            caption="../report/page.rst",
+            category="report",
+            labels={"page": "index.html", "title": "The report for people"},
+        ),
     log:
         "logs/{scale}/report.log",
     benchmark:
         "benchmarks/{scale}/report.tsv"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=2000,
         runtime=10,
     params:
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
+        origins=lambda wildcards: origins_at(wildcards.scale),
         code=plan.code_digest(
-            "dperm.report", "dperm.report.provenance", packages=("jinja2",)
+            "dperm.report", packages=("itables", "jinja2", "vl-convert-python")
         ),
     message:
         "build the report at scale {wildcards.scale}"

@@ -5,8 +5,20 @@ rule make_table:
     input:
         rows=source_of("tables", figures.TABLES),
     output:
-        csv="results/{scale}/tables/{table}.csv",
-        md="results/{scale}/tables/{table}.md",
+        csv=report(
+            "results/{scale}/tables/{table}.csv",
+            caption="../report/figure.rst",
+            category=category_of("tables", figures.TABLES),
+            subcategory="tables",
+            labels=labels_of("tables", figures.TABLES, format="CSV, plain numbers"),
+        ),
+        md=report(
+            "results/{scale}/tables/{table}.md",
+            caption="../report/figure.rst",
+            category=category_of("tables", figures.TABLES),
+            subcategory="tables",
+            labels=labels_of("tables", figures.TABLES, format="Markdown, to read"),
+        ),
     log:
         "logs/{scale}/tables/{table}.log",
     benchmark:
@@ -17,6 +29,8 @@ rule make_table:
         runtime=10,
     params:
         recipe=lambda wildcards: figures.recipe(wildcards.table, figures.TABLES),
+        # Of the caption in Snakemake's report.
+        words=lambda wildcards: figures.words(wildcards.table, figures.TABLES),
         code=lambda wildcards: plan.code_digest(*figures.modules(wildcards.table)),
     message:
         "table {wildcards.table}"

@@ -11,6 +11,8 @@ from dperm.script import logged
 with logged(snakemake.log[0]):
     taken = snakemake.input
     config = yaml.safe_load(Path(taken.config).read_text(encoding="utf-8"))
+    benchmarks = f"benchmarks/{snakemake.wildcards.scale}"
+    made_by = {"data": taken.data, "benchmarks": benchmarks, "cited": taken.citation}
     report.build(
         snakemake.output.html,
         claims=taken.claims,
@@ -20,8 +22,8 @@ with logged(snakemake.log[0]):
         tables=list(taken.tables),
         rows=list(taken.rows),
         config=config,
-        provenance=provenance.collect(
-            seed=config["seed"], data=taken.data, benchmarks=f"benchmarks/{snakemake.wildcards.scale}"
-        ),
+        provenance=provenance.collect(seed=config["seed"], **made_by),
         unavailable=snakemake.params.skipped,
+        errata=taken.errata,
+        origins=snakemake.params.origins,
     )

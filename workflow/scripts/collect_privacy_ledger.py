@@ -13,5 +13,6 @@ with logged(snakemake.log[0]):
         confidence=params.confidence,
         level=params.level,
         metadata=metadata,
+        errata=params.errata,
     )
     ledger.collect_mutants(list(taken.mutants), made.mutants, level=params.level, metadata=metadata)

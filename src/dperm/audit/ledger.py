@@ -52,6 +52,7 @@ SCHEMA = pa.schema(
         ("p_holm", pa.float64()),
         ("verdict", pa.string()),
         ("reason", pa.string()),
+        ("errata", pa.string()),
     ]
 )
 MUTANTS = pa.schema(
@@ -72,6 +73,7 @@ def collect(
     confidence: float,
     level: float,
     metadata: Mapping[str, Any],
+    errata: Iterable[Mapping[str, Any]] = (),
 ) -> None:
     """Write privacy.parquet.
 
@@ -88,6 +90,9 @@ def collect(
         In (0, 1): of the whole ledger's verdicts.
     metadata : mapping
         JSON-serialisable.
+    errata : iterable of mapping
+        Attacked budgets (the ledger's first seven columns) with the ids of the errata that speak of them ("J1 J9"). A
+        budget that was not attacked has those of the attack on its law.
 
     Raises
     ------
@@ -107,6 +112,9 @@ def collect(
     for row, adjusted in zip(rows, noise, strict=True):
         if adjusted <= level:
             row["reason"] += f"; {NOISE} (p = {adjusted:.1g} by Holm over the ledger)"
+    named = {tuple(budget[name] for name in _KEY): budget["errata"] for budget in errata}
+    for row in rows:
+        row["errata"] = named.get(tuple(row[name] for name in _KEY), "")
     rows += _not_audited(rows, rows_paths)
     rows.sort(key=lambda row: tuple(row[name] for name in _KEY))
     tables.write_records(rows, SCHEMA, out, metadata=dict(metadata))
@@ -226,29 +234,24 @@ def _judged(attempt: Mapping[str, Any], epsilon: float, confidence: float) -> di
 
 def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str | Path]) -> list[dict[str, Any]]:
     """Return rows for the budgets that experiments released and nobody attacked."""
-    columns = [*_FAMILY, "variant", "epsilon", "delta", "guarantee"]
+    columns = [*_KEY, "guarantee"]
     released: dict[tuple, str] = {}
     for path in sorted(map(Path, rows_paths)):
         rows = tables.distinct(path, columns)
         rows = rows[rows["mechanism"] != "nonprivate"]
         rows = rows.astype({name: str for name in (*_FAMILY, "variant", "guarantee")})
-        for *key, guarantee in rows.itertuples(index=False):
+        for *named, guarantee in rows[columns].itertuples(index=False):
+            given = dict(zip(_KEY, named, strict=True))
+            # The law first: rows that name it and rows that do not are one budget.
+            given["variant"] = given["variant"] or _unnamed(guarantee, _alike(given, attacked))
+            key = tuple(given.values())
             # As of an attacked budget: the claim is as good as the weakest of those that were made.
-            known = released.get(tuple(key), guarantee)
-            released[tuple(key)] = min(known, guarantee, key=_STRENGTH.index)
+            released[key] = min(released.get(key, guarantee), guarantee, key=_STRENGTH.index)
     done = {tuple(row[name] for name in _KEY) for row in attacked}
     result = []
-    for row in sorted(released):
-        given = dict(zip(columns, (*row, released[row]), strict=True))
-        # The same mechanism with the same kind of noise: pure privacy has one law, approximate privacy another.
-        alike = [
-            other
-            for other in attacked
-            if all(other[name] == given[name] for name in _FAMILY) and (other["delta"] == 0) == (given["delta"] == 0)
-        ]
-        given["variant"] = given["variant"] or _unnamed(given["guarantee"], alike)
-        if tuple(given[name] for name in _KEY) in done:
-            continue
+    for key in sorted(released.keys() - done):
+        given = {**dict(zip(_KEY, key, strict=True)), "guarantee": released[key]}
+        alike = _alike(given, attacked)
         # An attack on another law says something of one that is named, nothing of one that nobody knows.
         own = [other for other in alike if other["variant"] == given["variant"]]
         alike = own or (alike if given["variant"] else [])
@@ -256,8 +259,18 @@ def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str
         reason = "no attack is declared in config/audits.yaml"
         if alike:
             reason = f"attacked at its worst budget: {', '.join(where)}"
-        result.append({**given, "verdict": "not audited", "reason": reason})
+        errata = " ".join(dict.fromkeys(name for other in own for name in other["errata"].split()))
+        result.append({**given, "verdict": "not audited", "reason": reason, "errata": errata})
     return result
+
+
+def _alike(given: Mapping[str, Any], attacked: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the attacked budgets of the same mechanism and noise: pure privacy has one law, approximate another."""
+    return [
+        other
+        for other in attacked
+        if all(other[name] == given[name] for name in _FAMILY) and (other["delta"] == 0) == (given["delta"] == 0)
+    ]
 
 
 def _unnamed(guarantee: str, alike: Sequence[Mapping[str, Any]]) -> str:

@@ -5,6 +5,7 @@ claim on one data set, or on all of them together where `dataset` is among its p
 what could not be tested says why.
 """
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -32,8 +33,9 @@ from dperm.claims import (
     weakest,
     within,
 )
+from dperm.claims.rows import Rows
 from dperm.claims.verdict import VERDICTS, Verdict
-from dperm.errors import ConfigError
+from dperm.errors import ConfigError, CorruptFile
 
 __all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "read", "summary"]
 
@@ -61,8 +63,8 @@ SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("id", "paper", "variant", "dataset", "place", "statement", "verdict")),
         *((name, pa.float64()) for name in ("measured", "low", "high", "expected")),
         ("n", pa.int64()),
-        ("figure", pa.string()),
-        ("reason", pa.string()),
+        *((name, pa.string()) for name in ("figure", "reason", "test", "note", "experiment")),
+        ("headline", pa.bool_()),
     ]
 )
 
@@ -75,6 +77,7 @@ def judge(
     privacy: str | Path | None = None,
     unavailable: Mapping[str, str],
     metadata: Mapping[str, Any],
+    only: str | None = None,
 ) -> None:
     """Decide every claim, for each of its variants and data sets, and write claims.parquet.
 
@@ -92,6 +95,9 @@ def judge(
         From data sets that cannot be had on this machine to the reason.
     metadata : mapping
         JSON-serialisable; nothing that differs between two runs of the same code.
+    only : str, optional
+        The id of the one claim whose verdicts are written; others of the catalogue are there for it to stand on
+        (`dperm.claims.catalogue.standing_on`).
 
     Raises
     ------
@@ -101,13 +107,23 @@ def judge(
         If rows cannot be read or contradict themselves.
     """
     promises = None if privacy is None else tables.read_records(privacy)
-    # Those that stand on the verdicts of others come last, wherever they stand in the catalogue.
-    last = sorted(range(len(catalogue)), key=lambda place: catalogue[place]["test"] == "weakest")
+
+    asked = [list(_questions(claim)) for claim in catalogue]
+
+    # Those that stand on the verdicts of others come last, wherever they stand in the catalogue; else those that read
+    # the same metrics of an experiment one after the other, so that these rows are read once and no others are held.
+    def turn(place: int) -> tuple[bool, str, list[str]]:
+        claim, metrics = catalogue[place], {str(filters[-1]) for _, filters in asked[place]}
+        return claim["test"] == "weakest", claim["experiment"], sorted(metrics)
+
     found: dict[int, list[dict[str, Any]]] = {}
-    for place in last:
-        claim, others = catalogue[place], [record for records in found.values() for record in records]
-        found[place] = list(_verdicts(claim, rows.get(claim["experiment"]), promises, unavailable, others))
-    records = [record for place in sorted(found) for record in found[place]]
+    for (_, experiment, _), places in itertools.groupby(sorted(range(len(catalogue)), key=turn), key=turn):
+        own = [*places]
+        here = Rows(rows.get(experiment), [question for place in own for question in asked[place]])
+        for place in own:
+            others = [record for judged in sorted(found) for record in found[judged]]
+            found[place] = list(_verdicts(catalogue[place], here, promises, unavailable, others))
+    records = [record for place in sorted(found) for record in found[place] if only in (None, record["id"])]
     tables.write_records(records, SCHEMA, out, metadata=dict(metadata))
 
 
@@ -121,7 +137,19 @@ def read(path: str | Path) -> pd.DataFrame:
     FileNotFoundError
         If there is no such file.
     """
-    return tables.read_records(path, SCHEMA)
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no {path}; run snakemake for this scale first")
+    verdicts = tables.read_records(path, SCHEMA)
+    for column, known in (("verdict", VERDICTS), ("test", TESTS)):
+        unknown = verdicts.loc[~verdicts[column].isin(list(known)), column]
+        if len(unknown):
+            raise CorruptFile(
+                f"{path}: {column} {unknown.iloc[0]!r} is none of {', '.join(known)}; delete it and run again"
+            )
+    for column in (field.name for field in SCHEMA if field.type in (pa.string(), pa.bool_())):
+        if verdicts[column].isna().any():
+            raise CorruptFile(f"{path}: column {column!r} has empty cells; delete it and run again")
+    return verdicts
 
 
 def summary(path: str | Path) -> str:
@@ -144,41 +172,53 @@ def summary(path: str | Path) -> str:
     return "\n".join(lines)
 
 
-def _verdicts(
-    claim: Mapping[str, Any],
-    path: str | Path | None,
-    privacy: pd.DataFrame | None,
-    unavailable: Mapping[str, str],
-    others: Sequence[Mapping[str, Any]],
-) -> Iterator[dict[str, Any]]:
-    """Give the records of one claim, a variant and a data set (or all that it pools) each."""
-    if claim["test"] not in TESTS:
-        raise ConfigError(f"{claim['id']}: test: {claim['test']!r} is none of {', '.join(sorted(TESTS))}")
+def _parts(claim: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str, list[str]]]:
+    """Give each verdict's variant, rule, data set (empty where all are decided together) and the data sets it reads."""
     named = sorted(claim.get("datasets", ()))
-    present = set() if path is None or not named else set(tables.read(path, columns=["dataset"])["dataset"].unique())
     for variant in sorted(claim["variants"]):
         rule = select.settings(claim, variant)
         # A promise of privacy speaks of all data sets.
         each = [("", named)] if select.pooled(rule) else [(name, [name]) for name in named] or [("", [])]
         for dataset, members in each:
-            if "not_run" in rule:
-                verdict = Verdict("not run", rule["not_run"])
-            elif claim["test"] == "weakest":
-                verdict = weakest.decide(claim, variant, others)
-            else:
-                here = None
-                if present.intersection(members):
-                    columns = select.columns(claim, TESTS[claim["test"]].COLUMNS)
-                    here = tables.read(path, columns=columns, filters=select.filters(rule, members))
-                verdict = _verdict(claim, variant, path, here, members, privacy, unavailable)
-            yield {
-                **{key: claim[key] for key in ("id", "paper", "place", "figure")},
-                "statement": " ".join(claim["statement"].split()),
-                "variant": variant,
-                "dataset": dataset,
-                "expected": rule.get("expected"),
-                **asdict(verdict),
-            }
+            yield variant, rule, dataset, members
+
+
+def _questions(claim: Mapping[str, Any]) -> Iterator[tuple[list[str], list[tuple]]]:
+    """Give the columns and filters by which each verdict of a claim reads rows."""
+    if claim["test"] not in TESTS:
+        raise ConfigError(f"{claim['id']}: test: {claim['test']!r} is none of {', '.join(sorted(TESTS))}")
+    for _, rule, _, members in _parts(claim):
+        if members and "not_run" not in rule and claim["test"] != "weakest":
+            yield select.columns(claim, TESTS[claim["test"]].COLUMNS), select.filters(rule, members)
+
+
+def _verdicts(
+    claim: Mapping[str, Any],
+    rows: Rows,
+    privacy: pd.DataFrame | None,
+    unavailable: Mapping[str, str],
+    others: Sequence[Mapping[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """Give the records of one claim, a variant and a data set (or all that it pools) each."""
+    for variant, rule, dataset, members in _parts(claim):
+        if "not_run" in rule:
+            verdict = Verdict("not run", rule["not_run"])
+        elif claim["test"] == "weakest":
+            verdict = weakest.decide(claim, variant, others)
+        else:
+            here = None
+            if rows.datasets.intersection(members):
+                here = rows.of(select.columns(claim, TESTS[claim["test"]].COLUMNS), select.filters(rule, members))
+            verdict = _verdict(claim, variant, rows.path, here, members, privacy, unavailable)
+        yield {
+            **{key: claim[key] for key in ("id", "paper", "place", "figure", "test", "experiment")},
+            **{key: " ".join(claim.get(key, "").split()) for key in ("statement", "note")},
+            "headline": claim.get("headline", False),
+            "variant": variant,
+            "dataset": dataset,
+            "expected": rule.get("expected"),
+            **asdict(verdict),
+        }
 
 
 def _verdict(
@@ -193,7 +233,8 @@ def _verdict(
     """Decide by the claim's own rule, or say why there is nothing to decide by."""
     decide = TESTS[claim["test"]].decide
     if claim["test"] == "ledger":
-        if privacy is None:
+        # A variant may be decided by quadratures alone.
+        if privacy is None and "ledger" in select.settings(claim, variant):
             return Verdict("not run", "there is no privacy ledger")
         if not datasets or rows is not None:
             return decide(claim, variant, rows, privacy=privacy)

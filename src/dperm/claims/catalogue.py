@@ -4,9 +4,11 @@ Apart from the judging, so that a new wording of a message about a mistake judge
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dperm.claims import select
 from dperm.errors import ConfigError
 from dperm.plan import config_files
 
@@ -22,6 +24,14 @@ NEEDED = {
     "weakest": ("members",),
     "within": ("comparisons", "points"),
 }
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The experiments whose rows decide a claim, in order, and whether the privacy ledger does too."""
+
+    experiments: tuple[str, ...]
+    ledger: bool
 
 
 def load(
@@ -58,6 +68,65 @@ def load(
     return catalogue
 
 
+def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+    """Return the entries of one claim and of all that it sums up (`weakest`), in the catalogue's order.
+
+    Parameters
+    ----------
+    catalogue : sequence of dict
+        As `dperm.claims.catalogue.load` gave it.
+    name : str
+        The claim's id.
+
+    Returns
+    -------
+    list of dict
+
+    Raises
+    ------
+    ConfigError
+        If no claim has this id.
+    """
+    ids = {claim["id"] for claim in catalogue}
+    if name not in ids:
+        raise ConfigError(f"no claim {name!r} in resources/claims{config_files.nearest(name, ids)}")
+    wanted, waiting = set(), [name]
+    while waiting:
+        wanted.add(one := waiting.pop())
+        waiting += {member for claim in catalogue if claim["id"] == one for member in _members(claim)} - wanted
+    return [claim for claim in catalogue if claim["id"] in wanted]
+
+
+def needs(catalogue: Sequence[Mapping[str, Any]], name: str) -> Needs:
+    """Return what has to be there before one claim can be decided.
+
+    Parameters
+    ----------
+    catalogue : sequence of dict
+        As `dperm.claims.catalogue.load` gave it.
+    name : str
+        The claim's id.
+
+    Returns
+    -------
+    Needs
+
+    Raises
+    ------
+    ConfigError
+        If no claim has this id.
+    """
+    tested = [
+        (claim, select.settings(claim, variant))
+        for claim in standing_on(catalogue, name)
+        for variant in claim["variants"]
+        if claim["test"] != "weakest"
+    ]
+    tested = [(claim, rule) for claim, rule in tested if "not_run" not in rule]
+    with_rows = {claim["experiment"] for claim, _ in tested if claim.get("datasets")}
+    return Needs(tuple(sorted(with_rows)), any("ledger" in rule for _, rule in tested))
+
+
 def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str] | None) -> Iterator[str]:
     """Give what a schema cannot see: names that do not agree with each other."""
     # A claim with two tests has an entry for each; their verdicts are told apart by the variant.
@@ -66,11 +135,7 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
         yield f"id: {name!r} stands twice with the variant {variant!r}; give each its own"
     ids = {claim["id"] for claim in catalogue}
     for claim in catalogue:
-        members = [
-            *claim.get("members", ()),
-            *(name for own in claim["variants"].values() for name in own.get("members", ())),
-        ]
-        for name in dict.fromkeys(members):
+        for name in sorted(_members(claim)):
             if name not in ids:
                 yield f"{claim['id']}.members: {name!r} is no claim{config_files.nearest(name, ids)}"
         for key in ("measured", "ratio"):
@@ -102,3 +167,8 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
             if datasets is not None and name not in datasets:
                 hint = config_files.nearest(name, datasets)
                 yield f"{claim['id']}.datasets: {name!r} is neither in config/datasets.yaml nor a design{hint}"
+
+
+def _members(claim: Mapping[str, Any]) -> set[str]:
+    """The claims that one entry sums up, as a whole or in any of its variants."""
+    return {name for part in (claim, *claim["variants"].values()) for name in part.get("members", ())}

@@ -59,7 +59,10 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
         raise DataError(f"{rule['id']}: slack={slack['value'].min():g} is below 0; it must be a bound on an error")
     # Where the certificate failed nothing is known of the point; NaN stays free for points that have none.
     slack["value"] = slack["value"].fillna(np.inf)
-    grid = grid.merge(slack.rename(columns={"value": "slack"}), on=[*keys, "repeat"], how="left")
+    if slack.empty:
+        grid["slack"] = np.nan
+    else:
+        grid = grid.merge(slack.rename(columns={"value": "slack"}), on=[*keys, "repeat"], how="left")
     grid.loc[np.isinf(grid["slack"]), "value"] = np.nan
     allowed = rule.get("tolerance", TOLERANCE) + grid["slack"].fillna(0.0)
     over = grid["value"] - allowed

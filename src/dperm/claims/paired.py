@@ -9,6 +9,7 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -139,11 +140,19 @@ def signed_rank_law(ranks: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (sum(ranks) + 1,)
     """
-    law = np.zeros(ranks.sum() + 1)
+    return _law(tuple(np.sort(ranks).tolist())).copy()
+
+
+@lru_cache(maxsize=8)
+def _law(ranks: tuple[int, ...]) -> np.ndarray:
+    law, reach = np.zeros(sum(ranks) + 1), 1
     law[0] = 1.0
     for rank in ranks:
-        law[rank:] = 0.5 * (law[rank:] + law[: len(law) - rank])
-        law[:rank] *= 0.5
+        # Beyond `reach` the law is 0 yet.
+        low, high = law[:reach].copy(), law[rank : reach + rank]
+        law[:reach] *= 0.5
+        high += 0.5 * low
+        reach += rank
     return law
 
 

@@ -25,15 +25,14 @@ a value is left out; a point that lacks more than 5 % of its repeats stays open.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from dperm.claims import select
-from dperm.claims.paired import signed_rank_law
+from dperm.claims import select, walsh
 from dperm.claims.verdict import Verdict
 from dperm.errors import ConfigError, DataError
 
@@ -41,6 +40,8 @@ from dperm.errors import ConfigError, DataError
 LOST = 0.05
 _SHARES = {False: (0.8, 0.1), True: (0.6, 0.2)}
 _FAIL = 0.5
+# At which the rules ask for intervals.
+_LEVELS = (0.90, 0.95)
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,15 @@ class Point:
     margin: float
     by_rank: bool
     exact: bool = False
+
+    @cached_property
+    def _ordered(self) -> dict[int, float]:
+        """Order statistics of the Walsh averages by place: all that intervals and the median ask, found in one go."""
+        n = len(self.values)
+        count = n * (n + 1) // 2
+        tails = [outside for outside in (walsh.outside(n, level) for level in _LEVELS) if outside]
+        places = {(count - 1) // 2, count // 2, *(t - 1 for t in tails), *(count - t for t in tails)}
+        return walsh.at(np.sort(self.values), sorted(places))
 
 
 @dataclass(frozen=True)
@@ -138,25 +148,22 @@ def interval(point: Point, level: float) -> tuple[float, float]:
         mean, error = float(point.values.mean()), float(point.values.std(ddof=1)) / math.sqrt(n)
         reach = float(special.stdtrit(n - 1, 0.5 * (1 + level))) * error
         return mean - reach, mean + reach
-    outside = _outside(n, level)
+    outside = walsh.outside(n, level)
     if not outside:
         return -math.inf, math.inf
-    averages = walsh(point.values)
-    ends = np.partition(averages, [outside - 1, len(averages) - outside])
-    return float(ends[outside - 1]), float(ends[len(averages) - outside])
+    low, high = _statistics(point, (outside - 1, n * (n + 1) // 2 - outside))
+    return low, high
 
 
 def centre(point: Point) -> float:
     """Return the mean of a point's values, or, by rank, the median of their Walsh averages (Hodges and Lehmann)."""
     if not len(point.values):
         return math.nan
-    return float(np.median(walsh(point.values)) if point.by_rank else point.values.mean())
-
-
-def walsh(values: np.ndarray) -> np.ndarray:
-    """Return the averages (z_i + z_j)/2, i <= j, of `values` of shape (n,); shape (n (n + 1)/2,), in no order."""
-    i, j = np.triu_indices(len(values))
-    return 0.5 * (values[i] + values[j])
+    if not point.by_rank:
+        return float(point.values.mean())
+    count = len(point.values) * (len(point.values) + 1) // 2
+    low, high = _statistics(point, ((count - 1) // 2, count // 2))
+    return 0.5 * (low + high)
 
 
 def verdict(
@@ -246,10 +253,12 @@ def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str,
     return Verdict(outcome, "; ".join(reasons), centre(middle.point), middle.low, middle.high, len(middle.point.values))
 
 
-@cache
-def _outside(n: int, level: float) -> int:
-    """How many Walsh averages lie outside the interval on either side: P(T < that) is at most (1 - level)/2."""
-    return int((np.cumsum(signed_rank_law(np.arange(1, n + 1))) <= 0.5 * (1 - level)).sum())
+def _statistics(point: Point, places: tuple[int, int]) -> list[float]:
+    """Return the Walsh averages at these places of their order, from 0."""
+    known = point._ordered
+    if not known.keys() >= set(places):
+        known = np.sort(walsh.averages(point.values))
+    return [float(known[place]) for place in places]
 
 
 def _terms(comparison: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -273,9 +282,12 @@ def _sums(rule: Mapping[str, Any], comparison: Mapping[str, Any], rows: pd.DataF
         if total is None:
             total = values.rename(columns={"value": "sum"})
             continue
-        total = total.merge(values, on=own, how="left" if constant else "outer")
+        if not constant and total[own].equals(values[own]):
+            total["sum"] += values["value"]
+            continue
+        total = total.merge(values, on=own, how="left" if constant else "outer").sort_values(full, ignore_index=True)
         total["sum"] += total.pop("value")
-    return total.sort_values(full, ignore_index=True).assign(**({} if "repeat" in full else {"repeat": 0}))
+    return total.assign(**({} if "repeat" in full else {"repeat": 0}))
 
 
 def _values(
@@ -311,9 +323,9 @@ def _both(first: Any, second: Any) -> list[Any]:
 
 def _correlations(group: pd.DataFrame, axis: str) -> np.ndarray:
     """Return Spearman's correlation along the axis of every repeat; 0 where it has none, NaN where a value lacks."""
-    table = group.pivot(index="repeat", columns=axis, values="sum").sort_index(axis="columns")
     if not pd.api.types.is_numeric_dtype(group[axis]):
         raise DataError(f"the axis {axis} must be a number in every row, not {group[axis].dtype}; choose another axis")
+    table = _by_repeat(group, axis)
     ranks = table.rank(axis="columns").to_numpy()
     ranks = ranks - ranks.mean(axis=1, keepdims=True)
     steps = np.arange(ranks.shape[1]) - 0.5 * (ranks.shape[1] - 1)
@@ -322,14 +334,26 @@ def _correlations(group: pd.DataFrame, axis: str) -> np.ndarray:
     return np.where(np.isnan(spread) | table.isna().any(axis="columns").to_numpy(), math.nan, found)
 
 
+def _by_repeat(group: pd.DataFrame, axis: str) -> pd.DataFrame:
+    """Return a row for each repeat and a column for each value of the axis, both rising; NaN where there is no sum."""
+    x, repeat = group[axis].to_numpy(), group["repeat"].to_numpy()
+    columns, index = np.unique(x), np.unique(repeat)
+    shape = len(columns), len(index)
+    # Sums come in this order; where none lacks they only have to be put into rows and columns.
+    if np.array_equal(x, np.repeat(columns, shape[1])) and np.array_equal(repeat, np.tile(index, shape[0])):
+        return pd.DataFrame(group["sum"].to_numpy().reshape(shape).T)
+    return group.pivot(index="repeat", columns=axis, values="sum").sort_index(axis="columns")
+
+
 def _by_rank(rule: Mapping[str, Any], rows: pd.DataFrame, group: pd.DataFrame) -> bool:
     """Return whether this point's data set is among those whose intervals are Wilcoxon's."""
     if "wilcoxon_for" not in rule:
         return False
-    names = (group if "dataset" in group else rows)["dataset"].unique()
+    # Each point is of one data set where they are points.
+    names = group["dataset"].iloc[:1] if "dataset" in group else rows["dataset"].unique()
     if len(names) > 1:
         raise ConfigError(f"{rule['id']}: wilcoxon_for needs dataset among the points, to know which they are")
-    return names[0] in rule["wilcoxon_for"]
+    return next(iter(names)) in rule["wilcoxon_for"]
 
 
 def _slug(comparison: Mapping[str, Any], rule: Mapping[str, Any]) -> str:

@@ -147,6 +147,23 @@ def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
     return [target.function, *target.columns, *target.metrics]
 
 
+def words(name: str, known: Mapping[str, Target]) -> dict[str, str] | None:
+    """Return the title and the caption of a figure or table, for Snakemake's own report.
+
+    Parameters
+    ----------
+    name : str
+    known : mapping
+        `FIGURES` or `TABLES`.
+
+    Returns
+    -------
+    dict
+        None if there is no such figure or table, which making it will say.
+    """
+    return {"title": known[name].title, "caption": known[name].caption} if name in known else None
+
+
 def _look_up(name: str, known: Mapping[str, Target], kind: str) -> tuple[ModuleType, Target]:
     if name not in known:
         raise _unknown(name, known, kind)

@@ -9,6 +9,7 @@ class Target:
 
     `caption` is to read, `alt` for those who cannot see the figure. `source`: an experiment's `rows`, or a whole
     ledger, `privacy` or `mutants`. `metrics`: what is read of rows; empty means all, which may be millions.
+    `datasets`: what is drawn where it is among the rows, for the words beside the figure; empty means all.
     """
 
     module: str
@@ -19,3 +20,4 @@ class Target:
     alt: str = ""
     source: str = "rows"
     metrics: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()

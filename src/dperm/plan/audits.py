@@ -117,3 +117,21 @@ def jobs(
     for group in declared["mutants"][scale]:
         found[MUTANTS, group] = {**head, "family": "mutants", "group": group}
     return found
+
+
+def errata(declared: Mapping[str, Any], papers: Collection[str]) -> list[dict[str, Any]]:
+    """Return the budgets that name errata: the ledger's key columns, and `errata` ("J1 J9").
+
+    They are no part of a job: an erratum is said of a guarantee, and attacks it no differently.
+    """
+    return [
+        {
+            **{key: attack[key] for key in ("paper", "mechanism")},
+            **{key: budget[key] for key in ("variant", "calibration", "neighbours")},
+            **{key: float(budget[key]) for key in ("epsilon", "delta")},
+            "errata": " ".join(budget["errata"]),
+        }
+        for attack in declared["attacks"]
+        for budget in attack["budgets"]
+        if attack["paper"] in papers and budget.get("errata")
+    ]

@@ -70,8 +70,8 @@ class Experiment:
 class Plan:
     """The whole configuration, validated: what to run at each scale.
 
-    `audits` maps each scale to its audit jobs, by (path name of the mechanism, pair family). `designs` are the
-    synthetic data that an experiment may name, selected or not.
+    `audits` maps each scale to its audit jobs, by (path name of the mechanism, pair family); `errata` are the attacked
+    budgets that name some. `designs` are the synthetic data that an experiment may name, selected or not.
     """
 
     scale: str
@@ -81,6 +81,7 @@ class Plan:
     experiments: dict[tuple[str, str], Experiment]
     audits: dict[str, dict[tuple[str, str], dict[str, Any]]]
     audit: dict[str, Any]
+    errata: list[dict[str, Any]]
     designs: tuple[str, ...]
 
     def of_scale(self, scale: str) -> list[Experiment]:
@@ -188,7 +189,7 @@ def load(
     designs = config_files.parse(schemas / "experiment.schema.yaml")["$defs"]["settings"]["properties"]["designs"]
     return Plan(
         config["scale"], seed, mirror, datasets, experiments, jobs, dict(config["audit"]),
-        tuple(designs["items"]["enum"]),
+        audit_jobs.errata(declared, config["papers"]), tuple(designs["items"]["enum"]),
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Say at the end of a run where the report is, how long it took, and the verdicts in a few lines.
 
 python -m dperm.report --since 1795230015 --cores all [what was given to snakemake]
+python -m dperm.report --serve 8000 [what was given to snakemake]
 """
 
 import argparse
@@ -13,27 +14,32 @@ import yaml
 
 from dperm import claims
 from dperm.errors import ConfigError, DpermError
-from dperm.report import cost, ledgers
+from dperm.report import cost, ledgers, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the closing lines; return 0, or 1 with a message if there is no report.
+    """Print the closing lines, or serve the report; return 0, or 1 with a message if there is no report.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        `--since EPOCH`, `--cores N`, `--root FOLDER`, and snakemake's own, of which only `scale=...` is looked at.
+        `--since EPOCH`, `--cores N`, `--root FOLDER`, `--serve PORT`, and snakemake's own, of which only
+        `scale=...` is looked at.
     """
     parser = argparse.ArgumentParser(prog="python -m dperm.report", description=__doc__.splitlines()[0])
     parser.add_argument("--since", type=float, help="when the run began, in seconds since the epoch")
     parser.add_argument("--cores", default="all", help="how many cores it had")
     parser.add_argument("--root", type=Path, default=Path(), help="the project's folder")
+    parser.add_argument("--serve", type=int, metavar="PORT", help="serve the report on 127.0.0.1 until Ctrl-C")
     known, others = parser.parse_known_args(arguments)
     try:
         folder = known.root / "results" / _scale(known.root, others)
         page = folder / "report" / "index.html"
         if not page.is_file():
             raise ConfigError(f"there is no {page}; run snakemake for this scale first")
+        if known.serve is not None:
+            serve.serve(page.parent, known.serve)
+            return 0
         print(claims.summary(folder / "claims.parquet"))
         print(ledgers.summary(folder / "privacy.parquet", folder / "mutants.parquet"))
         if known.since is None:

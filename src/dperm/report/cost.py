@@ -1,10 +1,12 @@
-"""What a run cost, and which share of it was the workflow's own."""
+"""What a run cost: each of its stages, and which share of it was the workflow's own."""
 
 import csv
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,89 @@ def of_run(root: str | Path, scale: str, *, since: float, until: float, cores: i
     )
 
 
-def _benchmarked(path: Path) -> float:
+@dataclass
+class Stage:
+    """What the jobs of one stage took together.
+
+    Parameters
+    ----------
+    name : str
+        An experiment, or a kind of job: `audits`, `figures`, ...
+    jobs : int
+    wall, cpu : float
+        Seconds, summed over the jobs; of those that ran side by side too, so that the sum may exceed the run's time.
+    longest : float
+        Seconds of wall time of the longest job.
+    memory : float
+        Largest resident memory of a job in MB.
+    """
+
+    name: str
+    jobs: int = 0
+    wall: float = 0.0
+    cpu: float = 0.0
+    longest: float = 0.0
+    memory: float = 0.0
+
+
+def stages(benchmarks: str | Path, datasets: Collection[str] = ()) -> tuple[list[dict[str, Any]], float | None]:
+    """Add up the jobs of a scale by stage, from Snakemake's benchmark files.
+
+    Parameters
+    ----------
+    benchmarks : path
+        The folder of the scale; beside it lie `fetch` and `prepare`, which all scales share.
+    datasets : collection of str
+        Those whose fetching and preparation count.
+
+    Returns
+    -------
+    stages : list of dict
+        The fields of `Stage`, in the order of their names. The report itself is left out: it cannot time itself.
+    last : float or None
+        When the last of these jobs ended, in seconds since the epoch; None without jobs.
+    """
+    found: dict[str, Stage] = {}
+    ended = []
+    for name, path in _jobs(Path(benchmarks), datasets):
+        stage = found.setdefault(name, Stage(name))
+        for line in _lines(path):
+            wall = _number(line, "s")
+            stage.jobs += 1
+            stage.wall += wall
+            stage.cpu += _number(line, "cpu_time")
+            stage.longest = max(stage.longest, wall)
+            stage.memory = max(stage.memory, _number(line, "max_rss"))
+        ended.append(path.stat().st_mtime)
+    return [asdict(found[name]) for name in sorted(found)], max(ended, default=None)
+
+
+def _jobs(folder: Path, datasets: Collection[str]) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob("*.tsv")):
+        stage = path.relative_to(folder).parts[0].removesuffix(".tsv")
+        if stage != "report":
+            yield stage, path
+    for kind in ("fetch", "prepare"):
+        for path in sorted((folder.parent / kind).glob("*.tsv")):
+            if path.stem in datasets:
+                yield kind, path
+
+
+def _lines(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8") as lines:
-        return sum(float(line["s"]) for line in csv.DictReader(lines, delimiter="\t"))
+        return list(csv.DictReader(lines, delimiter="\t"))
+
+
+def _number(line: dict[str, str], key: str) -> float:
+    """Return a measurement; 0 where Snakemake could not take it, as of a job that was over at once."""
+    try:
+        return float(line[key])
+    except (KeyError, TypeError, ValueError):
+        return 0.0
+
+
+def _benchmarked(path: Path) -> float:
+    return sum(_number(line, "s") for line in _lines(path))
 
 
 def _worked(path: Path) -> float:

@@ -1,23 +1,46 @@
 """Where a report's numbers come from: code, machine, packages, data, and what the run cost."""
 
-import csv
 import hashlib
 import importlib.metadata
+import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dperm import tables
+from dperm.report import assets, citation, cost
 
 # Those that decide the numbers; the whole environment is requirements.lock.
-PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "dp-accounting", "snakemake", "matplotlib")
+PACKAGES = (
+    "numpy", "scipy", "numba", "cvxpy", "clarabel", "scikit-learn", "pandas", "pyarrow", "dp-accounting", "snakemake",
+    "matplotlib",
+)  # fmt: skip
+# What Snakemake's rules are called on the page; any other stage is an experiment.
+STAGES = {
+    "fetch": "data: fetched",
+    "prepare": "data: prepared",
+    "audits": "audits",
+    "privacy": "privacy ledger",
+    "claims": "claims",
+    "figures": "figures",
+    "tables": "tables",
+    "config": "configuration",
+}
 
 
-def collect(*, seed: int, data: Iterable[str | Path], benchmarks: str | Path, root: str | Path = ".") -> dict[str, Any]:
-    """Return what made the results, for people to read.
+def collect(
+    *,
+    seed: int,
+    data: Iterable[str | Path],
+    benchmarks: str | Path,
+    root: str | Path = ".",
+    cited: str | Path | None = None,
+) -> dict[str, Any]:
+    """Return what made the results; differs between machines, commits and runs.
 
     Parameters
     ----------
@@ -29,33 +52,162 @@ def collect(*, seed: int, data: Iterable[str | Path], benchmarks: str | Path, ro
         The folder in which Snakemake recorded each job's time.
     root : path
         The project's folder.
+    cited : path, optional
+        `CITATION.cff`; by default that of the project's folder, if there is one.
 
     Returns
     -------
     dict
-        Nested, of strings and numbers; differs between machines and commits.
+        `made` (when the last job ended, in UTC), `code`, `seed`, `machine`, `packages`, `data`, `cost` (see
+        `dperm.report.cost.stages`) and `citation` (BibTeX, or None without CITATION.cff): strings, numbers, lists and
+        mappings.
     """
+    prepared = sorted(map(Path, data))
+    stages, last = cost.stages(benchmarks, [path.stem for path in prepared])
+    own = Path(root, "CITATION.cff")
+    cited = cited or (own if own.is_file() else None)
     return {
-        "code": _commit(Path(root)),
+        "made": None if last is None else datetime.fromtimestamp(last, UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "code": _code(Path(root)),
         "seed": seed,
-        "machine": f"{platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores",
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "memory": _memory(),
+        },
         "packages": {"python": platform.python_version()}
         | {name: importlib.metadata.version(name) for name in PACKAGES},
-        "data": {Path(path).stem: _data(Path(path)) for path in sorted(map(str, data))},
-        "cost": _cost(Path(benchmarks)),
+        "data": {path.stem: _data(path) for path in prepared},
+        "cost": stages,
+        "citation": citation.bibtex(cited) if cited else None,
     }
 
 
-def _commit(root: Path) -> str:
+def context(
+    collected: Mapping[str, Any],
+    *,
+    rows: Sequence[Any] = (),
+    config: Mapping[str, Any] | None = None,
+    libraries: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Arrange for the page what `collect` found; equal input gives an equal context.
+
+    Parameters
+    ----------
+    collected : mapping
+        What `collect` returned; all of it is optional, and what is not known here is shown as it is.
+    rows : sequence of mappings or of dperm.report.rows.Facts
+        The files of rows: `name`, `rows`, `failed`, `sha256`.
+    config : mapping, optional
+        The resolved configuration: it says how data sets are called, licensed and cited.
+    libraries : mapping, optional
+        What the page carries, name -> version.
+
+    Returns
+    -------
+    dict
+        `facts` and `machine` (pairs of a name and words), `packages`, `libraries`, `data`, `stages` (one a paper and
+        kind of job), `experiments`, `total`, `untimed` (experiments of which no time is recorded), `citation`, `rows`,
+        `packed` (the configuration, as an element of the page) and `others`.
+    """
+    config = config or {}
+    known = ("made", "code", "seed", "machine", "packages", "data", "cost", "citation")
+    cost_of = [_timed(stage) for stage in collected.get("cost", ())]
+    own = [stage for stage in cost_of if stage["name"] not in STAGES]
+    rows = [file if isinstance(file, Mapping) else vars(file) for file in rows]
+    experiments = [str(file["name"]).partition("/")[0] for file in rows]
+    resolved = json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False)
+    entries = config.get("datasets", {})
+    return {
+        **_facts(collected, config),
+        "packages": dict(collected.get("packages", {})),
+        "libraries": dict(libraries or {}),
+        "data": [_shown(name, told, entries.get(name, {})) for name, told in collected.get("data", {}).items()],
+        "stages": _by_paper(own) + [s | {"name": STAGES[s["name"]]} for s in _in_order(cost_of)],
+        "experiments": own,
+        "total": _sum("all", cost_of) if cost_of else None,
+        "untimed": [name for name in experiments if cost_of and name not in {stage["name"] for stage in own}],
+        "citation": collected.get("citation"),
+        "rows": rows,
+        "packed": assets.pack("config", resolved.encode()),
+        "others": {key: value for key, value in collected.items() if key not in known},
+    }
+
+
+def duration(seconds: float) -> str:
+    """Return a stretch of time in words of two units at most: `0.4 s`, `3 min 5 s`, `2 h 41 min`."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _facts(collected: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, list[tuple[str, str]]]:
+    code, machine = collected.get("code", {}), collected.get("machine", {})
+    changed = ", with uncommitted changes" if code.get("changed") else ""
+    commit = f"commit {code['commit']}{changed}" if code.get("commit") else "not a git checkout"
+    facts = {
+        "results made": collected.get("made"),
+        "scale": config.get("scale"),
+        "seed": collected.get("seed"),
+        # Results are kept over commits: what is known is the checkout that built the page.
+        "dperm, when this page was built": f"{code['version']}, {commit}" if code else None,
+    }
+    of_machine = {
+        "processor": f"{machine['processor']}, {machine['cores']} cores" if machine else None,
+        "memory": machine.get("memory"),
+        "system": machine.get("system"),
+    }
+    return {
+        heading: [(name, str(value)) for name, value in told.items() if value is not None]
+        for heading, told in (("facts", facts), ("machine", of_machine))
+    }
+
+
+def _shown(name: str, told: Any, entry: Mapping[str, Any]) -> dict[str, Any]:
+    told = told if isinstance(told, Mapping) else {"sha256": told}
+    words = {key: entry.get(key, "") for key in ("title", "licence", "citation")}
+    count = " + ".join(f"{count:,} {part}" for part, count in entry.get("rows", {}).items())
+    files = {file: checksum for file, checksum in told.get("files", {}).items()}
+    looked = list(told.get("data_dependent", ()))
+    return {"name": name, **words, "rows": count, "sha256": told.get("sha256", ""), "files": files, "looked": looked}
+
+
+def _timed(stage: Mapping[str, Any]) -> dict[str, Any]:
+    words = {f"{key}_words": duration(stage[key]) for key in ("wall", "cpu", "longest")}
+    return {**stage, **words, "memory_words": f"{stage['memory']:,.0f} MB"}
+
+
+def _sum(name: str, stages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    added = {key: sum(stage[key] for stage in stages) for key in ("jobs", "wall", "cpu")}
+    largest = {key: max(stage[key] for stage in stages) for key in ("longest", "memory")}
+    return _timed({"name": name, **added, **largest})
+
+
+def _by_paper(experiments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    papers = sorted({stage["name"].partition("-")[0] for stage in experiments})
+    return [
+        _sum(f"experiments: {paper}", [stage for stage in experiments if stage["name"].partition("-")[0] == paper])
+        for paper in papers
+    ]
+
+
+def _in_order(stages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [dict(stage) for name in STAGES for stage in stages if stage["name"] == name]
+
+
+def _code(root: Path) -> dict[str, Any]:
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(root), *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
+    version = importlib.metadata.version("dperm")
     try:
-        changed = ", with uncommitted changes" if git("status", "--porcelain", "--untracked-files=no") else ""
-        return f"commit {git('rev-parse', 'HEAD')}{changed}"
+        changed = bool(git("status", "--porcelain", "--untracked-files=no"))
+        return {"version": version, "commit": git("rev-parse", "HEAD"), "changed": changed}
     except (OSError, subprocess.CalledProcessError):
-        return f"version {importlib.metadata.version('dperm')}, not a git checkout"
+        return {"version": version, "commit": None, "changed": False}
 
 
 def _processor() -> str:
@@ -67,19 +219,14 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or "processor unknown"
 
 
+def _memory() -> str | None:
+    try:
+        return f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
+    except (OSError, ValueError):
+        return None
+
+
 def _data(path: Path) -> dict[str, Any]:
-    return {"prepared sha256": hashlib.sha256(path.read_bytes()).hexdigest(), **tables.metadata(path)["provenance"]}
-
-
-def _cost(folder: Path) -> dict[str, str]:
-    """Return the number of jobs and their seconds by stage, from Snakemake's benchmark files."""
-    seconds: dict[str, list[float]] = {}
-    for path in sorted(folder.rglob("*.tsv")):
-        with path.open(encoding="utf-8") as lines:
-            spent = [float(line["s"]) for line in csv.DictReader(lines, delimiter="\t")]
-        parts = path.relative_to(folder).parts
-        seconds.setdefault("/".join(parts[:-1]) or parts[0].removesuffix(".tsv"), []).extend(spent)
-    return {
-        stage: f"{len(spent)} {'job' if len(spent) == 1 else 'jobs'}, {sum(spent):.1f} s of wall time"
-        for stage, spent in seconds.items()
-    }
+    told = tables.metadata(path)["provenance"]
+    kept = {key: told[key] for key in ("files", "data_dependent", "versions") if key in told}
+    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), **kept}

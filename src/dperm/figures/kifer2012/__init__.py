@@ -61,7 +61,8 @@ FIGURES = {
         "Table 1: excess risk over p and n",
         "Excess empirical risk of private linear regression over the number of features p and of records n, for the "
         "three rows of Table 1, on the design that attains Theorem 4, on a benign one and on records that are really "
-        "drawn. Dotted: the slopes that the table states.",
+        "drawn. Dotted: the slopes that the table states. Dashed: the bounds of Theorems 26 and 31. Third column: the "
+        "design that meets Assumption 1, over p at n = 100 p^2.",
         "Line plots on logarithmic axes, one column for each row of Table 1: above over p, below over n; one line for "
         "each design and calibration, the stated slope and the bound. The numbers are in the table kifer2012-table1.",
     ),
@@ -88,6 +89,8 @@ FIGURES = {
         "minimisers converge for every b, beside the rate in the proof of Lemma 18. All numbers are exact.",
         "Three panels: distribution functions that steepen towards a jump at 0; delta over epsilon of the smoothed "
         "mechanisms and of the limit; the largest distance of the minimisers over i, falling below a dotted bound.",
+        metrics=("atom", "cdf", "profile", "distance", "bound"),
+        datasets=("q1",),
     ),
     "kifer2012-theorem2": Target(
         "dperm.figures.kifer2012.theorem2",
@@ -124,6 +127,7 @@ FIGURES = {
         "Four panels on logarithmic axes: risk over p and over n, a line for each noise and design, with bounds and "
         "stated slopes; medians and bands of the noise's length over p, longer for gamma noise; a falling curve that "
         "crosses 1 where the eigenvalue of the Gram matrix equals Delta.",
+        metrics=("excess_risk", "bound", "noise_ratio", "noise_length", "length_bound"),
     ),
     "kifer2012-gap": Target(
         "dperm.figures.kifer2012.theorem4",

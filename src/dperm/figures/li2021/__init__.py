@@ -264,6 +264,7 @@ FIGURES = {
         "(no guarantee), and the non-private lasso.",
         "Lines that fall as epsilon grows, six methods in three colours, to the grey level of the non-private lasso.",
         metrics=("error",),
+        datasets=("adult",),
     ),
     "li2021-fig6-corrected": Target(
         "dperm.figures.li2021.adult",
@@ -274,6 +275,7 @@ FIGURES = {
         "proved guarantee, with corrected and with tight noise, and the non-private lasso.",
         "Lines that fall as epsilon grows, two methods in two colours, above the grey level of the non-private lasso.",
         metrics=("error",),
+        datasets=("adult",),
     ),
     "li2021-bounds": Target(
         "dperm.figures.li2021.bounds",

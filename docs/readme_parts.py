@@ -1,0 +1,231 @@
+"""The parts of README.md that come from a run, made from docs/assets alone; each stands between its markers."""
+
+import csv
+import json
+import math
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from dperm.errors import CorruptFile
+from dperm.figures import FIGURES
+from dperm.report.ledgers import CONTROLS, least, rounded_down
+
+GLYPHS = {"reproduced": "✓", "inconclusive": "~", "not reproduced": "✗", "not run": "–"}
+
+
+class Section(NamedTuple):
+    """What README.md shows of a paper: figures, and what became of claims, by id and variant."""
+
+    figures: tuple[str, ...]
+    claims: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+SECTIONS = {
+    "kifer2012": Section(("kifer2012-output",), (("K-c38", ("tight", "printed")),)),
+    "jain2013": Section(("jain2013-fig2a",), (("J-c34", ("printed",)), ("J-c35", ("printed", "corrected", "tight")))),
+    "dwork2018": Section(("dwork2018-queries",), (("D-c01c", ("printed", "tight")), ("D-c57", ("printed",)))),
+    "li2021": Section(
+        ("li2021-fig6", "li2021-fig6-corrected"),
+        (("N-c50", ("printed",)), ("N-c51", ("printed", "corrected", "tight"))),
+    ),
+}
+
+
+class Promise(NamedTuple):
+    """A guarantee as printed that is refuted: its key in privacy.csv, what it is in words, and its erratum."""
+
+    paper: str
+    mechanism: str
+    variant: str
+    neighbours: str
+    words: str
+    erratum: str
+
+
+# One for each erratum that breaks a promise where the attack shows it best.
+REFUTED = (
+    Promise("kifer2012", "objective", "gaussian", "replace", "Algorithm 1 read as replace-one, Gaussian noise", "K3"),
+    Promise("kifer2012", "objective", "gamma", "replace", "Algorithm 1 read as replace-one, gamma noise", "K3"),
+    Promise("kifer2012", "samp_agg", "laplace", "add_remove", "Samp-Agg with √n blocks under add/remove", "K6"),
+    Promise("jain2013", "tdil", "laplace", "replace", "Algorithm 3: a factor stands twice in its exponent", "J1"),
+    Promise("jain2013", "pinp", "theorem9", "replace", "Algorithm 1 with Theorem 9's √(BS)", "J2"),
+    Promise("jain2013", "tddl", "loose-solver", "replace", "Algorithm 2 with an unpaid-for solver error", "J9"),
+    Promise("dwork2018", "soft_majority", "exponential", "replace", "soft majority with weights e^(ε·count)", "D1"),
+    Promise("dwork2018", "stable_sgd", "laplace", "replace", "stable gradient descent at rate RL/√n", "D2"),
+    Promise("dwork2018", "averaged", "upside-down", "replace", "averaging with noise of scale ε/γ", "D3"),
+    Promise("dwork2018", "exppw", "strict", "replace", "ExpPW as Section 2.2 tells it", "D6"),
+    Promise("li2021", "napp", "erm", "add_remove", "NAPP-ERM with the printed radius of pure noise", "N1"),
+    Promise("li2021", "napp", "vs_plus", "add_remove", "NAPP-VS+: noise truncated", "N2"),
+    Promise("li2021", "napp", "erm-moor", "add_remove", "NAPP-ERM with the dual-purpose regularizer", "N4"),
+    Promise("li2021", "napp", "erm-returned", "add_remove", "NAPP-ERM with a part of its budget returned", "N5"),
+)
+
+
+def filled(page: str, assets: Path) -> str:
+    """Return the README with every part made anew.
+
+    Parameters
+    ----------
+    page : str
+        With a pair of markers, `<!-- name -->` and `<!-- /name -->`, for each part.
+    assets : path
+        docs/assets.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    CorruptFile
+        If a pair of markers is missing, or stands there twice, or a ledger lacks a row that is shown.
+    """
+    claims, privacy = read(assets / "claims.csv"), read(assets / "privacy.csv")
+    parts = {
+        "summary": summary(claims, privacy),
+        **{paper: section(paper, claims) for paper in SECTIONS},
+        "ledger": ledger(privacy),
+        "run": run(json.loads((assets / "run.json").read_text(encoding="utf-8"))),
+    }
+    for name, text in parts.items():
+        pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
+        page, count = re.subn(pattern, lambda found, text=text: found[1] + text + found[2], page, flags=re.DOTALL)
+        if count != 1:
+            raise CorruptFile(
+                f"README.md has {count} pairs of markers <!-- {name} --> and <!-- /{name} --> instead of 1"
+            )
+    return page
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    with path.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Return a pipe table."""
+    lines = [header, ("---",) * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def number(text: str) -> str:
+    """Return a number of a CSV file in three digits as people write it (−0.5, 10⁻⁶), or nothing for none."""
+    short = f"{float(text):.3g}" if text else ""
+    if short.startswith("1e") or short == "0.0001":
+        return "10" + str(round(math.log10(float(short)))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return short.replace("-", "−")
+
+
+def summary(claims: list[dict[str, str]], privacy: list[dict[str, str]]) -> str:
+    """Return the figure of all verdicts, and their counts by paper."""
+    attacked = [row for row in privacy if row["verdict"] != "not audited"]
+    refuted = [row for row in attacked if row["verdict"] == "refuted"]
+    controls = sum(row["variant"] in CONTROLS for row in refuted)
+    proved = sum(row["guarantee"] != "none" for row in attacked)
+    alt = (
+        "Left: bars of the verdicts on the claims of each paper. Right: every attacked guarantee as a dot at what it "
+        "is certified to spend over what it claims; those with a proof end at 1, refuted ones lie beyond. The counts "
+        "are in the table below."
+    )
+    rows = []
+    for paper in SECTIONS:
+        verdicts = [row["verdict"] for row in claims if row["paper"] == paper]
+        held = [row["verdict"] for row in attacked if row["paper"] == paper]
+        rows.append((f"[{paper}](docs/papers/{paper}.md)", *(str(verdicts.count(verdict)) for verdict in GLYPHS),
+                     str(held.count("holds up")), str(held.count("refuted"))))  # fmt: skip
+    rows.append(("**all**", *(f"**{sum(int(row[k]) for row in rows)}**" for k in range(1, len(rows[0])))))
+    header = ("paper", *(f"{glyph} {verdict}" for verdict, glyph in GLYPHS.items()), "✓ holds up", "✗ refuted")
+    ids = len({re.sub("[a-z]$", "", row["id"]) for row in claims})
+    reproduced = [row for row in claims if row["verdict"] == "reproduced"]
+    read_for = [row for row in claims if row["headline"] == "True"]
+    both = sum(row["headline"] == "True" for row in reproduced)
+    return (
+        f"![{alt}](docs/assets/summary.svg)\n\n"
+        f"**{len(claims)} verdicts on {ids} claims**, each as printed and as mended, on every data set: "
+        f"{len(reproduced)} say reproduced; of the {len(read_for)} on headline claims, {both}.\n\n"
+        f"**{len(attacked)} guarantees attacked**: {len(refuted)} are refuted, {len(refuted) - controls} of them as "
+        f"printed and {controls} controls that have to fall. Of the {proved} with a proof none is.\n\n"
+        + table(header, rows)
+    )
+
+
+def section(paper: str, claims: list[dict[str, str]]) -> str:
+    """Return a paper's figures, and the verdicts on what they show."""
+    shown = SECTIONS[paper]
+    lines = [f"![{FIGURES[name].alt}](docs/assets/{name}.svg)\n" for name in shown.figures]
+    for name, variants in shown.claims:
+        found = [row for row in claims if row["id"] == name]
+        for variant in variants:
+            here = [row for row in found if row["variant"] == variant]
+            if not here:
+                raise CorruptFile(f"docs/assets/claims.csv has no verdict on {name} ({variant}), which README.md shows")
+            if variant == variants[0]:
+                stated = f"; stated: {number(here[0]['expected'])}" if here[0]["expected"] else ""
+                lines.append(f"**{name}** {here[0]['statement'].strip()} *({here[0]['place']}{stated})*\n")
+            lines.append(f"- *{variant}*: {verdicts(here)}")
+        lines[-1] += "\n"
+    return "\n".join(lines)
+
+
+def verdicts(rows: list[dict[str, str]]) -> str:
+    """Return the verdicts on a claim with what was measured, gathered by verdict; those not run are left out."""
+    parts = []
+    for word, glyph in GLYPHS.items():
+        found = [row for row in rows if row["verdict"] == word]
+        if found and word != "not run":
+            places = (f"{row['dataset'].removeprefix('no-data')} {measured(row)}".strip() for row in found)
+            parts.append(f"{glyph} **{word}**: {', '.join(places)}")
+    return "; ".join(parts) or "not run"
+
+
+def measured(row: dict[str, str]) -> str:
+    """Return what was measured, with its interval if it has one."""
+    text = number(row["measured"])
+    if text and row["low"] and row["low"] != row["high"]:
+        text += f" [{number(row['low'])}, {number(row['high'])}]"
+    return text
+
+
+def ledger(privacy: list[dict[str, str]]) -> str:
+    """Return the refuted promises beside the least that the same mechanism, mended, leaves unspent."""
+    rows = []
+    for promise in REFUTED:
+        here = [row for row in privacy if row["mechanism"] == promise.mechanism and row["verdict"] != "not audited"]
+        printed = [
+            row
+            for row in here
+            if (row["variant"], row["neighbours"], row["calibration"], row["verdict"])
+            == (promise.variant, promise.neighbours, "paper", "refuted")
+        ]
+        mended = [row for row in here if row["calibration"] != "paper" and row["guarantee"] != "none"]
+        if not printed or not mended:
+            raise CorruptFile(
+                f"docs/assets/privacy.csv holds no {'refuted' if mended else 'proved'} row of {promise.mechanism} "
+                f"({promise.variant}), which README.md shows"
+            )
+        worst, best = max(printed, key=share), max(mended, key=share)
+        link = f"[{promise.erratum}](docs/errata.md#{promise.paper})"
+        words = (
+            f"`{best['calibration']}`: {rounded_down(float(best['audit_lower_bound']))} of {number(best['epsilon'])}"
+        )
+        rows.append((promise.paper, promise.words, link, number(worst["epsilon"]), number(worst["delta"]),
+                     f"**{least(float(worst['audit_lower_bound']))}**", words))  # fmt: skip
+    return table(("paper", "as printed", "why", "claims ε", "at δ", "spends", "ours spends at least"), rows)
+
+
+def share(row: dict[str, str]) -> float:
+    """Return what a guarantee is certified to spend, in units of its claim."""
+    return float(row["audit_lower_bound"]) / float(row["epsilon"])
+
+
+def run(made: dict) -> str:
+    """Return what made the numbers, in a line."""
+    names = ", ".join(f"`{name}`" for name in made["datasets"])
+    commit = re.sub(r"^([0-9a-f]{12})[0-9a-f]{28}", r"\1", made["commit"])
+    return (
+        f"All numbers above: `{made['command']}`, seed {made['seed']}, {made['date']}, commit {commit}; data: {names}. "
+        "Every row: [claims.csv](docs/assets/claims.csv), [privacy.csv](docs/assets/privacy.csv); what made them: "
+        "[run.json](docs/assets/run.json).\n"
+    )

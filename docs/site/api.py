@@ -1,0 +1,122 @@
+"""The pages of the API: which names stand on which, everything else comes from the docstrings.
+
+Names that a table of the code lists (the estimators, the mechanisms, the experiments, the tests of claims) are taken
+from there, so that a new one has its place without a word here.
+"""
+
+import importlib
+import inspect
+import pkgutil
+
+import dperm
+from dperm import audit, mechanisms
+from dperm.claims import TESTS
+
+DATASETS = ("catalogue", "fetch", "prepare", "prepared", "encode", "own", "synthetic", "overlap")
+PAPERS = ("kifer2012", "jain2013", "dwork2018", "li2021")
+
+
+def summary(name: str) -> str:
+    """Return the first line of the docstring of a module, or of what stands in one."""
+    try:
+        thing = importlib.import_module(name)
+    except ModuleNotFoundError:
+        module, _, attribute = name.rpartition(".")
+        thing = getattr(importlib.import_module(module), attribute)
+    return inspect.getdoc(thing).splitlines()[0]
+
+
+def _public(package) -> list[str]:
+    return [
+        f"{package._PUBLIC[name]}.{name}"
+        for name in package.__all__
+        if package._PUBLIC[name] != f"{package.__name__}.{name}"
+    ]
+
+
+def _modules(package: str, *, below: bool = False) -> list[str]:
+    """Return the public modules of a package, itself first; with `below` those of its own packages too."""
+    walk = pkgutil.walk_packages if below else pkgutil.iter_modules
+    folder = importlib.import_module(package).__path__
+    found = [module.name for module in walk(folder, f"{package}.")]
+    return [package, *sorted(name for name in found if "._" not in name)]
+
+
+def _block(name: str, **options) -> str:
+    lines = [f"::: {name}", "    options:", *(f"      {key}: {value}" for key, value in options.items())]
+    return "\n".join(lines if options else lines[:1]) + "\n"
+
+
+def _page(title: str, introduction: str, names: list[str], *, package: str = "", **options) -> str:
+    blocks = []
+    for name in names:
+        # Under the name that is imported.
+        short = name.rpartition(".")[2]
+        heading = {"heading": f"{package}.{short}", "toc_label": short} if package else {}
+        blocks.append(_block(name, **heading, **options))
+    return f"# {title}\n{introduction}\n\n" + "\n".join(blocks)
+
+
+def _library(*names: str) -> list[str]:
+    return [f"dperm.{name}" for name in names]
+
+
+def pages() -> dict[str, str]:
+    """Return the Markdown of every page of the API, by its place in the site."""
+    estimators = _public(dperm)
+    made = {
+        "estimators": _page(
+            "Estimators",
+            "What `from dperm import ...` gives: every mechanism in scikit-learn's manner, with what it promises in "
+            "`privacy_`. What each promise means, and its proof: [privacy](../privacy.md).",
+            estimators, package="dperm", inherited_members="true",
+        ),
+        "audit": _page(
+            "Auditing",
+            "What `from dperm.audit import ...` gives, and the command `dperm audit`. How a bound is certified: "
+            "[the auditor](../audit.md).",
+            [*_public(audit), *_library("audit.exact", "audit.line", "audit.pairs", "audit.ledger", "cli")],
+        ),
+        "accounting": _page(
+            "Accounting",
+            "Calibrations and composition, in floating point that errs to the safe side.",
+            _modules("dperm.accounting")[1:],
+        ),
+        "mechanisms": _page(
+            "Mechanisms inside",
+            "The batched cores that the experiments call, and that the estimators stand on, with their mathematics.",
+            ["dperm.mechanisms", *(mechanism.module for mechanism in mechanisms.REGISTRY.values())],
+        ),
+        "library": _page(
+            "Losses, noise, domains",
+            "What the mechanisms are made of.",
+            _library("domain", "losses", "feasible", "kernels", "noise", "grid", "seeds", "multiple", "errors"),
+        ),
+        "datasets": _page(
+            "Data sets",
+            "From the catalogue to arrays; where the sets come from is said on [their page](../data.md).",
+            [f"dperm.datasets.{name}" for name in DATASETS],
+        ),
+        "results": _page(
+            "Rows, claims, figures",
+            "What reads and writes the [results](../results.md). A claim's rule is one of `dperm.claims.*`.",
+            [*_library("tables", "claims"), *(TESTS[name].__name__ for name in sorted(TESTS)),
+             *_library("figures", "figures.style", "report", "files")],
+        ),
+    }  # fmt: skip
+    for paper in PAPERS:
+        made[f"experiments-{paper}"] = _page(
+            f"Experiments of {paper}",
+            "What each module computes, in its own words; what came out stands with "
+            f"[the paper](../papers/{paper}.md).",
+            _modules(f"dperm.experiments.{paper}", below=True),
+            members="false",
+        )
+    listed = "\n".join(
+        f"| [`{name.rpartition('.')[2]}`](estimators.md#{name}) | {summary(name)} |" for name in estimators
+    )
+    made["index"] = (
+        "# API\nFrom the docstrings. Estimators take their arguments by keyword; `Raises` says what each name "
+        "refuses.\n\n| `from dperm import` | what |\n|---|---|\n" + listed + "\n"
+    )
+    return {f"api/{name}.md": text for name, text in made.items()}

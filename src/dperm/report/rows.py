@@ -1,0 +1,95 @@
+"""What a report says of the rows that it was drawn from; millions of them, read a part at a time."""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dperm import tables
+
+_RUNS = "runs"
+
+
+@dataclass
+class Facts:
+    """Of one experiment's `rows.parquet`.
+
+    Parameters
+    ----------
+    name : str
+        The experiment and the file.
+    rows, failed : int
+        All rows, and those of status `failed`.
+    datasets : dict
+        From each data set to the metrics that were measured on it.
+    repeats : dict
+        From each metric to its number of different repeats; where a cell has averaged over its repeats, it says of how
+        many in the metric `runs`.
+    sha256 : str
+    """
+
+    name: str
+    rows: int
+    failed: int
+    sha256: str
+    datasets: dict[str, set[str]] = field(default_factory=dict)
+    repeats: dict[str, int] = field(default_factory=dict)
+
+
+def facts(path: str | Path) -> Facts:
+    """Return what a report says of a file of rows.
+
+    Parameters
+    ----------
+    path : path
+        `<experiment>/rows.parquet`.
+
+    Raises
+    ------
+    CorruptFile
+        If it is not Parquet or lacks a column of the schema.
+    FileNotFoundError
+        If there is no such file.
+    """
+    path = Path(path)
+    # Of the first rows none: this checks that the file is what it should be.
+    tables.distinct(path, [])
+    file = pq.ParquetFile(path)
+    found = Facts(f"{path.parent.name}/{path.name}", file.metadata.num_rows, 0, _sha256(path))
+    repeats: dict[str, set[int]] = {}
+    runs = 0
+    for group in range(file.num_row_groups):
+        part = file.read_row_group(group, columns=["dataset", "metric", "repeat", "status", "value"])
+        found.failed += pc.sum(pc.equal(part["status"].cast(pa.string()), "failed")).as_py() or 0
+        metrics, metric = _codes(part["metric"])
+        datasets, dataset = _codes(part["dataset"])
+        for pair in np.unique(dataset.astype(np.int64) * len(metrics) + metric).tolist():
+            found.datasets.setdefault(datasets[pair // len(metrics)], set()).add(metrics[pair % len(metrics)])
+        number = part["repeat"].to_numpy().astype(np.int64)
+        spread = int(number.max(initial=0)) + 1
+        for pair in np.unique(metric * spread + number).tolist():
+            repeats.setdefault(metrics[pair // spread], set()).add(pair % spread)
+        if _RUNS in metrics:
+            averaged = part["value"].to_numpy()[metric == metrics.index(_RUNS)]
+            runs = max(runs, int(np.nanmax(averaged, initial=0)))
+    found.repeats = {metric: len(of) for metric, of in sorted(repeats.items())}
+    if runs:
+        found.repeats[_RUNS] = runs
+    return found
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
+    """Return the values of a column of text, and for each row the place of its value."""
+    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string()).dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

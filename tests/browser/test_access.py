@@ -1,0 +1,123 @@
+"""For every reader: screen readers, keyboards, phones, paper, and browsers without scripts."""
+
+import itertools
+import re
+
+import plain
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.slow
+SECTIONS = ("overview", "privacy", "claims", "explorer-box", "provenance")
+
+
+def violations(page):
+    """Return axe-core's serious and critical violations in words."""
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [
+        f"{one['id']} ({one['impact']}): {one['help']}: {node['html'][:200]} | {node.get('failureSummary', '')[:300]}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:4]
+    ]
+
+
+def open_one_of_each(page):
+    """Open a claim and a refuted guarantee, so that their details are looked at too."""
+    for table in ("claims-table", "guarantees", "broken"):
+        page.locator(f"#{table} > tbody > tr[id] button.open").first.click()
+        expect(page.locator(f"#{table} .details").first).to_be_visible()
+    for summary in page.locator("main details:not([open]) > summary").all():
+        if summary.is_visible():
+            summary.evaluate("summary => summary.parentElement.open = true")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_no_serious_violation(visit, scheme, width):
+    page = visit(width=width, scheme=scheme)
+    open_one_of_each(page)
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_screenshots(visit, keep, scheme, width):
+    """Kept as artefacts: the whole page, and its sections one by one."""
+    page = visit(width=width, scheme=scheme)
+    open_one_of_each(page)
+    assert keep(page, f"page-{width}-{scheme}").stat().st_size > 100_000
+    for name in SECTIONS:
+        page.locator(f"#{name}").evaluate("section => section.scrollIntoView()")
+        keep(page, f"{name}-{width}-{scheme}", full=False)
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_nothing_makes_the_page_scroll_sideways(visit, width):
+    page = visit(width=width)
+    open_one_of_each(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_touch_targets_of_a_phone(visit):
+    """Buttons, menus and inputs are at least 24 by 24 pixels, as WCAG 2.2 asks."""
+    page = visit(width=390)
+    small = page.locator("button, select, input").evaluate_all(
+        "all => all.filter(e => e.checkVisibility()).map(e => [e.outerHTML.slice(0, 100), e.getBoundingClientRect()])"
+        ".filter(([, box]) => box.height < 23.5 || box.width < 23.5)"
+        ".map(([html, box]) => `${html} ${box.width} x ${box.height}`)"
+    )
+    assert [line for line in small if 'type="checkbox"' not in line] == []
+
+
+def test_headings_are_in_order_and_sections_are_named(visit):
+    page = visit()
+    levels = page.locator("h1, h2, h3, h4").evaluate_all("all => all.map(heading => Number(heading.tagName[1]))")
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert page.locator("main > section:not([aria-labelledby]):not([aria-label])").count() == 0
+    nameless = page.locator("table").evaluate_all(
+        "all => all.filter(t => !t.caption && !t.ariaLabel && !t.getAttribute('aria-labelledby'))"
+        ".map(t => t.outerHTML.slice(0, 100))"
+    )
+    assert nameless == []
+
+
+def test_verdicts_say_their_word(visit):
+    """Never by colour alone: whatever is coloured as a verdict carries its word."""
+    page = visit()
+    words = page.locator("td .mark, td .verdict").all_inner_texts()
+    known = r"reproduced|not reproduced|inconclusive|not run|refuted|holds up|not audited|not caught|caught( by .*)?"
+    assert len(words) > 30 and all(re.fullmatch(rf"\s*[✓✗~–]\s*({known})\s*", word) for word in words)
+
+
+def test_on_paper_every_row_is_printed(visit, run, tmp_path):
+    """In light colours, whatever the screen shows; and afterwards the screen is as it was."""
+    page = visit(scheme="dark")
+    page.evaluate(
+        """() => addEventListener("beforeprint", () => {
+          window.printed = Object.fromEntries(["claims-table", "guarantees", "broken"].map(
+            id => [id, document.querySelectorAll(`#${id} > tbody > tr[id]`).length]));
+        })"""
+    )
+    pdf = page.pdf(format="A4")
+    (tmp_path / "report.pdf").write_bytes(pdf)
+    wanted = {table: len(plain.rows(run.page, table)) for table in ("claims-table", "guarantees", "broken")}
+    assert page.evaluate("window.printed") == wanted
+    assert pdf.startswith(b"%PDF") and len(re.findall(rb"/Type /Page\b", pdf)) > 5
+    assert page.locator("#claims-table > tbody > tr[id]").count() <= 25
+    page.emulate_media(media="print", color_scheme="dark")
+    colours = page.evaluate("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    assert [sum(map(int, re.findall(r"\d+", colour)[:3])) // 3 > 128 for colour in colours] == [True, False]
+    for control in ("#theme", ".dt-search", ".filters", ".dt-paging"):
+        assert not any(one.is_visible() for one in page.locator(control).all())
+
+
+def test_without_javascript_every_word_and_number_is_there(visit, run):
+    page = visit(javascript=False)
+    assert page.locator("#claims-table > tbody > tr").count() == len(plain.rows(run.page, "claims-table"))
+    expect(page.locator("header .note").first).to_contain_text("JavaScript")
+    more = page.locator("#guarantees td.more").first
+    expect(more).to_be_visible()
+    assert len(more.inner_text()) > 80

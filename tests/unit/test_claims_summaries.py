@@ -1,0 +1,124 @@
+"""Claims that sum up others, and claims about points through the catalogue."""
+
+import json
+
+import pandas as pd
+import pytest
+import yaml
+from claim_points import PAIR, SCHEMA, claim, noise, table
+
+from dperm import claims, tables
+from dperm.claims import catalogue as catalogue_of
+from dperm.claims import ordered, weakest
+from dperm.errors import ConfigError
+
+# -- a summary of others ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (["reproduced", "reproduced"], "reproduced"), (["reproduced", "inconclusive"], "inconclusive"),
+        (["inconclusive", "not reproduced"], "not reproduced"), (["reproduced", "not run"], "inconclusive"),
+        (["not run", "not run"], "not run"), (["reproduced"], "inconclusive"),
+    ],
+)  # fmt: skip
+def test_a_summary_is_as_strong_as_its_weakest_member(verdicts, expected):
+    names = ["N-c43", "N-c44"]
+    records = [{"id": n, "variant": "printed", "verdict": v} for n, v in zip(names, verdicts, strict=False)]
+    records += [{"id": "N-c43", "variant": "corrected", "verdict": "not reproduced"}]
+    found = weakest.decide({"members": names, "variants": {"printed": {}}}, "printed", records)
+    assert found.verdict == expected and found.n == len(verdicts)
+
+
+@pytest.mark.parametrize(("half", "expected"), [("reproduced", "reproduced"), ("not reproduced", "not reproduced")])
+def test_the_halves_of_a_member_count(half, expected):
+    records = [{"id": "N-c44", "variant": "printed", "verdict": "reproduced"}]
+    records += [{"id": "N-c44", "variant": "printed-over-contrast", "verdict": half}]
+    records += [{"id": "N-c44", "variant": "corrected-over-contrast", "verdict": "not reproduced"}]
+    found = weakest.decide({"members": ["N-c44"], "variants": {"printed": {}}}, "printed", records)
+    assert found.verdict == expected and found.n == 2 and f"N-c44-over-contrast {half}" in found.reason
+
+
+# -- through the catalogue -------------------------------------------------------------------------------------------
+
+
+def judged(tmp_path, entries, rows):
+    (tmp_path / "claims.yaml").write_text(json.dumps(entries))
+    catalogue = catalogue_of.load(tmp_path / "claims.yaml", SCHEMA)
+    tables.write(rows, tmp_path / "rows.parquet", metadata={})
+    out = tmp_path / "claims.parquet"
+    claims.judge(
+        catalogue,
+        {"li2021-simulations": tmp_path / "rows.parquet"},
+        out,
+        unavailable={"adult": "no mirror"},
+        metadata={},
+    )
+    return claims.read(out)
+
+
+def test_data_sets_are_pooled_where_they_are_points_and_apart_where_not(tmp_path):
+    rows = table(
+        lambda v, d, e, s: (1.0 if d == "linear-200" else -1.0) * (v == "vs_plus") + 0.01 * noise(13),
+        datasets=("linear-200", "linear-500", "logistic-500"),
+    )
+    both = ["linear-200", "linear-500"]
+    entries = [
+        # A summary may stand before what it sums up.
+        {**claim(id="N-c01", test="weakest", members=["N-c02", "N-c03"]), "datasets": both},
+        claim(id="N-c02", test="ordered", datasets=both, margin=0.02),
+        claim(
+            id="N-c03", test="ordered", datasets=[*both, "digits", "adult"], margin=0.02, points=["epsilon", "strength"]
+        ),
+    ]
+    for name in ("comparisons", "points", "metric", "datasets"):
+        entries[0].pop(name)
+    found = judged(tmp_path, entries, rows)
+    assert found["id"].tolist() == ["N-c01", "N-c02", *["N-c03"] * 4]
+    assert found["dataset"].tolist() == ["", "", "adult", "digits", *both]
+    assert found["verdict"].tolist() == [
+        "not reproduced", "not reproduced", "not run", "not run", "reproduced", "not reproduced",
+    ]  # fmt: skip
+    assert "1 of 2 points are above 0, 1 fail" in found["reason"][1]
+    assert "unavailable: no mirror" in found["reason"][2] and "not in this scale's grid" in found["reason"][3]
+
+
+def test_only_the_rows_that_a_claim_is_about_are_read(tmp_path, monkeypatch):
+    rows = table(lambda *_: noise(14), datasets=("linear-200", "linear-500"), epsilons=(0.4, 1.0))
+    rows = pd.concat([rows, rows.assign(metric="other")], ignore_index=True)
+    seen = []
+
+    def decide(claim, variant, rows):
+        seen.append(rows)
+        return claims.Verdict("inconclusive", "")
+
+    monkeypatch.setattr(ordered, "decide", decide)
+    entry = claim(test="ordered", datasets=["linear-200"], variants={"printed": {"where": {"epsilon": [1.0]}}})
+    judged(tmp_path, [entry], rows)
+    assert [len(frame) for frame in seen] == [40]
+    assert set(seen[0].columns) == {
+        "dataset", "epsilon", "strength", "variant", "repeat", "metric", "value", "status",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"comparisons": [{"above": {"variant": "vs"}}]}, "below"),
+        ({"comparisons": [{"better": {"variant": "vs"}}]}, "unknown key 'better'"),
+        ({"comparisons": [{**PAIR[0], "terms": [{}]}]}, "comparisons"),
+        ({"comparisons": [{"terms": [{"times": 0}]}]}, "times"),
+        ({"metric": None}, "comparisons.0: metric is missing"),
+        ({"comparisons": None}, "comparisons is missing, for the variant 'printed' too: ordered needs it"),
+        ({"test": "monotone"}, "axis is missing"),
+        ({"test": "weakest"}, "members is missing"),
+        ({"test": "weakest", "members": ["N-c98"]}, "'N-c98' is no claim"),
+    ],
+)
+def test_mistakes_in_a_claim_about_points_are_named(tmp_path, change, message):
+    entry = {**claim(test="ordered", datasets=["linear-200"]), **change}
+    entry = {name: value for name, value in entry.items() if value is not None}
+    (tmp_path / "claims.yaml").write_text(yaml.safe_dump([entry]))
+    with pytest.raises(ConfigError, match=message):
+        catalogue_of.load(tmp_path / "claims.yaml", SCHEMA)
