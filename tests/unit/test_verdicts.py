@@ -23,7 +23,7 @@ def record(**own):
         "id": "K-c16", "paper": "kifer2012", "variant": "printed", "dataset": "adult", "verdict": "reproduced",
         "place": "Theorem 36; errata K6 and K99", "statement": "a < b", "measured": 0.123456789012345, "low": 0.1,
         "high": math.inf, "expected": 0.5, "n": 1200, "figure": "kifer2012-output", "reason": "as <b> says",
-        "test": "weakest", "note": "As the weakest of K-c17 and K-c99.", "experiment": "kifer2012-output",
+        "test": "weakest", "note": "As the weakest of K-c17 and K-c99: `<b>`.", "experiment": "kifer2012-output",
         "headline": True, **own,
     }  # fmt: skip
 
@@ -101,7 +101,7 @@ def test_counts_are_those_of_the_file(context):
 def test_what_is_on_the_page_is_linked_and_all_else_escaped(context):
     row = context["rows"][0]
     assert row["place"] == 'Theorem 36; errata <a href="#erratum-K6">K6</a> and K99'
-    assert row["note"] == 'As the weakest of <a href="#claim-K-c17-printed">K-c17</a> and K-c99.'
+    assert row["note"] == 'As the weakest of <a href="#claim-K-c17-printed">K-c17</a> and K-c99: <code>&lt;b&gt;</code>.'
     assert row["reason"] == "as &lt;b&gt; says"
 
 

@@ -24,6 +24,7 @@ _FILTERS = {
     "test": {"label": "test"},
 }
 _CLAIM = re.compile(r"\b[KJDN]-c[0-9]{2}[a-z]?\b")
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ()) -> dict[str, Any]:
@@ -125,12 +126,12 @@ def _row(line: Any, again: str, errata: Container[str], first: Mapping[str, str]
 
 
 def _linked(text: Markup, first: Mapping[str, str]) -> Markup:
-    """Link the claims that a text names to their first rows."""
+    """Link the claims that a text names to their first rows, and set `code` as code."""
 
     def link(found: re.Match) -> str:
         return Markup('<a href="#{}">{}</a>').format(first[found[0]], found[0]) if found[0] in first else found[0]
 
-    return Markup(_CLAIM.sub(link, text))
+    return Markup(_CODE.sub(r"<code>\1</code>", _CLAIM.sub(link, text)))
 
 
 def _numbers(line: Any) -> dict[str, str]:
