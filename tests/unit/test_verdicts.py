@@ -101,7 +101,8 @@ def test_counts_are_those_of_the_file(context):
 def test_what_is_on_the_page_is_linked_and_all_else_escaped(context):
     row = context["rows"][0]
     assert row["place"] == 'Theorem 36; errata <a href="#erratum-K6">K6</a> and K99'
-    assert row["note"] == 'As the weakest of <a href="#claim-K-c17-printed">K-c17</a> and K-c99: <code>&lt;b&gt;</code>.'
+    link = '<a href="#claim-K-c17-printed">K-c17</a>'
+    assert row["note"] == f"As the weakest of {link} and K-c99: <code>&lt;b&gt;</code>."
     assert row["reason"] == "as &lt;b&gt; says"
 
 
