@@ -27,7 +27,8 @@ SILENT = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+# A module's, no session's: while Playwright is up its event loop runs, and then Snakemake's planner refuses to.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """Debian's Chromium, headless. Where it is missing the tests skip, or fail where DPERM_NEED_CHROMIUM is set."""
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -99,7 +100,7 @@ def visit(chromium, run):
     assert faults == []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def _desk(chromium, run):
     faults = []
     page = opened(chromium, run, faults)

@@ -184,16 +184,17 @@ def others():
             "rows": [ROWS],
         },
         "output": {"privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet"},
-        "params": {"confidence": 0.95, "level": 0.05, "seed": 1},
+        "params": {"confidence": 0.95, "level": 0.05, "seed": 1, "errata": []},
     }, set()  # fmt: skip
     yield "write_config", ("dperm.files",), (), {"output": config, "params": {"resolved": {"seed": 1}}}, set()
-    yield "build_report", ("dperm.report", "dperm.report.provenance"), ("jinja2",), {
+    yield "build_report", ("dperm.report",), ("itables", "jinja2", "vl-convert-python"), {
         "input": {
             **claims, **config, "privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet",
             "rows": [ROWS], "figures": [drawn["svg"]], "tables": [made["md"]], "data": [DATA],
+            "errata": "docs/errata.md", "citation": "CITATION.cff",
         },
         "output": {"html": page},
-        "params": {"skipped": {}},
+        "params": {"skipped": {}, "origins": {}},
         "wildcards": {"scale": "tiny"},
     }, set()  # fmt: skip
 
