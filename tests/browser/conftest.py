@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from settled import complete
 
 ROOT = Path(__file__).parents[2]
 # Made-up rows are shared with the unit tests.
@@ -139,12 +140,6 @@ def desk(_desk):
     )
     yield page
     assert faults == []
-
-
-def complete(page: Page) -> None:
-    """Wait until the page's own script has done its work: tables, figures, charts."""
-    # Not wait_for_function: it evaluates a string in the page, which the page's policy forbids.
-    page.wait_for_selector("html[data-settled=true]", state="attached", timeout=60_000)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 
 import plain
 import pytest
-from conftest import complete
 from playwright.sync_api import expect
+from settled import complete
 
 from dperm import claims
 
