@@ -63,7 +63,8 @@ def short(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", DECLARED)
 def test_every_declared_row_holds_up_or_is_refuted_as_it_must(mechanism, short):
-    rows = DECLARED[mechanism]["budgets"]
+    # The errata are the ledger's, no job's.
+    rows = [{key: one[key] for key in one if key != "errata"} for one in DECLARED[mechanism]["budgets"]]
     asked = job(mechanism, *rows)
     by_row = defaultdict(list)
     for record in prediction.run(asked):

@@ -23,7 +23,9 @@ class Project:
         self.folder = folder
         # The copy's own library, not the installed one.
         self.environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-        self.environment.pop("DPERM_MIRROR", None)
+        # Nor what a make around these tests leaves: with its flags the inner one names the folders that it enters.
+        for name in ("DPERM_MIRROR", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+            self.environment.pop(name, None)
 
     def command(self, *arguments: str, cores: int = 2, config: tuple[str, ...] = ("scale=tiny",)) -> list[str]:
         return [sys.executable, "-m", "snakemake", "--cores", str(cores), *arguments, "--config", *config]
