@@ -188,7 +188,7 @@ def test_no_bound_is_no_number(context, page):
 
 
 def test_a_bound_that_holm_does_not_reject_is_said_to_be_so(tmp_path, pytestconfig):
-    """Two attempts at 3 % each: beyond the claim alone, not among all that were tried."""
+    """An attempt whose bound lies beyond the claim alone, but not among all that were tried."""
     attempt = fake_audits.attack(calibration="tight", guarantee="proved", epsilon=1.0, delta=0.0)
     sizes = {"hits": 1_000, "tries": 2_000, "other_hits": 320, "other_tries": 2_000}
     path = fake_audits.write_attacks([{**attempt, **sizes}], tmp_path / "attacks.parquet")
