@@ -15,7 +15,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce resume serve report-zip test test-slow lint format bench docs docs-assets audit-diffprivlib lock clean
+.PHONY: help venv reproduce resume serve report-zip test test-slow test-faults test-versions test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,8 @@ reproduce: venv  ## every figure, table and verdict of the default run, and the 
 	$(BIN)/python -m dperm.report --since $$start --cores $(CORES) $(ARGS)
 
 resume: venv  ## go on after a crash or a kill
+	@# A run that goes on must keep its lock and its temporary files.
+	@$(BIN)/python -m dperm.one_run
 	$(BIN)/snakemake --unlock --cores 1 $(ARGS)
 	@# A killed job cannot remove the temporary file or folder that it was writing.
 	@mkdir -p results resources/downloads
@@ -57,11 +59,22 @@ report-zip: venv  ## figures, tables, ledgers and the report in one zip, by snak
 	@$(BIN)/snakemake --report results/$(SCALE)/report.zip --cores 1 $(ARGS)
 	@echo "results/$(SCALE)/report.zip"
 
-test: venv  ## all tests but the full-power statistical ones (under 10 minutes)
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+test: venv  ## all tests but those of the targets below (under 10 minutes)
+	$(BIN)/python -m pytest -n 2 -m "not slow and not faults and not cluster and not versions"
 
 test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
-	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 -m "slow and not faults and not cluster and not versions"
+
+test-faults: venv  ## kills, full and read-only disks, broken files: each injected, then healed (about 10 minutes)
+	$(BIN)/python -m pytest -n 2 -m "faults and not cluster and not versions"
+
+test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt if missing; needs root (about 5 minutes)
+	@sh tests/cluster/install.sh
+	$(BIN)/python -m pytest -m cluster tests/cluster
+
+test-versions: venv  ## the same rows with the oldest and the newest libraries, in environments of their own (about 6 minutes)
+	$(BIN)/python tests/everywhere/environments.py
+	$(BIN)/python -m pytest -m versions
 
 lint: venv  ## style, Snakemake's linter, the import rule
 	$(BIN)/ruff check .
@@ -76,6 +89,9 @@ format: venv  ## rewrite the code in our style
 
 bench: venv  ## speed, as ratios to the naive way in the same run
 	$(BIN)/python -m bench --full
+
+bench-workflow: venv  ## what the workflow itself costs: SCALE=quick, OF=folder of a finished run, IN=folder to run in
+	$(BIN)/python -m bench.workflow --scale $(SCALE) $(if $(OF),--of $(OF)) $(if $(IN),--in $(IN))
 
 docs: venv  ## the documentation as a site, site/index.html, without a network
 	@rm -rf site
@@ -96,8 +112,12 @@ audit-diffprivlib:  ## attack IBM's diffprivlib, in an environment of its own (m
 	  ../../.venv-diffprivlib/bin/dperm audit logistic:$${run%:*} --draws $${run#*:} --seed 1 || [ $$? = 1 ] || exit 1; \
 	done
 
-lock: venv  ## renew requirements.lock from pyproject.toml
+audit-lock:  ## known weaknesses of the locked packages, by pip-audit in an environment of its own
+	@$(PYTHON) .ci/audit-lock/run.py $(ARGS)
+
+lock: venv  ## renew requirements.lock, and those of the oldest and the newest libraries, from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
+	@for end in oldest:lowest-direct newest:highest; do echo 'setuptools>=77' | $(BIN)/uv pip compile --quiet --upgrade --resolution $${end#*:} --generate-hashes --universal --python-version 3.11 --extra release pyproject.toml - -o tests/everywhere/$${end%:*}.lock; done
 
 clean:  ## remove everything computed; downloads stay
 	rm -rf results logs benchmarks resources/prepared site .snakemake

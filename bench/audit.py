@@ -63,7 +63,7 @@ def ledger(scale: str) -> tuple[float, list[tuple[str, float]]]:
     with tempfile.TemporaryDirectory() as folder:
         for (mechanism, pair), job in jobs.items():
             out = str(Path(folder, "rows.parquet"))
-            seconds = clock(lambda job=job, out=out: attacks.run(job, out, metadata={}))
+            seconds = clock(lambda job=job, out=out: attacks.run([job], out, metadata={}))
             costs.append((f"{mechanism}/{pair}", seconds))
     return sum(seconds for _, seconds in costs) / 60, costs
 

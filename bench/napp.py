@@ -122,7 +122,7 @@ def files_of(cell: Mapping[str, Any]) -> dict[str, str]:
 
 
 def left_behind(experiment: str, names: list[tuple[str, str]]) -> float | None:
-    """Return the processor seconds of all cells that a run at scale paper left, or None if one is missing."""
+    """Return the processor seconds of all jobs that a run at scale paper left, or None if one is missing."""
     total = 0.0
     for mechanism, scenario in names:
         file = ROOT / f"benchmarks/paper/{experiment}/{mechanism}/{scenario}.tsv"
@@ -165,7 +165,7 @@ def grid() -> dict[str, Cost]:
         cells = planned["paper", name].cells
         cell = cells[largest]
         seconds, peak = alone(cell, files_of(cell))
-        known = left_behind(name, list(cells))
+        known = left_behind(name, list(planned["paper", name].jobs))
         total, source = (seconds * sampled(cells, largest), "sampled") if known is None else (known, "a run's")
         costs[name] = Cost(len(cells), total / 60, seconds, peak, source)
     return costs

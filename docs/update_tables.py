@@ -6,10 +6,12 @@ The ledgers go to docs/audit.md, the verdicts to docs/papers/<paper>.md.
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from dperm import claims
+from dperm.report import ledgers
 
 DOCS = Path(__file__).parent
 # Test in the catalogue -> its letter there.
@@ -28,6 +30,8 @@ COLUMNS = {
         "its twin spends at least", "the twin",
     ),
 }  # fmt: skip
+# How the reason of a claim about privacy gives the epsilon whose share of the claimed one is `measured`.
+CERTIFIED = re.compile(r"certifies epsilon (\S+) of")
 
 
 def cells(text: str) -> list[list[str]]:
@@ -50,6 +54,17 @@ def between(page: str, name: str) -> str:
     return re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", page, flags=re.DOTALL)[1]
 
 
+def measured(row: Any) -> str:
+    """Return what a verdict measured, with its interval if it has one; of the auditor, as the ledger says it."""
+    certified = CERTIFIED.search(row.reason)
+    if certified and ledgers.unbounded(float(certified[1])):
+        return "no bound"
+    if math.isnan(row.measured):
+        return ""
+    interval = not math.isnan(row.high) and row.low < row.high
+    return f"{row.measured:.3g}" + (f" [{row.low:.3g}, {row.high:.3g}]" if interval else "")
+
+
 def verdicts(paper: str, path: Path) -> str:
     """Return a paper's verdicts as a pipe table, sorted by claim; what is said stands once."""
     catalogue = yaml.safe_load((DOCS.parent / f"resources/claims/{paper}.yaml").read_text(encoding="utf-8"))
@@ -57,14 +72,11 @@ def verdicts(paper: str, path: Path) -> str:
     found = claims.read(path).query("paper == @paper").sort_values(["id", "statement"], kind="stable")
     lines, said = [VERDICTS, ["---"] * len(VERDICTS)], None
     for row in found.itertuples():
-        number = "" if math.isnan(row.measured) else f"{row.measured:.3g}"
-        if number and not math.isnan(row.high) and row.low < row.high:
-            number += f" [{row.low:.3g}, {row.high:.3g}]"
         now = (row.id, row.statement)
         new = (row.id, row.place, row.statement.replace("|", "\\|")) if now != said else ("", "", "")
         said = now
         rule = RULES[tests[row.id, row.variant]]
-        lines.append((*new, rule, row.variant, row.dataset, f"**{row.verdict}**", number, f"`{row.figure}`"))
+        lines.append((*new, rule, row.variant, row.dataset, f"**{row.verdict}**", measured(row), f"`{row.figure}`"))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

@@ -4,9 +4,11 @@ Numba's own cache looks at the file of the outer function alone: an edit of a co
 another file would go unnoticed. So the cache's folder is named after all of dperm's compiled code.
 """
 
+import contextlib
 import functools
 import hashlib
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +20,10 @@ _PACKAGE = Path(__file__).parent
 
 @functools.cache
 def _folder() -> Path:
-    """Return the cache of this version of the code: under DPERM_NUMBA_CACHE, else the user's cache, else temporary."""
+    """Return the cache of this version of the code: under DPERM_NUMBA_CACHE, else the user's cache, else temporary.
+
+    Numba reads its cache by pickle, which runs what it holds: a folder of ours is writable by its owner alone.
+    """
     digest = hashlib.sha256(numba.__version__.encode())
     for path in sorted(_PACKAGE.rglob("*.py")):
         text = path.read_bytes()
@@ -28,11 +33,21 @@ def _folder() -> Path:
     base = Path(given) if given else Path.home() / ".cache" / "dperm" / "numba"
     folder = base / digest.hexdigest()[:16]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        # Who gives the folder says who may write there.
+        folder.mkdir(0o777 if given else 0o700, parents=True, exist_ok=True)
     except OSError:  # a read-only home
-        folder = Path(tempfile.gettempdir()) / f"dperm-numba-{digest.hexdigest()[:16]}"
-        folder.mkdir(exist_ok=True)
+        folder = _private(Path(tempfile.gettempdir()) / f"dperm-numba-{os.getuid()}-{digest.hexdigest()[:16]}")
     return folder
+
+
+def _private(folder: Path) -> Path:
+    """Make a folder among everybody's; where somebody else was there first, one of another name, for this process."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(0o700, exist_ok=True)
+        found = folder.lstat()
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+            return folder
+    return Path(tempfile.mkdtemp(prefix="dperm-numba-"))
 
 
 def compiled(function: Callable) -> Callable:

@@ -1,5 +1,7 @@
 """Everything that can go wrong, named. Each message says what, its value, and the remedy."""
 
+from pathlib import Path
+
 
 class DpermError(Exception):
     """Base of all errors that dperm raises on purpose; its text is meant for the user, without a traceback."""
@@ -18,7 +20,35 @@ class DataUnavailable(DpermError):
 
 
 class CorruptFile(DpermError):
-    """A file exists but is not what it should be: wrong checksum, broken Parquet, unsafe archive."""
+    """A file exists but is not what it should be: wrong checksum, broken Parquet, unsafe archive.
+
+    Parameters
+    ----------
+    what : str
+        The message.
+    made : path, optional
+        The file, where a job of the pipeline made it and would make it again: then the message ends with the remedy,
+        and the job that meets the file deletes it (`dperm.script`). Never a file of the user's own.
+    """
+
+    def __init__(self, what: str, *, made: str | Path | None = None):
+        super().__init__(what)
+        self.what, self.made = what, made
+
+    def __str__(self) -> str:
+        return self.what if self.made is None else f"{self.what}; delete it and run again"
+
+
+class Superseded(DpermError):
+    """A job lost the right to write its output: a later job for the same file has begun."""
+
+
+class RunGoingOn(DpermError):
+    """Another run at the same scale goes on in this folder."""
+
+
+class WorkerError(DpermError):
+    """The Python of a job lacks a library, or has another dperm than the one that planned the run."""
 
 
 class InvalidBudget(DpermError, ValueError):

@@ -1,14 +1,25 @@
-"""Write files so that no reader ever sees half of one."""
+"""Write files so that no reader ever sees half of one, and no writer overwrites what a later one made."""
 
+import contextlib
+import errno
+import glob
 import os
 import secrets
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dperm.errors import Superseded
+
+# What bears the time at which a run made it; the locks, the time at which it began.
+MADE = ("results/**/*", "benchmarks/**/*", "resources/**/*", ".snakemake/dperm-run-*.lock")
+# Of this process: the output's absolute path -> what its claim holds.
+_claims: dict[str, str] = {}
+
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
+def replacing(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success rename it to `path`, on failure leave nothing.
 
     The temporary file keeps the suffix of `path`, for writers that choose the format by it. A process killed in the
@@ -18,11 +29,18 @@ def replacing(path: str | Path) -> Iterator[Path]:
     ----------
     path : path-like
         Its folder is made if need be.
+    durable : bool
+        Whether it must still be whole after a power cut; not for what means nothing to the next boot.
 
     Yields
     ------
     Path
         An empty file, to be written.
+
+    Raises
+    ------
+    Superseded
+        If this process has claimed `path`, and another has claimed it since.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,11 +49,24 @@ def replacing(path: str | Path) -> Iterator[Path]:
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+        try:
+            if durable:
+                with temporary.open("rb+") as written:
+                    os.fsync(written.fileno())
+            # As late as can be; whoever claims the path after this look deletes the temporary file.
+            _check_claim(path)
+            temporary.replace(path)
+        except FileNotFoundError:
+            _check_claim(path)
+            raise
+        if durable:
+            _sync_folder(path.parent)
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a full disk is reported without a name
+        # What cannot be removed must not hide why: a later job for this file sweeps it up.
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise
 
 
@@ -49,3 +80,120 @@ def write_text(path: str | Path, text: str) -> None:
     """
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def claimed(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) -> Iterator[None]:
+    """Make this process the only one that may replace `outputs`, until it ends or another claims them.
+
+    A job outlives the run that started it if that run is killed, and may finish when a later run, perhaps of other
+    code, has made the same file: it must not overwrite it. So each job claims its outputs by a hidden file beside each,
+    and `replacing` renames nothing to a path whose claim is no longer its own. What a killed job left is removed.
+
+    Should the clock have gone back since an input was made, or since the run began, `settle` is called at the end, for
+    Snakemake throws away an output that is older than its inputs.
+
+    Parameters
+    ----------
+    outputs : iterable of path-like
+        Their folders are made if need be.
+    inputs : iterable of path-like
+        What the outputs are made from.
+
+    Yields
+    ------
+    None
+    """
+    paths = [Path(path) for path in outputs]
+    token = secrets.token_hex(16)
+    try:
+        for path in paths:
+            with replacing(_claim_of(path), durable=False) as temporary:
+                temporary.write_text(token)
+            _claims[_absolute(path)] = token
+            # In this order: a writer who made its temporary file after the sweep finds the new claim.
+            pattern = f".{glob.escape(path.stem)}.{'[0-9a-f]' * 16}{glob.escape(path.suffix)}"
+            for left in path.parent.glob(pattern):
+                left.unlink(missing_ok=True)
+        yield
+        earlier = [*map(Path, inputs), *Path().glob(MADE[-1])]
+        # By the clock of the file system, which is that of the other files, too.
+        now = min((_modified(path) for path in paths if path.exists()), default=0)
+        if now and any(_modified(path) > now for path in earlier):
+            settle(inputs)
+    finally:
+        for path in paths:
+            mine = _claims.pop(_absolute(path), None)
+            # A disk that has become read-only must not hide what else went wrong.
+            with contextlib.suppress(OSError):
+                if mine and _claim_of(path).read_text() == token:
+                    _claim_of(path).unlink()
+
+
+def settle(others: Iterable[str | Path] = ()) -> int:
+    """Date what seems to be made in the future, by a clock that was wrong, to the present; in the order that it had.
+
+    Snakemake decides by the times of files what is out of date, and what is made from now on has to look newer.
+
+    Parameters
+    ----------
+    others : iterable of path-like
+        Files to look at besides `MADE`.
+
+    Returns
+    -------
+    int
+        How many files were given another time.
+    """
+    with tempfile.TemporaryFile(dir=Path()) as probe:
+        now = os.fstat(probe.fileno()).st_mtime_ns
+    paths = {*map(Path, others), *(path for pattern in MADE for path in Path().glob(pattern) if path.is_file())}
+    late = {path: time for path in paths if (time := _modified(path)) > now}
+    # A microsecond each: equal times would not count as newer.
+    settled = {time: now + 1000 * k for k, time in enumerate(sorted(set(late.values())), start=1)}
+    for path, time in late.items():
+        # Not where the owner is another, or the disk read-only: Snakemake then names the file.
+        with contextlib.suppress(OSError):
+            os.utime(path, ns=(settled[time], settled[time]))
+    return len(late)
+
+
+def _absolute(path: Path) -> str:
+    return str(path.absolute())
+
+
+def _claim_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.claim")
+
+
+def _check_claim(path: Path) -> None:
+    if _absolute(path) not in _claims:
+        return
+    try:
+        found = _claim_of(path).read_text()
+    except FileNotFoundError:
+        found = None
+    if found != _claims[_absolute(path)]:
+        raise Superseded(
+            f"{path} is no longer this job's to write: its run was killed, and a later job for the same file has taken "
+            "its place; nothing was written, and nothing needs to be done"
+        )
+
+
+def _modified(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring a rename to the disk; some file systems cannot, and then do so by themselves."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)

@@ -5,11 +5,11 @@ metadata (key `dperm`, JSON) says what made it: config slice, seed, code digest,
 between two runs of the same code.
 """
 
-import importlib.metadata
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dperm import files
+from dperm import files, stamps
 from dperm.errors import CorruptFile
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -42,6 +42,8 @@ SCHEMA = pa.schema(
     ]
 )
 STATUSES = ("ok", "failed")
+# The metric of the one row of a cell whose solver gave up.
+GIVEN_UP = "given_up"
 # What a scenario's own column may be, by its kind in numpy; all else must be text.
 _OWN = {"b": pa.bool_(), "i": pa.int64(), "u": pa.int64(), "f": pa.float64()}
 
@@ -73,26 +75,16 @@ def _arrow(frame: pd.DataFrame) -> pa.Table:
     return table
 
 
-def _check_values(table: pa.Table, name: str | Path) -> None:
+def _check_values(table: pa.Table, name: str | Path, made: str | Path | None = None) -> None:
     """A failed row need not hold a number; an `ok` row must."""
     status = table["status"].cast(pa.string())
     unknown = set(pc.unique(status).to_pylist()) - set(STATUSES)
     if unknown:
-        raise CorruptFile(f"{name}: status {sorted(unknown, key=str)} is none of {', '.join(STATUSES)}")
+        raise CorruptFile(f"{name}: status {sorted(unknown, key=str)} is none of {', '.join(STATUSES)}", made=made)
     finite = pc.fill_null(pc.is_finite(table["value"]), False)
     bad = pc.sum(pc.and_(pc.equal(status, "ok"), pc.invert(finite))).as_py()
     if bad:
-        raise CorruptFile(f"{name}: {bad} rows say status=ok but hold no finite value")
-
-
-# Whose release may change numbers or bytes.
-_PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "scikit-learn")
-
-
-def encoded(metadata: dict[str, Any]) -> dict[bytes, bytes]:
-    """Return Parquet metadata of what made a file, the versions of the numerical packages added."""
-    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    return {b"dperm": json.dumps({**metadata, "versions": versions}, sort_keys=True).encode()}
+        raise CorruptFile(f"{name}: {bad} rows say status=ok but hold no finite value", made=made)
 
 
 def write(frame: pd.DataFrame, path: str | Path, *, metadata: dict[str, Any]) -> None:
@@ -113,9 +105,46 @@ def write(frame: pd.DataFrame, path: str | Path, *, metadata: dict[str, Any]) ->
     CorruptFile
         If a status is unknown, or a row with status `ok` holds no finite value.
     """
-    table = _arrow(frame)
+    write_all([frame], path, metadata=metadata)
+
+
+def write_all(frames: Iterable[pd.DataFrame], path: str | Path, *, metadata: dict[str, Any]) -> None:
+    """Write the rows of several cells to one Parquet file, one after the other; as `write` does those of one.
+
+    A column of their own that only some of them have is null in the others.
+
+    Parameters
+    ----------
+    frames : iterable of DataFrame
+        At least one; taken one at a time, and kept in the compact form of the file.
+    path : path
+    metadata : dict
+        JSON-serialisable.
+
+    Raises
+    ------
+    ValueError
+        As `write`; and if columns of the same name have different types.
+    CorruptFile
+        As `write`.
+    """
+    parts = [_arrow(frame) for frame in frames]
+    try:
+        union = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
+    except pa.ArrowException as error:
+        raise ValueError(f"rows of different cells have a column with different types: {error}") from error
+    table = pa.concat_tables(_widened(part, union) for part in parts).unify_dictionaries().combine_chunks()
     with files.replacing(path) as temporary:
-        pq.write_table(table.replace_schema_metadata(encoded(metadata)), temporary, write_page_checksum=True)
+        table = table.replace_schema_metadata(stamps.encoded(metadata, table.schema))
+        pq.write_table(table, temporary, write_page_checksum=True)
+
+
+def _widened(table: pa.Table, union: pa.Schema) -> pa.Table:
+    """Return the table with all columns of a wider schema; those that it lacks are null."""
+    for field in union:
+        if field.name not in table.column_names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(union.names).cast(union)
 
 
 def metadata(path: str | Path) -> dict[str, Any]:
@@ -129,11 +158,30 @@ def metadata(path: str | Path) -> dict[str, Any]:
         If there is no such file.
     """
     with _reading(path):
-        found = pq.read_schema(path).metadata
+        schema = pq.read_schema(path)
+    stamps.check(schema, path)
     try:
-        return json.loads(found[b"dperm"])
+        return json.loads(schema.metadata[b"dperm"])
     except (KeyError, TypeError, ValueError) as error:
-        raise CorruptFile(f"{path} carries no dperm metadata ({error!r}); delete it and run again") from error
+        raise CorruptFile(f"{path} carries no dperm metadata ({error!r})", made=path) from error
+
+
+def check_made(path: str | Path, made: Mapping[str, str] | None) -> None:
+    """Refuse a file that another job made.
+
+    Parameters
+    ----------
+    path : path
+    made : mapping, optional
+        From paths to the `stamps.fingerprint` of what must have made them; without it nothing is checked.
+
+    Raises
+    ------
+    CorruptFile
+        If the file says something else.
+    """
+    if made is not None and stamps.fingerprint(metadata(path)) != made[str(path)]:
+        raise CorruptFile(f"{path} holds what another job made", made=path)
 
 
 def read(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any = None) -> pd.DataFrame:
@@ -158,7 +206,15 @@ def read(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any
             schema.empty_table().filter(pq.filters_to_expression(filters))
         except pa.ArrowException as error:
             raise ValueError(f"filters {filters} do not fit {path}: {error}") from error
-    return _table(path, columns=columns, filters=filters).to_pandas()
+    table = _table(path, columns=columns, filters=filters)
+    if {"status", "value"} <= set(table.column_names):
+        _check_values(table, path, made=path)
+    return table.to_pandas(ignore_metadata=True)
+
+
+def columns(path: str | Path) -> list[str]:
+    """Return the names of a file's columns; raises what `read` raises."""
+    return _checked_schema(path).names
 
 
 def distinct(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
@@ -171,21 +227,46 @@ def distinct(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     FileNotFoundError
         If there is no such file.
     """
-    _checked_schema(path)
+    frames = (part.to_pandas(ignore_metadata=True).astype(object).drop_duplicates() for part in parts(path, columns))
+    return pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
+
+
+def parts(path: str | Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield some columns a part of the rows at a time, after an empty part with their types; raises as `distinct`."""
+    yield _checked_schema(path).empty_table().select(list(columns))
     with _reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        parts = [
-            file.read_row_group(group, columns=list(columns)).to_pandas().astype(object).drop_duplicates()
-            for group in range(file.num_row_groups)
-        ]
-        empty = file.schema_arrow.empty_table().select(list(columns)).to_pandas().astype(object)
-    return pd.concat([empty, *parts], ignore_index=True).drop_duplicates(ignore_index=True)
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group, columns=list(columns))
 
 
-def collect(paths: Iterable[str | Path], out: str | Path, *, metadata: dict[str, Any]) -> None:
+def given_up(path: str | Path) -> list[str]:
+    """Return where the solvers of whole cells gave up, as `output.tight at epsilon=1`; raises what `read` raises."""
+    return _given_up(str(path), Path(path).stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _given_up(path: str, _: int) -> list[str]:
+    lost = read(path, columns=["mechanism", "calibration", "variant"], filters=[("metric", "==", GIVEN_UP)])
+    arms = lost.astype(str).drop_duplicates().itertuples(index=False)
+    return [f"{'.'.join(filter(None, (mechanism, calibration)))} at {where}" for mechanism, calibration, where in arms]
+
+
+def collect(
+    paths: Iterable[str | Path], out: str | Path, *, metadata: dict[str, Any], made: Mapping[str, str] | None = None
+) -> None:
     """Write the union of cell files to `out`, one after the other: at no time do all of them stand in memory.
 
     A corrupt cell is deleted, so that the next run makes it again, and never aggregated. A column that only some cells
     have is null in the others.
+
+    Parameters
+    ----------
+    paths : iterable of path
+    out : path
+    metadata : dict
+        JSON-serialisable.
+    made : mapping, optional
+        From each path to the `stamps.fingerprint` of what must have made it: the rows of another cell are corrupt here.
 
     Raises
     ------
@@ -204,11 +285,12 @@ def collect(paths: Iterable[str | Path], out: str | Path, *, metadata: dict[str,
     for path in paths:
         try:
             _checked_schema(path)
+            check_made(path, made)
             cell = _table(path)
             _check_values(cell, path)
         except CorruptFile as error:
             path.unlink()
-            corrupt.append(str(error))
+            corrupt.append(error.what)
             continue
         try:
             union = pa.unify_schemas([union, cell.schema.remove_metadata()], promote_options="permissive")
@@ -216,14 +298,10 @@ def collect(paths: Iterable[str | Path], out: str | Path, *, metadata: dict[str,
             raise ValueError(f"{path} has a column with another type than the cells before it: {error}") from error
     if corrupt:
         raise CorruptFile("deleted, to be made again by the next run: " + "; ".join(corrupt))
-    union = union.with_metadata(encoded(metadata))
+    union = union.with_metadata(stamps.encoded(metadata, union))
     with files.replacing(out) as temporary, pq.ParquetWriter(temporary, union, write_page_checksum=True) as writer:
         for path in paths:
-            table = _table(path)
-            for field in union:
-                if field.name not in table.column_names:
-                    table = table.append_column(field, pa.nulls(len(table), field.type))
-            writer.write_table(table.select(union.names).cast(union))
+            writer.write_table(_widened(_table(path), union))
 
 
 def write_records(
@@ -253,7 +331,8 @@ def write_records(
     except pa.ArrowException as error:
         raise ValueError(f"records do not fit the schema: {error}") from error
     with files.replacing(path) as temporary:
-        pq.write_table(table.replace_schema_metadata(encoded(metadata)), temporary, write_page_checksum=True)
+        table = table.replace_schema_metadata(stamps.encoded(metadata, table.schema))
+        pq.write_table(table, temporary, write_page_checksum=True)
 
 
 def read_records(path: str | Path, schema: pa.Schema | None = None) -> pd.DataFrame:
@@ -279,12 +358,11 @@ def read_records(path: str | Path, schema: pa.Schema | None = None) -> pd.DataFr
     """
     with _reading(path):
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+    stamps.check(table.schema, path)
     if schema is not None and not table.schema.equals(schema):
-        raise CorruptFile(
-            f"{path} does not hold what it should (columns {', '.join(table.column_names)}); delete it and run again"
-        )
+        raise CorruptFile(f"{path} does not hold what it should (columns {', '.join(table.column_names)})", made=path)
     # A plain int64 column would turn to floats where a value is missing.
-    return table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    return table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get, ignore_metadata=True)
 
 
 @contextmanager
@@ -292,21 +370,23 @@ def _reading(path: str | Path) -> Iterator[None]:
     """Turn what Arrow says of broken bytes into CorruptFile; a missing or forbidden file stays what it is."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        # Arrow's own kind of MemoryError too: a good file that does not fit is not to be deleted.
+        if isinstance(error, MemoryError) or (
+            isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None)
+        ):
             raise
         said = " ".join(str(error).split())
-        raise CorruptFile(f"{path} is not a readable Parquet file ({said}); delete it and run again") from error
+        raise CorruptFile(f"{path} is not a readable Parquet file ({said})", made=path) from error
 
 
 def _checked_schema(path: str | Path) -> pa.Schema:
     with _reading(path):
         schema = pq.read_schema(path)
+    stamps.check(schema, path)
     for field in SCHEMA:
         if schema.get_field_index(field.name) < 0 or schema.field(field.name).type != field.type:
-            raise CorruptFile(
-                f"{path}: column {field.name!r} is missing or not {field.type}; delete the file and run again"
-            )
+            raise CorruptFile(f"{path}: column {field.name!r} is missing or not {field.type}", made=path)
     return schema
 
 

@@ -132,7 +132,7 @@ class Runner:
             _named(Params, parts["params"]),
             _named(Wildcards, wildcards or {}),
             threads=1,
-            resources=ResourceList(),
+            resources=ResourceList(fromdict={"mem_mb": rule.resources["mem_mb"].value}),
             log=_named(Log, {"log": log}),
             config=dict(config or {}),
             rulename=name,
@@ -140,7 +140,8 @@ class Runner:
         )
         with _logging_of_its_own():
             try:
-                runpy.run_path(str(SCRIPTS / f"{name}.py"), init_globals={"snakemake": given}, run_name="__main__")
+                script = SCRIPTS / Path(rule.script).name
+                runpy.run_path(str(script), init_globals={"snakemake": given}, run_name="__main__")
             finally:
                 self.log = log.read_text(encoding="utf-8")
 
@@ -154,7 +155,8 @@ class Runner:
         assert ended.value.code == 1
         assert "error: " in self.log
         assert "Traceback" not in self.log
-        paths = [Path(path) for path in output.values()]
+        made = [given if isinstance(given, list) else [given] for given in output.values()]
+        paths = [Path(path) for given in made for path in given]
         assert {path for path in paths if path.exists()} == {Path(path) for path in leaves}
         # No temporary file beside them either.
         for path in paths:

@@ -54,7 +54,12 @@ def build_report(run_script, breast_cancer, tiny):
                 "errata": ROOT / "docs/errata.md", "citation": ROOT / "CITATION.cff",
             },
             output={"html": OUT},
-            params={"skipped": SKIPPED, "origins": {"kifer2012-output": "kifer2012-output"}, "code": "digest"},
+            params={
+                "skipped": SKIPPED,
+                "origins": {"kifer2012-output": "kifer2012-output"},
+                "sources": {},
+                "code": "digest",
+            },
             wildcards={"scale": "tiny"},
         )  # fmt: skip
 

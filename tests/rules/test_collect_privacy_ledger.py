@@ -6,8 +6,8 @@ import fake_audits
 import fake_rows
 import pytest
 
-from dperm import tables
-from dperm.audit import ledger
+from dperm import stamps, tables
+from dperm.audit import attacks, ledger
 
 PRIVACY, MUTANTS, ROWS = "results/tiny/privacy.parquet", "results/tiny/mutants.parquet", Path("rows.parquet")
 KNEE, LINE, NOISE = (Path(f"audits/{name}.parquet") for name in ("knee", "line", "noise"))
@@ -27,14 +27,18 @@ def collect(run_script):
     fake_audits.write_mutants([fake_audits.mutant()], NOISE)
     fake_rows.write(fake_rows.rows(datasets=("breast-cancer",), epsilons=(3.0,), repeats=3), ROWS)
 
+    made = {str(path): stamps.fingerprint(tables.metadata(path)) for path in (KNEE, LINE, NOISE)}
+
     def run(what):
         return what(
             "collect_privacy_ledger",
             input={"attacks": [KNEE, LINE], "mutants": [NOISE], "rows": [ROWS]},
             output={"privacy": PRIVACY, "mutants": MUTANTS},
-            params={"confidence": 0.95, "level": 0.05, "seed": 1, "errata": ERRATA, "code": "digest"},
+            params={
+                "confidence": 0.95, "level": 0.05, "seed": 1, "errata": ERRATA, "made": made, "code": "digest",
+            },
             wildcards={"scale": "tiny"},
-        )
+        )  # fmt: skip
 
     return run
 
@@ -63,3 +67,12 @@ def test_a_corrupt_attack_is_deleted_and_named(collect, run_script, path):
     assert f"{path} is not a readable Parquet file" in run_script.log and "deleted" in run_script.log
     assert not path.exists()
     assert [out for out in (PRIVACY, MUTANTS) if Path(out).exists()] == leaves
+
+
+def test_the_attacks_of_another_job_are_deleted_and_named(collect, run_script):
+    """Good Parquet of the right columns in the wrong place."""
+    tables.write_records([fake_audits.attack()], attacks.ATTACKS, KNEE, metadata={"audits": "others"})
+    with pytest.raises(SystemExit):
+        collect(run_script)
+    assert f"{KNEE} holds what another job made" in run_script.log
+    assert not KNEE.exists() and LINE.exists() and NOISE.exists()

@@ -1,15 +1,20 @@
 """collect_rows: the union of the cells, or a message that names the corrupt ones, which are gone then."""
 
+import math
+import shutil
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tidy_rows import plain
 from tidy_rows import rows as some_rows
 
-from dperm import tables
+from dperm import stamps, tables
 
 OUT = "results/tiny/kifer2012-output/rows.parquet"
+PATHS = ("cells/a/x.parquet", "cells/b/x.parquet", "baselines/x.parquet")
 METADATA = {"skipped": {"adult": "is not here"}, "seed": 5, "code": "digest of the code"}
 
 
@@ -22,7 +27,7 @@ def cells():
         "baselines/x.parquet": some_rows(2, seed=3),
     }
     for path, rows in made.items():
-        tables.write(rows, path, metadata={"cell": path})
+        tables.write(rows, path, metadata={"cell": path, "code": "any"})
     return made
 
 
@@ -33,7 +38,7 @@ def collect_rows(run_script):
             "collect_rows",
             input={"cells": ["cells/b/x.parquet", "cells/a/x.parquet"], "baselines": ["baselines/x.parquet"]},
             output={"rows": OUT},
-            params=METADATA,
+            params={**METADATA, "made": {path: stamps.fingerprint({"cell": path}) for path in PATHS}},
             wildcards={"scale": "tiny", "experiment": "kifer2012-output"},
         )
 
@@ -65,7 +70,7 @@ def test_corrupt_cells_are_named_and_deleted(collect_rows, run_script, cells):
     assert "cells/a/x.parquet" not in said
     assert [path for path in cells if Path(path).exists()] == ["cells/a/x.parquet"]
     for path in bad:
-        tables.write(cells[path], path, metadata={})
+        tables.write(cells[path], path, metadata={"cell": path})
     collect_rows(run_script)
     assert len(tables.read(OUT)) == 9
 
@@ -74,3 +79,20 @@ def test_a_table_that_is_no_cell_is_not_collected(collect_rows, run_script, cell
     cells["cells/a/x.parquet"].drop(columns="metric").to_parquet("cells/a/x.parquet")
     assert "cells/a/x.parquet: column" in collect_rows(run_script.fails)
     assert not Path("cells/a/x.parquet").exists()
+
+
+def test_the_rows_of_another_cell_are_not_collected(collect_rows, run_script, cells):
+    """Good Parquet of the right columns in the wrong place."""
+    shutil.copy("cells/b/x.parquet", "cells/a/x.parquet")
+    assert "cells/a/x.parquet holds what another job made" in collect_rows(run_script.fails)
+    assert not Path("cells/a/x.parquet").exists()
+    assert Path("cells/b/x.parquet").exists()
+
+
+def test_a_number_that_is_none_is_not_collected(collect_rows, run_script, cells):
+    path = "cells/a/x.parquet"
+    table = pq.read_table(path)
+    value = pa.array([math.nan, *table["value"].to_pylist()[1:]])
+    pq.write_table(table.set_column(table.column_names.index("value"), "value", value), path)
+    assert f"{path}: 1 rows say status=ok but hold no finite value" in collect_rows(run_script.fails)
+    assert not Path(path).exists()

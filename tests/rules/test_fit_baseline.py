@@ -55,4 +55,5 @@ def test_a_data_set_damaged_inside(fit_baseline, run_script, breast_cancer):
     damaged = bytearray(breast_cancer.read_bytes())
     damaged[len(damaged) // 3] ^= 0xFF
     Path("damaged.parquet").write_bytes(damaged)
-    assert "delete it and run again" in fit_baseline(run_script.fails, "damaged.parquet")
+    assert "it was deleted, run again" in fit_baseline(run_script.fails, "damaged.parquet")
+    assert not Path("damaged.parquet").exists()

@@ -15,7 +15,14 @@ ROOT = Path(__file__).parents[2]
 RESULTS = Path("results/tiny")
 ROWS = str(RESULTS / "kifer2012-output/rows.parquet")
 CATALOGUES = sorted((ROOT / "resources/claims").glob("*.yaml"))
-PARAMS = {"papers": ["kifer2012"], "seed": 7, "datasets": DATASETS, "skipped": {}, "code": "digest of the code"}
+PARAMS = {
+    "papers": ["kifer2012"],
+    "seed": 7,
+    "datasets": DATASETS,
+    "skipped": {},
+    "sources": {},
+    "code": "digest of the code",
+}
 # Decided by rows, by the ledger, and by the verdicts of others.
 BY_ROWS, BY_LEDGER, BY_OTHERS = "K-c38", "K-c06", "J-c01"
 

@@ -37,6 +37,7 @@ def judge_claims(run_script):
                 "seed": 7,
                 "datasets": DATASETS,
                 "skipped": {"adult": "no mirror is set"},
+                "sources": {},
                 "code": "digest of the code",
             },
             wildcards={"scale": "tiny"},

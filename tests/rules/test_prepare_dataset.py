@@ -36,7 +36,13 @@ def prepare_dataset(run_script):
             "prepare_dataset",
             input={"files": list(files)},
             output={"data": OUT},
-            params={"entry": entries.numeric(entry), "folder": FOLDER, "trusted": TRUSTED, "code": "digest"},
+            params={
+                "entry": entries.numeric(entry),
+                "folder": FOLDER,
+                "trusted": TRUSTED,
+                "sources": {},
+                "code": "digest",
+            },
             wildcards={"dataset": entry["name"]},
         )
 

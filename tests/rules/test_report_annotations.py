@@ -1,5 +1,6 @@
 """What the rules say of their outputs to `snakemake --report`."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,54 +11,77 @@ from snakemake.io import is_flagged
 
 from dperm import figures
 
+ALONE = {
+    ("judge_claims", "results/tiny/claims.parquet"), ("collect_privacy_ledger", "results/tiny/privacy.parquet"),
+    ("collect_privacy_ledger", "results/tiny/mutants.parquet"), ("build_report", "results/tiny/report/index.html"),
+}  # fmt: skip
+DRAWN = [
+    (kind, name, suffix)
+    for kind, known, suffixes in (("figures", figures.FIGURES, ("svg",)), ("tables", figures.TABLES, ("csv", "md")))
+    for name in known
+    for suffix in suffixes
+]
+
 
 @pytest.fixture(scope="module")
 def marked(rules):
-    """From each output that is marked for the report, by rule and name, to what is said of it."""
+    """From each output that is marked for the report, by rule and path, to what is said of it."""
     return {
-        (rule.name, name): output.flags["report"]
+        (rule.name, re.sub(r"\{scale[^}]*\}", "tiny", output)): output.flags["report"]
         for rule in rules.values()
-        for name, output in rule.output.items()
+        for output in rule.output
         if is_flagged(output, "report")
     }
 
 
 def test_what_is_in_the_report(marked):
-    assert set(marked) == {
-        ("draw_figure", "svg"), ("make_table", "csv"), ("make_table", "md"), ("judge_claims", "claims"),
-        ("collect_privacy_ledger", "privacy"), ("collect_privacy_ledger", "mutants"), ("build_report", "html"),
-    }  # fmt: skip
+    paths = {path for rule, path in marked if rule.startswith("draw_")}
+    assert paths == {f"results/tiny/{kind}/{name}.{suffix}" for kind, name, suffix in DRAWN}
+    assert {key for key in marked if key[1] not in paths} == ALONE
 
 
-@pytest.mark.parametrize(
-    ("output", "known"), [("svg", figures.FIGURES), ("csv", figures.TABLES), ("md", figures.TABLES)]
-)
-def test_where_figures_and_tables_stand(marked, output, known):
-    kind = "figure" if output == "svg" else "table"
-    said = next(flag for (_, name), flag in marked.items() if name == output)
-    assert said.subcategory == f"{kind}s"
+def test_where_figures_and_tables_stand(marked):
+    flags = {path: flag for (_, path), flag in marked.items()}
     papers = {"dwork2018", "jain2013", "kifer2012", "li2021"}
-    for name, target in known.items():
-        wildcards = SimpleNamespace(**{kind: name})
-        category, labels = said.category(wildcards), said.labels(wildcards)
-        assert category == (name.split("-")[0] if target.source == "rows" else "privacy")
-        assert category in papers | {"privacy"}
-        assert labels[kind] == name and labels["title"] == target.title
-    assert said.labels(SimpleNamespace(**{kind: "nothing"}))["title"] == "nothing"
+    for kind, name, suffix in DRAWN:
+        target, said = getattr(figures, kind.upper())[name], flags[f"results/tiny/{kind}/{name}.{suffix}"]
+        assert said.subcategory == kind
+        assert said.category == (name.split("-")[0] if target.source == "rows" else "privacy")
+        assert said.category in papers | {"privacy"}
+        assert said.labels[kind.removesuffix("s")] == name and said.labels["title"] == target.title
+
+
+def rendered(said, params, records):
+    """The caption as Snakemake makes it: the same template for every output that is marked so."""
+    text = Path(said.caption.get_path_or_uri(secret_free=True)).read_text(encoding="utf-8")
+    template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(text)
+    given = SimpleNamespace(
+        wildcards=SimpleNamespace(scale="tiny"),
+        params=SimpleNamespace(level=0.05, confidence=0.95, **params),
+        input=SimpleNamespace(rows="results/tiny/e/rows.parquet"),
+    )
+    return publish_parts(template.render(snakemake=given, categories={"e": {"": records}}), writer="html")["body"]
 
 
 @pytest.mark.parametrize("hostile", ["plain words", "*a* `b` |c| d_ **e", r"\alpha_1 [1]_ ``x``"])
 def test_captions_are_plain_words_in_every_case(marked, hostile):
     """Docutils marks what it cannot read as a system message, and eats stars and back-quotes."""
-    for (_, name), said in marked.items():
-        text = Path(said.caption.get_path_or_uri(secret_free=True)).read_text(encoding="utf-8")
-        template = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True).from_string(text)
-        given = SimpleNamespace(
-            wildcards=SimpleNamespace(scale="tiny"),
-            params=SimpleNamespace(words={"title": "A title", "caption": hostile}, level=0.05, confidence=0.95),
-            input=SimpleNamespace(rows="results/tiny/e/rows.parquet"),
-        )
-        html = publish_parts(template.render(snakemake=given), writer="html")["body"]
+    flags = {said.caption.get_path_or_uri(secret_free=True): (rule, said) for (rule, _), said in marked.items()}
+    assert len(flags) == len(ALONE) + 1
+    for rule, said in flags.values():
+        words = {"figures/x": {"title": "A title", "caption": hostile}}
+        html = rendered(said, {"words": words}, [SimpleNamespace(path=Path("results/tiny/figures/x.svg"))])
         assert "system-message" not in html and "Scale: tiny." in html
-        if name in ("svg", "csv", "md"):
+        if rule.startswith("draw_"):
             assert f"<strong>A title.</strong>\n{hostile}</p>" in html
+
+
+def test_every_file_of_a_job_has_its_own_words(marked):
+    """Snakemake fills in one caption after the other, in the order in which it lists the files."""
+    said = next(flag for (rule, _), flag in marked.items() if rule == "draw_kifer2012_output")
+    paths = [Path("results/tiny", path) for path in ("tables/x.csv", "figures/x.svg", "figures/y.svg")]
+    words = {f"{path.parent.name}/{path.stem}": {"title": "T", "caption": f"It is {path}."} for path in paths}
+    records = [SimpleNamespace(path=path) for path in paths]
+    for record in records:
+        record.caption = rendered(said, {"words": words}, records)
+        assert f"It is {record.path}." in record.caption and record.caption.count("It is") == 1

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from snakemake.exceptions import MissingInputException
 
-from dperm import experiments, plan
+from dperm import experiments, figures, plan
 from dperm.audit import families
 from dperm.datasets import fetch
 
@@ -24,8 +24,11 @@ TARGETS = {
     "fit_baseline": ("results/tiny/kifer2012-output/baselines/breast-cancer.parquet", {"prepare_dataset"}),
     "run_cell": (CELL, {"prepare_dataset", "fit_baseline"}),
     "collect_rows": (ROWS, BEFORE_ROWS),
-    "draw_figure": ("results/tiny/figures/kifer2012-output.png", {*BEFORE_ROWS, "collect_rows"}),
-    "make_table": ("results/tiny/tables/kifer2012-output.md", {*BEFORE_ROWS, "collect_rows"}),
+    "draw_kifer2012_output": ("results/tiny/figures/kifer2012-output.png", {*BEFORE_ROWS, "collect_rows"}),
+    "draw_mutants": (
+        "results/tiny/tables/audit-mutants.md",
+        {*BEFORE_ROWS, "collect_rows", "run_audit", "collect_privacy_ledger"},
+    ),
     "judge_claims": (
         "results/tiny/claims.parquet",
         {*BEFORE_ROWS, "collect_rows", "run_audit", "collect_privacy_ledger"},
@@ -41,15 +44,14 @@ TARGETS = {
             "collect_rows",
             "run_audit",
             "collect_privacy_ledger",
-            "draw_figure",
-            "make_table",
+            "draw",
             "judge_claims",
             "write_config",
         },
     ),
 }
-# Asked for by name alone.
-APART = {"judge_claim"}
+# Asked for by name alone, or by mistake.
+APART = {"judge_claim", "unknown_drawing"}
 PAPERS = {"kifer2012", "jain2013", "li2021", "dwork2018"}
 # No code decides their bytes: what is fetched is held against its checksum, a configuration is written as it stands.
 WITHOUT_CODE = {"fetch_dataset"}
@@ -61,13 +63,19 @@ def everything(workflow):
     return workflow.jobs(scale="paper")
 
 
+def kind(rule):
+    """The name of its script: each experiment has a rule that draws."""
+    return "draw" if rule.startswith("draw_") else rule
+
+
 def of(jobs, rule):
     return [job for job in jobs if job.rule == rule]
 
 
 def test_the_rules(rules):
-    assert set(rules) == {*TARGETS, "all", *PAPERS}
-    assert {path.stem for path in (ROOT / "workflow/scripts").iterdir() if path.is_file()} == set(TARGETS)
+    assert {kind(name) for name in rules} == {*map(kind, TARGETS), *APART, "all", *PAPERS}
+    scripts = {path.stem for path in (ROOT / "workflow/scripts").iterdir() if path.is_file()}
+    assert scripts == set(map(kind, TARGETS))
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -84,7 +92,7 @@ def test_what_a_rule_declares(rules, name):
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_script_of_a_rule(rules, name):
     script = (Path(rules[name].basedir) / rules[name].script).resolve()
-    assert script.name == f"{name}.py"
+    assert script.name == f"{kind(name)}.py"
     assert script.is_file()
     assert len(script.read_text(encoding="utf-8").splitlines()) <= 30
 
@@ -93,7 +101,7 @@ def test_the_script_of_a_rule(rules, name):
 def test_what_a_target_needs(workflow, name):
     target, before = TARGETS[name]
     jobs = workflow.jobs(target)
-    assert {job.rule for job in jobs} == {name, *before}
+    assert {kind(job.rule) for job in jobs} == {kind(name), *before}
     (job,) = [job for job in of(jobs, name) if target in job.output]
     assert job.message and "{" not in job.message
     assert job.threads == 1
@@ -103,13 +111,19 @@ def test_what_a_target_needs(workflow, name):
 
 
 def test_all_reaches_every_rule(everything):
-    assert {job.rule for job in everything} == {*TARGETS, "all"} - APART
+    assert {kind(job.rule) for job in everything} == {*map(kind, TARGETS), "all"} - APART
+
+
+def test_the_whole_run_is_of_few_jobs(workflow, everything):
+    """Each costs a start of Python, and on a cluster a place in the queue; brackets in the grids keep them few."""
+    assert len(everything) <= 320
+    assert len(workflow.jobs(scale="quick")) <= 240
 
 
 @pytest.mark.parametrize("paper", sorted(PAPERS))
 def test_the_target_of_a_paper(workflow, paper):
     jobs = workflow.jobs(paper)
-    assert {job.rule for job in jobs} == {paper, *BEFORE_ROWS, "collect_rows", "draw_figure", "make_table"}
+    assert {kind(job.rule) for job in jobs} == {paper, *BEFORE_ROWS, "collect_rows", "draw"}
     of_all = {path for job in workflow.jobs() for path in job.output}
     assert {path for job in jobs for path in job.output} <= of_all
 
@@ -140,15 +154,15 @@ def test_a_cell_is_given_its_slice_of_the_configuration(everything, monkeypatch)
     monkeypatch.delenv("DPERM_MIRROR", raising=False)
     config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
     selected = plan.load({**config, "mirror": None}, ROOT, unavailable=fetch.unavailable).of_scale("paper")
-    assert len(of(everything, "run_cell")) == sum(len(experiment.cells) for experiment in selected)
+    assert len(of(everything, "run_cell")) == sum(len(experiment.jobs) for experiment in selected)
     for experiment in selected:
         folder = f"results/paper/{experiment.name}"
         cells = [job for job in of(everything, "run_cell") if job.output[0].startswith(f"{folder}/cells/")]
-        assert len(cells) == len(experiment.cells)
+        assert len(cells) == len(experiment.jobs)
         for job in cells:
             (path,) = map(Path, job.output)
-            cell = experiment.cells[path.parent.name, path.stem]
-            assert job.params["cell"] == cell
+            assert job.params["cells"] == experiment.jobs[path.parent.name, path.stem]
+            cell = job.params["cells"][0]
             if "dataset" not in cell["point"]:
                 assert job.input == []
                 continue
@@ -162,18 +176,18 @@ def test_a_cell_is_given_its_slice_of_the_configuration(everything, monkeypatch)
 
 
 def test_an_audit_is_given_its_slice_of_the_configuration(everything):
-    """One job for each mechanism, calibration and pair family, and one for each group of mutants."""
+    """Pair families, and groups of mutants, that share a job stand in its params one after the other."""
     config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
-    jobs = plan.load({**config, "mirror": None}, ROOT).audits["paper"]
+    jobs = plan.load({**config, "mirror": None}, ROOT).audit_jobs["paper"]
     audits = of(everything, "run_audit")
     assert len(audits) == len(jobs)
     digests = {}
     for job in audits:
         (path,) = map(Path, job.output)
-        assert job.params["job"] == jobs[path.parent.name, path.stem]
-        assert job.params["job"]["draws"] == config["audit"]["draws"]["paper"]
+        assert job.params["audits"] == jobs[path.parent.name, path.stem]
+        assert {audit["draws"] for audit in job.params["audits"]} == {config["audit"]["draws"]["paper"]}
         assert job.input == []
-        digests.setdefault(job.params["job"]["family"], set()).add(job.params["code"])
+        digests.setdefault(job.params["audits"][0]["family"], set()).add(job.params["code"])
     assert {family: len(found) for family, found in digests.items()} == dict.fromkeys(families.FAMILIES, 1)
     assert len(set.union(*digests.values())) == len(digests)
     (collect,) = of(everything, "collect_privacy_ledger")
@@ -186,20 +200,41 @@ def test_an_audit_is_given_its_slice_of_the_configuration(everything):
     assert not any("errata" in json.dumps(job.params) for job in audits)
 
 
-def test_a_ledgers_figure_and_tables_are_drawn_from_the_ledger(workflow):
-    for target, source in (
-        ("figures/privacy-ledger.svg", "privacy"),
-        ("tables/privacy-ledger.md", "privacy"),
-        ("tables/audit-mutants.md", "mutants"),
-    ):
-        (job,) = [job for job in workflow.jobs(f"results/tiny/{target}") if f"results/tiny/{target}" in job.output]
-        assert job.input == [f"results/tiny/{source}.parquet"]
+def test_one_job_draws_all_of_an_experiment_or_a_ledger(everything):
+    config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+    selected = plan.load({**config, "mirror": None}, ROOT, unavailable=fetch.unavailable).of_scale("paper")
+    expected = {
+        f"draw {e.name}": ([f"results/paper/{e.name}/rows.parquet"], e.figures, e.tables)
+        for e in selected
+        if e.figures or e.tables
+    }
+    ledgers = {"privacy": (("privacy-ledger",), ("privacy-ledger",)), "mutants": ((), ("audit-mutants",))}
+    for ledger, (drawn, tables) in ledgers.items():
+        expected[f"draw {ledger}"] = ([f"results/paper/{ledger}.parquet"], drawn, tables)
+    jobs = {job.message: job for job in everything if kind(job.rule) == "draw"}
+    assert set(jobs) == set(expected)
+    for message, (rows, drawn, tables) in expected.items():
+        job = jobs[message]
+        assert job.input == rows
+        assert sorted(job.output) == sorted(
+            [f"results/paper/figures/{name}.{suffix}" for name in drawn for suffix in ("svg", "png")]
+            + [f"results/paper/tables/{name}.{suffix}" for name in tables for suffix in ("csv", "md")]
+        )
+        # By these the script tells which file is which.
+        assert (tuple(job.params["figures"]), tuple(job.params["tables"])) == (drawn, tables)
+
+
+def test_a_figures_module_is_in_the_digest_of_its_own_experiment_alone():
+    listed = plan.modules(*figures.modules("kifer2012-output"))
+    others = {*figures.FIGURES, *figures.TABLES} - {n for n in figures.FIGURES if n.startswith("kifer2012-output")}
+    assert "dperm.figures.kifer2012.output" in listed
+    assert others and not any("dperm.figures.kifer2012.output" in plan.modules(*figures.modules(n)) for n in others)
 
 
 def test_the_digest_is_the_one_of_the_mechanism(everything):
     digests = {}
     for job in of(everything, "run_cell"):
-        cell = job.params["cell"]
+        cell = job.params["cells"][0]
         digests.setdefault((cell["experiment"], cell["mechanism"]), set()).add(job.params["code"])
     assert {len(found) for found in digests.values()} == {1}
     baselines = {job.params["code"] for job in of(everything, "fit_baseline")}

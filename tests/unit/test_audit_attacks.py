@@ -44,7 +44,7 @@ def job(pair, *rows, mechanism="objective", calibration="tight", draws=400, seed
 
 
 def run(what, path):
-    attacks.run(what, str(path), metadata={"made": "by a test"})
+    attacks.run([what], str(path), metadata={"made": "by a test"})
     return tables.read_records(path, attacks.schema(what))
 
 
@@ -248,7 +248,7 @@ def read(tmp_path, pytestconfig):
 def test_known_names_are_read(read):
     declared = read()
     settings = {"draws": {"tiny": 400, "quick": 500, "paper": 600}, "confidence": 0.9}
-    jobs = audits.jobs(declared, settings, "quick", 5, ["kifer2012"])
+    jobs = audits.single(audits.jobs(declared, settings, "quick", 5, ["kifer2012"]))
     assert set(jobs) == {("objective.tight", "knee"), ("objective.tight", "saturating"), ("mutants", "noise")}
     assert jobs["objective.tight", "saturating"] == {
         **job("saturating", {"neighbours": "replace"}, draws=500, seed=5),
@@ -320,6 +320,6 @@ def test_half_of_the_noise_in_the_code_is_named_in_the_ledger(monkeypatch, tmp_p
         "paper": "kifer2012", "mechanism": "objective", "family": "linear", "calibration": "tight", "pair": "line",
         "draws": 400, "confidence": 0.95, "seed": 1, "rows": [row],
     }  # fmt: skip
-    attacks.run(job, tmp_path / "line.parquet", metadata={})
+    attacks.run([job], tmp_path / "line.parquet", metadata={})
     ledger.collect([tmp_path / "line.parquet"], [], tmp_path / "p.parquet", confidence=0.95, level=0.05, metadata={})
     assert ledger.read(tmp_path / "p.parquet")["reason"].str.contains(ledger.NOISE).all()

@@ -1,16 +1,24 @@
 """docs/audit.md tells the truth: its code runs, its tables are the pipeline's and say what they must."""
 
 import importlib.util
+import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
+import fake_audits
+import pandas as pd
 import pytest
 
 from dperm.audit.families import FAMILIES
+from dperm.figures import audit
 from dperm.plan import config_files
+from dperm.report import ledgers
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
+# What the ledger adds to an attack.
+ROW = {"verdict": "refuted", "p_holm": 1e-9, "counts": "exact", "reason": "above the claim"}
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +42,36 @@ def test_a_table_is_narrowed_to_the_columns_of_the_page(tables):
     narrow = tables.narrowed("privacy-ledger", "\n".join(rows)).splitlines()
     assert narrow[0] == "| " + " | ".join(tables.COLUMNS["privacy-ledger"]) + " |"
     assert len(narrow) == 3 and "reason" not in narrow[0] and narrow[2].startswith("| refuted | x |")
+
+
+def test_a_bound_that_is_none_is_called_so_in_every_table(tables):
+    """Probability 0 counts as 1e-300: what an attack then certifies says nothing but that."""
+    lost = [fake_audits.exact(687.0), fake_audits.exact(599.0, variant="gaussian")]
+    rows = pd.DataFrame([{**ROW, **row, "audit_lower_bound": row["exact_bound"]} for row in lost])
+    plain, words = audit.ledger_table(rows)
+    assert dict(zip(words["noise"], words["spends at least"], strict=True)) == {"gamma": "no bound", "gaussian": "599"}
+    # For machines it is the number.
+    assert sorted(plain["audit_lower_bound"]) == [599.0, 687.0]
+    mutants = pd.DataFrame(
+        [{**fake_audits.mutant(mutant_bound=680.8), "verdict": "refuted", "twin_verdict": "holds up"}]
+    )
+    _, words = audit.mutants_table(mutants)
+    assert words["spends at least"].tolist() == ["no bound"] and words["its twin spends at least"].tolist() == ["0.8"]
+    assert audit._NO_BOUND == ledgers.NO_BOUND
+
+
+def test_so_it_is_in_the_verdicts_of_a_paper(tables):
+    def row(certified, measured, **interval):
+        reason = f"the privacy ledger refutes 1 of 2 rows; its strongest attack certifies epsilon {certified} of 0.1 at"
+        return SimpleNamespace(
+            **{"reason": reason, "measured": measured, "low": measured, "high": math.nan, **interval}
+        )
+
+    assert tables.measured(row("687", 6870.0)) == "no bound"
+    # A share may be large where the bound is none of this kind.
+    assert tables.measured(row("68.7", 687.0)) == "687"
+    assert tables.measured(SimpleNamespace(reason="slope", measured=687.0, low=680.0, high=690.0)) == "687 [680, 690]"
+    assert tables.measured(SimpleNamespace(reason="not run", measured=math.nan, low=math.nan, high=math.nan)) == ""
 
 
 def test_the_ledger_shows_every_mechanism_calibration_and_relation_that_is_attacked(tables):

@@ -91,9 +91,9 @@ def test_calibrations_share_a_job():
     settings = {"draws": {"quick": 7}, "confidence": 0.9}
     fixed = (settings, "quick", 1, ["jain2013"])
     declared = {"attacks": [{**attack, "together": True}], "mutants": {"quick": []}}
-    (made,) = audits.jobs(declared, *fixed).items()
+    (made,) = audits.single(audits.jobs(declared, *fixed)).items()
     assert made[0] == ("rkhs-gaussian", "flip") and made[1]["rows"] == rows and "calibration" not in made[1]
-    apart = audits.jobs({**declared, "attacks": [attack]}, *fixed)
+    apart = audits.single(audits.jobs({**declared, "attacks": [attack]}, *fixed))
     assert set(apart) == {("rkhs-gaussian.paper", "flip"), ("rkhs-gaussian.tight", "flip")}
     assert all("calibration" not in one for made in apart.values() for one in made["rows"])
 

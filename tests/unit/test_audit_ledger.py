@@ -338,6 +338,17 @@ def test_the_same_bytes_whatever_the_order(tmp_path):
     assert (found["verdict"] != "not audited").sum() == 4 and len(found) > 10
 
 
+def test_of_equally_good_attacks_the_same_is_told_whichever_pairs_share_a_job(tmp_path):
+    first, second = (sampled(STRONG, pair=name, pair_words=f"the pair {name}") for name in ("knee", "line"))
+    told = set()
+    for k, files in enumerate(([[first], [second]], [[second], [first]], [[first, second]], [[second, first]])):
+        (tmp_path / f"{k}").mkdir()
+        paths = [fake_audits.write_attacks(file, tmp_path / f"{k}" / f"{j}.parquet") for j, file in enumerate(files)]
+        (row,) = fake_audits.collect_files(tmp_path / f"{k}", paths, ()).itertuples()
+        told.add(row.pair)
+    assert told == {"the pair knee"}
+
+
 def test_a_budget_released_with_two_guarantees_is_one_row_with_the_weaker(tmp_path):
     rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0,), deltas=(0.0,), repeats=3)
     stronger = fake_rows.write(rows.assign(guarantee="proved"), tmp_path / "a.parquet")

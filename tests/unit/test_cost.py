@@ -1,11 +1,12 @@
 """The share of a run that was work, from the files that Snakemake and the jobs leave."""
 
+import json
 import os
+import subprocess
+import sys
 
 import pytest
 
-from dperm import script
-from dperm.errors import ConfigError
 from dperm.report import cost
 
 
@@ -18,7 +19,7 @@ def job(tmp_path):
         for path in (benchmark, log):
             path.parent.mkdir(parents=True, exist_ok=True)
         benchmark.write_text(f"s\th:m:s\n{seconds}\t0:00:00\n")
-        log.write_text(f"something\nworked {worked} s\n")
+        log.write_text(f"something\nstarted with 0.5 s of CPU\nworked {worked} s, 0.4 s of CPU, peak 9 MB of 100 MB\n")
         os.utime(benchmark, (at, at))
 
     return leave
@@ -43,11 +44,59 @@ def test_only_jobs_of_this_run_and_scale_count(tmp_path, job):
     assert cost.of_run(tmp_path, "quick", since=990.0, until=1001.0).jobs == 1
 
 
-def test_a_job_says_what_it_worked_and_a_failed_one_does_not(tmp_path):
-    with script.logged(tmp_path / "good.log"):
-        pass
-    with pytest.raises(SystemExit), script.logged(tmp_path / "bad.log"):
-        raise ConfigError("no")
-    assert cost._worked(tmp_path / "good.log") >= 0
-    assert "worked" in (tmp_path / "good.log").read_text()
-    assert (tmp_path / "bad.log").read_text() == "error: no\n"
+def test_every_job_has_its_rule_and_stage(tmp_path, job):
+    rules = {
+        "fetch/adult": ("fetch", "fetch_dataset"),
+        "prepare/adult": ("prepare", "prepare_dataset"),
+        "quick/audits/objective.tight/knee": ("audits", "run_audit"),
+        "quick/claims": ("claims", "judge_claims"),
+        "quick/e/baselines/adult": ("e", "fit_baseline"),
+        "quick/e/collect": ("e", "collect_rows"),
+        "quick/e/objective.tight/adult_epsilon-0.1": ("e", "run_cell"),
+        "quick/figures/e": ("figures", "draw"),
+        "quick/privacy": ("privacy", "collect_privacy_ledger"),
+        "quick/report": ("report", "build_report"),
+    }
+    for name in rules:
+        job(name, seconds=2.0, worked=1.0)
+    found = cost.jobs(tmp_path / "benchmarks/quick")
+    assert {one.name: (one.stage, one.rule) for one in found} == rules
+    assert {(one.wall, one.work, one.cpu, one.start, one.peak, one.declared) for one in found} == {
+        (2.0, 1.0, 0.4, 0.5, 9, 100)
+    }
+
+
+def test_a_killed_job_is_known_by_what_snakemake_saw(tmp_path, job):
+    job("quick/claims", seconds=2.0, worked=1.0)
+    (tmp_path / "benchmarks/quick/claims.tsv").write_text("s\tmax_rss\n2.0\t17.6\n")
+    (tmp_path / "logs/quick/claims.log").write_text("started with 1.0 s of CPU\n")
+    (one,) = cost.jobs(tmp_path / "benchmarks/quick")
+    assert (one.said, one.work, one.peak, one.declared) == (False, 0.0, 18, 0)
+
+
+def test_what_a_job_logs_is_what_is_read(tmp_path, job):
+    """The writer and the reader agree on the words."""
+    job("quick/claims", seconds=2.0, worked=1.0)
+    log = tmp_path / "logs/quick/claims.log"
+    given = {"log": [str(log)], "input": [], "output": [], "rule": "judge_claims", "wildcards": {}}
+    code = (
+        "import json, sys; from types import SimpleNamespace; from dperm import script\n"
+        "with script.logged(SimpleNamespace(**json.loads(sys.argv[1]), resources={'mem_mb': 300})): sum(range(10**6))"
+    )
+    subprocess.run([sys.executable, "-c", code, json.dumps(given)], check=True)
+    (one,) = cost.jobs(tmp_path / "benchmarks/quick")
+    assert one.said and one.declared == 300 and 0 < one.cpu < 2 and 0 < one.start < 5 and 5 < one.peak < 300
+
+
+def test_breaks_between_runs_do_not_count():
+    """Two jobs side by side for a second, one more after them, and one a day later."""
+    ran = [
+        cost.Job(str(ended), "e", "run_cell", ended, wall)
+        for ended, wall in ((10.0, 2.0), (11.0, 2.0), (12.0, 1.0), (90000.0, 5.0))
+    ]
+    assert cost.busy(ran) == {"seconds": 9.0, "cores": 2}
+
+
+def test_who_came_nearest_to_what_it_declares():
+    stage = [cost.nearness(*pair) for pair in ((900, 1000), (1500, 2000), (5000, 0))]
+    assert max(stage) == cost.nearness(900, 1000)

@@ -120,7 +120,7 @@ def test_regression_targets_are_scaled_to_the_unit_interval(own):
 @pytest.mark.parametrize(
     ("old", "new", "changes", "words"),
     [
-        ("height", "hight", {}, ["no column 'height'", "it has: id, hight, eyes"]),
+        ("height", "hight", {}, ["no column 'height' among its 5", "did you mean 'hight'?"]),
         ("tall\n", "big\n", {}, ["no column 'tall'"]),
         ("id,", "height,", {}, ["2 columns 'height'"]),
         ("175.5", "tallish", {}, ["column 'height'", "1 of 3 records hold no finite number", "record 3"]),

@@ -12,6 +12,9 @@ SRC = Path(dperm.__file__).parent
 ROOMS = {
     "errors": (-2, "both"),
     "files": (-1, "both"),
+    "stamps": (-1, "both"),
+    "worker": (-1, "both"),
+    "one_run": (-1, "both"),
     "domain": (0, "both"),
     "noise": (0, "both"),
     "seeds": (0, "both"),

@@ -308,6 +308,9 @@ def test_the_closing_lines_say_where_how_long_and_what(inputs, page, tmp_path, c
     assert text.startswith("claims: ") and "privacy: 1 refuted, 1 holds up, 0 not audited" in text
     assert "objective (paper, replace, gamma) claims epsilon 1 at delta 0 and spends at least 1.4" in text
     assert f"report: {folder}/report/index.html (1 min 35 s)" in text
+    # The clock was set back in the run: no times.
+    assert main(["--since", str(time.time() + 7200), *root]) == 0
+    assert capsys.readouterr().out.endswith(f"report: {folder}/report/index.html\n")
     assert main([*root, "--config", "seed=3", "scale=paper"]) == 1
     assert "paper" in capsys.readouterr().err
 

@@ -27,31 +27,41 @@ HEADER = "s\th:m:s\tmax_rss\tmax_vms\tmax_uss\tmax_pss\tio_in\tio_out\tmean_load
 
 @pytest.fixture
 def benchmarks(tmp_path):
-    """Return the folder of one scale, with what five of its jobs, and two that all scales share, left behind."""
+    """Return the folder of one scale, with what five of its jobs, and two that all scales share, left behind.
+
+    All but the last were logged to have worked a second less than they ran, half of it CPU, and to have started with
+    0.75 s of it.
+    """
     jobs = {
-        "quick/jain2013-kdd/cells/tddl.tight/kdd-like": (4000.0, 300.0, 7000.5, 1000.0),
-        "quick/jain2013-kdd/collect": (2.0, 500.0, 1.0, 1010.0),
-        "quick/kifer2012-output/cells/output.tight/adult": (10.0, 100.0, 9.0, 1020.0),
-        "quick/claims": (3.0, 746.4, 2.5, 1030.0),
-        "quick/report": (9.0, 900.0, 8.0, 2000.0),
-        "prepare/adult": (5.0, 200.0, 4.0, 900.0),
-        "prepare/url": (50.0, 2000.0, 40.0, 3000.0),
+        "quick/jain2013-kdd/tddl.tight/kdd-like": (4000.0, 300, 2000, 4010.0),
+        "quick/jain2013-kdd/collect": (2.0, 500, 1000, 4012.0),
+        "quick/kifer2012-output/output.tight/adult": (10.0, 100, 2000, 4022.0),
+        "quick/claims": (3.0, 746, 1000, 4025.0),
+        "quick/report": (9.0, 900, 1000, 5000.0),
+        "prepare/adult": (5.0, 200, 1000, 20.0),
+        "prepare/url": (50.0, 2000, 0, 9000.0),
     }
-    for name, (wall, memory, cpu, ended) in jobs.items():
-        path = tmp_path / "benchmarks" / f"{name}.tsv"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{HEADER}{wall}\t0:00:00\t{memory}\t1\t1\t1\t0\t0\t1\t{cpu}\n", encoding="utf-8")
+    for name, (wall, memory, declared, ended) in jobs.items():
+        path, log = tmp_path / "benchmarks" / f"{name}.tsv", tmp_path / "logs" / f"{name}.log"
+        for folder in (path.parent, log.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{HEADER}{wall}\t0:00:00\t{memory}\t1\t1\t1\t0\t0\t1\t9\n", encoding="utf-8")
         os.utime(path, (ended, ended))
+        if declared:
+            worked = f"worked {wall - 1:.3f} s, {(wall - 1) / 2:.3f} s of CPU, peak {memory} MB of {declared} MB"
+            log.write_text(f"words\nstarted with 0.750 s of CPU\n{worked}\n", encoding="utf-8")
     return tmp_path / "benchmarks/quick"
 
 
 def test_stages_add_up(benchmarks):
     """By hand; a data set that was not asked for, other scales and the report itself do not count."""
-    stages, last = cost.stages(benchmarks, ["adult"])
-    assert last == 1030.0
+    stages, span = cost.stages(benchmarks, ["adult"])
+    # Of one job after the other: 15 to 20, 10 to 4010, then 2 + 10 + 3 s.
+    assert span == {"last": 4025.0, "seconds": 4015.0, "cores": 2}
     assert [stage["name"] for stage in stages] == ["claims", "jain2013-kdd", "kifer2012-output", "prepare"]
     kdd = stages[1]
-    assert (kdd["jobs"], kdd["wall"], kdd["cpu"], kdd["longest"], kdd["memory"]) == (2, 4002.0, 7001.5, 4000.0, 500.0)
+    assert (kdd["jobs"], kdd["wall"], kdd["longest"], kdd["memory"], kdd["declared"]) == (2, 4002.0, 4000.0, 500, 1000)
+    assert (kdd["work"], kdd["cpu"], kdd["start"]) == (4000.0, 2000.0, 1.5)
     assert cost.stages(benchmarks.parent / "paper") == ([], None)
 
 
@@ -80,7 +90,7 @@ def test_what_is_collected(benchmarks, tmp_path):
     prepared.write(prepare.prepare(catalogue.load(ROOT / "config/datasets.yaml")["breast-cancer"]), breast_cancer)
     shutil.copy(ROOT / "CITATION.cff", tmp_path)
     found = provenance.collect(seed=7, data=[breast_cancer], benchmarks=benchmarks, root=tmp_path)
-    assert found["seed"] == 7 and found["made"] == "1970-01-01 00:17 UTC"
+    assert found["seed"] == 7 and found["made"] == "1970-01-01 01:07 UTC"
     assert found["code"]["commit"] is None and re.match(r"\d", found["code"]["version"])
     assert found["machine"]["cores"] == os.cpu_count() and "GiB" in found["machine"]["memory"]
     assert found["packages"]["python"] == sys.version.split()[0]
@@ -139,11 +149,12 @@ ROWS = [
 
 @pytest.fixture
 def context(benchmarks):
-    stages, _ = cost.stages(benchmarks, ["adult"])
+    stages, span = cost.stages(benchmarks, ["adult"])
     collected = {
         "made": "2026-01-02 03:04 UTC",
         "seed": 2012,
         "cost": stages,
+        "span": span,
         "citation": "@misc{a}",
         "machine": {"system": "Linux", "processor": "A CPU", "cores": 8, "memory": "16.0 GiB"},
         "packages": {"numpy": "2.4.6"},
@@ -166,8 +177,15 @@ def test_the_context(context):
         ("claims", 1, 3.0),
     ]
     total = context["total"]
-    assert (total["jobs"], total["wall"], total["longest"], total["memory"]) == (5, 4020.0, 4000.0, 746.4)
-    assert total["wall_words"] == "1 h 7 min" and context["untimed"] == ["li2021-moor"]
+    assert (total["jobs"], total["wall"], total["longest"], total["memory"]) == (5, 4020.0, 4000.0, 746)
+    assert total["wall_words"] == "1 h 7 min" and total["memory_words"] == "746 of 1,000 MB"
+    # Of 2 x 4,015 s: each job worked but one second, and half of that was CPU.
+    assert [(part["core_words"], part["share"], part["cpu_words"]) for part in context["split"]] == [
+        ("1 h 6 min", "50.0%", "33 min 28 s"),
+        ("5.0 s", "0.1%", "3.8 s"),
+        ("1 h 6 min", "49.9%", ""),
+    ]
+    assert context["untimed"] == ["li2021-moor"]
     assert context["data"][0]["rows"] == "30,162 train + 1 test"
     assert context == provenance.context({"cost": []}) | context
 
@@ -190,8 +208,9 @@ def test_the_section(context):
     words = render(context)
     assert "Adult &lt;1994&gt;" in words and "<b>" not in words and "a &lt;max&gt;" in words
     # Numbers stand in full where the page sorts by them.
-    assert re.search(r'<tr data-stage="claims">.*data-order="3\.0">3\.0 s<.*data-order="746\.4">746 MB<', words)
+    assert re.search(r'<tr data-stage="claims">.*data-order="3\.0">3\.0 s<.*data-order="746">746 of 1,000 MB<', words)
     assert re.search(r'data-stage="all".*?1 h 7 min', words)
+    assert re.search(r'data-part="work".*>50\.0%<.*>33 min 28 s<', words)
     for checksum in "abc":
         assert checksum * 64 in words
     assert str(assets.pack("config", json.dumps(CONFIG, indent=2, sort_keys=True).encode())) in words

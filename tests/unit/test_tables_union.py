@@ -40,6 +40,31 @@ def test_the_union_holds_every_row_and_every_column_once(tmp_path):
     assert found == {**META, "versions": found["versions"]}
 
 
+def test_cells_of_one_job_are_written_as_their_union_is_collected(tmp_path):
+    """A column that one cell lacks is null there, and whole numbers stay whole."""
+    frames = [
+        rows(3, seed=1, knee=[1, 2, 3]),
+        rows(2, seed=2, note="x", dataset="adult"),
+        rows(2, seed=3, knee=7, note=None),
+    ]
+    tables.write_all(iter(frames), tmp_path / "all.parquet", metadata=META)
+    for k, frame in enumerate(frames):
+        tables.write(frame, tmp_path / f"{k}.parquet", metadata=META)
+    tables.collect([tmp_path / f"{k}.parquet" for k in range(3)], tmp_path / "rows.parquet", metadata=META)
+    written, collected = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("all", "rows"))
+    assert written.schema.equals(collected.schema) and written["knee"].type == pa.int64()
+    assert written.to_pylist() == collected.to_pylist() and len(written) == 7
+    # Alone, it is what `write` writes, to the byte.
+    tables.write_all(frames[:1], tmp_path / "one.parquet", metadata=META)
+    assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "0.parquet").read_bytes()
+
+
+def test_cells_of_one_job_that_disagree_about_a_column_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="different types"):
+        tables.write_all([rows(2, note="x"), rows(2, note=1.5)], tmp_path / "all.parquet", metadata=META)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_distinct_values_of_columns_are_those_of_all_rows(tmp_path):
     paths, frames = cells(tmp_path / "cells")
     tables.collect(paths, tmp_path / "rows.parquet", metadata=META)

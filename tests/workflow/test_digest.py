@@ -21,21 +21,21 @@ import json, runpy, sys
 class Given(dict):
     __getattr__ = dict.__getitem__
     def __iter__(self):
-        return iter(self.values())
+        return iter(x for given in self.values() for x in (given if isinstance(given, list) else [given]))
     def __getitem__(self, key):
         return [*self][key] if isinstance(key, int) else dict.__getitem__(self, key)
 
 script, given = sys.argv[1], json.loads(sys.argv[2])
-snakemake = Given({part: Given(content) for part, content in given.items()})
+snakemake = Given({part: Given(content) if part != "rule" else content for part, content in given.items()})
 runpy.run_path(script, init_globals={"snakemake": snakemake}, run_name="__main__")
 print(json.dumps(sorted(name for name in sys.modules if name.split(".")[0] == "dperm")))
 """
 # How a job talks decides no byte of what it writes.
-TALK = {"dperm.script", "dperm.errors"}
+TALK = {"dperm.script", "dperm.errors", "dperm.worker"}
 # The catalogue of claims is refused or left as it is: no verdict hangs on how (but on the reader of YAML, which is in).
 CATALOGUE_CHECKS = {
     "dperm.claims.catalogue", "dperm.plan", "dperm.plan.audits", "dperm.plan.cells", "dperm.plan.code_digest",
-    "dperm.plan.config_files",
+    "dperm.plan.config_files", "dperm.plan.grids",
 }  # fmt: skip
 SCHEMA = Path(__file__).parents[2] / "workflow/schemas/experiment.schema.yaml"
 DESIGNS = yaml.safe_load(SCHEMA.read_text())["$defs"]["settings"]["properties"]["designs"]["items"]["enum"]
@@ -54,10 +54,15 @@ OWN = {
 def loaded(project, rule, *, output, input=None, params=None, wildcards=None):
     """Run the script of a rule on the project's files, into a folder apart; return the modules of dperm it loaded."""
     given = {
+        "rule": rule,
         "input": input or {},
-        "output": {name: f"apart/{path}" for name, path in output.items()},
+        "output": {
+            name: [f"apart/{path}" for path in given] if isinstance(given, list) else f"apart/{given}"
+            for name, given in output.items()
+        },
         "params": {"code": "", **(params or {})},
         "wildcards": wildcards or {},
+        "resources": {},
         "log": {"log": "apart/log"},
     }
     command = [sys.executable, "-c", RUN, f"workflow/scripts/{rule}.py", json.dumps(given)]
@@ -65,8 +70,12 @@ def loaded(project, rule, *, output, input=None, params=None, wildcards=None):
         command, cwd=project.folder, env=project.environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert all((project.folder / path).stat().st_size for path in given["output"].values())
+    assert all((project.folder / path).stat().st_size for path in paths_of(given["output"]))
     return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def paths_of(outputs):
+    return [path for given in outputs.values() for path in (given if isinstance(given, list) else [given])]
 
 
 def assert_same(roots, found, no_matter=frozenset()):
@@ -98,7 +107,7 @@ def test_cells(finished, declared):
             "run_cell",
             input={"data": DATA, "baseline": BASELINE},
             output={"rows": rows},
-            params={"cell": cell},
+            params={"cells": [cell]},
         )
         assert_same(roots, found)
         assert repr(plan.code_digest(*roots)) in recorded(finished, rows)
@@ -119,7 +128,7 @@ def test_audits(finished, declared):
     for key in (*jobs, ("mutants", "data")):
         job = declared.audits["tiny"][key]
         rows = f"{RESULTS}/audits/{key[0]}/{key[1]}.parquet"
-        found = loaded(finished, "run_audit", output={"rows": rows}, params={"job": job})
+        found = loaded(finished, "run_audit", output={"rows": rows}, params={"audits": [job]})
         assert_same(families.modules(job), found)
         assert repr(plan.code_digest(*families.modules(job), packages=("threadpoolctl",))) in recorded(finished, rows)
 
@@ -158,11 +167,11 @@ def others():
         },
         set(),
     )
-    yield "draw_figure", figures.modules(experiment), ("matplotlib",), {
-        "input": {"rows": ROWS}, "output": drawn, "wildcards": {"figure": experiment},
-    }, set()  # fmt: skip
-    yield "make_table", figures.modules(experiment), (), {
-        "input": {"rows": ROWS}, "output": made, "wildcards": {"table": experiment},
+    # A figure and a table of the experiment: the modules are those of all that it draws.
+    yield "draw", figures.modules(experiment), ("matplotlib",), {
+        "input": {"rows": ROWS},
+        "output": {"svg": [drawn["svg"]], "png": [drawn["png"]], "csv": [made["csv"]], "md": [made["md"]]},
+        "params": {"figures": {experiment: []}, "tables": {experiment: []}},
     }, set()  # fmt: skip
     yield "judge_claims", ("dperm.claims", "dperm.yaml_files"), (), {
         "input": {
@@ -205,7 +214,7 @@ def others():
 def test_other_rules(finished, rule, roots, packages, given, no_matter):
     found = loaded(finished, rule, **given)
     assert_same(roots, found, no_matter)
-    for output in given["output"].values():
+    for output in paths_of(given["output"]):
         assert repr(plan.code_digest(*roots, packages=packages)) in recorded(finished, output)
 
 

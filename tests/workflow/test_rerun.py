@@ -44,24 +44,21 @@ def test_another_seed_gives_other_values(finished):
 
 
 @pytest.mark.slow
-def test_adding_one_epsilon_runs_its_cells_and_what_hangs_on_them(finished):
+def test_adding_epsilons_runs_their_cells_and_what_hangs_on_them(finished):
+    """Those in brackets in one job of each mechanism."""
     untouched = {path: (finished.folder / path).stat().st_mtime_ns for path in finished.results() if "/cells/" in path}
-    finished.edit("config/experiments/kifer2012-output.yaml", "epsilon: [1.0]", "epsilon: [1.0, 2.0]")
+    finished.edit("config/experiments/kifer2012-output.yaml", "epsilon: [1.0]", "epsilon: [1.0, [2.0, 3.0]]")
     jobs = finished.jobs()
-    assert cell_jobs(jobs) == [f"{cell} at breast-cancer_epsilon-2" for cell in CELLS]
+    assert cell_jobs(jobs) == [f"{cell} at breast-cancer_epsilon-2-3" for cell in CELLS]
     assert sorted(set(jobs) - {f"kifer2012-output: {job}" for job in cell_jobs(jobs)}) == [
         "build the report at scale tiny",
         "collect the privacy ledger at scale tiny",
         "draw kifer2012-output",
-        "draw kifer2012-output-sweep",
-        "draw kifer2012-output-sweep-test",
-        "draw privacy-ledger",
+        "draw mutants",
+        "draw privacy",
         "judge the claims at scale tiny",
         "kifer2012-output: collect rows",
         "record the resolved configuration at scale tiny",
-        "table audit-mutants",
-        "table kifer2012-output",
-        "table privacy-ledger",
     ]
     finished.run()
     assert {path: (finished.folder / path).stat().st_mtime_ns for path in untouched} == untouched
@@ -84,11 +81,16 @@ def test_editing_a_comment_or_docstring_runs_nothing(finished):
     assert finished.jobs() == []
 
 
-def test_editing_a_figure_draws_and_computes_nothing_else(finished):
+def test_editing_the_style_draws_all_and_computes_nothing_else(finished):
     finished.edit("src/dperm/figures/style.py", "\nimport ", "\nUNUSED = 1\nimport ")
     jobs = finished.jobs()
     assert cell_jobs(jobs) == []
-    assert {"draw kifer2012-output", "draw kifer2012-output-sweep"} <= set(jobs)
+    assert {"draw kifer2012-output", "draw mutants", "draw privacy"} <= set(jobs)
+
+
+def test_editing_a_figure_draws_those_of_its_experiment_alone(finished):
+    finished.edit("src/dperm/figures/kifer2012/output.py", "\nimport ", "\nUNUSED = 1\nimport ")
+    assert finished.jobs() == ["build the report at scale tiny", "draw kifer2012-output"]
 
 
 @pytest.mark.slow
@@ -109,10 +111,9 @@ AUDITS = (
 AFTER_THE_LEDGER = (
     "build the report at scale tiny",
     "collect the privacy ledger at scale tiny",
-    "draw privacy-ledger",
+    "draw mutants",
+    "draw privacy",
     "judge the claims at scale tiny",
-    "table audit-mutants",
-    "table privacy-ledger",
 )
 
 

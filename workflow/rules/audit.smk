@@ -10,12 +10,12 @@ rule run_audit:
         "benchmarks/{scale}/audits/{mechanism}/{pair}.tsv"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=800,
+        runtime=10,
     params:
-        job=audit_of,
+        audits=audit_job_of,
         code=lambda wildcards: plan.code_digest(
-            *families.modules(audit_of(wildcards)), packages=("threadpoolctl",)
+            *families.modules(audit_job_of(wildcards)[0]), packages=("threadpoolctl",)
         ),
     message:
         "audit {wildcards.mechanism}: {wildcards.pair}"
@@ -49,13 +49,14 @@ rule collect_privacy_ledger:
         "benchmarks/{scale}/privacy.tsv"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=500,
+        runtime=5,
     params:
         confidence=PLAN.audit["confidence"],
         level=PLAN.audit["level"],
         seed=PLAN.seed,
         errata=PLAN.errata,
+        made=made_of_audits,
         code=plan.code_digest("dperm.audit.ledger"),
     message:
         "collect the privacy ledger at scale {wildcards.scale}"

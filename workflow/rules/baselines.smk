@@ -12,8 +12,8 @@ rule fit_baseline:
         "benchmarks/{scale}/{experiment}/baselines/{scenario}.tsv"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=1100,
+        runtime=5,
     params:
         cell=baseline_of,
         code=lambda wildcards: plan.code_digest(

@@ -1,11 +1,11 @@
-# One mechanism at one grid point with all its repeats: one job.
+# One mechanism at one grid point with all its repeats, or at a few that share brackets in the grid: one job.
 
 
 rule run_cell:
     input:
-        # Nothing where a cell makes its own data.
-        data=lambda wildcards: input_of_cell("data", wildcards),
-        baseline=lambda wildcards: input_of_cell("baseline", wildcards),
+        # Nothing where cells make their own data.
+        data=lambda wildcards: input_of_job("data", wildcards),
+        baseline=lambda wildcards: input_of_job("baseline", wildcards),
     output:
         rows="results/{scale}/{experiment}/cells/{mechanism}/{scenario}.parquet",
     log:
@@ -17,9 +17,11 @@ rule run_cell:
         mem_mb=1000,
         runtime=10,
     params:
-        cell=cell_of,
+        cells=job_of,
         code=lambda wildcards: plan.code_digest(
-            *experiments.modules(wildcards.experiment, cell_of(wildcards)["mechanism"])
+            *experiments.modules(
+                wildcards.experiment, job_of(wildcards)[0]["mechanism"]
+            )
         ),
     message:
         "{wildcards.experiment}: {wildcards.mechanism} at {wildcards.scenario}"
@@ -39,10 +41,11 @@ rule collect_rows:
         "benchmarks/{scale}/{experiment}/collect.tsv"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        mem_mb=700,
+        runtime=5,
     params:
         skipped=lambda wildcards: experiment_of(wildcards).skipped,
+        made=made_of_experiment,
         seed=PLAN.seed,
         code=plan.code_digest("dperm.tables"),
     message:

@@ -20,7 +20,7 @@ rule judge_claims:
         "benchmarks/{scale}/claims.tsv"
     threads: 1
     resources:
-        mem_mb=1500,
+        mem_mb=900,
         runtime=10,
     params:
         papers=lambda wildcards: sorted(
@@ -28,6 +28,7 @@ rule judge_claims:
         ),
         datasets=sorted({*PLAN.datasets, *PLAN.designs}),
         seed=PLAN.seed,
+        sources=checksums_of(*catalogues(), "workflow/schemas/claims.schema.yaml"),
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
         # How YAML becomes numbers counts; the checks of the catalogue do not: they refuse it or leave it as it is.
         code=plan.code_digest("dperm.claims", "dperm.yaml_files"),
@@ -53,7 +54,7 @@ rule judge_claim:
         "benchmarks/{scale}/claims/{claim}.tsv"
     threads: 1
     resources:
-        mem_mb=1500,
+        mem_mb=900,
         runtime=10,
     params:
         papers=lambda wildcards: sorted(
@@ -61,6 +62,7 @@ rule judge_claim:
         ),
         datasets=sorted({*PLAN.datasets, *PLAN.designs}),
         seed=PLAN.seed,
+        sources=checksums_of(*catalogues(), "workflow/schemas/claims.schema.yaml"),
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
         code=plan.code_digest("dperm.claims", "dperm.claims.words", "dperm.yaml_files"),
     message:

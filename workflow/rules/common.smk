@@ -4,10 +4,10 @@ from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 
-from dperm import experiments, figures, mechanisms, plan
+from dperm import experiments, figures, files, mechanisms, one_run, plan, stamps
 from dperm.audit import families
-from dperm.datasets import fetch, prepare
-from dperm.errors import ConfigError
+from dperm.datasets import checksums, fetch, prepare
+from dperm.errors import ConfigError, RunGoingOn
 
 try:
     PLAN = plan.load(
@@ -27,6 +27,22 @@ try:
 except ConfigError as error:
     raise WorkflowError(str(error))
 
+
+onstart:
+    # Before the first file is deleted: of two runs at one scale, one must go; and a disk must be fit to write on.
+    try:
+        one_run.hold(PLAN.scale)
+    except (RunGoingOn, OSError) as error:
+        raise WorkflowError(str(error))
+    files.settle(path for job in workflow.dag.needrun_jobs() for path in job.input)
+    for folder in folders_written():
+        if why := one_run.unwritable(folder):
+            raise WorkflowError(why)
+    # What jobs hold the code that they load against; the process of a job on a cluster must not say it of itself.
+    if workflow.is_main_process:
+        plan.announce()
+
+
 for reason in sorted(set(PLAN.skipped(PLAN.scale).values())):
     print(f"skipped: {reason}", file=sys.stderr)
 
@@ -37,9 +53,7 @@ wildcard_constraints:
     mechanism="[a-z0-9.-]+",
     scenario="[A-Za-z0-9_.-]+",
     dataset="[a-z0-9-]+",
-    figure="[a-z0-9-]+",
-    table="[a-z0-9-]+",
-    pair="[a-z0-9_]+",
+    pair="[a-z0-9_-]+",
     claim="[KJDN]-c[0-9]{2}[a-z]?",
 
 
@@ -53,18 +67,36 @@ def experiment_of(wildcards):
         )
 
 
-def cell_of(wildcards):
-    cells = experiment_of(wildcards).cells
-    if (wildcards.mechanism, wildcards.scenario) not in cells:
+def job_of(wildcards):
+    """The cells of a job, in order: of one mechanism, on the same data."""
+    jobs = experiment_of(wildcards).jobs
+    if (wildcards.mechanism, wildcards.scenario) not in jobs:
         raise WorkflowError(
             f"{wildcards.experiment} has no cell {wildcards.mechanism}/{wildcards.scenario} at scale "
             f"{wildcards.scale}; add it to config/experiments/{wildcards.experiment}.yaml"
         )
-    return cells[wildcards.mechanism, wildcards.scenario]
+    return jobs[wildcards.mechanism, wildcards.scenario]
 
 
 def baseline_of(wildcards):
     return experiment_of(wildcards).baselines[wildcards.scenario]
+
+
+def folders_written():
+    """By the jobs of this run; Snakemake itself would end with a traceback where it cannot write."""
+    products = (path for job in workflow.dag.needrun_jobs() for path in job.products())
+    return sorted({str(Path(*Path(path).parts[:2])) for path in products})
+
+
+@cache
+def checksum_of(path):
+    """Of a file that people edit: its time says little after a clock went wrong, or a copy that keeps times."""
+    path = Path(workflow.basedir, path)
+    return checksums.sha256(path) if path.is_file() else "missing"
+
+
+def checksums_of(*paths):
+    return {str(path): checksum_of(path) for path in paths}
 
 
 def files_of(wildcards):
@@ -79,9 +111,9 @@ def prepared_dataset_of(cell):
     return f"resources/prepared/{cell['point']['dataset']}.parquet"
 
 
-def input_of_cell(kind, wildcards):
-    """A data set or the baseline on it, or nothing where the cell makes its own data."""
-    cell = cell_of(wildcards)
+def input_of_job(kind, wildcards):
+    """A data set or the baseline on it, or nothing where the cells make their own data."""
+    cell = job_of(wildcards)[0]
     if "baseline" not in cell:
         return []
     if kind == "data":
@@ -92,7 +124,7 @@ def input_of_cell(kind, wildcards):
 def cells_of(wildcards):
     return [
         f"results/{wildcards.scale}/{wildcards.experiment}/cells/{mechanism}/{scenario}.parquet"
-        for mechanism, scenario in experiment_of(wildcards).cells
+        for mechanism, scenario in experiment_of(wildcards).jobs
     ]
 
 
@@ -103,8 +135,33 @@ def baselines_of(wildcards):
     ]
 
 
-def audit_of(wildcards):
-    jobs = PLAN.audits[wildcards.scale]
+def made_of_experiment(wildcards):
+    """From each cell and baseline of an experiment to the fingerprint of the job that must have made it."""
+    experiment = experiment_of(wildcards)
+    folder = f"results/{wildcards.scale}/{wildcards.experiment}"
+    return {
+        f"{folder}/cells/{mechanism}/{scenario}.parquet": stamps.fingerprint(
+            {"cells": cells}
+        )
+        for (mechanism, scenario), cells in experiment.jobs.items()
+    } | {
+        f"{folder}/baselines/{scenario}.parquet": stamps.fingerprint({"cell": cell})
+        for scenario, cell in experiment.baselines.items()
+    }
+
+
+def made_of_audits(wildcards):
+    return {
+        f"results/{wildcards.scale}/audits/{mechanism}/{pair}.parquet": stamps.fingerprint(
+            {"audits": audits}
+        )
+        for (mechanism, pair), audits in PLAN.audit_jobs[wildcards.scale].items()
+    }
+
+
+def audit_job_of(wildcards):
+    """The audits of a job, in order: of one mechanism, or of mutants."""
+    jobs = PLAN.audit_jobs[wildcards.scale]
     if (wildcards.mechanism, wildcards.pair) not in jobs:
         known = ", ".join(sorted(f"{mechanism}/{pair}" for mechanism, pair in jobs))
         raise WorkflowError(
@@ -117,79 +174,110 @@ def audits_of(mutants):
     """What the ledger of mechanisms, or the one of mutants, is collected from."""
     return lambda wildcards: [
         f"results/{wildcards.scale}/audits/{mechanism}/{pair}.parquet"
-        for mechanism, pair in PLAN.audits[wildcards.scale]
+        for mechanism, pair in PLAN.audit_jobs[wildcards.scale]
         if (mechanism == plan.MUTANTS) == mutants
     ]
 
 
-def drawn_by(kind, name):
-    """The experiment that declares a figure or table of this name."""
-    for experiment in PLAN.of_scale(PLAN.scale):
-        if name in getattr(experiment, kind):
-            return experiment.name
+def drawings():
+    """From each experiment, and each ledger, to the names of the figures and tables that are drawn from it."""
+    found = {
+        experiment.name: {"figures": experiment.figures, "tables": experiment.tables}
+        for experiment in PLAN.experiments.values()
+        if experiment.figures or experiment.tables
+    }
+    for kind, known in DRAWN.items():
+        for name, target in known.items():
+            if target.source != "rows":
+                of_ledger = found.setdefault(
+                    target.source, {"figures": (), "tables": ()}
+                )
+                of_ledger[kind] += (name,)
+    return found
+
+
+# What there is to draw, by the folder that it goes to; its files; and what is drawn in this run.
+DRAWN = {"figures": figures.FIGURES, "tables": figures.TABLES}
+FORMATS = {"figures": ("svg", "png"), "tables": ("csv", "md")}
+DRAWINGS = drawings()
+
+
+def is_ledger(source):
+    return not any(source == experiment for _, experiment in PLAN.experiments)
+
+
+def file_drawn_from(source):
+    return "results/{scale}/" + (
+        f"{source}.parquet" if is_ledger(source) else f"{source}/rows.parquet"
+    )
+
+
+def files_drawn(source, kind, suffix, **labels):
+    """The files of one format that are drawn from an experiment or a ledger, and what Snakemake's report says of each."""
+
+    # A line that starts with `report` would be a directive of Snakemake's.
+    def marked(name):
+        return report(
+            f"results/{{scale}}/{kind}/{name}.{suffix}",
+            caption="../report/figure.rst",
+            category="privacy" if is_ledger(source) else source.split("-")[0],
+            subcategory=kind,
+            labels={
+                kind.removesuffix("s"): name,
+                "title": DRAWN[kind][name].title,
+                **labels,
+            },
+        )
+
+    return [marked(name) for name in DRAWINGS[source][kind]]
+
+
+def recipes(source, kind):
+    return {name: figures.recipe(name, DRAWN[kind]) for name in DRAWINGS[source][kind]}
+
+
+def words_drawn(source):
+    """Of the captions in Snakemake's report, by folder and name: a figure and a table may share a name."""
+    return {
+        f"{kind}/{name}": figures.words(name, DRAWN[kind])
+        for kind, names in DRAWINGS[source].items()
+        for name in names
+    }
+
+
+def code_of_drawing(source):
+    names = [name for names in DRAWINGS[source].values() for name in names]
+    roots = dict.fromkeys(root for name in names for root in figures.modules(name))
+    return lambda wildcards: plan.code_digest(*roots, packages=("matplotlib",))
+
+
+def names_not_drawn():
+    """A pattern of names, so that those that a rule draws are left to it."""
+    names = sorted(
+        {n for kinds in DRAWINGS.values() for of in kinds.values() for n in of}
+    )
+    return rf"(?!(?:{'|'.join(names)})\.)[a-z0-9-]+"
+
+
+def refuse_drawing(wildcards):
+    kind, name = wildcards.kind, wildcards.drawing
     raise WorkflowError(
         f"no selected experiment declares {name!r} under {kind} in config/experiments"
     )
 
 
-def source_of(kind, known):
-    """What a figure or table is drawn from: an experiment's rows, or a ledger."""
-
-    def source(wildcards):
-        name = getattr(wildcards, kind.removesuffix("s"))
-        drawn_from = known[name].source if name in known else "rows"
-        if drawn_from != "rows":
-            return f"results/{wildcards.scale}/{drawn_from}.parquet"
-        return f"results/{wildcards.scale}/{drawn_by(kind, name)}/rows.parquet"
-
-    return source
-
-
 def shown(scale, paper=None):
     """Every figure and table of a scale, of one paper or all; the ledgers' belong to no paper."""
-    ledgers = [
-        f"results/{scale}/{kind}/{name}{suffix}"
-        for kind, known, suffixes in (
-            ("figures", figures.FIGURES, (".svg", ".png")),
-            ("tables", figures.TABLES, (".csv", ".md")),
-        )
-        for name, target in known.items()
-        for suffix in suffixes
-        if paper is None and target.source != "rows"
+    papers = {e.name: e.paper for e in PLAN.of_scale(scale)}
+    return [
+        f"results/{scale}/{kind}/{name}.{suffix}"
+        for source, drawn in DRAWINGS.items()
+        if (source in papers or is_ledger(source))
+        and paper in (None, papers.get(source))
+        for kind, names in drawn.items()
+        for name in names
+        for suffix in FORMATS[kind]
     ]
-    return ledgers + [
-        f"results/{scale}/{kind}/{name}{suffix}"
-        for experiment in PLAN.of_scale(scale)
-        if paper in (None, experiment.paper)
-        for kind, suffixes in (
-            ("figures", (".svg", ".png")),
-            ("tables", (".csv", ".md")),
-        )
-        for name in getattr(experiment, kind)
-        for suffix in suffixes
-    ]
-
-
-def category_of(kind, known):
-    """Where Snakemake's report shows a figure or table: with its paper, or with the ledger that it is drawn from."""
-
-    def category(wildcards):
-        name = getattr(wildcards, kind.removesuffix("s"))
-        of_ledger = name in known and known[name].source != "rows"
-        return "privacy" if of_ledger else name.split("-")[0]
-
-    return category
-
-
-def labels_of(kind, known, **others):
-    """What stands in a line of Snakemake's report."""
-
-    def labels(wildcards):
-        name = getattr(wildcards, kind.removesuffix("s"))
-        title = known[name].title if name in known else name
-        return {kind.removesuffix("s"): name, "title": title, **others}
-
-    return labels
 
 
 def rows_of_scale(wildcards):

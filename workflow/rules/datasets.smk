@@ -14,6 +14,8 @@ rule fetch_dataset:
     benchmark:
         "benchmarks/fetch/{dataset}.tsv"
     retries: 0
+    # Beside Snakemake, on a cluster too: its nodes often reach no network.
+    localrule: True
     threads: 1
     resources:
         mem_mb=500,
@@ -45,6 +47,9 @@ rule prepare_dataset:
         entry=lambda wildcards: catalogue.numeric(PLAN.datasets[wildcards.dataset]),
         folder="resources/downloads/{dataset}",
         trusted="resources/trusted/{dataset}.json",
+        sources=lambda wildcards: checksums_of(
+            *filter(None, [PLAN.datasets[wildcards.dataset].get("path")])
+        ),
         code=lambda wildcards: plan.code_digest(
             "dperm.datasets.prepare", prepare.module(PLAN.datasets[wildcards.dataset])
         ),

@@ -9,9 +9,11 @@ rule write_config:
         "logs/{scale}/config.log",
     benchmark:
         "benchmarks/{scale}/config.tsv"
+    # A second of work: not worth a wait in a cluster's queue.
+    localrule: True
     threads: 1
     resources:
-        mem_mb=500,
+        mem_mb=200,
         runtime=5,
     params:
         resolved=lambda wildcards: PLAN.resolved(wildcards.scale),
@@ -55,11 +57,12 @@ rule build_report:
         "benchmarks/{scale}/report.tsv"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=600,
+        runtime=5,
     params:
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
         origins=lambda wildcards: origins_at(wildcards.scale),
+        sources=checksums_of("docs/errata.md", "CITATION.cff", *parts_of_page()),
         code=plan.code_digest(
             "dperm.report", packages=("itables", "jinja2", "vl-convert-python")
         ),

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-import yaml
-
-from dperm import report
-from dperm.report import provenance
 from dperm.script import logged
 
-with logged(snakemake.log[0]):
+with logged(snakemake):
+    import yaml
+
+    from dperm import report
+    from dperm.report import provenance
+
     taken = snakemake.input
     config = yaml.safe_load(Path(taken.config).read_text(encoding="utf-8"))
     benchmarks = f"benchmarks/{snakemake.wildcards.scale}"

@@ -1,9 +1,10 @@
 """Hold the attacks against the claims."""
 
-from dperm.audit import ledger
 from dperm.script import logged
 
-with logged(snakemake.log[0]):
+with logged(snakemake):
+    from dperm.audit import ledger
+
     taken, made, params = snakemake.input, snakemake.output, snakemake.params
     metadata = {name: params[name] for name in ("confidence", "level", "seed", "code")}
     ledger.collect(
@@ -14,5 +15,6 @@ with logged(snakemake.log[0]):
         level=params.level,
         metadata=metadata,
         errata=params.errata,
+        made=params.made,
     )
-    ledger.collect_mutants(list(taken.mutants), made.mutants, level=params.level, metadata=metadata)
+    ledger.collect_mutants(list(taken.mutants), made.mutants, level=params.level, metadata=metadata, made=params.made)

@@ -3,11 +3,12 @@
 import json
 import os
 
-from dperm import files
-from dperm.datasets import catalogue, fetch
 from dperm.script import logged
 
-with logged(snakemake.log[0]):
+with logged(snakemake):
+    from dperm import files
+    from dperm.datasets import catalogue, fetch
+
     params = snakemake.params
     # Title and addresses, which are no params: an edit of them is no reason to fetch again.
     entry = catalogue.load(snakemake.input.catalogue)[snakemake.wildcards.dataset] | {"files": params.files}

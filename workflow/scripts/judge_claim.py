@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from dperm import claims
-from dperm.claims import catalogue, words
 from dperm.script import logged
 
-with logged(snakemake.log[0]):
+with logged(snakemake):
+    from dperm import claims
+    from dperm.claims import catalogue, words
+
     taken, given, params = snakemake.input, snakemake.output, snakemake.params
     name = snakemake.wildcards.claim
     claims.judge(

@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from dperm import claims
-from dperm.claims import catalogue
 from dperm.script import logged
 
-with logged(snakemake.log[0]):
+with logged(snakemake):
+    from dperm import claims
+    from dperm.claims import catalogue
+
     taken, params = snakemake.input, snakemake.params
     claims.judge(
         catalogue.load(taken.catalogue, taken.schema, datasets=params.datasets),

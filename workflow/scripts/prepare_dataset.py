@@ -1,9 +1,10 @@
 """Parse and encode one data set."""
 
-from dperm.datasets import prepare, prepared
 from dperm.script import logged
 
-with logged(snakemake.log[0]):
+with logged(snakemake):
+    from dperm.datasets import prepare, prepared
+
     params = snakemake.params
     # What was fetched lies beside its receipt; a file of one's own is the input itself; a bundled set has none.
     place = params.folder if params.entry.get("files") else next(iter(snakemake.input), None)

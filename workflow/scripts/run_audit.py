@@ -1,8 +1,9 @@
-"""Attack one mechanism at one pair family."""
+"""Attack one mechanism at one pair family, or at the few that share a job."""
 
-from dperm.audit import attacks
 from dperm.script import logged
 
-with logged(snakemake.log[0]):
-    job = snakemake.params.job
-    attacks.run(job, snakemake.output.rows, metadata={"job": job, "code": snakemake.params.code})
+with logged(snakemake):
+    from dperm.audit import attacks
+
+    audits = snakemake.params.audits
+    attacks.run(audits, snakemake.output.rows, metadata={"audits": audits, "code": snakemake.params.code})

@@ -1,9 +1,10 @@
-"""Run one mechanism at one grid point."""
+"""Run one mechanism at one grid point, or at the few that share a job."""
 
-from dperm import experiments, tables
 from dperm.script import logged
 
-with logged(snakemake.log[0]):
-    cell = snakemake.params.cell
-    rows = experiments.run(cell, **{name: path for name, path in snakemake.input.items() if path})
-    tables.write(rows, snakemake.output.rows, metadata={"cell": cell, "code": snakemake.params.code})
+with logged(snakemake):
+    from dperm import experiments, tables
+
+    cells = snakemake.params.cells
+    rows = experiments.run_all(cells, **{name: path for name, path in snakemake.input.items() if path})
+    tables.write_all(rows, snakemake.output.rows, metadata={"cells": cells, "code": snakemake.params.code})

@@ -1,14 +1,15 @@
-"""One audit job: a family of mechanisms at one pair of neighbours, attacked; the rows that the ledger is made from."""
+"""One audit job: a mechanism at one pair of neighbours or a few, attacked; the rows that the ledger is made from."""
 
 import importlib
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import threadpoolctl
 
 from dperm import tables
 from dperm.audit.families import FAMILIES
+from dperm.solvers.blas import one_thread
 
 _TEXT, _COUNT, _NUMBER = pa.string(), pa.int64(), pa.float64()
 
@@ -56,18 +57,22 @@ def schema(job: Mapping[str, Any]) -> pa.Schema:
     return MUTANTS if job["family"] == "mutants" else ATTACKS
 
 
-def run(job: Mapping[str, Any], out: str, *, metadata: Mapping[str, Any]) -> None:
-    """Attack, and write the rows.
+def run(audits: Sequence[Mapping[str, Any]], out: str, *, metadata: Mapping[str, Any]) -> None:
+    """Attack, and write the rows of one audit after those of another; the log says which is on.
 
     Parameters
     ----------
-    job : mapping
-        As `dperm.plan` made it: family, pair, draws, confidence, seed, and what the family needs.
+    audits : sequence of mapping
+        Of one job and so of one family, as `dperm.plan` made them: family, pair, draws, confidence, seed, and what the
+        family needs.
     out : path
     metadata : mapping
         JSON-serialisable.
     """
-    # One BLAS thread: the same bytes whatever the number of cores.
-    with threadpoolctl.threadpool_limits(1):
-        records = importlib.import_module(FAMILIES[job["family"]].module).run(job)
-    tables.write_records(records, schema(job), out, metadata=dict(metadata))
+    records = []
+    for k, audit in enumerate(audits, start=1):
+        logging.info("audit %d of %d: %s", k, len(audits), audit.get("pair", audit.get("group")))
+        # One BLAS thread: the same bytes whatever the number of cores.
+        with one_thread():
+            records += importlib.import_module(FAMILIES[audit["family"]].module).run(audit)
+    tables.write_records(records, schema(audits[0]), out, metadata=dict(metadata))

@@ -39,6 +39,8 @@ _FEW_VALUES = 12
 # Events are compared by bounds that are wrong with this probability, far below the level at which the chosen one is
 # certified: of hundreds of events some thin one always looks better than it is.
 _CHOICE_ERROR = 1e-5
+# Promises this close are equal but for rounding (an event and its complement often are): the first is taken.
+_TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def choose(
         for words, score in candidates:
             sides = _evaluate(score, first[start:]), _evaluate(score, second[start:])
             promise, threshold, upper, likelier = _cut(*sides, delta, confidence, model, tries)
-            if promise > value:
+            if promise > value + _TIE:
                 sign = ">=" if upper else "<"
                 best, value = Chosen(f"{words} {sign} {threshold:.6g}", score, threshold, upper, likelier), promise
     return best
@@ -165,8 +167,8 @@ def _cut(
         p, q = shares if upper else (1 - shares[0], 1 - shares[1])
         for likelier, one, other in (("data", p, q), ("neighbour", q, p)):
             promise = _promise(one * tries, other * tries, tries, delta, confidence, model)
-            place = int(np.argmax(promise))
-            if promise[place] > best[0]:
+            place = int(np.argmax(promise >= promise.max() - _TIE))
+            if promise[place] > best[0] + _TIE:
                 best = (float(promise[place]), float(thresholds[place]), upper, likelier)
     return best
 

@@ -74,6 +74,7 @@ def collect(
     level: float,
     metadata: Mapping[str, Any],
     errata: Iterable[Mapping[str, Any]] = (),
+    made: Mapping[str, str] | None = None,
 ) -> None:
     """Write privacy.parquet.
 
@@ -93,6 +94,8 @@ def collect(
     errata : iterable of mapping
         Attacked budgets (the ledger's first seven columns) with the ids of the errata that speak of them ("J1 J9"). A
         budget that was not attacked has those of the attack on its law.
+    made : mapping, optional
+        From paths to the `stamps.fingerprint` of the job that must have made them.
 
     Raises
     ------
@@ -101,7 +104,8 @@ def collect(
     DataError
         If an attack does not say what it attacked.
     """
-    found = _read_all(attack_paths, attacks.ATTACKS)
+    # Of attacks that are equally good the first one is told: by pair, whichever of them shared a job.
+    found = _read_all(attack_paths, attacks.ATTACKS, made).sort_values("pair", kind="stable", ignore_index=True)
     nameless = found[list(_KEY)].isna().any()
     if nameless.any():
         raise DataError(f"an attack does not say its {', '.join(nameless.index[nameless])}; no attack may be lost")
@@ -120,7 +124,14 @@ def collect(
     tables.write_records(rows, SCHEMA, out, metadata=dict(metadata))
 
 
-def collect_mutants(paths: Iterable[str | Path], out: str | Path, *, level: float, metadata: Mapping[str, Any]) -> None:
+def collect_mutants(
+    paths: Iterable[str | Path],
+    out: str | Path,
+    *,
+    level: float,
+    metadata: Mapping[str, Any],
+    made: Mapping[str, str] | None = None,
+) -> None:
     """Write mutants.parquet: was every deliberate mistake caught, and its correct twin left in peace?
 
     Parameters
@@ -132,13 +143,15 @@ def collect_mutants(paths: Iterable[str | Path], out: str | Path, *, level: floa
         In (0, 1). Holm's correction over all mutants, and on its own over all twins.
     metadata : mapping
         JSON-serialisable.
+    made : mapping, optional
+        As for `collect`.
 
     Raises
     ------
     CorruptFile
         As for `collect`.
     """
-    found = _read_all(paths, attacks.MUTANTS).sort_values(["group", "name"], kind="stable")
+    found = _read_all(paths, attacks.MUTANTS, made).sort_values(["group", "name"], kind="stable")
     records = found.astype(object).where(found.notna(), None).to_dict("records")
     bound = multiple.adjusted([record["mutant_p"] for record in records])
     noise = multiple.adjusted([_or_one(record["white_box_p"]) for record in records])
@@ -175,14 +188,15 @@ def read(path: str | Path) -> pd.DataFrame:
     return tables.read_records(path, SCHEMA)
 
 
-def _read_all(paths: Iterable[str | Path], schema: pa.Schema) -> pd.DataFrame:
+def _read_all(paths: Iterable[str | Path], schema: pa.Schema, made: Mapping[str, str] | None) -> pd.DataFrame:
     frames, corrupt = [pd.DataFrame(schema.empty_table().to_pandas())], []
     for path in sorted(map(Path, paths)):
         try:
+            tables.check_made(path, made)
             frames.append(tables.read_records(path, schema))
         except CorruptFile as error:
             path.unlink()
-            corrupt.append(str(error))
+            corrupt.append(error.what)
     if corrupt:
         raise CorruptFile("deleted, to be made again by the next run: " + "; ".join(corrupt))
     kept = [frame for frame in frames if len(frame)]
@@ -237,8 +251,9 @@ def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str
     columns = [*_KEY, "guarantee"]
     released: dict[tuple, str] = {}
     for path in sorted(map(Path, rows_paths)):
-        rows = tables.distinct(path, columns)
-        rows = rows[rows["mechanism"] != "nonprivate"]
+        rows = tables.distinct(path, [*columns, "metric"])
+        # A cell whose solver gave up has released nothing.
+        rows = rows[(rows["mechanism"] != "nonprivate") & (rows["metric"] != tables.GIVEN_UP)]
         rows = rows.astype({name: str for name in (*_FAMILY, "variant", "guarantee")})
         for *named, guarantee in rows[columns].itertuples(index=False):
             given = dict(zip(_KEY, named, strict=True))

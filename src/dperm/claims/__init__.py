@@ -7,8 +7,9 @@ what could not be tested says why.
 
 import itertools
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -143,12 +144,10 @@ def read(path: str | Path) -> pd.DataFrame:
     for column, known in (("verdict", VERDICTS), ("test", TESTS)):
         unknown = verdicts.loc[~verdicts[column].isin(list(known)), column]
         if len(unknown):
-            raise CorruptFile(
-                f"{path}: {column} {unknown.iloc[0]!r} is none of {', '.join(known)}; delete it and run again"
-            )
+            raise CorruptFile(f"{path}: {column} {unknown.iloc[0]!r} is none of {', '.join(known)}", made=path)
     for column in (field.name for field in SCHEMA if field.type in (pa.string(), pa.bool_())):
         if verdicts[column].isna().any():
-            raise CorruptFile(f"{path}: column {column!r} has empty cells; delete it and run again")
+            raise CorruptFile(f"{path}: column {column!r} has empty cells", made=path)
     return verdicts
 
 
@@ -210,6 +209,12 @@ def _verdicts(
             if rows.datasets.intersection(members):
                 here = rows.of(select.columns(claim, TESTS[claim["test"]].COLUMNS), select.filters(rule, members))
             verdict = _verdict(claim, variant, rows.path, here, members, privacy, unavailable)
+            if missing := [where for where in rows.given_up if _concerns(where, members)]:
+                reason = (
+                    f"whole cells are missing, whose solver did not converge: {'; '.join(missing)}. {verdict.reason}"
+                )
+                decided = verdict.verdict in ("reproduced", "not reproduced")
+                verdict = replace(verdict, verdict="inconclusive" if decided else verdict.verdict, reason=reason)
         yield {
             **{key: claim[key] for key in ("id", "paper", "place", "figure", "test", "experiment")},
             **{key: " ".join(claim.get(key, "").split()) for key in ("statement", "note")},
@@ -219,6 +224,11 @@ def _verdicts(
             "expected": rule.get("expected"),
             **asdict(verdict),
         }
+
+
+def _concerns(where: str, datasets: Sequence[str]) -> bool:
+    """Return whether the words of a cell that was given up name one of these data sets, or none at all."""
+    return "dataset=" not in where or any(f"dataset={name}" in re.split(", | at ", where) for name in datasets)
 
 
 def _verdict(

@@ -36,6 +36,11 @@ class Rows:
             return set()
         return _datasets(str(self.path), Path(self.path).stat().st_mtime_ns)
 
+    @cached_property
+    def given_up(self) -> list[str]:
+        """Where the solvers of whole cells gave up, in words."""
+        return [] if self.path is None else tables.given_up(self.path)
+
     def of(self, columns: Sequence[str], filters: Sequence[tuple[str, str, list[Any]]]) -> pd.DataFrame:
         """Return the rows that pass all filters, as `dperm.tables.read` gives them.
 

@@ -92,6 +92,8 @@ def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
             yield f"files.{name}: must be a plain file name, without a folder"
     if "path" in entry and entry["format"] not in ("csv", "parquet"):
         yield f"path: only for the formats csv and parquet, not {entry['format']!r}"
+    if not entry.get("path", "").isprintable() or set("{}") & set(entry.get("path", "")):
+        yield f"path: {entry['path']!r} holds a brace (Snakemake fills them in) or a control character; rename the file"
     if entry.get("sources") and not entry.get("files"):
         yield "sources: addresses without files; say under files what they hold, with bytes and sha256"
     if entry.get("on_request") and not entry.get("sources"):

@@ -6,9 +6,10 @@ Every step treats a record by itself with public constants alone, so it changes 
 privacy: one record more or less in the raw table is one row more or less here. Each scaled number lies in [0, 1] (or in
 [-1, 1]), each factor sets exactly one indicator to 1, the constant is 1; hence ||x||_2^2 <= numbers + factors + 1.
 
-Messages name columns and the place of a row, never a value of the data.
+Messages name columns and the place of a row, never a value of the data (docs/security.md).
 """
 
+import difflib
 import fnmatch
 import logging
 import math
@@ -75,7 +76,7 @@ def used_columns(
     Raises
     ------
     DataError
-        If a column is missing or stands there twice: its name, the source, the columns that there are.
+        If a column is missing or stands there twice: its name, the source, a column with nearly this name.
     """
     taken = {entry["target"]["column"], *entry.get("levels", {}), *entry.get("ranges", {})}
     ranges: dict[str, list[float]] = {}
@@ -89,9 +90,19 @@ def used_columns(
     for column in columns:
         if (times := list(present).count(column)) != 1:
             what = "has no column" if times == 0 else f"has {times} columns"
-            shown = ", ".join(map(str, present[:30])) + (", ..." if len(present) > 30 else "")
-            raise DataError(f"{entry['name']}: {source} {what} {column!r}; it has: {shown}")
+            raise DataError(f"{entry['name']}: {source} {what} {column!r}{_hint(column, columns, present)}")
     return ranges, columns
+
+
+def _hint(column: str, columns: Sequence[str], present: Sequence[str]) -> str:
+    """Say where a column may be; without a line of names, what the source calls columns is its first record."""
+    if column in present:
+        return "; rename or remove all but one"
+    if not set(columns) & set(present):
+        return f", nor any other that the entry uses; is the first of its {len(present)} names a line of names?"
+    close = difflib.get_close_matches(column, [str(name) for name in present], n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else "mend the name in config/datasets.yaml"
+    return f" among its {len(present)}; {remedy}"
 
 
 def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[str, str]) -> Dataset:

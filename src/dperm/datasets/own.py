@@ -70,12 +70,19 @@ def parse_parquet(entry: Mapping[str, Any], path: Path) -> Raw:
     Raises
     ------
     DataError
-        If a column is missing.
+        If a column is missing, or holds no plain values.
     CorruptFile
         If the file is not Parquet.
     """
     try:
-        _, columns = used_columns(entry, pq.read_schema(path).names, str(path))
+        schema = pq.read_schema(path)
+        _, columns = used_columns(entry, schema.names, str(path))
+        for column in columns:
+            if pa.types.is_nested(schema.field(column).type):
+                raise DataError(
+                    f"{entry['name']}: column {column!r} of {path} holds lists or structures; give each record one "
+                    "plain value"
+                )
         return _raw(pq.read_table(path, columns=columns, partitioning=None, page_checksum_verification=True))
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:

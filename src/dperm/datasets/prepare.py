@@ -1,12 +1,15 @@
 """Parse and encode a data set: from its files to a `Dataset` within public bounds."""
 
 import importlib
-from collections.abc import Mapping
+import os
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dperm.datasets import catalogue, checksums
-from dperm.errors import ConfigError, CorruptFile, DataUnavailable
+from dperm.errors import ConfigError, CorruptFile, DataError, DataUnavailable, DpermError
 
 if TYPE_CHECKING:
     from dperm.datasets.prepared import Dataset
@@ -66,7 +69,7 @@ def prepare(
     DataUnavailable
         If a file is not there.
     DataError
-        If a record does not fit what the entry declares (see `dperm.datasets.encode.encode`).
+        If a record does not fit what the entry declares (see `dperm.datasets.encode.encode`); no message quotes one.
     ConfigError
         If the entry contradicts itself, no parser knows its format, or it asks for trust on first use where `trusted`
         is not given.
@@ -79,10 +82,28 @@ def prepare(
     if entry["format"] in OWN:
         path = Path(entry["path"] if place is None else place)
         found = {path.name: checksums.sha256(_there(entry, path))}
-        return encode(parse(entry, path), entry, str(path), found)
+        with _silent_on_values(entry):
+            return encode(parse(entry, path), entry, str(path), found)
     found = _checked(entry, place, trusted)
     source = ", ".join(found) or f"the set {entry['name']} of {module(entry)}"
-    return encode(parse(entry, None if place is None else Path(place)), entry, source, found)
+    with _silent_on_values(entry):
+        return encode(parse(entry, None if place is None else Path(place)), entry, source, found)
+
+
+@contextmanager
+def _silent_on_values(entry: Mapping[str, Any]) -> Iterator[None]:
+    """Of an error that nobody foresaw give the kind and the place: what other libraries say may quote a record."""
+    try:
+        yield
+    except (DpermError, OSError, MemoryError, ImportError):
+        raise
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [frame for frame in frames if Path(frame.filename).parent == Path(__file__).parent][-1]
+        raise DataError(
+            f"{entry['name']}: {type(error).__name__} at {Path(ours.filename).name}, line {ours.lineno}, which is a "
+            "mistake in dperm: please report it. What the error says is left out, because it may quote a record"
+        ) from None
 
 
 def _checked(entry: Mapping[str, Any], folder: str | Path | None, trusted: str | Path | None) -> dict[str, str]:
@@ -107,7 +128,7 @@ def _again(folder: str | Path | None) -> str:
 
 
 def _there(entry: Mapping[str, Any], path: Path, remedy: str | None = None) -> Path:
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - False too where no file can have this name
         remedy = remedy or f"mend {entry['name']}.path in config/datasets.yaml"
         raise DataUnavailable(f"{entry['name']}: there is no file {path}; {remedy}")
     return path

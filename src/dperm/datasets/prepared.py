@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from dperm import files, tables
+from dperm import files, stamps
 from dperm.domain import NORM_SLACK, Domain, bounded_rows, one_of
 from dperm.errors import CorruptFile, DomainViolation
 
@@ -134,7 +134,8 @@ def write(dataset: Dataset, path: str | Path, *, metadata: Mapping[str, Any] | N
     }
     if taken := sorted(told.keys() & (metadata or {}).keys()):
         raise ValueError(f"metadata: {', '.join(taken)} is taken by the data set's own; use another key")
-    table = pa.table(columns).replace_schema_metadata(tables.encoded({**told, **(metadata or {})}))
+    table = pa.table(columns)
+    table = table.replace_schema_metadata(stamps.encoded({**told, **(metadata or {})}, table.schema))
     with files.replacing(path) as temporary:
         pq.write_table(table, temporary, write_page_checksum=True)
 
@@ -152,9 +153,10 @@ def read(path: str | Path) -> Dataset:
     with _blamed_on(path):
         # partitioning=None: a folder named like `a=1` is not a column.
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
+        stamps.check(table.schema, path)
         told = json.loads(table.schema.metadata[b"dperm"])
         if told["layout"] != LAYOUT:
-            raise CorruptFile(f"{path} has layout {told['layout']}, this version reads {LAYOUT}; delete it, run again")
+            raise CorruptFile(f"{path} has layout {told['layout']}, this version reads {LAYOUT}", made=path)
         n, p = told["shape"]
         columns = ["indices", "values"] if told["sparse"] else _columns(told["features"], p)
         if table.column_names != ["split", "y", *columns] or len(table) != n:
@@ -179,10 +181,13 @@ def _blamed_on(path: str | Path):
     except CorruptFile:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, DomainViolation) as error:
-        if isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None):
+        # Arrow's own kind of MemoryError too: a good file that does not fit is not to be deleted.
+        if isinstance(error, MemoryError) or (
+            isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None)
+        ):
             raise
         said = " ".join(str(error).split())
-        raise CorruptFile(f"{path} is not a prepared data set ({said}); delete it and run again") from error
+        raise CorruptFile(f"{path} is not a prepared data set ({said})", made=path) from error
 
 
 def _narrow(X: sp.csr_array) -> sp.csr_array:

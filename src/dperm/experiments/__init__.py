@@ -1,12 +1,13 @@
 """The experiments, looked up by name: each turns one cell and its data into rows."""
 
 import importlib
-from collections.abc import Mapping
+import logging
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import threadpoolctl
-
 from dperm import mechanisms
+from dperm.errors import SolverError
 from dperm.experiments import dwork2018, jain2013, kifer2012, li2021
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def modules(experiment: str, mechanism: str | None = None) -> tuple[str, ...]:
 
 
 def run(cell: Mapping[str, Any], **files: str) -> "pd.DataFrame":
-    """Return the rows of one cell.
+    """Return the rows of one cell; of one whose solver gave up, a single row of status `failed` that says where.
 
     Parameters
     ----------
@@ -38,12 +39,58 @@ def run(cell: Mapping[str, Any], **files: str) -> "pd.DataFrame":
         Of an experiment on data sets: `data`, the prepared one, and `baseline`, the rows of the non-private fit on it.
         None where the cell makes its own data.
     """
-    # One BLAS thread: the same bytes whatever the number of cores.
-    with threadpoolctl.threadpool_limits(1):
-        return importlib.import_module(REGISTRY[cell["experiment"]].module).run(cell, **files)
+    try:
+        return _alone("run", cell, **files)
+    except SolverError as error:
+        return _failed(cell, error, **{key: cell[key] for key in ("mechanism", "calibration", "neighbours")})
+
+
+def run_all(cells: Sequence[Mapping[str, Any]], **files: str) -> Iterator["pd.DataFrame"]:
+    """Yield the rows of the cells of one job, in order; the log says which cell is on.
+
+    Parameters
+    ----------
+    cells : sequence of mapping
+        As `dperm.plan` made them: on the same data.
+    **files : path
+        As of `run`.
+    """
+    for k, cell in enumerate(cells, start=1):
+        point = ", ".join(f"{axis}={value}" for axis, value in cell["point"].items())
+        logging.info("cell %d of %d: %s", k, len(cells), point)
+        yield run(cell, **files)
 
 
 def run_baseline(cell: Mapping[str, Any], *, data: str) -> "pd.DataFrame":
     """Return the rows of the non-private fit that a cell is measured against."""
-    with threadpoolctl.threadpool_limits(1):
-        return importlib.import_module(REGISTRY[cell["experiment"]].module).baseline(cell, data=data)
+    try:
+        return _alone("baseline", cell, data=data)
+    except SolverError as error:
+        return _failed(cell, error, mechanism="nonprivate", calibration="", neighbours="")
+
+
+def _alone(function: str, cell: Mapping[str, Any], **files: str) -> "pd.DataFrame":
+    # Here, because a plan reads this module too and computes nothing.
+    from dperm.solvers.blas import one_thread
+
+    module = importlib.import_module(REGISTRY[cell["experiment"]].module)
+    # One BLAS thread: the same bytes whatever the number of cores.
+    with one_thread():
+        return getattr(module, function)(cell, **files)
+
+
+def _failed(cell: Mapping[str, Any], error: SolverError, **head: str) -> "pd.DataFrame":
+    # Here, because a plan reads this module too and computes nothing.
+    import pandas as pd
+
+    from dperm import tables
+
+    where = ", ".join(f"{axis}={value}" for axis, value in cell["point"].items())
+    logging.warning("no numbers at %s: %s", where, error)
+    # No data set and no column of its own: nobody may take it for a measurement.
+    row = {
+        "paper": cell["paper"], "experiment": cell["experiment"], **head, "variant": where, "guarantee": "none",
+        "dataset": "", "epsilon": math.nan, "delta": math.nan, "repeat": 0, "metric": tables.GIVEN_UP,
+        "value": math.nan, "status": "failed",
+    }  # fmt: skip
+    return pd.DataFrame([row])

@@ -1,20 +1,26 @@
-"""Figures and tables, looked up by name: each is drawn from one file of rows and nothing else.
+"""Figures and tables, looked up by name: all of one experiment are drawn from its file of rows and nothing else.
 
 matplotlib is loaded only by the module that draws, so that a plan or a report can ask for names and captions cheaply.
 """
 
+import contextlib
 import difflib
 import importlib
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from dperm import files
-from dperm.errors import ConfigError
+from dperm.errors import ConfigError, CorruptFile, DpermError
 from dperm.figures import dwork2018, jain2013, kifer2012, li2021
 from dperm.figures.target import Target
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
+_WHOLE = "whole cells, whose solver did not converge"
 
 FIGURES = {
     **dwork2018.FIGURES,
@@ -77,15 +83,7 @@ def draw(name: str, rows_path: str | Path, *, svg: str | Path, png: str | Path) 
     CorruptFile, ValueError
         If the rows cannot be read or lack a column.
     """
-    module, target = _look_up(name, FIGURES, "figure")
-    style = importlib.import_module("dperm.figures.style")
-    with style.applied():
-        figure = getattr(module, target.function)(_read(rows_path, target))
-        style.settle(figure)
-        with files.replacing(svg) as temporary:
-            figure.savefig(temporary, metadata={"Date": None})
-        with files.replacing(png) as temporary:
-            figure.savefig(temporary, dpi=200, metadata={"Software": None})
+    draw_all(rows_path, figures={name: (svg, png)})
 
 
 def make_table(name: str, rows_path: str | Path, *, csv: str | Path, md: str | Path) -> None:
@@ -107,10 +105,57 @@ def make_table(name: str, rows_path: str | Path, *, csv: str | Path, md: str | P
     CorruptFile, ValueError
         If the rows cannot be read or lack a column.
     """
-    module, target = _look_up(name, TABLES, "table")
-    plain, words = getattr(module, target.function)(_read(rows_path, target))
-    files.write_text(csv, plain.to_csv(index=False, na_rep="", lineterminator="\n"))
-    files.write_text(md, _markdown(words.columns, words.itertuples(index=False)))
+    draw_all(rows_path, tables={name: (csv, md)})
+
+
+def draw_all(
+    rows_path: str | Path,
+    *,
+    figures: Mapping[str, tuple[str | Path, str | Path]] | None = None,
+    tables: Mapping[str, tuple[str | Path, str | Path]] | None = None,
+) -> None:
+    """Draw figures and make tables of the same rows: all of them, or none if one fails.
+
+    Parameters
+    ----------
+    rows_path : path
+    figures : mapping, optional
+        From keys of `FIGURES` to where the SVG and the PNG go, as `draw` writes them.
+    tables : mapping, optional
+        From keys of `TABLES` to where the CSV and the Markdown go, as `make_table` writes them.
+
+    Raises
+    ------
+    ConfigError
+        If one of the names is not known.
+    CorruptFile, ValueError
+        If the rows cannot be read or lack a column. What is raised names the figure or table.
+    """
+    # Nothing gets its final name before the last one is drawn.
+    with contextlib.ExitStack() as written:
+        for name, (svg, png) in (figures or {}).items():
+            function, target = _look_up(name, FIGURES, "figure")
+            with _named("figure", name):
+                style = importlib.import_module("dperm.figures.style")
+                temporary_svg, temporary_png = (written.enter_context(files.replacing(path)) for path in (svg, png))
+                with style.applied():
+                    rows, lost = _read(rows_path, target)
+                    figure = _what_is_left(function, rows, lost) or style.nothing(lost)
+                    told = any("converge" in text.get_text() for text in figure.texts)
+                    if lost and (not told or _WHOLE in lost):
+                        figure.suptitle(lost, size=7, color="#a00000", wrap=True)
+                    style.settle(figure)
+                    figure.savefig(temporary_svg, metadata={"Date": None})
+                    figure.savefig(temporary_png, dpi=200, metadata={"Software": None})
+        for name, (csv, md) in (tables or {}).items():
+            function, target = _look_up(name, TABLES, "table")
+            with _named("table", name):
+                rows, lost = _read(rows_path, target)
+                plain, words = _what_is_left(function, rows, lost) or _nothing(lost)
+                temporary_csv, temporary_md = (written.enter_context(files.replacing(path)) for path in (csv, md))
+                text = plain.to_csv(index=False, na_rep="", lineterminator="\n")
+                temporary_csv.write_text(text, encoding="utf-8")
+                temporary_md.write_text(_markdown(words.columns, words.itertuples(index=False)), encoding="utf-8")
 
 
 def modules(name: str) -> tuple[str, ...]:
@@ -164,10 +209,10 @@ def words(name: str, known: Mapping[str, Target]) -> dict[str, str] | None:
     return {"title": known[name].title, "caption": known[name].caption} if name in known else None
 
 
-def _look_up(name: str, known: Mapping[str, Target], kind: str) -> tuple[ModuleType, Target]:
+def _look_up(name: str, known: Mapping[str, Target], kind: str) -> tuple[Callable, Target]:
     if name not in known:
         raise _unknown(name, known, kind)
-    return importlib.import_module(known[name].module), known[name]
+    return getattr(importlib.import_module(known[name].module), known[name].function), known[name]
 
 
 def _unknown(name: str, known: Mapping[str, Target], kind: str) -> ConfigError:
@@ -176,15 +221,58 @@ def _unknown(name: str, known: Mapping[str, Target], kind: str) -> ConfigError:
     return ConfigError(f"there is no {kind} {name!r}; {hint}")
 
 
-def _read(path: str | Path, target: Target):
-    """Read what the figure draws; rows that failed to converge too, for the figure to say so."""
+@contextlib.contextmanager
+def _named(kind: str, name: str) -> Iterator[None]:
+    """Say in whatever goes wrong which one it was: one job draws many."""
+    try:
+        yield
+    except CorruptFile:
+        # Names the file, which is all that counts; the job deletes it.
+        raise
+    except DpermError as error:
+        raise type(error)(f"{kind} {name!r}: {error}") from error
+    except Exception as error:
+        error.add_note(f"This was the {kind} {name!r}.")
+        raise
+
+
+def _read(path: str | Path, target: Target) -> tuple[Any, str]:
+    """Read what a target shows, rows that failed to converge too; and say in words what did, if anything."""
     # Here, because pandas takes a second to load, and a plan or a report asks for names alone.
     from dperm import tables
 
     if target.source != "rows":
-        return tables.read_records(path)
-    filters = [("metric", "in", target.metrics)] if target.metrics else None
-    return tables.read(path, columns=[*_COLUMNS, *target.columns], filters=filters)
+        return tables.read_records(path), ""
+    wanted = ("in", target.metrics) if target.metrics else ("!=", tables.GIVEN_UP)
+    columns, whole = [*_COLUMNS, *target.columns], tables.given_up(path)
+    if whole:
+        # Where all cells gave up, nobody wrote the experiment's own columns.
+        columns = [name for name in columns if name in tables.columns(path)]
+    rows = tables.read(path, columns=columns, filters=[("metric", *wanted)])
+    lost = int((rows["status"] != "ok").sum())
+    words = [f"{lost} of {len(rows)} values: their solver did not converge"] if lost else []
+    words += [f"{_WHOLE}: {'; '.join(whole)}"] if whole else []
+    return rows, f"Missing here: {', and '.join(words)}." if words else ""
+
+
+def _what_is_left(function: Callable, rows: Any, lost: str) -> Any:
+    """Draw what there is; None if so much failed to converge that this cannot be drawn."""
+    if not lost:
+        return function(rows)
+    if not (rows["status"] == "ok").any():
+        return None
+    try:
+        return function(rows)
+    except Exception:  # a bug would show where nothing failed
+        logging.exception("not drawn, for want of the rows whose solver did not converge")
+        return None
+
+
+def _nothing(lost: str) -> tuple["pd.DataFrame", "pd.DataFrame"]:
+    import pandas as pd
+
+    table = pd.DataFrame({"missing": [lost]})
+    return table, table
 
 
 def _markdown(header, rows) -> str:

@@ -1,6 +1,5 @@
 """The privacy ledger and the mutants: claim and attack, drawn and as tables."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ _LAWS = {"gamma": "Gamma", "gaussian": "Gaussian", "laplace": "Laplace"}
 _WIDTH, _ROW, _LANES = 7.0, 0.36, 6
 # Shares above it stand at the edge, with an arrow; their numbers are beside them anyhow.
 _FURTHEST = 1.35
-# Beyond e^this, ratios are those of the least doubles: the number is theirs, not the mechanism's.
+# Beyond e^this, ratios are those of the least doubles: the number is theirs, not the mechanism's. As on the page.
 _NO_BOUND = 600.0
 
 
@@ -96,7 +95,7 @@ def _mark(axis: Axes, row: Any, place: int, *, numbered: bool) -> None:
     if refuted and numbered:
         arrow = "→ " if share > _FURTHEST else ""
         # An event that is impossible for one of the two data sets has no finite bound.
-        bounded = row.audit_lower_bound < _NO_BOUND
+        bounded = row.audit_lower_bound <= _NO_BOUND
         words = arrow + (f"{row.audit_lower_bound:.3g} of {row.epsilon:g}" if bounded else "no bound")
         # The lanes of both relations lie closer than two lines of text.
         axis.text(x + 0.025 + 0.2 * second, y, words, va="center", size=6, color=_REFUTED)
@@ -152,7 +151,7 @@ def ledger_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
             "noise": rows["variant"],
             "claimed ε": rows["claimed"],
             "δ": rows["delta"].map(style.number),
-            "spends at least": rows["audit_lower_bound"].map(_number),
+            "spends at least": rows["audit_lower_bound"].map(_bound),
             "attack": rows["attack"].map(_text),
             "pair": rows["pair"].map(_text),
             "event": rows["event"].map(_text),
@@ -190,9 +189,9 @@ def mutants_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
             "neighbours": rows["neighbours"].map(lambda name: _RELATIONS.get(name, name)),
             "claimed ε": rows["epsilon"].map(style.number),
             "δ": rows["delta"].map(style.number),
-            "spends at least": rows["mutant_bound"].map(_number),
+            "spends at least": rows["mutant_bound"].map(_bound),
             "verdict": rows["verdict"],
-            "its twin spends at least": rows["twin_bound"].map(_number),
+            "its twin spends at least": rows["twin_bound"].map(_bound),
             "the twin": rows["twin_verdict"],
             "attack": rows["attack"],
             "event": rows["event"].map(_text),
@@ -230,8 +229,9 @@ def _words(mechanism: str, law: str) -> str:
     return f"{mechanism.replace('_', ' ')}: {noise}"
 
 
-def _number(value: float) -> str:
-    return "-" if pd.isna(value) else "∞" if math.isinf(value) else f"{value:.4g}"
+def _bound(value: float) -> str:
+    """A lower bound of epsilon in words; an outcome that is impossible for the neighbour has none."""
+    return "-" if pd.isna(value) else "no bound" if value > _NO_BOUND else f"{value:.4g}"
 
 
 def _p_value(value: float) -> str:

@@ -271,3 +271,15 @@ def settle(figure: Figure) -> None:
     figure.set_layout_engine("none")
     for axis in figure.axes:
         axis.set_position(np.round(axis.get_position().bounds, 6))
+
+
+def nothing(why: str) -> Figure:
+    """Return a figure that shows why there is none.
+
+    Parameters
+    ----------
+    why : str
+    """
+    figure = Figure(figsize=(7, 1.2))
+    figure.text(0.5, 0.5, "\n".join(textwrap.wrap(why, 110)), size=8, ha="center", va="center")
+    return figure

@@ -1,8 +1,9 @@
 """From the configuration to cells, and fingerprints of the code that each of them depends on."""
 
 from dperm.plan.audits import MUTANTS, KnownAudits
-from dperm.plan.cells import SCALES, Experiment, Known, Plan, load, mechanism_slug, slug
-from dperm.plan.code_digest import code_digest, modules
+from dperm.plan.cells import SCALES, Known, Plan, load
+from dperm.plan.code_digest import announce, code_digest, modules
+from dperm.plan.grids import Experiment, mechanism_slug, slug
 
 __all__ = [
     "MUTANTS",
@@ -11,6 +12,7 @@ __all__ = [
     "Known",
     "KnownAudits",
     "Plan",
+    "announce",
     "code_digest",
     "load",
     "mechanism_slug",

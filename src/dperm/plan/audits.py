@@ -1,6 +1,8 @@
-"""From config/audits.yaml to audit jobs: one mechanism x calibration x pair family each, and one each for mutants.
+"""From config/audits.yaml to audits and their jobs.
 
-Calibrations of a mechanism that are attacked in seconds share one job (`together`): each row then says its own.
+An *audit* is one mechanism x calibration at one pair family, or one group of mutants. Calibrations of a mechanism that
+are attacked in seconds may be one audit (`together`): each row then says its own. Pairs in inner brackets share a job,
+as values on an axis of a grid do (dperm.plan.grids), and the rows of an audit are the same under any brackets.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dperm.errors import ConfigError
-from dperm.plan import config_files
+from dperm.plan import config_files, grids
 
 # The path name under which groups of mutants stand beside mechanisms.
 MUTANTS = "mutants"
@@ -47,6 +49,10 @@ def read(
                 f"attacks.{k}.mechanism: {attack['mechanism']!r} is there twice; put all its budgets in one"
             )
         seen.add(attack["mechanism"])
+        for scale, pairs in attack["pairs"].items():
+            mistakes += grids.repeated(f"attacks.{k}.pairs.{scale}", pairs)
+    for scale, groups in declared["mutants"].items():
+        mistakes += grids.repeated(f"mutants.{scale}", groups)
     if mistakes:
         raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
     return declared
@@ -70,10 +76,13 @@ def _unknown(declared: Mapping[str, Any], known: KnownAudits, mechanisms: Mappin
             continue
         for scale, pairs in attack["pairs"].items():
             yield from _missing(
-                f"attacks.{k}.pairs.{scale}", pairs, f"pair of the family {family!r}", known.families[family]
+                f"attacks.{k}.pairs.{scale}",
+                grids.flat(pairs),
+                f"pair of the family {family!r}",
+                known.families[family],
             )
     for scale, groups in declared["mutants"].items():
-        yield from _missing(f"mutants.{scale}", groups, "group of mutants", known.families[MUTANTS])
+        yield from _missing(f"mutants.{scale}", grids.flat(groups), "group of mutants", known.families[MUTANTS])
 
 
 def _missing(place: str, names: Collection[str], what: str, known: Collection[str]) -> Iterator[str]:
@@ -84,8 +93,11 @@ def _missing(place: str, names: Collection[str], what: str, known: Collection[st
 
 def jobs(
     declared: Mapping[str, Any], settings: Mapping[str, Any], scale: str, seed: int, papers: Collection[str]
-) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the audit jobs of one scale by (path name of the mechanism, pair); mutants by ("mutants", group)."""
+) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Return the audits of each job of one scale, by (path name of the mechanism, pairs); mutants by "mutants", groups.
+
+    Names of pairs that share a job are joined by hyphens.
+    """
     head = {"draws": int(settings["draws"][scale]), "confidence": float(settings["confidence"]), "seed": seed}
     found = {}
     for attack in declared["attacks"]:
@@ -106,17 +118,26 @@ def jobs(
                 if together or budget["calibration"] == calibration
             ]
             name = attack["mechanism"] if together else f"{attack['mechanism']}.{calibration}"
-            for pair in attack["pairs"][scale]:
-                found[name.replace("_", "-"), pair] = {
-                    **head,
-                    **{key: attack[key] for key in ("paper", "mechanism", "family")},
-                    **({} if together else {"calibration": calibration}),
-                    "pair": pair,
-                    "rows": rows,
-                }
-    for group in declared["mutants"][scale]:
-        found[MUTANTS, group] = {**head, "family": "mutants", "group": group}
+            audit = {
+                **head,
+                **{key: attack[key] for key in ("paper", "mechanism", "family")},
+                **({} if together else {"calibration": calibration}),
+                "rows": rows,
+            }
+            for pairs in grids.batches(attack["pairs"][scale]):
+                found[name.replace("_", "-"), "-".join(pairs)] = [{**audit, "pair": pair} for pair in pairs]
+    for groups in grids.batches(declared["mutants"][scale]):
+        found[MUTANTS, "-".join(groups)] = [{**head, "family": "mutants", "group": group} for group in groups]
     return found
+
+
+def single(found: Mapping[tuple[str, str], Collection[dict[str, Any]]]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the audits of all jobs by (path name of the mechanism, pair), whichever job they are in."""
+    return {
+        (name, audit["group"] if name == MUTANTS else audit["pair"]): audit
+        for (name, _), audits in found.items()
+        for audit in audits
+    }
 
 
 def errata(declared: Mapping[str, Any], papers: Collection[str]) -> list[dict[str, Any]]:

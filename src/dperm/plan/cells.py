@@ -1,20 +1,21 @@
 """From the configuration to cells: read, validate, expand; nothing is computed here.
 
-A *cell* is one mechanism at one grid point with all its repeats: one job. Everything it needs to know is in one plain
-dictionary (`Experiment.cells`), which is the job's `params` slice and the metadata of its rows, so that a change in the
-configuration re-runs the cells whose dictionary changed and no other.
+A *cell* is one mechanism at one grid point with all its repeats. Everything it needs to know is in one plain dictionary
+(`Experiment.cells`). A job runs one cell or a few (`Experiment.jobs`, dperm.plan.grids); their dictionaries are its
+`params` slice and the metadata of its rows, so that a change in the configuration re-runs the jobs of which one changed
+and no other.
 """
 
-import itertools
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dperm.errors import ConfigError
 from dperm.plan import audits as audit_jobs
-from dperm.plan import config_files
+from dperm.plan import config_files, grids
+from dperm.plan.grids import Experiment
 
 _CONFIG = "config/config.yaml or --config"
 SCALES = ("tiny", "quick", "paper")
@@ -43,35 +44,12 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """One experiment at one scale.
-
-    `cells` maps (mechanism slug, scenario slug) to the cell's dictionary, `baselines` the slug of its data axes to the
-    dictionary of the baseline fit; there are none where cells make their own data. `skipped` maps data sets that cannot
-    be had here to the reason.
-    """
-
-    name: str
-    paper: str
-    title: str
-    figures: tuple[str, ...]
-    tables: tuple[str, ...]
-    cells: dict[tuple[str, str], dict[str, Any]]
-    baselines: dict[str, dict[str, Any]]
-    skipped: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def datasets(self) -> list[str]:
-        """Return the data sets in use, sorted."""
-        return sorted({cell["point"]["dataset"] for cell in self.cells.values() if "dataset" in cell["point"]})
-
-
-@dataclass(frozen=True)
 class Plan:
     """The whole configuration, validated: what to run at each scale.
 
-    `audits` maps each scale to its audit jobs, by (path name of the mechanism, pair family); `errata` are the attacked
-    budgets that name some. `designs` are the synthetic data that an experiment may name, selected or not.
+    `audits` maps each scale to its audits, by (path name of the mechanism, pair family), and `audit_jobs` to those of
+    each job, by (path name of the mechanism, pair families); `errata` are the attacked budgets that name some.
+    `designs` are the synthetic data that an experiment may name, selected or not.
     """
 
     scale: str
@@ -80,6 +58,7 @@ class Plan:
     datasets: dict[str, dict[str, Any]]
     experiments: dict[tuple[str, str], Experiment]
     audits: dict[str, dict[tuple[str, str], dict[str, Any]]]
+    audit_jobs: dict[str, dict[tuple[str, str], list[dict[str, Any]]]]
     audit: dict[str, Any]
     errata: list[dict[str, Any]]
     designs: tuple[str, ...]
@@ -151,7 +130,7 @@ def load(
     seed = int(config["seed"])
     given = config.get("mirror")
     mirror = given or os.environ.get("DPERM_MIRROR") or None
-    if mirror and not Path(mirror).is_dir():
+    if mirror and not os.path.isdir(mirror):  # noqa: PTH112 - False too where no folder can have this name
         place = f"{_CONFIG}: mirror" if given else "environment variable DPERM_MIRROR"
         raise ConfigError(f"{place}: {mirror!r} is not a folder; give an existing one, or none to download")
     datasets = config_files.read(folder / "datasets.yaml", schemas / "datasets.schema.yaml")
@@ -160,7 +139,7 @@ def load(
     _check_asked(asked, datasets)
     missing = {name: unavailable(entry, mirror, asked) for name, entry in datasets.items()}
     missing = {name: reason for name, reason in missing.items() if reason}
-    whole = _whole_numbers(schemas / "experiment.schema.yaml")
+    whole = grids.whole_numbers(schemas / "experiment.schema.yaml")
     experiments: dict[tuple[str, str], Experiment] = {}
     drawn: dict[tuple[str, str], Path] = {}
     for path in sorted((folder / "experiments").glob("*.yaml")):
@@ -175,7 +154,7 @@ def load(
             raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
         if declared["paper"] in config["papers"]:
             for scale in SCALES:
-                experiments[scale, declared["experiment"]] = _expand(declared, scale, seed, missing, whole)
+                experiments[scale, declared["experiment"]] = grids.expand(declared, scale, seed, missing, whole)
     without = sorted(set(config["papers"]) - {experiment.paper for experiment in experiments.values()})
     if without:
         raise ConfigError(f"{_CONFIG}: papers: {', '.join(without)} has no experiment in config/experiments; remove it")
@@ -188,7 +167,8 @@ def load(
     jobs = {scale: audit_jobs.jobs(declared, config["audit"], scale, seed, config["papers"]) for scale in SCALES}
     designs = config_files.parse(schemas / "experiment.schema.yaml")["$defs"]["settings"]["properties"]["designs"]
     return Plan(
-        config["scale"], seed, mirror, datasets, experiments, jobs, dict(config["audit"]),
+        config["scale"], seed, mirror, datasets, experiments,
+        {scale: audit_jobs.single(found) for scale, found in jobs.items()}, jobs, dict(config["audit"]),
         audit_jobs.errata(declared, config["papers"]), tuple(designs["items"]["enum"]),
     )  # fmt: skip
 
@@ -214,15 +194,16 @@ def _contradictions(path: Path, declared: dict[str, Any], datasets: Mapping[str,
         yield f"experiment: {name!r} must be the file's own name, {path.stem!r}"
     if not name.startswith(declared["paper"] + "-"):
         yield f"experiment: {name!r} must start with its paper, {declared['paper']!r}"
+    yield from grids.mistakes(declared)
     for scale, axes in declared["grid"].items():
         for axis in declared["data_axes"]:
             if axis not in axes:
                 yield f"grid.{scale}: the data axis {axis!r} is missing"
-        for dataset in axes.get("dataset", []):
+        for dataset in grids.flat(axes.get("dataset", [])):
             if dataset not in datasets:
                 hint = config_files.nearest(dataset, datasets)
                 yield f"grid.{scale}.dataset: {dataset!r} is not in config/datasets.yaml{hint}"
-        yield from _unsplit(scale, axes.get("dataset", []), _settings(declared, scale))
+        yield from _unsplit(scale, grids.flat(axes.get("dataset", [])), grids.settings(declared, scale))
 
 
 def _unsplit(scale: str, datasets: Collection[str], settings: Mapping[str, Any]) -> Iterator[str]:
@@ -257,7 +238,7 @@ def _unknown(declared: dict[str, Any], known: Known) -> Iterator[str]:
         needed = known.experiments[name]
         for scale in SCALES:
             yield from _needs(f"grid.{scale}", "axis", declared["grid"][scale], needed.axes, name)
-            yield from _needs(f"settings.{scale}", "setting", _settings(declared, scale), needed.settings, name)
+            yield from _needs(f"settings.{scale}", "setting", grids.settings(declared, scale), needed.settings, name)
         for k, entry in enumerate(declared["mechanisms"]):
             for key, only in needed.fixed.items():
                 if entry[key] != only:
@@ -289,69 +270,3 @@ def _needs(place: str, kind: str, given: Collection[str], needed: Collection[str
     for name in given:
         if name not in needed:
             yield f"{place}: the {kind} {name!r} does nothing in {experiment}; it uses {', '.join(needed)}"
-
-
-def _expand(
-    declared: dict[str, Any], scale: str, seed: int, missing: Mapping[str, str], whole: Collection[str]
-) -> Experiment:
-    settings = {name: _plain(value, name in whole) for name, value in _settings(declared, scale).items()}
-    axes = declared["grid"][scale]
-    head = {"experiment": declared["experiment"], "paper": declared["paper"], "seed": seed}
-    cells, baselines = {}, {}
-    for values in itertools.product(*axes.values()):
-        point = {axis: _plain(value, axis in whole) for axis, value in zip(axes, values, strict=True)}
-        if point.get("dataset") in missing:
-            continue
-        data = {axis: point[axis] for axis in declared["data_axes"]}
-        cell = {**head, "data": data, "point": point, "settings": settings}
-        if "dataset" in data:
-            # A fit without privacy to be measured against; a cell that makes its own data knows the minimum itself.
-            baselines[slug(data)] = {**head, "point": data, "settings": settings}
-            cell = {**head, "point": point, "baseline": slug(data), "settings": settings}
-        for mechanism in declared["mechanisms"]:
-            cells[mechanism_slug(mechanism), slug(point)] = {**cell, **mechanism}
-    return Experiment(
-        declared["experiment"],
-        declared["paper"],
-        declared["title"],
-        tuple(declared["figures"]),
-        tuple(declared["tables"]),
-        cells,
-        baselines,
-        {name: missing[name] for name in axes.get("dataset", []) if name in missing},
-    )
-
-
-def _settings(declared: Mapping[str, Any], scale: str) -> dict[str, Any]:
-    return {**declared.get("common", {}), **declared["settings"][scale]}
-
-
-def _whole_numbers(schema: Path) -> set[str]:
-    """Return the axes and settings that are counts, or lists of them."""
-    shared = config_files.parse(schema)["$defs"]
-    counts = {name for name, rule in shared.items() if rule.get("items", {}).get("type") == "integer"}
-
-    def whole(rule: Mapping[str, Any]) -> bool:
-        if rule.get("$ref", "").rpartition("/")[2] in counts:
-            return True
-        return "integer" in (rule.get("type"), rule.get("items", {}).get("type"))
-
-    return {name for kind in ("axes", "settings") for name, rule in shared[kind]["properties"].items() if whole(rule)}
-
-
-def _plain(value: Any, whole: bool = False) -> Any:
-    """Numbers are floats, counts are ints, whether or not the YAML writes a decimal point: seeds are made of them."""
-    if isinstance(value, list):
-        return [_plain(item, whole) for item in value]
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return (int if whole else float)(value) if number else value
-
-
-def mechanism_slug(mechanism: Mapping[str, str]) -> str:
-    """Return the path name of a mechanism, `objective.tight.add-remove`."""
-    return ".".join(mechanism[key].replace("_", "-") for key in ("mechanism", "calibration", "neighbours"))
-
-
-def slug(point: Mapping[str, Any]) -> str:
-    """Return the path name of a grid point, `adult_epsilon-0.1`; looked up later, never parsed."""
-    return "_".join(v if isinstance(v, str) else f"{axis}-{repr(v).removesuffix('.0')}" for axis, v in point.items())

@@ -13,11 +13,13 @@ import importlib.metadata
 from collections.abc import Iterator
 from pathlib import Path
 
+from dperm import worker
+
 PACKAGE = Path(__file__).parent.parent
-# What there is, by name: a job's own entry is among its roots or its params, and the others do not concern it.
-_CATALOGUES = frozenset({"EXPERIMENTS", "FAMILIES", "FIGURES", "REGISTRY", "TABLES", "_PUBLIC"})
 # A new release of one of these may change numbers.
 NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
+
+_read_so_far: set[str] = set()
 
 
 @functools.cache
@@ -35,8 +37,18 @@ def code_digest(*roots: str, packages: tuple[str, ...] = ()) -> str:
     for module in modules(*roots):
         digest.update(f"{module} {_read(module)[1]}\n".encode())
     for package in (*NUMERICAL, *packages):
-        digest.update(f"{package} {importlib.metadata.version(package)}\n".encode())
+        digest.update(f"{package} {_version(package)}\n".encode())
     return digest.hexdigest()
+
+
+def announce() -> None:
+    """Tell the jobs that this process starts of what code, and with which libraries, they were planned."""
+    versions = {package: _version(package) for package in NUMERICAL}
+    worker.announce({module: _read(module)[1] for module in sorted(_read_so_far)}, versions)
+
+
+# Looked up once, though a hundred digests ask for the same few.
+_version = functools.cache(importlib.metadata.version)
 
 
 @functools.cache
@@ -72,24 +84,19 @@ def _exists(module: str) -> bool:
 def _read(module: str) -> tuple[tuple[str, ...], str]:
     """Return what a module imports inside dperm, and the fingerprint of its code."""
     tree = ast.parse(_source(module).read_text(encoding="utf-8"))
-    imports = tuple(name for node in ast.walk(tree) for name in _imported(node))
-    tree.body = [node for node in tree.body if not _is_catalogue(node)]
-    for node in ast.walk(tree):
-        documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
-        if documented and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-    return imports, hashlib.sha256(ast.dump(tree).encode()).hexdigest()
+    _read_so_far.add(module)
+    statements = (node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    imports = tuple(name for node in statements for name in _imported(node))
+    return imports, worker.fingerprint(tree)
 
 
-def _imported(node: ast.AST) -> Iterator[str]:
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom):
+    else:
         # `from package import name`: the name may be a module or something inside the package.
         names = [str(node.module)] + [f"{node.module}.{alias.name}" for alias in node.names]
         names = [name for name in names if name == node.module or (name.startswith("dperm.") and _exists(name))]
-    else:
-        names = []
     for name in names:
         if name == "dperm" or name.startswith("dperm."):
             yield from _with_parents(name)
@@ -98,9 +105,3 @@ def _imported(node: ast.AST) -> Iterator[str]:
 def _with_parents(module: str) -> list[str]:
     parts = module.split(".")
     return [".".join(parts[: i + 1]) for i in range(len(parts))]
-
-
-def _is_catalogue(node: ast.AST) -> bool:
-    return isinstance(node, ast.Assign) and all(
-        isinstance(target, ast.Name) and target.id in _CATALOGUES for target in node.targets
-    )

@@ -2,7 +2,9 @@
 
 import difflib
 import functools
+import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,10 +28,19 @@ def read(path: str | Path, schema: str | Path) -> dict[str, Any]:
     return document
 
 
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
+    """To Python, `$` is also before a last line end: a name with one would become a path with one."""
+    if isinstance(instance, str) and not re.search(re.sub(r"\$$", r"\\Z", pattern), instance):
+        yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+_Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
+
+
 @functools.lru_cache(maxsize=32)
 def _validator(schema: str, changed: int) -> jsonschema.Draft202012Validator:
     """Read a schema once, though many files are held against it."""
-    return jsonschema.Draft202012Validator(parse(schema))
+    return _Validator(parse(schema))
 
 
 def validate(document: Any, schema: str | Path, name: str) -> None:
@@ -40,6 +51,7 @@ def validate(document: Any, schema: str | Path, name: str) -> None:
     ConfigError
         All mistakes at once, a line each: file, key, value, what is allowed, nearest key.
     """
+    _check_size(document, name)
     path = Path(schema)
     validator = _validator(str(path), path.stat().st_mtime_ns if path.exists() else 0)
     errors = sorted(validator.iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
@@ -47,6 +59,28 @@ def validate(document: Any, schema: str | Path, name: str) -> None:
     lines += [f"{key}: {_short(value)} is not a finite number" for key, value in _not_finite(document)]
     if lines:
         raise ConfigError("\n".join(f"{name}: {line}" for line in lines))
+
+
+# Our largest file holds some thousands of values, in six levels.
+_MOST_VALUES, _MOST_LEVELS = 200_000, 50
+
+
+def _check_size(document: Any, name: str) -> None:
+    """Refuse what would take for ever to look at: --config is read by Snakemake, which follows YAML's aliases."""
+    values, total = [document], 0
+    for _ in range(_MOST_LEVELS):
+        total += len(values)
+        inner = (
+            value.values() if isinstance(value, dict) else value for value in values if isinstance(value, (dict, list))
+        )
+        values = list(itertools.islice(itertools.chain.from_iterable(inner), _MOST_VALUES + 1))
+        if not values:
+            return
+        if total > _MOST_VALUES:
+            break
+    raise ConfigError(
+        f"{name}: more than {_MOST_VALUES:,} values or {_MOST_LEVELS} levels, or a value that holds itself; give fewer"
+    )
 
 
 # No count or bound here is larger, and JSON Schema's integers have no end.
@@ -119,6 +153,7 @@ _WORDS = {
     "minItems": "needs at least {} item(s)",
     "maxItems": "may hold at most {} item(s)",
     "minLength": "needs at least {} character(s)",
+    "maxLength": "may hold at most {} characters",
     "minProperties": "needs at least {} key(s)",
     "uniqueItems": "must not hold the same value twice",
     "pattern": "must match {}",

@@ -14,7 +14,7 @@ import yaml
 
 from dperm import claims
 from dperm.errors import ConfigError, DpermError
-from dperm.report import cost, ledgers, serve
+from dperm.report import cost, ledgers, rows, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,8 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             serve.serve(page.parent, known.serve)
             return 0
         print(claims.summary(folder / "claims.parquet"))
+        for line in rows.failures(folder):
+            print(line)
         print(ledgers.summary(folder / "privacy.parquet", folder / "mutants.parquet"))
-        if known.since is None:
+        # Later than now: the clock was set back while the run went on, and no time of it means anything.
+        if known.since is None or known.since > time.time():
             print(f"report: {page}")
             return 0
         cores = int(known.cores) if known.cores.isdigit() else None

@@ -1,12 +1,118 @@
-"""What a run cost: each of its stages, and which share of it was the workflow's own."""
+"""What a run cost: each of its jobs and stages, and which share of it was the workflow's own.
+
+Snakemake leaves each job's wall time in `benchmarks/`, and the job itself what it worked in the last lines of its log
+(`dperm.script.logged`).
+"""
 
 import csv
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+# Folders and files of `benchmarks/{scale}` that are no experiment's, and whose jobs they are.
+_RULES = {
+    "audits": "run_audit",
+    "claims": "judge_claims",
+    "config": "write_config",
+    "fetch": "fetch_dataset",
+    "figures": "draw",
+    "prepare": "prepare_dataset",
+    "privacy": "collect_privacy_ledger",
+    "report": "build_report",
+}
+# As `dperm.script.logged` writes it.
+_SAID = re.compile(
+    r"^started with (?P<start>[0-9.]+) s of CPU\n"
+    r"worked (?P<work>[0-9.]+) s, (?P<cpu>[0-9.]+) s of CPU, peak (?P<peak>\d+) MB(?: of (?P<declared>\d+) MB)?$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one job took.
+
+    Parameters
+    ----------
+    name : str
+        Its place in `benchmarks/`, such as `quick/claims`.
+    stage : str
+        An experiment, or a kind of job: `audits`, `figures`, ...
+    rule : str
+        The rule it is of; `draw` for all that draw.
+    ended : float
+        In seconds since the epoch.
+    wall : float
+        Seconds, interpreter and imports included.
+    work, cpu : float
+        Seconds of wall time and of CPU in the library, imports left out.
+    start : float
+        Seconds of CPU before and besides: the interpreter and the imports.
+    peak, declared : int
+        Its largest resident memory, and what its rule declares, in MB; 0 where it is not known.
+    said : bool
+        Whether its log says what it worked; else the last five are 0, but the peak may be Snakemake's sample.
+    """
+
+    name: str
+    stage: str
+    rule: str
+    ended: float
+    wall: float
+    work: float = 0.0
+    cpu: float = 0.0
+    start: float = 0.0
+    peak: int = 0
+    declared: int = 0
+    said: bool = False
+
+
+def jobs(benchmarks: str | Path) -> list[Job]:
+    """Return the jobs of a scale that ran, by their names; those that fetch and prepare data are of every scale.
+
+    Parameters
+    ----------
+    benchmarks : path
+        The folder of the scale; beside it lie `fetch` and `prepare`. The folder of logs lies beside the one of all.
+    """
+    folder, scale = Path(benchmarks).parent, Path(benchmarks).name
+    return [
+        _job(folder, path) for part in (scale, "fetch", "prepare") for path in sorted((folder / part).rglob("*.tsv"))
+    ]
+
+
+def _job(folder: Path, path: Path) -> Job:
+    name = path.relative_to(folder).with_suffix("")
+    first, *others = name.parts
+    stage = first if first in ("fetch", "prepare") else others[0]
+    lines = _lines(path)
+    log = folder.parent / "logs" / f"{name}.log"
+    # What stands in an experiment's folder; a rule that is new here goes by the name of its file.
+    within = {"collect": "collect_rows", "baselines": "fit_baseline"}
+    rule = _RULES.get(stage) or (within.get(others[1], "run_cell") if len(others) > 1 else stage)
+    said = _said(log)
+    return Job(
+        name=str(name),
+        stage=stage,
+        rule=rule,
+        ended=path.stat().st_mtime,
+        wall=sum(_number(line, "s") for line in lines),
+        work=float(said.get("work", 0)),
+        cpu=float(said.get("cpu", 0)),
+        start=float(said.get("start", 0)),
+        peak=int(said.get("peak", 0)) or round(max((_number(line, "max_rss") for line in lines), default=0)),
+        declared=int(said.get("declared") or 0),
+        said=bool(said),
+    )
+
+
+def _said(log: Path) -> dict[str, str]:
+    """Return what `dperm.script.logged` wrote at the end of a job's log; nothing if it was killed."""
+    found = _SAID.search(log.read_text(encoding="utf-8", errors="replace")) if log.exists() else None
+    return found.groupdict() if found else {}
 
 
 @dataclass(frozen=True)
@@ -44,7 +150,7 @@ class Cost:
 
 
 def of_run(root: str | Path, scale: str, *, since: float, until: float, cores: int | None = None) -> Cost:
-    """Add up the jobs that ended in a stretch of time, from Snakemake's benchmark files and the jobs' logs.
+    """Add up the jobs that ended in a stretch of time.
 
     Parameters
     ----------
@@ -57,17 +163,11 @@ def of_run(root: str | Path, scale: str, *, since: float, until: float, cores: i
     cores : int, optional
         How many the run had; all of the machine by default.
     """
-    folder = Path(root, "benchmarks")
-    ran = [
-        path
-        for path in sorted(folder.rglob("*.tsv"))
-        if path.relative_to(folder).parts[0] in (scale, "fetch", "prepare") and since <= path.stat().st_mtime <= until
-    ]
-    logs = (Path(root, "logs", path.relative_to(folder)).with_suffix("") for path in ran)
+    ran = [job for job in jobs(Path(root, "benchmarks", scale)) if since <= job.ended <= until]
     return Cost(
         jobs=len(ran),
-        job_seconds=sum(_benchmarked(path) for path in ran),
-        work_seconds=sum(_worked(Path(f"{log}.log")) for log in logs),
+        job_seconds=sum(job.wall for job in ran),
+        work_seconds=sum(job.work for job in ran),
         seconds=until - since,
         cores=cores or os.cpu_count() or 1,
     )
@@ -82,29 +182,35 @@ class Stage:
     name : str
         An experiment, or a kind of job: `audits`, `figures`, ...
     jobs : int
-    wall, cpu : float
-        Seconds, summed over the jobs; of those that ran side by side too, so that the sum may exceed the run's time.
+    wall, work, cpu, start : float
+        Seconds, summed over the jobs, as in `Job`; of those that ran side by side too, so that the sum may exceed the
+        run's time.
     longest : float
         Seconds of wall time of the longest job.
-    memory : float
-        Largest resident memory of a job in MB.
+    memory, declared : int
+        MB, of the job that came nearest to what its rule declares.
     """
 
     name: str
     jobs: int = 0
     wall: float = 0.0
+    work: float = 0.0
     cpu: float = 0.0
+    start: float = 0.0
     longest: float = 0.0
-    memory: float = 0.0
+    memory: int = 0
+    declared: int = 0
 
 
-def stages(benchmarks: str | Path, datasets: Collection[str] = ()) -> tuple[list[dict[str, Any]], float | None]:
-    """Add up the jobs of a scale by stage, from Snakemake's benchmark files.
+def stages(
+    benchmarks: str | Path, datasets: Collection[str] = ()
+) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
+    """Add up the jobs of a scale by stage.
 
     Parameters
     ----------
     benchmarks : path
-        The folder of the scale; beside it lie `fetch` and `prepare`, which all scales share.
+        The folder of the scale, as for `jobs`.
     datasets : collection of str
         Those whose fetching and preparation count.
 
@@ -112,33 +218,55 @@ def stages(benchmarks: str | Path, datasets: Collection[str] = ()) -> tuple[list
     -------
     stages : list of dict
         The fields of `Stage`, in the order of their names. The report itself is left out: it cannot time itself.
-    last : float or None
-        When the last of these jobs ended, in seconds since the epoch; None without jobs.
+    span : dict or None
+        What `busy` says of these jobs, and `last`, when the last of them ended; None without jobs.
     """
+    shared = ("fetch", "prepare")
+    counted = [
+        job
+        for job in jobs(benchmarks)
+        if job.stage != "report" and (job.stage not in shared or Path(job.name).name in datasets)
+    ]
     found: dict[str, Stage] = {}
-    ended = []
-    for name, path in _jobs(Path(benchmarks), datasets):
-        stage = found.setdefault(name, Stage(name))
-        for line in _lines(path):
-            wall = _number(line, "s")
-            stage.jobs += 1
-            stage.wall += wall
-            stage.cpu += _number(line, "cpu_time")
-            stage.longest = max(stage.longest, wall)
-            stage.memory = max(stage.memory, _number(line, "max_rss"))
-        ended.append(path.stat().st_mtime)
-    return [asdict(found[name]) for name in sorted(found)], max(ended, default=None)
+    for job in counted:
+        stage = found.setdefault(job.stage, Stage(job.stage))
+        stage.jobs += 1
+        for key in ("wall", "work", "cpu", "start"):
+            setattr(stage, key, getattr(stage, key) + getattr(job, key))
+        stage.longest = max(stage.longest, job.wall)
+        if nearness(job.peak, job.declared) >= nearness(stage.memory, stage.declared):
+            stage.memory, stage.declared = job.peak, job.declared
+    span = {**busy(counted), "last": max(job.ended for job in counted)} if counted else None
+    return [asdict(found[name]) for name in sorted(found)], span
 
 
-def _jobs(folder: Path, datasets: Collection[str]) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.rglob("*.tsv")):
-        stage = path.relative_to(folder).parts[0].removesuffix(".tsv")
-        if stage != "report":
-            yield stage, path
-    for kind in ("fetch", "prepare"):
-        for path in sorted((folder.parent / kind).glob("*.tsv")):
-            if path.stem in datasets:
-                yield kind, path
+def nearness(peak: float, declared: float) -> tuple[float, float]:
+    """Return what orders jobs by how near they came to the memory that they declare; where none is known, by it."""
+    return (peak / declared if declared else 0.0, peak)
+
+
+def busy(ran: Sequence[Job]) -> dict[str, float]:
+    """Say for how long any job ran, and how many cores they kept.
+
+    Breaks between runs, which may be days, do not count; nor does what Snakemake does before its first job.
+
+    Parameters
+    ----------
+    ran : sequence of Job
+
+    Returns
+    -------
+    dict
+        `seconds` in which at least one job ran, and `cores`, the most jobs that ran at once.
+    """
+    # At equal times ends come first: a job does not run beside the one whose core it takes.
+    events = sorted((time, step) for job in ran for time, step in ((job.ended - job.wall, 1), (job.ended, -1)))
+    seconds, running, most, before = 0.0, 0, 0, 0.0
+    for time, step in events:
+        seconds += time - before if running else 0.0
+        running, before = running + step, time
+        most = max(most, running)
+    return {"seconds": seconds, "cores": most}
 
 
 def _lines(path: Path) -> list[dict[str, str]]:
@@ -152,15 +280,3 @@ def _number(line: dict[str, str], key: str) -> float:
         return float(line[key])
     except (KeyError, TypeError, ValueError):
         return 0.0
-
-
-def _benchmarked(path: Path) -> float:
-    return sum(_number(line, "s") for line in _lines(path))
-
-
-def _worked(path: Path) -> float:
-    """Return what `dperm.script.logged` wrote at the end of a job's log; nothing for a job that failed."""
-    found = (
-        re.search(r"^worked ([0-9.]+) s$", path.read_text(encoding="utf-8"), re.MULTILINE) if path.exists() else None
-    )
-    return float(found.group(1)) if found else 0.0

@@ -100,12 +100,12 @@ def context(privacy: str | Path, mutants: str | Path, errata: str | Path) -> dic
     ledger = tables.read_records(privacy)
     missing = [name for name in COLUMNS if name not in ledger]
     if missing:
-        raise CorruptFile(f"{privacy} lacks the columns {', '.join(missing)}; delete it and run again")
+        raise CorruptFile(f"{privacy} lacks the columns {', '.join(missing)}", made=privacy)
     # The file is sorted by its keys already, and sorting keeps that order among equals.
     guarantees = [_guarantee(line, known, privacy) for line in ledger.to_dict("records")]
     told = pd.Series([row["id"] for row in guarantees], dtype=str)
     if told.duplicated().any():
-        raise CorruptFile(f"{privacy} says twice {told[told.duplicated()].iloc[0]}; delete it and run again")
+        raise CorruptFile(f"{privacy} says twice {told[told.duplicated()].iloc[0]}", made=privacy)
     guarantees.sort(key=lambda row: (ledgers.PRIVACY.index(row["verdict"]), -row["share"]))
     broken = _mutants(mutants)
     caught = ledgers.counts(mutants, ledgers.MUTANTS)
@@ -297,7 +297,7 @@ def _mutants(path: str | Path) -> list[dict[str, Any]]:
     broken = tables.read_records(path)
     missing = [name for name in MUTANT_COLUMNS if name not in broken]
     if missing:
-        raise CorruptFile(f"{path} lacks the columns {', '.join(missing)}; delete it and run again")
+        raise CorruptFile(f"{path} lacks the columns {', '.join(missing)}", made=path)
     return broken.to_dict("records")
 
 

@@ -139,5 +139,5 @@ def read(path: str | Path, verdicts: Sequence[str]) -> pd.DataFrame:
         raise FileNotFoundError(f"there is no {path}; run snakemake for this scale first")
     read = tables.read_records(path)
     if "verdict" not in read or not set(read["verdict"]) <= set(verdicts):
-        raise CorruptFile(f"{path} does not hold the verdicts {', '.join(verdicts)}; delete it and run again")
+        raise CorruptFile(f"{path} does not hold the verdicts {', '.join(verdicts)}", made=path)
     return read

@@ -26,8 +26,7 @@ STAGES = {
     "audits": "audits",
     "privacy": "privacy ledger",
     "claims": "claims",
-    "figures": "figures",
-    "tables": "tables",
+    "figures": "figures and tables",
     "config": "configuration",
 }
 
@@ -59,15 +58,15 @@ def collect(
     -------
     dict
         `made` (when the last job ended, in UTC), `code`, `seed`, `machine`, `packages`, `data`, `cost` (see
-        `dperm.report.cost.stages`) and `citation` (BibTeX, or None without CITATION.cff): strings, numbers, lists and
-        mappings.
+        `dperm.report.cost.stages`), `span` (for how long jobs ran, and how many at once) and `citation` (BibTeX, or
+        None without CITATION.cff): strings, numbers, lists and mappings.
     """
     prepared = sorted(map(Path, data))
-    stages, last = cost.stages(benchmarks, [path.stem for path in prepared])
+    stages, span = cost.stages(benchmarks, [path.stem for path in prepared])
     own = Path(root, "CITATION.cff")
     cited = cited or (own if own.is_file() else None)
     return {
-        "made": None if last is None else datetime.fromtimestamp(last, UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "made": None if span is None else datetime.fromtimestamp(span["last"], UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "code": _code(Path(root)),
         "seed": seed,
         "machine": {
@@ -80,6 +79,7 @@ def collect(
         | {name: importlib.metadata.version(name) for name in PACKAGES},
         "data": {path.stem: _data(path) for path in prepared},
         "cost": stages,
+        "span": span,
         "citation": citation.bibtex(cited) if cited else None,
     }
 
@@ -108,11 +108,12 @@ def context(
     -------
     dict
         `facts` and `machine` (pairs of a name and words), `packages`, `libraries`, `data`, `stages` (one a paper and
-        kind of job), `experiments`, `total`, `untimed` (experiments of which no time is recorded), `citation`, `rows`,
-        `packed` (the configuration, as an element of the page) and `others`.
+        kind of job), `experiments`, `total`, `split` (of all core time: work, start of Python, the rest), `untimed`
+        (experiments of which no time is recorded), `citation`, `rows`, `packed` (the configuration, as an element of
+        the page) and `others`.
     """
     config = config or {}
-    known = ("made", "code", "seed", "machine", "packages", "data", "cost", "citation")
+    known = ("made", "code", "seed", "machine", "packages", "data", "cost", "span", "citation")
     cost_of = [_timed(stage) for stage in collected.get("cost", ())]
     own = [stage for stage in cost_of if stage["name"] not in STAGES]
     rows = [file if isinstance(file, Mapping) else vars(file) for file in rows]
@@ -127,6 +128,7 @@ def context(
         "stages": _by_paper(own) + [s | {"name": STAGES[s["name"]]} for s in _in_order(cost_of)],
         "experiments": own,
         "total": _sum("all", cost_of) if cost_of else None,
+        "split": _split(cost_of, collected.get("span")),
         "untimed": [name for name in experiments if cost_of and name not in {stage["name"] for stage in own}],
         "citation": collected.get("citation"),
         "rows": rows,
@@ -174,15 +176,44 @@ def _shown(name: str, told: Any, entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name, **words, "rows": count, "sha256": told.get("sha256", ""), "files": files, "looked": looked}
 
 
+_SECONDS = ("wall", "work", "cpu", "start")
+
+
 def _timed(stage: Mapping[str, Any]) -> dict[str, Any]:
-    words = {f"{key}_words": duration(stage[key]) for key in ("wall", "cpu", "longest")}
-    return {**stage, **words, "memory_words": f"{stage['memory']:,.0f} MB"}
+    words = {f"{key}_words": duration(stage[key]) for key in (*_SECONDS, "longest")}
+    of_declared = f" of {stage['declared']:,.0f}" if stage["declared"] else ""
+    return {**stage, **words, "memory_words": f"{stage['memory']:,.0f}{of_declared} MB"}
 
 
 def _sum(name: str, stages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    added = {key: sum(stage[key] for stage in stages) for key in ("jobs", "wall", "cpu")}
-    largest = {key: max(stage[key] for stage in stages) for key in ("longest", "memory")}
-    return _timed({"name": name, **added, **largest})
+    added = {key: sum(stage[key] for stage in stages) for key in ("jobs", *_SECONDS)}
+    nearest = max(stages, key=lambda stage: cost.nearness(stage["memory"], stage["declared"]))
+    longest = max(stage["longest"] for stage in stages)
+    return _timed(
+        {"name": name, **added, "longest": longest, "memory": nearest["memory"], "declared": nearest["declared"]}
+    )
+
+
+def _split(stages: Sequence[Mapping[str, Any]], span: Mapping[str, float] | None) -> list[dict[str, Any]]:
+    """Share out the core time in which jobs ran, and the CPU time that they took."""
+    if not span or not stages:
+        return []
+    wall, work, cpu, start = (sum(stage[key] for stage in stages) for key in _SECONDS)
+    core = span["seconds"] * span["cores"]
+    parts = (
+        ("work", work, cpu),
+        ("starting Python, loading libraries", wall - work, start),
+        ("waiting for Snakemake or for the last job", core - wall, None),
+    )
+    return [
+        {
+            "name": name,
+            "core_words": duration(max(seconds, 0.0)),
+            "share": f"{max(seconds, 0.0) / core:.1%}" if core else "",
+            "cpu_words": "" if of_cpu is None else duration(of_cpu),
+        }
+        for name, seconds, of_cpu in parts
+    ]
 
 
 def _by_paper(experiments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

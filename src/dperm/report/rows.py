@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from dperm import tables
 
@@ -56,14 +55,11 @@ def facts(path: str | Path) -> Facts:
         If there is no such file.
     """
     path = Path(path)
-    # Of the first rows none: this checks that the file is what it should be.
-    tables.distinct(path, [])
-    file = pq.ParquetFile(path)
-    found = Facts(f"{path.parent.name}/{path.name}", file.metadata.num_rows, 0, _sha256(path))
+    found = Facts(f"{path.parent.name}/{path.name}", 0, 0, _sha256(path))
     repeats: dict[str, set[int]] = {}
     runs = 0
-    for group in range(file.num_row_groups):
-        part = file.read_row_group(group, columns=["dataset", "metric", "repeat", "status", "value"])
+    for part in tables.parts(path, ["dataset", "metric", "repeat", "status", "value"]):
+        found.rows += len(part)
         found.failed += pc.sum(pc.equal(part["status"].cast(pa.string()), "failed")).as_py() or 0
         metrics, metric = _codes(part["metric"])
         datasets, dataset = _codes(part["dataset"])
@@ -80,6 +76,32 @@ def facts(path: str | Path) -> Facts:
     if runs:
         found.repeats[_RUNS] = runs
     return found
+
+
+def failures(folder: str | Path) -> list[str]:
+    """Return a line for each experiment with rows whose solver did not converge.
+
+    Parameters
+    ----------
+    folder : path
+        `results/<scale>`.
+
+    Raises
+    ------
+    CorruptFile
+        If rows cannot be read.
+    """
+    lines = []
+    for path in sorted(Path(folder).glob("*/rows.parquet")):
+        count, lost = 0, 0
+        for part in tables.parts(path, ["status"]):
+            count += len(part)
+            lost += pc.sum(pc.equal(part["status"].cast(pa.string()), "failed")).as_py() or 0
+        if lost:
+            whole = tables.given_up(path)
+            cells = f"; whole cells: {'; '.join(whole)}" if whole else ""
+            lines.append(f"not converged: {lost} of {count} rows of {path.parent.name}{cells}")
+    return lines
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:

@@ -209,7 +209,7 @@ def _figure(
 ) -> dict[str, Any]:
     svg = path.read_bytes()
     if b"<svg" not in svg[:2000]:
-        raise CorruptFile(f"{path} is not an SVG figure; delete it and run again")
+        raise CorruptFile(f"{path} is not an SVG figure", made=path)
     known = drawn.FIGURES.get(path.stem)
     title, caption, alt = (known.title, known.caption, known.alt) if known else (path.stem,) * 3
     size = _SIZE.search(svg[:2000])
@@ -273,7 +273,7 @@ def _table(path: Path, facts: Mapping[str, Facts], origins: Mapping[str, str]) -
     text = path.read_text(encoding="utf-8")
     lines = markdown_cells(text) if path.suffix == ".md" else list(csv.reader(text.splitlines()))
     if not lines:
-        raise CorruptFile(f"{path} holds no table; delete it and run again")
+        raise CorruptFile(f"{path} holds no table", made=path)
     known = drawn.TABLES.get(path.stem)
     title, caption, source = (known.title, known.caption, known.source) if known else (path.stem, "", "rows")
     return {

@@ -33,7 +33,7 @@ from scipy import sparse
 
 from dperm import kernels, losses, seeds, tables
 from dperm.domain import Budget, Domain
-from dperm.errors import CorruptFile
+from dperm.errors import CorruptFile, SolverError
 from dperm.experiments.jain2013 import kdd_dimension
 from dperm.experiments.jain2013.kdd_data import Split, splits, tuning
 from dperm.mechanisms import cms11, objective
@@ -244,8 +244,10 @@ def _headline(path: str) -> float:
     """Return the total that the baseline chose."""
     rows = tables.read(path, filters=[("metric", "==", "cv_error")])
     chosen = rows.loc[rows["headline"], "total"]
+    if len(chosen) != 1 and tables.given_up(path):
+        raise SolverError(f"{path}: the non-private fits, which choose the headline, did not converge")
     if len(chosen) != 1:
-        raise CorruptFile(f"{path}: {len(chosen)} totals are the headline instead of one")
+        raise CorruptFile(f"{path}: {len(chosen)} totals are the headline instead of one", made=path)
     return float(chosen.iloc[0])
 
 

@@ -35,7 +35,7 @@ import pandas as pd
 from dperm import losses, seeds, tables
 from dperm.datasets import prepared
 from dperm.domain import Budget, Domain
-from dperm.errors import CorruptFile
+from dperm.errors import CorruptFile, SolverError
 from dperm.experiments.kifer2012 import real_data
 from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import base, objective
@@ -107,6 +107,8 @@ def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
         If a part of the split has too few rows.
     CorruptFile
         If the baseline lacks a lasso.
+    SolverError
+        If it did not converge.
     """
     (X, y), public, test, y_bound = _parts(cell, data)
     settings, region, p = cell["settings"], _region(cell["settings"]), X.shape[1]
@@ -185,14 +187,14 @@ def _overlap(found: np.ndarray, support: np.ndarray) -> np.ndarray:
 def _supports(path: str, shares: list[float], p: int) -> dict[float, np.ndarray]:
     """Return which coefficients of the non-private lasso are not 0, at each share."""
     rows = tables.read(path, filters=[("metric", "==", "coefficient")])
+    lost = (rows["status"] != "ok").any()
     rows = rows[rows["status"] == "ok"].sort_values("feature")
     supports = {share: rows.loc[rows["l1_share"] == share, "value"].to_numpy() != 0 for share in shares}
     missing = [share for share, support in supports.items() if len(support) != p]
+    if missing and (lost or tables.given_up(path)):
+        raise SolverError(f"{path}: the non-private lasso did not converge at l1_shares={missing}")
     if missing:
-        raise CorruptFile(
-            f"{path} lacks the coefficients of the non-private lasso at l1_shares={missing}; delete it and run again, "
-            "or raise `ridge` if it did not converge"
-        )
+        raise CorruptFile(f"{path} lacks the coefficients of the non-private lasso at l1_shares={missing}", made=path)
     return supports
 
 

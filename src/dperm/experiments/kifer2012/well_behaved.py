@@ -87,10 +87,12 @@ def _conditions(design: str, variance: float, n: int, p: int, rng: np.random.Gen
     else:
         M = 2.0 * rng.integers(0, 2, size=(n, p), dtype=np.int8).astype(np.float32) - 1.0
     w = designs.NOISE * rng.standard_normal(n)
+    # Drawn in single precision, summed in double: in single, another BLAS gives sums that differ by more than 1e-9.
+    M = M.astype(float)
     squares = M * M
     largest = np.partition(squares, p - SUPPORT, axis=1)[:, -SUPPORT:].sum(axis=1).max()
-    gram = (M.T @ M).astype(float) / n
-    correlation = np.abs(M.T @ w.astype(np.float32)).max()
+    gram = M.T @ M / n
+    correlation = np.abs(M.T @ w).max()
     return [
         math.sqrt(largest / SUPPORT),
         math.sqrt(np.diag(gram).max()),

@@ -32,7 +32,7 @@ from dperm.mechanisms.napp.scheme import Scheme, weights
 
 _SHARE, _STRENGTH, _STEPS = 0.5, 1.0, 80
 _METHODS = (("erm", "paper"), ("erm-moor", "paper"), ("erm", "corrected"))
-_EPSILON, _ROUNDING = 1.0, 1e-9
+_EPSILON, _ROUNDING, _TOLERANCE = 1.0, 1e-9, 1e-10
 # Theorem 10: epsilon with the law of pure privacy, and the probabilities pi = pi'.
 _PURE_EPSILON, _FAILURE = 10.0, 0.05
 # Rows drawn at a time.
@@ -142,7 +142,7 @@ def _theorem_10(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         factors = np.linalg.cholesky(moments[n][0])
         y = np.linalg.solve(factors, moments[n][1][..., None])[..., 0]
         held = limit.problems("squared", factors.transpose(0, 2, 1), y)
-        fits = limit.path(held, b, scheme, strengths, variant=tilt, tolerance=bound_fits.TOLERANCE)
+        fits = limit.path(held, b, scheme, strengths, variant=tilt, tolerance=_TOLERANCE)
         excess = _expected(design, fits.theta[:, 0])
         here = {
             "dataset": _DESIGN, "row": "theorem-10", "variant": method, "calibration": calibration,

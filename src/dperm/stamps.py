@@ -1,0 +1,50 @@
+"""What a Parquet file of the pipeline says of itself: what made it, and a checksum of that and of its columns."""
+
+import hashlib
+import importlib.metadata
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from dperm.errors import CorruptFile
+
+# Whose release may change numbers or bytes.
+_PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "scikit-learn")
+
+
+def encoded(metadata: Mapping[str, Any], schema: pa.Schema) -> dict[bytes, bytes]:
+    """Return Parquet metadata of what made a file, the versions of the numerical packages added, and their checksum."""
+    versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    told = json.dumps({**metadata, "versions": versions}, sort_keys=True).encode()
+    return {b"dperm": told, b"dperm.sha256": _checksum(told, schema)}
+
+
+def _checksum(told: bytes, schema: pa.Schema) -> bytes:
+    """Parquet has checksums of pages alone: a flipped bit in a column's name or in the metadata would go unnoticed."""
+    # Of nested types the kind alone: the name of a list's item does not survive the disk.
+    kinds = ((field.name, "nested" if field.type.num_fields else field.type) for field in schema)
+    columns = "".join(f"\n{name} {kind}" for name, kind in kinds)
+    return hashlib.sha256(told + columns.encode()).hexdigest().encode()
+
+
+def check(schema: pa.Schema, path: str | Path) -> None:
+    """Refuse a file whose columns or metadata are not the ones that were written.
+
+    Raises
+    ------
+    CorruptFile
+        If there is a checksum and it is another, or something stands where only ours does.
+    """
+    held = schema.metadata or {}
+    told, others = held.get(b"dperm"), held.keys() - {b"dperm"}
+    if told is not None and others and held.get(b"dperm.sha256") != _checksum(told, schema):
+        raise CorruptFile(f"{path}: its columns or metadata are not the ones that were written", made=path)
+
+
+def fingerprint(metadata: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of what made a file: its job, whatever the code and the versions of packages."""
+    told = {key: value for key, value in metadata.items() if key not in ("code", "versions")}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()

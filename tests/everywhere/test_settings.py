@@ -1,0 +1,130 @@
+"""The bytes of rows do not depend on settings of the machine: an experiment of each paper, without Snakemake."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from machines import ASCII, PLACE, PLAIN, ROOT, bytes_of, environment, finish, locale, start, threads
+
+# Short ones, with linear algebra, compiled loops, a data set and a baseline between them.
+ONE_OF_EACH = ("kifer2012-output", "jain2013-queries", "dwork2018-realdata", "li2021-recycling")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory) -> dict[str, bytes]:
+    """The bytes of the plainest machine."""
+    out = tmp_path_factory.mktemp("plain") / "out"
+    finish(start(out, "--only", *ONE_OF_EACH, **PLAIN))
+    found = bytes_of(out)
+    assert {path.split("/")[0] for path in found} == set(ONE_OF_EACH)
+    return found
+
+
+@pytest.mark.parametrize("number", [2, 7])
+def test_threads_order_and_hash_seed(plain, tmp_path, number):
+    settings = {**threads(number), "PYTHONHASHSEED": str(number)}
+    finish(start(tmp_path / "out", "--backwards", "--only", *ONE_OF_EACH, **settings))
+    assert bytes_of(tmp_path / "out") == plain
+
+
+def test_turkish_on_an_island_far_east(plain, tmp_path):
+    settings = {**locale(tmp_path / "locales", "tr_TR"), "TZ": "Pacific/Kiritimati"}
+    out = tmp_path / PLACE / "out"
+    finish(start(out, "--only", *ONE_OF_EACH, umask=0o077, **settings))
+    assert bytes_of(out) == plain
+    # Nor is anything readable that should not be.
+    assert [path for path in out.rglob("*.parquet") if path.stat().st_mode & 0o077] == []
+
+
+def test_ascii_alone(plain, tmp_path):
+    finish(start(tmp_path / "out", "--only", *ONE_OF_EACH, **ASCII))
+    assert bytes_of(tmp_path / "out") == plain
+
+
+def test_no_locale_in_a_folder_of_any_name(plain, tmp_path):
+    # The code and the configuration stand there too. Nothing compiled: that would take half a minute.
+    root, only = tmp_path / PLACE, "kifer2012-output"
+    for part in ("src", "config", "workflow/schemas"):
+        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    finish(start(root / "out", "--root", str(root), "--only", only, LC_ALL="C", LANG="C"))
+    assert bytes_of(root / "out") == {path: found for path, found in plain.items() if path.startswith(f"{only}/")}
+
+
+ASKED = """
+import json, sys, types
+from threadpoolctl import threadpool_info
+from dperm import experiments
+from dperm.experiments.experiment import Experiment
+
+probe = types.ModuleType("probe")
+def run(cell):
+    import scipy.linalg  # as late as an experiment may
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+probe.run = run
+sys.modules["probe"] = probe
+experiments.REGISTRY["probe"] = Experiment("probe", (), ())
+print(json.dumps(experiments.run({"experiment": "probe"})))
+"""
+
+
+def test_a_cell_meets_one_thread_in_a_process_that_has_loaded_nothing():
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED], env=environment(**threads(2), PYTHONPATH=str(ROOT / "src")),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    # NumPy's and SciPy's.
+    assert len(found) >= 2
+    assert set(found) == {1}
+
+
+COMPILED = """
+import sys
+from dperm.compiled import compiled
+
+@compiled
+def total(x):
+    found = 0.0
+    for value in x:
+        found += value
+    return found
+
+import numpy as np
+assert total(np.array([0.5, 0.25])) == 0.75
+print(sum(total.stats.cache_hits.values()), sum(total.stats.cache_misses.values()))
+"""
+
+
+@pytest.mark.parametrize("settings", [{"LC_ALL": "C.UTF-8"}, {"LC_ALL": "C"}], ids=["UTF-8", "C"])
+def test_what_numba_compiles_is_kept_in_a_folder_of_any_name(tmp_path, settings):
+    folder = tmp_path / PLACE
+    folder.mkdir()
+    (folder / "loop.py").write_text(COMPILED, encoding="utf-8")
+    given = environment(**settings, PYTHONPATH=str(ROOT / "src"), DPERM_NUMBA_CACHE=str(folder / "cache"))
+
+    def run():
+        done = subprocess.run([sys.executable, str(folder / "loop.py")], env=given, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        return done.stdout.split()
+
+    assert run() == [b"0", b"1"]
+    assert [path for path in (folder / "cache").rglob("*") if path.suffix == ".nbc"]
+    assert run() == [b"1", b"0"]
+
+
+def test_a_mirror_in_a_folder_of_any_name(tmp_path):
+    mirror = tmp_path / PLACE
+    mirror.mkdir()
+    asked = "from dperm import plan; import sys, yaml, pathlib\n" + (
+        "root = pathlib.Path(sys.argv[1])\n"
+        "config = yaml.safe_load((root / 'config/config.yaml').read_text(encoding='utf-8'))\n"
+        "seen = plan.load(config, root).mirror\n"
+        "import os; sys.stdout.buffer.write(os.fsencode(seen))"
+    )
+    given = environment(LC_ALL="C", PYTHONPATH=str(ROOT / "src"), DPERM_MIRROR=str(mirror))
+    done = subprocess.run([sys.executable, "-c", asked, str(ROOT)], env=given, capture_output=True, check=True)
+    assert Path(os.fsdecode(done.stdout)) == mirror

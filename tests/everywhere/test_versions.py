@@ -1,0 +1,127 @@
+"""Oldest and newest libraries that pyproject.toml allows: rows of all four papers at scale tiny, and one workflow."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import environments
+import pytest
+import same
+from machines import PLACE, ROOT, bytes_of, finish, locale, start, threads
+from project_copies import Project, copy_project
+
+pytestmark = pytest.mark.versions
+
+ENDS = ("oldest", "newest")
+VERSIONS = """
+import importlib.metadata, json
+print(json.dumps({found.metadata["Name"].lower(): found.version for found in importlib.metadata.distributions()}))
+"""
+
+
+class Other(Project):
+    """The project, run by another environment's Python."""
+
+    end = ""
+
+    def command(self, *arguments: str, **options) -> list[str]:
+        return [environments.python(self.end), *super().command(*arguments, **options)[1:]]
+
+
+def versions(python: str) -> dict[str, str]:
+    done = subprocess.run([python, "-c", VERSIONS], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def compute(out: Path, python: str, cache: Path, *arguments: str, **settings) -> Path:
+    """Compute everything in two processes that share the parts, on the machine's two cores."""
+    given = {"python": python, "DPERM_NUMBA_CACHE": str(cache), **settings}
+    finish(start(out, *arguments, **given), start(out, "--backwards", *arguments, **given))
+    return out
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory) -> Path:
+    """What the environment of requirements.lock computes."""
+    folder = tmp_path_factory.mktemp("locked")
+    return compute(folder / "out", sys.executable, folder / "numba", **threads(1))
+
+
+@pytest.fixture(scope="module", params=ENDS)
+def end(request, tmp_path_factory) -> tuple[str, Path]:
+    """What one of the two environments computes."""
+    if not Path(environments.python(request.param)).exists():
+        pytest.fail(f"there is no .venv-{request.param}; run make test-versions")
+    folder = tmp_path_factory.mktemp(request.param)
+    return request.param, compute(folder / "out", environments.python(request.param), folder / "numba", **threads(1))
+
+
+def test_the_oldest_are_the_lower_bounds():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = versions(environments.python("oldest"))
+    for bounds in (*project["dependencies"], *project["optional-dependencies"]["release"]):
+        name, _, least = bounds.partition(",")[0].partition(">=")
+        parts = [part.rstrip("0") or "0" for part in least.split(".")]
+        there = [part.rstrip("0") or "0" for part in found[name].split(".")]
+        assert there[: len(parts)] == parts, f"{name} {found[name]} is not the {least} of pyproject.toml: make lock"
+
+
+def test_rows_are_the_same_within_rounding(locked, end):
+    name, out = end
+    first, second = same.tables(locked), same.tables(out)
+    # Four papers, data sets, baselines, cells and audits.
+    assert len(list((ROOT / "config/experiments").glob("*.yaml"))) == 40 == len({*_experiments(first)})
+    assert any(path.startswith("audits/mutants/") for path in first)
+    found = list(same.differences(first, second, same.TOLERANCE))
+    assert found == [], f"{len(found)} differences with the {name} libraries:\n" + "\n".join(found[:40])
+
+
+def _experiments(found) -> list[str]:
+    return [path.split("/")[0] for path in found if "/cells/" in path]
+
+
+def test_a_workflow_runs_and_computes_what_the_library_does(end, tmp_path):
+    name, out = end
+    folder = copy_project(tmp_path / "project").folder
+    project = Other(folder)
+    project.end = name
+    project.run()
+    results = folder / "results/tiny"
+    # Data sets are prepared beside the experiment there.
+    cells = same.tables(results / "kifer2012-output/cells")
+    assert len(cells) == 6
+    assert list(same.differences(cells, same.tables(out / "kifer2012-output/cells"))) == []
+    page = (results / "report/index.html").read_text(encoding="utf-8")
+    for package in ("numpy", "pandas", "snakemake"):
+        assert versions(environments.python(name))[package] in page
+    assert (results / "figures/kifer2012-output.svg").stat().st_size > 1000
+    assert (results / "tables/kifer2012-output.md").stat().st_size > 100
+    assert project.jobs() == []
+
+
+RELEASE = """
+import numpy as np
+from dperm import OutputPerturbation
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-0.5, 0.5, (200, 2))
+model = OutputPerturbation(epsilon=1.0, release=True).fit(X, np.where(X[:, 0] > 0, 1, -1))
+assert not model.privacy_.seeded
+"""
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_release_by_opendp(name):
+    given = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([environments.python(name), "-c", RELEASE], env=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_of_all_depends_on_the_settings_of_the_machine(locked, tmp_path):
+    settings = {**threads(7), **locale(tmp_path / "locales", "de_DE"), "TZ": "Pacific/Kiritimati"}
+    place = tmp_path / PLACE
+    out = compute(place / "out", sys.executable, place / "numba", PYTHONHASHSEED="4711", umask=0o077, **settings)
+    assert bytes_of(out) == bytes_of(locked)

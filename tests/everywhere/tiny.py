@@ -1,0 +1,88 @@
+"""Compute what a run at scale tiny does, without Snakemake, in whatever Python this is.
+
+    python tests/everywhere/tiny.py OUT [--root FOLDER] [--backwards] [--only NAME ...]
+
+Prepares data sets, fits baselines, runs cells and audits, and writes their Parquet files under OUT. Several processes
+may work on one OUT: each experiment, and each audit, is taken by whoever comes first. Imported by no test: the tests
+start it with other libraries, in other places, under other settings of the machine.
+"""
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+
+def parts(root: Path, out: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield what there is to compute, by name."""
+    from dperm import experiments, plan
+    from dperm.audit import attacks
+    from dperm.datasets import fetch
+    from dperm.plan import config_files
+
+    config = config_files.parse(root / "config/config.yaml")
+    planned = plan.load({**config, "scale": "tiny"}, root, unavailable=fetch.unavailable)
+
+    def experiment(one):
+        from dperm import tables
+        from dperm.datasets import prepare, prepared
+
+        files = {}
+        for name in one.datasets:
+            # Each experiment its own copy: no process waits for another.
+            files[name] = str(out / one.name / "prepared" / f"{name}.parquet")
+            prepared.write(prepare.prepare(planned.datasets[name]), files[name], metadata={})
+        fits = {}
+        for name, baseline in one.baselines.items():
+            fits[name] = str(out / one.name / "baselines" / f"{name}.parquet")
+            rows = experiments.run_baseline(baseline, data=files[baseline["point"]["dataset"]])
+            tables.write(rows, fits[name], metadata={})
+        for (mechanism, scenario), cell in one.cells.items():
+            given = {}
+            if "baseline" in cell:
+                given = {"data": files[cell["point"]["dataset"]], "baseline": fits[cell["baseline"]]}
+            rows = experiments.run(cell, **given)
+            tables.write(rows, out / one.name / "cells" / mechanism / f"{scenario}.parquet", metadata={})
+
+    for one in planned.of_scale("tiny"):
+        yield one.name, lambda one=one: experiment(one)
+    for (mechanism, pair), audit in planned.audits["tiny"].items():
+        path = out / "audits" / mechanism / f"{pair}.parquet"
+        yield f"audit {mechanism} {pair}", lambda audit=audit, path=path: attacks.run([audit], str(path), metadata={})
+
+
+def main() -> int:
+    """Compute the parts that nobody else has taken; status 1 if one of them failed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--root", type=Path, default=Path(__file__).parents[2])
+    parser.add_argument("--backwards", action="store_true", help="last part first")
+    parser.add_argument("--only", nargs="*", default=(), help="names of parts")
+    given = parser.parse_args()
+    # The library that stands beside the configuration, not one that is installed.
+    sys.path.insert(0, str(given.root / "src"))
+    found = dict(parts(given.root, given.out))
+    unknown = set(given.only) - set(found)
+    if unknown:
+        parser.error(f"no part {', '.join(sorted(unknown))}; there are: {', '.join(found)}")
+    chosen = [name for name in found if not given.only or name in given.only]
+    taken = given.out / "taken"
+    taken.mkdir(parents=True, exist_ok=True)
+    failed = False
+    for name in reversed(chosen) if given.backwards else chosen:
+        try:
+            (taken / name).touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        try:
+            found[name]()
+        except Exception:
+            failed = True
+            print(f"{name} failed:", file=sys.stderr)
+            traceback.print_exc()
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+"""A disk that is full, or may not be written: said at once, nothing lost, and healed as soon as the disk is."""
+
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+from injected import CELL, OTHER, ROWS, assert_healed, go, process_waiting, undone, waiting_at
+
+pytestmark = pytest.mark.faults
+PREPARED = "resources/prepared/breast-cancer.parquet"
+
+
+def _mount(*arguments):
+    return subprocess.run(["mount", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mounts(tmp_path_factory):
+    """Skip where nothing can be mounted; that is a failure where DPERM_NEED_MOUNTS is set."""
+    place = tmp_path_factory.mktemp("mount")
+    tried = _mount("-t", "tmpfs", "-o", "size=64k", "tmpfs", place)
+    if tried.returncode:
+        reason = f"a disk can be mounted by root alone, on Linux: {tried.stderr.strip() or sys.platform}"
+        assert not os.environ.get("DPERM_NEED_MOUNTS"), reason
+        pytest.skip(reason)
+    subprocess.run(["umount", place], check=True)
+
+
+@contextmanager
+def mounted(folder, *arguments):
+    done = _mount(*arguments, folder)
+    assert done.returncode == 0, done.stderr
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@contextmanager
+def full(folder, *, but=0):
+    """A small disk of its own in the place of a folder, with what is in it, and room for so many bytes more.
+
+    When it is over, its space is free: what was written since is kept.
+    """
+    aside = folder.with_name(folder.name + ".aside")
+    shutil.copytree(folder, aside, symlinks=True)
+    with mounted(folder, "-t", "tmpfs", "-o", "size=16m", "tmpfs"):
+        shutil.copytree(aside, folder, symlinks=True, dirs_exist_ok=True)
+        fill(folder, but=but)
+        yield
+        (folder / "filler").unlink()
+        shutil.rmtree(aside)
+        shutil.copytree(folder, aside, symlinks=True)
+    shutil.rmtree(folder)
+    aside.rename(folder)
+
+
+def fill(folder, *, but=0):
+    with (folder / "filler").open("ab", buffering=0) as file:
+        while (left := space(folder) - but) > 0:
+            file.write(bytes(min(left, 2**20)))
+
+
+def space(folder):
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
+
+
+@contextmanager
+def read_only(folder):
+    """Root ignores modes, so a folder is mounted on itself, to be read only."""
+    with mounted(folder, "--bind", folder):
+        done = _mount("-o", "remount,bind,ro", folder)
+        assert done.returncode == 0, done.stderr
+        yield
+
+
+def assert_said(output, *words):
+    """In one message, without a traceback."""
+    for text in words:
+        assert text in output, output
+    assert "Traceback" not in output, output
+
+
+def run_while_filling(project, folder):
+    """A run, whose cell is about to write when the disk under a folder becomes full."""
+    with full(project.folder / folder, but=2**20), waiting_at(project):
+        run = project.start(ROWS)
+        process_waiting(project, run)
+        fill(project.folder / folder)
+        go(project)
+        output, _ = run.communicate(timeout=300)
+        made = (project.folder / CELL).exists()
+    return run.returncode, output, made
+
+
+def test_full_when_a_result_is_written(finished):
+    undisturbed = finished.results()
+    before = undone(finished, CELL)
+    status, output, made = run_while_filling(finished, "results")
+    assert status != 0 and not made
+    assert_said(output, f"{CELL}: ", "No space left on device; free some space and run again: what is finished is kept")
+    finished.run(ROWS)
+    assert_healed(finished, undisturbed, before)
+
+
+def test_full_when_a_job_begins(finished):
+    """Said before its hours of work, not after; by every job, and nothing is half-done."""
+    undisturbed = finished.results()
+    before = undone(finished, CELL, OTHER)
+    with full(finished.folder / "results"):
+        output = finished.run(ROWS, check=False)
+    assert_said(
+        output, f"warning: {finished.folder}/results/tiny cannot be written (No space left on device); free some"
+    )
+    finished.run(ROWS)
+    assert_healed(finished, undisturbed, before)
+
+
+@pytest.mark.parametrize("folder", ["logs", "benchmarks", ".snakemake"])
+def test_full_where_no_result_lies(finished, folder):
+    undisturbed = finished.results()
+    before = undone(finished, CELL)
+    with full(finished.folder / folder):
+        output = finished.run(ROWS, check=False)
+    assert_said(output, f"{finished.folder}/{folder}", "cannot be written (No space left on device); free some space")
+    finished.run(ROWS)
+    assert_healed(finished, undisturbed, before)
+
+
+def test_a_log_for_which_there_is_no_room_costs_no_result(finished):
+    """The disk of the logs fills up while the run goes on."""
+    undisturbed = finished.results()
+    before = undone(finished, CELL)
+    status, output, _ = run_while_filling(finished, "logs")
+    assert status == 0, output
+    assert_said(output)
+    assert_healed(finished, undisturbed, before)
+
+
+@pytest.mark.parametrize("folder", ["results", "logs", "benchmarks", ".snakemake"])
+def test_read_only(finished, folder):
+    undisturbed = finished.results()
+    before = undone(finished, CELL)
+    with read_only(finished.folder / folder):
+        output = finished.run(ROWS, check=False)
+    assert_said(output, f"{finished.folder}/{folder}", "cannot be written (Read-only file system); make it writable")
+    finished.run(ROWS)
+    assert_healed(finished, undisturbed, before)
+
+
+def test_prepared_data_that_may_only_be_read_are_enough_until_they_must_be_made(finished):
+    undisturbed = finished.results()
+    before = undone(finished, CELL)
+    with read_only(finished.folder / "resources"):
+        finished.run(ROWS)
+    assert_healed(finished, undisturbed, before)
+    undone(finished, PREPARED, CELL)
+    with read_only(finished.folder / "resources"):
+        output = finished.run(ROWS, check=False)
+    assert_said(output, f"{finished.folder}/resources/prepared cannot be written (Read-only file system)")
+    finished.run(ROWS)
+    assert finished.results() == undisturbed
+
+
+@pytest.mark.parametrize("folder", [".snakemake", "benchmarks"])
+def test_full_where_snakemake_keeps_its_books(finished, folder):
+    """While the run goes on. It may end as it likes, but a resumed one is right."""
+    undisturbed = finished.results()
+    before = undone(finished, CELL)
+    run_while_filling(finished, folder)
+    finished.make("resume", ROWS)
+    assert_healed(finished, undisturbed, before)
+
+
+def test_full_while_data_are_prepared(finished):
+    undisturbed = finished.results()
+    undone(finished, PREPARED, CELL)
+    with full(finished.folder / "resources", but=2**16 + 4096):
+        output = finished.run(ROWS, check=False)
+    assert_said(output, "No space left on device; free some space and run again: what is finished is kept")
+    finished.run(ROWS)
+    assert finished.results() == undisturbed

@@ -1,0 +1,118 @@
+"""The benchmark of the workflow: what it adds up, and what it calls a broken promise."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from dperm.report import cost
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def bench():
+    spec = importlib.util.spec_from_file_location("bench_workflow", ROOT / "bench/workflow.py")
+    module = importlib.util.module_from_spec(spec)
+    # Its data classes look their module up.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules[spec.name]
+
+
+def _job(name="paper/e/m/s", rule="run_cell", **changed):
+    fixed = {"wall": 10.0, "work": 9.0, "cpu": 8.0, "start": 1.0, "peak": 300, "declared": 400, "said": True}
+    return cost.Job(name, "e", rule, 1000.0, **(fixed | changed))
+
+
+@pytest.fixture
+def measured(bench):
+    """Two jobs, 16 s of work and 2 s of starting in 20 s of CPU, on two cores for 15 s."""
+    ran = (_job(), _job("paper/claims", "judge_claims", wall=12.0))
+    run = bench.Run(since=990.0, until=1005.0, cpu=20.0, cores=2)
+    return bench.Measured(ran, run, dry=(6.0, 5.0), noop=(7.0, 6.0))
+
+
+def test_the_table(bench, measured):
+    lines = {" ".join(line.split()) for line in bench.table(measured).splitlines()}
+    assert "run_cell 1 10 8 1 10.0 300 of 400" in lines and "judge_claims 1 12 8 1 12.0 300 of 400" in lines
+    assert "dry run 6.0 s (5.0 s of CPU)" in lines and "run with nothing to do 7.0 s (6.0 s of CPU)" in lines
+    assert {"jobs 2", "work 16 core-seconds of CPU", "starting Python 2", "Snakemake itself 2"} <= lines
+    assert "idle 10 of 30 core-seconds (2 cores, 15 s)" in lines and "overhead 20.0% of the CPU time" in lines
+
+
+def test_what_is_not_measured_is_said(bench, measured):
+    alone = bench.Measured(measured.jobs, None, measured.dry, measured.noop)
+    assert "overhead: not measured" in bench.table(alone) and alone.overhead is None
+    assert bench.failures(alone, "paper") == []
+
+
+def test_targets_hold_at_scale_paper(bench, measured):
+    """One broken at a time; the numbers are in the words."""
+    assert bench.failures(measured, "quick") == []
+    assert bench.failures(measured, "paper") == ["overhead: 20.0%, the target is 5.0%"]
+    run = bench.Run(since=990.0, until=1005.0, cpu=16.5, cores=2)
+    good = {"jobs": measured.jobs, "run": run, "dry": (10.0, 1.0), "noop": (15.0, 1.0)}
+    assert bench.failures(bench.Measured(**good), "paper") == []
+    many = tuple(_job(f"paper/e/m/{number}") for number in range(401))
+    for key, value, words in (
+        ("dry", (10.1, 1.0), "dry run: 10.1 s, the target is 10.0 s"),
+        ("noop", (15.1, 1.0), "run with nothing to do: 15.1 s, the target is 15.0 s"),
+    ):
+        assert bench.failures(bench.Measured(**(good | {key: value})), "paper") == [words]
+    run = bench.Run(since=990.0, until=1005.0, cpu=3300.0, cores=2)
+    assert bench.failures(bench.Measured(**(good | {"jobs": many, "run": run})), "paper") == [
+        "jobs: 401, the target is 400"
+    ]
+
+
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_more_memory_than_declared_fails_at_every_scale(bench, scale):
+    ran = (_job(peak=400), _job("paper/claims", "judge_claims", peak=401), _job("paper/x", said=False, peak=999))
+    assert bench.failures(bench.Measured(ran, None, (1.0, 1.0), (1.0, 1.0)), scale) == [
+        "paper/x: its log does not say what it worked",
+        "paper/claims held 401 MB, and the rule judge_claims declares 400 MB",
+    ]
+    nothing = bench.Measured((_job(declared=0),), None, (1.0, 1.0), (1.0, 1.0))
+    assert len(bench.failures(nothing, scale)) == 1
+
+
+def test_the_exit_status_tells(bench, measured, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(bench, "measure", lambda folder, scale: measured)
+    assert bench.report(scale="quick", finished=tmp_path) == 0
+    assert bench.report(scale="paper", finished=tmp_path) == 1
+    assert "FAILED: overhead: 20.0%" in capsys.readouterr().out
+
+
+def test_the_jobs_of_a_plan(bench):
+    table = "job          count\n---------  -------\nall              1\nrun_cell        12\ntotal           13\n"
+    assert bench.planned(f"{table}\n[Sun]\nJob 1: all\n{table}") == 12
+    assert bench.planned(table.replace("all              1\n", "").replace("13", "12")) == 12
+    assert bench.planned("Nothing to be done (all requested files are present and up to date).") == 0
+
+
+@pytest.mark.slow
+def test_a_real_run(bench, tmp_path, monkeypatch):
+    """One experiment at scale tiny: run, and looked at; what was run before and after is not counted."""
+    monkeypatch.syspath_prepend(str(ROOT / "tests"))
+    import project_copies
+
+    folder = project_copies.copy_project(tmp_path / "project").folder
+    with pytest.raises(SystemExit, match="jobs of scale tiny are still to be run"):
+        bench.measure(folder, "tiny")
+    bench.run(folder, "tiny", cores=2)
+    found = bench.measure(folder, "tiny")
+    assert len(found.jobs) == bench.plan("tiny", folder)[0]
+    assert 0 < found.work < found.work + found.start < found.run.cpu < 2 * (found.run.until - found.run.since)
+    assert 0.5 < found.overhead < 1
+    assert bench.failures(found, "tiny") == []
+    # A job that needs more than its rule declares is found.
+    log = folder / "logs/tiny/claims.log"
+    log.write_text(log.read_text().replace(" MB of ", "0 MB of "))
+    (line,) = bench.failures(bench.measure(folder, "tiny"), "tiny")
+    assert "tiny/claims held" in line
+    record = folder / "benchmarks/tiny.json"
+    assert json.loads(record.read_text())["cores"] == 2
