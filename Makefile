@@ -46,9 +46,10 @@ resume: venv  ## go on after a crash or a kill
 	@$(BIN)/python -m dperm.one_run
 	$(BIN)/snakemake --unlock --cores 1 $(ARGS)
 	@# A killed job cannot remove the temporary file or folder that it was writing.
-	@mkdir -p results resources/downloads
-	@find results resources -type f -name '.*' ! -name '.snakemake*' ! -name '.git*' -delete
-	@find resources/downloads -mindepth 1 -maxdepth 1 -type d -name '.*' -exec rm -rf {} +
+	@# Each of these folders may be a link to another disk: the slash at the end follows it.
+	@mkdir -p results resources/downloads resources/prepared
+	@find results/ resources/ resources/downloads/ resources/prepared/ -type f -name '.*' ! -name '.snakemake*' ! -name '.git*' -delete
+	@find resources/downloads/ -mindepth 1 -maxdepth 1 -type d -name '.*' -exec rm -rf {} +
 	@$(MAKE) --no-print-directory reproduce
 
 serve: venv  ## the report of the last run on http://127.0.0.1:8000/ (PORT=8000)

@@ -5,19 +5,19 @@ python -m bench.scaling --fit FOLDER:quick --check FOLDER:tiny FOLDER:paper --gr
 A grid that is k times as large has k times the cells of each experiment, each with the rows that it has now. What
 depends on rows (work, results) and on jobs (starting Python, records of jobs, Snakemake's plan) is counted apart:
 
-    core seconds = sum over experiments of rows x work per row + jobs x (start + Snakemake's own) + work of the rest
+    core seconds = sum over experiments of rows x work per row + rows x work of claims, drawings, ledger and report
+                   + jobs x (start + Snakemake's own) + work of the rest, which no row changes: audits, data
     bytes        = rows x bytes per row + jobs x bytes of a job's log, benchmark and entry in .snakemake
     plan         = seconds and memory of a dry run, both linear in the jobs: fitted on real dry runs of longer grids
 """
 
 import argparse
-import json
 import math
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +25,6 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from bench import workflow
-from dperm.report import cost
 
 # A dry run in a process of its own, which says at its end what it held.
 PLAN = (
@@ -42,7 +41,8 @@ EXPERIMENT = "kifer2012-output"
 class Facts:
     """A run: for each experiment its rows, CPU seconds of work and jobs of cells; and the rest.
 
-    `rest` are the CPU seconds of all other jobs, `others` their number; `start` and `own` are the CPU seconds of
+    `readers` are the CPU seconds of the other jobs that read rows, `rest` those of all that do not, `others` the number
+    of both; `start` and `own` are the CPU seconds of
     starting Python and of Snakemake itself (NaN where the run as a whole was not measured); `results` and `records`
     are bytes.
     """
@@ -50,6 +50,7 @@ class Facts:
     rows: Mapping[str, int]
     work: Mapping[str, float]
     cells: Mapping[str, int]
+    readers: float
     rest: float
     others: int
     start: float
@@ -68,6 +69,7 @@ class Model:
     """What a row and a job cost, and a plan: (seconds, MB) without jobs and for each."""
 
     work: Mapping[str, float]
+    readers: float
     rest: float
     start: float
     own: float
@@ -88,19 +90,20 @@ class Price:
     plan: tuple[float, float]
 
 
-def facts(folder: Path, scale: str) -> Facts:
-    """Read a finished run."""
-    ran = cost.jobs(folder / "benchmarks" / scale)
+def facts(folder: Path, scale: str, planned: Collection[str]) -> Facts:
+    """Read a finished run of the jobs of these names."""
+    ran, whole, missing = workflow.found(folder, scale, planned)
+    if missing:
+        print(f"{folder}: {workflow.gap(missing, len(planned))}; they are not in what follows")
     silent = [job.name for job in ran if not job.said]
     if silent or not ran:
         raise SystemExit(f"{folder} holds no run of scale {scale} whose jobs say what they worked: {silent[:3]}")
     files = sorted((folder / "results" / scale).glob("*/rows.parquet"))
     names = [path.parent.name for path in files]
     of_cells = {"run_cell", "fit_baseline", "collect_rows"}
+    of_rows = {"judge_claims", "draw", "collect_privacy_ledger", "build_report"}
     of_experiment = {name: [job for job in ran if job.stage == name and job.rule in of_cells] for name in names}
     rest = [job for job in ran if job.rule not in of_cells]
-    record = folder / "benchmarks" / f"{scale}.json"
-    whole = json.loads(record.read_text(encoding="utf-8"))["cpu"] if record.is_file() else math.nan
     start, work = sum(job.start for job in ran), sum(job.cpu for job in ran)
     records = sum(_bytes(folder / part) for part in (f"logs/{scale}", f"benchmarks/{scale}"))
     # Those of Snakemake are of all scales, and of one size.
@@ -109,10 +112,11 @@ def facts(folder: Path, scale: str) -> Facts:
         rows={path.parent.name: pq.read_metadata(path).num_rows for path in files},
         work={name: sum(job.cpu for job in jobs) for name, jobs in of_experiment.items()},
         cells={name: sum(job.rule == "run_cell" for job in jobs) for name, jobs in of_experiment.items()},
-        rest=sum(job.cpu for job in rest),
+        readers=sum(job.cpu for job in rest if job.rule in of_rows),
+        rest=sum(job.cpu for job in rest if job.rule not in of_rows),
         others=len(ran) - sum(job.rule == "run_cell" for job in ran),
         start=start,
-        own=whole - start - work,
+        own=(whole.cpu if whole else math.nan) - start - work,
         results=_bytes(folder / "results" / scale),
         records=records + round(_bytes(entries) * len(ran) / max(_files(entries), len(ran))),
     )
@@ -132,6 +136,7 @@ def fit(run: Facts, plans: Sequence[tuple[int, float, float]]) -> Model:
     line = [tuple(np.polynomial.polynomial.polyfit(jobs, found, 1)) for found in (seconds, memory)]
     return Model(
         work={name: run.work[name] / rows for name, rows in run.rows.items()},
+        readers=run.readers / sum(run.rows.values()),
         rest=run.rest,
         start=run.start / run.jobs,
         own=run.own / run.jobs,
@@ -146,11 +151,12 @@ def price(model: Model, run: Facts) -> Price:
     unknown = set(run.rows) - set(model.work)
     if unknown:
         raise SystemExit(f"the run that the model was fitted on has no rows of {', '.join(sorted(unknown))}")
+    rows = sum(run.rows.values())
     return Price(
         jobs=run.jobs,
-        work=sum(model.work[name] * rows for name, rows in run.rows.items()) + model.rest,
+        work=sum(model.work[name] * count for name, count in run.rows.items()) + model.readers * rows + model.rest,
         workflow=run.jobs * (model.start + model.own),
-        results=model.results * sum(run.rows.values()),
+        results=model.results * rows,
         records=model.records * run.jobs,
         plan=tuple(at_zero + each * run.jobs for at_zero, each in model.plan),
     )
@@ -160,7 +166,7 @@ def measured(run: Facts) -> Price:
     """Say the same of a run as it was."""
     return Price(
         jobs=run.jobs,
-        work=sum(run.work.values()) + run.rest,
+        work=sum(run.work.values()) + run.readers + run.rest,
         workflow=run.start + run.own,
         results=run.results,
         records=run.records,
@@ -221,7 +227,8 @@ def main() -> None:
 
     def read(place: str) -> Facts:
         folder, _, scale = place.rpartition(":")
-        return facts(Path(folder), scale)
+        where = Path(folder).resolve()
+        return facts(where, scale, workflow.names(where, scale))
 
     plans = [dry(count) for count in known.epsilons]
     for jobs, seconds, memory in plans:

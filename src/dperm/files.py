@@ -175,8 +175,8 @@ def _check_claim(path: Path) -> None:
         found = None
     if found != _claims[_absolute(path)]:
         raise Superseded(
-            f"{path} is no longer this job's to write: its run was killed, and a later job for the same file has taken "
-            "its place; nothing was written, and nothing needs to be done"
+            f"{path} is no longer this job's to write: another job for the same file has taken its place; nothing was "
+            "written. If this run goes on, run it again when that one has ended"
         )
 
 

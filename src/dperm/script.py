@@ -53,18 +53,23 @@ def logged(snakemake: Any) -> Iterator[None]:
             _name(snakemake),
             _more_memory(snakemake, declared),
         )
-    began = _now()
     with _imports_timed() as imports:
+        began = ended = None
         try:
             with _expected(snakemake, declared), files.claimed(snakemake.output, snakemake.input):
                 worker.check_code()
-                yield
+                # The checks are the workflow's own: work begins after the first, and ends before the second.
+                began, imports[:] = _now(), (0.0, 0.0)
+                try:
+                    yield
+                finally:
+                    ended = [now - aside for now, aside in zip(_now(), imports, strict=True)]
                 worker.check_code()
         finally:
-            # Both lines are read back by `dperm.report.cost`: work is what is not the start of Python and of libraries.
-            wall, cpu = (now - then - aside for now, then, aside in zip(_now(), began, imports, strict=True))
+            # Both lines are read back by `dperm.report.cost`: what is not work is the start.
+            wall, cpu = (now - then for now, then in zip(ended, began, strict=True)) if ended else (0.0, 0.0)
             of_declared = f" of {declared} MB" if declared else ""
-            logging.info("started with %.3f s of CPU", began[1] + imports[1])
+            logging.info("started with %.3f s of CPU", time.process_time() - cpu)
             logging.info("worked %.3f s, %.3f s of CPU, peak %d MB%s", wall, cpu, peak(), of_declared)
 
 
@@ -162,7 +167,7 @@ def _deleted(snakemake: Any, error: CorruptFile) -> str:
 
 def _more_memory(snakemake: Any, declared: int | None) -> str:
     return (
-        f" of the {declared} MB that its rule declares; run fewer jobs at once (--cores), or declare more: "
+        f" of the {declared} MB asked for; run fewer jobs at once (--cores), or declare more: "
         f"snakemake --set-resources {snakemake.rule}:mem_mb={2 * (declared or 1000)}"
     )
 

@@ -34,13 +34,24 @@ def check_libraries() -> None:
     missing = []
     for requirement in importlib.metadata.requires("dperm") or ():
         name = re.match(r"[\w.-]+", requirement)[0]
-        if "extra ==" not in requirement:
+        if _is_wanted(requirement):
             try:
                 importlib.metadata.version(name)
             except importlib.metadata.PackageNotFoundError:
                 missing.append(name)
     if missing:
         raise WorkerError(f"{where()} lacks {', '.join(missing)}; {REMEDY}")
+
+
+def _is_wanted(requirement: str) -> bool:
+    """Return whether a requirement is one of this Python, by its marker (what follows the semicolon)."""
+    marker = requirement.partition(";")[2].strip()
+    if not marker or "extra ==" in marker:
+        return not marker
+    # Here, because a library that has a marker is rare, and every job asks.
+    from packaging.markers import Marker
+
+    return Marker(marker).evaluate()
 
 
 def fingerprint(tree: ast.Module) -> str:
@@ -142,6 +153,6 @@ def _fingerprint_of(path: str | Path) -> str:
 
 
 def _is_catalogue(node: ast.AST) -> bool:
-    return isinstance(node, ast.Assign) and all(
-        isinstance(target, ast.Name) and target.id in _CATALOGUES for target in node.targets
-    )
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    known = all(isinstance(target, ast.Name) and target.id in _CATALOGUES for target in targets)
+    return known and isinstance(node, (ast.Assign, ast.AnnAssign))

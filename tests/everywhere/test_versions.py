@@ -75,6 +75,10 @@ def test_rows_are_the_same_within_rounding(locked, end):
     # Four papers, data sets, baselines, cells and audits.
     assert len(list((ROOT / "config/experiments").glob("*.yaml"))) == 40 == len({*_experiments(first)})
     assert any(path.startswith("audits/mutants/") for path in first)
+    # Attacks whose event is learned are the exception, not the rule.
+    attacks = [name for name in first if name.startswith("audits/")]
+    learned = sum(len(same.learned_rows(first[name], second[name])) for name in attacks)
+    assert learned < 0.2 * sum(len(first[name]) for name in attacks)
     found = list(same.differences(first, second, same.TOLERANCE))
     assert found == [], f"{len(found)} differences with the {name} libraries:\n" + "\n".join(found[:40])
 

@@ -81,5 +81,5 @@ def test_a_library_that_cannot_be_loaded_is_named_with_the_remedy(said):
 def test_too_little_memory_is_one_message_with_the_remedy(said, error):
     text = said(raising(error))
     assert "error: run_cell scale=tiny is out of memory: it held" in text
-    assert "of the 1000 MB that its rule declares; run fewer jobs at once (--cores), or declare more" in text
+    assert "of the 1000 MB asked for; run fewer jobs at once (--cores), or declare more" in text
     assert "snakemake --set-resources run_cell:mem_mb=2000" in text

@@ -19,10 +19,10 @@ CELL = "results/tiny/kifer2012-output/cells/{}/breast-cancer_epsilon-1.parquet"
 
 def test_a_library_that_is_missing_is_named_with_the_remedy(monkeypatch):
     worker.check_libraries()
-    monkeypatch.setattr(
-        importlib.metadata, "requires", lambda _: ["numpy>=1", "no-such-thing>=2", 'nor-this; extra == "x"']
-    )
-    with pytest.raises(WorkerError, match=r"lacks no-such-thing; install .* `make venv`"):
+    wanted = ["numpy>=1", "no-such-thing>=2", 'nor-this; extra == "x"', 'this-too; python_version >= "3"']
+    elsewhere = ['old; python_version < "3"', 'both; python_version >= "3" and extra == "x"']
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: wanted + elsewhere)
+    with pytest.raises(WorkerError, match=r"lacks no-such-thing, this-too; install .* `make venv`"):
         worker.check_libraries()
 
 

@@ -7,7 +7,7 @@ import fake_rows
 import pyarrow.parquet as pq
 import pytest
 from snakemake.exceptions import WorkflowError
-from test_judge_claims import DATASETS, SCHEMA
+from test_judge_claims import DATASETS, PREPARED, SCHEMA
 
 from dperm import claims
 
@@ -19,6 +19,7 @@ PARAMS = {
     "papers": ["kifer2012"],
     "seed": 7,
     "datasets": DATASETS,
+    "prepared": PREPARED,
     "skipped": {},
     "sources": {},
     "code": "digest of the code",

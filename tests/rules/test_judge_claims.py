@@ -21,6 +21,7 @@ LEDGER = {claim["id"] for claim in CLAIMS if claim["test"] == "ledger"}
 _CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
 _PLAN = plan.load({**_CONFIG, "mirror": None}, ROOT)
 DATASETS = sorted({*_PLAN.datasets, *_PLAN.designs})
+PREPARED = sorted(_PLAN.datasets)
 
 
 @pytest.fixture
@@ -36,6 +37,7 @@ def judge_claims(run_script):
                 "papers": ["kifer2012"],
                 "seed": 7,
                 "datasets": DATASETS,
+                "prepared": PREPARED,
                 "skipped": {"adult": "no mirror is set"},
                 "sources": {},
                 "code": "digest of the code",

@@ -21,7 +21,8 @@ def run():
         rows={"a": 100, "b": 50},
         work={"a": 30.0, "b": 60.0},
         cells={"a": 2, "b": 1},
-        rest=10.0,
+        readers=8.0,
+        rest=2.0,
         others=2,
         start=5.0,
         own=2.5,
@@ -40,11 +41,11 @@ def test_the_model_returns_the_run_that_it_was_fitted_on(run):
 
 
 def test_a_grid_ten_times_as_large(run):
-    """Ten times the work of cells, not of the rest; jobs as many as the batches make."""
+    """Ten times the work of cells and of what reads rows, not of the rest; jobs as many as the batches make."""
     model = scaling.fit(run, PLANS)
     alone, batched = (scaling.price(model, scaling.grown(run, 10, batch)) for batch in (1, 10))
     assert (alone.jobs, batched.jobs) == (32, 5)
-    assert alone.work == batched.work == pytest.approx(10 * 90 + 10)
+    assert alone.work == batched.work == pytest.approx(10 * 98 + 2)
     assert alone.workflow == pytest.approx(32 * 1.5) and batched.workflow == pytest.approx(5 * 1.5)
     assert alone.results == pytest.approx(30_000) and alone.records == pytest.approx(32 * 200)
     # A batch that is not full is a job too.
@@ -56,9 +57,9 @@ def test_an_experiment_that_was_never_measured(run):
         scaling.price(scaling.fit(run, PLANS), replace(run, rows={**run.rows, "c": 1}))
 
 
-def test_the_facts_of_a_run(tmp_path):
+def test_the_facts_of_a_run(tmp_path, capsys):
     """Read back from files that a run leaves."""
-    jobs = {"a/m/s": (4.0, 1.0), "a/collect": (0.5, 1.0), "claims": (2.0, 1.0)}
+    jobs = {"a/m/s": (4.0, 1.0), "a/collect": (0.5, 1.0), "claims": (2.0, 1.0), "audits/m/p": (7.0, 2.0)}
     for name, (cpu, start) in jobs.items():
         benchmark, log = tmp_path / f"benchmarks/quick/{name}.tsv", tmp_path / f"logs/quick/{name}.log"
         for path in (benchmark, log):
@@ -68,19 +69,26 @@ def test_the_facts_of_a_run(tmp_path):
     (tmp_path / "results/quick/a").mkdir(parents=True)
     pq.write_table(pa.Table.from_pandas(pd.DataFrame({"value": range(7)})), tmp_path / "results/quick/a/rows.parquet")
     (tmp_path / ".snakemake/metadata").mkdir(parents=True)
-    for entry in range(6):
+    for entry in range(8):
         (tmp_path / f".snakemake/metadata/{entry}").write_text("x" * 50)
-    found = scaling.facts(tmp_path, "quick")
+    planned = {f"quick/{name}" for name in jobs}
+    found = scaling.facts(tmp_path, "quick", planned)
     assert (found.rows, found.work, found.cells) == ({"a": 7}, {"a": 4.5}, {"a": 1})
-    assert (found.rest, found.others, found.start, found.jobs) == (2.0, 2, 3.0, 3)
+    assert (found.readers, found.rest) == (2.0, 7.0)
+    assert (found.others, found.start, found.jobs) == (3, 5.0, 4)
+    assert not capsys.readouterr().out
     # Half of Snakemake's entries are another scale's; without a record of the whole run, its own share is unknown.
     logs = sum(path.stat().st_size for path in (tmp_path / "logs").rglob("*.log"))
-    assert found.records == logs + 3 * len("s\n9.0\n") + 150 and math.isnan(found.own)
-    (tmp_path / "benchmarks/quick.json").write_text(json.dumps({"cpu": 11.0}))
-    assert scaling.facts(tmp_path, "quick").own == pytest.approx(11.0 - 6.5 - 3.0)
+    assert found.records == logs + 4 * len("s\n9.0\n") + 200 and math.isnan(found.own)
+    record = {"since": 0.0, "until": 1e12, "cpu": 20.0, "cores": 2}
+    (tmp_path / "benchmarks/quick.json").write_text(json.dumps(record))
+    assert scaling.facts(tmp_path, "quick", planned).own == pytest.approx(20.0 - 13.5 - 5.0)
+    # A job that is not there is said; then the run was none that was measured as a whole.
+    assert math.isnan(scaling.facts(tmp_path, "quick", planned | {"quick/privacy"}).own)
+    assert "1 of 5 planned jobs left no benchmark: quick/privacy" in capsys.readouterr().out
     log.write_text("killed\n")
     with pytest.raises(SystemExit, match="whose jobs say what they worked"):
-        scaling.facts(tmp_path, "quick")
+        scaling.facts(tmp_path, "quick", planned)
 
 
 def test_the_table(run):
@@ -89,8 +97,8 @@ def test_the_table(run):
     head, _, first, second = text.splitlines()
     assert head.count("|") == first.count("|") == second.count("|") == 9
     assert first.startswith("| now | 5 | 0.03 |") and first.endswith("| – | – |")
-    # 90,010 s of work, 3,002 jobs at 1.5 s.
-    assert second.startswith("| x 1,000 | 3,002 | 25.00 | 1.25 | 3 | 0.6 | 33 | 490 |")
+    # 98,002 s of work, 3,002 jobs at 1.5 s.
+    assert second.startswith("| x 1,000 | 3,002 | 27.22 | 1.25 | 3 | 0.6 | 33 | 490 |")
 
 
 @pytest.mark.slow

@@ -2,7 +2,9 @@
 
 import importlib.util
 import json
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,65 @@ def test_what_is_not_measured_is_said(bench, measured):
     alone = bench.Measured(measured.jobs, None, measured.dry, measured.noop)
     assert "overhead: not measured" in bench.table(alone) and alone.overhead is None
     assert bench.failures(alone, "paper") == []
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Three jobs, of which one ran a day before the others, and one that is in no plan."""
+    for name, ended in (("e/m/s", 1000.0), ("claims", 1001.0), ("config", 5.0), ("e/m/gone", 1000.0)):
+        benchmark = tmp_path / f"benchmarks/quick/{name}.tsv"
+        benchmark.parent.mkdir(parents=True, exist_ok=True)
+        benchmark.write_text("s\n1.0\n")
+        os.utime(benchmark, (ended, ended))
+    return tmp_path
+
+
+PLANNED = {"quick/e/m/s", "quick/claims", "quick/config"}
+
+
+@pytest.mark.parametrize(("since", "whole"), [(0.0, True), (990.0, False), (2000.0, False)])
+def test_a_run_in_parts_is_checked_whole(bench, folder, since, whole):
+    """What is left out of the window of the last call counts for all but the overhead."""
+    told = bench.Run(since=since, until=since + 2000, cpu=9.0, cores=2)
+    (folder / "benchmarks/quick.json").write_text(json.dumps(vars(told)))
+    ran, run, missing = bench.found(folder, "quick", PLANNED)
+    assert ({job.name for job in ran}, missing) == (PLANNED, ())
+    assert run == (told if whole else None)
+
+
+def test_a_job_without_a_benchmark_is_a_failure(bench, folder):
+    ran, run, missing = bench.found(folder, "quick", PLANNED | {"quick/privacy"})
+    assert (len(ran), run, missing) == (3, None, ("quick/privacy",))
+    lines = bench.failures(bench.Measured((_job(),) * 3, run, (1.0, 1.0), (1.0, 1.0), missing), "quick")
+    assert lines == ["1 of 4 planned jobs left no benchmark: quick/privacy"]
+
+
+@pytest.mark.parametrize("did", [False, True])
+def test_a_call_with_nothing_to_do_leaves_the_record(bench, folder, monkeypatch, did):
+    record = folder / "benchmarks/quick.json"
+    record.write_text("before")
+
+    def snakemake(*_, cores):
+        if did:
+            (folder / "benchmarks/quick/claims.tsv").write_text("s\n1.0\n")
+        return "", 1.0, 3.0
+
+    monkeypatch.setattr(bench, "snakemake", snakemake)
+    # The times of files are cut to what their system holds.
+    monkeypatch.setattr(bench.time, "time", iter([time.time() - 1, time.time() + 60]).__next__)
+    bench.run(folder, "quick", cores=2)
+    assert (record.read_text() == "before") is not did
+    assert not did or json.loads(record.read_text())["cpu"] == 3.0
+
+
+def test_the_names_of_planned_jobs(bench, monkeypatch, tmp_path):
+    head = "Building DAG of jobs...\noutput_file\tdate\trule\tlog-file(s)\tstatus\tplan\n"
+    drawn = [f"results/quick/figures/a.{end}\tnow\tdraw_e\tlogs/quick/figures/e.log\tok\tno update" for end in "ab"]
+    monkeypatch.setattr(bench, "snakemake", lambda *_: (head + "\n".join(drawn), 1.0, 1.0))
+    assert bench.names(tmp_path, "quick") == {"quick/figures/e"}
+    monkeypatch.setattr(bench, "snakemake", lambda *_: (head + drawn[0].replace("logs/quick/figures/e.log", "-"), 1, 1))
+    with pytest.raises(SystemExit, match=r"no record in .* of the job that made results/quick/figures/a\.a"):
+        bench.names(tmp_path, "quick")
 
 
 def test_targets_hold_at_scale_paper(bench, measured):
@@ -116,3 +177,12 @@ def test_a_real_run(bench, tmp_path, monkeypatch):
     assert "tiny/claims held" in line
     record = folder / "benchmarks/tiny.json"
     assert json.loads(record.read_text())["cores"] == 2
+    # Resumed: with nothing to do nothing is recorded; after a part, all jobs are there, and no overhead.
+    before = record.read_bytes()
+    bench.run(folder, "tiny", cores=1)
+    assert record.read_bytes() == before
+    (folder / "results/tiny/config.yaml").unlink()
+    bench.run(folder, "tiny", cores=1)
+    parts = bench.measure(folder, "tiny")
+    assert record.read_bytes() != before and parts.run is None
+    assert len(parts.jobs) == len(found.jobs) and "the run was made in parts" in bench.table(parts)

@@ -218,6 +218,44 @@ def test_not_run_says_why(tmp_path, catalogue):
     assert line["verdict"] == "not run" and "no rows of objective.paper or output.tight" in line["reason"]
 
 
+def with_lost(frame, where):
+    """Rows beside which a cell is lost."""
+    lost = frame.head(1).assign(dataset="", variant=where, metric=tables.GIVEN_UP, value=math.nan, status="failed")
+    return pd.concat([frame, lost], ignore_index=True)
+
+
+@pytest.mark.parametrize(
+    ("where", "named", "verdict"),
+    [
+        ("dataset=digits, epsilon=1.0", ["digits"], "inconclusive"),
+        ("dataset=adult, epsilon=1.0", ["digits"], "reproduced"),
+        # What is no data set that is prepared may be written by any cell.
+        ("dataset=adult, epsilon=1.0", ["digits", "a-law"], "inconclusive"),
+        ("design=adult", ["digits"], "inconclusive"),
+    ],
+)
+def test_a_lost_cell_concerns_what_it_could_have_written(tmp_path, catalogue, where, named, verdict):
+    claim = {**catalogue[0], "datasets": named}
+    frame = rows_with(lambda *_: 5.0)
+    law = frame.assign(dataset="a-law")
+    frame = with_lost(pd.concat([frame, law]) if "a-law" in named else frame, where)
+    found = judged(frame, tmp_path, [claim], prepared=("adult", "digits"))
+    line = found.loc["tight", named[-1]]
+    assert line["verdict"] == verdict
+    said = f"whole cells are missing, whose solver did not converge: {frame['mechanism'].iloc[0]}"
+    assert line["reason"].startswith(said) == (verdict == "inconclusive")
+
+
+def test_a_law_whose_only_cell_is_lost_is_not_called_unplanned(tmp_path, catalogue):
+    claim = {**catalogue[0], "datasets": ["a-law", "diabetes"]}
+    frame = with_lost(rows_with(lambda *_: 5.0), "dataset=digits")
+    found = judged(frame, tmp_path, [claim], prepared=("diabetes", "digits"))
+    line = found.loc["tight", "a-law"]
+    assert line["verdict"] == "not run" and "dataset=digits" in line["reason"] and "no rows of a-law" in line["reason"]
+    assert "grid" not in line["reason"]
+    assert found.loc["tight", "diabetes"]["reason"] == "diabetes is not in this scale's grid"
+
+
 def test_a_metric_that_a_data_set_does_not_have_is_not_run(tmp_path, catalogue):
     """Such as a misclassification rate on real targets."""
     claim = {**catalogue[0], "metrics": ["excess_risk", "test_error"], "measured": "test_error", "ratio": "test_error"}

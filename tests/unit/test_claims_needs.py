@@ -137,6 +137,21 @@ def test_a_question_that_does_not_fit_is_refused(path):
         Rows(path, [wrong, (["value", "epsilon"], wrong[1][:1])]).of(*wrong)
 
 
+def test_where_all_cells_gave_up_the_columns_of_their_own_hold_nothing(path, tmp_path):
+    """The rows of a baseline may be left; a column that a whole file lacks is still refused."""
+    question = (["dataset", "value", "share"], [("dataset", "in", ["digits"]), ("repeat", "in", [0])])
+    narrow = (["share"], [("dataset", "in", ["digits"]), ("share", "in", [0.1])])
+    with pytest.raises(ValueError, match="has no column 'share'"):
+        Rows(path, [question, narrow]).of(*question)
+    rows = fake_rows.rows(datasets=("digits",), epsilons=(1.0,), repeats=3)
+    left = rows[rows["mechanism"] == "nonprivate"]
+    row = rows.head(1).assign(dataset="", metric=tables.GIVEN_UP, value=math.nan, status="failed")
+    asked = Rows(fake_rows.write(pd.concat([left, row]), tmp_path / "lost.parquet"), [question, narrow])
+    found = asked.of(*question)
+    assert list(found) == question[0] and len(found) and found["share"].isna().all() and found["value"].notna().all()
+    assert asked.of(*narrow).empty
+
+
 def test_without_a_file_there_are_no_data_sets(path):
     assert Rows(None, []).datasets == set()
     assert Rows(path, []).datasets == {"adult", "digits"}

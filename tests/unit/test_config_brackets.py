@@ -204,3 +204,15 @@ def test_any_brackets_give_the_same_audits(data):
     # One digest of code for the whole job.
     assert all(len({audit["family"] for audit in job}) == 1 for job in found.values())
     assert all(re.fullmatch("[a-z0-9_-]+", pairs) for _, pairs in found)
+
+
+def test_a_long_list_of_pairs_keeps_a_short_name():
+    """As a long batch of a grid does; lists that differ in the middle alone stay apart."""
+    declared = copy.deepcopy(AUDITS)
+    many = [f"pair-{number}" for number in range(40)]
+    other = [many[0], *many[2:0:-1], *many[3:]]
+    declared["attacks"][0]["pairs"]["tiny"] = [many, other]
+    jobs = audits.jobs(declared, SETTINGS, "tiny", 3, PAPERS)
+    names = [name for (_, name), job in jobs.items() if len(job) == 40]
+    assert len(set(names)) == 2
+    assert all(re.fullmatch(r"pair-0-to-pair-39-40-[0-9a-f]{8}", name) for name in names)

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dperm.report import cost
+from dperm.report import cost, provenance
 
 
 @pytest.fixture
@@ -50,6 +50,7 @@ def test_every_job_has_its_rule_and_stage(tmp_path, job):
         "prepare/adult": ("prepare", "prepare_dataset"),
         "quick/audits/objective.tight/knee": ("audits", "run_audit"),
         "quick/claims": ("claims", "judge_claims"),
+        "quick/claims/K-c01": ("claims", "judge_claim"),
         "quick/e/baselines/adult": ("e", "fit_baseline"),
         "quick/e/collect": ("e", "collect_rows"),
         "quick/e/objective.tight/adult_epsilon-0.1": ("e", "run_cell"),
@@ -64,6 +65,25 @@ def test_every_job_has_its_rule_and_stage(tmp_path, job):
     assert {(one.wall, one.work, one.cpu, one.start, one.peak, one.declared) for one in found} == {
         (2.0, 1.0, 0.4, 0.5, 9, 100)
     }
+
+
+def test_only_planned_jobs_count(tmp_path, job):
+    """Others left their benchmarks: old brackets, a claim judged apart, figures and tables drawn one by one."""
+    planned = ["quick/e/objective.tight/adult_epsilon-0.1", "quick/claims", "quick/figures/e", "quick/not-run"]
+    brackets = "quick/e/objective.tight/adult_epsilon-0.1-0.3"
+    gone = [brackets, "quick/claims/K-c01", "quick/figures/one", "quick/tables/t"]
+    for name in (*planned[:3], *gone, "prepare/adult", "prepare/url"):
+        job(name, seconds=2.0, worked=1.0)
+    folder = tmp_path / "benchmarks/quick"
+    assert sorted(one.name for one in cost.jobs(folder, planned)) == sorted(planned[:3])
+    assert len(cost.jobs(folder)) == 9 and cost.jobs(folder, []) == []
+    stages, _ = cost.stages(folder, ["adult"], [name.removeprefix("quick/") for name in planned])
+    assert {stage["name"]: stage["jobs"] for stage in stages} == {"claims": 1, "e": 1, "figures": 1, "prepare": 1}
+
+
+def test_the_page_has_a_name_for_each_stage():
+    """But for the report, which cannot time itself: what has none would be shown as an experiment."""
+    assert set(provenance.STAGES) == set(cost._RULES) - {"report"}
 
 
 def test_a_killed_job_is_known_by_what_snakemake_saw(tmp_path, job):

@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from dperm.datasets import catalogue, prepare
@@ -203,6 +206,24 @@ def test_not_a_parquet(tmp_path, content):
     (tmp_path / "people.parquet").write_bytes(content)
     with pytest.raises(CorruptFile, match=r"people\.parquet is not a readable Parquet"):
         prepare.prepare(own_entry(tmp_path / "people.parquet", format="parquet"))
+
+
+@pytest.mark.parametrize(
+    ("form", "module", "function"),
+    [("csv", pyarrow.csv, "read_csv"), ("parquet", pyarrow.parquet, "read_table")],
+    ids=["csv", "parquet"],
+)
+def test_a_file_that_does_not_fit_the_memory_is_not_called_broken(tmp_path, monkeypatch, form, module, function):
+    def full(*_, **__):
+        raise pa.lib.ArrowMemoryError("malloc of size 99999999999 failed")
+
+    path = tmp_path / f"people.{form}"
+    path.write_text(TEXT, encoding="utf-8")
+    if form == "parquet":
+        pd.read_csv(tmp_path / "people.parquet").to_parquet(path)
+    monkeypatch.setattr(module, function, full)
+    with pytest.raises(MemoryError, match="malloc"):
+        prepare.prepare(own_entry(path, format=form))
 
 
 def test_random_text_never_shows_anything_but_our_own_errors(own):

@@ -8,10 +8,10 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from dperm import seeds, tables
+from dperm import experiments, seeds, tables
 from dperm.datasets import overlap, prepared
 from dperm.domain import Domain
-from dperm.errors import CorruptFile, DataError
+from dperm.errors import CorruptFile, DataError, SolverError
 from dperm.experiments.jain2013 import kdd, kdd_data, kdd_dimension
 from dperm.mechanisms.kernel import tddl
 
@@ -55,6 +55,19 @@ def fetched(path, test=90):
     )
     prepared.write(data, path)
     return str(path)
+
+
+def test_a_baseline_that_was_given_up_is_no_broken_file(tmp_path, monkeypatch):
+    """Its one row has no column of the experiment's own."""
+
+    def gives_up(*_, **__):
+        raise SolverError("certified to 0.5 only")
+
+    monkeypatch.setattr(kdd, "baseline", gives_up)
+    path = tmp_path / "baseline.parquet"
+    tables.write(experiments.run_baseline(cell(), data=""), path, metadata={})
+    with pytest.raises(SolverError, match=r"baseline\.parquet: the non-private fits, .* did not converge"):
+        kdd.run(cell(), data="", baseline=str(path))
 
 
 def test_parts_of_a_fetched_set_are_disjoint(tmp_path):

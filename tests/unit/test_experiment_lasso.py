@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm import seeds, tables
+from dperm import experiments, seeds, tables
 from dperm.datasets import prepared
 from dperm.domain import Domain
 from dperm.errors import CorruptFile, SolverError
@@ -74,6 +74,19 @@ def test_the_records_are_the_ones_declared(toy):
     assert (len(y), len(public[1]), len(test[1])) == (N, 48, 80)
     assert real_data.private_size(public, 0.2) == 192
     assert np.linalg.norm(X, axis=1).max() <= 1 and np.abs(y).max() <= 2
+
+
+def test_a_level_that_was_given_up_is_no_broken_file(toy, tmp_path, monkeypatch):
+    """Its one row has no column of the experiment's own."""
+
+    def gives_up(*_, **__):
+        raise SolverError("certified to 0.5 only")
+
+    monkeypatch.setattr(lasso, "baseline", gives_up)
+    path = tmp_path / "baseline.parquet"
+    tables.write(experiments.run_baseline(cell(), data=toy), path, metadata={})
+    with pytest.raises(SolverError, match=r"baseline\.parquet: the non-private lasso did not converge"):
+        lasso.run(cell(), data=toy, baseline=str(path))
 
 
 @pytest.mark.parametrize("share", [0.001, 0.05])

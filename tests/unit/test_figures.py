@@ -371,7 +371,9 @@ def test_shades_go_from_light_to_dark():
 @pytest.mark.parametrize("known", [figures.FIGURES, figures.TABLES], ids=["figures", "tables"])
 def test_everything_has_words_beside_it(known):
     for name, target in known.items():
-        assert figures.words(name, known) == {"title": target.title, "caption": target.caption}
+        # All that the report shows of it: what changed is drawn, and shown, again.
+        shown = {key: getattr(target, key) for key in ("title", "caption", "alt")}
+        assert figures.words(name, known) == {**shown, "datasets": list(target.datasets)}
         assert target.title and target.caption.endswith((".", ")")), name
         assert target.alt or known is figures.TABLES, name
     assert figures.words("nothing", known) is None

@@ -61,7 +61,8 @@ def test_an_orphan_cannot_overwrite_what_a_later_job_makes(tmp_path, order):
     errors = {process: process.communicate("go\n")[1] for process in ended}
     assert later.returncode == 0, errors[later]
     assert orphan.returncode != 0
-    assert "Superseded" in errors[orphan] and "nothing was written" in errors[orphan]
+    assert "another job for the same file has taken its place; nothing was written" in errors[orphan]
+    assert "If this run goes on, run it again when that one has ended" in errors[orphan]
     assert path.read_text() == "of new code"
     assert entries(tmp_path) == ["rows.parquet"]
 

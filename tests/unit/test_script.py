@@ -1,6 +1,7 @@
 """What a job says at its end: in its log, and in one line on the terminal where the user can mend it."""
 
 import builtins
+import contextlib
 import errno
 import logging
 import os
@@ -99,6 +100,31 @@ def test_peak_is_of_this_process_and_not_of_the_one_that_started_it():
     assert 90 <= after - before <= 110
 
 
+def test_checks_are_no_work(job, monkeypatch):
+    """Of the code, before the work and after it, and of the outputs."""
+
+    def burn():
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            pass
+
+    @contextlib.contextmanager
+    def claimed(*_):
+        burn()
+        yield
+        burn()
+
+    monkeypatch.setattr(script.worker, "check_code", burn)
+    monkeypatch.setattr(script.files, "claimed", claimed)
+    began = time.process_time()
+    with script.logged(job):
+        pass
+    _, start, last = f"\n{_log(job)}".splitlines()
+    wall, cpu, _ = map(float, re.match(LAST, last).groups())
+    assert wall < 0.1 and cpu < 0.1
+    assert began + 0.4 <= float(start.split()[2]) + 0.002
+
+
 def test_imports_are_no_work(job, tmp_path, monkeypatch):
     """A module that takes 0.3 s to load, of which another one takes 0.2 s."""
     monkeypatch.syspath_prepend(tmp_path)
@@ -130,7 +156,7 @@ def test_out_of_memory_names_the_cell_and_the_remedy(job, capsys):
     line = _ends(job, MemoryError("Unable to allocate 8 GiB"))
     assert re.fullmatch(
         r"error: run_cell experiment=kifer2012-output scenario=adult_epsilon-0\.1 is out of memory: .*"
-        r"of the 1000 MB that its rule declares; .*--set-resources run_cell:mem_mb=2000",
+        r"of the 1000 MB asked for; .*--set-resources run_cell:mem_mb=2000",
         line,
     )
     assert capsys.readouterr().err.strip() == line

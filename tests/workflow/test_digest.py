@@ -203,7 +203,7 @@ def others():
             "errata": "docs/errata.md", "citation": "CITATION.cff",
         },
         "output": {"html": page},
-        "params": {"skipped": {}, "origins": {}},
+        "params": {"skipped": {}, "origins": {}, "planned": []},
         "wildcards": {"scale": "tiny"},
     }, set()  # fmt: skip
 

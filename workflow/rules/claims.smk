@@ -27,6 +27,7 @@ rule judge_claims:
             {e.paper for e in PLAN.of_scale(wildcards.scale)}
         ),
         datasets=sorted({*PLAN.datasets, *PLAN.designs}),
+        prepared=sorted(PLAN.datasets),
         seed=PLAN.seed,
         sources=checksums_of(*catalogues(), "workflow/schemas/claims.schema.yaml"),
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
@@ -61,6 +62,7 @@ rule judge_claim:
             {e.paper for e in PLAN.of_scale(wildcards.scale)}
         ),
         datasets=sorted({*PLAN.datasets, *PLAN.designs}),
+        prepared=sorted(PLAN.datasets),
         seed=PLAN.seed,
         sources=checksums_of(*catalogues(), "workflow/schemas/claims.schema.yaml"),
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),

@@ -38,9 +38,8 @@ onstart:
     for folder in folders_written():
         if why := one_run.unwritable(folder):
             raise WorkflowError(why)
-    # What jobs hold the code that they load against; the process of a job on a cluster must not say it of itself.
-    if workflow.is_main_process:
-        plan.announce()
+    # What jobs hold the code that they load against; the Snakemake of a job on a cluster runs with --no-hooks.
+    plan.announce()
 
 
 for reason in sorted(set(PLAN.skipped(PLAN.scale).values())):
@@ -237,7 +236,7 @@ def recipes(source, kind):
 
 
 def words_drawn(source):
-    """Of the captions in Snakemake's report, by folder and name: a figure and a table may share a name."""
+    """What the reports show beside them, by folder and name: a figure and a table may share a name."""
     return {
         f"{kind}/{name}": figures.words(name, DRAWN[kind])
         for kind, names in DRAWINGS[source].items()
@@ -266,18 +265,36 @@ def refuse_drawing(wildcards):
     )
 
 
-def shown(scale, paper=None):
-    """Every figure and table of a scale, of one paper or all; the ledgers' belong to no paper."""
+def sources_at(scale, paper=None):
+    """The experiments and ledgers that something is drawn from; ledgers belong to no paper."""
     papers = {e.name: e.paper for e in PLAN.of_scale(scale)}
     return [
-        f"results/{scale}/{kind}/{name}.{suffix}"
-        for source, drawn in DRAWINGS.items()
+        source
+        for source in DRAWINGS
         if (source in papers or is_ledger(source))
         and paper in (None, papers.get(source))
-        for kind, names in drawn.items()
+    ]
+
+
+def shown(scale, paper=None):
+    """Every figure and table of a scale, of one paper or all."""
+    return [
+        f"results/{scale}/{kind}/{name}.{suffix}"
+        for source in sources_at(scale, paper)
+        for kind, names in DRAWINGS[source].items()
         for name in names
         for suffix in FORMATS[kind]
     ]
+
+
+def jobs_planned(wildcards):
+    """Of one scale, by their benchmarks' places: others are left there by jobs that the plan no longer has."""
+    names = ["claims", "config", "privacy", "report"]
+    for e in PLAN.of_scale(wildcards.scale):
+        names += [f"{e.name}/collect", *(f"{e.name}/{'/'.join(job)}" for job in e.jobs)]
+        names += [f"{e.name}/baselines/{scenario}" for scenario in e.baselines]
+    names += [f"audits/{'/'.join(job)}" for job in PLAN.audit_jobs[wildcards.scale]]
+    return names + [f"figures/{source}" for source in sources_at(wildcards.scale)]
 
 
 def rows_of_scale(wildcards):

@@ -1,4 +1,5 @@
 # Before Snakemake reads config/config.yaml: its own message for broken YAML names neither the file nor the line.
+import logging
 import os
 from pathlib import Path
 
@@ -30,6 +31,7 @@ try:
 except ConfigError as error:
     raise WorkflowError(str(error))
 
+# Where Snakemake keeps its books and its own log; it would end with tracebacks.
 if why := one_run.unwritable(".snakemake"):
     logging.raiseExceptions = False
     raise WorkflowError(why)

@@ -28,7 +28,7 @@ for source in DRAWINGS:
         params:
             figures=recipes(source, "figures"),
             tables=recipes(source, "tables"),
-            # Of the captions in Snakemake's report.
+            # Beside them in both reports, which are built again when they are drawn again.
             words=words_drawn(source),
             code=code_of_drawing(source),
         message:

@@ -62,6 +62,7 @@ rule build_report:
     params:
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
         origins=lambda wildcards: origins_at(wildcards.scale),
+        planned=jobs_planned,
         sources=checksums_of("docs/errata.md", "CITATION.cff", *parts_of_page()),
         code=plan.code_digest(
             "dperm.report", packages=("itables", "jinja2", "vl-convert-python")

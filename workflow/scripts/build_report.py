@@ -13,7 +13,8 @@ with logged(snakemake):
     taken = snakemake.input
     config = yaml.safe_load(Path(taken.config).read_text(encoding="utf-8"))
     benchmarks = f"benchmarks/{snakemake.wildcards.scale}"
-    made_by = {"data": taken.data, "benchmarks": benchmarks, "cited": taken.citation}
+    timed = {"benchmarks": benchmarks, "planned": snakemake.params.planned}
+    made_by = {"data": taken.data, **timed, "cited": taken.citation}
     report.build(
         snakemake.output.html,
         claims=taken.claims,

@@ -16,6 +16,7 @@ with logged(snakemake):
         given.claims,
         privacy=taken.privacy or None,
         unavailable=params.skipped,
+        prepared=params.prepared,
         metadata={key: params[key] for key in ("papers", "skipped", "seed", "code")},
         only=name,
     )

@@ -15,5 +15,6 @@ with logged(snakemake):
         snakemake.output.claims,
         privacy=taken.privacy,
         unavailable=params.skipped,
+        prepared=params.prepared,
         metadata={name: params[name] for name in ("papers", "skipped", "seed", "code")},
     )

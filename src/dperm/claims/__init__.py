@@ -8,7 +8,7 @@ what could not be tested says why.
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,7 @@ def judge(
     privacy: str | Path | None = None,
     unavailable: Mapping[str, str],
     metadata: Mapping[str, Any],
+    prepared: Collection[str] = (),
     only: str | None = None,
 ) -> None:
     """Decide every claim, for each of its variants and data sets, and write claims.parquet.
@@ -96,6 +97,9 @@ def judge(
         From data sets that cannot be had on this machine to the reason.
     metadata : mapping
         JSON-serialisable; nothing that differs between two runs of the same code.
+    prepared : collection of str, optional
+        Data sets that only their own cells write rows of: a cell on another that is lost does not concern claims on
+        them. A cell may write rows of any other name, such as of a law that it integrates.
     only : str, optional
         The id of the one claim whose verdicts are written; others of the catalogue are there for it to stand on
         (`dperm.claims.catalogue.standing_on`).
@@ -123,7 +127,7 @@ def judge(
         here = Rows(rows.get(experiment), [question for place in own for question in asked[place]])
         for place in own:
             others = [record for judged in sorted(found) for record in found[judged]]
-            found[place] = list(_verdicts(catalogue[place], here, promises, unavailable, others))
+            found[place] = list(_verdicts(catalogue[place], here, promises, unavailable, others, prepared))
     records = [record for place in sorted(found) for record in found[place] if only in (None, record["id"])]
     tables.write_records(records, SCHEMA, out, metadata=dict(metadata))
 
@@ -197,6 +201,7 @@ def _verdicts(
     privacy: pd.DataFrame | None,
     unavailable: Mapping[str, str],
     others: Sequence[Mapping[str, Any]],
+    prepared: Collection[str],
 ) -> Iterator[dict[str, Any]]:
     """Give the records of one claim, a variant and a data set (or all that it pools) each."""
     for variant, rule, dataset, members in _parts(claim):
@@ -208,8 +213,9 @@ def _verdicts(
             here = None
             if rows.datasets.intersection(members):
                 here = rows.of(select.columns(claim, TESTS[claim["test"]].COLUMNS), select.filters(rule, members))
-            verdict = _verdict(claim, variant, rows.path, here, members, privacy, unavailable)
-            if missing := [where for where in rows.given_up if _concerns(where, members)]:
+            missing = [where for where in rows.given_up if _concerns(where, members, prepared)]
+            verdict = _verdict(claim, variant, rows.path, here, members, privacy, unavailable, bool(missing))
+            if missing:
                 reason = (
                     f"whole cells are missing, whose solver did not converge: {'; '.join(missing)}. {verdict.reason}"
                 )
@@ -226,9 +232,12 @@ def _verdicts(
         }
 
 
-def _concerns(where: str, datasets: Sequence[str]) -> bool:
-    """Return whether the words of a cell that was given up name one of these data sets, or none at all."""
-    return "dataset=" not in where or any(f"dataset={name}" in re.split(", | at ", where) for name in datasets)
+def _concerns(where: str, datasets: Sequence[str], prepared: Collection[str]) -> bool:
+    """Return whether a cell that was given up, in words, could have written rows of one of these data sets."""
+    if "dataset=" not in where:
+        return True
+    parts = re.split(", | at ", where)
+    return any(name not in prepared or f"dataset={name}" in parts for name in datasets)
 
 
 def _verdict(
@@ -239,6 +248,7 @@ def _verdict(
     datasets: Sequence[str],
     privacy: pd.DataFrame | None,
     unavailable: Mapping[str, str],
+    lost: bool,
 ) -> Verdict:
     """Decide by the claim's own rule, or say why there is nothing to decide by."""
     decide = TESTS[claim["test"]].decide
@@ -254,5 +264,6 @@ def _verdict(
         why = [unavailable[name] for name in datasets if name in unavailable]
         if why:
             return Verdict("not run", f"the data set is unavailable: {'; '.join(why)}")
-        return Verdict("not run", f"{', '.join(datasets)} is not in this scale's grid")
+        names = ", ".join(datasets)
+        return Verdict("not run", f"no rows of {names}" if lost else f"{names} is not in this scale's grid")
     return decide(claim, variant, rows)

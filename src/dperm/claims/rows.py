@@ -58,7 +58,7 @@ class Rows:
         CorruptFile
             If the file is not Parquet.
         ValueError
-            If a column does not exist, or is compared with values of another type.
+            If a column does not exist though no cell gave up, or is compared with values of another type.
         """
         held = self._held
         mask = np.ones(len(held), bool)
@@ -85,16 +85,19 @@ class Rows:
     def _held(self) -> pd.DataFrame:
         asked = [(columns, _by_column(filters)) for columns, filters in self._questions]
         asked = [(columns, filters) for columns, filters in asked if self.datasets.intersection(filters["dataset"])]
-        columns = dict.fromkeys(name for names, filters in asked for name in (*names, *filters))
+        columns = [*dict.fromkeys(name for names, filters in asked for name in (*names, *filters))]
+        # Where all cells gave up, nobody wrote the experiment's own columns: they hold nothing.
+        there = [name for name in columns if name in self._schema.names] if self.given_up else columns
         # What each question narrows is narrowed for all, to what any of them asks.
         common = [name for name in asked[0][1] if all(name in filters for _, filters in asked)]
         wide = [(name, "in", list(dict.fromkeys(v for _, filters in asked for v in filters[name]))) for name in common]
-        return tables.read(self.path, columns=list(columns), filters=wide)
+        wide = [question for question in wide if question[0] in there]
+        return tables.read(self.path, columns=there, filters=wide).reindex(columns=columns)
 
     def _check(self, name: str, values: list[Any]) -> None:
         """Refuse what pyarrow cannot compare: by the types, which are looked at once."""
         kinds = (name, *sorted({type(value).__name__ for value in values}))
-        if kinds in self._fits:
+        if kinds in self._fits or (self.given_up and name not in self._schema.names):
             return
         try:
             self._schema.empty_table().filter(pq.filters_to_expression([(name, "in", values)]))

@@ -42,6 +42,9 @@ def parse_csv(entry: Mapping[str, Any], path: Path) -> Raw:
             include_columns=columns, column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False
         )
         table = pyarrow.csv.read_csv(path, reading, parsing, as_text)
+    except MemoryError:
+        # Arrow's own kind too: a good file that does not fit is not broken.
+        raise
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -84,6 +87,9 @@ def parse_parquet(entry: Mapping[str, Any], path: Path) -> Raw:
                     "plain value"
                 )
         return _raw(pq.read_table(path, columns=columns, partitioning=None, page_checksum_verification=True))
+    except MemoryError:
+        # Arrow's own kind too: a good file that does not fit is not broken.
+        raise
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise

@@ -192,8 +192,8 @@ def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
     return [target.function, *target.columns, *target.metrics]
 
 
-def words(name: str, known: Mapping[str, Target]) -> dict[str, str] | None:
-    """Return the title and the caption of a figure or table, for Snakemake's own report.
+def words(name: str, known: Mapping[str, Target]) -> dict[str, Any] | None:
+    """Return what the reports show beside a figure or table: `title caption alt datasets`.
 
     Parameters
     ----------
@@ -206,7 +206,10 @@ def words(name: str, known: Mapping[str, Target]) -> dict[str, str] | None:
     dict
         None if there is no such figure or table, which making it will say.
     """
-    return {"title": known[name].title, "caption": known[name].caption} if name in known else None
+    if name not in known:
+        return None
+    target = known[name]
+    return {"title": target.title, "caption": target.caption, "alt": target.alt, "datasets": [*target.datasets]}
 
 
 def _look_up(name: str, known: Mapping[str, Target], kind: str) -> tuple[Callable, Target]:

@@ -96,7 +96,7 @@ def jobs(
 ) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Return the audits of each job of one scale, by (path name of the mechanism, pairs); mutants by "mutants", groups.
 
-    Names of pairs that share a job are joined by hyphens.
+    Names of pairs that share a job are joined by hyphens, and cut where that is too long for a file's name.
     """
     head = {"draws": int(settings["draws"][scale]), "confidence": float(settings["confidence"]), "seed": seed}
     found = {}
@@ -125,10 +125,14 @@ def jobs(
                 "rows": rows,
             }
             for pairs in grids.batches(attack["pairs"][scale]):
-                found[name.replace("_", "-"), "-".join(pairs)] = [{**audit, "pair": pair} for pair in pairs]
+                found[name.replace("_", "-"), _joined(pairs)] = [{**audit, "pair": pair} for pair in pairs]
     for groups in grids.batches(declared["mutants"][scale]):
-        found[MUTANTS, "-".join(groups)] = [{**head, "family": "mutants", "group": group} for group in groups]
+        found[MUTANTS, _joined(groups)] = [{**head, "family": "mutants", "group": group} for group in groups]
     return found
+
+
+def _joined(names: list[str]) -> str:
+    return grids.capped("-".join(names), names)
 
 
 def single(found: Mapping[tuple[str, str], Collection[dict[str, Any]]]) -> dict[tuple[str, str], dict[str, Any]]:

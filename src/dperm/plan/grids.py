@@ -7,7 +7,7 @@ nothing else: a cell's dictionary, seed and rows are the same under any of them.
 
 import hashlib
 import itertools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -169,7 +169,12 @@ def _words(axis: str, values: list[Any]) -> str:
     text = [value if isinstance(value, str) else repr(value).removesuffix(".0") for value in values]
     # No name of a value holds a point.
     names = ".".join(text) if isinstance(values[0], str) else f"{axis}-{'-'.join(text)}"
+    return capped(names, text, lead=f"{axis}-")
+
+
+def capped(names: str, values: Sequence[str], lead: str = "") -> str:
+    """Return joined names as they are, or where several are too long for a file's name, the first, the last, a hash."""
     if len(values) == 1 or len(names) <= _LONGEST:
         return names
     fingerprint = hashlib.sha256(names.encode()).hexdigest()[:8]
-    return f"{axis}-{text[0]}-to-{text[-1]}-{len(values)}-{fingerprint}"
+    return f"{lead}{values[0]}-to-{values[-1]}-{len(values)}-{fingerprint}"

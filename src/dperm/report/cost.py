@@ -50,7 +50,7 @@ class Job:
     work, cpu : float
         Seconds of wall time and of CPU in the library, imports left out.
     start : float
-        Seconds of CPU before and besides: the interpreter and the imports.
+        Seconds of CPU before and besides: the interpreter, the imports and the workflow's checks.
     peak, declared : int
         Its largest resident memory, and what its rule declares, in MB; 0 where it is not known.
     said : bool
@@ -70,32 +70,42 @@ class Job:
     said: bool = False
 
 
-def jobs(benchmarks: str | Path) -> list[Job]:
+def jobs(benchmarks: str | Path, planned: Collection[str] | None = None) -> list[Job]:
     """Return the jobs of a scale that ran, by their names; those that fetch and prepare data are of every scale.
+
+    Benchmarks outlive the jobs that wrote them: of other brackets in a grid, of an experiment that is gone, of one
+    claim that was judged apart. Only who knows the plan can tell them from those of the run.
 
     Parameters
     ----------
     benchmarks : path
         The folder of the scale; beside it lie `fetch` and `prepare`. The folder of logs lies beside the one of all.
+    planned : collection of str, optional
+        Names of the jobs that count, such as `quick/claims`; by default all that left a benchmark.
     """
     folder, scale = Path(benchmarks).parent, Path(benchmarks).name
-    return [
-        _job(folder, path) for part in (scale, "fetch", "prepare") for path in sorted((folder / part).rglob("*.tsv"))
-    ]
+    found = [path for part in (scale, "fetch", "prepare") for path in sorted((folder / part).rglob("*.tsv"))]
+    kept = None if planned is None else frozenset(planned)
+    return [_job(folder, path) for path in found if kept is None or _name(folder, path) in kept]
+
+
+def _name(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).with_suffix("").as_posix()
 
 
 def _job(folder: Path, path: Path) -> Job:
-    name = path.relative_to(folder).with_suffix("")
-    first, *others = name.parts
+    name = _name(folder, path)
+    first, *others = name.split("/")
     stage = first if first in ("fetch", "prepare") else others[0]
     lines = _lines(path)
     log = folder.parent / "logs" / f"{name}.log"
     # What stands in an experiment's folder; a rule that is new here goes by the name of its file.
     within = {"collect": "collect_rows", "baselines": "fit_baseline"}
-    rule = _RULES.get(stage) or (within.get(others[1], "run_cell") if len(others) > 1 else stage)
+    rule = "judge_claim" if stage == "claims" and len(others) > 1 else _RULES.get(stage)
+    rule = rule or (within.get(others[1], "run_cell") if len(others) > 1 else stage)
     said = _said(log)
     return Job(
-        name=str(name),
+        name=name,
         stage=stage,
         rule=rule,
         ended=path.stat().st_mtime,
@@ -203,7 +213,7 @@ class Stage:
 
 
 def stages(
-    benchmarks: str | Path, datasets: Collection[str] = ()
+    benchmarks: str | Path, datasets: Collection[str] = (), planned: Collection[str] | None = None
 ) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
     """Add up the jobs of a scale by stage.
 
@@ -213,6 +223,8 @@ def stages(
         The folder of the scale, as for `jobs`.
     datasets : collection of str
         Those whose fetching and preparation count.
+    planned : collection of str, optional
+        Names below the folder of all other jobs that count, such as `claims`; by default all that left a benchmark.
 
     Returns
     -------
@@ -222,9 +234,12 @@ def stages(
         What `busy` says of these jobs, and `last`, when the last of them ended; None without jobs.
     """
     shared = ("fetch", "prepare")
+    if planned is not None:
+        scale = Path(benchmarks).name
+        planned = {f"{scale}/{name}" for name in planned} | {f"{kind}/{name}" for kind in shared for name in datasets}
     counted = [
         job
-        for job in jobs(benchmarks)
+        for job in jobs(benchmarks, planned)
         if job.stage != "report" and (job.stage not in shared or Path(job.name).name in datasets)
     ]
     found: dict[str, Stage] = {}

@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ def collect(
     seed: int,
     data: Iterable[str | Path],
     benchmarks: str | Path,
+    planned: Collection[str] | None = None,
     root: str | Path = ".",
     cited: str | Path | None = None,
 ) -> dict[str, Any]:
@@ -49,6 +50,8 @@ def collect(
         The prepared data sets.
     benchmarks : path
         The folder in which Snakemake recorded each job's time.
+    planned : collection of str, optional
+        The jobs whose times count, as for `dperm.report.cost.stages`.
     root : path
         The project's folder.
     cited : path, optional
@@ -62,7 +65,7 @@ def collect(
         None without CITATION.cff): strings, numbers, lists and mappings.
     """
     prepared = sorted(map(Path, data))
-    stages, span = cost.stages(benchmarks, [path.stem for path in prepared])
+    stages, span = cost.stages(benchmarks, [path.stem for path in prepared], planned)
     own = Path(root, "CITATION.cff")
     cited = cited or (own if own.is_file() else None)
     return {

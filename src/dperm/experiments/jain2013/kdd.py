@@ -242,10 +242,10 @@ def _huber(cell: Mapping[str, Any]) -> losses.Loss:
 
 def _headline(path: str) -> float:
     """Return the total that the baseline chose."""
+    if tables.given_up(path):
+        raise SolverError(f"{path}: the non-private fits, which choose the headline, did not converge")
     rows = tables.read(path, filters=[("metric", "==", "cv_error")])
     chosen = rows.loc[rows["headline"], "total"]
-    if len(chosen) != 1 and tables.given_up(path):
-        raise SolverError(f"{path}: the non-private fits, which choose the headline, did not converge")
     if len(chosen) != 1:
         raise CorruptFile(f"{path}: {len(chosen)} totals are the headline instead of one", made=path)
     return float(chosen.iloc[0])

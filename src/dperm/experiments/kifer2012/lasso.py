@@ -186,12 +186,14 @@ def _overlap(found: np.ndarray, support: np.ndarray) -> np.ndarray:
 
 def _supports(path: str, shares: list[float], p: int) -> dict[float, np.ndarray]:
     """Return which coefficients of the non-private lasso are not 0, at each share."""
+    if tables.given_up(path):
+        raise SolverError(f"{path}: the non-private lasso did not converge")
     rows = tables.read(path, filters=[("metric", "==", "coefficient")])
     lost = (rows["status"] != "ok").any()
     rows = rows[rows["status"] == "ok"].sort_values("feature")
     supports = {share: rows.loc[rows["l1_share"] == share, "value"].to_numpy() != 0 for share in shares}
     missing = [share for share, support in supports.items() if len(support) != p]
-    if missing and (lost or tables.given_up(path)):
+    if missing and lost:
         raise SolverError(f"{path}: the non-private lasso did not converge at l1_shares={missing}")
     if missing:
         raise CorruptFile(f"{path} lacks the coefficients of the non-private lasso at l1_shares={missing}", made=path)
