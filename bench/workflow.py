@@ -73,9 +73,7 @@ def copy(target: Path, source: Path = ROOT) -> None:
     for part in PARTS:
         (target / part).parent.mkdir(parents=True, exist_ok=True)
         if (source / part).is_dir():
-            shutil.copytree(
-                source / part, target / part, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
-            )
+            shutil.copytree(source / part, target / part, dirs_exist_ok=True)
         else:
             shutil.copy2(source / part, target / part)
 

@@ -96,7 +96,7 @@ def copy_project(target: Path) -> Project:
         source = ROOT / part
         (target / part).parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+            shutil.copytree(source, target / part, ignore=shutil.ignore_patterns("*.egg-info"))
         else:
             shutil.copy2(source, target / part)
     # Of the experiments the one with data sets and baselines: the rules are the same for all, and runs are many.

@@ -167,18 +167,13 @@ def metadata(path: str | Path) -> dict[str, Any]:
 
 
 def check_made(path: str | Path, made: Mapping[str, str] | None) -> None:
-    """Refuse a file that another job made.
+    """Raise CorruptFile if another job made the file.
 
     Parameters
     ----------
     path : path
     made : mapping, optional
         From paths to the `stamps.fingerprint` of what must have made them; without it nothing is checked.
-
-    Raises
-    ------
-    CorruptFile
-        If the file says something else.
     """
     if made is not None and stamps.fingerprint(metadata(path)) != made[str(path)]:
         raise CorruptFile(f"{path} holds what another job made", made=path)
@@ -232,7 +227,13 @@ def distinct(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def parts(path: str | Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield some columns a part of the rows at a time, after an empty part with their types; raises as `distinct`."""
+    """Yield some columns a part of the rows at a time; raises what `distinct` raises.
+
+    Yields
+    ------
+    Table
+        First an empty one, which has the types.
+    """
     yield _checked_schema(path).empty_table().select(list(columns))
     with _reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
         for group in range(file.num_row_groups):
@@ -266,7 +267,7 @@ def collect(
     metadata : dict
         JSON-serialisable.
     made : mapping, optional
-        From each path to the `stamps.fingerprint` of what must have made it: the rows of another cell are corrupt here.
+        As of `check_made`: the rows of another cell are corrupt here.
 
     Raises
     ------

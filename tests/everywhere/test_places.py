@@ -78,7 +78,7 @@ def test_order_and_cores_give_the_same_rows_in_each_paper(tmp_path):
         for one in ONE_OF_EACH:
             shutil.copy2(ROOT / f"config/experiments/{one}.yaml", project.folder / "config/experiments")
         project.edit("config/config.yaml", "papers: [kifer2012]", "papers: [kifer2012, jain2013, li2021, dwork2018]")
-        project.run(*options.pop("arguments", ()), *targets, **options)
+        project.run(*targets, *options.pop("arguments", ()), **options)
         found.append(project.results())
     assert found[0] == found[1]
     cells = [path for path in found[0] if "/cells/" in path]

@@ -49,7 +49,7 @@ def test_no_locale_in_a_folder_of_any_name(plain, tmp_path):
     # The code and the configuration stand there too. Nothing compiled: that would take half a minute.
     root, only = tmp_path / PLACE, "kifer2012-output"
     for part in ("src", "config", "workflow/schemas"):
-        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+        shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("*.egg-info"))
     finish(start(root / "out", "--root", str(root), "--only", only, LC_ALL="C", LANG="C"))
     assert bytes_of(root / "out") == {path: found for path, found in plain.items() if path.startswith(f"{only}/")}
 

@@ -163,7 +163,7 @@ def others():
         {
             "input": {"cells": [], "baselines": [BASELINE]},
             "output": {"rows": ROWS},
-            "params": {"skipped": {}, "seed": 1},
+            "params": {"skipped": {}, "seed": 1, "made": None},
         },
         set(),
     )
@@ -183,7 +183,7 @@ def others():
         "output": claims,
         "params": {
             "papers": ["kifer2012"], "seed": 1, "skipped": {},
-            "datasets": ["adult", "breast-cancer", "diabetes", "digits", "hadamard", *DESIGNS],
+            "datasets": ["adult", "breast-cancer", "diabetes", "digits", "hadamard", *DESIGNS], "prepared": ["adult"],
         },
     }, CATALOGUE_CHECKS  # fmt: skip
     yield "collect_privacy_ledger", ("dperm.audit.ledger",), (), {
@@ -193,7 +193,7 @@ def others():
             "rows": [ROWS],
         },
         "output": {"privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet"},
-        "params": {"confidence": 0.95, "level": 0.05, "seed": 1, "errata": []},
+        "params": {"confidence": 0.95, "level": 0.05, "seed": 1, "errata": [], "made": None},
     }, set()  # fmt: skip
     yield "write_config", ("dperm.files",), (), {"output": config, "params": {"resolved": {"seed": 1}}}, set()
     yield "build_report", ("dperm.report",), ("itables", "jinja2", "vl-convert-python"), {
@@ -230,7 +230,7 @@ def test_one_claim(finished):
         "output": {"claims": f"{RESULTS}/claims/K-c38.parquet", "words": f"{RESULTS}/claims/K-c38.md"},
         "params": {
             "papers": ["kifer2012"], "seed": 1, "skipped": {},
-            "datasets": ["adult", "breast-cancer", "diabetes", "digits", "hadamard", *DESIGNS],
+            "datasets": ["adult", "breast-cancer", "diabetes", "digits", "hadamard", *DESIGNS], "prepared": ["adult"],
         },
         "wildcards": {"scale": "tiny", "claim": "K-c38"},
     }  # fmt: skip

@@ -12,8 +12,7 @@ with logged(snakemake):
 
     taken = snakemake.input
     config = yaml.safe_load(Path(taken.config).read_text(encoding="utf-8"))
-    benchmarks = f"benchmarks/{snakemake.wildcards.scale}"
-    timed = {"benchmarks": benchmarks, "planned": snakemake.params.planned}
+    timed = {"benchmarks": f"benchmarks/{snakemake.wildcards.scale}", "planned": snakemake.params.planned}
     made_by = {"data": taken.data, **timed, "cited": taken.citation}
     report.build(
         snakemake.output.html,
