@@ -54,6 +54,11 @@ def run_all(cells: Sequence[Mapping[str, Any]], **files: str) -> Iterator["pd.Da
         As `dperm.plan` made them: on the same data.
     **files : path
         As of `run`.
+
+    Yields
+    ------
+    DataFrame
+        The rows of a cell.
     """
     for k, cell in enumerate(cells, start=1):
         point = ", ".join(f"{axis}={value}" for axis, value in cell["point"].items())

@@ -104,7 +104,18 @@ def flat(values: Collection[Any]) -> list[Any]:
 
 
 def mistakes(declared: Mapping[str, Any]) -> Iterator[str]:
-    """Give what is wrong with the inner brackets of a grid that keeps to the schema."""
+    """Give what is wrong with the inner brackets of a grid that keeps to the schema.
+
+    Parameters
+    ----------
+    declared : mapping
+        An experiment, as its file declares it.
+
+    Yields
+    ------
+    str
+        Key, value and remedy.
+    """
     for scale, axes in declared["grid"].items():
         for axis, values in axes.items():
             place = f"grid.{scale}.{axis}"
@@ -119,7 +130,20 @@ def mistakes(declared: Mapping[str, Any]) -> Iterator[str]:
 
 
 def repeated(place: str, values: Collection[Any]) -> Iterator[str]:
-    """Give the values that stand on an axis twice, in brackets or not: one file would be made by two jobs."""
+    """Give the values that stand on an axis twice, in brackets or not: one file would be made by two jobs.
+
+    Parameters
+    ----------
+    place : str
+        The key, for the message.
+    values : collection
+        Of the axis.
+
+    Yields
+    ------
+    str
+        Key, value and remedy.
+    """
     found = flat(values)
     for value in sorted({value for value in found if found.count(value) > 1}, key=found.index):
         yield f"{place}: {value!r} stands there twice; a value belongs to one job, so leave one of them out"
