@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -36,18 +35,16 @@ def versions(python: str) -> dict[str, str]:
     return json.loads(done.stdout)
 
 
-def compute(out: Path, python: str, cache: Path, *arguments: str, **settings) -> Path:
+def compute(out: Path, **given) -> Path:
     """Compute everything in two processes that share the parts, on the machine's two cores."""
-    given = {"python": python, "DPERM_NUMBA_CACHE": str(cache), **settings}
-    finish(start(out, *arguments, **given), start(out, "--backwards", *arguments, **given))
+    finish(start(out, **given), start(out, "--backwards", **given))
     return out
 
 
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory) -> Path:
     """What the environment of requirements.lock computes."""
-    folder = tmp_path_factory.mktemp("locked")
-    return compute(folder / "out", sys.executable, folder / "numba", **threads(1))
+    return compute(tmp_path_factory.mktemp("locked") / "out", **threads(1))
 
 
 @pytest.fixture(scope="module", params=ENDS)
@@ -55,8 +52,12 @@ def end(request, tmp_path_factory) -> tuple[str, Path]:
     """What one of the two environments computes."""
     if not Path(environments.python(request.param)).exists():
         pytest.fail(f"there is no .venv-{request.param}; run make test-versions")
-    folder = tmp_path_factory.mktemp(request.param)
-    return request.param, compute(folder / "out", environments.python(request.param), folder / "numba", **threads(1))
+    # Kept with the environment: to compile takes as long as to compute.
+    given = {
+        "python": environments.python(request.param),
+        "DPERM_NUMBA_CACHE": f"{environments.folder(request.param)}/numba",
+    }
+    return request.param, compute(tmp_path_factory.mktemp(request.param) / "out", **given, **threads(1))
 
 
 def test_the_oldest_are_the_lower_bounds():
@@ -124,6 +125,5 @@ def test_a_release_by_opendp(name):
 
 def test_nothing_of_all_depends_on_the_settings_of_the_machine(locked, tmp_path):
     settings = {**threads(7), **locale(tmp_path / "locales", "de_DE"), "TZ": "Pacific/Kiritimati"}
-    place = tmp_path / PLACE
-    out = compute(place / "out", sys.executable, place / "numba", PYTHONHASHSEED="4711", umask=0o077, **settings)
+    out = compute(tmp_path / PLACE / "out", PYTHONHASHSEED="4711", umask=0o077, **settings)
     assert bytes_of(out) == bytes_of(locked)

@@ -200,7 +200,8 @@ def test_an_audit_is_given_its_slice_of_the_configuration(everything):
     assert not any("errata" in json.dumps(job.params) for job in audits)
 
 
-def test_one_job_draws_all_of_an_experiment_or_a_ledger(everything):
+def test_one_job_draws_all_of_an_experiment_or_a_ledger(everything, monkeypatch):
+    monkeypatch.delenv("DPERM_MIRROR", raising=False)
     config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
     selected = plan.load({**config, "mirror": None}, ROOT, unavailable=fetch.unavailable).of_scale("paper")
     expected = {

@@ -32,7 +32,7 @@ def test_the_batch_is_compared_with_one_fit_after_another(bench):
 
 def test_the_ledgers_cost_counts_every_job_of_the_scale(bench, monkeypatch):
     ran = []
-    monkeypatch.setattr(bench.attacks, "run", lambda job, out, metadata: ran.append(job["family"]))
+    monkeypatch.setattr(bench.attacks, "run", lambda jobs, out, metadata: ran.extend(job["family"] for job in jobs))
     minutes, costs = bench.ledger("paper")
     assert len(costs) == len(ran) == len({name for name, _ in costs})
     assert {"objective.tight/knee", "output.paper/linear"} <= {name for name, _ in costs}
