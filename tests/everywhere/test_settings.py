@@ -24,9 +24,9 @@ def plain(tmp_path_factory) -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.parametrize("number", [2, 7])
-def test_threads_order_and_hash_seed(plain, tmp_path, number):
-    settings = {**threads(number), "PYTHONHASHSEED": str(number)}
+@pytest.mark.parametrize(("number", "encoding"), [(2, {}), (7, ASCII)], ids=["2", "7-ASCII"])
+def test_threads_order_hash_seed_and_encoding(plain, tmp_path, number, encoding):
+    settings = {**threads(number), "PYTHONHASHSEED": str(number), **encoding}
     finish(start(tmp_path / "out", "--backwards", "--only", *ONE_OF_EACH, **settings))
     assert bytes_of(tmp_path / "out") == plain
 
@@ -38,11 +38,6 @@ def test_turkish_on_an_island_far_east(plain, tmp_path):
     assert bytes_of(out) == plain
     # Nor is anything readable that should not be.
     assert [path for path in out.rglob("*.parquet") if path.stat().st_mode & 0o077] == []
-
-
-def test_ascii_alone(plain, tmp_path):
-    finish(start(tmp_path / "out", "--only", *ONE_OF_EACH, **ASCII))
-    assert bytes_of(tmp_path / "out") == plain
 
 
 def test_no_locale_in_a_folder_of_any_name(plain, tmp_path):
