@@ -120,13 +120,24 @@ def test_full_when_a_job_begins(finished):
     assert_healed(finished, undisturbed, before)
 
 
-@pytest.mark.parametrize("folder", ["logs", "benchmarks", ".snakemake"])
-def test_full_where_no_result_lies(finished, folder):
+FULL = full, "cannot be written (No space left on device); free some space"
+READ_ONLY = read_only, "cannot be written (Read-only file system); make it writable"
+
+
+# A full disk of results: the tests above.
+@pytest.mark.parametrize(
+    ("folder", "fault", "said"),
+    [
+        *((folder, *FULL) for folder in ("logs", "benchmarks", ".snakemake")),
+        *((folder, *READ_ONLY) for folder in ("results", "logs", "benchmarks", ".snakemake")),
+    ],
+)
+def test_a_folder_that_cannot_be_written(finished, folder, fault, said):
     undisturbed = finished.results()
     before = undone(finished, CELL)
-    with full(finished.folder / folder):
+    with fault(finished.folder / folder):
         output = finished.run(ROWS, check=False)
-    assert_said(output, f"{finished.folder}/{folder}", "cannot be written (No space left on device); free some space")
+    assert_said(output, f"{finished.folder}/{folder}", said)
     finished.run(ROWS)
     assert_healed(finished, undisturbed, before)
 
@@ -138,17 +149,6 @@ def test_a_log_for_which_there_is_no_room_costs_no_result(finished):
     status, output, _ = run_while_filling(finished, "logs")
     assert status == 0, output
     assert_said(output)
-    assert_healed(finished, undisturbed, before)
-
-
-@pytest.mark.parametrize("folder", ["results", "logs", "benchmarks", ".snakemake"])
-def test_read_only(finished, folder):
-    undisturbed = finished.results()
-    before = undone(finished, CELL)
-    with read_only(finished.folder / folder):
-        output = finished.run(ROWS, check=False)
-    assert_said(output, f"{finished.folder}/{folder}", "cannot be written (Read-only file system); make it writable")
-    finished.run(ROWS)
     assert_healed(finished, undisturbed, before)
 
 

@@ -6,14 +6,14 @@ import signal
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 import yaml
 
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
-from data_server import serving, sha256
+from data_server import listening, serving, sha256
 
 LINE = "39, State-gov, 77516, Bachelors, 13, Divorced, Sales, Husband, White, Male, 2174, 0, 40, Cuba, "
 FILES = {"adult.data": f"{LINE}<=50K\n{LINE}>50K\n".encode(), "adult.test": f"{LINE}>50K.\n".encode()}
@@ -61,16 +61,11 @@ def stalling(content: bytes):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", halfway
-    finally:
-        released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as base:
+        try:
+            yield base, halfway
+        finally:
+            released.set()
 
 
 @pytest.mark.faults

@@ -22,14 +22,20 @@ from injected import (
 pytestmark = pytest.mark.faults
 
 
+def orphaned(project):
+    """Kill Snakemake while a job of other code, with other values, waits in the middle; return that job's process."""
+    with waiting_at(project, change='rows.assign(value=rows["value"] + 1)'):
+        run = project.start(ROWS)
+        orphan = process_waiting(project, run)
+        kill(run)
+    return orphan
+
+
 def test_of_snakemake_alone_its_orphan_spoils_nothing(finished):
     """The orphan is of other code than the run that resumes, and ends last: what it has must not become a result."""
     undisturbed = finished.results()
     before = undone(finished, CELL)
-    with waiting_at(finished, change='rows.assign(value=rows["value"] + 1)'):
-        run = finished.start(ROWS)
-        orphan = process_waiting(finished, run)
-        kill(run)
+    orphan = orphaned(finished)
     assert not ended(orphan)
     finished.make("resume", ROWS)
     assert_healed(finished, undisturbed, before)
@@ -42,10 +48,7 @@ def test_of_snakemake_alone_its_orphan_spoils_nothing(finished):
 def test_of_snakemake_alone_an_orphan_that_ends_first_is_not_taken_as_done(finished):
     undisturbed = finished.results()
     before = undone(finished, CELL)
-    with waiting_at(finished, change='rows.assign(value=rows["value"] + 1)'):
-        run = finished.start(ROWS)
-        orphan = process_waiting(finished, run)
-        kill(run)
+    orphan = orphaned(finished)
     go(finished)
     wait(lambda: ended(orphan))
     assert (finished.folder / CELL).read_bytes() != undisturbed[CELL]

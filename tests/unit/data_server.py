@@ -49,6 +49,20 @@ def tarred(members: dict[str, bytes | tarfile.TarInfo], mode: str = "w:gz") -> b
 
 
 @contextlib.contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]):
+    """Serve on a free port of this machine; yields the base address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextlib.contextmanager
 def serving(answers: dict):
     """Serve path -> bytes, (status, headers, body), or a list of these, one for each request in turn.
 
@@ -74,12 +88,5 @@ def serving(answers: dict):
         def log_message(self, *_):
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as base:
+        yield base, asked
