@@ -4,6 +4,7 @@ import builtins
 import contextlib
 import errno
 import logging
+import os
 import re
 import resource
 import sys
@@ -24,6 +25,8 @@ DISK = {
     errno.EACCES: "make the folder writable",
     errno.EPERM: "make the folder writable",
 }
+# A rule declares one thread, and takes no more. Each BLAS asks these when it is loaded; idle threads of its cost CPU.
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 MEGABYTE = 1024 if sys.platform != "darwin" else 1024**2  # in the unit of ru_maxrss
 
 
@@ -44,6 +47,7 @@ def logged(snakemake: Any) -> Iterator[None]:
     ------
     None
     """
+    os.environ.update(dict.fromkeys(THREADS, "1"))
     declared = snakemake.resources.get("mem_mb")
     with _expected(snakemake, declared):
         _to_file(Path(snakemake.log[0]))

@@ -96,6 +96,16 @@ def test_a_value_by_itself_changes_no_other_job(data, values, more):
     assert len(added) == 4 and {cell["point"]["epsilon"] for cell in added} == {more}
 
 
+def test_cells_that_make_their_own_data_share_a_job():
+    declared = config_files.parse(ROOT / "config/experiments/kifer2012-table1.yaml")
+    declared["grid"]["quick"] = {"p": [[8, 16], 32], "epsilon": [[0.1, 1.0]]}
+    assert list(grids.mistakes(declared)) == []
+    found = grids.expand(declared, "quick", 3, {}, WHOLE)
+    jobs = {scenario: [tuple(cell["point"].values()) for cell in cells] for (_, scenario), cells in found.jobs.items()}
+    assert jobs["p-8-16_epsilon-0.1-1"] == [(8, 0.1), (8, 1.0), (16, 0.1), (16, 1.0)]
+    assert {tuple(cell["data"].values()) for cells in found.jobs.values() for cell in cells} == {(8,), (16,), (32,)}
+
+
 def test_names_of_jobs():
     one = {"mechanisms": [{"mechanism": "output", "calibration": "tight", "neighbours": "add_remove"}]}
     found = expanded([[0.1, 3], 1.0, [30.0]], axes={"dataset": ["hadamard"], "n": [[5, 7]]}, **one)
@@ -129,20 +139,20 @@ def test_many_values_in_brackets_have_a_short_name_of_their_own():
             FILE,
             "dataset: [breast-cancer, hadamard]",
             "dataset: [[breast-cancer, hadamard]]",
-            "grid.quick.dataset: ['breast-cancer', 'hadamard'] would share a job, and 'dataset' is a data axis: a job "
-            "has one data set; write its values without inner brackets",
-        ),
-        (
-            "config/experiments/kifer2012-theorem9.yaml",
-            "p: [32, 256, 1024]",
-            "p: [32, [256, 1024]]",
-            "grid.quick.p: [256, 1024] would share a job, and 'p' is a data axis",
+            "grid.quick.dataset: ['breast-cancer', 'hadamard'] would share a job, and 'dataset' chooses what "
+            "a job reads: one data set; write its values without inner brackets",
         ),
         (
             FILE,
             "epsilon: [[0.1, 1.0, 3.0]]",
             "epsilon: [[0.1, 1.0, 3.0], 1]",
             "grid.quick.epsilon: 1.0 stands there twice; a value belongs to one job, so leave one of them out",
+        ),
+        (
+            "config/experiments/dwork2018-realdata.yaml",
+            "dataset: [",
+            "dataset: [[digits, diabetes], ",
+            "would share a job, and 'dataset' chooses",
         ),
         (FILE, "[[0.1, 1.0, 3.0]]", "[[0.1, 1], [1.0, 3]]", "grid.quick.epsilon: 1 stands there twice"),
         (FILE, "[[0.1, 1.0, 3.0]]", "[[1, 1.0]]", "epsilon.0: [1, 1.0] is not allowed: must not hold the same value"),

@@ -366,8 +366,9 @@ def origins_at(scale):
 
 
 def targets_of(scale):
-    # Rows too: without them a run would not notice that they are gone while what is drawn from them is still there.
+    # Rows and configuration too: a run would not notice that they are gone while what is made from them is still there.
     return [
+        f"results/{scale}/config.yaml",
         *(f"results/{scale}/{e.name}/rows.parquet" for e in PLAN.of_scale(scale)),
         *shown(scale),
         f"results/{scale}/claims.parquet",

@@ -120,10 +120,11 @@ def mistakes(declared: Mapping[str, Any]) -> Iterator[str]:
         for axis, values in axes.items():
             place = f"grid.{scale}.{axis}"
             bracketed = [batch for batch in values if isinstance(batch, list)]
-            # Even where the data are made from it alone, a data set is what a job reads.
-            if bracketed and (axis in declared["data_axes"] or axis == "dataset"):
+            # A job reads one data set, and one baseline on it; cells that make their own data share nothing but the job.
+            chooses = declared["data_axes"] if "dataset" in declared["data_axes"] else ()
+            if bracketed and (axis == "dataset" or axis in chooses):
                 yield (
-                    f"{place}: {bracketed[0]} would share a job, and {axis!r} is a data axis: a job has one data set; "
+                    f"{place}: {bracketed[0]} would share a job, and {axis!r} chooses what a job reads: one data set; "
                     "write its values without inner brackets"
                 )
             yield from repeated(place, values)
