@@ -29,13 +29,13 @@ ifeq ($(INSTALLER),uv)
 	@# uv too comes from the lock file, with its hashes: its entry ends at the first line without a backslash.
 	@awk '/^uv==/ {on = 1} on {print} on && !/\\$$/ {exit}' requirements.lock > .venv/uv.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r .venv/uv.lock
-	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python --require-hashes requirements.lock
+	@# Python compiles what it imports, and keeps it: the rest need not be. Where it may not, every job would compile anew.
+	$(BIN)/uv pip sync --quiet $(if $(PYTHONDONTWRITEBYTECODE),--compile-bytecode) --python $(BIN)/python --require-hashes requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 endif
-	@# Every job starts a Python: where it may not write its caches (PYTHONDONTWRITEBYTECODE), each would compile dperm anew.
 	@$(BIN)/python -m compileall -q src/dperm
 	@touch $@
 

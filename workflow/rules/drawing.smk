@@ -21,6 +21,8 @@ for source in DRAWINGS:
             f"logs/{{scale}}/figures/{source}.log",
         benchmark:
             f"benchmarks/{{scale}}/figures/{source}.tsv"
+        # What verdicts wait for comes first; the last drawings then run beside the judging.
+        priority: -1
         threads: 1
         resources:
             mem_mb=1000,

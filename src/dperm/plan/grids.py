@@ -120,7 +120,7 @@ def mistakes(declared: Mapping[str, Any]) -> Iterator[str]:
         for axis, values in axes.items():
             place = f"grid.{scale}.{axis}"
             bracketed = [batch for batch in values if isinstance(batch, list)]
-            # A job reads one data set, and one baseline on it; cells that make their own data share nothing but the job.
+            # A job reads one data set and one baseline; cells that make their own data share nothing but the job.
             chooses = declared["data_axes"] if "dataset" in declared["data_axes"] else ()
             if bracketed and (axis == "dataset" or axis in chooses):
                 yield (
