@@ -2,12 +2,16 @@
 from functools import cache
 from pathlib import Path
 
+from snakemake import benchmark as sampling
 from snakemake.exceptions import WorkflowError
 
 from dperm import experiments, figures, files, mechanisms, one_run, plan, stamps
 from dperm.audit import families
 from dperm.datasets import checksums, fetch, prepare
 from dperm.errors import ConfigError, RunGoingOn
+
+# Snakemake looks twice a second at the memory of each young job, for a fiftieth of all CPU time; logs say the true peak.
+sampling.BENCHMARK_INTERVAL_SHORT = 10.0
 
 try:
     PLAN = plan.load(
