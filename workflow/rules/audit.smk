@@ -49,7 +49,7 @@ rule collect_privacy_ledger:
         "benchmarks/{scale}/privacy.tsv"
     threads: 1
     resources:
-        mem_mb=500,
+        mem_mb=700,
         runtime=5,
     params:
         confidence=PLAN.audit["confidence"],

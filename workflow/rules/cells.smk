@@ -14,7 +14,7 @@ rule run_cell:
         "benchmarks/{scale}/{experiment}/{mechanism}/{scenario}.tsv"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=1200,
         runtime=10,
     params:
         cells=job_of,

@@ -20,7 +20,7 @@ rule judge_claims:
         "benchmarks/{scale}/claims.tsv"
     threads: 1
     resources:
-        mem_mb=900,
+        mem_mb=1900,
         runtime=10,
     params:
         papers=lambda wildcards: sorted(
@@ -55,7 +55,7 @@ rule judge_claim:
         "benchmarks/{scale}/claims/{claim}.tsv"
     threads: 1
     resources:
-        mem_mb=900,
+        mem_mb=1900,
         runtime=10,
     params:
         papers=lambda wildcards: sorted(

@@ -25,7 +25,7 @@ for source in DRAWINGS:
         priority: -1
         threads: 1
         resources:
-            mem_mb=1000,
+            mem_mb=1300,
             runtime=5,
         params:
             figures=recipes(source, "figures"),

@@ -57,7 +57,7 @@ rule build_report:
         "benchmarks/{scale}/report.tsv"
     threads: 1
     resources:
-        mem_mb=600,
+        mem_mb=1200,
         runtime=5,
     params:
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
