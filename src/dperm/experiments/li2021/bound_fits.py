@@ -18,9 +18,9 @@ METHODS = {
     for moor in (False, True)
     for variant in ("erm", "vs", "vs_plus")
 }
-# The solver's target by loss, above what rounding leaves; what it leaves open enters every comparison as slack. The
+# The solver's target, above what rounding leaves; what it leaves open enters every comparison as slack. The
 # target, and not the smaller gap that a fit reached: that one is rounding, and differs from one BLAS to the next.
-_TOLERANCES = {"squared": 1e-13, "logistic": 1e-12}
+_TOLERANCE = 1e-11
 # Below this a curvature is none.
 _NONE = np.finfo(float).tiny
 
@@ -104,16 +104,16 @@ def lasso(sample: Sample, strengths: np.ndarray, times: int) -> np.ndarray:
     scheme = Scheme("lasso", 1.0, moor=True, halved=times == 1)
     nothing, floors = np.zeros((len(sample.X), sample.X.shape[2])), np.zeros((len(sample.X), len(strengths)))
     return limit.path(
-        sample.problems, nothing, scheme, strengths, variant="erm", floors=floors, tolerance=_TOLERANCES[sample.loss]
+        sample.problems, nothing, scheme, strengths, variant="erm", floors=floors, tolerance=_TOLERANCE
     ).theta
 
 
 def fixed_points(sample: Sample, b: np.ndarray, scheme: Scheme, strengths: np.ndarray, variant: str) -> Fits:
     """Return the fixed points for noise b of shape (R, p)."""
-    found = limit.path(sample.problems, b, scheme, strengths, variant=variant, tolerance=_TOLERANCES[sample.loss])
+    found = limit.path(sample.problems, b, scheme, strengths, variant=variant, tolerance=_TOLERANCE)
     size = np.abs(sample.losses(found.theta)) + np.abs(found.theta * b[:, None]).sum(axis=-1)
     size += penalty(scheme, strengths[:, None], found.theta).sum(axis=-1)
-    return Fits(found.theta, _TOLERANCES[sample.loss] * size, found.converged)
+    return Fits(found.theta, _TOLERANCE * size, found.converged)
 
 
 def squares(weights: np.ndarray, theta: np.ndarray) -> np.ndarray:
