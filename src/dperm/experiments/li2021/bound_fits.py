@@ -18,8 +18,8 @@ METHODS = {
     for moor in (False, True)
     for variant in ("erm", "vs", "vs_plus")
 }
-# The solver's target, above what rounding leaves; what it leaves open enters every comparison as slack. The
-# target, and not the smaller gap that a fit reached: that one is rounding, and differs from one BLAS to the next.
+# The solver's target, above what rounding leaves; what it leaves open enters every comparison as slack. The target, and
+# not the smaller gap that a fit reached: that one is rounding, and differs from one BLAS to the next.
 _TOLERANCE = 1e-11
 # Below this a curvature is none.
 _NONE = np.finfo(float).tiny
