@@ -1,5 +1,6 @@
 """What Snakemake makes of the rules: what each declares, what it needs, and what `all` reaches. Nothing is run."""
 
+import inspect
 import json
 import re
 import shutil
@@ -305,3 +306,10 @@ def test_a_file_of_my_own_is_prepared_from_where_it_is(own_workflow):
     shutil.rmtree(own_workflow.folder / "my")
     with pytest.raises(MissingInputException, match=r"my/people\.csv"):
         own_workflow.jobs("resources/prepared/people.parquet")
+
+
+def test_snakemake_still_has_what_common_sets():
+    """A name that Snakemake has given up would be set without effect."""
+    from snakemake import benchmark
+
+    assert "BENCHMARK_INTERVAL_SHORT" in inspect.getsource(benchmark.ScheduledPeriodicTimer)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from pathlib import Path
 
 import fake_rows
 import numpy as np
@@ -13,19 +12,10 @@ import pytest
 from scipy import stats
 
 from dperm import claims, plan, tables
-from dperm.claims import catalogue as catalogue_of
 from dperm.claims import paired
 from dperm.errors import CorruptFile, DataError
 
-ROOT = Path(__file__).parents[2]
-CATALOGUE, SCHEMA = ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"
 EXPERIMENT = "kifer2012-output"
-
-
-@pytest.fixture(scope="module")
-def catalogue():
-    """The claim of the paired test."""
-    return [claim for claim in catalogue_of.load(CATALOGUE, SCHEMA) if claim["id"] == "K-c38"]
 
 
 def rows_with(shift, *, repeats=12, seed=0, epsilons=(0.1, 1.0), spread=1.0):

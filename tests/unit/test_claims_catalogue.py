@@ -16,12 +16,6 @@ CATALOGUE, SCHEMA = ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/s
 EXPERIMENT = "kifer2012-output"
 
 
-@pytest.fixture(scope="module")
-def catalogue():
-    """The claim of the paired test."""
-    return [claim for claim in catalogue_of.load(CATALOGUE, SCHEMA) if claim["id"] == "K-c38"]
-
-
 @pytest.mark.parametrize(
     ("claim", "message"),
     [

@@ -3,6 +3,7 @@
 import builtins
 import contextlib
 import errno
+import gc
 import logging
 import os
 import re
@@ -47,6 +48,8 @@ def _as_before(monkeypatch):
     monkeypatch.setattr(logging, "raiseExceptions", logging.raiseExceptions)
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     monkeypatch.setattr(logging.getLogger(), "level", logging.getLogger().level)
+    for name in script.THREADS:
+        monkeypatch.setenv(name, "2")
 
 
 def _log(job) -> str:
@@ -211,3 +214,22 @@ def test_warnings_are_logged_by_their_text(tmp_path):
     subprocess.run([sys.executable, "-c", textwrap.dedent(code), str(log)], check=True)
     _, first, *_, last = log.read_text().splitlines()
     assert first == "UserWarning: beware" and last.endswith("MB of 9 MB")
+
+
+def test_a_job_takes_one_thread(job):
+    """Before it imports anything, whatever the environment asks for."""
+    with script.logged(job):
+        assert {os.environ[name] for name in script.THREADS} == {"1"}
+
+
+def test_garbage_is_looked_for_except_while_modules_load(job, tmp_path, monkeypatch):
+    (tmp_path / "looks.py").write_text("import gc\nSEARCHED = gc.isenabled()\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with script.logged(job):
+        import looks
+
+        assert not looks.SEARCHED and gc.isenabled()
+        with pytest.raises(ImportError):
+            import no_such_library  # noqa: F401
+        assert gc.isenabled()
+    monkeypatch.delitem(sys.modules, "looks")

@@ -71,7 +71,7 @@ def experiment_of(wildcards):
 
 
 def job_of(wildcards):
-    """The cells of a job, in order: of one mechanism, on the same data."""
+    """The cells of a job, in order: of one mechanism, on one data set or on data that each makes itself."""
     jobs = experiment_of(wildcards).jobs
     if (wildcards.mechanism, wildcards.scenario) not in jobs:
         raise WorkflowError(

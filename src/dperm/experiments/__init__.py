@@ -51,7 +51,7 @@ def run_all(cells: Sequence[Mapping[str, Any]], **files: str) -> Iterator["pd.Da
     Parameters
     ----------
     cells : sequence of mapping
-        As `dperm.plan` made them: on the same data.
+        As `dperm.plan` made them: on the same data set, or on data that each makes itself.
     **files : path
         As of `run`.
 
