@@ -5,7 +5,16 @@ from pathlib import Path
 from snakemake import benchmark as sampling
 from snakemake.exceptions import WorkflowError
 
-from dperm import experiments, figures, files, mechanisms, one_run, plan, stamps
+from dperm import (
+    experiments,
+    figures,
+    files,
+    forkserver,
+    mechanisms,
+    one_run,
+    plan,
+    stamps,
+)
 from dperm.audit import families
 from dperm.datasets import checksums, fetch, prepare
 from dperm.errors import ConfigError, RunGoingOn
@@ -44,6 +53,10 @@ onstart:
             raise WorkflowError(why)
     # What jobs hold the code that they load against; the Snakemake of a job on a cluster runs with --no-hooks.
     plan.announce()
+    # Few jobs are as quick by themselves; those of a cluster start elsewhere.
+    if workflow.local_exec and len(list(workflow.dag.needrun_jobs())) > 10:
+        if forking_shell := forkserver.start():
+            shell.executable(forking_shell)
 
 
 for reason in sorted(set(PLAN.skipped(PLAN.scale).values())):

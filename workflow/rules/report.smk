@@ -13,7 +13,7 @@ rule write_config:
     localrule: True
     threads: 1
     resources:
-        mem_mb=200,
+        mem_mb=300,
         runtime=5,
     params:
         resolved=lambda wildcards: PLAN.resolved(wildcards.scale),

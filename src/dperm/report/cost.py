@@ -54,7 +54,8 @@ class Job:
     peak, declared : int
         Its largest resident memory, and what its rule declares, in MB; 0 where it is not known.
     said : bool
-        Whether its log says what it worked; else the last five are 0, but the peak may be Snakemake's sample.
+        Whether its log says what it worked; else the last five are 0. What Snakemake samples of memory and CPU is
+        not asked: it is of the process that waits for the job where a `dperm.forkserver` runs it.
     """
 
     name: str
@@ -113,7 +114,7 @@ def _job(folder: Path, path: Path) -> Job:
         work=float(said.get("work", 0)),
         cpu=float(said.get("cpu", 0)),
         start=float(said.get("start", 0)),
-        peak=int(said.get("peak", 0)) or round(max((_number(line, "max_rss") for line in lines), default=0)),
+        peak=int(said.get("peak", 0)),
         declared=int(said.get("declared") or 0),
         said=bool(said),
     )
