@@ -10,7 +10,6 @@ Memory is the peak of the largest cell (ru_maxrss), in a process of its own.
 """
 
 import copy
-import csv
 import multiprocessing
 import resource
 import time
@@ -30,6 +29,7 @@ from dperm.mechanisms.napp.limit import path, problems
 from dperm.mechanisms.napp.literal import literal
 from dperm.mechanisms.napp.noise import Bounds, calibrate, floor
 from dperm.mechanisms.napp.scheme import Scheme
+from dperm.report import cost
 
 ROOT = Path(__file__).parents[1]
 SHARE, STRENGTH, ROWS, STEPS = 0.5, 1.0, 10_000, 80
@@ -123,15 +123,9 @@ def files_of(cell: Mapping[str, Any]) -> dict[str, str]:
 
 def left_behind(experiment: str, names: list[tuple[str, str]]) -> float | None:
     """Return the processor seconds of all jobs that a run at scale paper left, or None if one is missing."""
-    total = 0.0
-    for mechanism, scenario in names:
-        file = ROOT / f"benchmarks/paper/{experiment}/{mechanism}/{scenario}.tsv"
-        if not file.exists():
-            return None
-        with file.open(encoding="utf-8") as lines:
-            (row,) = csv.DictReader(lines, delimiter="\t")
-        total += float(row["cpu_time"])
-    return total
+    planned = [f"paper/{experiment}/{mechanism}/{scenario}" for mechanism, scenario in names]
+    ran = [job for job in cost.jobs(ROOT / "benchmarks/paper", planned) if job.said]
+    return sum(job.cpu + job.start for job in ran) if len(ran) == len(planned) else None
 
 
 def sampled(cells: Mapping[tuple[str, str], Mapping[str, Any]], largest: tuple[str, str]) -> float:
@@ -191,10 +185,10 @@ def report() -> None:
     print("\nli2021's grid, Figures 3 to 8 and S.1 to S.4, at scale paper:\n")
     print(f"{'experiment':<20}{'cells':>6}{'largest, s':>12}{'peak, MB':>10}{'at most':>9}{'core-minutes':>18}")
     costs = grid()
-    for name, cost in costs.items():
-        memory = f"{cost.peak / 1e6:>10.0f}{LIMIT_BYTES / 1e6:>9.0f}  {verdict(cost.peak, LIMIT_BYTES):<6}"
-        print(f"{name:<20}{cost.cells:>6}{cost.seconds:>12.1f}{memory}{cost.minutes:>10.2f}, {cost.source}")
-    minutes = sum(cost.minutes for cost in costs.values())
+    for name, found in costs.items():
+        memory = f"{found.peak / 1e6:>10.0f}{LIMIT_BYTES / 1e6:>9.0f}  {verdict(found.peak, LIMIT_BYTES):<6}"
+        print(f"{name:<20}{found.cells:>6}{found.seconds:>12.1f}{memory}{found.minutes:>10.2f}, {found.source}")
+    minutes = sum(found.minutes for found in costs.values())
     print(f"\n{minutes:.1f} core-minutes: limit {LIMIT_MINUTES:g} {verdict(minutes, LIMIT_MINUTES)}", end="")
     print(f", aim {AIM_MINUTES:g} {verdict(minutes, AIM_MINUTES)}")
 

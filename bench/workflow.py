@@ -211,6 +211,8 @@ def failures(measured: Measured, scale: str) -> list[str]:
     ]
     if measured.missing:
         broken.append(gap(measured.missing, len(measured.jobs) + len(measured.missing)))
+    if scale == "paper" and measured.overhead is None:
+        broken.append("overhead: not measured, because the run was made in parts")
     if scale == "paper":
         reached = {
             "dry run": (measured.dry[0], TARGETS["dry"], "{:.1f} s"),

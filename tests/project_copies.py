@@ -28,7 +28,7 @@ class Project:
         # The copy's own library, not the installed one.
         self.environment = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
         # Nor what a make around these tests leaves: with its flags the inner one names the folders that it enters.
-        for name in ("DPERM_MIRROR", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+        for name in ("DPERM_FORK", "DPERM_MIRROR", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
             self.environment.pop(name, None)
 
     def command(self, *arguments: str, cores: int = 2, config: tuple[str, ...] = ("scale=tiny",)) -> list[str]:

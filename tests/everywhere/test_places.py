@@ -67,14 +67,16 @@ def test_the_report_opens_from_a_folder_of_any_name(finished, tmp_path):
 
 
 @pytest.mark.slow
-def test_order_and_cores_give_the_same_rows_in_each_paper(tmp_path):
+def test_order_cores_and_starts_give_the_same_rows_in_each_paper(tmp_path):
+    """Jobs one after the other that start Python, and two at a time that a server forks."""
     targets = [f"results/tiny/{name}/rows.parquet" for name in ONE_OF_EACH]
     found = []
-    for name, options in (
-        ("one", {"cores": 1}),
-        ("two", {"cores": 2, "arguments": ("--scheduler", "greedy", "--prioritize", targets[-1])}),
+    for name, fork, options in (
+        ("one", "0", {"cores": 1}),
+        ("two", "1", {"cores": 2, "arguments": ("--scheduler", "greedy", "--prioritize", targets[-1])}),
     ):
         project = copy_project(tmp_path / name)
+        project.environment["DPERM_FORK"] = fork
         for one in ONE_OF_EACH:
             shutil.copy2(ROOT / f"config/experiments/{one}.yaml", project.folder / "config/experiments")
         project.edit("config/config.yaml", "papers: [kifer2012]", "papers: [kifer2012, jain2013, li2021, dwork2018]")

@@ -97,6 +97,7 @@ def run_while_filling(project, folder):
     return run.returncode, output, made
 
 
+@pytest.mark.usefixtures("starts")
 def test_full_when_a_result_is_written(finished):
     undisturbed = finished.results()
     before = undone(finished, CELL)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -68,6 +69,15 @@ def stalling(content: bytes):
             released.set()
 
 
+def assert_as_undisturbed(project, config=("scale=tiny",)):
+    """What was prepared has the bytes that it has where nothing ever went wrong."""
+    healed = (project.folder / PREPARED).read_bytes()
+    shutil.rmtree(project.folder / "resources/downloads")
+    (project.folder / PREPARED).unlink()
+    project.run(PREPARED, config=config)
+    assert (project.folder / PREPARED).read_bytes() == healed
+
+
 @pytest.mark.faults
 def test_a_truncated_download_and_a_mirror_with_another_file(small, tmp_path):
     mirror = tmp_path / "mirror/adult"
@@ -105,6 +115,7 @@ def test_a_truncated_download_and_a_mirror_with_another_file(small, tmp_path):
         (mirror / name).write_bytes(content)
     project.run(PREPARED, config=config)
     assert fetched(project) == FILES
+    assert_as_undisturbed(project, config)
 
 
 @pytest.mark.faults
@@ -121,5 +132,5 @@ def test_killed_in_the_middle_of_a_download_and_resumed(small):
         project = small([f"{base}/adult.data", f"{base}/adult.test"])
         project.run("--unlock")
         project.run(PREPARED)
-    assert fetched(project) == FILES
-    assert (project.folder / PREPARED).exists()
+        assert fetched(project) == FILES
+        assert_as_undisturbed(project)

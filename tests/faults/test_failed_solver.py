@@ -30,6 +30,7 @@ def words_of(svg):
 @pytest.mark.faults
 def test_a_run_with_solvers_that_fail_ends_well_and_says_what_is_missing(finished):
     folder, undisturbed = finished.folder, finished.results()
+    good = (folder / "src/dperm/experiments/kifer2012/output.py").read_text(encoding="utf-8")
     module, head = "src/dperm/experiments/kifer2012/output.py", "    problem, settings = _problem(cell, data), cell"
     finished.edit(module, head, GIVES_UP + head)
     finished.edit(module, "metrics, private.converged,", 'metrics, private.converged & (cell["mechanism"] != "cms11"),')
@@ -59,6 +60,10 @@ def test_a_run_with_solvers_that_fail_ends_well_and_says_what_is_missing(finishe
     assert re.search(
         rf"^not converged: \d+ of \d+ rows of kifer2012-output; whole cells: {re.escape(where)}$", said.stdout, re.M
     )
+    # With a solver that converges all is as if nothing had been.
+    (folder / module).write_text(good, encoding="utf-8")
+    finished.run()
+    assert finished.results() == undisturbed
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from injected import (
@@ -19,7 +20,7 @@ from injected import (
     waiting_at,
 )  # fmt: skip
 
-pytestmark = pytest.mark.faults
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("starts")]
 
 
 def orphaned(project):
@@ -71,6 +72,31 @@ def test_of_one_job_the_others_go_on(finished):
     # What it was writing is taken away by the job that takes its place; no `make resume` is needed.
     assert len(hidden(finished)) == 2
     finished.run(ROWS)
+    assert_healed(finished, undisturbed, before)
+
+
+def server_of(run):
+    """The process that forks the jobs of a run, if there is one."""
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    return [int(pid) for pid in children if b"server.py" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def test_of_what_forks_the_jobs_nothing_is_lost(finished, starts):
+    """The job that runs goes on, and those after it start Python themselves."""
+    undisturbed = finished.results()
+    before = undone(finished, CELL, OTHER)
+    with waiting_at(finished):
+        run = finished.start(ROWS, cores=1)
+        job = process_waiting(finished, run)
+        servers = server_of(run)
+        assert len(servers) == (starts == "forked")
+        for server in servers:
+            os.kill(server, signal.SIGKILL)
+            wait(lambda server=server: ended(server))
+        assert not ended(job)
+        go(finished)
+        output, _ = run.communicate(timeout=300)
+    assert run.returncode == 0, output
     assert_healed(finished, undisturbed, before)
 
 

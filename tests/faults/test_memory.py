@@ -4,23 +4,30 @@ import os
 from pathlib import Path
 
 import pytest
+from injected import CELL, EXPERIMENT, OTHER, ROWS, assert_healed, before_script, undone
 
-# Of one cell, before it computes anything: too much within its own limit, and within a control group that kills.
+# Stands before the script: what one cell asks for is refused, and another is killed by the control group that it is in.
 GREEDY = """
-    if cell["mechanism"] == "output":
-        import resource
+import os, pathlib, resource, signal
+import numpy
+import dperm.tables
+_write = dperm.tables.write_all
+
+def _greedy(frames, path, **given):
+    if path == {refused!r}:
         resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
-        np.ones(2**30)
-    if cell["mechanism"] == "cms11":
-        import os, pathlib, signal
+        numpy.ones(2**30)
+    if path == {killed!r}:
         group = {group!r}
         if group is None:
             os.kill(os.getpid(), signal.SIGKILL)
         pathlib.Path(group, "cgroup.procs").write_text(str(os.getpid()))
-        np.ones(2**28)
+        numpy.ones(2**28)
+    _write(frames, path, **given)
+
+dperm.tables.write_all = _greedy
 """
-CELL = "results/tiny/kifer2012-output/cells/{}/breast-cancer_epsilon-1.parquet"
-GREEDY_CELLS = [CELL.format("output.tight.add-remove"), CELL.format("cms11.paper.add-remove")]
+MODEST = f"{EXPERIMENT}/cells/objective.tight.add-remove/breast-cancer_epsilon-1.parquet"
 
 
 @pytest.fixture
@@ -45,17 +52,13 @@ def small_group():
 
 
 @pytest.mark.faults
+@pytest.mark.usefixtures("starts")
 def test_out_of_memory_is_one_message_and_the_other_cells_go_on(finished, small_group):
     undisturbed = finished.results()
-    for path in GREEDY_CELLS:
-        (finished.folder / path).unlink()
-    # An edit of what a cell does runs all cells again, so that it is seen which of them go on.
-    module = "src/dperm/experiments/kifer2012/output.py"
-    good = (finished.folder / module).read_text(encoding="utf-8")
-    head = '    problem, settings = _problem(cell, data), cell["settings"]\n    minimum'
-    greedy = GREEDY.format(group=None if small_group is None else str(small_group))
-    finished.edit(module, head, greedy + head)
-    said = finished.run(*GREEDY_CELLS, CELL.format("objective.tight.add-remove"), check=False)
+    before = undone(finished, CELL, OTHER, MODEST)
+    group = None if small_group is None else str(small_group)
+    with before_script(finished, "run_cell", GREEDY.format(refused=CELL, killed=OTHER, group=group)):
+        said = finished.run(ROWS, check=False)
     assert "Traceback" not in said
     # Asked for and refused: its own words.
     assert "run_cell scale=tiny experiment=kifer2012-output mechanism=output.tight.add-remove" in said
@@ -63,8 +66,8 @@ def test_out_of_memory_is_one_message_and_the_other_cells_go_on(finished, small_
     # Killed: what its log said before it began.
     assert "mechanism=cms11.paper.add-remove scenario=breast-cancer_epsilon-1; if this is the last line, it was" in said
     assert "snakemake --set-resources run_cell:mem_mb=" in said
-    assert not any((finished.folder / path).exists() for path in GREEDY_CELLS)
-    assert (finished.folder / CELL.format("objective.tight.add-remove")).exists()
-    (finished.folder / module).write_text(good, encoding="utf-8")
-    finished.run()
-    assert finished.results() == undisturbed
+    assert [(finished.folder / path).exists() for path in (CELL, OTHER, MODEST)] == [False, False, True]
+    made = (finished.folder / MODEST).stat().st_mtime_ns
+    finished.run(ROWS)
+    assert (finished.folder / MODEST).stat().st_mtime_ns == made
+    assert_healed(finished, undisturbed, before)

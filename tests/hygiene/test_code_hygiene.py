@@ -51,6 +51,13 @@ ALLOWED = {
     ("src/dperm/experiments/__init__.py", "import_module"): "from the table of experiments",
     ("src/dperm/figures/__init__.py", "import_module"): "from the table of figures",
     ("src/dperm/mechanisms/__init__.py", "import_module"): "from the table of mechanisms",
+    ("src/dperm/forked/__init__.py", "subprocess"): "this Python with a file of this package, no shell",
+    (
+        "src/dperm/forked/client.py",
+        "os.exec",
+    ): "in the place of the shell that Snakemake calls: the same words, unchanged",
+    ("src/dperm/forked/server.py", "import_module"): "from the table of libraries beside it",
+    ("tests/unit/test_forked.py", "shell=True"): "as Snakemake calls the shell that is tested, with fixed words",
     ("src/dperm/report/provenance.py", "subprocess"): "git with fixed words, no shell",
     ("docs/update_assets.py", "subprocess"): "git with fixed words, no shell",
     ("docs/site/api.py", "import_module"): "the names that the pages of the API list",

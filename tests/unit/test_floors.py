@@ -22,6 +22,7 @@ ROOMS = {
     "script": (0, "both"),
     "yaml_files": (0, "both"),
     "multiple": (0, "both"),
+    "forked": (1, "both"),
     "compiled": (0, "computing"),
     "feasible": (1, "computing"),
     "losses": (1, "computing"),

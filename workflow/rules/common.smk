@@ -9,7 +9,7 @@ from dperm import (
     experiments,
     figures,
     files,
-    forkserver,
+    forked,
     mechanisms,
     one_run,
     plan,
@@ -53,10 +53,15 @@ onstart:
             raise WorkflowError(why)
     # What jobs hold the code that they load against; the Snakemake of a job on a cluster runs with --no-hooks.
     plan.announce()
-    # Few jobs are as quick by themselves; those of a cluster start elsewhere.
-    if workflow.local_exec and len(list(workflow.dag.needrun_jobs())) > 10:
-        if forking_shell := forkserver.start():
-            shell.executable(forking_shell)
+    if workflow.local_exec:
+        try:
+            forking = forked.start(
+                len(list(workflow.dag.needrun_jobs())), "snakemake.script"
+            )
+        except ConfigError as error:
+            raise WorkflowError(str(error))
+        if forking:
+            shell.executable(forking)
 
 
 for reason in sorted(set(PLAN.skipped(PLAN.scale).values())):

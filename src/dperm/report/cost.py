@@ -55,7 +55,7 @@ class Job:
         Its largest resident memory, and what its rule declares, in MB; 0 where it is not known.
     said : bool
         Whether its log says what it worked; else the last five are 0. What Snakemake samples of memory and CPU is
-        not asked: it is of the process that waits for the job where a `dperm.forkserver` runs it.
+        not asked: it is of the process that waits for the job where a `dperm.forked.server` runs it.
     """
 
     name: str

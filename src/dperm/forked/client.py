@@ -7,11 +7,12 @@ little of it.
 import json
 import os
 import shlex
+import signal
 import socket
 import sys
 
-# Of a shell, for a process that was killed (by SIGKILL, most often for want of memory).
-KILLED = 128 + 9
+# What a server sends: that the script begins now, and how it ended.
+BEGUN, EXITED, BY_SIGNAL = b"+", 0, 1
 # What Snakemake puts before a command where the shell is bash.
 STRICT = "set -euo pipefail; "
 
@@ -30,7 +31,7 @@ def script_of(command: str) -> str | None:
     return script if not python and script.endswith(".py") and shlex.quote(script) == rest else None
 
 
-def handed_over(address: str, script: str) -> int | None:
+def handed_over(address: str, script: str) -> tuple[int, int] | None:
     """Have the server run a script in this folder, with this environment and these standard streams.
 
     Parameters
@@ -39,31 +40,44 @@ def handed_over(address: str, script: str) -> int | None:
 
     Returns
     -------
-    int or None
-        The exit status; None where no server answers.
+    tuple of int or None
+        (`EXITED`, status) or (`BY_SIGNAL`, its number); None where no server has begun with it.
     """
     request = json.dumps([script, os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109 - pathlib is slow to load
     with socket.socket(socket.AF_UNIX) as server:
         try:
             server.connect(address)
-        except OSError:
+            socket.send_fds(server, [len(request).to_bytes(8, "big")], [0, 1, 2])
+            server.sendall(request)
+            begun = server.recv(1)
+        except OSError:  # it was killed meanwhile
+            begun = b""
+        if begun != BEGUN:
             return None
-        socket.send_fds(server, [len(request).to_bytes(8, "big")], [0, 1, 2])
-        server.sendall(request)
-        status = server.recv(1)
-    # Whoever was killed says nothing.
-    return status[0] if status else KILLED
+        # Of the terminal: the job has it too, and ends in its own way.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        end = server.recv(2)
+    # Nobody is left to say how it was killed if the server was killed too.
+    return (end[0], end[1]) if end else (BY_SIGNAL, signal.SIGKILL)
 
 
 def main(address: str, command: str) -> None:
     """Run a command as a shell would."""
-    if script := script_of(command):
-        status = handed_over(address, script)
-        if status is not None:
-            # As soon as may be: there is nothing to tidy up.
-            os._exit(status)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # without a traceback of this file
+    script = script_of(command)
+    if script is None:
+        os.execvp("bash", ["bash", "-c", STRICT + command])
+    ended = handed_over(address, script)
+    if ended is None:
         os.execv(sys.executable, [sys.executable, script])
-    os.execvp("bash", ["bash", "-c", STRICT + command])
+    kind, number = ended
+    if kind == BY_SIGNAL:
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    # As soon as may be: there is nothing to tidy up.
+    os._exit(number)
 
 
 if __name__ == "__main__":

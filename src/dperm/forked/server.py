@@ -1,0 +1,200 @@
+"""The process that has loaded the libraries, and forks one for each script; a program of its own (see `dperm.forked`).
+
+It loads nothing of dperm, so that each job meets the code as it is when the job starts.
+"""
+
+import atexit
+import contextlib
+import fcntl
+import gc
+import importlib
+import json
+import logging
+import os
+import runpy
+import select
+import shutil
+import signal
+import socket
+import sys
+import traceback
+from pathlib import Path
+
+from client import BEGUN, BY_SIGNAL, EXITED
+
+# What more than a few jobs load; a library that is missing is named by the job that wants it.
+LIBRARIES = (
+    "numpy",
+    "pandas",
+    "pyarrow.parquet",
+    "scipy.special",
+    "scipy.optimize",
+    "scipy.stats",
+    "numba",
+    "matplotlib.figure",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg",
+    "sklearn.linear_model",
+    "dp_accounting",
+)
+
+
+def serve(listener: socket.socket, preamble: str) -> None:
+    """Fork a process for each script that comes in, until the standard input ends; then wait for them.
+
+    Parameters
+    ----------
+    listener : socket
+        Of the Unix domain, listening. Each connection is of one `dperm.forked.client`.
+    preamble : str
+        A module that is loaded beside the libraries.
+    """
+    # Of the terminal: Snakemake and the jobs end, and then this.
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _load(preamble)
+    woken = _woken_by_ends()
+    clients: dict[int, socket.socket] = {}
+    while True:
+        ready, *_ = select.select([listener, woken, sys.stdin], [], [])
+        if woken in ready:
+            woken.recv(4096)
+            _reap(clients, os.WNOHANG)
+        if sys.stdin in ready:
+            break
+        if listener in ready:
+            connection, _ = listener.accept()
+            # Where there is no room for another process the client is left alone, and starts one itself or fails.
+            with contextlib.suppress(OSError):
+                pid = os.fork()
+                if not pid:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGINT, interrupted)
+                    for other in (listener, woken, *clients.values()):
+                        other.close()
+                    _be_the_job(connection)
+                clients[pid] = connection
+                continue
+            connection.close()
+    listener.close()
+    while clients:
+        _reap(clients, 0)
+
+
+def _load(preamble: str) -> None:
+    gc.disable()
+    path = sys.path.copy()
+    for library in (preamble, *LIBRARIES):
+        with contextlib.suppress(Exception):
+            importlib.import_module(library)
+    sys.path[:] = path  # to which some add
+    # What is here is no garbage: a fork that looked through it would copy its pages.
+    gc.freeze()
+    gc.enable()
+
+
+def _woken_by_ends() -> socket.socket:
+    """Return what can be read from whenever a child has ended."""
+    woken, wakes = socket.socketpair()
+    wakes.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wakes.detach(), warn_on_full_buffer=False)
+    return woken
+
+
+def _reap(clients: dict[int, socket.socket], options: int) -> None:
+    """Tell the clients of jobs that have ended how they did, and count their CPU time as Snakemake's children's."""
+    while clients:
+        pid, status = os.waitpid(-1, options)
+        if not pid:
+            return
+        with clients.pop(pid) as client, contextlib.suppress(OSError):
+            signalled = os.WIFSIGNALED(status)
+            client.send(bytes([signalled, os.WTERMSIG(status) if signalled else os.WEXITSTATUS(status)]))
+
+
+def _be_the_job(connection: socket.socket) -> None:
+    """Run the script that the client names, tell it how that ended, and end."""
+    ended = (EXITED, 1)
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        script, folder, environment = _received(connection)
+        # A client says no more: whatever can be read is its end. SIGIO ends this process then.
+        fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+        flags = fcntl.fcntl(connection, fcntl.F_GETFL)
+        fcntl.fcntl(connection, fcntl.F_SETFL, flags | os.O_ASYNC)
+        if select.select([connection], [], [], 0)[0]:
+            return
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        sys.argv, sys.path[0] = [script], str(Path(script).parent)
+        atexit._clear()
+        connection.send(BEGUN)
+        ended = _run(script)
+        atexit._run_exitfuncs()
+        logging.shutdown()
+        if not _flushed():
+            ended = (EXITED, 120)
+        # The server says the same, but it may have been killed.
+        fcntl.fcntl(connection, fcntl.F_SETFL, flags)
+        connection.send(bytes(ended))
+    except BaseException:  # the client went in the middle of its request, or a stream is closed
+        traceback.print_exc()
+    finally:
+        # Python takes a fifth of a second to tear down what the server has loaded.
+        os._exit(ended[1])
+
+
+def _received(connection: socket.socket) -> tuple[str, str, dict[str, str]]:
+    header, streams, *_ = socket.recv_fds(connection, 8, 3)
+    with connection.makefile("rb", buffering=0) as source:
+        parts, left = [], int.from_bytes(header, "big")
+        while left:
+            parts.append(source.read(left))
+            if not parts[-1]:
+                raise EOFError("the client ended before its request did")
+            left -= len(parts[-1])
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    return json.loads(b"".join(parts))
+
+
+def _run(script: str) -> tuple[int, int]:
+    """Run a script, and return how Python would end then: (`EXITED`, status) or (`BY_SIGNAL`, its number)."""
+    try:
+        runpy.run_path(str(Path(script).absolute()), run_name="__main__")
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return EXITED, (end.code or 0) & 0xFF
+        print(end.code, file=sys.stderr)
+        return EXITED, 1
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        return BY_SIGNAL, signal.SIGINT
+    except BaseException:
+        traceback.print_exc()
+        return EXITED, 1
+    return EXITED, 0
+
+
+def _flushed() -> bool:
+    """Return whether all that was printed could be written; Python exits with status 120 if not."""
+    try:
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+    except OSError:
+        return False
+    return True
+
+
+def main(listener: str, folder: str, preamble: str) -> None:
+    """Serve at an open socket; when Snakemake has ended, perhaps killed, remove the folder."""
+    del sys.modules["client"]  # a name that others may want
+    serve(socket.socket(fileno=int(listener)), preamble)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
