@@ -7,7 +7,8 @@ depends on rows (work, results) and on jobs (starting Python, records of jobs, S
 
     core seconds = sum over experiments of rows x work per row + rows x work of claims, drawings, ledger and report
                    + jobs x (start + Snakemake's own) + work of the rest, which no row changes: audits, data
-    bytes        = rows x bytes per row + jobs x bytes of a job's log, benchmark and entry in .snakemake
+    bytes        = sum over experiments of rows x bytes per row + what is shown (figures, tables, ledgers, report)
+                   + jobs x bytes of a job's log, benchmark and entry in .snakemake
     plan         = seconds and memory of a dry run, both linear in the jobs: fitted on real dry runs of longer grids
 """
 
@@ -39,23 +40,24 @@ EXPERIMENT = "kifer2012-output"
 
 @dataclass(frozen=True)
 class Facts:
-    """A run: for each experiment its rows, CPU seconds of work and jobs of cells; and the rest.
+    """A run: for each experiment its rows, CPU seconds of work, jobs of cells and bytes of results; and the rest.
 
     `readers` are the CPU seconds of the other jobs that read rows, `rest` those of all that do not, `others` the number
-    of both; `start` and `own` are the CPU seconds of
-    starting Python and of Snakemake itself (NaN where the run as a whole was not measured); `results` and `records`
-    are bytes.
+    of both; `start` and `own` are the CPU seconds of starting Python and of Snakemake itself (NaN where the run as a
+    whole was not measured); `shown` and `records` are bytes, of all results that no experiment's folder holds, and of
+    logs, benchmarks and Snakemake's entries.
     """
 
     rows: Mapping[str, int]
     work: Mapping[str, float]
     cells: Mapping[str, int]
+    results: Mapping[str, int]
     readers: float
     rest: float
     others: int
     start: float
     own: float
-    results: int
+    shown: int
     records: int
 
     @property
@@ -69,11 +71,12 @@ class Model:
     """What a row and a job cost, and a plan: (seconds, MB) without jobs and for each."""
 
     work: Mapping[str, float]
+    results: Mapping[str, float]
     readers: float
     rest: float
     start: float
     own: float
-    results: float
+    shown: float
     records: float
     plan: tuple[tuple[float, float], tuple[float, float]]
 
@@ -117,7 +120,8 @@ def facts(folder: Path, scale: str, planned: Collection[str]) -> Facts:
         others=len(ran) - sum(job.rule == "run_cell" for job in ran),
         start=start,
         own=(whole.cpu if whole else math.nan) - start - work,
-        results=_bytes(folder / "results" / scale),
+        results={name: _bytes(folder / "results" / scale / name) for name in names},
+        shown=_bytes(folder / "results" / scale) - sum(_bytes(folder / "results" / scale / name) for name in names),
         records=records + round(_bytes(entries) * len(ran) / max(_files(entries), len(ran))),
     )
 
@@ -140,7 +144,8 @@ def fit(run: Facts, plans: Sequence[tuple[int, float, float]]) -> Model:
         rest=run.rest,
         start=run.start / run.jobs,
         own=run.own / run.jobs,
-        results=run.results / sum(run.rows.values()),
+        results={name: run.results[name] / rows for name, rows in run.rows.items()},
+        shown=run.shown,
         records=run.records / run.jobs,
         plan=(line[0], line[1]),
     )
@@ -156,7 +161,7 @@ def price(model: Model, run: Facts) -> Price:
         jobs=run.jobs,
         work=sum(model.work[name] * count for name, count in run.rows.items()) + model.readers * rows + model.rest,
         workflow=run.jobs * (model.start + model.own),
-        results=model.results * rows,
+        results=sum(model.results[name] * count for name, count in run.rows.items()) + model.shown,
         records=model.records * run.jobs,
         plan=tuple(at_zero + each * run.jobs for at_zero, each in model.plan),
     )
@@ -168,7 +173,7 @@ def measured(run: Facts) -> Price:
         jobs=run.jobs,
         work=sum(run.work.values()) + run.readers + run.rest,
         workflow=run.start + run.own,
-        results=run.results,
+        results=sum(run.results.values()) + run.shown,
         records=run.records,
         plan=(math.nan, math.nan),
     )

@@ -4,7 +4,7 @@ python -m bench.workflow --scale quick                    a whole run in a scrat
 python -m bench.workflow --scale paper --in FOLDER        the same in a folder that is kept
 python -m bench.workflow --scale paper --of FOLDER        look at a finished run; nothing is run anew
 
-Exit status 1 if a job held more than it declares or, at scale paper, a target is missed.
+Exit status 1 if a job held more than it declares or, at scale paper, a target is missed or not measured.
 """
 
 import argparse

@@ -26,7 +26,8 @@ def run():
         others=2,
         start=5.0,
         own=2.5,
-        results=3000,
+        results={"a": 2000, "b": 500},
+        shown=500,
         records=1000,
     )
 
@@ -47,7 +48,7 @@ def test_a_grid_ten_times_as_large(run):
     assert (alone.jobs, batched.jobs) == (32, 5)
     assert alone.work == batched.work == pytest.approx(10 * 98 + 2)
     assert alone.workflow == pytest.approx(32 * 1.5) and batched.workflow == pytest.approx(5 * 1.5)
-    assert alone.results == pytest.approx(30_000) and alone.records == pytest.approx(32 * 200)
+    assert alone.results == pytest.approx(25_500) and alone.records == pytest.approx(32 * 200)
     # A batch that is not full is a job too.
     assert scaling.grown(run, 10, 7).cells == {"a": 3, "b": 2}
 
@@ -68,6 +69,8 @@ def test_the_facts_of_a_run(tmp_path, capsys):
         log.write_text(f"started with {start} s of CPU\nworked 8.0 s, {cpu} s of CPU, peak 90 MB of 100 MB\n")
     (tmp_path / "results/quick/a").mkdir(parents=True)
     pq.write_table(pa.Table.from_pandas(pd.DataFrame({"value": range(7)})), tmp_path / "results/quick/a/rows.parquet")
+    (tmp_path / "results/quick/figures").mkdir()
+    (tmp_path / "results/quick/figures/a.svg").write_text("figure")
     (tmp_path / ".snakemake/metadata").mkdir(parents=True)
     for entry in range(8):
         (tmp_path / f".snakemake/metadata/{entry}").write_text("x" * 50)
@@ -75,6 +78,8 @@ def test_the_facts_of_a_run(tmp_path, capsys):
     found = scaling.facts(tmp_path, "quick", planned)
     assert (found.rows, found.work, found.cells) == ({"a": 7}, {"a": 4.5}, {"a": 1})
     assert (found.readers, found.rest) == (2.0, 7.0)
+    of_rows = (tmp_path / "results/quick/a/rows.parquet").stat().st_size
+    assert (found.results, found.shown) == ({"a": of_rows}, len("figure"))
     assert (found.others, found.start, found.jobs) == (3, 5.0, 4)
     assert not capsys.readouterr().out
     # Half of Snakemake's entries are another scale's; without a record of the whole run, its own share is unknown.

@@ -11,8 +11,6 @@ import signal
 import socket
 import sys
 
-# What a server sends: that the script begins now, and how it ended.
-BEGUN, EXITED, BY_SIGNAL = b"+", 0, 1
 # What Snakemake puts before a command where the shell is bash.
 STRICT = "set -euo pipefail; "
 
@@ -41,7 +39,7 @@ def handed_over(address: str, script: str) -> tuple[int, int] | None:
     Returns
     -------
     tuple of int or None
-        (`EXITED`, status) or (`BY_SIGNAL`, its number); None where no server has begun with it.
+        The exit status, and the number of the signal that ended it or 0; None where no server has begun with it.
     """
     request = json.dumps([script, os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109 - pathlib is slow to load
     with socket.socket(socket.AF_UNIX) as server:
@@ -52,13 +50,13 @@ def handed_over(address: str, script: str) -> tuple[int, int] | None:
             begun = server.recv(1)
         except OSError:  # it was killed meanwhile
             begun = b""
-        if begun != BEGUN:
+        if not begun:
             return None
         # Of the terminal: the job has it too, and ends in its own way.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         end = server.recv(2)
     # Nobody is left to say how it was killed if the server was killed too.
-    return (end[0], end[1]) if end else (BY_SIGNAL, signal.SIGKILL)
+    return (end[0], end[1]) if end else (0, signal.SIGKILL)
 
 
 def main(address: str, command: str) -> None:
@@ -71,13 +69,13 @@ def main(address: str, command: str) -> None:
     ended = handed_over(address, script)
     if ended is None:
         os.execv(sys.executable, [sys.executable, script])
-    kind, number = ended
-    if kind == BY_SIGNAL:
-        if number not in (signal.SIGKILL, signal.SIGSTOP):
+    status, number = ended
+    if number:
+        if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
     # As soon as may be: there is nothing to tidy up.
-    os._exit(number)
+    os._exit(status)
 
 
 if __name__ == "__main__":

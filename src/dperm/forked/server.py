@@ -1,6 +1,7 @@
 """The process that has loaded the libraries, and forks one for each script; a program of its own (see `dperm.forked`).
 
-It loads nothing of dperm, so that each job meets the code as it is when the job starts.
+It loads nothing of dperm, so that each job meets the code as it is when the job starts. To the client of a script it
+sends one byte as the script begins, and two as it has ended: the exit status, and the number of the signal or 0.
 """
 
 import atexit
@@ -19,8 +20,6 @@ import socket
 import sys
 import traceback
 from pathlib import Path
-
-from client import BEGUN, BY_SIGNAL, EXITED
 
 # What more than a few jobs load; a library that is missing is named by the job that wants it.
 LIBRARIES = (
@@ -108,13 +107,13 @@ def _reap(clients: dict[int, socket.socket], options: int) -> None:
         if not pid:
             return
         with clients.pop(pid) as client, contextlib.suppress(OSError):
-            signalled = os.WIFSIGNALED(status)
-            client.send(bytes([signalled, os.WTERMSIG(status) if signalled else os.WEXITSTATUS(status)]))
+            # Zero bits where it is the other of the two.
+            client.send(bytes([os.WEXITSTATUS(status), os.WTERMSIG(status)]))
 
 
 def _be_the_job(connection: socket.socket) -> None:
     """Run the script that the client names, tell it how that ended, and end."""
-    ended = (EXITED, 1)
+    ended = (1, 0)
     try:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGIO, signal.SIG_DFL)
@@ -130,12 +129,12 @@ def _be_the_job(connection: socket.socket) -> None:
         os.environ.update(environment)
         sys.argv, sys.path[0] = [script], str(Path(script).parent)
         atexit._clear()
-        connection.send(BEGUN)
+        connection.send(b"+")
         ended = _run(script)
         atexit._run_exitfuncs()
         logging.shutdown()
         if not _flushed():
-            ended = (EXITED, 120)
+            ended = (120, 0)
         # The server says the same, but it may have been killed.
         fcntl.fcntl(connection, fcntl.F_SETFL, flags)
         connection.send(bytes(ended))
@@ -143,7 +142,7 @@ def _be_the_job(connection: socket.socket) -> None:
         traceback.print_exc()
     finally:
         # Python takes a fifth of a second to tear down what the server has loaded.
-        os._exit(ended[1])
+        os._exit(ended[0])
 
 
 def _received(connection: socket.socket) -> tuple[str, str, dict[str, str]]:
@@ -162,21 +161,21 @@ def _received(connection: socket.socket) -> tuple[str, str, dict[str, str]]:
 
 
 def _run(script: str) -> tuple[int, int]:
-    """Run a script, and return how Python would end then: (`EXITED`, status) or (`BY_SIGNAL`, its number)."""
+    """Run a script, and return how Python would end then: its status, and the number of a signal or 0."""
     try:
         runpy.run_path(str(Path(script).absolute()), run_name="__main__")
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
-            return EXITED, (end.code or 0) & 0xFF
+            return (end.code or 0) & 0xFF, 0
         print(end.code, file=sys.stderr)
-        return EXITED, 1
+        return 1, 0
     except KeyboardInterrupt:
         traceback.print_exc()
-        return BY_SIGNAL, signal.SIGINT
+        return 0, signal.SIGINT
     except BaseException:
         traceback.print_exc()
-        return EXITED, 1
-    return EXITED, 0
+        return 1, 0
+    return 0, 0
 
 
 def _flushed() -> bool:
@@ -191,7 +190,6 @@ def _flushed() -> bool:
 
 def main(listener: str, folder: str, preamble: str) -> None:
     """Serve at an open socket; when Snakemake has ended, perhaps killed, remove the folder."""
-    del sys.modules["client"]  # a name that others may want
     serve(socket.socket(fileno=int(listener)), preamble)
     shutil.rmtree(folder, ignore_errors=True)
 
