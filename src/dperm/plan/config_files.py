@@ -117,7 +117,7 @@ def _key(document: Any, error: jsonschema.ValidationError) -> str:
     words = []
     for part in error.absolute_path:
         document = document[part]
-        words.append(str(document["id"] if isinstance(part, int) and _has_id(document) else part))
+        words.append(_cut(str(document["id"] if isinstance(part, int) and _has_id(document) else part)))
     return ".".join(words) or "(top level)"
 
 
@@ -130,7 +130,7 @@ def _explain(error: jsonschema.ValidationError) -> list[str]:
     if error.validator == "additionalProperties" and isinstance(error.instance, Mapping):
         known = error.schema.get("properties", {})
         unknown = [name for name in error.instance if name not in known]
-        return [f"unknown key {name!r}{nearest(name, known)}" for name in unknown]
+        return [f"unknown key {_short(name)}{nearest(name, known)}" for name in unknown]
     if error.validator == "required":
         missing = [name for name in error.validator_value if name not in error.instance]
         return [f"the key {name!r} is missing" for name in missing]
@@ -171,5 +171,8 @@ def _allowed(error: jsonschema.ValidationError) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
+    return _cut(repr(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
