@@ -4,14 +4,13 @@ The literal run appends n_e = 10,000 rows of noise and refits T = 80 times; ours
 minimiser the iteration approaches as n_e and T grow (lasso with MOOR, NAPP-ERM, delta = 1e-4, noise as printed).
 
 The grid is that of Figures 3 to 8 and S.1 to S.4: every cell of four experiments at scale paper. Where a run has left
-the processor times of all cells of an experiment (benchmarks/paper), they are added up. Otherwise its largest cell is
+the processor times of all cells of an experiment (logs/paper), they are added up. Otherwise its largest cell is
 run in full, and every other one counts as the largest times the ratio of the two with fewer repeats, at one epsilon.
-Memory is the peak of the largest cell (ru_maxrss), in a process of its own.
+Memory is the peak of the largest cell (its high-water mark), in a process of its own.
 """
 
 import copy
 import multiprocessing
-import resource
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -22,7 +21,7 @@ import numpy as np
 import yaml
 from threadpoolctl import threadpool_limits
 
-from dperm import experiments, plan, seeds
+from dperm import experiments, plan, script, seeds
 from dperm.domain import Budget
 from dperm.experiments.li2021 import designs
 from dperm.mechanisms.napp.limit import path, problems
@@ -105,8 +104,7 @@ def against_the_letter(name: str) -> tuple[float, float, float]:
 def run_cell(cell: Mapping[str, Any], files: Mapping[str, str]) -> tuple[float, float]:
     """Return seconds of one cell, and the most bytes that this process has held."""
     seconds, _ = clock(lambda: experiments.run(cell, **files))
-    # Linux counts in kilobytes.
-    return seconds, 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return seconds, 2.0**20 * script.peak()
 
 
 def alone(*given: Any) -> tuple[float, float]:

@@ -102,6 +102,7 @@ def facts(folder: Path, scale: str, planned: Collection[str]) -> Facts:
     if silent or not ran:
         raise SystemExit(f"{folder} holds no run of scale {scale} whose jobs say what they worked: {silent[:3]}")
     files = sorted((folder / "results" / scale).glob("*/rows.parquet"))
+    files = [path for path in files if any(job.stage == path.parent.name for job in ran)]
     names = [path.parent.name for path in files]
     of_cells = {"run_cell", "fit_baseline", "collect_rows"}
     of_rows = {"judge_claims", "draw", "collect_privacy_ledger", "build_report"}

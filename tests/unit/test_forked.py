@@ -5,9 +5,11 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -32,7 +34,8 @@ sys.stdin.read()
 def started(preamble="snakemake.script"):
     """That process, with its `shell` and its `server`."""
     words = [sys.executable, "-c", PARENT, preamble]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    settings = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, start_new_session=True, **settings) as process:
         process.shell = process.stdout.readline().strip()
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         (process.server,) = map(int, children)
@@ -112,6 +115,9 @@ print("and this", file=sys.stderr)
         ("raise KeyboardInterrupt", -2, "KeyboardInterrupt\n"),
         ("import atexit; atexit.register(print, 'told', file=__import__('sys').stderr)", 0, "told\n"),
         ("import sys; sys.stdout = open('/dev/full', 'w'); print(1)", 120, ""),
+        ("import sys; sys.stdout.close()", 0, ""),
+        ("import sys; sys.stdout.close(); raise KeyboardInterrupt", -2, "KeyboardInterrupt\n"),
+        ("import sys, threading; threading.Timer(0.3, print, ['told'], {'file': sys.stderr}).start()", 0, "told\n"),
     ],
 )
 def test_the_status_of_a_job(parent, folder, code, status, said):
@@ -198,28 +204,33 @@ def test_a_job_ends_with_its_client(parent, folder, sent, what):
     assert gone(pid)
 
 
-@pytest.mark.parametrize("server", [True, False])
-def test_ctrl_c_ends_a_job_as_it_would_alone(parent, folder, server):
-    """The terminal sends it to all: the job tidies up, and nobody else says anything."""
+# A Snakemake in small that a terminal stops: it waits for the job that it has called.
+INTERRUPTED = """
+import signal, subprocess, sys
+from dperm import forked
+words, fork = sys.argv[1:]
+given = {"executable": forked.start(10, "json")} if int(fork) else {}
+signal.signal(signal.SIGINT, lambda *_: None)
+print(subprocess.Popen(words if given else f"exec {words}", shell=True, **given).wait())
+"""
+
+
+@pytest.mark.parametrize("fork", [1, 0])
+def test_ctrl_c_ends_a_job_as_it_would_alone(folder, fork):
+    """The terminal sends it to all of a group: the job tidies up, and nobody else says anything."""
     code = FOR_EVER.format(
         what="""try: time.sleep(60)
     finally:
         time.sleep(0.3)
         Path("tidied").touch()"""
     )
-    settings = {"cwd": folder, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
-    words = command(folder, code)
-    if server:
-        settings["executable"] = parent.shell
-    else:
-        words = f"exec {words}"
-    with subprocess.Popen(words, shell=True, **settings) as client:
-        job = int(appeared(folder / "pid"))
-        for process in {client.pid, job}:
-            os.kill(process, signal.SIGINT)
-        said = client.stderr.read()
-        assert client.wait() == -signal.SIGINT
-    assert (folder / "tidied").exists()
+    words = [sys.executable, "-c", INTERRUPTED, command(folder, code), str(fork)]
+    settings = {"cwd": folder, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, start_new_session=True, **settings) as process:
+        appeared(folder / "pid")
+        os.killpg(process.pid, signal.SIGINT)
+        status, said = process.communicate(timeout=60)
+    assert int(status) == -signal.SIGINT and (folder / "tidied").exists()
     assert said.count("Traceback") == 1 and said.endswith("KeyboardInterrupt\n") and "client.py" not in said
 
 
@@ -373,16 +384,75 @@ def test_a_server_ends_when_its_snakemake_is_killed(folder):
             assert client.wait(timeout=30) == 0
 
 
+def test_a_closed_terminal_leaves_nothing_behind(folder):
+    """It tells the group, and the server ends because its Snakemake does."""
+    with started("json") as parent:
+        assert run(parent, folder, "pass").returncode == 0
+        os.killpg(parent.pid, signal.SIGHUP)
+
+
+def test_a_job_that_ended_before_it_had_begun_is_started_alone(tmp_path, monkeypatch):
+    """As when the kernel kills the fork for want of memory: the server tells its end all the same."""
+    monkeypatch.chdir(tmp_path)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket")
+        listener.listen()
+        for said in (b"", b"\x00\x09", b"\x01\x00"):
+            thread = threading.Thread(target=_hang_up, args=(listener, said))
+            thread.start()
+            assert client.handed_over("socket", "a.py") is None
+            thread.join()
+
+
+def _hang_up(listener, said):
+    connection, _ = listener.accept()
+    with connection:
+        header, streams, *_ = socket.recv_fds(connection, 8, 3)
+        left = int.from_bytes(header, "big")
+        while left:
+            left -= len(connection.recv(left))
+        for stream in streams:
+            os.close(stream)
+        connection.send(said)
+
+
+def test_half_a_request_begins_nothing(parent):
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(Path(parent.shell).with_name("socket")))
+        socket.send_fds(connection, [(100).to_bytes(8, "big")], [0, 1, 2])
+        connection.sendall(b'["a.py"')
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) != b"+"
+
+
+def test_a_path_of_python_is_kept_where_no_folder_may_come_before_it(folder, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("")
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    with started("json") as parent:
+        assert run(parent, folder, f"import mine; {LOOK}").stdout == "True\n"
+
+
+def test_a_server_with_two_threads_forks_nothing(folder, tmp_path, monkeypatch):
+    (tmp_path / "threaded.py").write_text(
+        "import threading, time\nthreading.Thread(target=time.sleep, args=(20,), daemon=True).start()"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    with started("threaded") as parent:
+        assert run(parent, folder, LOOK).stdout == "False\n"
+
+
 def test_the_time_of_jobs_is_time_of_the_run(folder):
     """As of Snakemake's own children: whoever measures a run counts them."""
-    words = command(folder, "import time\nwhile time.process_time() < 2: pass")
-    code = f"""
-import resource, subprocess
+    code = """
+import atexit, resource, subprocess, sys
 from dperm import forked
-import atexit
 atexit.register(lambda: print(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])))
-shell = forked.start(10, "snakemake.script")
-subprocess.run({words!r}, shell=True, executable=shell, check=True)
+subprocess.run(sys.argv[1], shell=True, executable=forked.start(10, "snakemake.script"), check=True)
 """
-    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True, cwd=folder)
-    assert float(done.stdout) > 2
+    took = []
+    for work in ("pass", "import time\nwhile time.process_time() < 5: pass"):
+        words = [sys.executable, "-c", code, command(folder, work)]
+        took.append(float(subprocess.run(words, text=True, capture_output=True, check=True, cwd=folder).stdout))
+    # The rest is the server's own, some 3 s.
+    assert 3 < took[1] - took[0] < 7

@@ -55,9 +55,8 @@ onstart:
     plan.announce()
     if workflow.local_exec:
         try:
-            forking = forked.start(
-                len(list(workflow.dag.needrun_jobs())), "snakemake.script"
-            )
+            jobs = [job for job in workflow.dag.needrun_jobs() if job.output]
+            forking = forked.start(len(jobs), "snakemake.script")
         except ConfigError as error:
             raise WorkflowError(str(error))
         if forking:

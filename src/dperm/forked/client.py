@@ -50,7 +50,7 @@ def handed_over(address: str, script: str) -> tuple[int, int] | None:
             begun = server.recv(1)
         except OSError:  # it was killed meanwhile
             begun = b""
-        if not begun:
+        if begun != b"+":  # nobody has, or whoever was to was killed before
             return None
         # Of the terminal: the job has it too, and ends in its own way.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -74,8 +74,8 @@ def main(address: str, command: str) -> None:
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-    # As soon as may be: there is nothing to tidy up.
-    os._exit(status)
+    # As soon as may be: there is nothing to tidy up. As a shell says it where the signal is blocked.
+    os._exit(128 + number if number else status)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The process that has loaded the libraries, and forks one for each script; a program of its own (see `dperm.forked`).
 
 It loads nothing of dperm, so that each job meets the code as it is when the job starts. To the client of a script it
-sends one byte as the script begins, and two as it has ended: the exit status, and the number of the signal or 0.
+sends `+` as the script begins, and two bytes as it has ended: the exit status, and the number of the signal or 0. (They
+may come twice, from the job and from the server; and without the `+` if the job ended before it had begun.)
 """
 
 import atexit
@@ -18,8 +19,11 @@ import shutil
 import signal
 import socket
 import sys
+import threading
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 # What more than a few jobs load; a library that is missing is named by the job that wants it.
 LIBRARIES = (
@@ -48,9 +52,13 @@ def serve(listener: socket.socket, preamble: str) -> None:
     preamble : str
         A module that is loaded beside the libraries.
     """
-    # Of the terminal: Snakemake and the jobs end, and then this.
-    interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Of the terminal, or of its end: Snakemake and the jobs end, and then this.
+    theirs = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGHUP)}
     _load(preamble)
+    if len([*Path("/proc/self/task").iterdir()]) > 1:  # a fork would wait for what they hold, so jobs start alone
+        listener.close()
+        sys.stdin.read()
+        return
     woken = _woken_by_ends()
     clients: dict[int, socket.socket] = {}
     while True:
@@ -66,11 +74,7 @@ def serve(listener: socket.socket, preamble: str) -> None:
             with contextlib.suppress(OSError):
                 pid = os.fork()
                 if not pid:
-                    signal.set_wakeup_fd(-1)
-                    signal.signal(signal.SIGINT, interrupted)
-                    for other in (listener, woken, *clients.values()):
-                        other.close()
-                    _be_the_job(connection)
+                    _be_the_job(connection, theirs, (listener, woken, *clients.values()))
                 clients[pid] = connection
                 continue
             connection.close()
@@ -111,12 +115,15 @@ def _reap(clients: dict[int, socket.socket], options: int) -> None:
             client.send(bytes([os.WEXITSTATUS(status), os.WTERMSIG(status)]))
 
 
-def _be_the_job(connection: socket.socket) -> None:
+def _be_the_job(connection: socket.socket, handlers: dict[int, Any], others: Sequence[socket.socket]) -> None:
     """Run the script that the client names, tell it how that ended, and end."""
     ended = (1, 0)
     try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        for other in others:
+            other.close()
+        for number, handler in {signal.SIGCHLD: signal.SIG_DFL, signal.SIGIO: signal.SIG_DFL, **handlers}.items():
+            signal.signal(number, handler)
         script, folder, environment = _received(connection)
         # A client says no more: whatever can be read is its end. SIGIO ends this process then.
         fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
@@ -127,10 +134,13 @@ def _be_the_job(connection: socket.socket) -> None:
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
-        sys.argv, sys.path[0] = [script], str(Path(script).parent)
+        sys.argv = [script]
+        if not sys.flags.safe_path:
+            sys.path[0] = str(Path(script).absolute().parent)
         atexit._clear()
         connection.send(b"+")
         ended = _run(script)
+        threading._shutdown()
         atexit._run_exitfuncs()
         logging.shutdown()
         if not _flushed():
@@ -142,7 +152,7 @@ def _be_the_job(connection: socket.socket) -> None:
         traceback.print_exc()
     finally:
         # Python takes a fifth of a second to tear down what the server has loaded.
-        os._exit(ended[0])
+        os._exit(128 + ended[1] if ended[1] else ended[0])
 
 
 def _received(connection: socket.socket) -> tuple[str, str, dict[str, str]]:
@@ -169,20 +179,18 @@ def _run(script: str) -> tuple[int, int]:
             return (end.code or 0) & 0xFF, 0
         print(end.code, file=sys.stderr)
         return 1, 0
-    except KeyboardInterrupt:
-        traceback.print_exc()
-        return 0, signal.SIGINT
-    except BaseException:
-        traceback.print_exc()
-        return 1, 0
+    except BaseException as error:
+        sys.excepthook(*sys.exc_info())
+        return (0, signal.SIGINT) if isinstance(error, KeyboardInterrupt) else (1, 0)
     return 0, 0
 
 
 def _flushed() -> bool:
     """Return whether all that was printed could be written; Python exits with status 120 if not."""
     try:
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            stream.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream and not stream.closed:
+                stream.flush()
     except OSError:
         return False
     return True
