@@ -170,7 +170,7 @@ def test_a_real_run(bench, tmp_path, monkeypatch):
     found = bench.measure(folder, "tiny")
     assert len(found.jobs) == bench.plan("tiny", folder)[0]
     assert 0 < found.work < found.work + found.start < found.run.cpu < 2 * (found.run.until - found.run.since)
-    assert 0.5 < found.overhead < 1
+    assert 0.1 < found.overhead < 0.9
     assert bench.failures(found, "tiny") == []
     # A job that needs more than its rule declares is found.
     log = folder / "logs/tiny/claims.log"
