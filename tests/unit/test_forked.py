@@ -234,6 +234,7 @@ def test_ctrl_c_ends_a_job_as_it_would_alone(folder, fork):
     assert said.count("Traceback") == 1 and said.endswith("KeyboardInterrupt\n") and "client.py" not in said
 
 
+@pytest.mark.slow
 def test_ctrl_c_does_nothing_where_it_was_to_do_nothing(folder):
     """As of a run in the background of a script."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -347,6 +348,7 @@ def test_who_waits_for_a_server_that_is_killed_starts_alone(folder, sent):
             assert client.communicate(timeout=30)[0] == "False\n" and client.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_library_that_cannot_be_loaded_is_for_the_jobs_to_name(folder, tmp_path, monkeypatch):
     (tmp_path / "broken_library.py").write_text("raise ValueError('of another release')")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
@@ -384,6 +386,7 @@ def test_a_server_ends_when_its_snakemake_is_killed(folder):
             assert client.wait(timeout=30) == 0
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_leaves_nothing_behind(folder):
     """It tells the group, and the server ends because its Snakemake does."""
     with started("json") as parent:
@@ -425,6 +428,7 @@ def test_half_a_request_begins_nothing(parent):
         assert connection.recv(1) != b"+"
 
 
+@pytest.mark.slow
 def test_a_path_of_python_is_kept_where_no_folder_may_come_before_it(folder, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("")
     monkeypatch.setenv("PYTHONSAFEPATH", "1")
@@ -433,6 +437,7 @@ def test_a_path_of_python_is_kept_where_no_folder_may_come_before_it(folder, tmp
         assert run(parent, folder, f"import mine; {LOOK}").stdout == "True\n"
 
 
+@pytest.mark.slow
 def test_a_server_with_two_threads_forks_nothing(folder, tmp_path, monkeypatch):
     (tmp_path / "threaded.py").write_text(
         "import threading, time\nthreading.Thread(target=time.sleep, args=(20,), daemon=True).start()"
@@ -442,6 +447,7 @@ def test_a_server_with_two_threads_forks_nothing(folder, tmp_path, monkeypatch):
         assert run(parent, folder, LOOK).stdout == "False\n"
 
 
+@pytest.mark.slow
 def test_the_time_of_jobs_is_time_of_the_run(folder):
     """As of Snakemake's own children: whoever measures a run counts them."""
     code = """

@@ -22,6 +22,7 @@ def test_dry_run_and_number_of_jobs(project, scale, tmp_path):
     assert LIMITS[scale] / 2 < total <= LIMITS[scale]
 
 
+@pytest.mark.slow
 def test_targets_by_paper_and_by_figure(project):
     assert project.jobs("results/quick/figures/kifer2012-output.svg")
     assert "draw kifer2012-output" in project.jobs("kifer2012")
