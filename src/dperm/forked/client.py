@@ -4,6 +4,7 @@ Runs before any library is found (`python -ISE`), for it is all that a job start
 little of it.
 """
 
+import contextlib
 import json
 import os
 import shlex
@@ -54,6 +55,8 @@ def handed_over(address: str, script: str) -> tuple[int, int] | None:
             return None
         # Of the terminal: the job has it too, and ends in its own way.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        with contextlib.suppress(OSError):  # it was killed just now, as will be said
+            server.sendall(b"!")
         end = server.recv(2)
     # Nobody is left to say how it was killed if the server was killed too.
     return (end[0], end[1]) if end else (0, signal.SIGKILL)

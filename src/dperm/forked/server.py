@@ -1,8 +1,9 @@
 """The process that has loaded the libraries, and forks one for each script; a program of its own (see `dperm.forked`).
 
 It loads nothing of dperm, so that each job meets the code as it is when the job starts. To the client of a script it
-sends `+` as the script begins, and two bytes as it has ended: the exit status, and the number of the signal or 0. (They
-may come twice, from the job and from the server; and without the `+` if the job ended before it had begun.)
+sends `+`, and begins with the script when the client has answered; and two bytes as it has ended: the exit status, and
+the number of the signal or 0. (They may come twice, from the job and from the server; and without the `+` if the job
+ended before it had begun.) Of client and job one heeds a Ctrl-C at any time: the client until it answers, then the job.
 """
 
 import atexit
@@ -120,17 +121,13 @@ def _be_the_job(connection: socket.socket, handlers: dict[int, Any], others: Seq
     ended = (1, 0)
     try:
         signal.set_wakeup_fd(-1)
+        # Kept back, not lost, until the client has answered.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         for other in others:
             other.close()
         for number, handler in {signal.SIGCHLD: signal.SIG_DFL, signal.SIGIO: signal.SIG_DFL, **handlers}.items():
             signal.signal(number, handler)
         script, folder, environment = _received(connection)
-        # A client says no more: whatever can be read is its end. SIGIO ends this process then.
-        fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
-        flags = fcntl.fcntl(connection, fcntl.F_GETFL)
-        fcntl.fcntl(connection, fcntl.F_SETFL, flags | os.O_ASYNC)
-        if select.select([connection], [], [], 0)[0]:
-            return
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
@@ -139,6 +136,14 @@ def _be_the_job(connection: socket.socket, handlers: dict[int, Any], others: Seq
             sys.path[0] = str(Path(script).absolute().parent)
         atexit._clear()
         connection.send(b"+")
+        if not connection.recv(1):
+            return
+        # A client says no more: whatever can be read is its end. SIGIO ends this process then.
+        fcntl.fcntl(connection, fcntl.F_SETOWN, os.getpid())
+        flags = fcntl.fcntl(connection, fcntl.F_GETFL)
+        fcntl.fcntl(connection, fcntl.F_SETFL, flags | os.O_ASYNC)
+        if select.select([connection], [], [], 0)[0]:
+            return
         ended = _run(script)
         threading._shutdown()
         atexit._run_exitfuncs()
@@ -173,6 +178,7 @@ def _received(connection: socket.socket) -> tuple[str, str, dict[str, str]]:
 def _run(script: str) -> tuple[int, int]:
     """Run a script, and return how Python would end then: its status, and the number of a signal or 0."""
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         runpy.run_path(str(Path(script).absolute()), run_name="__main__")
     except SystemExit as end:
         if end.code is None or isinstance(end.code, int):
