@@ -88,11 +88,11 @@ def test_it_finds_what_cvxpy_finds(case, name):
         loss, X, y, ridge=RIDGE, tilt=tilt, tolerance=1e-9, regularizer=regularizer, region=region
     )
     expected = np.array([stated(loss, X, y, b, regularizer, region) for b in tilt])
-    assert np.abs(found.theta - expected).max() < (2e-5 if kind == "general" else 1e-6)
-    # The certificate is an upper bound on the distance, and small. The fast solvers' is below cvxpy's own error.
+    assert np.abs(found.theta - expected).max() < 2e-5
+    # The certificate is an upper bound on the distance, and small: below cvxpy's own error.
     away = np.linalg.norm(found.theta - expected, axis=1)
-    assert (away <= found.certificate + (0.0 if kind == "general" else 1e-6)).all()
-    assert (found.certificate < (1e-3 if kind == "general" else 1e-8)).all()
+    assert (away <= found.certificate + 2e-5).all()
+    assert (found.certificate < (1e-4 if kind == "general" else 1e-8)).all()
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from scipy.optimize import minimize_scalar
 from dperm import kernels, losses
 from dperm.errors import DataError, DomainViolation, SolverError
 from dperm.solvers import kernel as solver
+from dperm.solvers import kernel_newton
 
 KERNELS = {"linear": kernels.linear(), "cubic": kernels.polynomial(), "gaussian": kernels.gaussian(0.6)}
 LOSSES = {
@@ -99,7 +100,7 @@ def test_the_certificate_bounds_the_distance(loss, name, seed, n, exponent, shar
     best = solver.minimise(kernel, X, y, loss, total=total, slack=1e-4 * kernel.R / total)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solver, "SET", 16)
-        patch.setattr(solver, "_PIVOTS", 5)
+        patch.setattr(kernel_newton, "_PIVOTS", 5)
         fit = solver.minimise(kernel, X, y, loss, total=total, slack=wanted)
     assert fit.slack <= wanted and fit.slack == pytest.approx(math.sqrt(2 * fit.gap / total))
     assert apart(kernel, X, fit.mu, best.mu) <= fit.slack + best.slack + 1e-7
@@ -142,9 +143,9 @@ def test_bad_input_is_named():
     kernel, fine = KERNELS["linear"], {"total": 1.0, "slack": 1.0}
     with pytest.raises(DomainViolation, match=r"above R=1 of the linear kernel"):
         solver.minimise(kernel, 2 * X, y, "hinge", **fine)
-    with pytest.raises(DataError, match="labels -1 and"):
+    with pytest.raises(DomainViolation, match="labels -1 and"):
         solver.minimise(kernel, X, y + 1, "logistic", **fine)
-    with pytest.raises(DataError, match="numbers"):
+    with pytest.raises(DomainViolation, match="NaN or infinity"):
         solver.minimise(kernel, X, y * np.inf, "huber", **fine)
     with pytest.raises(DataError, match="one target for each of the 30 rows"):
         solver.minimise(kernel, X, y[1:], "squared", **fine)
@@ -161,9 +162,34 @@ def test_what_is_not_reached_is_an_error(monkeypatch, loss):
     X, y = data(100, LOSSES[loss])
     kernel = KERNELS["gaussian"]
     with pytest.raises(SolverError, match=r"slack=0\.001 was not certified within max_rounds=1"):
-        monkeypatch.setattr(solver, "_CG_STEPS", 1)
-        monkeypatch.setattr(solver, "_PIVOTS", 1)
+        monkeypatch.setattr(kernel_newton, "_CG_STEPS", 1)
+        monkeypatch.setattr(kernel_newton, "_PIVOTS", 1)
         solver.minimise(kernel, X, y, loss, total=0.01, slack=0.001, max_rounds=1)
     monkeypatch.undo()
     with pytest.raises(SolverError, match=r"slack=1e-30 may be below rounding"):
         solver.minimise(kernel, X, y, loss, total=0.5, slack=1e-30)
+
+
+@pytest.mark.parametrize("knee", [1e-3, 1.0, 100.0])
+def test_the_gap_of_huber_does_not_cancel_where_targets_are_far_out(knee):
+    """A clipped target must not keep the solver from its public target: that would be an error about a record."""
+    X, _ = data(200, losses.huber())
+    y = np.where(np.arange(200) % 3, 1e6 * knee, -0.3 * knee)
+    total, exact = 1e6, 2 * knee / 1e6
+    fit = solver.minimise(KERNELS["gaussian"], X, y, losses.huber(knee), total=total, slack=0.05 * exact)
+    # The far targets pull with the force `knee`, whatever the model says; the others are all but at it.
+    far = y > 1
+    np.testing.assert_allclose(fit.mu[far] * total, knee, rtol=1e-12)
+    assert (np.abs(fit.mu * total) <= knee * (1 + 1e-12)).all() and fit.slack <= 0.05 * exact
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge", "logistic", "huber"])
+@pytest.mark.parametrize("labels", [(-1.0, -1.0), (1.0, -1.0)], ids=str)
+def test_two_rows_at_the_bound_among_short_ones_are_no_harder(loss, labels):
+    """Before, Newton's steps for the logistic loss did not descend: ||phi|| = 1e6 here, and the two terms cancel."""
+    X = np.random.default_rng(1).uniform(-0.5, 0.5, (30, 3))
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    X[5], X[6], y[5:7] = 99.999 / math.sqrt(3), [0, -99.999, 0], labels
+    kernel = kernels.polynomial(100.0)
+    slack = 0.01 * kernel.R
+    assert solver.minimise(kernel, X, y, LOSSES[loss], total=1.0, slack=slack).slack <= slack

@@ -195,7 +195,7 @@ def test_hessians_that_are_singular_to_rounding(p):
     tilt[:, 1] = tilt[:, 0]
     found = newton.minimise(losses.logistic(), X, y, ridge=1e-12, tilt=tilt, tolerance=1e-6)
     true = np.linalg.norm(gradient(losses.logistic(), X, y, 1e-12, tilt, found.theta), axis=1)
-    assert np.allclose(found.gradient_norm, true, rtol=1e-6, atol=1e-9)
+    assert (np.abs(found.gradient_norm - true) < 1e-6 * true + 1e-6).all()  # what sums of 50 rows of norm 1000 round
     assert (found.gradient_norm < np.linalg.norm(X.T @ y / 2 - tilt, axis=1)).all()  # better than theta = 0
 
 
@@ -281,8 +281,8 @@ def test_a_tolerance_below_rounding_ends_near_rounding(name, p):
     X, y = data(name, 100, p)
     tilt = np.random.default_rng(0).normal(0, 3, (5, p))
     found = newton.minimise(losses.make(name), X, y, ridge=0.5, tilt=tilt, tolerance=1e-300)
-    assert (found.gradient_norm < 1e-12).all()
-    assert (found.iterations < 60).all()
+    true = np.linalg.norm(gradient(losses.make(name), X, y, 0.5, tilt, found.theta), axis=1)
+    assert (true < 1e-12).all() and (found.gradient_norm < 1e-10).all() and (found.iterations < 60).all()
 
 
 def test_single_precision_curvature_changes_the_path_and_not_the_end(monkeypatch):

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from dperm.mechanisms.napp import limit
+from dperm.mechanisms.napp.scheme import Scheme
 from dperm.solvers import berhu, pointwise
 from dperm.solvers.blas import one_thread
 
@@ -177,3 +179,69 @@ def test_many_records_do_not_overflow_the_product_of_the_logistic_loss():
     zeros = np.zeros(n)
     total = pointwise.evaluate(1, np.inf, zeros, np.ones(n), np.empty(n), np.empty(n), np.empty((4, n)))
     assert total == pytest.approx(n * np.log(2), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_curved_gap_bounds_the_excess_and_is_finite_where_the_penalty_grows_but_linearly(seed):
+    rng, p = np.random.default_rng(seed), 6
+    H, q = quadratic(rng, p)
+    v, a, c, d = (4 * rng.exponential(size=p) * (rng.random(p) < 0.7) for _ in range(4))
+    c[:3] = d[:3] = 0.0
+    box = np.full(p, -1.0 if seed % 2 else -np.inf), np.full(p, np.inf)
+    best, g = np.clip(np.zeros(p), *box), H @ np.clip(np.zeros(p), *box) - q
+    berhu.descend(H, v, a, c, d, *box, 1e-14, 10_000, best, g)
+
+    exact = berhu.penalty.py_func
+
+    def excess(u):
+        """In extended precision, and relative to the point of descent: cancellation leaves enough."""
+        u, at = u.astype(np.longdouble), best.astype(np.longdouble)
+        outer = (exact(u[j], v[j], a[j], c[j], d[j]) - exact(at[j], v[j], a[j], c[j], d[j]) for j in range(p))
+        return (u - at) @ (0.5 * H @ (u + at) - q) + sum(outer)
+
+    mu = np.linalg.eigvalsh(H)[0]
+    for size in 10.0 ** np.arange(-7, 1):
+        point = np.clip(best + size * rng.normal(size=p), *box)
+        own = berhu.curved_gap(point, H @ point - q, v, a, c, d, *box, 0.999 * mu)
+        assert excess(point) <= own < np.inf
+    assert berhu.curved_gap(best, g, v, a, c, d, *box, 0.999 * mu) < 1e-11
+    # More curvature than there is would promise too much at some point.
+    broken = [np.clip(best + rng.normal(size=p), *box) for _ in range(50)]
+    assert any(excess(u) > berhu.curved_gap(u, H @ u - q, v, a, c, d, *box, 40 * np.trace(H)) for u in broken)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_does_not_keep_a_fit_from_its_target(seed):
+    """A lasso in a wide box, where losses, noise and penalty cancel: Fenchel's gap is above the target by rounding."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.uniform(-0.5, 0.5, (200, 6)), np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    b, held = rng.normal(size=6), limit.problems("logistic", X, y)
+    fixed = {"variant": "erm", "box": (-100.0, 100.0), "tolerance": 1e-9, "floors": np.zeros((1, 1))}
+
+    def fit(size):
+        found = limit.path(held, size * b[None], Scheme("lasso", 1.0, moor=False), np.array([2.0]), **fixed)
+        theta = found.theta[0, 0].astype(np.longdouble)
+        return found, theta, _lasso(theta, X, y, size * b, 4.0)[0]
+
+    low, high = 0.0, 100.0
+    for _ in range(20):
+        size = (low + high) / 2
+        low, high = (size, high) if fit(size)[2] > 0 else (low, size)
+    found, theta, value = fit(low)
+    assert 0 < value < 0.1 and found.converged.all()
+    free = np.flatnonzero((theta != 0) & (np.abs(theta) < 100))
+    better = theta.copy()
+    for _ in range(4):
+        margin = X @ better
+        H = (X[:, free].T / ((1 + np.exp(margin)) * (1 + np.exp(-margin)))) @ X[:, free]
+        step = np.linalg.solve(H.astype(float), _lasso(better, X, y, low * b, 4.0)[1][free].astype(float))
+        better[free] -= step
+    assert np.abs(step).max() < 1e-12
+    assert value - _lasso(better, X, y, low * b, 4.0)[0] <= found.gap[0, 0] * value
+
+
+def _lasso(theta, X, y, b, weight):
+    """Value and gradient of the smooth side at theta, in extended precision."""
+    margin = y * (X @ theta)
+    value = np.logaddexp(np.longdouble(0), -margin).sum() + b @ theta + weight * np.abs(theta).sum()
+    return value, X.T @ (-y / (1 + np.exp(margin))) + b + weight * np.sign(theta)

@@ -18,6 +18,15 @@ Where P_j grows but linearly, P_j* is infinite beyond its slope. Then the level 
 and m_j = v_j + a_j - |tilt_j| >= 0 for all j, F(theta') <= F(theta) needs |theta'_j| <= (F(theta) - bottom)/m_j, so the
 box may be cut there, without losing a minimiser, before the gap is taken.
 
+Curved gap. Where P_j grows but linearly, this gap cannot get below the rounding of s_j times the length of the box.
+If f(theta + d) >= f(theta) - <s, d> + mu/2 ||d||^2 for all ||d|| <= rho, then with h < mu
+
+    G = sum_j sup_u {P_j(theta_j) - P_j(u) + s_j (u - theta_j) - h/2 (u - theta_j)^2}
+
+bounds F(theta) - min F too, as soon as rho^2 >= 2 G/(mu - h): for then F(theta + d) - F(theta) >= (mu - h)/2 rho^2 - G
+is not negative where ||d|| = rho, so that by convexity a minimiser is within rho, and there F is at least F(theta) - G.
+An error delta in s adds at most <delta, d> - k/2 ||d||^2 <= ||delta||^2/(2 k) if h + k stands in for h in the premise.
+
 References
 ----------
 Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). Rockafellar, Convex Analysis, Theorem 23.5 (the terms).
@@ -32,6 +41,8 @@ _PASSES = 4
 _HALVINGS = 30
 # A face's matrix gets this share of its largest diagonal entry, in case it is singular.
 _SHIFT = 1e-13
+# Units in the last place that a few sums and products may cost.
+_UNITS = 8 * 2.0**-52
 
 
 @compiled
@@ -78,6 +89,21 @@ def gap(theta, g, v, a, c, d, low, high):
             return np.inf
         term = penalty(theta[j], v[j], a[j], c[j], d[j]) - penalty(u, v[j], a[j], c[j], d[j]) + g[j] * (theta[j] - u)
         total += max(term, 0.0)
+    return total
+
+
+@compiled
+def curved_gap(theta, g, v, a, c, d, low, high, h):
+    """Return the G of the text at theta for the gradient g of f, its sums' rounding added."""
+    total = 0.0
+    for j in range(len(theta)):
+        u = argmin(h, h * theta[j] - g[j], v[j], a[j], c[j], d[j], low[j], high[j])
+        if u == theta[j]:
+            continue
+        here, there = penalty(theta[j], v[j], a[j], c[j], d[j]), penalty(u, v[j], a[j], c[j], d[j])
+        step = u - theta[j]
+        total += max(here - there - g[j] * step - 0.5 * h * step * step, 0.0)
+        total += _UNITS * (here + there + abs(g[j] * step))
     return total
 
 

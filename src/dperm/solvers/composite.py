@@ -10,15 +10,18 @@ r(theta) = l1 ||theta||_1 + l2/2 ||theta||^2 + expression(theta); m = ridge + l2
 - The squared loss is such a quadratic itself. Other GLM losses are minimised by prox-Newton: each step minimises the
   second-order model of the loss, plus r, over F, and a line search keeps what decreases J.
 
-The certificate bounds ||theta_r - theta_r*||_2. Fast solvers: the least norm of a subgradient of J_r plus the normal
-cone of F, over m. cvxpy: with f the smooth part and g its gradient at theta,
+The certificate bounds ||theta_r - theta_r*||_2, with the rounding of the gradient (`objective`). Fast solvers: the
+least norm of a subgradient of J_r plus the normal cone of F, over m. cvxpy: with f the smooth part and g its gradient
+at theta,
 
     J* >= f(theta) + min_{z in F} { <g, z - theta> + m/2 ||z - theta||^2 + r(z) },
 
-whose dual value bounds it from below; hence ||theta - theta*||^2 <= 2 (J(theta) - bound)/m.
+whose dual value bounds it from below (`conic`: at a dual point of our own, with all rounding); hence
+||theta - theta*||^2 <= 2 (J(theta) - bound)/m.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +31,7 @@ from dperm.feasible import Region, Regularizer
 from dperm.losses import Loss
 from dperm.solvers import ball, general, gram, newton, sparse
 from dperm.solvers.blas import one_thread
+from dperm.solvers.objective import Objective
 
 # Of the decrease that the model promises, what a step has to keep; and how often it is halved before it is given up.
 SUFFICIENT_DECREASE, HALVINGS = 1e-4, 40
@@ -107,28 +111,63 @@ def minimise(
     modulus = ridge + regularizer.l2
     if not (ridge >= 0 and modulus > 0):
         raise ValueError(f"ridge={ridge:g} and l2={regularizer.l2:g} must not be negative, and their sum above 0")
-    fixed = {"tolerance": tolerance, "max_iterations": max_iterations}
     if issparse(X):
         if kind(regularizer, region) != "smooth":
             raise ValueError("sparse X goes with no regularizer but l2, and with no feasible set: pass a dense X")
         return sparse.tilted(loss, X, y, ridge=modulus, tolerance=tolerance, tilt=tilt)
     if kind(regularizer, region) == "smooth":
+        fixed = {"tolerance": tolerance, "max_iterations": max_iterations}
         return newton.minimise(loss, X, y, ridge=modulus, tilt=tilt, **fixed)
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     tilt = np.zeros((1, X.shape[1])) if tilt is None else np.asarray(tilt, dtype=np.float64)
     if tilt.ndim != 2 or tilt.shape[1] != X.shape[1] or y.shape != (len(X),):
         raise ValueError(f"X, y and tilt have shapes {X.shape}, {y.shape}, {tilt.shape}; need (n, p), (n,), (R, p)")
-    with one_thread():
+    inner = _INNER[kind(regularizer, region)](regularizer, region)
+
+    def solve(tilt, tolerance):
         if loss.name == "squared" or len(X) == 0:
-            fixed = {"ridge": ridge, "tolerance": tolerance, "regularizer": regularizer, "region": region}
-            return minimise_quadratic(X.T @ X, X.T @ y, tilt=tilt, **fixed)
-        inner = _INNER[kind(regularizer, region)](regularizer, region)
+            return inner.quadratic(X.T @ X + modulus * np.eye(X.shape[1]), X.T @ y - tilt, modulus, tolerance, None)
         step = max(1, CHUNK_BYTES // (8 * (X.shape[1] ** 2 + len(X))))
         parts = [
-            _prox_newton(_Risk(loss, X, y, modulus, tilt[low : low + step]), inner, **fixed)
+            _prox_newton(_Risk(loss, X, y, modulus, tilt[low : low + step]), inner, tolerance, max_iterations)
             for low in range(0, len(tilt), step)
         ]
-    return _solution(*(np.concatenate(column) for column in zip(*parts, strict=True)), modulus)
+        return tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+
+    with one_thread():
+        return _solution(
+            *_certified(solve, Objective(loss, X, y, modulus, single=False), inner, tilt, tolerance), modulus
+        )
+
+
+def _certified(solve: Callable, objective: Objective, inner: "_Inner", tilt: np.ndarray, tolerance: float):
+    """Return theta, upper bounds on the residuals and the steps of `solve(tilt, tolerance)`.
+
+    A gradient that is off by an error moves the minimiser by its norm over m: that is added to the residual. As in
+    `newton`, the sums are done anew where the bound that costs nothing does not do, and the repeats that rounding alone
+    keeps from the tolerance are solved to a smaller one.
+    """
+    theta, residual, steps = solve(tilt, tolerance)
+
+    def careful(theta, tilt, kind):
+        gradient, error = objective.carefully(theta.T, tilt.T, kind)
+        found = inner.residual(theta, gradient.T, objective.ridge) + error
+        return np.where(np.isnan(found), np.inf, found)
+
+    bound = residual + np.nan_to_num(objective.rounding(theta.T, tilt.T, blocks=False), nan=np.inf)
+    for kind in (np.float64, np.longdouble):
+        left = np.flatnonzero((bound > tolerance) & (residual <= tolerance))
+        if len(left):
+            bound[left] = np.minimum(bound[left], careful(theta[left], tilt[left], kind))
+    left = np.flatnonzero((bound > tolerance) & (residual <= tolerance))
+    room = 2 * tolerance - float(np.max(bound[left], initial=0.0))
+    if len(left) and room > 0:
+        further, _, more = solve(tilt[left], 0.5 * room)
+        better = careful(further, tilt[left], np.longdouble)
+        gained = better < bound[left]
+        theta[left[gained]], bound[left[gained]] = further[gained], better[gained]
+        steps[left] += more
+    return theta, bound, steps
 
 
 def minimise_quadratic(
@@ -163,6 +202,9 @@ def minimise_quadratic(
         # Without r and F a ball without an end is the same problem.
         inner = (_Ball if which == "smooth" else _INNER[which])(regularizer, region)
         theta, residual, iterations = inner.quadratic(H, c - tilt, modulus, tolerance, None)
+        # Of G, c and tilt as they are given.
+        sizes = np.linalg.norm(H) * np.linalg.norm(theta, axis=1) + np.linalg.norm(c) + np.linalg.norm(tilt, axis=1)
+        residual = residual + 2 * (len(G) + 4) * float(np.finfo(float).eps) * sizes
     return _solution(theta, residual, iterations, modulus)
 
 
@@ -207,7 +249,7 @@ class _Risk:
         return found
 
 
-def _prox_newton(risk: _Risk, inner: "_Inner", *, tolerance: float, max_iterations: int):
+def _prox_newton(risk: _Risk, inner: "_Inner", tolerance: float, max_iterations: int):
     """Return theta (R, p), the residual m * certificate (R,), and the number of steps (R,)."""
     repeats, p = risk.tilt.shape
     theta = inner.start(repeats, p)
@@ -313,9 +355,13 @@ class _General(_Inner):
         p = theta.shape[1]
         found = general.minimise(modulus * np.eye(p), modulus * theta - gradient, self.regularizer, self.region)
         moved = found.theta - theta
-        model = np.einsum("rj,rj->r", gradient, moved) + 0.5 * modulus * np.einsum("rj,rj->r", moved, moved)
-        lower = model + self.penalty(found.theta) - found.gap
-        gap = np.maximum(self.penalty(theta) - lower, 0.0)
+        linear = np.einsum("rj,rj->r", gradient, moved)
+        square = 0.5 * modulus * np.einsum("rj,rj->r", moved, moved)
+        here, there = self.penalty(theta), self.penalty(found.theta)
+        lower = linear + square + there - found.gap
+        # The difference is as exact as the numbers in it.
+        rounding = _ROUNDING * (np.abs(gradient * moved).sum(axis=1) + square + np.abs(here) + np.abs(there))
+        gap = np.maximum(here - lower, 0.0) + rounding
         return np.where(np.isfinite(gap), np.sqrt(2 * modulus * gap), np.inf)
 
 

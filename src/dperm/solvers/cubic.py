@@ -176,11 +176,9 @@ def _order(rows):
 def _bounded(squares, x_norm):
     """Refuse rows above x_norm; `squares` are 1 + ||x||^2."""
     number("x_norm", x_norm, LEAST, MOST, ends="[]", error=DomainViolation, remedy="it bounds the length of rows")
-    above = int((squares > 1 + (x_norm * (1 + NORM_SLACK)) ** 2).sum())
-    if above:
+    if (squares > 1 + (x_norm * (1 + NORM_SLACK)) ** 2).any():
         raise DomainViolation(
-            f"{above} of {len(squares)} rows are longer than x_norm={x_norm:g}; declare the larger public bound, or "
-            "scale the rows to it"
+            f"X has rows longer than x_norm={x_norm:g}; declare the larger public bound, or scale the rows to it"
         )
 
 

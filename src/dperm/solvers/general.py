@@ -4,33 +4,24 @@ r"""Quadratics with any convex regularizer and closed convex set, stated in cvxp
 
 Slow, a conic program for each r, but it takes what no fast solver here serves: nuclear norm, simplex, fused lasso.
 
-Certificate. Clarabel minimises 1/2 x'Px + <q, x> over Ax + s = b, s in a cone K, and returns s in K and multipliers z
-in the dual cone, but x, s and z meet the equations only up to the residuals e = Ax + s - b and d = Px + q + A'z. So
-value - dual value may be too small, even negative. With (x*, s*, z*) optimal and <s*, z*> = 0
-
-    (x - x*)'P(x - x*) = <d, x - x*> - <z - z*, e - s + s*> <= <s, z> + <d, x - x*> - <z - z*, e>,
-    f(x) - f(x*) <= <s, z> + <d, x - x*> - <z, e>,
-
-as <s*, z> and <s, z*> are not negative. The gap is <s, z> + |<z, e>| + NEAR (|d|_1 |x|_max + |e|_1 |z|_max), d and e
-raised by the rounding of the sums that they are: an upper bound of both if x and z lie within NEAR = 1 % of x* and z*,
-which Clarabel meets by orders of magnitude where it says that it succeeded. Strong convexity of modulus m makes it one
-of the distance: ||theta - theta*||^2 <= 2 gap/m.
+cvxpy turns r and F into a conic program over x = (z, what r and F need besides), once for all r; H_r and c_r are put
+into its objective. `conic` shows how far the objective at a point may be above its minimum, by a dual point of our own:
+nothing is taken on Clarabel's word. The gap is infinite, and the repeat does not count as solved, where F has no point
+that meets its inequalities strictly (state equations as equations: theta == 0, not theta <= 0 and theta >= 0), or where
+a variable of r or F is left free by all of them.
 """
 
-import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from dperm.errors import ConfigError
 from dperm.feasible import Region, Regularizer
+from dperm.solvers import cones, conic
 
-# Of Clarabel's gap and residuals: where interior-point steps in doubles still get to.
-ACCURACY = 1e-10
-# Relative distance of Clarabel's point and multipliers from optimal ones, in the largest entry.
-NEAR = 0.01
-# Of a sum of products in doubles, relative to the sum of their sizes.
-_ROUNDING = 16 * float(np.finfo(float).eps)
+# What Clarabel says where no point is in F, or where the objective has no bottom.
+_INFEASIBLE = ("PrimalInfeasible", "AlmostPrimalInfeasible")
 
 
 @dataclass(frozen=True)
@@ -41,7 +32,8 @@ class Solution:
     ----------
     theta : ndarray, shape (R, p)
     gap : ndarray, shape (R,)
-        Above 0, as in the module's text; infinite where the solver failed.
+        At least the objective at theta less its minimum, and at least m/2 ||theta - theta*||^2 for the least eigenvalue
+        m of H_r; infinite where nothing is shown.
     """
 
     theta: np.ndarray
@@ -56,7 +48,7 @@ def minimise(H: np.ndarray, c: np.ndarray, regularizer: Regularizer, region: Reg
     Parameters
     ----------
     H : ndarray, shape (p, p) or (R, p, p)
-        Symmetric positive definite.
+        Symmetric positive definite: callers add m > 0 to a sum of squares. P of cvxpy's own rules is semidefinite.
     c : ndarray, shape (R, p)
     regularizer : Regularizer
     region : Region
@@ -64,7 +56,8 @@ def minimise(H: np.ndarray, c: np.ndarray, regularizer: Regularizer, region: Reg
     Returns
     -------
     Solution
-        Where Clarabel failed, theta is NaN and the gap infinite: nothing is raised, because that depends on data.
+        Where Clarabel failed, or H or c is not finite or above 1e100, theta is NaN and the gap infinite: nothing is
+        raised, because that depends on data.
 
     Raises
     ------
@@ -72,24 +65,41 @@ def minimise(H: np.ndarray, c: np.ndarray, regularizer: Regularizer, region: Reg
         If the expression or a constraint is not what cvxpy accepts as convex, a variable is whole-numbered, or the set
         is empty. None of it depends on H and c.
     """
+    p, shared = c.shape[1], H.ndim == 2
+    program, P, q, at = _conic(regularizer, region, p)
+    theta, gap = np.full_like(c, np.nan), np.full(len(c), np.inf)
+    certifier, own = None, P
+    for r in range(len(c)):
+        # Neither what is singular in doubles nor an overflow is more than a repeat that was not solved.
+        with np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
+            if certifier is None or not shared:
+                own = P.copy()
+                own[at, at] += H if shared else H[r]
+                certifier = conic.Certifier(program, own)
+            linear = q.copy()
+            linear[at] -= c[r]
+            x, z, status = program.solve(own, linear)
+            if status in _INFEASIBLE:
+                _refuse_empty(program, p, region)
+            elif np.isfinite(x).all() and np.isfinite(z).all():
+                x, gap[r] = certifier.certify(linear, x, z)
+                theta[r] = x[at]
+    return Solution(theta, gap)
+
+
+def _conic(regularizer: Regularizer, region: Region, p: int) -> tuple[conic.Program, np.ndarray, np.ndarray, slice]:
+    """Return the conic program of r over F, its own P and q, and where theta is among its variables."""
     import cvxpy as cp
 
-    p = c.shape[1]
-    z, root, linear = cp.Variable(p), cp.Parameter((p, p)), cp.Parameter(p)
+    # The parameter keeps theta in the program, whatever r and F say of it.
+    z, linear = cp.Variable(p), cp.Parameter(p, value=np.zeros(p))
     penalty, constraints = _stated(cp, z, regularizer, region)
-    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(root @ z) - linear @ z + penalty), constraints)
-    theta, gap = np.full_like(c, np.nan), np.full(len(c), np.inf)
-    shared = H.ndim == 2
-    for r in range(len(c)):
-        if r == 0 or not shared:
-            root.value = np.linalg.cholesky(H if shared else H[r]).T
-        linear.value = c[r]
-        found = _solve(problem, cp)
-        if found is not None:
-            theta[r], gap[r] = z.value, found
-        elif problem.status in cp.settings.INF_OR_UNB:
-            _refuse_empty(cp, z, penalty, constraints, region)
-    return Solution(theta, gap)
+    data, *_ = cp.Problem(cp.Minimize(linear @ z + penalty), constraints).get_problem_data(cp.CLARABEL)
+    dims, n = data["dims"], len(data["c"])
+    start = data["param_prob"].var_id_to_col[z.id]
+    P = data["P"].toarray() if "P" in data else np.zeros((n, n))
+    program = conic.Program(data["A"].toarray(), data["b"], int(dims.zero), cones.product(dims))
+    return program, P, data["c"], slice(start, start + p)
 
 
 def value(regularizer: Regularizer, theta: np.ndarray) -> np.ndarray:
@@ -180,48 +190,16 @@ def _kinds(given) -> str:
     return f"a {type(given).__name__} of " + (", ".join(sorted({type(one).__name__ for one in given})) or "nothing")
 
 
-def _refuse_empty(cp, z, penalty, constraints, region: Region) -> None:
+def _refuse_empty(program: conic.Program, p: int, region: Region) -> None:
     """Raise if no point is in F where r is finite: a question without data."""
-    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(z) + penalty), constraints)
-    if _solve(problem, cp) is not None or problem.status not in cp.settings.INF_OR_UNB:
+    n = program.A.shape[1]
+    if program.solve(np.eye(n), np.zeros(n))[2] not in _INFEASIBLE:
         return
     declared = [
         f"{name}={getattr(region, name):g}" for name in ("radius", "low", "high") if np.isfinite(getattr(region, name))
     ]
     beside = f" within the declared {', '.join(declared)}" if declared else ""
     raise ConfigError(
-        f"constraints: no theta of shape {z.shape} meets them{beside}: the feasible set is empty; loosen the "
+        f"constraints: no theta of shape ({p},) meets them{beside}: the feasible set is empty; loosen the "
         "constraints, or declare a larger ball or box"
     )
-
-
-def _solve(problem, cp) -> float | None:
-    """Solve to the last digits; return the gap, or None."""
-    data, chain, inverse = problem.get_problem_data(cp.CLARABEL, ignore_dpp=False)
-    options = {"tol_gap_abs": ACCURACY, "tol_gap_rel": ACCURACY, "tol_feas": ACCURACY, "max_threads": 1}
-    raw = chain.solve_via_data(problem, data, solver_opts=options)
-    inverse[-1].solver_options = options  # what Problem.solve would note there
-    try:
-        with warnings.catch_warnings():
-            # "Solution may be inaccurate": the gap says how much.
-            warnings.simplefilter("ignore", UserWarning)
-            problem.unpack_results(raw, chain, inverse)
-    except cp.error.SolverError:
-        return None
-    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        return None
-    return _gap(data, raw)
-
-
-def _gap(data, raw) -> float:
-    """Return the upper bound of the module's text."""
-    A, b, q = data["A"], data["b"], data["c"]
-    x, s, z = (np.asarray(part, dtype=float) for part in (raw.x, raw.s, raw.z))
-    primal, dual = A @ x + s - b, q + A.T @ z
-    primal_size, dual_size = abs(A) @ abs(x) + abs(s) + abs(b), abs(q) + abs(A).T @ abs(z)
-    if "P" in data:
-        dual, dual_size = dual + data["P"] @ x, dual_size + abs(data["P"]) @ abs(x)
-    products = abs(s @ z) + abs(z @ primal) + _ROUNDING * (abs(z) @ (abs(s) + primal_size))
-    primal, dual = abs(primal) + _ROUNDING * primal_size, abs(dual) + _ROUNDING * dual_size
-    largest = [abs(part).max(initial=0.0) for part in (x, z)]
-    return float(products + NEAR * (dual.sum() * largest[0] + primal.sum() * largest[1]))

@@ -14,10 +14,8 @@ for the hinge,
   quadratic over a box (`dperm.solvers.gram`);
 - u moves by K(X, X_B) (mu_B' - mu_B).
 
-The other losses take Newton's method on total mu + l'(K mu) = 0, whose steps solve (I + S K S/total) v = -S K r/total,
-r the left side and S^2 = l'', by conjugate gradients. K is preconditioned by its first pivots of Cholesky's factors:
-what these leave of K is small beside total, or nearly so. K is formed in blocks of rows whenever it is wanted: no n x n
-matrix is kept unless it is small.
+The other losses take Newton's method (`dperm.solvers.kernel_newton`). K is formed in blocks of rows whenever it is
+wanted: no n x n matrix is kept unless it is small.
 
 u is a sum of many roundings; how much the gap may owe to them is added to it.
 
@@ -25,8 +23,7 @@ Neighbouring relation: none here. A mechanism adds 2 slack to the sensitivity of
 
 References
 ----------
-jain2013, equation (2); errata J7, J8, J9, J11. Joachims 1999 (working sets). Cutajar, Osborne,
-Cunningham and Filippone, ICML 2016 (preconditioned kernel systems).
+jain2013, equation (2); errata J7, J8, J9, J11. Joachims 1999 (working sets).
 """
 
 import math
@@ -34,14 +31,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 
 from dperm import losses
 from dperm.domain import LEAST, MOST, Domain, number
 from dperm.errors import DataError, SolverError
 from dperm.kernels import Kernel, Rows, within
 from dperm.losses import Loss
-from dperm.solvers import gram
+from dperm.solvers import gram, kernel_newton
 
 # Rows of a working set; bytes of a block of kernel values, and of a kernel matrix that is kept.
 SET, _BLOCK, _KEPT = 1024, 2**25, 2**28
@@ -49,8 +46,6 @@ SET, _BLOCK, _KEPT = 1024, 2**25, 2**28
 _IDLE = 300
 # Roundings in a row in a kernel value, beside those of its inner product.
 _ROUNDINGS = 64
-# Newton's systems: pivots of the preconditioner, down to a share of R^2; steps, and the share of the right side left.
-_PIVOTS, _SMALL, _CG_STEPS, _CG_SHARE, _HALVINGS = 512, 1e-14, 200, 1e-3, 30
 
 
 @dataclass(frozen=True)
@@ -162,9 +157,9 @@ def minimise(
     Raises
     ------
     DataError
-        If shapes or targets do not fit. The message gives no value of the data.
+        If shapes do not fit. The message gives no value of the data.
     DomainViolation
-        If a row is above R.
+        If a row is above R, or a target outside the loss's domain.
     SolverError
         If the slack is not certified in time (or is below rounding). Whether it is depends on private data.
     ValueError
@@ -178,13 +173,14 @@ def minimise(
     number("slack", slack, 0, math.inf, remedy="a public share, such as 1/20, of 2 L R/total")
     number("max_rounds", max_rounds, 1, math.inf, ends="[)")
     loss = losses.make(loss) if isinstance(loss, str) else loss
-    y = np.ascontiguousarray(y, dtype=np.float64)
-    _fitting(loss, X, y)
+    y = np.ascontiguousarray(_fitting(loss, X, y))
     dual, n, target = _dual(loss, y), len(y), slack**2 * total / 2
     within(kernel, X)
+    if not n:
+        return Fit(kernel, X, np.zeros(0), 0.0, 0.0, 0.0, 0)
     known = kernel(X, X) if 8 * n**2 <= _KEPT else None
     problem = _Problem(kernel, X, y, loss, total, dual, known)
-    steps = _by_sets(problem, target) if loss.name == "hinge" else _by_newton(problem)
+    steps = _by_sets(problem, target) if loss.name == "hinge" else kernel_newton.steps(problem)
     # u is a sum of n products of kernel values, each of as many as a row has entries.
     unit = (n + _width(X) + _ROUNDINGS) * np.finfo(float).eps * kernel.R**2
     error, mu, best, idle = 0.0, np.zeros(n), np.inf, 0
@@ -205,13 +201,12 @@ def minimise(
 
 
 def _fitting(loss, X, y):
-    """Refuse targets that do not fit the loss or the rows."""
+    """Return the targets, or refuse those that do not fit the loss or the rows."""
     if loss.name not in _DUALS:
         raise ValueError(f"the {loss.name} loss has no kernel solver; take one of {', '.join(sorted(_DUALS))}")
-    if y.shape != (X.shape[0],) or not len(y):
-        raise DataError(f"y has shape {y.shape}; give one target for each of the {X.shape[0]} rows, at least one")
-    if not (np.abs(y) == 1).all() if loss.targets == "binary" else not np.isfinite(y).all():
-        raise DataError(f"the {loss.name} loss takes {'labels -1 and +1' if loss.targets == 'binary' else 'numbers'}")
+    if np.shape(y) != (X.shape[0],):
+        raise DataError(f"y has shape {np.shape(y)}; give one target for each of the {X.shape[0]} rows")
+    return loss.targets_of(y, Domain(x_norm=1.0))
 
 
 def _width(X):
@@ -247,12 +242,29 @@ def _terms(problem, mu, u):
     """
     loss, dual, y, total = problem.loss, problem.dual, problem.y, problem.total
     theta = dual.sign * total * mu
+    if loss.targets == "real":
+        return _quadratic_terms(u, y, -theta, loss.suprema(Domain(1.0))[0])
     if loss.name == "logistic":
         parts = [_entropy(theta), _entropy(1 - theta)]
     else:
         parts = [0.5 * dual.ridge * theta**2, -dual.shift * theta]
     parts += [loss.value(u, y), theta * dual.sign * u]
     return np.maximum(sum(parts), 0.0), sum(np.abs(part) for part in parts)
+
+
+def _quadratic_terms(u, y, slope, knee):
+    """Return the terms of Huber (squared: an infinite knee), of which the parts cancel where y is far out.
+
+    With r = u - y and s = -total mu in [-knee, knee] they are (r - s)^2/2 for |r| <= knee, else (knee -+ s) times
+    (|r| - (knee +- s)/2), upper signs for r > 0.
+    """
+    r, s = u - y, np.clip(slope, -knee, knee)
+    far = np.abs(r) > knee
+    s = np.where(far, s * np.sign(r), s)
+    with np.errstate(invalid="ignore"):  # an infinite knee has no far side
+        terms = np.where(far, (knee - s) * (np.abs(r) - (knee + s) / 2), (r - s) ** 2 / 2)
+        left = np.where(far, knee - s, np.abs(r - s))
+    return terms, terms + left * (np.abs(u) + np.abs(y))
 
 
 def _entropy(p):
@@ -287,65 +299,3 @@ def _by_sets(problem, target):
         step = sign * found.theta[0] / total - mu[B]
         mu[B] += step
         u += problem.times(step, B)
-
-
-def _by_newton(problem):
-    """Yield feasible mu and u = K mu, of a smooth loss, after every step."""
-    loss, y, total, n = problem.loss, problem.y, problem.total, len(problem.y)
-    mu, u, factors = np.zeros(n), np.zeros(n), _pivots(problem)
-
-    def value(mu, u):
-        return loss.value(u, y).sum() + total / 2 * (mu @ u)
-
-    while True:
-        # Where the loss has its own say on mu, mu = -l'(u)/total is of the box, and as near.
-        feasible = -loss.derivative(u, y) / total
-        yield feasible, problem.times(feasible)
-        residual = total * mu + loss.derivative(u, y)
-        root = np.sqrt(loss.second(u, y))
-        v = _gradients(problem, root, -root * problem.times(residual) / total, factors)
-        step = -(residual + root * v) / total
-        moved, before, length = problem.times(step), value(mu, u), 1.0
-        for _ in range(_HALVINGS):
-            if value(mu + length * step, u + length * moved) < before:
-                break
-            length /= 2
-        mu, u = mu + length * step, u + length * moved
-
-
-def _pivots(problem):
-    """Return L of shape (n, r) with K nearly LL', by the pivots of Cholesky's factors that leave least of the trace."""
-    n = len(problem.y)
-    left, L = problem.kernel.diagonal(problem.X), np.zeros((n, min(n, _PIVOTS)))
-    for k in range(L.shape[1]):
-        pivot = int(left.argmax())
-        if left[pivot] <= _SMALL * problem.kernel.R**2:
-            return L[:, :k]
-        column = problem.block(np.array([pivot]), slice(None))[0] - L[:, :k] @ L[pivot, :k]
-        L[:, k] = column / math.sqrt(left[pivot])
-        left = np.maximum(left - L[:, k] ** 2, 0.0)
-        left[pivot] = 0.0
-    return L
-
-
-def _gradients(problem, root, b, factors):
-    """Return v with (I + S K S/total) v = b, nearly, by preconditioned conjugate gradients."""
-    F = root[:, None] * factors / math.sqrt(problem.total)
-    inner = linalg.cho_factor(np.eye(F.shape[1]) + F.T @ F, check_finite=False)
-
-    def precondition(x):
-        return x - F @ linalg.cho_solve(inner, F.T @ x, check_finite=False)
-
-    v, r = np.zeros(len(b)), b.copy()
-    z = precondition(r)
-    p, rz, enough = z.copy(), r @ z, _CG_SHARE * np.linalg.norm(b)
-    for _ in range(_CG_STEPS):
-        if np.linalg.norm(r) <= enough:
-            break
-        Ap = p + root * problem.times(root * p) / problem.total
-        length = rz / (p @ Ap)
-        v, r = v + length * p, r - length * Ap
-        z = precondition(r)
-        rz, old = r @ z, rz
-        p = z + (rz / old) * p
-    return v

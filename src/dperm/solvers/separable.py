@@ -6,7 +6,8 @@ A step minimises the quadratic model of the sum at theta plus the P_j (`berhu.de
 by halves until F decreases (Armijo). The Hessian of an earlier point serves as long as it cuts the gap enough at each
 step; only the pace depends on it. Descent stops when Fenchel's gap (`berhu`; of F itself, not of its model) is at most
 tolerance |F|, on a path not before the first step: so a fit's zeros are its own, not those of the fit before it. For
-the squared loss without bound on eta the model is F, and X'X all that is needed.
+the squared loss without bound on eta the model is F, and X'X all that is needed. Where rounding stops a descent before
+that, the curved gap (`berhu`) has the last word: it is not held up by rounding, but asks for curvature around theta.
 
 The losses are those of `pointwise`. A fit goes on from what the fit before it left: theta, the loss there, a Hessian.
 Data with few entries not 0 (one-hot columns) are kept by rows of those alone.
@@ -24,7 +25,7 @@ from dperm.solvers import berhu, pointwise
 # The squared loss without a bound on eta, of which X'X, X'y and y'y tell everything.
 GRAM = -1
 _penalties, _gap, _level_box, _descend = berhu.penalties, berhu.gap, berhu.level_box, berhu.descend
-_evaluate = pointwise.evaluate
+_evaluate, _berhu_curved = pointwise.evaluate, berhu.curved_gap
 
 # A step that does not cut the gap to this share asks for a fresh Hessian.
 _PACE = 0.1
@@ -34,6 +35,10 @@ _ARMIJO, _HALVINGS, _ROUNDING = 1e-4, 50, 1e-13
 _PASSES = 10_000
 # Ridge of the model, as a share of the columns' squares, where l'' may vanish.
 _SHIFT = 1e-10
+# How far eta may move in the ball in which curvature is sought: shorter ones serve losses with kinks in l'.
+_RADII = (0.5, 1e-3, 1e-6)
+# Units in the last place that a few sums and products may cost.
+_UNITS = 8 * 2.0**-52
 # A weight above this holds its coordinate at 0.
 _INFINITE = 1e100
 # The start and the steps of reweighting are solved to this relative gap.
@@ -178,7 +183,67 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, most
         _copy(second_there, second)
         kept[0] = loss
         steps += 1
+    if gap > tolerance * abs(value):
+        gap = min(gap, _curved(code, bound, records, g, tilt, v, a, c, d, low, high, theta, state))
     return _relative(gap, value), steps
+
+
+@compiled
+def _curved(code, bound, records, g, tilt, v, a, c, d, low, high, theta, state):
+    """Return the curved gap, with the rounding of g, or infinity; state[4] is written.
+
+    Records move by at most ||x_i|| rho = r; l'' of each loss is no less between eta - r and eta + r than at these ends.
+    """
+    y, H, eta, slope, second, work = records[2], state[0], state[3][0], state[3][1], state[3][2], state[4]
+    H_known = state[1]
+    H_known[0] = False
+    n, p = len(eta), len(theta)
+    squares, reach = _sizes(records)
+    # Of the sums that g is, a bound by Cauchy and Schwarz; an error of eta is one of l' by way of l''.
+    size = 0.0
+    for i in range(n):
+        size += (abs(slope[i]) + abs(y[i]) + second[i] * (1 + reach * np.sqrt(np.dot(theta, theta)))) ** 2
+    error = _UNITS * (n + p + 8) * (np.sqrt(squares * size) + np.sqrt(np.dot(tilt, tilt)) + np.sqrt(np.dot(g, g)))
+    least = np.inf
+    move, ends, low_second, other = work[0], work[1], work[2], work[3]
+    for radius in _RADII:
+        for i in range(n):
+            move[i] = eta[i] - radius
+        _evaluate(code, bound, move, y, ends, low_second, work[4:])
+        for i in range(n):
+            move[i] = eta[i] + radius
+        _evaluate(code, bound, move, y, ends, other, work[4:])
+        for i in range(n):
+            low_second[i] = min(low_second[i], other[i])
+        _hessian(records, low_second, H)
+        mu = _least_eigenvalue(H, 2 * _SHIFT * squares / p + _UNITS * (n + p) * np.trace(H))
+        if mu > 0 and reach > 0:
+            found = _berhu_curved(theta, g, v, a, c, d, low, high, 0.25 * mu) + 2 * error * error / mu
+            if (radius / reach) ** 2 >= 4 * found / mu:
+                least = min(least, found)
+    return least
+
+
+@compiled
+def _sizes(records):
+    """Return the sum of the squares of X's entries, and the largest norm of a row."""
+    X, starts, columns, entries = records[0], records[7], records[8], records[9]
+    squares, reach = 0.0, 0.0
+    for i in range(len(X)):
+        own = 0.0
+        if len(columns) == 0:
+            own = np.dot(X[i], X[i])
+        else:
+            for k in range(starts[i], starts[i + 1]):
+                own += entries[k] * entries[k]
+        squares += own
+        reach = max(reach, np.sqrt(own))
+    return squares, reach
+
+
+@compiled
+def _least_eigenvalue(H, slack):
+    return np.linalg.eigvalsh(H)[0] - slack
 
 
 @compiled
@@ -193,10 +258,18 @@ def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, most, theta)
         _level_box(value, tilt, v, a, low, high, least, greatest)
         gap = _gap(theta, g, v, a, c, d, least, greatest)
         if (gap <= tolerance * abs(value) and steps >= few) or gap == 0 or steps >= most or (steps and gap >= before):
-            return _relative(gap, value), steps
+            break
         before = gap
         steps += _descend(G, v, a, c, d, least, greatest, 0.5 * tolerance * abs(value), most - steps, theta, g)
         g = np.dot(G, theta) - xy + tilt  # anew, without the rounding of the passes
+    if gap > tolerance * abs(value):
+        squares = np.trace(G)
+        mu = _least_eigenvalue(G, _UNITS * len(G) * squares)
+        if mu > 0:
+            sizes = squares * np.sqrt(np.dot(theta, theta)) + np.sqrt(np.dot(xy, xy)) + np.sqrt(np.dot(tilt, tilt))
+            error = _UNITS * (len(G) + 8) * sizes
+            gap = min(gap, _berhu_curved(theta, g, v, a, c, d, low, high, 0.5 * mu) + error * error / mu)
+    return _relative(gap, value), steps
 
 
 @compiled

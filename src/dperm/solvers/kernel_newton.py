@@ -1,0 +1,135 @@
+r"""Newton's method for smooth losses in the feature space of a kernel, as `dperm.solvers.kernel` wants it.
+
+Newton's method on total mu + l'(K mu) = 0 has steps that solve (I + S K S/total) v = -S K r/total, r the left side and
+S^2 = l'', by conjugate gradients, more exactly once a step is no descent: in u the two terms of a step cancel to within
+total/R^2. Where that does not help, w itself takes the steps. K is preconditioned by its first pivots of Cholesky's
+factors: what these leave of K is small beside total, or nearly so.
+
+No privacy here: no neighbouring relation is assumed.
+
+References
+----------
+Cutajar, Osborne, Cunningham and Filippone, ICML 2016 (preconditioned kernel systems).
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+# Newton's systems: pivots of the preconditioner, down to a share of R^2; steps, and the share of the right side left:
+# at first, and at least. Halvings of a step in mu, and the shortest in w: R^2/total may be 1e90.
+_PIVOTS, _SMALL, _CG_STEPS, _CG_SHARE, _CG_LEAST, _HALVINGS, _SHORTEST = 512, 1e-14, 200, 1e-3, 1e-15, 30, 2.0**-300
+
+
+def steps(problem: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield feasible mu and u = K mu, of a smooth loss, after every step: of steps in w where those in mu end.
+
+    Parameters
+    ----------
+    problem : _Problem
+        Of `dperm.solvers.kernel`.
+
+    Yields
+    ------
+    mu, u : ndarray, shape (n,)
+    """
+    factors = _pivots(problem)
+    # Where LL' is all of K there is no need to creep.
+    complete = factors.shape[1] < _PIVOTS or len(problem.y) <= _PIVOTS
+    yield from _by_values(problem, factors, _HALVINGS // 3 if complete else _HALVINGS)
+    yield from _by_features(problem, factors)
+
+
+def _by_features(problem, L):
+    """Newton's method on w = L'mu, without conjugate gradients: K may be any number of times `total`, but is LL'."""
+    loss, y, total = problem.loss, problem.y, problem.total
+    w, weight = np.zeros(L.shape[1]), math.sqrt(total) * np.eye(L.shape[1])
+
+    def value(w):
+        return loss.value(L @ w, y).sum() + total / 2 * (w @ w)
+
+    while True:
+        u = L @ w
+        slope = loss.derivative(u, y)
+        yield -slope / total, problem.times(-slope / total)
+        # Of the roots of the Hessian, since its own condition may be beyond the doubles.
+        root = np.linalg.qr(np.vstack([np.sqrt(loss.second(u, y))[:, None] * L, weight]), mode="r")
+        half = linalg.solve_triangular(root, total * w + L.T @ slope, trans="T", check_finite=False)
+        step, length = -linalg.solve_triangular(root, half, check_finite=False), 1.0
+        while value(w + length * step) >= value(w) and length > _SHORTEST:
+            length /= 2
+        w = w + length * step
+
+
+def _by_values(problem, factors, halvings):
+    """Newton's method on mu, until rounding or what conjugate gradients leave makes its steps no descent."""
+    loss, y, total, n = problem.loss, problem.y, problem.total, len(problem.y)
+    mu, u, share = np.zeros(n), np.zeros(n), _CG_SHARE
+
+    def value(mu, u):
+        return loss.value(u, y).sum() + total / 2 * (mu @ u)
+
+    while True:
+        # Where the loss has its own say on mu, mu = -l'(u)/total is of the box, and as near.
+        feasible = -loss.derivative(u, y) / total
+        yield feasible, problem.times(feasible)
+        residual = total * mu + loss.derivative(u, y)
+        root = np.sqrt(loss.second(u, y))
+        try:
+            with np.errstate(all="ignore"):  # what is no number is no descent
+                v = _gradients(problem, root, -root * problem.times(residual) / total, factors, share)
+        except linalg.LinAlgError:
+            return
+        step = -(residual + root * v) / total
+        moved, before, length = problem.times(step), value(mu, u), 1.0
+        for _ in range(halvings):
+            if value(mu + length * step, u + length * moved) < before:
+                break
+            length /= 2
+        else:
+            if share <= _CG_LEAST:
+                return
+            share /= 1000
+            continue
+        mu, u = mu + length * step, u + length * moved
+
+
+def _pivots(problem):
+    """Return L of shape (n, r) with K nearly LL', by the pivots of Cholesky's factors that leave least of the trace."""
+    n = len(problem.y)
+    left, L = problem.kernel.diagonal(problem.X), np.zeros((n, min(n, _PIVOTS)))
+    for k in range(L.shape[1]):
+        pivot = int(left.argmax())
+        if left[pivot] <= _SMALL * problem.kernel.R**2:
+            return L[:, :k]
+        column = problem.block(np.array([pivot]), slice(None))[0] - L[:, :k] @ L[pivot, :k]
+        L[:, k] = column / math.sqrt(left[pivot])
+        left = np.maximum(left - L[:, k] ** 2, 0.0)
+        left[pivot] = 0.0
+    return L
+
+
+def _gradients(problem, root, b, factors, share):
+    """Return v with (I + S K S/total) v = b, but for a share of b, by preconditioned conjugate gradients."""
+    F = root[:, None] * factors / math.sqrt(problem.total)
+    inner = linalg.cho_factor(np.eye(F.shape[1]) + F.T @ F, check_finite=False)
+
+    def precondition(x):
+        return x - F @ linalg.cho_solve(inner, F.T @ x, check_finite=False)
+
+    v, r = np.zeros(len(b)), b.copy()
+    z = precondition(r)
+    p, rz, enough = z.copy(), r @ z, share * np.linalg.norm(b)
+    for _ in range(_CG_STEPS):
+        if np.linalg.norm(r) <= enough:
+            break
+        Ap = p + root * problem.times(root * p) / problem.total
+        length = rz / (p @ Ap)
+        v, r = v + length * p, r - length * Ap
+        z = precondition(r)
+        rz, old = r @ z, rz
+        p = z + (rz / old) * p
+    return v

@@ -1,0 +1,104 @@
+"""Certificates with targets at the rounding of their solvers, against the gradients in extended precision."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from dperm import ObjectivePerturbation, OutputPerturbation, losses
+from dperm.domain import Budget, Domain
+from dperm.feasible import Region, Regularizer
+from dperm.mechanisms import objective, output
+from dperm.solvers import composite, newton
+
+TOLERANCES = [1e-6, 1e-10, 1e-12, 1e-13, 1e-14, 1e-15, 1e-17]
+pytestmark = pytest.mark.skipif(
+    np.finfo(np.longdouble).eps > 1e-18, reason="this machine has no numbers longer than doubles to hold them against"
+)
+
+
+def data(loss, n, p, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    eta = X @ rng.normal(size=p)
+    y = {
+        "binary": np.where(eta + rng.normal(size=n) > 0, 1.0, -1.0),
+        "real": eta + rng.normal(size=n),
+        "count": rng.poisson(np.exp(eta)).astype(float),
+    }[loss.targets]
+    return X, y, rng.normal(0, 5, (4, p))
+
+
+def gradient(loss, X, y, ridge, tilt, theta):
+    """The gradient at each theta; numbers of 64 bits make it right far beyond doubles."""
+    X, y, tilt, theta = (values.astype(np.longdouble) for values in (X, y, tilt, theta))
+    return np.array([X.T @ loss.derivative(X @ t, y) + ridge * t + b for t, b in zip(theta, tilt, strict=True)])
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic", "poisson", "huber", "smoothed_hinge"])
+@pytest.mark.parametrize(("n", "p"), [(300, 5), (5000, 30)])
+def test_newtons_norm_is_never_below_the_true_one(name, n, p):
+    loss = losses.make(name)
+    X, y, tilt = data(loss, n, p, seed=n)
+    for tolerance in TOLERANCES:
+        found = newton.minimise(loss, X, y, ridge=0.5, tilt=tilt, tolerance=tolerance)
+        true = np.linalg.norm(gradient(loss, X, y, 0.5, tilt, found.theta).astype(float), axis=1)
+        assert (true <= found.gradient_norm).all()
+        # Where the tolerance can be met it is, and far below nothing is said to be.
+        assert (found.gradient_norm <= max(tolerance, n * 1e-12)).all()
+    assert (found.gradient_norm > tolerance).all()
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic"])
+@pytest.mark.parametrize("kind", ["l1", "box", "ball"])
+def test_certificates_with_a_regularizer_or_a_set_are_never_below_the_true_norm(name, kind):
+    loss, low, high, radius, l1 = losses.make(name), -np.inf, np.inf, np.inf, 0.0
+    if kind == "l1":
+        l1 = 3.0
+    elif kind == "box":
+        low, high = -0.3, 0.4
+    else:
+        radius = 0.5
+    X, y, tilt = data(loss, 2000, 8, seed=1)
+    for tolerance in TOLERANCES:
+        found = composite.minimise(
+            loss, X, y, ridge=0.5, tilt=tilt, tolerance=tolerance, regularizer=Regularizer(l1=l1),
+            region=Region(low=low, high=high, radius=radius),
+        )  # fmt: skip
+        g, theta = gradient(loss, X, y, 0.5, tilt, found.theta), found.theta
+        if kind == "ball":
+            size = np.sqrt((theta.astype(np.longdouble) ** 2).sum(axis=1, keepdims=True))
+            outward = np.where(size >= radius * (1 - 1e-12), np.maximum(-(g * theta).sum(axis=1, keepdims=True), 0), 0)
+            left = g + outward * theta / size**2
+        else:
+            left = np.where(theta != 0, g + l1 * np.sign(theta), np.sign(g) * np.maximum(np.abs(g) - l1, 0))
+            left = np.where(theta == low, np.minimum(left, 0), np.where(theta == high, np.maximum(left, 0), left))
+        assert (np.linalg.norm(left.astype(float), axis=1) <= found.gradient_norm).all()
+        assert (found.gradient_norm <= max(tolerance, 1e-8)).all()
+
+
+@pytest.mark.parametrize("name", ["huber", "smoothed_hinge"])
+def test_sparse_certificates_bound_the_distance_at_the_least_tolerance(name):
+    loss = losses.make(name)
+    X, y, tilt = data(loss, 400, 12, seed=2)
+    exact = newton.minimise(loss, X, y, ridge=2.0, tilt=tilt, tolerance=1e-13)
+    for tolerance in (1e-6, 1e-9, 1e-12):
+        found = composite.minimise(loss, sparse.csr_matrix(X), y, ridge=2.0, tilt=tilt, tolerance=tolerance)
+        away = np.linalg.norm(found.theta - exact.theta, axis=1)
+        assert (away <= found.certificate + exact.certificate).all()
+
+
+@pytest.mark.parametrize("tolerance", [9e-13, 1e-14, 1e-300])
+def test_targets_below_rounding_are_refused_by_name(tolerance):
+    X, y = np.zeros((10, 2)), np.resize([-1.0, 1.0], 10)
+    fixed = {
+        "domain": Domain(x_norm=1.0), "budget": Budget(1.0), "neighbours": "add_remove", "calibration": "tight",
+        "rng": np.random.default_rng(0), "tolerance": tolerance,
+    }  # fmt: skip
+    message = rf"tolerance={tolerance:g} must be a number in \[1e-12, 1\]; certificates .* rounding.*1e-6 is usual"
+    for core in (objective.release, output.release):
+        with pytest.raises(ValueError, match=message):
+            core(X, y, losses.logistic(), **fixed)
+    for estimator in (ObjectivePerturbation, OutputPerturbation):
+        with pytest.raises(ValueError, match=message):
+            estimator(epsilon=1.0, classes=(-1, 1), tolerance=tolerance).fit(X, y)
