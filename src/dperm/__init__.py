@@ -1,11 +1,13 @@
 """Four papers on differentially private learning, reproduced: the library.
 
-The estimators are imported when they are first asked for, so that a job loads only the mechanism it runs.
+The public names are imported when they are first asked for, so that a job loads only the mechanism it runs.
 """
 
 import importlib
 
-_PUBLIC = {
+from dperm.catalogue import Catalogue
+
+_PUBLIC: Catalogue[str, str] = {
     "AdaptiveLedger": "dperm.mechanisms.prediction.ledger",
     "AveragedPrediction": "dperm.mechanisms.estimators.averaged",
     "BoxLearner": "dperm.mechanisms.prediction.learners",
@@ -28,6 +30,7 @@ _PUBLIC = {
     "TDDL": "dperm.mechanisms.estimators.tddl",
     "TDIL": "dperm.mechanisms.estimators.tdil",
     "ThresholdLearner": "dperm.mechanisms.prediction.learners",
+    "diagnostics": "dperm.mechanisms.diagnostics",
 }
 __all__ = sorted(_PUBLIC)
 

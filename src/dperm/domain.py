@@ -1,7 +1,7 @@
 """What is public, who is a neighbour, what is spent, and what is promised."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal, get_args
 
@@ -19,6 +19,8 @@ Mode = Literal["science", "release"]
 LEAST, MOST = 1e-30, 1e30
 # Rows this little above the bound are rounding, and are scaled down to it; rows further above are an error.
 NORM_SLACK = 1e-9
+# No sum of squares of so large numbers leaves the doubles; public bounds end far below (MOST).
+_TAME = 1e100
 # By how many records' gradients the two data sets of a pair differ.
 _GRADIENTS = {"add_remove": 1, "replace": 2}
 
@@ -224,6 +226,14 @@ class PrivacyStatement:
     mode : {"science", "release"}
         "release": no part of the noise was ever a floating-point number or came from a seed, so the value may leave the
         house. "science": for experiments only.
+    covers : tuple of str
+        The attributes of the object, or the methods' answers, that are promised, with all that is computed from them
+        and from public values alone. Nothing else that the object knows of the data is.
+    reason : str
+        Why the guarantee is `none`; empty otherwise.
+    total : bool
+        Whether no record can make `fit` raise or warn (`clip=True`, and labels declared): then their absence tells
+        nothing. Else an error is for the eyes of whoever may see the data.
     """
 
     epsilon: float
@@ -235,6 +245,9 @@ class PrivacyStatement:
     event: Any
     source: str
     mode: Mode = "science"
+    covers: tuple[str, ...] = field(kw_only=True)
+    reason: str = field(default="", kw_only=True)
+    total: bool = field(default=False, kw_only=True)
 
     def __post_init__(self):
         number("epsilon", self.epsilon, 0, math.inf, ends="(]", error=InvalidBudget, remedy="else nothing is promised")
@@ -243,19 +256,64 @@ class PrivacyStatement:
         one_of("calibration", self.calibration, Calibration)
         one_of("guarantee", self.guarantee, Guarantee)
         one_of("mode", self.mode, Mode)
+        if not (isinstance(self.covers, tuple) and self.covers and all(isinstance(name, str) for name in self.covers)):
+            raise ValueError(f"covers={self.covers!r} must name what is promised, such as ('coef_', 'intercept_')")
+        if (self.guarantee == "none") != bool(self.reason):
+            raise ValueError(f"guarantee={self.guarantee!r} with reason={self.reason!r}: 'none', and only it, has one")
         if self.seeded and self.mode == "release":
             raise ReleaseError("mode='release' with seeded=True: whoever knows the seed knows the noise; draw it anew")
 
     def __str__(self):
         relation = {"add_remove": "adding or removing", "replace": "replacing"}[self.neighbours]
         promise = f"({self.epsilon:g}, {self.delta:g})-differential privacy for {relation} one record"
+        covered = f"covers {', '.join(self.covers)} and what is computed from these alone"
+        word = self.guarantee.replace("_", " ") + (f", because {self.reason}" if self.reason else "")
         if self.mode == "release":
             use = "release: integer noise from the operating system"
         elif self.seeded:
             use = "for science only: whoever knows the seed knows the noise"
         else:
             use = "for science only: the noise is a floating-point number"
-        return f"{promise}; guarantee: {self.guarantee.replace('_', ' ')}; {use} ({self.calibration}; {self.source})"
+        errors = "no record makes fit fail or warn" if self.total else "errors and warnings of fit are not covered"
+        return f"{promise}; {covered}; {errors}; guarantee: {word}; {use} ({self.calibration}; {self.source})"
+
+
+def tame_rows(X: Any) -> Any:
+    """Return X without NaN, infinity or numbers beyond 1e100: what comes first where clipping makes `fit` total.
+
+    A row that holds NaN or infinity becomes the zero row, and one with an entry beyond 1e100 is scaled down until none
+    is. What becomes of a row depends on that row alone: so data sets that differ by one record (added,
+    removed or replaced) are mapped to data sets that differ by at most one, and every sensitivity stands.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, p)
+        Floats; n may be 0.
+
+    Returns
+    -------
+    ndarray or CSR, shape (n, p)
+        `X` itself if no row had to be changed, else a copy.
+    """
+    if not X.shape[0]:
+        return X
+    is_sparse = hasattr(X, "indptr")
+    top = abs(X).max(axis=1).toarray().ravel() if is_sparse else np.maximum(X.max(axis=1), -X.min(axis=1))
+    odd = ~(top <= _TAME)
+    if not odd.any():
+        return X
+    X, broken = X.copy(), ~np.isfinite(top)
+    # A little inward, so that rounding leaves nothing above.
+    inward = _TAME * (1 - 4 * np.finfo(float).eps)
+    factors = np.where(broken, 0.0, np.where(odd, inward / np.where(odd & ~broken, top, 1.0), 1.0))
+    if is_sparse:
+        entries = np.diff(X.indptr)
+        X.data[np.repeat(broken, entries)] = 0.0
+        X.data *= np.repeat(factors, entries)
+        return X
+    X[broken] = 0.0
+    X[odd] *= factors[odd, None]
+    return X
 
 
 def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndarray:
@@ -268,8 +326,8 @@ def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndar
     x_norm : float
         The bound R, in (0, inf).
     clip : bool
-        Scale longer rows down to the bound (each by its own norm, so that a record's row depends on that record alone)
-        instead of raising.
+        Scale longer rows down to the bound instead of raising, each by its own norm, and put the zero row for one that
+        holds NaN or infinity (`tame_rows`): a record's row depends on that record alone.
 
     Returns
     -------
@@ -279,62 +337,30 @@ def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndar
     Raises
     ------
     DomainViolation
-        If a row holds NaN or infinity, or is longer than the bound and `clip` is False. The message gives no value of
-        the data.
+        If `clip` is False and a row holds NaN or infinity, or is longer than the bound. The message gives nothing of
+        the data, nor how many rows there are.
     """
     X = np.asarray(X, dtype=np.float64)
+    X = tame_rows(X) if clip else X
     norms = _norms(X)
-    broken = int((~np.isfinite(norms)).sum())
-    if broken:
-        raise DomainViolation(f"{broken} of {len(X)} rows hold NaN or infinity (or overflow); drop or mend them first")
+    if not np.isfinite(norms).all():
+        raise DomainViolation(
+            "X has rows with NaN or infinity (or their length overflows); drop or mend them first, or pass clip=True, "
+            "which puts zero rows for them"
+        )
     above = norms > x_norm
     if not above.any():
         return X
-    too_long = int((norms > x_norm * (1 + NORM_SLACK)).sum())
-    if too_long and not clip:
+    if not clip and (norms > x_norm * (1 + NORM_SLACK)).any():
         raise DomainViolation(
-            f"{too_long} of {len(X)} rows are longer than x_norm={x_norm:g}; "
-            "declare the larger public bound, or pass clip=True to scale such rows down"
+            f"X has rows longer than x_norm={x_norm:g}; declare the larger public bound, or pass clip=True to scale "
+            "such rows down"
         )
     # Rounding in the norm and in the product stays below this many ulps, so no scaled row ends above the bound.
     inward = 1 - (X.shape[1] + 8) * np.finfo(float).eps
     X = X.copy()
     X[above] *= (inward * x_norm / norms[above])[:, None]
     return X
-
-
-def bounded_targets(y: np.ndarray, y_bound: float | None, *, clip: bool = False) -> np.ndarray:
-    """Return y with every target within the public bound |y| <= y_bound.
-
-    Parameters
-    ----------
-    y : ndarray, shape (n,)
-    y_bound : float, optional
-        The bound Y; None bounds nothing.
-    clip : bool
-        Move larger targets to the bound instead of raising.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
-    Raises
-    ------
-    DomainViolation
-        If a target is NaN, or beyond the bound and `clip` is False. The message gives no value of the data.
-    """
-    if y_bound is None:
-        return y
-    broken = int(np.isnan(y).sum())
-    if broken:
-        raise DomainViolation(f"{broken} of {len(y)} targets are NaN; drop or mend them first")
-    beyond = int((np.abs(y) > y_bound * (1 + NORM_SLACK)).sum())
-    if beyond and not clip:
-        raise DomainViolation(
-            f"{beyond} of {len(y)} targets are beyond y_bound={y_bound:g}; declare the larger public bound, or pass "
-            "clip=True to move such targets to it"
-        )
-    return np.clip(y, -y_bound, y_bound)
 
 
 def _norms(X: np.ndarray) -> np.ndarray:

@@ -18,15 +18,22 @@ whose privacy maps are rounded outwards:
     delta > 0   discrete Gaussian, (D^2/(2 sigma^2))-zCDP (Canonne, Kamath & Steinke 2020), sigma the least whose
                 conversion to (epsilon, delta) holds.
 
-**Bits.** A bit with P(1) = e^x/(1 + e^x), x rational, by integer arithmetic alone (Canonne, Kamath & Steinke 2020,
-Algorithm 1): no logarithm, no exponential, no double.
+**Bits.** Let k bits of a uniform real number be the integer u: it lies in [u, u + 1)/2^k. If low <= 2^k p <= high, the
+number is below p where u < low, and not below it where u >= high; in between 64 more bits are drawn and p is enclosed
+more narrowly. So a bit has the probability p exactly, however small p or 1 - p: nothing is rounded, and after the first
+64 bits some 2^-62 of all draws are undecided. p is a function of e^{-x}, x rational, which integers enclose: with
+y = x/2^h < 1/2, the terms of e^{-y} = 1 - y + y^2/2 - ... are rounded down, and the ends hold all that this loses;
+squaring h times gives e^{-x}. No logarithm, no double. (As exact as Algorithm 1 of Canonne, Kamath & Steinke 2020, in
+which the number of draws depends on x.)
 """
 
+import functools
 import math
 import secrets
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +48,9 @@ FARTHEST = 2**40
 LARGEST_SCALE = 2.0**50
 # The scale is searched to this share of itself.
 _STEP_UP = 1e-6
+# Random bits at a time, for one bit.
+_WORD = 64
+Bits = Callable[[int], int]
 
 
 @dataclass(frozen=True)
@@ -178,62 +188,19 @@ def _opendp() -> Any:
     return dp
 
 
-class Randomness(Protocol):
-    """Where bits come from: `secrets` by default."""
-
-    def randbelow(self, upper: int) -> int:
-        """Return a uniform integer in [0, upper).
-
-        Parameters
-        ----------
-        upper : int
-
-        Returns
-        -------
-        int
-        """
-
-
-def bernoulli(probability: Fraction, source: Randomness = secrets) -> bool:
-    """Return True with this probability, exactly.
-
-    Parameters
-    ----------
-    probability : Fraction
-        In [0, 1].
-    source : Randomness
-        The operating system's by default.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    ValueError
-        If it is no fraction of the range: a double is not what it seems.
-    """
-    _fraction("probability", probability)
-    if not 0 <= probability <= 1:
-        raise ValueError(f"probability={probability} must be in [0, 1]")
-    return source.randbelow(probability.denominator) < probability.numerator
-
-
-def bernoulli_exp(x: Fraction, source: Randomness = secrets) -> bool:
-    r"""Return True with probability e^{-x}, exactly (Canonne, Kamath & Steinke 2020, Algorithm 1).
-
-    For x <= 1: draw bits with P(1) = x/1, x/2, x/3, ... until the first 0, at the K-th; P(K > k) = x^k/k!, so
-    P(K odd) = 1 - x + x^2/2 - ... = e^{-x}. For x > 1: e^{-1} as often as x holds 1, then the rest.
+def exponential(x: Fraction, bits: int) -> tuple[int, int]:
+    """Enclose 2^bits e^{-x} between integers that are at most 2 apart.
 
     Parameters
     ----------
     x : Fraction
         0 or above.
-    source : Randomness
+    bits : int
+        1 or above.
 
     Returns
     -------
-    bool
+    low, high : int
 
     Raises
     ------
@@ -243,28 +210,78 @@ def bernoulli_exp(x: Fraction, source: Randomness = secrets) -> bool:
     _fraction("x", x)
     if x < 0:
         raise ValueError(f"x={x} must be 0 or above")
-    whole, rest = divmod(x, 1)
-    return all(_short(Fraction(1), source) for _ in range(whole)) and _short(rest, source)
+    if x >= bits:
+        return 0, 1
+    halvings = int(x).bit_length() + 1
+    # Squaring doubles an error, and there are fewer than 2^9 terms and roundings up to 2^11 bits.
+    width = bits + halvings + 16
+    y = (x.numerator << width) // (x.denominator << halvings)
+    term = total = 1 << width
+    n = 0
+    while term:
+        n += 1
+        term = term * y // (n << width)
+        total += -term if n % 2 else term
+    # Of every term two units, of the rest of the series and of y one each.
+    low, high = total - 2 * n - 2, total + 2 * n + 2
+    for _ in range(halvings):
+        low, high = low * low >> width, (high * high >> width) + 1
+    return low >> (width - bits), min(1 << bits, -(-high >> (width - bits)))
 
 
-def _short(x: Fraction, source: Randomness) -> bool:
-    k = 1
-    while bernoulli(x / k, source):
-        k += 1
-    return k % 2 == 1
+def happens(enclosed: Callable[[int], tuple[int, int]], draw: Bits = secrets.randbits) -> bool:
+    """Return True with a probability, exactly.
+
+    Parameters
+    ----------
+    enclosed : callable
+        Number of bits to (low, high), integers with low <= 2^bits p <= high, whose distance over 2^bits goes to 0.
+    draw : callable
+        Number of bits, a multiple of 8, to a uniform integer of so many; the operating system's by default.
+
+    Returns
+    -------
+    bool
+    """
+    bits, u = _WORD, draw(_WORD)
+    while True:
+        low, high = enclosed(bits)
+        if not low <= u < high:
+            return u < low
+        bits, u = bits + _WORD, u << _WORD | draw(_WORD)
 
 
-def logistic_bit(x: Fraction, source: Randomness = secrets) -> bool:
+def bits(
+    enclosed: Callable[[Any, int], tuple[int, int]], values: Sequence[Any], rngs: Sequence[np.random.Generator]
+) -> np.ndarray:
+    """Return whether each of some events happens, each with the bits of its own generator, exactly.
+
+    Parameters
+    ----------
+    enclosed : callable
+        A value and a number of bits to what `happens` takes.
+    values : sequence
+        What the probabilities are made of: numbers, of which equal ones are enclosed once.
+    rngs : sequence of Generators
+
+    Returns
+    -------
+    ndarray of bool
+    """
+    known = {value: functools.cache(functools.partial(enclosed, value)) for value in set(values)}
+    drawn = zip(values, rngs, strict=True)
+    return np.array([happens(known[value], words(rng)) for value, rng in drawn], dtype=bool)
+
+
+def logistic_bit(x: Fraction, draw: Bits = secrets.randbits) -> bool:
     r"""Return True with probability e^x/(1 + e^x), exactly.
-
-    For x >= 0 the odds of False are e^{-x}: propose True or False by a fair coin; take True as it is and False with
-    probability e^{-x}; propose again if it was not taken.
 
     Parameters
     ----------
     x : Fraction
         Log-odds; such as epsilon v/2 of a soft majority vote (dwork2018, Theorem 4.1).
-    source : Randomness
+    draw : callable
+        As of `happens`.
 
     Returns
     -------
@@ -276,10 +293,78 @@ def logistic_bit(x: Fraction, source: Randomness = secrets) -> bool:
         If x is no fraction.
     """
     _fraction("x", x)
-    while True:
-        likelier = source.randbelow(2) == 1
-        if likelier or bernoulli_exp(abs(x), source):
-            return likelier == (x >= 0)
+    return happens(lambda bits: logistic(x, bits), draw)
+
+
+def logistic(x: Fraction, bits: int) -> tuple[int, int]:
+    """Enclose 2^bits e^x/(1 + e^x) between integers that are at most 4 apart.
+
+    Parameters
+    ----------
+    x : Fraction
+    bits : int
+
+    Returns
+    -------
+    low, high : int
+    """
+    one = 1 << bits
+    least, most = exponential(abs(x), bits)
+    low, high = (one << bits) // (one + most), -((-one << bits) // (one + least))
+    return (low, high) if x >= 0 else (one - high, one - low)
+
+
+def laplace_sign(x: Fraction, draw: Bits = secrets.randbits) -> bool:
+    """Return whether x + Z > 0, exactly, for Z of the Laplace law of scale 1.
+
+    Parameters
+    ----------
+    x : Fraction
+    draw : callable
+        As of `happens`.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    ValueError
+        If x is no fraction.
+    """
+    _fraction("x", x)
+    return happens(lambda bits: above(x, bits), draw)
+
+
+def above(x: Fraction, bits: int) -> tuple[int, int]:
+    """Enclose 2^bits P(x + Z > 0), Z of the Laplace law of scale 1, between integers that are at most 2 apart.
+
+    Parameters
+    ----------
+    x : Fraction
+    bits : int
+        2 or above.
+
+    Returns
+    -------
+    low, high : int
+    """
+    low, high = exponential(abs(x), bits - 1)
+    return (low, high) if x <= 0 else ((1 << bits) - high, (1 << bits) - low)
+
+
+def words(rng: np.random.Generator) -> Bits:
+    """Return a generator's bits, as `happens` draws them.
+
+    Parameters
+    ----------
+    rng : Generator
+
+    Returns
+    -------
+    callable
+    """
+    return lambda bits: int.from_bytes(rng.bytes(bits // 8), "little")
 
 
 def _fraction(name: str, value: Any) -> None:

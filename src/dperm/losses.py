@@ -8,6 +8,15 @@ l''(u, y) x x^T, so with ||x||_2 <= R
 
 Both are meant for one record's loss in a sum (not a mean) over records. Neighbouring relation: none here; a mechanism
 doubles zeta for replace-one where it has to.
+
+The suprema hold for targets of the loss's own domain alone, which `Loss.targets_of` checks or clips into:
+
+    binary    y in {-1, +1},
+    real      |y| <= Y,
+    count     0 <= y <= Y; whole numbers or not, as the bounds need no more than the sign.
+
+Every mechanism's core and every estimator passes its targets through it. (The Poisson loss with y = -Y would have
+|l'| = e^M + Y, more than any calibration used.)
 """
 
 import inspect
@@ -17,10 +26,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.domain import LEAST, MOST, Domain, number
+from dperm.domain import LEAST, MOST, NORM_SLACK, Domain, number
 from dperm.errors import DomainViolation
 
 Pointwise = Callable[[np.ndarray, np.ndarray], np.ndarray]
+# Where no y_bound is declared, targets are clipped so many times sup |l'| beyond every margin that is bounded: no slope
+# changes there but of models that predict nearly as far out.
+FAR = 1e6
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,7 @@ class Loss:
     name : str
         Key in `LOSSES`.
     targets : {"binary", "real", "count"}
-        y in {-1, +1}, real, or a non-negative count.
+        The domain of y (`targets_of`): {-1, +1}, the reals, or the reals of 0 and above.
     value, derivative, second : callable
         l, l' and l'' as functions of (u, y), broadcasting. At a kink `derivative` is a subgradient, and where l'' jumps
         `second` is one of its limits.
@@ -49,6 +61,60 @@ class Loss:
     second: Pointwise
     suprema: Callable[[Domain], tuple[float, float]]
     one_sided: bool
+
+    def targets_of(self, y: np.ndarray, domain: Domain, *, clip: bool = False) -> np.ndarray:
+        """Return the targets, all within the domain for which the suprema hold.
+
+        Parameters
+        ----------
+        y : ndarray, shape (n,)
+            Numbers of any type; the result is float64.
+        domain : Domain
+            Its `y_bound` is Y; without one, real targets and counts have no bound.
+        clip : bool
+            Move every other target to the nearest of the domain instead of raising (NaN to 0, of labels all but
+            positive ones to -1; without a `y_bound` to `FAR` times sup |l'| beyond the margins). Each by itself, so
+            that neighbouring data sets stay neighbours under both relations.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+
+        Raises
+        ------
+        DomainViolation
+            If a target is outside the domain and `clip` is False. The message gives nothing of the data.
+        """
+        y = np.asarray(y, dtype=np.float64)
+        if self.targets == "binary":
+            if clip:
+                return np.where(y > 0, 1.0, -1.0)
+            if not (np.abs(y) == 1).all():
+                raise DomainViolation(f"the {self.name} loss takes the labels -1 and +1 alone; encode them so")
+            return y
+        high = self._far(domain) if domain.y_bound is None and clip else _y_bound(domain)
+        low = 0.0 if self.targets == "count" else -high
+        if clip:
+            return np.clip(np.where(np.isnan(y), 0.0, y), low, high)
+        if not np.isfinite(y).all():
+            raise DomainViolation("y holds NaN or infinity; drop or mend such targets first, or pass clip=True")
+        if not (y >= low * (1 + NORM_SLACK)).all() and self.targets == "count":
+            raise DomainViolation(
+                f"loss={self.name!r} is of counts, 0 or above, and y holds a negative number: the bounds on its slope "
+                "do not hold there; drop such records, or pass clip=True to move their targets to 0"
+            )
+        if not (np.abs(y) <= high * (1 + NORM_SLACK)).all():
+            raise DomainViolation(
+                f"y holds targets beyond y_bound={high:g}; declare the larger public bound, or pass clip=True to move "
+                "such targets to it"
+            )
+        return np.clip(y, low, high)
+
+    def _far(self, domain: Domain) -> float:
+        """Return a public Y for clipping where none is declared."""
+        slope = self.suprema(Domain(x_norm=1.0))[0]
+        margin = domain.margin_bound if math.isfinite(domain.margin_bound) else 0.0
+        return min(FAR * (slope if math.isfinite(slope) else 1.0) + margin, MOST)
 
     def gradient_bound(self, domain: Domain) -> float:
         """Return zeta = R sup |l'|.
@@ -148,7 +214,7 @@ def logistic() -> Loss:
 
 
 def poisson() -> Loss:
-    """Return exp(u) - y u, y >= 0; bounded only where both theta and y are."""
+    """Return exp(u) - y u, y >= 0 (counts, or any such numbers); bounded only where both theta and y are."""
 
     def suprema(domain):
         # l' = exp(u) - y runs from exp(-M) - Y up to exp(M), where y = 0.

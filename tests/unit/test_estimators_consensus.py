@@ -35,7 +35,7 @@ def test_contested_rows_are_charged_and_the_last_one_ends_it(data, tmp_path):
     rows = (0.5 + np.linspace(-1e-4, 1e-4, 40))[:, None]
     with pytest.raises(BudgetExhausted, match="all 3 contested answers were given"):
         model.predict(rows)
-    kept = len(model._known)
+    kept = len(model._known.answers)
     assert 3 <= kept < 40 and model.ledger_.remaining == 0
     model.predict(rows[:kept])
     with pytest.raises(BudgetExhausted):

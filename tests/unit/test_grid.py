@@ -4,11 +4,13 @@ import math
 import sys
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import stats
 
 from dperm import grid
 from dperm.accounting import gaussian
@@ -18,6 +20,8 @@ from dperm.errors import InvalidBudget, ReleaseError
 vectors = hnp.arrays(float, st.integers(1, 6), elements=st.floats(-1e6, 1e6))
 
 
+# Fifty draws of one integer: each as probable as 1 / (2 scale) at most, and the scale is above 1000.
+@pytest.mark.chance(1e-30)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("sensitivity", [1e-8, 0.7, 3e5])
 def test_every_released_value_is_on_the_grid(sensitivity, delta):
@@ -79,6 +83,7 @@ def test_no_two_points_come_further_apart_than_is_charged(first, sensitivity, da
     assert worst <= seen["reach"] <= worst * (1 + 1e-12)
 
 
+@pytest.mark.chance(0)  # the noise is not looked at
 @pytest.mark.parametrize("p", [1, 3])
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (3.0, 1e-9), (1.0, 1e-2)])
 def test_the_discrete_gaussian_costs_little_over_the_analytic_one(p, epsilon, delta):
@@ -93,6 +98,7 @@ def test_the_discrete_gaussian_costs_little_over_the_analytic_one(p, epsilon, de
     assert delta * 0.999 < np.exp(log_delta.min()) <= delta * (1 + 1e-6)
 
 
+@pytest.mark.chance(0)  # the noise is not looked at
 def test_the_discrete_laplace_is_calibrated_to_the_l1_sensitivity():
     released = grid.add_noise(np.zeros((1, 4)), sensitivity=1.0, budget=Budget(0.5))
     reach = 2 * (1 / released.step + 2)
@@ -107,11 +113,14 @@ def test_noise_beyond_64_bits_is_refused():
         grid.add_noise(np.zeros((1, 2)), sensitivity=1.0, budget=Budget(1e-14, 1e-14))
 
 
+# Noise of a scale below 1000 steps beyond a million: e^-1000.
+@pytest.mark.chance(1e-30)
 def test_far_points_are_clipped_to_the_public_box():
     released = grid.add_noise(np.array([[1e300, -1e300]]), sensitivity=1.0, budget=Budget(10.0))
     assert np.abs(released.values / released.step / grid.FARTHEST) == pytest.approx(np.ones((1, 2)), rel=1e-6)
 
 
+@pytest.mark.chance(1e-30)  # the same
 def test_what_is_no_number_lies_in_the_box_too():
     vectors = np.array([[np.nan, np.inf], [-np.inf, 1.0]])
     whole = grid.add_noise(vectors, sensitivity=1.0, budget=Budget(10.0)).values * 2**10
@@ -119,6 +128,7 @@ def test_what_is_no_number_lies_in_the_box_too():
     assert abs(whole[0, 0]) < 1e6 < abs(whole[0, 1])
 
 
+@pytest.mark.chance(0)  # the noise is not looked at
 @pytest.mark.parametrize("epsilon", [1e3, 1e6, 1e50])
 def test_a_huge_epsilon_is_served_or_refused_in_words(epsilon):
     released = grid.add_noise(np.zeros((1, 2)), sensitivity=1.0, budget=Budget(epsilon, 1e-6))
@@ -131,76 +141,97 @@ def test_without_opendp_the_extra_is_named(monkeypatch):
         grid.add_noise(np.zeros((1, 1)), sensitivity=1.0, budget=Budget(1.0))
 
 
+# Log-odds up to 700 and beyond, with the long denominators of doubles.
+ODDS = [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(0.1) * 7, Fraction(37.3), Fraction(700), Fraction(1e3) / 7]
+ODDS = sorted({*ODDS, *(-x for x in ODDS)})
+LAWS = {
+    "e^-x": (grid.exponential, lambda x: mpmath.exp(-x)),
+    "logistic": (grid.logistic, lambda x: 1 / (1 + mpmath.exp(-x))),
+    "laplace": (grid.above, lambda x: 1 - mpmath.exp(-x) / 2 if x > 0 else mpmath.exp(x) / 2),
+}
+
+
+def number(x):
+    return mpmath.mpf(x.numerator) / x.denominator
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("x", ODDS)
+def test_integers_enclose_the_probability_however_small(name, x):
+    enclosed, exact = LAWS[name]
+    if name == "e^-x":
+        x = abs(x)
+    with mpmath.workprec(4096):
+        for bits in (64, 128, 192, 1088, 2048):
+            low, high = enclosed(x, bits)
+            scaled = exact(number(x)) * 2**bits
+            assert 0 <= low <= scaled <= high <= 2**bits and high - low <= 4
+        # Neither outcome is impossible, and the law is right to 40 digits of the rarer one.
+        rarer = min(exact(number(x)), 1 - exact(number(x))) if name != "e^-x" else exact(number(x))
+        assert low > 0 and (name == "e^-x" or high < 2**bits)
+        assert 4 / mpmath.mpf(2) ** bits < rarer * mpmath.mpf(10) ** -40
+
+
+@given(st.fractions(min_value=-800, max_value=800, max_denominator=10**12), st.sampled_from([64, 128, 256]))
+@settings(derandomize=True, deadline=None, max_examples=200)
+def test_integers_enclose_any_log_odds(x, bits):
+    with mpmath.workprec(2048):
+        for enclosed, exact in (LAWS["logistic"], LAWS["laplace"]):
+            low, high = enclosed(x, bits)
+            assert low <= exact(number(x)) * 2**bits <= high and high - low <= 4
+
+
 class Tape:
-    """A source that answers from a list of integers, and says how it was asked."""
+    """Words that are drawn, one after another."""
 
-    def __init__(self, *answers):
-        self.answers, self.asked = list(answers), []
+    def __init__(self, *words):
+        self.words, self.asked = list(words), 0
 
-    def randbelow(self, upper):
-        self.asked.append(upper)
-        return self.answers.pop(0)
-
-
-def test_a_bernoulli_is_one_integer():
-    tape = Tape(2, 3)
-    assert grid.bernoulli(Fraction(3, 7), tape) and not grid.bernoulli(Fraction(3, 7), tape)
-    assert tape.asked == [7, 7]
-    assert not grid.bernoulli(Fraction(0)) and grid.bernoulli(Fraction(1))
+    def __call__(self, bits):
+        assert bits == 64
+        self.asked += 1
+        return self.words.pop(0)
 
 
-def tree(function, depth):
-    """Return the exact probability of True, and of being undecided, after following all answers `depth` deep."""
-
-    class Undecided(Exception):
-        pass
-
-    class Path(Tape):
-        def randbelow(self, upper):
-            self.asked.append(upper)
-            if not self.answers:
-                raise Undecided
-            return self.answers.pop(0)
-
-    true, undecided, paths = Fraction(0), Fraction(0), [((), Fraction(1))]
-    while paths:
-        answers, mass = paths.pop()
-        path = Path(*answers)
-        try:
-            true += mass if function(path) else 0
-        except Undecided:
-            upper = path.asked[-1]
-            if len(answers) == depth:
-                undecided += mass
-            else:
-                paths += [((*answers, k), mass / upper) for k in range(upper)]
-    return float(true), float(undecided)
-
-
-@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 2), Fraction(1), Fraction(3, 2)])
-def test_e_to_the_minus_x_by_all_paths(x):
-    true, undecided = tree(lambda path: grid.bernoulli_exp(x, path), 6)
-    assert true <= math.exp(-x) <= true + undecided
-    assert undecided < 0.03
+@pytest.mark.parametrize("x", ODDS)
+@pytest.mark.parametrize("bit", [(grid.logistic_bit, grid.logistic), (grid.laplace_sign, grid.above)])
+def test_a_bit_is_one_exactly_below_its_probability(bit, x):
+    """What is decided after one, two and more words, at and beside every end of the enclosures."""
+    draw, enclosed = bit
+    known = 0
+    for words in (1, 2, 3, 20):
+        bits = 64 * words
+        low, high = enclosed(x, bits)
+        for u in {max(0, low - 1), low, high - 1, min(high, 2**bits - 1), 0, 2**bits - 1}:
+            tape = Tape(*(u >> 64 * k & 2**64 - 1 for k in reversed(range(words))))
+            try:
+                said = draw(x, tape)
+            except IndexError:  # undecided
+                assert low <= u < high
+                continue
+            first = 64 * tape.asked
+            cut = u >> (bits - first)
+            assert said == (cut < enclosed(x, first)[0]) and not enclosed(x, first)[0] <= cut < enclosed(x, first)[1]
+            # Whatever follows, the real number lies on the same side.
+            assert cut + 1 <= enclosed(x, first)[0] if said else cut >= enclosed(x, first)[1]
+        # The mass that is decided grows, and what is not is next to nothing.
+        undecided = Fraction(high - low, 2**bits)
+        assert undecided <= Fraction(4, 2**bits) and Fraction(low, 2**bits) >= known
+        known = Fraction(low, 2**bits)
 
 
-@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 2), Fraction(-1, 2), Fraction(1)])
-def test_a_logistic_bit_by_all_paths(x):
-    true, undecided = tree(lambda path: grid.logistic_bit(x, path), 9)
-    assert true <= 1 / (1 + math.exp(-x)) <= true + undecided
-    assert undecided < 0.08
+@pytest.mark.parametrize("x", [Fraction(-5, 2), Fraction(0), Fraction(0.7), Fraction(3)])
+def test_bits_of_a_generator_have_their_law(x):
+    rng = np.random.default_rng(11)
+    for draw, exact in ((grid.logistic_bit, LAWS["logistic"][1]), (grid.laplace_sign, LAWS["laplace"][1])):
+        hits = sum(draw(x, grid.words(rng)) for _ in range(4000))
+        assert stats.binomtest(hits, 4000, float(exact(number(x)))).pvalue > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("function", "value", "words"),
-    [
-        (grid.bernoulli, 0.5, "must be a Fraction"),
-        (grid.bernoulli, Fraction(3, 2), r"must be in \[0, 1\]"),
-        (grid.bernoulli_exp, Fraction(-1, 2), "must be 0 or above"),
-        (grid.bernoulli_exp, True, "must be a Fraction"),
-        (grid.logistic_bit, 0.1, "a double is not the number that it shows"),
-    ],
-)
-def test_bits_take_fractions_of_their_range_alone(function, value, words):
-    with pytest.raises(ValueError, match=words):
-        function(value)
+@pytest.mark.parametrize("value", [0.1, True, "1"])
+def test_bits_take_fractions_alone(value):
+    for function in (grid.logistic_bit, grid.laplace_sign, lambda x: grid.exponential(x, 64)):
+        with pytest.raises(ValueError, match="a double is not the number that it shows"):
+            function(value)
+    with pytest.raises(ValueError, match="must be 0 or above"):
+        grid.exponential(Fraction(-1, 2), 64)

@@ -162,7 +162,7 @@ def test_the_estimator_takes_regularizers_and_sets():
     assert (np.abs(model.coef_) < 1e-6).sum() >= 1 and model.score(X, y) > 0.5
     boxed = ObjectivePerturbation(**fixed, low=0.0, high=1.0, y_bound=4.0).fit(X, y)
     assert boxed.coef_.min() == 0.0 and boxed.coef_.max() <= 1.0
-    with pytest.raises(DomainViolation, match=r"targets are beyond y_bound=1; .* clip=True"):
+    with pytest.raises(DomainViolation, match=r"targets beyond y_bound=1; .* clip=True"):
         ObjectivePerturbation(**fixed, radius=1.0, y_bound=1.0).fit(X, y)
     clipped = ObjectivePerturbation(**fixed, radius=1.0, y_bound=1.0, clip=True).fit(X, y)
     by_hand = ObjectivePerturbation(**fixed, radius=1.0, y_bound=1.0).fit(X, np.clip(y, -1, 1))
@@ -191,3 +191,24 @@ def test_the_gram_matrix_is_all_that_the_squared_loss_needs(region):
     arguments = {"domain": CASE_STUDY, "neighbours": "add_remove", "calibration": "paper"}
     part = objective.release_gram(X.T @ X, X.T @ y, **arguments, **fixed, rng=np.random.default_rng(3))
     np.testing.assert_array_equal(part.theta, whole.theta)
+
+
+@pytest.mark.parametrize("R", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"regularizer": lambda z: cp.norm1(cp.diff(z))},
+        {"regularizer": lambda z: cp.normNuc(cp.reshape(z, (2, 2), order="C"))},
+        {"constraints": lambda z: [cp.norm_inf(z) <= 1]},
+        {"constraints": lambda z: [z >= 0, cp.sum(z) == 1]},
+    ],
+    ids=["fused", "nuclear", "norm_inf", "simplex"],
+)
+def test_what_cvxpy_states_is_solved_for_rows_of_any_length(stated, R):
+    """docs/privacy.md, section 1: a point that is not certified would be a SolverError."""
+    X = R * np.random.default_rng(1).normal(size=(200, P))
+    for rows in (np.zeros((3, P)), X):
+        model = ObjectivePerturbation(
+            loss="logistic", classes=(0, 1), x_norm=R, clip=True, random_state=0, **stated
+        ).fit(rows, np.arange(len(rows)) % 2.0)
+        assert np.isfinite(model.coef_).all()

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from dperm.accounting import composition, rounds
 from dperm.domain import Budget
 from dperm.errors import BudgetExhausted, DataError, DomainViolation, InvalidBudget
-from dperm.mechanisms.kernel import interactive, pinp
+from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.kernel.interactive import FROZEN, LIVE, UNANSWERED, UPDATED, Session
 
@@ -239,8 +239,7 @@ class Tape:
 
 
 @EVERY
-def test_a_session_answers_as_the_batch_does(calibration, monkeypatch):
-    monkeypatch.setattr(interactive, "Noise", lambda tape: tape)
+def test_a_session_answers_as_the_batch_does(calibration):
     Phi, f = problem(T=150)
     setting, found = made(calibration, 3e5, 150)
     found = pinp.Constants(**{**found.__dict__, "threshold": 0.2, "updates": 4, "ridge": 0.05, "step": 0.05})

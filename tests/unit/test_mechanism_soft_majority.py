@@ -201,8 +201,12 @@ def test_votes_are_labels():
     np.testing.assert_allclose(shards.predictions(models, np.array([[0.5]])), 0.5)
     with pytest.raises(DataError, match="something else than the labels 0 and 1"):
         shards.votes(models, np.array([[0.5]]))
-    with pytest.raises(DataError, match="shard 0 predicts"):
-        shards.predictions([shards.Constant(math.nan)], np.zeros((2, 1)))
+    with pytest.raises(DataError, match="something else than the labels 0 and 1"):
+        shards.votes([shards.Constant(math.nan)], np.zeros((2, 1)))
+    assert shards.votes([shards.Constant(1.0), shards.Constant(math.nan)], np.zeros((2, 1)), total=True).tolist() == [
+        1,
+        1,
+    ]
 
 
 def test_shards_needed_by_the_words_of_theorem_4_1():

@@ -8,7 +8,7 @@ import pytest
 from scipy import optimize
 from threadpoolctl import threadpool_limits
 
-from dperm.errors import DataError
+from dperm.errors import DataError, DomainViolation
 from dperm.mechanisms.napp.limit import path, problems, reweighted
 from dperm.mechanisms.napp.scheme import Scheme, penalty, weights
 from dperm.solvers import pointwise
@@ -391,8 +391,8 @@ def test_what_path_refuses(change, match):
         ("squared", np.ones((2, 1)), np.ones(2), 0.0, ValueError, "eta_bound"),
         ("squared", np.ones((2, 1)), np.ones(3), np.inf, DataError, "shape"),
         ("squared", np.full((2, 1), np.nan), np.ones(2), np.inf, DataError, "finite"),
-        ("logistic", np.ones((2, 1)), np.zeros(2), np.inf, DataError, "-1 and 1"),
-        ("poisson", np.ones((2, 1)), np.full(2, 0.5), np.inf, DataError, "counts"),
+        ("logistic", np.ones((2, 1)), np.zeros(2), np.inf, DomainViolation, "-1 and [+]1"),
+        ("poisson", np.ones((2, 1)), np.full(2, -0.5), np.inf, DomainViolation, "counts"),
     ],
 )
 def test_what_problems_refuses(loss, X, y, bound, error, match):

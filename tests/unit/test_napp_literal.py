@@ -141,7 +141,7 @@ def test_software_for_linear_models_solves_the_augmented_problem(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_fit_that_the_rows_do_not_determine_is_an_error(loss):
-    with pytest.raises(SolverError, match=r"of 2 rows did not converge in 100 steps; raise rows \(n_e\)"):
+    with pytest.raises(SolverError, match=r"an unpenalised fit did not converge in 100 steps; raise rows \(n_e\)"):
         unpenalised(losses.make(loss), np.zeros((2, 1)), np.ones(2), np.zeros(1))
 
 

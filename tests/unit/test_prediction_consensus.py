@@ -4,10 +4,12 @@ import math
 import os
 import threading
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from dperm import grid
 from dperm.accounting import rounds
 from dperm.errors import BudgetExhausted, CorruptFile, InvalidBudget, ReleaseError
 from dperm.mechanisms.prediction import consensus
@@ -147,15 +149,15 @@ SHARDS = consensus.shards_needed(20.0, 1e-6, 1)
 
 
 class Drawn:
-    """Draws what it is told to, slowly, and counts how often it is asked."""
+    """Draws the uniform numbers that it is told to, slowly, and counts how often it is asked."""
 
     def __init__(self, *values):
         self.values, self.asked = values, 0
 
-    def random(self, count):
+    def bytes(self, count):
         self.asked += 1
         time.sleep(0.01)
-        return self.values
+        return int(self.values[self.asked - 1] * 2 ** (8 * count)).to_bytes(count, "little")
 
 
 def opened(path=None, contested=1):
@@ -182,13 +184,16 @@ def test_a_closed_journal_answers_no_row_not_even_a_free_one(tmp_path):
 
 
 @pytest.mark.parametrize("before", [0, 1])
-def test_a_forked_process_answers_no_row(tmp_path, before):
-    ledger = opened(tmp_path / "journal")
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_forked_process_answers_from_the_journal_alone(tmp_path, before, kept):
+    ledger = opened(tmp_path / "journal" if kept else None, contested=2)
     for _ in range(before):
         consensus.answer(SHARDS, SHARDS, ledger, Drawn(0.5, 0.5))
     child = os.fork()
     if not child:
         try:
+            if kept:
+                os._exit(consensus.answer(SHARDS, SHARDS, ledger, Drawn(0.5, 0.5)) - 1)
             os._exit(0 if refused(ledger, ReleaseError) else 1)
         finally:
             os._exit(2)
@@ -220,7 +225,7 @@ def test_a_disk_that_refuses_ends_it_before_anything_is_drawn(tmp_path, monkeypa
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_round_that_is_broken_off_stays_charged(tmp_path, kept):
     class Broken(Drawn):
-        def random(self, count):
+        def bytes(self, count):
             raise KeyboardInterrupt
 
     ledger = opened(tmp_path / "journal" if kept else None)
@@ -247,7 +252,7 @@ def test_threads_share_one_budget():
         thread.start()
     for thread in threads:
         thread.join()
-    assert rng.asked == 1 and told.count("all 1 contested answers wer") == 7 and ledger.answered == 1
+    assert rng.asked == 2 and told.count("all 1 contested answers wer") == 7 and ledger.answered == 1
 
 
 @pytest.mark.parametrize(("count", "label"), [(0, 0), (4001, 1)])
@@ -256,9 +261,34 @@ def test_no_outcome_is_impossible_however_far_the_votes_agree(count, label):
     ledger = consensus.ContestedLedger(50.0, 1e-6, r, 10)
     # Doubles cannot hold these chances: by far less than 2^-53 they are not 1.
     assert consensus.free_probability(count, r, ledger.terms) == 1 and ledger.each * r / 2 > 40
-    assert consensus.answer(count, r, ledger, Drawn(2.0**-53, 0.0)) == label and ledger.answered == 0
-    assert consensus.answer(count, r, ledger, Drawn(0.0, 2.0**-53)) == label and ledger.answered == 1
-    assert consensus.answer(count, r, ledger, Drawn(0.0, 0.0)) == 1 - label and ledger.answered == 2
+    agreed = Fraction(ledger.terms.round) * Fraction(ledger.terms.threshold)
+    contested = until_decided(lambda bits: grid.above(agreed, bits), ONES)
+    bit = until_decided(lambda bits: grid.logistic(Fraction(ledger.each) * (2 * count - r) / 2, bits), -label % 2**64)
+    assert len(contested) > 1 and len(bit) >= 1
+    for words, said, spent in (([0], label, 0), ([*contested, 2**63], label, 1), ([*contested, *bit], 1 - label, 2)):
+        assert consensus.answer(count, r, ledger, Words(words)) == said and ledger.answered == spent
+
+
+ONES = 2**64 - 1
+
+
+def until_decided(enclosed, word):
+    """So many equal words that the extreme uniform number which begins with them lies beyond the probability."""
+    words, u = [word], word
+    while enclosed(64 * len(words))[0] <= u < enclosed(64 * len(words))[1]:
+        words.append(word)
+        u = u << 64 | word
+    return words
+
+
+class Words:
+    """Draws these words, all of them."""
+
+    def __init__(self, words):
+        self.words = list(words)
+
+    def bytes(self, count):
+        return self.words.pop(0).to_bytes(count, "little")
 
 
 def test_the_slip_contains_the_grain_of_draws():
@@ -266,5 +296,5 @@ def test_the_slip_contains_the_grain_of_draws():
     terms = consensus.terms(5.0, 1e-11, 60_000, B)
     drawn = 0.5 * math.exp(-terms.round * (29_999 - terms.threshold)) + 2.0**-53
     assert drawn <= terms.slip and B * terms.slip <= 0.5e-11 * (1 + 1e-9)
-    with pytest.raises(InvalidBudget, match=r"noise is drawn from doubles: take more than 4\.4e-13, or mode='each'"):
+    with pytest.raises(InvalidBudget, match=r"that doubles can simulate them: take more than 4\.4e-13, or mode='each'"):
         consensus.terms(5.0, 4e-13, 60_000, B)

@@ -199,7 +199,7 @@ def test_what_is_no_journal_is_left_alone(path):
     path.parent.mkdir()
     for content in (b"hello\n", b"hello", b"{}\n", b"[1]\n", b"\x00\xff"):
         path.write_bytes(content)
-        with pytest.raises(CorruptFile, match="is no journal of a ledger; name another file"):
+        with pytest.raises(CorruptFile, match="is no journal of answers; name another file"):
             opened(path)
         assert path.read_bytes() == content
     with pytest.raises(CorruptFile, match="is a folder"):
@@ -227,18 +227,33 @@ def test_the_journal_of_another_budget_is_refused(path, other, named):
     assert json.loads(path.read_text().splitlines()[0])["answers"] == 10
 
 
-def test_a_second_ledger_of_the_same_journal_is_refused(path):
-    ledger = opened(path)
-    with pytest.raises(ReleaseError, match="spent from by another ledger"):
-        opened(path)
+def test_ledgers_of_one_journal_share_its_budget(path):
+    ledger, other = opened(path, reserve=3), opened(path, reserve=3)
+    ledger.charge()
     source = f"""
         from dperm.mechanisms.prediction.ledger import PredictionLedger
-        PredictionLedger(1.0, 1e-6, answers=10, path={str(path)!r})
+        PredictionLedger(1.0, 1e-6, answers=10, path={str(path)!r}, reserve=3).charge(2)
     """
-    found = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, check=False)
-    assert found.returncode == 1 and "ReleaseError" in found.stderr
+    subprocess.run([sys.executable, "-c", textwrap.dedent(source)], check=True)
+    # Blocks of 3 and 3; that of the process which ended stays spent.
+    other.charge(4)
+    with pytest.raises(BudgetExhausted, match="1 new answers were asked for and 0 of 10 remain"):
+        other.charge()
+    ledger.charge(2)
+    with pytest.raises(BudgetExhausted):
+        ledger.charge()
+
+
+def test_a_block_is_of_one_ledger_and_comes_back_when_it_is_closed(path):
+    ledger, other = opened(path, reserve=8), opened(path, reserve=1)
+    ledger.charge(2)
+    other.charge(2)
+    with pytest.raises(BudgetExhausted):
+        other.charge()
     ledger.close()
-    opened(path).close()
+    other.charge(6)
+    with opened(path) as again:
+        assert again.remaining == 0
 
 
 def _spend(ledger, said):
@@ -249,14 +264,29 @@ def _spend(ledger, said):
         said.send(str(error))
 
 
-def test_a_forked_process_cannot_spend(path):
-    ledger = opened(path, answers=1000, reserve=100)
-    ledger.charge()
+def in_a_fork(ledger):
     here, there = multiprocessing.Pipe()
     child = multiprocessing.get_context("fork").Process(target=_spend, args=(ledger, there))
     child.start()
-    assert "the process that this one was forked from" in here.recv()
+    said = here.recv()
     child.join()
+    return said
+
+
+def test_a_forked_process_spends_from_the_journal_in_a_block_of_its_own(path):
+    ledger = opened(path, answers=1000, reserve=100)
+    ledger.charge()
+    assert in_a_fork(ledger) == "answered"
+    ledger.charge(99)
+    assert ledger.answered == 100
+    ledger.charge()
+    assert ledger.answered == 201
+
+
+def test_a_forked_process_cannot_spend_without_a_journal():
+    ledger = opened(None)
+    ledger.charge()
+    assert "only that one may answer" in in_a_fork(ledger) and "fit with state='a file'" in in_a_fork(ledger)
     ledger.charge()
     assert ledger.answered == 2
 
@@ -299,14 +329,33 @@ def test_threads_lose_no_charge(path):
     assert ledger.remaining == 0
 
 
-def test_copies(path):
-    ledger = PredictionLedger(1.0, 1e-6, answers=10)
+def copies(ledger):
+    return [pickle.loads(pickle.dumps(ledger)), copy.deepcopy(ledger), copy.copy(ledger)]
+
+
+def test_copies_share_the_journal_and_are_refused_without(path):
+    ledger = opened(path)
     ledger.charge(2)
-    twin = pickle.loads(pickle.dumps(ledger))
-    twin.charge()
-    assert (ledger.answered, twin.answered) == (2, 3)
-    with pytest.raises(TypeError, match="cannot be copied: two would answer on one budget"):
-        copy.deepcopy(opened(path))
+    for k, twin in enumerate(copies(ledger)):
+        twin.charge(k + 1)
+    with pytest.raises(BudgetExhausted, match="3 new answers were asked for and 2 of 10 remain"):
+        ledger.charge(3)
+    alone = opened(None)
+    for make in (pickle.dumps, copy.deepcopy, copy.copy):
+        with pytest.raises(ReleaseError, match="and all copies share that journal"):
+            make(alone)
+
+
+def test_a_copy_never_makes_the_journal_anew(path):
+    pickled = pickle.dumps(opened(path))
+    for replaced in (False, True):
+        path.unlink()
+        if replaced:
+            opened(path).close()
+        with pytest.raises(ReleaseError, match="was deleted or replaced"):
+            pickle.loads(pickled).charge()
+        path.touch()
+    path.unlink()
 
 
 def test_a_ledger_needs_a_number_or_a_price():

@@ -55,13 +55,23 @@ def test_rows_that_meet_the_bound_are_left_alone_but_as_printed():
 
 def test_longer_rows_are_refused_without_a_number_of_the_data():
     X = np.array([[3.0, 4.0, 0.5], [0.1, 0.2, 0.3]])
-    with pytest.raises(DomainViolation, match=r"the 2 largest entries of 1 of 2 rows are longer than x_norm=4.9;.*cl"):
+    with pytest.raises(DomainViolation, match=r"rows whose 2 largest entries are longer than x_norm=4.9;.*cl"):
         limits.bounded_parts(X, 2, 4.9)
     assert limits.bounded_parts(X, 2, 5.0) is X
     assert limits.bounded_parts(X, 2, 5.0 * (1 - 1e-12))[0, 0] < 3  # rounding: scaled down without a word
     for wrong in (np.nan, np.inf):
-        with pytest.raises(DomainViolation, match="1 of 2 rows hold NaN or infinity"):
-            limits.bounded_parts(np.array([[wrong, 0.0], [1.0, 1.0]]), 1, 1.0, clip=True)
+        X = np.array([[wrong, 0.0], [1.0, 1.0]])
+        with pytest.raises(DomainViolation, match="X has rows with NaN or infinity"):
+            limits.bounded_parts(X, 1, 1.0)
+        np.testing.assert_array_equal(limits.bounded_parts(X, 1, 1.0, clip=True), [[0.0, 0.0], [1.0, 1.0]])
+
+
+@pytest.mark.parametrize("divisor", ["part", "row"])
+def test_the_longest_rows_that_there_are_end_within_the_bound(divisor):
+    """The factor of a row must not be a denormal number, which would be rounded by more than the bound allows."""
+    for r in (1e-30, 1e-10, 1.0):
+        clipped = limits.bounded_parts(np.array([[1.7e308, -1.3e308, 1e307]]), 2, r, clip=True, divisor=divisor)
+        assert 0 < np.hypot(*clipped[0, :2]) <= r
 
 
 def test_many_chunks_are_one(monkeypatch):

@@ -6,6 +6,7 @@ r"""The privacy curve of one Gaussian release: the hockey-stick divergence of tw
 sensitivity was computed for.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -148,4 +149,10 @@ def gaussian_ratio(epsilon: float, delta: float) -> float:
     """
     if not 0 <= epsilon < math.inf:
         raise InvalidBudget(f"epsilon={epsilon!r} must be a finite number, 0 or above")
+    return _ratio(epsilon, delta)
+
+
+# A fit asks for the same budgets as the fit before it.
+@functools.lru_cache(maxsize=256)
+def _ratio(epsilon: float, delta: float) -> float:
     return largest_ratio(lambda a: hockey_stick(epsilon, a), epsilon=epsilon, delta=delta)

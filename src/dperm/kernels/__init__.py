@@ -30,7 +30,7 @@ from dperm.domain import LEAST, MOST, NORM_SLACK, number
 from dperm.errors import DomainViolation
 from dperm.kernels.explicit import monomials, power
 
-__all__ = ["Kernel", "custom", "gaussian", "gram", "linear", "monomials", "polynomial", "within"]
+__all__ = ["Kernel", "allowed", "custom", "gaussian", "gram", "linear", "monomials", "polynomial", "within"]
 
 Rows = np.ndarray | sparse.csr_array | sparse.csr_matrix
 Function = Callable[[Rows, Rows], np.ndarray]
@@ -226,16 +226,36 @@ def within(kernel: Kernel, X: Rows) -> Rows:
         If K(x, x) of a row is above R^2, negative, or no number. The message gives no value of the data.
     """
     squares = kernel.diagonal(X)
-    broken = int((~np.isfinite(squares) | (squares < 0)).sum())
-    if broken:
-        raise DomainViolation(f"K(x, x) of {broken} of {X.shape[0]} rows is negative, NaN or infinite; mend them first")
-    above = int((squares > (kernel.R * (1 + NORM_SLACK)) ** 2).sum())
-    if above:
+    if not (np.isfinite(squares) & (squares >= 0)).all():
         raise DomainViolation(
-            f"{above} of {X.shape[0]} rows have sqrt(K(x, x)) above R={kernel.R:g} of the {kernel.name} kernel; "
-            "declare the larger public bound (x_norm or R), or scale the rows to it"
+            f"the {kernel.name} kernel has a K(x, x) that is negative, NaN or infinite; mend such rows"
+        )
+    if not _inside(kernel, squares).all():
+        raise DomainViolation(
+            f"there are rows with sqrt(K(x, x)) above R={kernel.R:g} of the {kernel.name} kernel; declare the larger "
+            "public bound (x_norm or R), or scale the rows to it"
         )
     return X
+
+
+def allowed(kernel: Kernel, X: Rows) -> np.ndarray:
+    """Return which rows `within` would not refuse.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR, shape (n, d)
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+    """
+    with np.errstate(all="ignore"):
+        return _inside(kernel, kernel.diagonal(X))
+
+
+def _inside(kernel, squares):
+    return (squares >= 0) & (squares <= (kernel.R * (1 + NORM_SLACK)) ** 2)
 
 
 def gram(kernel: Kernel, Z: Rows, *, memory: float = MEMORY) -> np.ndarray:

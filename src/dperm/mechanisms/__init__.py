@@ -4,6 +4,8 @@ import importlib
 from types import ModuleType
 from typing import NamedTuple
 
+from dperm.catalogue import Catalogue
+
 
 class Mechanism(NamedTuple):
     """A module that offers a batched core, and the calibrations that the core takes.
@@ -22,7 +24,7 @@ class Mechanism(NamedTuple):
 
 
 # By the name in configurations and rows.
-REGISTRY = {
+REGISTRY: Catalogue[str, Mechanism] = {
     "objective": Mechanism("dperm.mechanisms.objective", ("paper", "tight")),
     "output": Mechanism("dperm.mechanisms.output", ("paper", "tight")),
     "cms11": Mechanism("dperm.mechanisms.cms11", ("paper",)),

@@ -288,6 +288,7 @@ def release(
     X : ndarray, shape (n, p)
         Rows with ||x||_2 <= domain.x_norm; not checked here.
     y : ndarray, shape (n,)
+        Within the loss's domain of targets, which is checked.
     loss : Loss
         With gradient and curvature bounded over all theta.
     domain : Domain
@@ -320,7 +321,7 @@ def release(
     InvalidBudget
         If delta is 0, a share or the curvature is impossible, or no noise serves the budget.
     DomainViolation
-        If the loss is not bounded over all theta.
+        If the loss is not bounded over all theta, or a target is outside its domain.
     ValueError
         If another argument is outside its range, `n_public` is missing, or the calibration is not the paper's.
     """
@@ -345,6 +346,7 @@ def release(
         tilt_share=tilt_share,
         neighbours=neighbours,
     )
+    y = loss.targets_of(y, domain)
     shape = (repeats, X.shape[1])
     tilt = made.tilt.sample(shape, rng)
     solution = newton.minimise(loss, X, y, ridge=made.curvature, tilt=tilt, tolerance=made.gradient_norm)

@@ -1,17 +1,28 @@
 """What the batched cores share: the record of a release, and the bounds they may rely on."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from dperm.accounting import gaussian
 from dperm.domain import Budget, Domain, Guarantee, Mode, number
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.feasible import Region
 from dperm.losses import Loss
+from dperm.noise import Gaussian, SphericalLaplace
 
+# The share of its budget that an estimator spends on hiding the solver's error where its user names none, and the
+# solver's public target, as a share of zeta, with such a share and without.
+SOLVER_SHARE, COVERED_TARGET, TARGET = 1e-3, 1e-9, 1e-6
+# Beyond these standard deviations of the noise that hides the solver's error a coordinate is not at a kink or a wall.
+_REACH = 6
 # Far beyond any use; further out, sums of squares and quotients would leave the doubles.
 _LEAST, _MOST = 1e-100, 1e100
+# Of a solver's target as a share of zeta: below it a gradient's rounding is in the way for any number of records.
+LEAST_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -178,7 +189,7 @@ def target(tolerance: float) -> float:
     Parameters
     ----------
     tolerance : float
-        In (0, 1]: no coarser than one record's gradient.
+        In [1e-12, 1]: no coarser than one record's gradient, and above what rounding leaves of a small data set's.
 
     Returns
     -------
@@ -189,7 +200,8 @@ def target(tolerance: float) -> float:
     ValueError
         If it is outside its range.
     """
-    return number("tolerance", tolerance, 0, 1, ends="(]", remedy="1e-6 is usual")
+    remedy = "certificates hold with their rounding, which is above that; 1e-6 is usual"
+    return number("tolerance", tolerance, LEAST_TOLERANCE, 1, ends="[]", remedy=remedy)
 
 
 def representable(scale: float, budget: Budget, remedy: str = "raise epsilon (usual values are 0.1 to 10)") -> float:
@@ -218,3 +230,106 @@ def representable(scale: float, budget: Budget, remedy: str = "raise epsilon (us
             f"{remedy} or the curvature"
         )
     return scale
+
+
+def checked_share(solver_share: float) -> float:
+    """Return the share of the budget that hides the solver's error, or refuse it.
+
+    Parameters
+    ----------
+    solver_share : float
+        In [0, 1).
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    InvalidBudget
+        If it is outside its range.
+    """
+    remedy = "it is the share of the budget that hides the solver's error"
+    return number("solver_share", solver_share, 0, 1, ends="[)", error=InvalidBudget, remedy=remedy)
+
+
+def share_or_default(solver_share: float | None, *, printed: bool, coverable: bool = True) -> float:
+    """Return an estimator's share of the budget for hiding the solver's error: as asked, or `SOLVER_SHARE` if possible.
+
+    Parameters
+    ----------
+    solver_share : float or None
+        What the user asked for.
+    printed : bool
+        Whether the constants are the printed ones, which know no such noise.
+    coverable : bool
+        Whether theta may be moved by noise and put back into its set.
+
+    Returns
+    -------
+    float
+        In [0, 1); 0 leaves the release `proved_exact`.
+    """
+    if solver_share is not None:
+        return solver_share
+    return 0.0 if printed or not coverable else SOLVER_SHARE
+
+
+def covering(sensitivity: float, budget: Budget) -> Gaussian | SphericalLaplace:
+    """Return noise that hides a vector of this l2 sensitivity.
+
+    Parameters
+    ----------
+    sensitivity : float
+        2 tau for a solver that is certified to err by tau at most: under either relation two errors differ by no more.
+    budget : Budget
+        What hiding it may spend.
+
+    Returns
+    -------
+    Gaussian or SphericalLaplace
+
+    Raises
+    ------
+    InvalidBudget
+        If no noise serves the budget.
+
+    References
+    ----------
+    docs/privacy.md, section 5.
+    """
+    if budget.delta == 0:
+        law, scale = SphericalLaplace, sensitivity / budget.epsilon
+    else:
+        law, scale = Gaussian, sensitivity / gaussian.gaussian_ratio(budget.epsilon, budget.delta)
+    return law(representable(scale, budget, "raise solver_share (or leave it 0)"))
+
+
+def covered(
+    theta: np.ndarray, sensitivity: float, budget: Budget, rng: np.random.Generator, *, sticky: Iterable[Any] = ()
+) -> np.ndarray:
+    """Return what a solver found with noise that hides its error.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (repeats, p)
+    sensitivity : float
+        As for `covering`.
+    budget : Budget
+    rng : Generator
+    sticky : iterable of float or ndarray, shape (p,)
+        Where exact minimisers have coordinates in their numbers: 0, if the penalty has a kink there, and walls of a
+        box. Coordinates within `_REACH` standard deviations of the noise of one of these are put there, which is
+        post-processing.
+
+    Returns
+    -------
+    ndarray, shape (repeats, p)
+    """
+    law = covering(sensitivity, budget)
+    theta = theta + law.sample(theta.shape, rng)
+    # E ||b||^2 = p (p + 1) scale^2 of the spherical law.
+    each = law.scale * (math.sqrt(theta.shape[1] + 1) if isinstance(law, SphericalLaplace) else 1.0)
+    for place in sticky:
+        theta = np.where(np.abs(theta - place) <= _REACH * each, place, theta)
+    return theta

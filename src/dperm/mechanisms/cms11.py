@@ -176,6 +176,7 @@ def release(
         Rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: squared, Huber and hinge losses alone, p in the
         millions (`dperm.solvers.sparse`).
     y : ndarray, shape (n,)
+        Within the loss's domain of targets, which is checked.
     loss : Loss
         With gradient and curvature bounded over all theta.
     domain : Domain
@@ -190,7 +191,7 @@ def release(
     rng : Generator
     repeats : int
     tolerance : float
-        In (0, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
+        In [1e-12, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
     features : int, optional
         The number of features, if X holds only p of them: theta is then these coordinates of a release of all. Exactly
         so if X holds every column that is not zero throughout, as the minimiser is -b/Delta on the others; which
@@ -205,7 +206,7 @@ def release(
     InvalidBudget
         If delta is not 0, or no noise or curvature serves the budget.
     DomainViolation
-        If the loss is not bounded over all theta.
+        If the loss is not bounded over all theta, or a target is outside its domain.
     ValueError
         If another argument is outside its range, or the calibration is not the paper's.
     """
@@ -218,6 +219,7 @@ def release(
     fixed = {"perturbation": perturbation, "curvature": curvature, "neighbours": neighbours}
     noise, curvature, guarantee = calibrate(loss, domain, budget, **fixed)
     zeta, _ = bounds_everywhere(loss, domain)
+    y = loss.targets_of(y, domain)
     drawn = noise.marginal((repeats, X.shape[1]), X.shape[1] if features is None else features, rng)
     tilt = drawn if perturbation == "objective" else None
     solution = composite.minimise(loss, X, y, ridge=curvature, tilt=tilt, tolerance=tolerance * zeta)

@@ -165,6 +165,7 @@ def release(
     X : ndarray, shape (n, p)
         Longer rows than domain.x_norm cost accuracy (their gradients are clipped), never privacy.
     y : ndarray, shape (n,)
+        Within the loss's domain of targets, which is checked.
     loss : Loss
         Any; without `clip` one with bounded gradient over all theta.
     domain : Domain
@@ -201,7 +202,7 @@ def release(
     InvalidBudget
         If delta is 0, or no noise serves the budget.
     DomainViolation
-        If the loss has no bounded gradient and `clip` is not given.
+        If the loss has no bounded gradient and `clip` is not given, or a target is outside the loss's domain.
     DataError
         If the shapes do not fit or an entry is not finite.
     ValueError
@@ -218,6 +219,7 @@ def release(
     number("clip", clip, LEAST, MOST, ends="[]", remedy="it is the largest norm of one record's gradient")
     noise = calibrate(clip, budget, steps=steps, neighbours=neighbours)
     X, y = _checked(X, y)
+    y = loss.targets_of(y, domain)
     step = _step_size(step_size, loss, domain, ridge, len(X) if neighbours == "replace" else None, n_public)
     limit = _limits(X, clip)
 

@@ -1,15 +1,20 @@
-"""What a dialogue keeps: first answers, found again by the bytes of a row, and noise that no copy replays.
+"""What a dialogue keeps: first answers, found again by the bytes of a row, and noise that is never used twice.
 
-Two copies of a dialogue (pickle, deepcopy, a fork) that drew the same noise for different queries would tell the
-difference of two exact answers. So the noise of a query is a function of a secret and of all queries up to this one:
-copies that are asked alike answer alike, and from the first query in which they differ their noise is independent.
+Two answers with the same noise tell the difference of two exact ones. So without a journal the noise of a query is a
+function of a secret and of all queries up to this one: a state that was put back (a snapshot of the machine) answers as
+it did where it is asked alike, and from the first query in which it is asked otherwise its noise is independent. With
+one it comes from the operating system, query by query.
 """
 
 import hashlib
 import itertools
+from collections.abc import Container, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from dperm.mechanisms.serving import Listener, Serving
 
 
 class Noise:
@@ -40,6 +45,168 @@ class Noise:
         # What seeds a generator is never part of what seeds the next.
         self._state, seed = both[:32], both[32:]
         return np.random.default_rng(np.frombuffer(seed, dtype=np.uint32))
+
+
+class Fresh:
+    """Generators for queries, each from the operating system: no two processes share one."""
+
+    def of(self, key: bytes) -> np.random.Generator:
+        """Return the generator of a query.
+
+        Parameters
+        ----------
+        key : bytes
+            Of the query; not looked at.
+
+        Returns
+        -------
+        Generator
+        """
+        return np.random.default_rng()
+
+
+class Known(Listener):
+    """First answers that are one number each; with a journal, those of others too that fitted the same.
+
+    Parameters
+    ----------
+    serving : Serving
+    fit : bytes
+        What was fitted: answers of anything else are not taken for answers of this.
+
+    Attributes
+    ----------
+    answers : dict
+        By `keys`.
+    """
+
+    def __init__(self, serving: Serving, fit: bytes):
+        self.serving, self._fit, self.answers = serving, serving.salted(fit), {}
+        serving.listen(self)
+
+    def keep(self, asked: Sequence[bytes], answers: Sequence[float]) -> None:
+        """Keep answers before they are given; needs the turn.
+
+        Parameters
+        ----------
+        asked : sequence of bytes
+        answers : sequence of float
+        """
+        if not answers:
+            return
+        told = list(zip(asked, answers, strict=True))
+        self.serving.write(["told", self._fit, [[key.hex(), value] for key, value in told]])
+        self.answers.update(told)
+
+    def forget(self) -> None:
+        """Know no answer, before all are read anew."""
+        self.answers.clear()
+
+    def replay(self, records: list[list]) -> None:
+        """Take in what others answered.
+
+        Parameters
+        ----------
+        records : list of lists
+        """
+        for kind, *said in records:
+            if kind == "told" and said[0] == self._fit:
+                self.answers.update((bytes.fromhex(key), value) for key, value in said[1])
+
+
+def written(row: np.ndarray | sparse.csr_array) -> list:
+    """Return one row as a journal can hold it, to the last bit.
+
+    Parameters
+    ----------
+    row : ndarray or CSR, shape (1, d)
+
+    Returns
+    -------
+    list
+    """
+    thin = sparse.csr_array(row, dtype=np.float64)
+    columns, values = thin.indices.astype(np.int64), np.ascontiguousarray(thin.data)
+    return [int(sparse.issparse(row)), thin.shape[1], columns.tobytes().hex(), values.tobytes().hex()]
+
+
+def read(rows: Sequence[list]) -> np.ndarray | sparse.csr_array:
+    """Return rows from what a journal holds of them: CSR if the first was.
+
+    Parameters
+    ----------
+    rows : sequence of lists, one at least
+
+    Returns
+    -------
+    ndarray or CSR, shape (m, d)
+    """
+    columns = [np.frombuffer(bytes.fromhex(row[2]), dtype=np.int64) for row in rows]
+    values = np.concatenate([np.frombuffer(bytes.fromhex(row[3]), dtype=np.float64) for row in rows])
+    starts = np.cumsum([0, *map(len, columns)])
+    thin = sparse.csr_array((values, np.concatenate(columns), starts), shape=(len(rows), rows[0][1]))
+    return thin if rows[0][0] else thin.toarray()
+
+
+def stacked(points: np.ndarray | sparse.csr_array | None, rows: np.ndarray | sparse.csr_array):
+    """Return points and more of them, dense or CSR as the first were.
+
+    Parameters
+    ----------
+    points : ndarray or CSR, shape (m, d), or None
+    rows : ndarray or CSR, shape (q, d)
+
+    Returns
+    -------
+    ndarray or CSR, shape (m + q, d)
+    """
+    if points is None:
+        return rows
+    if sparse.issparse(points):
+        return sparse.vstack([points, sparse.csr_array(rows)], format="csr")
+    return np.vstack([points, rows.toarray() if sparse.issparse(rows) else rows])
+
+
+def first_of(asked: Sequence[bytes], known: Container[bytes]) -> list[int]:
+    """Return the places of queries that are not known, each at its first one.
+
+    Parameters
+    ----------
+    asked : sequence of bytes
+        As `keys` makes them.
+    known : container of bytes
+
+    Returns
+    -------
+    list of int
+    """
+    first = {key: i for i, key in reversed(list(enumerate(asked))) if key not in known}
+    return sorted(first.values())
+
+
+def fitted(estimator: Any, *arrays: np.ndarray | sparse.csr_array) -> bytes:
+    """Return what tells one fit from another: its parameters and arrays.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator
+        Parameters that only say where noise and journal come from are not looked at.
+    *arrays : ndarray or CSR
+        Rows, targets, solutions.
+
+    Returns
+    -------
+    bytes
+    """
+    given = estimator.get_params()
+    named = {name: given[name] for name in sorted(given) if name not in ("state", "random_state")}
+    # A function is known by its name: its representation would be another one in every process.
+    words = [f"{name}={getattr(value, '__qualname__', None) or repr(value)}" for name, value in named.items()]
+    parts = [type(estimator).__qualname__.encode(), *map(str.encode, words)]
+    for array in arrays:
+        dense = [array.data, array.indices, array.indptr] if sparse.issparse(array) else [np.ascontiguousarray(array)]
+        parts += [f"{part.dtype}{part.shape}".encode() + part.tobytes() for part in (*dense, np.array(array.shape))]
+    return b"".join(hashlib.blake2b(part).digest() for part in parts)
 
 
 def keys(X: np.ndarray | sparse.csr_array) -> list[bytes]:

@@ -26,10 +26,10 @@ calibration="tight": any Delta with C < epsilon; the scale of b from `dperm.acco
     delta > 0:  sigma = zeta / a with a the largest ratio whose hockey-stick bound is delta.
 
 Solver error (erratum K8): the proofs speak of the exact minimiser. The solver stops at ||gradient|| <= tolerance zeta,
-a public target, so the released theta lies within tau = tolerance zeta/Delta of it. By default the statement says so
-(`proved_exact`, with the certificate). With `solver_share` > 0 that share of (epsilon, delta) pays for output noise
-with sensitivity 2 tau, which hides the solver's error: given the exact minimiser b is known, so the error is a function
-of the data alone, and adaptive composition makes the whole release `proved`.
+a public target, so the released theta lies within tau = tolerance zeta/Delta of it. With `solver_share` = 0 the release
+is `proved_exact`, with the certificate. With `solver_share` > 0 (.1 % is the estimators' default) that share of
+(epsilon, delta) pays for output noise with sensitivity 2 tau, which hides the solver's error: given the exact minimiser
+b is known, so the error is a function of the data alone, and adaptive composition makes the whole release `proved`.
 """
 
 import math
@@ -44,9 +44,13 @@ from dperm.errors import InvalidBudget
 from dperm.feasible import Region, Regularizer, project
 from dperm.losses import Loss
 from dperm.mechanisms.base import (
+    COVERED_TARGET,
+    TARGET,
     Release,
     bounds,
     budget_event,
+    checked_share,
+    covered,
     curvature_or_default,
     representable,
     searched,
@@ -168,6 +172,7 @@ def release(
         Rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: Huber and smoothed hinge losses, no regularizer
         but l2 and no set F; p in the millions (`dperm.solvers.sparse`).
     y : ndarray, shape (n,)
+        Within the loss's domain of targets, which is checked.
     loss : Loss
         Smooth (finite lambda on the domain).
     domain : Domain
@@ -182,11 +187,12 @@ def release(
     rng : Generator
     repeats : int
     tolerance : float, optional
-        In (0, 1]. Public target of the solver: least norm of a subgradient <= tolerance zeta. By default 1e-6, and
-        1e-3 where cvxpy solves (`solvers.composite.kind`), which certifies half as many digits.
+        In [1e-12, 1]. Public target of the solver: least norm of a subgradient <= tolerance zeta. By default 1e-6; 1e-9
+        with a solver share, whose noise is made for it; 1e-3 where cvxpy solves (`solvers.composite.kind`), which
+        certifies half as many digits.
     solver_share : float
         In [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The result is put
-        back into a ball or box.
+        back into a ball or box; what is within reach of that noise of a wall, or with l1 of 0, is there again.
     regularizer : Regularizer
         r, beside the sum of losses.
     region : Region
@@ -204,12 +210,13 @@ def release(
     InvalidBudget
         If the curvature is too small for epsilon, or no noise serves the budget.
     DomainViolation
-        If the loss is not bounded over F.
+        If the loss is not bounded over F, or a target is outside its domain.
     ConfigError
         If cvxpy does not accept the regularizer or the set as convex.
     ValueError
         If another argument is outside its range.
     """
+    y = loss.targets_of(y, domain)
     features = X.shape[1] if features is None else features
     if features != X.shape[1] and (composite.kind(regularizer, region) != "smooth" or solver_share > 0):
         raise ValueError(
@@ -249,7 +256,7 @@ def release_gram(
     G : ndarray, shape (p, p)
         X'X.
     c : ndarray, shape (p,)
-        X'y.
+        X'y, of targets that `Loss.targets_of` has passed: here nothing of them can be checked any more.
     domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance, solver_share, regularizer, region
         As for `release`.
 
@@ -290,43 +297,40 @@ def _released(
     region: Region,
 ) -> Release:
     """Draw the tilts, let `solve` minimise, and hide the solver's error if the budget has a share for it."""
-    remedy = "it is the share of the budget that hides the solver's error"
-    number("solver_share", solver_share, 0, 1, ends="[)", error=InvalidBudget, remedy=remedy)
+    checked_share(solver_share)
     general = composite.kind(regularizer, region) == "general"
     if solver_share > 0 and general:
         raise InvalidBudget(
             f"solver_share={solver_share:g} adds noise to theta, which then leaves a set or a structure that only "
             "cvxpy knows; leave it 0, or take a ball or a box"
         )
-    tolerance = target((1e-3 if general else 1e-6) if tolerance is None else tolerance)
+    if tolerance is None:
+        tolerance = 1e-3 if general else COVERED_TARGET if solver_share > 0 else TARGET
+    tolerance = target(tolerance)
     domain = searched(domain, region, features)
+    # First for the whole of epsilon, which a message then names as it was declared.
+    curvature_or_default(curvature, loss, domain, budget.epsilon)
     tilting = budget.share(1 - solver_share)
     curvature = curvature_or_default(curvature, loss, domain, tilting.epsilon)
     added = max(curvature - regularizer.l2, 0.0)
-    noise, guarantee = calibrate(
-        loss,
-        domain,
-        tilting,
-        curvature=added + regularizer.l2,
-        calibration=calibration,
-        neighbours=neighbours,
-    )
+    given = {"curvature": added + regularizer.l2, "calibration": calibration, "neighbours": neighbours}
+    try:
+        noise, guarantee = calibrate(loss, domain, tilting, **given)
+    except InvalidBudget as error:
+        if solver_share == 0:
+            raise
+        raise InvalidBudget(
+            f"{error}; of epsilon={budget.epsilon:g} solver_share={solver_share:g} leaves the tilt "
+            f"{tilting.epsilon:g}, and solver_share=0 all"
+        ) from error
     zeta, _ = bounds(loss, domain)
     tilt = noise.marginal((repeats, columns), features, rng)
     fixed = {"regularizer": regularizer, "region": region, "tolerance": tolerance * zeta}
     solution = solve(ridge=added, tilt=tilt, **fixed)
     theta, tau = solution.theta, tolerance * zeta / (added + regularizer.l2)
     if solver_share > 0:
-        theta = theta + _covering(2 * tau, budget.share(solver_share)).sample(theta.shape, rng)
+        sticky = [0.0] * (regularizer.l1 > 0) + [region.low, region.high]
+        theta = covered(theta, 2 * tau, budget.share(solver_share), rng, sticky=sticky)
         theta = project(theta, region)
         guarantee = "proved" if guarantee == "proved_exact" else guarantee
     return Release(theta, solution.certificate, solution.certificate <= tau, guarantee, budget_event(budget))
-
-
-def _covering(sensitivity: float, budget: Budget) -> Gaussian | SphericalLaplace:
-    """Return noise that hides a vector of this l2 sensitivity (either relation: two errors differ by at most it)."""
-    if budget.delta == 0:
-        law, scale = SphericalLaplace, sensitivity / budget.epsilon
-    else:
-        law, scale = Gaussian, sensitivity / gaussian.gaussian_ratio(budget.epsilon, budget.delta)
-    return law(representable(scale, budget, "raise solver_share (or leave it 0)"))

@@ -82,8 +82,6 @@ def calibrate(
     return Gaussian(representable(sensitivity / ratio, budget)), "proved" if holds else "none"
 
 
-# A release's tolerance is at least this many times n: far above the rounding of a gradient summed over n records.
-LEAST_TOLERANCE = 1e-12
 # Rounding of the sensitivity, of zeta and of the rows' norms, in units of the last place: a row's norm is a sum over p.
 _ROUNDINGS = 64
 
@@ -109,6 +107,7 @@ def release(
     X : ndarray, shape (n, p)
         Rows with ||x||_2 <= domain.x_norm; not checked here.
     y : ndarray, shape (n,)
+        Within the loss's domain of targets, which is checked.
     loss : Loss
         With gradient and curvature bounded over all theta.
     domain : Domain
@@ -121,7 +120,7 @@ def release(
     rng : Generator
     repeats : int
     tolerance : float
-        In (0, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
+        In [1e-12, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
 
     Returns
     -------
@@ -133,7 +132,7 @@ def release(
     InvalidBudget
         If the curvature is not above 0, or no noise serves the budget.
     DomainViolation
-        If the loss is not bounded over all theta.
+        If the loss is not bounded over all theta, or a target is outside its domain.
     ValueError
         If another argument is outside its range.
     """
@@ -169,6 +168,7 @@ def publish(
     X : ndarray, shape (n, p)
         Rows with ||x||_2 <= domain.x_norm; not checked here.
     y : ndarray, shape (n,)
+        Within the loss's domain of targets, which is checked.
     loss : Loss
         With gradient and curvature bounded over all theta.
     domain : Domain
@@ -179,7 +179,7 @@ def publish(
         Delta > 0, of the sum of losses; by default 2 lambda/epsilon.
     repeats : int
     tolerance : float
-        In (0, 1].
+        In [1e-12, 1].
 
     Returns
     -------
@@ -193,15 +193,11 @@ def publish(
     InvalidBudget
         If the curvature is not above 0, or no noise serves the budget.
     DomainViolation
-        If the loss is not bounded over all theta.
+        If the loss is not bounded over all theta, or a target is outside its domain.
     ValueError
         If another argument is outside its range.
     """
     grid.available()
-    if tolerance < LEAST_TOLERANCE * len(X):
-        raise ValueError(
-            f"tolerance={tolerance:g} is too near the rounding of a gradient over n records; take 1e-6, which is usual"
-        )
     solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
     outward = 1 + (X.shape[1] + _ROUNDINGS) * float(np.finfo(float).eps)
     vectors = np.repeat(solution.theta, repeats, axis=0)
@@ -223,6 +219,7 @@ def _minimised(
 ) -> tuple[newton.Solution, float, float]:
     """Return the minimiser, the sensitivity of what was found of it, and tau."""
     bounds_everywhere(loss, domain)
+    y = loss.targets_of(y, domain)
     domain = searched(domain, Region(), X.shape[1])
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
     tolerance = target(tolerance)

@@ -43,7 +43,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, bounded_targets, number, one_of
+from dperm import losses
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, number, one_of
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.feasible import Region
 from dperm.mechanisms import objective
@@ -305,7 +306,7 @@ def release(
     else:
         limits.checked_supports(size, p)
     X = limits.bounded_parts(X, size, domain.x_norm, clip=True, divisor=divisor)
-    y = bounded_targets(y, domain.y_bound, clip=True)
+    y = losses.squared().targets_of(y, domain, clip=True)
     if support == "exp_mech":
         selection = exp_mech.select(X, y, calibration=stages.exp_mech, domain=domain, bound=bound, **stage_one)
     theta, certificate, converged = _on_supports(X, y, selection.supports, on_support | {"rng": rng}, fit_intercept)

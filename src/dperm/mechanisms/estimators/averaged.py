@@ -1,7 +1,6 @@
 """Averages of base learners with Laplace noise, as a scikit-learn estimator."""
 
 import warnings
-from typing import ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -53,11 +52,16 @@ class AveragedPrediction(PrivatePredictor):
         "paper": Laplace noise of scale (high - low)/(r epsilon_each); "tight": less for labels. Both are proved.
     neighbours : {"replace", "add_remove"}, default="replace"
         Under "add_remove" the number of records is private: records choose their shards, and `shards` has to be given.
+    clip : bool, default=False
+        Take every label but `classes[1]` for the negative one, move targets into [low, high], put zero rows for rows
+        that hold NaN or infinity, and 0 for what a shard's learner does not answer, instead of raising. With declared
+        `classes`, `fit` and `predict` then never fail or warn because of a record (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     state : path-like, optional
-        A journal of what was answered, which outlives this object; noise is fresh then, whatever the seed. Deleting it
-        gives a new budget, which the statement does not cover.
+        A journal of what was answered: it outlives this object, and copies and processes share it (without one they are
+        refused). Noise is fresh then, whatever the seed. Deleting it gives a new budget, which the statement does not
+        cover.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. Seeded answers are for science only.
 
@@ -95,8 +99,6 @@ class AveragedPrediction(PrivatePredictor):
     """
 
     source = "dwork2018, Corollary 4.7"
-    # Rows need no bound.
-    clip: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -112,6 +114,7 @@ class AveragedPrediction(PrivatePredictor):
         stability=None,
         calibration="tight",
         neighbours="replace",
+        clip=False,
         classes=None,
         state=None,
         random_state=None,
@@ -127,6 +130,7 @@ class AveragedPrediction(PrivatePredictor):
         self.stability = stability
         self.calibration = calibration
         self.neighbours = neighbours
+        self.clip = clip
         self.classes = classes
         self.state = state
         self.random_state = random_state
@@ -175,10 +179,13 @@ class AveragedPrediction(PrivatePredictor):
         )
 
     def _prepare(self, X, y, each, rng):
+        y = shards.within(y, self.low, self.high) if self.clip else y
         wanted = averaged.shards_needed(self.alpha, each, self.calibration)
         self.shards_ = max(2, min(wanted, len(X) // _RECORDS)) if self.shards is None else int(self.shards)
         parts = shards.assign(len(X), self.shards_, neighbours=self.neighbours, rng=rng)
-        self._models = shards.fit_shards(self._base(), X, y, parts, neighbours=self.neighbours, rng=rng)
+        self._models = shards.fit_shards(
+            self._base(), X, y, parts, neighbours=self.neighbours, rng=rng, total=self.clip
+        )
         self.scale_ = self._scale(self.shards_, each)
         if self.scale_ >= self.high - self.low:
             warnings.warn(
@@ -191,11 +198,11 @@ class AveragedPrediction(PrivatePredictor):
 
     def _answer(self, X, rngs):
         low, high = float(self._fixed.low), float(self._fixed.high)
-        values = np.clip(shards.predictions(self._models, X), low, high).mean(axis=0)
-        asked = {"bits": self._fixed.classifies, "low": low, "high": high}
+        # A shard may say anything of its records, also infinity: within the range it moves the mean by its share alone.
+        said = shards.within(shards.predictions(self._models, X, total=self._fixed.clip), low, high)
+        if self._fixed.classifies:
+            return averaged.bits(said.sum(axis=0), self.shards_, self.scale_, rngs)
         # The mean of values within a range may round a little out of it.
-        values = np.clip(values, low, high)
-        each = zip(values, rngs, strict=True)
-        return np.array(
-            [averaged.release(np.array([v]), self.scale_, rng=rng, **asked)[0, 0] for v, rng in each], float
-        )
+        values = zip(np.clip(said.mean(axis=0), low, high), rngs, strict=True)
+        asked = {"low": low, "high": high}
+        return np.array([averaged.release(np.array([v]), self.scale_, rng=rng, **asked)[0, 0] for v, rng in values])

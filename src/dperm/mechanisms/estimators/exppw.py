@@ -1,7 +1,6 @@
 """ExpPW, the exponential projected walk, as a scikit-learn estimator."""
 
 import warnings
-from typing import ClassVar
 
 import numpy as np
 
@@ -39,11 +38,16 @@ class ExpPW(PrivatePredictor):
         "paper" is the text of Section 2.2, without a guarantee under "replace" (erratum D6) and inaccurate on ties.
     neighbours : {"replace", "add_remove"}, default="replace"
         Under "add_remove" half of the records do.
+    clip : bool, default=False
+        Take every label but `classes[1]` for the negative one, and put zero rows for rows that hold NaN or infinity,
+        instead of raising. With declared `classes`, `fit` then never fails or warns because of a record
+        (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     state : path-like, optional
-        A journal of what was answered, which outlives this object; noise is fresh then, whatever the seed. Deleting it
-        gives a new budget, which the statement does not cover.
+        A journal of what was answered: it outlives this object, and copies and processes share it (without one they are
+        refused). Noise is fresh then, whatever the seed. Deleting it gives a new budget, which the statement does not
+        cover.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. Seeded answers are for science only.
 
@@ -82,8 +86,7 @@ class ExpPW(PrivatePredictor):
     bounded_range = True
     # "paper" under "replace" (erratum D6).
     dearer = 2.0
-    # Rows need no bound.
-    clip: ClassVar[bool] = False
+    unproved = "the printed factor e^epsilon a step spends twice epsilon where a record is replaced (erratum D6)"
 
     def __init__(
         self,
@@ -95,6 +98,7 @@ class ExpPW(PrivatePredictor):
         alpha=0.1,
         calibration="tight",
         neighbours="replace",
+        clip=False,
         classes=None,
         state=None,
         random_state=None,
@@ -106,6 +110,7 @@ class ExpPW(PrivatePredictor):
         self.alpha = alpha
         self.calibration = calibration
         self.neighbours = neighbours
+        self.clip = clip
         self.classes = classes
         self.state = state
         self.random_state = random_state
@@ -141,8 +146,8 @@ class ExpPW(PrivatePredictor):
         self._each = each
 
     def _answer(self, X, rngs):
-        drawn, fixed = np.array([rng.random(2) for rng in rngs]), self._fixed
+        fixed = self._fixed
         # "paper" reads the points < x alone.
-        query_keys = -np.inf if fixed.calibration == "paper" else drawn[:, 0]
+        query_keys = -np.inf if fixed.calibration == "paper" else np.array([rng.random() for rng in rngs])
         v = exppw.value(self._walk, X[:, fixed.feature], query_keys)
-        return drawn[:, 1] < exppw.probability(v, self._each, fixed.calibration, fixed.neighbours)
+        return exppw.bits(v, self._each, fixed.calibration, fixed.neighbours, rngs)

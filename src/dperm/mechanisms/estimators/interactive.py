@@ -1,42 +1,18 @@
 """Private interactive prediction as a scikit-learn estimator."""
 
-import copy
 import dataclasses
 import math
 import warnings
 
 import numpy as np
 
-from dperm import kernels
 from dperm.domain import Calibration, one_of
 from dperm.errors import DomainViolation, VacuousWarning
 from dperm.mechanisms.estimators.kernel import KernelEstimator
-from dperm.mechanisms.kept import keys
-from dperm.mechanisms.kernel import definite, pinp
+from dperm.mechanisms.estimators.model import answering
+from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
-from dperm.mechanisms.kernel.interactive import UPDATED, Session
-
-
-@dataclasses.dataclass(frozen=True)
-class Answers:
-    """What a private learner answered, and how.
-
-    Parameters
-    ----------
-    values : ndarray, shape (m,)
-        Margins.
-    updated : ndarray of bool, shape (m,)
-        A noisy answer of w* itself.
-    frozen : ndarray of bool, shape (m,)
-        After the last update: of a model that learns no more.
-    vacuous : bool
-        The run's constants promise nothing for any of them.
-    """
-
-    values: np.ndarray
-    updated: np.ndarray
-    frozen: np.ndarray
-    vacuous: bool
+from dperm.mechanisms.kernel.dialogue import Answers, Dialogue
 
 
 def check_radius(setting: Setting, radius: float | None) -> None:
@@ -115,9 +91,9 @@ class PINP(KernelEstimator):
     protects the training data alone: what it answers reveals earlier queries.
 
     Answers depend on the order of the queries; a row that was asked before gets its first answer again. The fitted
-    object holds w* and the training rows: keep it in the house. What its methods return is private. A copy of it
-    (pickle, deepcopy) answers alike as long as it is asked alike; from the first new query in which both differ it is a
-    second release.
+    object holds w* and the training rows: keep it in the house. What its methods return is private. Threads take turns.
+    Copies of it (pickle, copy, deepcopy, joblib) and forked processes would be second releases, and are refused; with
+    `state` they share one run.
 
     Parameters
     ----------
@@ -158,11 +134,16 @@ class PINP(KernelEstimator):
     fit_intercept : bool, default=False
         Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
     clip : bool, default=False
-        Scale longer rows and queries down to `x_norm` instead of raising, for "linear" and "poly".
+        Scale longer rows and queries down to `x_norm` ("linear" and "poly"), and bring every other record into its
+        domain, instead of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn
+        (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=0.05
-        In (0, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
+        In [1e-12, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
+    state : path-like, optional
+        A journal of the run, which outlives this object: a fit on the same records goes on with it, another is refused.
+        It is as private as the records. Noise is fresh then, whatever the seed.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 
@@ -174,8 +155,6 @@ class PINP(KernelEstimator):
         What was asked and answered so far; `dialogue_.frozen` once the model learns no more.
     privacy_ : PrivacyStatement
         Of all answers together.
-    certificate_ : float
-        Upper bound on ||w - w*||, of the solver. Not private.
 
     References
     ----------
@@ -194,6 +173,7 @@ class PINP(KernelEstimator):
     array([False, False])
     """
 
+    unproved = "B < 1, and calibration='paper' lets one update through at a noise made for B of them (erratum J3)"
     source = "jain2013, Algorithm 1, Theorem 2; docs/privacy.md, section 11"
 
     def __init__(
@@ -219,6 +199,7 @@ class PINP(KernelEstimator):
         clip=False,
         classes=None,
         tolerance=0.05,
+        state=None,
         random_state=None,
     ):
         self.epsilon = epsilon
@@ -241,7 +222,11 @@ class PINP(KernelEstimator):
         self.clip = clip
         self.classes = classes
         self.tolerance = tolerance
+        self.state = state
         self.random_state = random_state
+
+    def _covers(self):
+        return answering(self)
 
     def _check_declared(self, setting, budget):
         one_of("calibration", self.calibration, Calibration)
@@ -253,10 +238,10 @@ class PINP(KernelEstimator):
             setting, budget, queries=self.queries, beta=self.beta, calibration=self.calibration
         )  # fmt: skip
 
-    def _start(self, X, made, exact, loss, setting, budget, rng):
+    def _start(self, X, y, made, exact, loss, setting, budget, rng):
         self.constants_ = self._constants(with_radius(setting, self.radius, loss, X.shape[0]), budget)
-        self.dialogue_ = Dialogue(self.constants_, made, exact, rng)
-        warn_vacuous("PINP", self.constants_, 3)
+        self.dialogue_ = Dialogue(self.constants_, made, exact, rng, serving=self._turns(X, y, exact))
+        warn_vacuous("PINP", self.constants_, 4)
         return self.constants_
 
     def predict_details(self, X) -> Answers:
@@ -282,92 +267,12 @@ class PINP(KernelEstimator):
         warn_vacuous("PINP", self.constants_, 2)
         return self.dialogue_.answer(X)
 
+    def __getstate__(self):
+        if hasattr(self, "dialogue_"):
+            self.dialogue_.serving.alone()
+        return super().__getstate__()
+
     def _margin(self, X):
         X = self._bounded(self._queries(X), self._kernel())
         warn_vacuous("PINP", self.constants_, 3)
         return self.dialogue_.answer(X).values
-
-
-class Dialogue:
-    """Queries and answers of one run; holds w*.
-
-    Parameters
-    ----------
-    constants : pinp.Constants
-    kernel : Kernel
-    exact : callable
-        Rows to <w*, phi(z)>.
-    rng : Generator
-
-    Attributes
-    ----------
-    asked : int
-        Different queries so far.
-    updates : int
-        How many of them were paid for.
-    """
-
-    def __init__(self, constants, kernel, exact, rng):
-        self._session = Session(constants, rng)
-        self._kernel, self._exact = kernel, exact
-        self._points, self._known = None, {}
-        self._watch = definite.Watch(kernel)
-        self.asked = 0
-
-    def __copy__(self):
-        """Share nothing that is written to."""
-        return copy.deepcopy(self)
-
-    @property
-    def updates(self) -> int:
-        """Updates so far, B at most."""
-        return self._session.updates
-
-    @property
-    def frozen(self) -> bool:
-        """Whether all updates were made."""
-        return self.updates >= self._session.constants.updates
-
-    def answer(self, X) -> Answers:
-        """Answer the rows of X one after another.
-
-        Parameters
-        ----------
-        X : ndarray or CSR, shape (m, d)
-            Within R of the kernel that was fitted.
-
-        Returns
-        -------
-        Answers
-
-        Raises
-        ------
-        DomainViolation
-            If a row is longer, or all queries so far show that the kernel is not positive semidefinite
-            (`dperm.mechanisms.kernel.definite`); nothing is answered then.
-        BudgetExhausted
-            As `Session.ask`.
-        """
-        asked = keys(kernels.within(self._kernel, X))
-        new = [i for i, key in enumerate(asked) if key not in self._known]
-        if new:
-            fresh = X[new]
-            self._watch.see(fresh)
-            for row, (i, exact, own) in enumerate(
-                zip(new, self._exact(fresh), self._kernel.diagonal(fresh), strict=True)
-            ):
-                if asked[i] not in self._known:
-                    self._known[asked[i]] = self._ask(fresh[[row]], float(exact), float(own), asked[i])
-        found = np.array([self._known[key] for key in asked]).reshape(-1, 3)
-        marks = found[:, 1:].astype(bool)
-        return Answers(found[:, 0], marks[:, 0], marks[:, 1], self._session.constants.vacuous)
-
-    def _ask(self, row, exact, own, key):
-        """Answer a new query: its value, whether it was paid for, and whether the model was frozen."""
-        self.asked += 1
-        frozen = self.frozen
-        cross = self._kernel(row, self._points)[0] if self.updates else np.zeros(0)
-        value, status = self._session.ask(exact, cross, own, key)
-        if status == UPDATED:
-            self._points = row if self._points is None else definite.below(self._points, row)
-        return value, status == UPDATED, frozen

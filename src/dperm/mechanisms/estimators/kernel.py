@@ -10,13 +10,21 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm import kernels
-from dperm.domain import LEAST, MOST, NORM_SLACK, Budget, Domain, Guarantee, Mode, bounded_rows, number
+from dperm.domain import LEAST, MOST, NORM_SLACK, Budget, Domain, Guarantee, Mode, bounded_rows, number, tame_rows
 from dperm.errors import DomainViolation, SolverError
 from dperm.losses import Loss
 from dperm.mechanisms.base import target
+from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import PrivateModel, classifies, generator, two_labels
+from dperm.mechanisms.estimators.records import validated
+from dperm.mechanisms.estimators.whole import whole
+from dperm.mechanisms.kept import fitted
 from dperm.mechanisms.kernel.constants import Setting
+from dperm.mechanisms.serving import Serving
 from dperm.solvers import kernel as solver
+
+# Rows whose predictions tell one solution from another.
+_SHOWN = 1000
 
 
 class Promise(Protocol):
@@ -30,10 +38,11 @@ class Promise(Protocol):
 class KernelEstimator(PrivateModel):
     """A private model in the feature space of a kernel; subclasses say what of the minimiser w* is released.
 
-    Nothing but what the methods return is covered by the privacy statement: `certificate_`, and whether the solver
-    converged, depend on the data.
+    The privacy statement names what is covered. What else `fit` knows of the data, the solver's certificate, is not on
+    the object: `dperm.diagnostics` has it.
     """
 
+    @whole
     def fit(self, X, y):
         """Fit the private model.
 
@@ -69,8 +78,9 @@ class KernelEstimator(PrivateModel):
         self._check_declared(setting, budget)
         classes = None if self.classes is None else two_labels(self.classes)
         rng = generator(self.random_state)
-        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse="csr", y_numeric=not classifies(self))
-        y = self._encoded(y, classes) if classifies(self) else np.asarray(y, dtype=np.float64)
+        X, y = validated(self, X, y, numeric=not classifies(self), accept_sparse="csr")
+        given = Domain(x_norm=1.0)
+        y = self._encoded(y, classes) if classifies(self) else loss.targets_of(y, given, clip=self.clip)
         X = self._bounded(X, made)
         try:
             solved = solver.minimise(made, X, y, loss, total=setting.total, slack=setting.slack)
@@ -79,14 +89,15 @@ class KernelEstimator(PrivateModel):
                 f"the solver did not certify ||w - w*|| <= {setting.slack:.3g}, its public target; raise `tolerance` "
                 f"(now {self.tolerance}) or lower `C`"
             ) from error
-        self.certificate_ = float(solved.slack)
-        self.privacy_ = self._statement(budget, self._start(X, made, solved.predict, loss, setting, budget, rng))
+        keep(self, Diagnostics(float(solved.slack)))
+        self.privacy_ = self._statement(budget, self._start(X, y, made, solved.predict, loss, setting, budget, rng))
         return self
 
     @abstractmethod
     def _start(
         self,
         X: Any,
+        y: np.ndarray,
         made: kernels.Kernel,
         exact: Callable[[Any], np.ndarray],
         loss: Loss,
@@ -95,6 +106,18 @@ class KernelEstimator(PrivateModel):
         rng: np.random.Generator,
     ) -> Promise:
         """Release w*, known by its `exact` predictions, or open what will answer for it."""
+
+    def _turns(self, X: Any, y: np.ndarray, exact: Callable[[Any], np.ndarray]) -> Serving:
+        """Return the turns of an interactive release; its journal, if any, is of this solution alone, to the bit."""
+        if self.state is None:
+            return Serving()
+        terms = {
+            "mechanism": type(self).__name__,
+            "calibration": self.calibration,
+            "budget": [float(self.epsilon), float(self.delta)],
+            "neighbours": self.neighbours,
+        }
+        return Serving(self.state, terms, fitted(self, X, y, exact(X[:_SHOWN])))
 
     @abstractmethod
     def _check_declared(self, setting: Setting, budget: Budget) -> None:
@@ -143,11 +166,19 @@ class KernelEstimator(PrivateModel):
         return dataclasses.replace(exact, slack=target(self.tolerance) * exact.shift)
 
     def _bounded(self, X, made: kernels.Kernel):
-        """Return X within R: of "linear" and "poly" longer rows are scaled down with `clip`."""
-        if self.kernel in ("linear", "poly"):
+        """Return X within R: with `clip`, longer rows of "linear" and "poly" are scaled down, others become zero."""
+        named = isinstance(self.kernel, str)
+        if self.clip:
+            X = tame_rows(X)
+            if not named:
+                # Refused for every data set or for none: what takes the place of a row must be allowed itself.
+                kernels.within(made, np.zeros((1, X.shape[1])))
+        if named and self.kernel != "rbf":
             X = _shortened(X, self.x_norm) if self.clip and sparse.issparse(X) else X
             if not sparse.issparse(X):
                 X = bounded_rows(X, self.x_norm, clip=self.clip)
+        elif self.clip and not named:
+            X = _zeroed(X, ~kernels.allowed(made, X))
         return kernels.within(made, X)
 
     def _queries(self, X):
@@ -169,6 +200,13 @@ class _PlusOne:
 
     def __call__(self, X, V):
         return self.kernel(X, V) + 1.0
+
+
+def _zeroed(X: kernels.Rows, rows: np.ndarray) -> kernels.Rows:
+    """Put the zero row for these."""
+    if not rows.any():
+        return X
+    return sparse.diags_array(1.0 - rows) @ X if sparse.issparse(X) else np.where(rows[:, None], 0.0, X)
 
 
 def _shortened(X: sparse.csr_array, x_norm: float) -> sparse.csr_array:

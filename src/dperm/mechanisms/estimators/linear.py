@@ -7,17 +7,20 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm import losses
-from dperm.domain import Budget, Calibration, Domain, bounded_rows, bounded_targets, one_of
+from dperm.domain import Budget, Calibration, Domain, bounded_rows, one_of
 from dperm.errors import ReleaseError, SolverError
 from dperm.mechanisms.base import Release, bounds_everywhere
+from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import PrivateModel, classifies, generator, two_labels
+from dperm.mechanisms.estimators.records import validated
+from dperm.mechanisms.estimators.whole import whole
 
 
 class LinearEstimator(PrivateModel):
     """A private linear model; subclasses say how theta is released. Binary targets, or real ones, by the loss.
 
-    Only `coef_` and `intercept_` are covered by the privacy statement: `certificate_`, and whether the solver
-    converged, depend on the data.
+    Only `coef_` and `intercept_` are covered by the privacy statement. What else `fit` knows of the data, the solver's
+    certificate, is not on the object: `dperm.diagnostics` has it.
     """
 
     # What brings the exact minimiser nearer, beside a coarser tolerance.
@@ -37,6 +40,10 @@ class LinearEstimator(PrivateModel):
     def _check_release(self) -> None:
         """Refuse `release=True` if this mechanism, or its other parameters, cannot keep what it says."""
 
+    def _covers(self):
+        return "coef_", "intercept_"
+
+    @whole
     def fit(self, X, y):
         """Fit the private model.
 
@@ -84,28 +91,30 @@ class LinearEstimator(PrivateModel):
         self._check_bounds(loss, domain)
         classes = None if self.classes is None else two_labels(self.classes)
         rng = generator(self.random_state)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=not classifies(self))
-        if classifies(self):
-            y = self._encoded(y, classes)
-        else:
-            y = bounded_targets(np.asarray(y, dtype=np.float64), y_bound, clip=self.clip)
+        X, y = validated(self, X, y, numeric=not classifies(self))
+        y = self._encoded(y, classes) if classifies(self) else loss.targets_of(y, domain, clip=self.clip)
         X = bounded_rows(X, self.x_norm, clip=self.clip)
         if self.fit_intercept:
             X = np.column_stack([X, np.ones(len(X))])
             domain = Domain(x_norm=float(np.hypot(self.x_norm, 1.0)), y_bound=y_bound)
         release = self._release(X, y, loss, domain, rng)
+        keep(self, self._known(release))
         if not release.converged.all():
+            now = "left out" if self.tolerance is None else f"now {self.tolerance}"
             raise SolverError(
-                f"the solver stopped {release.certificate.max():.3g} from the minimiser, outside its target; "
-                f"raise `tolerance` (now {self.tolerance}), {self._easing}"
+                f"the solver did not reach its public target; raise `tolerance` ({now}), {self._easing} "
+                "(how near it came is not public: dperm.diagnostics of this object)"
             )
         theta = release.theta[0]
         weights, intercept = (theta[:-1], theta[-1]) if self.fit_intercept else (theta, 0.0)
         self.coef_ = weights[None, :] if classifies(self) else weights
         self.intercept_ = np.array([intercept]) if classifies(self) else float(intercept)
-        self.certificate_ = float(release.certificate[0])
         self.privacy_ = self._statement(budget, release)
         return self
+
+    def _known(self, release: Release) -> Diagnostics:
+        """Return what is true of the fit and not private."""
+        return Diagnostics(float(release.certificate[0]), bool(release.converged.all()))
 
     def _margin(self, X) -> np.ndarray:
         check_is_fitted(self)

@@ -16,9 +16,12 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from dperm import losses
 from dperm.accounting.events import EpsilonDeltaDpEvent
-from dperm.domain import Budget, PrivacyStatement
+from dperm.domain import Budget, Guarantee, PrivacyStatement
 from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning
+from dperm.mechanisms.estimators.records import signs, total
 
+# What a statement says where the two labels were not declared.
+LABELS_LEAKED = "the two labels were taken from the data; pass classes=(negative, positive), which are public"
 _EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, dp_event.ZCDpEvent, EpsilonDeltaDpEvent)}
 
 
@@ -44,6 +47,12 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
     """A private model that predicts by one real margin a row; subclasses say how it is fitted and evaluated."""
 
     source: ClassVar[str]
+    # Why this mechanism has no guarantee, where it has none.
+    unproved: ClassVar[str] = ""
+
+    @abstractmethod
+    def _covers(self) -> tuple[str, ...]:
+        """Return the attributes or methods whose values are released."""
 
     @abstractmethod
     def _margin(self, X) -> np.ndarray:
@@ -51,8 +60,8 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 
     def _encoded(self, y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
         """Map the two labels `classes`, or without any those found in y, to -1 and +1."""
-        self.classes_, signs = encoded(y, classes, stacklevel=4)
-        return signs
+        self.classes_, encodings = encoded(y, classes, clip=self.clip, stacklevel=5)
+        return encodings
 
     def _statement(self, budget: Budget, release: Any) -> PrivacyStatement:
         if release.guarantee == "none":
@@ -60,20 +69,26 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
                 f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
                 f"guarantee; {self._valid_form()}",
                 NoGuaranteeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         name, arguments = release.event
-        event = _EVENTS[name](**arguments)
+        reason = self.unproved if release.guarantee == "none" else ""
+        guarantee, event, reason = told(
+            release.guarantee, _EVENTS[name](**arguments), reason, leaked=classifies(self) and self.classes is None
+        )
         return PrivacyStatement(
             budget.epsilon,
             budget.delta,
             self.neighbours,
             self.calibration,
-            release.guarantee,
+            guarantee,
             self.random_state is not None,
             event,
             self.source,
             release.mode,
+            covers=self._covers(),
+            reason=reason,
+            total=total(self, numeric=not classifies(self)),
         )
 
     def _valid_form(self) -> str:
@@ -157,7 +172,49 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
-def encoded(y: np.ndarray, classes: np.ndarray | None, *, stacklevel: int) -> tuple[np.ndarray, np.ndarray]:
+def told(
+    guarantee: Guarantee, event: dp_event.DpEvent, reason: str, *, leaked: bool
+) -> tuple[Guarantee, dp_event.DpEvent, str]:
+    """Return guarantee, event and reason of a statement: those of the mechanism, unless the labels leaked.
+
+    Parameters
+    ----------
+    guarantee : {"proved", "proved_exact", "none"}
+        Of the mechanism.
+    event : DpEvent
+        Of the mechanism.
+    reason : str
+        Why the mechanism has none, if it has none.
+    leaked : bool
+        Whether the two labels were taken from the data: then no budget holds.
+
+    Returns
+    -------
+    guarantee : {"proved", "proved_exact", "none"}
+    event : DpEvent
+    reason : str
+    """
+    if not leaked:
+        return guarantee, event, reason
+    return "none", dp_event.NonPrivateDpEvent(), "; ".join(filter(None, [reason, LABELS_LEAKED]))
+
+
+def answering(model: Any) -> tuple[str, ...]:
+    """Return the methods by which a model answers queries.
+
+    Parameters
+    ----------
+    model : estimator
+
+    Returns
+    -------
+    tuple of str
+    """
+    methods = ("predict", "decision_function", "predict_proba", "predict_details")
+    return tuple(name for name in methods if hasattr(model, name))
+
+
+def encoded(y: np.ndarray, classes: np.ndarray | None, *, clip: bool, stacklevel: int) -> tuple[np.ndarray, np.ndarray]:
     """Map two labels to -1 and +1.
 
     Parameters
@@ -165,6 +222,8 @@ def encoded(y: np.ndarray, classes: np.ndarray | None, *, stacklevel: int) -> tu
     y : ndarray, shape (n,)
     classes : ndarray, shape (2,), or None
         The labels; None takes those of y, with a `PrivacyLeakWarning`.
+    clip : bool
+        With `classes`: take every other label for the negative one, instead of raising.
     stacklevel : int
         Whom the warning names, counted from here.
 
@@ -176,22 +235,21 @@ def encoded(y: np.ndarray, classes: np.ndarray | None, *, stacklevel: int) -> tu
     Raises
     ------
     ValueError
-        If y holds one label only, or more than two.
+        If y holds more than two labels, or one only and `classes` is None.
     DataError
         If y holds a label that is none of `classes`.
     """
-    check_classification_targets(y)
-    if type_of_target(y, input_name="y", raise_unknown=True) != "binary":
+    if clip and classes is not None:
+        return classes, signs(y, classes)
+    kind = type_of_target(y, input_name="y")
+    if kind != "binary":
+        check_classification_targets(y)
         raise ValueError(
-            f"Only binary classification is supported. The type of the target is {type_of_target(y)}; "
+            f"Only binary classification is supported. The type of the target is {kind}; "
             "train one model for each class against the rest, and share the budget between them"
         )
     if classes is None:
-        warnings.warn(
-            "the two labels were taken from the data; pass classes=(negative, positive), which are public",
-            PrivacyLeakWarning,
-            stacklevel=stacklevel,
-        )
+        warnings.warn(LABELS_LEAKED, PrivacyLeakWarning, stacklevel=stacklevel)
         classes = np.unique(y)
         if len(classes) != 2:
             raise ValueError("y holds one class only; pass classes=(negative, positive), which are public")

@@ -1,16 +1,18 @@
 """NAPP-ERM as a scikit-learn estimator."""
 
+import dataclasses
 import math
 
 import numpy as np
 
 from dperm.domain import Budget, Domain
-from dperm.errors import DataError, DomainViolation, ReleaseError
+from dperm.errors import DomainViolation, ReleaseError
 from dperm.mechanisms import napp
+from dperm.mechanisms.base import share_or_default
 from dperm.mechanisms.estimators.linear import LinearEstimator
 from dperm.mechanisms.napp import losses
 from dperm.mechanisms.napp.arguments import counts_of
-from dperm.mechanisms.napp.validity import remedies
+from dperm.mechanisms.napp.validity import named, remedies
 
 
 class NAPP(LinearEstimator):
@@ -61,14 +63,16 @@ class NAPP(LinearEstimator):
     x_norm : float, default=1.0
         Public bound zeta1 on the rows' l2 norm.
     y_bound : float, optional
-        Public bound on |y|, for "squared" and "poisson"; for "poisson" a whole number, for y are counts.
+        Public bound on |y|, for "squared" and "poisson"; of "poisson" y is also 0 or above.
     eta_bound : float, optional
         Public bound on |<x, theta>|, beyond which the loss goes on linearly (and predicted means stay constant).
     fit_intercept : bool, default=False
         Append a constant feature 1; the rows' bound becomes sqrt(x_norm^2 + 1). The intercept is penalised like the
         rest.
     clip : bool, default=False
-        Scale longer rows down to `x_norm`, and move larger targets to `y_bound`, instead of raising.
+        Scale longer rows down to `x_norm`, and bring targets into their domain ([0, `y_bound`] for "poisson"), instead
+        of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md,
+        section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     method : {"limit", "literal"}, default="limit"
@@ -78,7 +82,11 @@ class NAPP(LinearEstimator):
     steps : int, default=80
         Iterations T of the literal way, and of a bridge with gamma other than 0 and 1.
     tolerance : float, optional
-        The solver's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-6.
+        The solver's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-9 with a solver share,
+        else 1e-6.
+    solver_share : float, optional
+        Share of the budget spent on hiding the solver's error; above 0 the statement is `proved`, at 0 `proved_exact`.
+        Left out, 0.001, and 0 with calibration="paper".
     release : bool, default=False
         True is refused: the noise of this mechanism cannot be made safe against floating point.
     random_state : int, Generator, RandomState or None, default=None
@@ -90,11 +98,6 @@ class NAPP(LinearEstimator):
         As in scikit-learn.
     privacy_ : PrivacyStatement
         Its source names the theorem that proves the release, or the errata that leave it without a proof.
-    certificate_ : float
-        Upper bound on the distance of the solver's point from the exact minimiser, rounding included, hence above 0;
-        infinite where the problem is not known to be strongly convex (MOOR's lasso, VS, the literal way).
-    retrieved_ : float
-        Share of (1 - r) epsilon that was retrieved. Not private unless the penalty is "ridge".
 
     References
     ----------
@@ -108,7 +111,7 @@ class NAPP(LinearEstimator):
     >>> y = np.array([1, 1, 0, 0] * 50)
     >>> model = NAPP(epsilon=2.0, delta=1e-6, strength=2.0, classes=(0, 1), random_state=0).fit(X, y)
     >>> model.privacy_.guarantee
-    'proved_exact'
+    'proved'
     """
 
     _easing = "`strength` or `epsilon`"
@@ -143,6 +146,7 @@ class NAPP(LinearEstimator):
         n_e=10_000,
         steps=80,
         tolerance=None,
+        solver_share=None,
         release=False,
         random_state=None,
     ):
@@ -173,6 +177,7 @@ class NAPP(LinearEstimator):
         self.n_e = n_e
         self.steps = steps
         self.tolerance = tolerance
+        self.solver_share = solver_share
         self.release = release
         self.random_state = random_state
 
@@ -200,6 +205,11 @@ class NAPP(LinearEstimator):
             return f"li2021; docs/privacy.md, section 10, {theorem}"
         errata = ", ".join(dict.fromkeys(obstacle.erratum for obstacle in obstacles if obstacle.erratum))
         return "li2021, Theorem 4; no proof" + (f": errata {errata}" if errata else "")
+
+    @property
+    def unproved(self):
+        """Return what stands in the way of a proof, with the errata."""
+        return named(self._obstacles)
 
     def _valid_form(self):
         return f"valid: {remedies(self._obstacles)}"
@@ -236,14 +246,9 @@ class NAPP(LinearEstimator):
             if needed and getattr(self, name) is None:
                 raise DomainViolation(
                     f"{name}=None: loss='poisson' has no bounded gradient without clipping bounds; declare y_bound "
-                    "(clip=True moves larger counts to it) and eta_bound (the loss goes on linearly beyond it; bounded "
-                    "low and high serve instead)"
+                    "(clip=True moves targets into [0, y_bound]) and eta_bound (the loss goes on linearly beyond it; "
+                    "bounded low and high serve instead)"
                 )
-        if self.y_bound != np.floor(self.y_bound):
-            raise DomainViolation(
-                f"y_bound={self.y_bound!r} must be an integer with loss='poisson': clip=True moves larger counts to "
-                f"it; take {np.ceil(self.y_bound):g}"
-            )
 
     def _check_release(self):
         raise ReleaseError(
@@ -256,17 +261,20 @@ class NAPP(LinearEstimator):
         names = """penalty strength neighbours calibration variant moor gamma kappa share truncation low high retrieval
         method"""
         given = {name: getattr(self, name) for name in names.split()}
-        return given | {"budget": Budget(self.epsilon, self.delta), "eta_bound": self._eta_bound()}
+        share = share_or_default(self.solver_share, printed=self.calibration == "paper")
+        given |= {"solver_share": share, "eta_bound": self._eta_bound()}
+        return given | {"budget": Budget(self.epsilon, self.delta)}
 
     def _release(self, X, y, loss, domain, rng):
-        if loss.targets == "count" and not ((y >= 0) & (y == np.round(y))).all():
-            raise DataError("y holds values that are no counts; loss='poisson' needs 0, 1, 2, ...")
         release = napp.release(
             X, y, self.loss, domain=domain, rng=rng, rounds=self.rounds, rows=self.n_e, steps=self.steps,
             tolerance=self.tolerance, **self._planned(),
         )  # fmt: skip
-        self.retrieved_, self._obstacles = float(release.retrieved[0]), release.obstacles
+        self._obstacles = release.obstacles
         return release
+
+    def _known(self, release):
+        return dataclasses.replace(super()._known(release), retrieved=float(release.retrieved[0]))
 
     def _statement(self, budget, release):
         # What `return` returns is not claimed.

@@ -6,8 +6,9 @@ from dperm.domain import Budget
 from dperm.errors import ReleaseError
 from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import objective
-from dperm.mechanisms.base import bounds, searched
+from dperm.mechanisms.base import bounds, searched, share_or_default
 from dperm.mechanisms.estimators.linear import LinearEstimator
+from dperm.solvers import composite
 
 
 class ObjectivePerturbation(LinearEstimator):
@@ -24,9 +25,9 @@ class ObjectivePerturbation(LinearEstimator):
         Above 0.
     delta : float, default=0.0
         In [0, 1); 0 draws b from the spherical Laplace ("gamma") law, else Gaussian.
-    loss : {"logistic", "huber", "smoothed_hinge", "squared"}, default="logistic"
-        "huber" and "squared" are regression, the others binary classification. "squared" needs a bounded set (`radius`,
-        or `low` and `high`) and `y_bound`.
+    loss : {"logistic", "huber", "smoothed_hinge", "squared", "poisson"}, default="logistic"
+        "huber" and "squared" are regression, "poisson" of targets 0 and above, the others binary classification.
+        "squared" and "poisson" need a bounded set (`radius`, or `low` and `high`) and `y_bound`.
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".
     curvature : float, optional
@@ -49,19 +50,22 @@ class ObjectivePerturbation(LinearEstimator):
     x_norm : float, default=1.0
         Public bound R on the rows' l2 norm.
     y_bound : float, optional
-        Public bound on |y|, for "squared".
+        Public bound on |y|, for "squared" and "poisson"; where it is given, also for "huber".
     fit_intercept : bool, default=False
         Append a constant feature 1; the rows' bound becomes sqrt(R^2 + 1). The intercept is under Delta, `l1`, `l2`,
         `radius`, `low` and `high` like the rest; `regularizer` and `constraints` do not see it.
     clip : bool, default=False
-        Scale longer rows down to `x_norm`, and move larger targets to `y_bound`, instead of raising.
+        Scale longer rows down to `x_norm`, and bring targets into their domain ([0, `y_bound`] for "poisson"), instead
+        of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md,
+        section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, optional
-        The solver's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-6, and 1e-3 where
-        cvxpy solves.
-    solver_share : float, default=0.0
-        Share of the budget spent on hiding the solver's error; above 0 the statement is `proved`.
+        The solver's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-9 with a solver share,
+        1e-3 where cvxpy solves, else 1e-6.
+    solver_share : float, optional
+        Share of the budget spent on hiding the solver's error; above 0 the statement is `proved`, at 0 `proved_exact`.
+        Left out, 0.001, and 0 with calibration="paper" or where cvxpy solves.
     release : bool, default=False
         True is refused: the noise of this mechanism cannot be made safe against floating point (`fit` says why).
     random_state : int, Generator, RandomState or None, default=None
@@ -72,8 +76,6 @@ class ObjectivePerturbation(LinearEstimator):
     coef_, intercept_
         As in scikit-learn.
     privacy_ : PrivacyStatement
-    certificate_ : float
-        Upper bound on the distance ||theta - theta*||_2 of the solver's point from the exact minimiser.
 
     References
     ----------
@@ -87,13 +89,14 @@ class ObjectivePerturbation(LinearEstimator):
     >>> y = np.array([1, 1, 0, 0] * 50)
     >>> model = ObjectivePerturbation(epsilon=2.0, delta=1e-6, classes=(0, 1), random_state=0).fit(X, y)
     >>> model.privacy_.guarantee
-    'proved_exact'
+    'proved'
     >>> lasso = ObjectivePerturbation(loss="squared", l1=5.0, radius=1.0, y_bound=1.0, epsilon=2.0, random_state=0)
     >>> lasso.fit(X, X[:, 0]).coef_.shape
     (2,)
     """
 
     source = "kifer2012, Algorithm 1, Theorem 2"
+    unproved = "the printed noise is made for one record's gradient, and replacing a record changes two (erratum K3)"
 
     def __init__(
         self,
@@ -118,7 +121,7 @@ class ObjectivePerturbation(LinearEstimator):
         clip=False,
         classes=None,
         tolerance=None,
-        solver_share=0.0,
+        solver_share=None,
         release=False,
         random_state=None,
     ):
@@ -152,6 +155,10 @@ class ObjectivePerturbation(LinearEstimator):
     def _regularizer(self):
         return Regularizer(self.l1, self.l2, self._of_coefficients(self.regularizer))
 
+    def _share(self):
+        coverable = composite.kind(self._regularizer(), self._region()) != "general"
+        return share_or_default(self.solver_share, printed=self.calibration == "paper", coverable=coverable)
+
     def _of_coefficients(self, function):
         """Return a function of theta, whose last entry is the intercept if there is one, for one of coefficients."""
         if function is None or not self.fit_intercept:
@@ -182,7 +189,7 @@ class ObjectivePerturbation(LinearEstimator):
             curvature=self.curvature,
             rng=rng,
             tolerance=self.tolerance,
-            solver_share=self.solver_share,
+            solver_share=self._share(),
             regularizer=self._regularizer(),
             region=self._region(),
         )

@@ -33,7 +33,8 @@ class OutputPerturbation(LinearEstimator):
     fit_intercept : bool, default=False
         Append a constant feature 1; the radius becomes sqrt(R^2 + 1), and the intercept is regularised like the rest.
     clip : bool, default=False
-        Scale longer rows down to `x_norm` instead of raising.
+        Scale longer rows down to `x_norm`, and bring targets into their domain, instead of raising: with declared
+        `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=1e-6
@@ -50,8 +51,6 @@ class OutputPerturbation(LinearEstimator):
     coef_, intercept_
         As in scikit-learn.
     privacy_ : PrivacyStatement
-    certificate_ : float
-        Upper bound on the solver's distance from the exact minimiser, before the noise.
 
     References
     ----------
@@ -68,6 +67,7 @@ class OutputPerturbation(LinearEstimator):
     'proved'
     """
 
+    unproved = "the printed sigma is proved for epsilon < 1, and the exact formula does not confirm it for this epsilon"
     source = "kifer2012, Section 1; Chaudhuri, Monteleoni & Sarwate 2011, Corollary 8"
 
     def __init__(

@@ -13,10 +13,12 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm.accounting import filters
-from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of
+from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of, tame_rows
 from dperm.errors import NoGuaranteeWarning
-from dperm.mechanisms.estimators.model import encoded, generator, two_labels
-from dperm.mechanisms.kept import Noise, keys
+from dperm.mechanisms.estimators.model import encoded, generator, told, two_labels
+from dperm.mechanisms.estimators.records import total, validated
+from dperm.mechanisms.estimators.whole import whole
+from dperm.mechanisms.kept import Fresh, Known, Noise, first_of, fitted, keys
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
 
 
@@ -33,9 +35,10 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
 
     `epsilon`, `delta`: of all answers together. `queries`: how many different rows may be asked. `calibration`,
     `neighbours`, `clip`. `classes`: public (negative, positive) labels; left out, they are taken from y with a
-    `PrivacyLeakWarning`. `state`: path of a journal of what was answered; it outlives the object, and what it says was
-    spent counts, whatever is fitted; without one, and where it was deleted, every `fit` starts anew. `random_state`:
-    with `state` the noise is fresh whatever the seed, or a fit on changed data would repeat it.
+    `PrivacyLeakWarning`. `state`: path of a journal of what was answered; it outlives the object, copies and processes
+    share it, and what it says was spent counts, whatever is fitted; without one a fitted object answers in its own
+    process alone and cannot be copied, and every `fit` starts anew, as it does where the journal was deleted.
+    `random_state`: with `state` the noise is fresh whatever the seed, or a fit on changed data would repeat it.
 
     Attributes
     ----------
@@ -50,8 +53,9 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
     source: ClassVar[str]
     calibrations: ClassVar[tuple[str, ...]] = ("paper", "tight")
     bounded_range: ClassVar[bool] = False
-    # By what factor an answer without a guarantee is dearer than `each`.
+    # By what factor an answer without a guarantee is dearer than `each`, and why it has none.
     dearer: ClassVar[float]
+    unproved: ClassVar[str] = ""
 
     @abstractmethod
     def _prepare(self, X: np.ndarray, y: np.ndarray, each: float, rng: np.random.Generator) -> None:
@@ -88,6 +92,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             neighbours=self.neighbours,
             mechanism=self._told(),
             path=self.state,
+            reserve=1,
         )
 
     def _told(self) -> dict[str, str]:
@@ -98,6 +103,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             "guarantee": self._guarantee(),
         }
 
+    @whole
     def fit(self, X, y):
         """Forget what was fitted, keep the data, and open the ledger.
 
@@ -116,31 +122,9 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             If the budget is none, or `state` is the journal of other answers.
         DomainViolation, DataError, ValueError
             If the data or a parameter is unfit; the message names it.
-        CorruptFile, ReleaseError
-            If the journal is damaged, or another ledger has it open.
+        CorruptFile
+            If the journal is damaged.
         """
-        self._forget(getattr(self, "_made", frozenset()))
-        others = frozenset(vars(self))
-        try:
-            self._fit(X, y)
-            self._made = frozenset(vars(self)) - others | {"_made"}
-        except BaseException:
-            # Of an interrupt as well: what is half made must not answer, nor hold the journal.
-            self._forget(frozenset(vars(self)) - others)
-            raise
-        return self
-
-    def _forget(self, made: frozenset[str]) -> None:
-        """Drop what `fit` made, and close the ledger."""
-        gone = {name: vars(self).pop(name) for name in made}
-        if "ledger_" in gone:
-            gone["ledger_"].close()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        # What `fit` sets last.
-        return hasattr(self, "_made")
-
-    def _fit(self, X, y) -> None:
         # What was declared wrongly is blamed before the rows are.
         Budget(self.epsilon, self.delta)
         one_of("neighbours", self.neighbours, Neighbours)
@@ -156,20 +140,26 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         self._check_declared()
         classes = None if self.classes is None else two_labels(self.classes)
         rng = generator(self.random_state)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=not self._classifies())
+        X, y = validated(self, X, y, numeric=not self._classifies())
+        X = tame_rows(X) if self.clip else X
         if self._classifies():
-            self.classes_, signs = encoded(y, classes, stacklevel=4)
+            self.classes_, signs = encoded(y, classes, clip=self.clip, stacklevel=4)
             y = (signs + 1) / 2
-        else:
-            y = np.asarray(y, dtype=np.float64)
         self._fixed = SimpleNamespace(**self.get_params(deep=False), classifies=self._classifies())
         X = self._rows(X)
         self.ledger_ = self._open(len(y))
         self.epsilon_each_ = self.ledger_.each
         self.privacy_ = self._statement()
         self._prepare(X, y, self.epsilon_each_, rng)
-        # With a journal other data may be fitted under the same seed: its answers need noise of their own.
-        self._noise, self._known = Noise(rng if self.state is None else generator(None)), {}
+        # With a journal other data may be fitted under the same seed, and processes answer from the same state: their
+        # answers need noise of their own.
+        self._noise = Noise(rng) if self.state is None else Fresh()
+        self._known = Known(self.ledger_.serving, fitted(self, X, y))
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # What `fit` sets last.
+        return hasattr(self, "_made")
 
     def predict(self, X):
         """Answer each row: labels of a classifier, else real numbers.
@@ -191,22 +181,30 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             If there are more new rows than may still be asked; none is answered or charged then.
         DomainViolation, ValueError
             If a row is unfit; nothing is charged then.
+        ReleaseError
+            If this is another process than that of `fit`, or the journal is gone, or was closed.
         """
         check_is_fitted(self)
         X = self._rows(validate_data(self, X, dtype=np.float64, reset=False))
         asked = keys(X)
-        first = {key: i for i, key in reversed(list(enumerate(asked))) if key not in self._known}
-        new = sorted(first.values())
-        if new:
-            self._serve(X[new], [asked[i] for i in new])
-        found = np.array([self._known[key] for key in asked])
+        with self.ledger_.serving.turn():
+            known = self._known.answers
+            new = first_of(asked, known)
+            if new:
+                self._serve(X[new], [asked[i] for i in new])
+            found = np.array([known[key] for key in asked])
         return self.classes_[found.astype(int)] if self._fixed.classifies else found
 
     def _serve(self, X: np.ndarray, asked: list[bytes]) -> None:
         """Charge new rows, answer them and keep the answers."""
         self.ledger_.charge(len(asked))
         answers = self._answer(X, [self._noise.of(key) for key in asked])
-        self._known.update(zip(asked, np.asarray(answers, dtype=np.float64).tolist(), strict=True))
+        self._known.keep(asked, np.asarray(answers, dtype=np.float64).tolist())
+
+    def __getstate__(self):
+        if hasattr(self, "ledger_"):
+            self.ledger_.serving.alone()
+        return super().__getstate__()
 
     def _statement(self) -> PrivacyStatement:
         guarantee = self._guarantee()
@@ -217,6 +215,12 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
                 NoGuaranteeWarning,
                 stacklevel=4,
             )
+        guarantee, event, reason = told(
+            guarantee,
+            self._event(guarantee),
+            self.unproved if guarantee == "none" else "",
+            leaked=self._classifies() and self.classes is None,
+        )
         return PrivacyStatement(
             float(self.epsilon),
             float(self.delta),
@@ -224,8 +228,11 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             self.calibration,
             guarantee,
             self.random_state is not None,
-            self._event(guarantee),
+            event,
             f"{self.source}; docs/privacy.md, section 12",
+            covers=("predict",),
+            reason=reason,
+            total=total(self, numeric=not self._classifies()),
         )
 
     def _event(self, guarantee: Guarantee) -> dp_event.DpEvent:

@@ -1,6 +1,7 @@
 """One Gaussian path over the predictions of a kernel model, as a scikit-learn estimator."""
 
 from dperm.mechanisms.estimators.kernel import KernelEstimator
+from dperm.mechanisms.estimators.model import answering
 from dperm.mechanisms.kernel.constants import sigma
 from dperm.mechanisms.kernel.rkhs import Path
 
@@ -13,9 +14,9 @@ class RKHSGaussian(KernelEstimator):
     answered before. A repeated query gets its first answer again and costs nothing. The mathematics
     stands in `dperm.mechanisms.kernel.rkhs`, the proof in docs/privacy.md.
 
-    The fitted object holds w* and the training rows: keep it in the house. What its methods return is private. A copy
-    of it (pickle, deepcopy) answers alike as long as it is asked alike; from the first new query in which both differ
-    it is a second release.
+    The fitted object holds w* and the training rows: keep it in the house. What its methods return is private. Threads
+    take turns. Copies of it (pickle, copy, deepcopy, joblib) and forked processes would be second releases, and are
+    refused; with `state` they share one path.
 
     Parameters
     ----------
@@ -48,11 +49,16 @@ class RKHSGaussian(KernelEstimator):
     fit_intercept : bool, default=False
         Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
     clip : bool, default=False
-        Scale longer rows and queries down to `x_norm` instead of raising, for "linear" and "poly".
+        Scale longer rows and queries down to `x_norm` ("linear" and "poly"), and bring every other record into its
+        domain, instead of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn
+        (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=0.05
-        In (0, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
+        In [1e-12, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
+    state : path-like, optional
+        A journal of the path, which outlives this object: a fit on the same records goes on with it, another is
+        refused. It is as private as the records. Noise is fresh then, whatever the seed.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 
@@ -62,8 +68,6 @@ class RKHSGaussian(KernelEstimator):
         The path so far.
     privacy_ : PrivacyStatement
         Of all answers together.
-    certificate_ : float
-        Upper bound on ||w - w*||, of the solver. Not private.
 
     References
     ----------
@@ -103,6 +107,7 @@ class RKHSGaussian(KernelEstimator):
         clip=False,
         classes=None,
         tolerance=0.05,
+        state=None,
         random_state=None,
     ):
         self.epsilon = epsilon
@@ -122,17 +127,28 @@ class RKHSGaussian(KernelEstimator):
         self.clip = clip
         self.classes = classes
         self.tolerance = tolerance
+        self.state = state
         self.random_state = random_state
+
+    def _covers(self):
+        return answering(self)
 
     def _check_declared(self, setting, budget):
         if self.calibration != "tight":
             raise ValueError(f"calibration={self.calibration!r}: this mechanism is ours, and offers 'tight' alone")
         sigma(setting, budget)
 
-    def _start(self, X, made, exact, loss, setting, budget, rng):
-        self._exact, self.path_ = exact, Path(made, setting, budget, rng)
+    def _start(self, X, y, made, exact, loss, setting, budget, rng):
+        self.path_ = Path(made, setting, budget, rng, serving=self._turns(X, y, exact), exact=exact)
         return self.path_
+
+    def __getstate__(self):
+        if hasattr(self, "path_"):
+            self.path_.serving.alone()
+        return super().__getstate__()
 
     def _margin(self, X):
         X = self._bounded(self._queries(X), self._kernel())
-        return self.path_.answer(X, self._exact(X))
+        # Of the path's own fit, whatever is fitted meanwhile.
+        path = self.path_
+        return path.answer(X, path.exactly(X))

@@ -1,9 +1,8 @@
 """The soft majority of base learners on shards, as a scikit-learn estimator."""
 
 import warnings
-from typing import ClassVar, Literal
+from typing import Literal
 
-import numpy as np
 from sklearn.base import is_classifier
 from sklearn.linear_model import LogisticRegression
 
@@ -58,11 +57,16 @@ class SoftMajority(PrivatePredictor):
         `none` (erratum D1).
     neighbours : {"replace", "add_remove"}, default="replace"
         The paper's are replace-one.
+    clip : bool, default=False
+        Take every label but `classes[1]` for the negative one, put zero rows for rows that hold NaN or infinity, and 0
+        for what a shard's learner does not answer, instead of raising. With declared `classes`, `fit` and `predict`
+        then never fail or warn because of a record (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     state : path-like, optional
-        A journal of what was answered, which outlives this object; noise is fresh then, whatever the seed. Deleting it
-        gives a new budget, which the statement does not cover.
+        A journal of what was answered: it outlives this object, and copies and processes share it (without one they are
+        refused). Noise is fresh then, whatever the seed. Deleting it gives a new budget, which the statement does not
+        cover.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 
@@ -99,8 +103,7 @@ class SoftMajority(PrivatePredictor):
     bounded_range = True
     # "paper" (erratum D1).
     dearer = 2.0
-    # Rows need no bound.
-    clip: ClassVar[bool] = False
+    unproved = "the weights exp(epsilon count) of the paper's prose spend twice epsilon (erratum D1)"
 
     def __init__(
         self,
@@ -114,6 +117,7 @@ class SoftMajority(PrivatePredictor):
         mode="each",
         calibration="tight",
         neighbours="replace",
+        clip=False,
         classes=None,
         state=None,
         random_state=None,
@@ -127,6 +131,7 @@ class SoftMajority(PrivatePredictor):
         self.mode = mode
         self.calibration = calibration
         self.neighbours = neighbours
+        self.clip = clip
         self.classes = classes
         self.state = state
         self.random_state = random_state
@@ -150,7 +155,7 @@ class SoftMajority(PrivatePredictor):
             return super()._open(n)
         r = self._count(n, consensus.shards_needed(self.epsilon, self.delta, self.queries))
         return consensus.ContestedLedger(
-            self.epsilon, self.delta, r, self.queries, neighbours=self.neighbours, path=self.state
+            self.epsilon, self.delta, r, self.queries, neighbours=self.neighbours, path=self.state, reserve=1
         )  # fmt: skip
 
     def _count(self, n: int, needed: int) -> int:
@@ -173,13 +178,12 @@ class SoftMajority(PrivatePredictor):
             )
         parts = shards.assign(len(y), r, neighbours=self.neighbours, rng=rng)
         base = LogisticRegression() if self.base is None else self.base
-        self._models = shards.fit_shards(base, X, y, parts, neighbours=self.neighbours, rng=rng)
+        self._models = shards.fit_shards(base, X, y, parts, neighbours=self.neighbours, rng=rng, total=self.clip)
         self.shards_, self._each = len(parts), each
 
     def _answer(self, X, rngs):
-        counts = shards.votes(self._models, X)
-        chances = soft_majority.probability(counts, self.shards_, self._each, self._fixed.calibration)
-        return np.array([rng.random() < chance for rng, chance in zip(rngs, chances, strict=True)], dtype=float)
+        counts = shards.votes(self._models, X, total=self._fixed.clip)
+        return soft_majority.bits(counts, self.shards_, self._each, self._fixed.calibration, rngs)
 
     def _serve(self, X, asked):
         if self._fixed.mode == "each":
@@ -187,8 +191,12 @@ class SoftMajority(PrivatePredictor):
             return
         # As in the other mode, models are asked when something was charged: what fails there stays charged.
         with self.ledger_.round() as free:
-            counts = shards.votes(self._models, X).tolist()
+            counts = shards.votes(self._models, X, total=self._fixed.clip).tolist()
             free()
-        # Row after row: those before the last contested answer are kept, if the budget ends among them.
-        for key, count in zip(asked, counts, strict=True):
-            self._known[key] = float(consensus.answer(count, self.shards_, self.ledger_, self._noise.of(key)))
+        answers = []
+        try:
+            for key, count in zip(asked, counts, strict=True):
+                answers.append(float(consensus.answer(count, self.shards_, self.ledger_, self._noise.of(key))))
+        finally:
+            # Those before the last contested answer are kept, if the budget ends among them.
+            self._known.keep(asked[: len(answers)], answers)

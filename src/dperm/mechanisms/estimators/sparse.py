@@ -7,7 +7,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dperm.domain import Budget, Calibration, Domain, one_of
 from dperm.errors import SolverError
 from dperm.mechanisms import sparse
-from dperm.mechanisms.estimators.support import SparseEstimator
+from dperm.mechanisms.base import share_or_default
+from dperm.mechanisms.diagnostics import Diagnostics, keep
+from dperm.mechanisms.estimators.objective import ObjectivePerturbation
+from dperm.mechanisms.estimators.support import SampAggSupport, SparseEstimator
 from dperm.mechanisms.support import limits
 
 
@@ -55,12 +58,15 @@ class SparseRegression(RegressorMixin, SparseEstimator):
         Add a constant feature 1 in stage two: within `bound` and regularised like the rest. It is not among the `size`
         features, and the support is selected without it: centre y by a public constant first where it is far from 0.
     clip : bool, default=False
-        Scale longer rows down, and move larger targets to `y_bound`, instead of raising. Under add/remove it also lets
-        empty blocks vote where there are more blocks than records (`SampAggSupport` says why).
+        Scale longer rows down, and bring targets into their domain, instead of raising: no record makes `fit` fail or
+        warn (docs/privacy.md, section 1). Under add/remove it also lets empty blocks vote where there are more blocks
+        than records (`SampAggSupport` says why).
     tolerance : float, optional
-        Stage two's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-6.
-    solver_share : float, default=0.0
-        Share of stage two's budget spent on hiding the solver's error; above 0 the statement is `proved`.
+        Stage two's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-9 with a solver
+        share, else 1e-6.
+    solver_share : float, optional
+        Share of stage two's budget spent on hiding the solver's error; above 0 the statement is `proved`. Left out,
+        0.001, and 0 with calibration="paper".
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 
@@ -73,8 +79,6 @@ class SparseRegression(RegressorMixin, SparseEstimator):
         The support that stage one selected.
     privacy_ : PrivacyStatement
         Of the support and the coefficients together.
-    certificate_ : float
-        Upper bound on the distance of the coefficients from stage two's exact minimiser.
 
     References
     ----------
@@ -89,11 +93,12 @@ class SparseRegression(RegressorMixin, SparseEstimator):
     >>> np.flatnonzero(model.coef_)
     array([3])
     >>> model.privacy_.guarantee
-    'proved_exact'
+    'proved'
     """
 
     source = "kifer2012, Algorithms 2 and 6, Theorem 38"
     _offered = Calibration
+    _covered = ("coef_", "intercept_", "support_")
 
     def __init__(
         self,
@@ -114,7 +119,7 @@ class SparseRegression(RegressorMixin, SparseEstimator):
         fit_intercept=False,
         clip=False,
         tolerance=None,
-        solver_share=0.0,
+        solver_share=None,
         random_state=None,
     ):
         self.size = size
@@ -136,13 +141,19 @@ class SparseRegression(RegressorMixin, SparseEstimator):
         self.solver_share = solver_share
         self.random_state = random_state
 
+    @property
+    def unproved(self):
+        """Return which stage has no proof as printed: the votes under add/remove, the fit under replace-one."""
+        return (SampAggSupport if self.neighbours == "add_remove" else ObjectivePerturbation).unproved
+
     def _budget(self):
         return Budget(self.epsilon, self.delta)
 
     def _stages(self):
         """Return what both `sparse.stage_two` and `sparse.release` take."""
-        names = "size neighbours calibration support_share bound curvature solver_share tolerance fit_intercept"
+        names = "size neighbours calibration support_share bound curvature tolerance fit_intercept"
         given = {name: getattr(self, name) for name in names.split()}
+        given["solver_share"] = share_or_default(self.solver_share, printed=self.calibration == "paper")
         return given | {"domain": Domain(self.x_norm, self.y_bound), "budget": self._budget()}
 
     def _check_declared(self):
@@ -163,7 +174,8 @@ class SparseRegression(RegressorMixin, SparseEstimator):
         # Samp-Agg's votes see the data as they are: the core brings them within the bounds for stage two.
         within = self._within_bounds(X, y)
         given = self._stages() | {"penalty": self.penalty, "blocks": self.blocks, "support": self.support, "rng": rng}
-        released = sparse.release(*((X, y) if self.support == "samp_agg" else within), **given)
+        released = sparse.release(*(self._as_they_are(X, y) if self.support == "samp_agg" else within), **given)
+        keep(self, Diagnostics(float(released.certificate[0]), bool(released.converged.all())))
         if not released.converged.all():
             raise SolverError(
                 "a stage did not reach its public target, which the statement needs; raise `tolerance`, `curvature` "
@@ -174,7 +186,6 @@ class SparseRegression(RegressorMixin, SparseEstimator):
         self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0
         self.support_ = np.zeros(self.n_features_in_, bool)
         self.support_[released.supports[0]] = True
-        self.certificate_ = float(released.certificate[0])
         return released.guarantee
 
     def predict(self, X):

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from dperm import losses
-from dperm.domain import Domain, bounded_rows, bounded_targets
-from dperm.errors import DomainViolation
+from dperm.domain import Domain, bounded_rows
 from dperm.mechanisms.estimators.prediction import PrivatePredictor
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
 from dperm.mechanisms.prediction.stable_erm import slope
@@ -22,14 +21,11 @@ class StablePredictor(PrivatePredictor):
 
     def _prepare(self, X, y, each, rng):
         loss = self._loss()
-        y = 2 * y - 1 if self._classifies() else bounded_targets(y, self.y_bound, clip=self.clip)
-        if loss.targets == "count" and (y < 0).any():
-            raise DomainViolation(f"loss={self.loss!r} is of counts, 0 or above; drop or mend negative targets first")
+        y = 2 * y - 1 if self._classifies() else loss.targets_of(y, self._domain(), clip=self.clip)
         self._predictor = self._learn(X, y, loss, self._domain(), each)
 
     def _answer(self, X, rngs):
-        values = self._predictor.answer(X, rngs)
-        return (values > 0).astype(float) if self._fixed.classifies else values
+        return (self._predictor.labels if self._fixed.classifies else self._predictor.answer)(X, rngs)
 
     def _check_declared(self):
         if not isinstance(self.fit_intercept, bool | np.bool_):

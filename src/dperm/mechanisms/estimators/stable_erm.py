@@ -1,6 +1,7 @@
 """Stable empirical risk minimisation as a scikit-learn estimator."""
 
 from dperm.mechanisms.base import target
+from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.stable import StablePredictor
 from dperm.mechanisms.prediction import stable_erm
 
@@ -45,14 +46,16 @@ class StableERM(StablePredictor):
         "paper" makes the noise two (4.10) or four times (4.11) as large (errata D9, D10).
     neighbours : {"replace", "add_remove"}, default="replace"
     clip : bool, default=False
-        Scale longer rows and queries down to `x_norm`, and move targets to `y_bound`, instead of raising.
+        Scale longer rows and queries down to `x_norm`, and bring targets into their domain, instead of raising: with
+        declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=0.01
-        In (0, 1]: the solver's public target, as a share of how far one record moves w; the noise covers it.
+        In [1e-12, 1]: the solver's public target, as a share of how far one record moves w; the noise covers it.
     state : path-like, optional
-        A journal of what was answered, which outlives this object; noise is fresh then, whatever the seed. Deleting it
-        gives a new budget, which the statement does not cover.
+        A journal of what was answered: it outlives this object, and copies and processes share it (without one they are
+        refused). Noise is fresh then, whatever the seed. Deleting it gives a new budget, which the statement does not
+        cover.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. Seeded answers are for science only.
 
@@ -63,8 +66,6 @@ class StableERM(StablePredictor):
     ledger_ : PredictionLedger
     privacy_ : PrivacyStatement
         Of all answers together.
-    certificate_ : float
-        Upper bound on the solver's distance from the minimiser. Not private.
 
     References
     ----------
@@ -145,7 +146,7 @@ class StableERM(StablePredictor):
             total=self.total,
             tolerance=self.tolerance,
         )
-        self.certificate_ = predictor.certificate
+        keep(self, Diagnostics(predictor.certificate))
         return predictor
 
     def _guarantee(self):

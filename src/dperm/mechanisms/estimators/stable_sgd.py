@@ -43,12 +43,14 @@ class StableSGD(StablePredictor):
     neighbours : {"replace"}, default="replace"
         The number of records sets the step, so "add_remove" is refused.
     clip : bool, default=False
-        Scale longer rows and queries down to `x_norm`, and move targets to `y_bound`, instead of raising.
+        Scale longer rows and queries down to `x_norm`, and bring targets into their domain, instead of raising: with
+        declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md, section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     state : path-like, optional
-        A journal of what was answered, which outlives this object; noise is fresh then, whatever the seed. Deleting it
-        gives a new budget, which the statement does not cover.
+        A journal of what was answered: it outlives this object, and copies and processes share it (without one they are
+        refused). Noise is fresh then, whatever the seed. Deleting it gives a new budget, which the statement does not
+        cover.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. Seeded answers are for science only.
 
@@ -79,6 +81,7 @@ class StableSGD(StablePredictor):
     calibrations = ("paper", "corrected", "tight")
     # "paper" with the printed step (erratum D2).
     dearer = 2.0
+    unproved = "the printed rate is half of what the first record, which is in every iterate, can do (erratum D2)"
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """A model trained on public rows that a private predictor labelled: it answers any number of queries at no charge."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm.errors import DataError, VacuousWarning
+from dperm.mechanisms.estimators.whole import whole
 
 
 def _scores(student: "Student") -> bool:
@@ -40,7 +42,7 @@ class Student(MetaEstimatorMixin, BaseEstimator):
     learner_ : estimator
         The trained learner.
     privacy_ : PrivacyStatement
-        The teacher's.
+        The teacher's; it covers the learner.
 
     References
     ----------
@@ -51,6 +53,7 @@ class Student(MetaEstimatorMixin, BaseEstimator):
         self.teacher = teacher
         self.learner = learner
 
+    @whole
     def fit(self, X, y=None):
         """Let the teacher label public rows, and learn from that.
 
@@ -92,7 +95,7 @@ class Student(MetaEstimatorMixin, BaseEstimator):
                 f"the teacher gave all {len(X)} public rows the same label, so the student is that constant; raise "
                 "epsilon, or ask about other rows",
                 VacuousWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
             learner = DummyClassifier(strategy="most_frequent")
         try:
@@ -104,7 +107,7 @@ class Student(MetaEstimatorMixin, BaseEstimator):
             ) from error
         if labels is not None:
             self.classes_ = labels
-        self.privacy_ = self.teacher.privacy_
+        self.privacy_ = dataclasses.replace(self.teacher.privacy_, covers=("learner_",))
         return self
 
     def _untrained(self, labelled: bool):

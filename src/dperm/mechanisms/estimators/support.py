@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from dperm import losses
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.domain import (
     LEAST,
@@ -18,25 +19,32 @@ from dperm.domain import (
     Guarantee,
     Neighbours,
     PrivacyStatement,
-    bounded_targets,
     number,
     one_of,
+    tame_rows,
 )
 from dperm.errors import DomainViolation, NoGuaranteeWarning, SolverError
+from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import generator
+from dperm.mechanisms.estimators.records import total, validated
+from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.support import exp_mech, limits, samp_agg
 
 
 class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
     """What the private selectors and the sparse regression share: the order of checks, and the statement.
 
-    `privacy_` covers what is selected and fitted; `certificate_` and every error or warning that speaks of the rows
-    depend on the data and are not covered (docs/privacy.md, section 7).
+    `privacy_` covers what is selected and fitted; every error or warning that speaks of the rows depends on the data
+    and is not covered (docs/privacy.md, section 7), nor is what `dperm.diagnostics` has of the solvers.
     """
 
     source: ClassVar[str]
     # Calibrations that there are, as a Literal.
     _offered: ClassVar[Any]
+    # What is released.
+    _covered: ClassVar[tuple[str, ...]]
+    # Why there is no guarantee, where there is none.
+    unproved: ClassVar[str] = ""
 
     @abstractmethod
     def _budget(self) -> Budget:
@@ -54,6 +62,7 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
     def _fit(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Guarantee:
         """Run the core once, set the attributes and return the guarantee."""
 
+    @whole
     def fit(self, X, y):
         """Fit on private data.
 
@@ -87,8 +96,7 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
         self._check_flag("clip")
         self._check_declared()
         rng = generator(self.random_state)
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
+        X, y = validated(self, X, y, numeric=True)
         limits.checked_size(self.size, X.shape[1])
         self._check_data(*X.shape)
         guarantee = self._fit(X, y, rng)
@@ -97,7 +105,7 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
                 f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
                 "guarantee; leave calibration out for one that does",
                 NoGuaranteeWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.privacy_ = PrivacyStatement(
             budget.epsilon,
@@ -108,6 +116,9 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
             self.random_state is not None,
             EpsilonDeltaDpEvent(budget.epsilon, budget.delta),
             self.source,
+            covers=self._covered,
+            reason=self.unproved if guarantee == "none" else "",
+            total=total(self, numeric=True),
         )
         return self
 
@@ -142,9 +153,13 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
         if self.blocks is not None:
             samp_agg.checked_blocks(self.blocks, n, self.neighbours, empty=self.clip)
 
+    def _as_they_are(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the data of votes, which need no bounds: with `clip` without NaN, infinity or numbers beyond 1e100."""
+        return (tame_rows(X), tame_rows(y[:, None])[:, 0]) if self.clip else (X, y)
+
     def _within_bounds(self, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the data within the public bounds, or refuse them where `clip` is False."""
-        y = bounded_targets(y, self.y_bound, clip=self.clip)
+        y = losses.squared().targets_of(y, Domain(self.x_norm, self.y_bound), clip=self.clip)
         return limits.bounded_parts(X, self.size, self.x_norm, clip=self.clip), y
 
     def __sklearn_tags__(self):
@@ -156,6 +171,8 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
 
 class _Selector(SelectorMixin, SparseEstimator):
     """A selector whose `support_` is the private mask."""
+
+    _covered = ("support_",)
 
     def _budget(self):
         return Budget(self.epsilon)
@@ -192,7 +209,8 @@ class ExpMechSupport(_Selector):
     y_bound : float
         Public bound on |y|; has to be given.
     clip : bool, default=False
-        Scale longer rows down, and move larger targets to `y_bound`, instead of raising.
+        Scale longer rows down, and bring targets into their domain, instead of raising: no record makes `fit` fail or
+        warn (docs/privacy.md, section 1).
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 
@@ -201,8 +219,6 @@ class ExpMechSupport(_Selector):
     support_ : ndarray of bool, shape (p,)
         The features taken, also as `get_support()`.
     privacy_ : PrivacyStatement
-    certificate_ : float
-        Bound on the error of a score, for which the calibration leaves room.
 
     References
     ----------
@@ -265,13 +281,13 @@ class ExpMechSupport(_Selector):
             bound=self.bound,
             rng=rng,
         )
+        keep(self, Diagnostics(found.certificate, found.converged))
         if not found.converged:
             raise SolverError(
-                f"a score may be wrong by {found.certificate:.3g}, more than epsilon has room for: rounding over so "
-                "many records; take fewer, or a smaller bound"
+                "a score may be wrong by more than epsilon has room for: rounding over so many records; take fewer, or "
+                "a smaller bound"
             )
         self._keep(found.supports[0])
-        self.certificate_ = found.certificate
         return found.guarantee
 
 
@@ -298,7 +314,8 @@ class SampAggSupport(_Selector):
     clip : bool, default=False
         What to do under add/remove where there are more blocks than records. False raises, which tells that n is below
         k: an error is outside of every statement (docs/privacy.md, section 7). True lets empty blocks vote for the
-        first features, and nothing that depends on n happens but the fit itself. Under replace-one n is public, and it
+        first features, puts zero rows for rows that hold NaN or infinity and 0 for such targets, and nothing that
+        depends on n or on a record happens but the fit itself. Under replace-one n is public, and it
         is always an error.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
@@ -308,8 +325,6 @@ class SampAggSupport(_Selector):
     support_ : ndarray of bool, shape (p,)
         The features taken, also as `get_support()`.
     privacy_ : PrivacyStatement
-    certificate_ : float
-        Largest duality gap of a block's lasso. Privacy does not rest on it.
 
     References
     ----------
@@ -326,6 +341,7 @@ class SampAggSupport(_Selector):
     """
 
     source = "kifer2012, Algorithm 5, Theorem 36"
+    unproved = "one record more cuts every printed block anew, so that all votes may change (erratum K6)"
     _offered = samp_agg.Offered
 
     def __init__(
@@ -357,8 +373,7 @@ class SampAggSupport(_Selector):
 
     def _fit(self, X, y, rng):
         found = samp_agg.select(
-            X,
-            y,
+            *self._as_they_are(X, y),
             size=self.size,
             budget=self._budget(),
             neighbours=self.neighbours,
@@ -368,5 +383,5 @@ class SampAggSupport(_Selector):
             rng=rng,
         )
         self._keep(found.supports[0])
-        self.certificate_ = float(found.certificate.max())
+        keep(self, Diagnostics(float(found.certificate.max()), bool(np.all(found.converged))))
         return found.guarantee

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils import check_array
 
 from dperm import kernels
-from dperm.datasets.overlap import overlapping
 from dperm.domain import Calibration, one_of
 from dperm.errors import DomainViolation
 from dperm.mechanisms.estimators.kernel import KernelEstimator
@@ -48,8 +47,9 @@ class TDDL(KernelEstimator):
     feature_norm : float, optional
         Public bound R on sqrt(K(x, x)), of a callable kernel.
     public : array_like, shape (T, d), optional
-        Public points Z, best from where predictions are wanted; none may be a row of the training data. Left out,
-        `n_public` points are drawn uniformly from the ball ||z||_2 <= `x_norm`.
+        Public points Z, best from where predictions are wanted; they are published. The promise holds whatever they
+        are, as long as they were not chosen by the training data; whether a training row is among them is not checked,
+        for a check would tell. Left out, `n_public` points are drawn uniformly from the ball ||z||_2 <= `x_norm`.
     n_public : int, default=300
         T where `public` is left out.
     radius : float, optional
@@ -63,11 +63,13 @@ class TDDL(KernelEstimator):
     fit_intercept : bool, default=False
         Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
     clip : bool, default=False
-        Scale longer rows down to `x_norm` instead of raising, for "linear" and "poly".
+        Scale longer rows down to `x_norm` ("linear" and "poly"), and bring every other record into its domain, instead
+        of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md,
+        section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=0.05
-        In (0, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
+        In [1e-12, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 
@@ -80,8 +82,6 @@ class TDDL(KernelEstimator):
     norm_ : float
         ||w||.
     privacy_ : PrivacyStatement
-    certificate_ : float
-        Upper bound on ||w - w*||, of the solver. Not private.
 
     References
     ----------
@@ -147,6 +147,9 @@ class TDDL(KernelEstimator):
         self.tolerance = tolerance
         self.random_state = random_state
 
+    def _covers(self):
+        return "dual_coef_", "norm_"
+
     def _check_declared(self, setting, budget):
         one_of("calibration", self.calibration, Calibration)
         if isinstance(self.n_public, bool) or not isinstance(self.n_public, int | np.integer) or self.n_public < 1:
@@ -166,7 +169,7 @@ class TDDL(KernelEstimator):
         return check_array(self.public, dtype=np.float64, accept_sparse="csr", input_name="public")
 
     def _points(self, X, rng):
-        """Return Z, with no row of X among them."""
+        """Return Z; whether rows of X are among them is not looked at, for an error would tell."""
         d = X.shape[1]
         if self.public is None:
             if 8 * self.n_public * d > kernels.MEMORY:
@@ -183,15 +186,9 @@ class TDDL(KernelEstimator):
             Z = self._given()
             if Z.shape[1] != d:
                 raise ValueError(f"public has {Z.shape[1]} columns, and X has {d}; give points of the same space")
-        shared = overlapping(Z, X)
-        if shared:
-            raise DomainViolation(
-                f"{shared} of {Z.shape[0]} public points are rows of the training data; what is published must not be "
-                "private: leave them out of `public`, or out of X"
-            )
         return Z
 
-    def _start(self, X, made, exact, loss, setting, budget, rng):
+    def _start(self, X, y, made, exact, loss, setting, budget, rng):
         self.public_ = self._points(X, rng)
         spectrum = tddl.spectrum(kernels.gram(made, self.public_))
         radius = self.radius

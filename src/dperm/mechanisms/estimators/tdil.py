@@ -7,9 +7,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from dperm import kernels
-from dperm.datasets.overlap import overlapping
 from dperm.domain import Calibration, number, one_of
-from dperm.errors import DomainViolation
 from dperm.mechanisms.estimators.interactive import check_radius, warn_vacuous, with_radius
 from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.kernel import tddl, tdil
@@ -47,8 +45,9 @@ class TDIL(KernelEstimator):
     feature_norm : float, optional
         Public bound R on sqrt(K(x, x)), of a callable kernel.
     public : array_like or CSR, shape (m, d), optional
-        The finite set S of a kernel that is not "linear" (refused there); none may be a row of the training data. Left
-        out, a `nu`-net of the ball ||z||_2 <= `x_norm`.
+        The finite set S of a kernel that is not "linear" (refused there); it is published. The promise holds whatever
+        the points are, as long as they were not chosen by the training data; whether a training row is among them is
+        not checked, for a check would tell. Left out, a `nu`-net of the ball ||z||_2 <= `x_norm`.
     nu : float, default=0.5
         Width of the net, in units of `x_norm`; it has about (4/nu)^d points, 10^6 at most.
     beta : float, default=0.05
@@ -65,11 +64,13 @@ class TDIL(KernelEstimator):
     fit_intercept : bool, default=False
         Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
     clip : bool, default=False
-        Scale longer rows down to `x_norm` instead of raising, for "linear" and "poly".
+        Scale longer rows down to `x_norm` ("linear" and "poly"), and bring every other record into its domain, instead
+        of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md,
+        section 1).
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=0.05
-        In (0, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
+        In [1e-12, 1]: the solver's public target is ||w - w*|| <= tolerance Delta_w, which the noise covers.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. A seeded release is for science only.
 
@@ -84,8 +85,6 @@ class TDIL(KernelEstimator):
     constants_ : dperm.mechanisms.kernel.tdil_constants.Constants
         B, sigma and whether they are `vacuous` (then `fit` and every prediction warn).
     privacy_ : PrivacyStatement
-    certificate_ : float
-        Upper bound on ||w - w*||, of the solver. Not private.
 
     References
     ----------
@@ -102,6 +101,7 @@ class TDIL(KernelEstimator):
     'proved'
     """
 
+    unproved = "total/(L R^2) stands twice in the exponent of calibration='paper', and is too large here (erratum J1)"
     source = "jain2013, Algorithm 3, Theorem 7; docs/privacy.md, section 11"
 
     def __init__(
@@ -153,6 +153,9 @@ class TDIL(KernelEstimator):
         self.tolerance = tolerance
         self.random_state = random_state
 
+    def _covers(self):
+        return ("coef_", "intercept_") if self._is_linear() else ("dual_coef_",)
+
     def _check_declared(self, setting, budget):
         one_of("calibration", self.calibration, Calibration)
         number("nu", self.nu, 0, math.inf, remedy="it is the net's width in units of x_norm; 0.5 is usual")
@@ -173,27 +176,23 @@ class TDIL(KernelEstimator):
         return self.kernel == "linear"
 
     def _points(self, X):
-        """Return S, with no row of X among the user's own."""
+        """Return S; whether rows of X are among the user's own is not looked at, for an error would tell."""
         d = X.shape[1]
         if self.public is None:
             return self.x_norm * tdil.net(d, self.nu)
         Z = check_array(self.public, dtype=np.float64, accept_sparse="csr", input_name="public")
         if Z.shape[1] != d:
             raise ValueError(f"public has {Z.shape[1]} columns, and X has {d}; give points of the same space")
-        shared = overlapping(Z, X)
-        if shared:
-            raise DomainViolation(
-                f"{shared} of {Z.shape[0]} public points are rows of the training data; what is published must not be "
-                "private: leave them out of `public`, or out of X"
-            )
         return Z
 
-    def _start(self, X, made, exact, loss, setting, budget, rng):
+    def _start(self, X, y, made, exact, loss, setting, budget, rng):
         n, d = X.shape
         setting = with_radius(setting, self.radius, loss, n)
+        # Only the printed constants look at n, where it is public.
+        n = max(n, 1)
         if self._is_linear():
             self.constants_ = self._constants(setting, budget, n, d + bool(self.fit_intercept))
-            warn_vacuous("TDIL", self.constants_, 3)
+            warn_vacuous("TDIL", self.constants_, 4)
             # w* itself, in the coordinates of x and of the constant feature.
             constant = exact(np.zeros((1, d))) if self.fit_intercept else np.zeros(1)
             target = exact(np.eye(d)) - constant
@@ -211,7 +210,7 @@ class TDIL(KernelEstimator):
         # How many directions of feature space S takes up: d for a uniform ball under a linear kernel, and public.
         directions = math.ceil(spectrum.values.sum() ** 2 / (spectrum.values**2).sum())
         self.constants_ = self._constants(setting, budget, n, directions)
-        warn_vacuous("TDIL", self.constants_, 3)
+        warn_vacuous("TDIL", self.constants_, 4)
         found = tdil.run(
             self.constants_, setting, spectrum.vectors[:, kept] * roots, exact(self.public_), rng=rng
         )  # fmt: skip

@@ -118,13 +118,15 @@ def a_priori_radius(loss_at_zero: float, lipschitz: float, feature_norm: float, 
     Returns
     -------
     float
-        min(sqrt(2 n sup_y l(0, y)/total), n L R/total).
+        min(sqrt(2 n sup_y l(0, y)/total), n L R/total), and 1e-30 where that is less.
 
     References
     ----------
     jain2013, Section 5 (the second, up to its factor 2); erratum J10.
     """
-    return min(math.sqrt(2 * loss_at_zero * n / total), n * lipschitz * feature_norm / total)
+    if not n:
+        return LEAST
+    return max(min(math.sqrt(2 * loss_at_zero * n / total), n * lipschitz * feature_norm / total), LEAST)
 
 
 def nugget(count: int) -> float:

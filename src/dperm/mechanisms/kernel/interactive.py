@@ -18,7 +18,6 @@ from scipy import linalg
 
 from dperm.compiled import compiled
 from dperm.errors import BudgetExhausted
-from dperm.mechanisms.kept import Noise
 
 # Status of an answer: w_t's, an update's, the frozen w_t's, none.
 LIVE, UPDATED, FROZEN, UNANSWERED = 0, 1, 2, 3
@@ -90,34 +89,36 @@ def answer_all(Phi, f, zeta, rho, fresh, kind, sigma, step, ridge, most, g, stat
 class Session:
     """One run of Algorithm 1, a query at a time.
 
-    A copy answers alike as long as it is asked alike (`kept.Noise`); from the first query in which both differ it is a
-    second release.
-
     Parameters
     ----------
     constants : pinp.Constants
-    rng : Generator
+    noise : Noise or Fresh
+        Of `kept`: generators, one a query.
 
     Attributes
     ----------
-    updates : int
-        How many were made.
-    coefficients : ndarray, shape (updates,)
+    coefficients : ndarray
         c of w_t = sum_i c_i phi(z_i) over the points of the updates.
+    lost : int
+        Queries that were broken off after they were charged: nobody knows whether they were updates, so they count as
+        such.
+    moved : float
+        Noise on the threshold, until the next update: private.
     """
 
-    def __init__(self, constants, rng: np.random.Generator):
+    def __init__(self, constants, noise):
         self.constants = constants
         self.coefficients = np.zeros(0)
-        self._noise = Noise(rng)
+        self.lost = 0
+        self._noise = noise
         self._answers = np.zeros(0)
         self._factor = np.zeros((0, 0))
-        self._moved = self._threshold_noise(self._noise.of(b""))
+        self.moved = self._threshold_noise(self._noise.of(b""))
 
     @property
     def updates(self) -> int:
-        """How many updates were made."""
-        return len(self.coefficients)
+        """How many updates were made, or lost."""
+        return len(self.coefficients) + self.lost
 
     @property
     def halted(self) -> bool:
@@ -131,7 +132,7 @@ class Session:
         ----------
         exact : float
             f = <w*, phi(z)>: private.
-        cross : ndarray, shape (updates,)
+        cross : ndarray, shape of `coefficients`
             K(z, z_i) with the points of the updates so far, in their order.
         own : float
             K(z, z).
@@ -162,7 +163,7 @@ class Session:
         noise = rng.laplace(0.0, known.deciding)
         d = exact - value
         if known.calibration == "corrected":
-            above = abs(d) + noise > known.threshold + self._moved
+            above = abs(d) + noise > known.threshold + self.moved
         else:
             above = abs(d + noise) > known.threshold
         if not above:
@@ -173,19 +174,51 @@ class Session:
             "tight": lambda: rng.normal(0.0, known.answering),
         }
         answer = exact + draw[known.calibration]()
-        if known.calibration == "tight":
-            self._append(answer, cross, own + known.ridge)
-        else:
-            self.coefficients = np.append(self.coefficients, known.step * np.sign(answer - value))
-        self._moved = self._threshold_noise(rng)
+        moved = self._threshold_noise(rng)
+        self.update(answer, cross, own, moved)
         return answer, UPDATED
+
+    def update(self, answer: float, cross: np.ndarray, own: float, moved: float) -> None:
+        """Learn from a noisy answer: one's own, or another process's.
+
+        Parameters
+        ----------
+        answer : float
+        cross : ndarray, shape of `coefficients`
+        own : float
+        moved : float
+            Noise on the threshold from now on.
+        """
+        if self.constants.calibration == "tight":
+            self._append(answer, cross, own + self.constants.ridge)
+        else:
+            value = float(cross @ self.coefficients)
+            self.coefficients = np.append(self.coefficients, self.constants.step * np.sign(answer - value))
+        self.moved = moved
+
+    def lose(self, moved: float | None = None) -> float:
+        """Count a query that was broken off as an update that nobody learns from; a new round begins.
+
+        Parameters
+        ----------
+        moved : float, optional
+            Noise on the threshold from now on; by default it is drawn.
+
+        Returns
+        -------
+        float
+            That noise.
+        """
+        self.lost += 1
+        self.moved = self._threshold_noise(self._noise.of(b"")) if moved is None else moved
+        return self.moved
 
     def _threshold_noise(self, rng: np.random.Generator) -> float:
         return rng.laplace(0.0, self.constants.moving) if self.constants.moving else 0.0
 
     def _append(self, answer: float, cross: np.ndarray, own: float) -> None:
         """Add a row to the Cholesky factor of K + kappa I, and solve for the coefficients."""
-        m = self.updates
+        m = len(self.coefficients)
         row = linalg.solve_triangular(self._factor, cross, lower=True) if m else cross
         grown = np.zeros((m + 1, m + 1))
         grown[:m, :m] = self._factor

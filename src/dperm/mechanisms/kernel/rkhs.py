@@ -23,7 +23,8 @@ c = L^{-1} K(Z, z), left = K(z, z) - ||c||^2 and d^2 = left + kappa R^2, the ans
 a row of L, and an entry of v, for each query that is new. Where left <= kappa R^2 the answer is c'v, *implied* by the
 answers before it: a function of them and of public points that never looks at w, and off by no more than
 sqrt(kappa) R (||w|| + sigma) or so. So a path is hardly longer than the rank of K. A repeated query gets the answer
-that was kept.
+that was kept. A journal keeps z and the entry of v of each new query, so that another process goes on with the same
+path; L and the exact answers it computes anew.
 
 `release` draws many independent paths at once, at points known beforehand. Neighbouring relation: the setting's,
 replace-one by default.
@@ -33,19 +34,20 @@ References
 jain2013, equation (3) and Section 2; erratum J12; Hall, Rinaldo & Wasserman 2013; Balle & Wang 2018.
 """
 
-import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from dperm.domain import Budget, Guarantee, Mode
 from dperm.errors import DataError, DomainViolation
 from dperm.kernels import MEMORY, Kernel
-from dperm.mechanisms.kept import Noise, keys
+from dperm.mechanisms.kept import Fresh, Noise, first_of, keys, read, stacked, written
 from dperm.mechanisms.kernel import definite
 from dperm.mechanisms.kernel.constants import Setting, nugget, sigma
 from dperm.mechanisms.kernel.tddl import Spectrum, within
+from dperm.mechanisms.serving import Listener, Serving
 from dperm.solvers.blas import one_thread
 
 # Queries at a time.
@@ -131,11 +133,11 @@ def release(
         return Release(answers + scale * (noise @ spectrum.vectors.T), scale, "proved", event(setting, scale))
 
 
-class Path:
+class Path(Listener):
     """One path that is kept: answers adaptive queries, any number of them, for one budget.
 
-    A copy (copy, deepcopy, pickle, a forked process) answers alike as long as it is asked alike (`kept.Noise`); from
-    the first new query in which both differ it is a second release.
+    Threads take turns, and so do copies and processes that share a journal; without one, copies and other processes
+    are refused (`dperm.mechanisms.serving`).
 
     Parameters
     ----------
@@ -144,13 +146,20 @@ class Path:
     budget : Budget
         Spent as a whole by the first query; delta > 0.
     rng : Generator
+        With a journal nothing is drawn from it.
     memory : float
         Bytes that L may take: 8 for each pair of directions.
+    serving : Serving, optional
+        Its turns, with the journal. By default a new one without.
+    exact : callable, optional
+        Rows to <w, phi(z)>, of the same w in every process: needed with a journal.
 
     Attributes
     ----------
     scale : float
         sigma, in units of w.
+    exactly : callable or None
+        As given.
     directions : int
         Queries so far that were not implied by others: the size of what is kept.
     guarantee, event, mode
@@ -168,18 +177,22 @@ class Path:
         rng: np.random.Generator,
         *,
         memory: float = MEMORY,
+        serving: Serving | None = None,
+        exact: Callable[[np.ndarray], np.ndarray] | None = None,
     ):
         self.scale = sigma(setting, budget)
         self.event = event(setting, self.scale)
-        self.directions = 0
-        self._kernel, self._setting, self._noise, self._memory = kernel, setting, Noise(rng), memory
-        self._points, self._known = None, {}
+        self.serving = Serving() if serving is None else serving
+        self._noise = Noise(rng) if self.serving.path is None else Fresh()
+        self._kernel, self._setting, self.exactly, self._memory = kernel, setting, exact, memory
+        self.forget()
+        self.serving.listen(self)
+
+    def forget(self) -> None:
+        """Go back to the first query, before all records are read anew."""
+        self.directions, self._points, self._known = 0, None, {}
         # Rows of L, L^{-1} (exact answers) and v; grown by doubling.
         self._L, self._exact, self._released = np.zeros((8, 8)), np.zeros(8), np.zeros(8)
-
-    def __copy__(self):
-        """Share nothing that is written to."""
-        return copy.deepcopy(self)
 
     def answer(self, Z: np.ndarray, exact: np.ndarray) -> np.ndarray:
         """Return the released answers to some queries; of a repeated one the first answer.
@@ -202,6 +215,8 @@ class Path:
             is not positive semidefinite (`definite`): none of the call is answered then.
         DataError
             If the kernel or an exact answer is not finite.
+        ReleaseError
+            If this process or copy may not answer, or the journal is gone.
         """
         if Z.shape[0] != len(exact):
             raise DataError(f"{Z.shape[0]} queries and {len(exact)} exact answers do not fit; give one for each")
@@ -210,17 +225,48 @@ class Path:
             raise DataError("the kernel or an exact answer is NaN or infinite on these queries")
         within(squares, self._setting.feature_norm)
         asked = keys(Z)
-        first = {key: i for i, key in reversed(list(enumerate(asked))) if key not in self._known}
-        new = np.array(sorted(first.values()), dtype=int)
-        with one_thread():
+        with self.serving.turn(), one_thread():
+            new = np.array(first_of(asked, self._known), dtype=int)
             for low in range(0, len(new), _BLOCK):
                 rows = new[low : low + _BLOCK]
-                answers = self._answer(Z[rows], exact[rows], squares[rows], [asked[i] for i in rows])
-                self._known.update(zip((asked[i] for i in rows), answers.tolist(), strict=True))
-        return np.array([self._known[key] for key in asked], dtype=np.float64)
+                self._give(Z[rows], exact[rows], squares[rows], [asked[i] for i in rows])
+            return np.array([self._known[key] for key in asked], dtype=np.float64)
 
-    def _answer(self, Z, exact, squares, asked):
-        kept = m = self.directions
+    def _give(self, Z, exact, squares, asked):
+        """Answer new queries, and keep their answers: on disk first, if there is a journal."""
+        kept = self.directions
+        try:
+            answers, added = self._answer(Z, exact, squares, asked)
+            if self.serving.path is not None:
+                told = [[key.hex(), value] for key, value in zip(asked, answers.tolist(), strict=True)]
+                for i, v in zip(added, self._released[kept : self.directions].tolist(), strict=True):
+                    told[i] += [written(Z[[i]]), v]
+                self.serving.write(["told", told])
+        except BaseException:
+            # Nobody has seen what this block added.
+            self.directions = kept
+            raise
+        self._known.update(zip(asked, answers.tolist(), strict=True))
+
+    def replay(self, records: list[list]) -> None:
+        """Take in what others answered: the same directions, with the same values on them.
+
+        Parameters
+        ----------
+        records : list of lists
+        """
+        told = [answer for kind, answers in records if kind == "told" for answer in answers]
+        directions = [answer[2:] for answer in told if len(answer) > 2]
+        with one_thread():
+            for low in range(0, len(directions), _BLOCK):
+                rows, v = zip(*directions[low : low + _BLOCK], strict=True)
+                Z = read(rows)
+                self._answer(Z, self.exactly(Z), self._kernel.diagonal(Z), v=v)
+        self._known.update((bytes.fromhex(key), value) for key, value, *_ in told)
+
+    def _answer(self, Z, exact, squares, asked=(), v=None):
+        """Return the answers to new queries, and which are directions: all of them where their values v are given."""
+        m = self.directions
         q = Z.shape[0]
         need = 8 * (m + q) ** 2
         if need > self._memory:
@@ -232,26 +278,26 @@ class Path:
         # Columns c of every query, over the directions so far and those that the block itself will add.
         C = np.zeros((m + q, q))
         if m:
-            C[:m] = linalg.solve_triangular(self._L[:m, :m], self._kernel(self._points, Z), lower=True)
+            C[:m] = linalg.solve_triangular(self._L[:m, :m], self._kernel(self._points[:m], Z), lower=True)
         left = squares - np.einsum("ij,ij->j", C, C)
         answers, added, start = np.empty(q), [], 0
         while True:
             m = self.directions
             own = nugget(m + 1) * self._setting.feature_norm**2
-            try:
+            if v is None:
                 definite.check(left[start:], own, self._kernel)
-            except DomainViolation:
-                # Nobody has seen what this block added.
-                self.directions = kept
-                raise
-            fresh = np.flatnonzero(left[start:] > own)
+                fresh = np.flatnonzero(left[start:] > own)
+            else:
+                fresh = np.zeros(min(1, q - start), dtype=int)
             stop = start + fresh[0] if fresh.size else q
             answers[start:stop] = C[:m, start:stop].T @ self._released[:m]
             if stop == q:
                 break
-            column, d = C[:m, stop], np.sqrt(left[stop] + own)
+            # Of one that was a direction elsewhere rounding may leave a little less.
+            column, d = C[:m, stop], np.sqrt(max(left[stop], own) + own)
             innovation = (exact[stop] - column @ self._exact[:m]) / d
-            self._add(column, d, innovation, self._noise.of(asked[stop]).standard_normal())
+            noise = 0.0 if v is not None else self.scale * self._noise.of(asked[stop]).standard_normal()
+            self._add(column, d, innovation, innovation + noise if v is None else v[stop])
             answers[stop] = column @ self._released[:m] + d * self._released[m]
             later = slice(stop + 1, q)
             C[m, later] = (among[stop, later] - column @ C[:m, later]) / d
@@ -259,16 +305,14 @@ class Path:
             added.append(stop)
             start = stop + 1
         if added:
-            stack = sparse.vstack if sparse.issparse(Z) else np.vstack
-            new = Z[added]
-            self._points = new if self._points is None else stack([self._points, new])
-        return answers
+            before = None if self._points is None else self._points[: self.directions - len(added)]
+            self._points = stacked(before, Z[added])
+        return answers, added
 
-    def _add(self, column, d, innovation, noise):
+    def _add(self, column, d, innovation, released):
         """Keep one more direction: a row of L, its exact coordinate and its released one."""
         m = self.directions
-        # Full, or loaded from a read-only file.
-        if m == len(self._exact) or not self._L.flags.writeable:
+        if m == len(self._exact):
             size = 2 * max(m, 4)
             grown = np.zeros((size, size))
             grown[:m, :m] = self._L[:m, :m]
@@ -277,5 +321,5 @@ class Path:
             self._exact, self._released = (np.append(kept[:m], more) for kept in (self._exact, self._released))
         self._L[m, :m], self._L[m, m] = column, d
         self._exact[m] = innovation
-        self._released[m] = innovation + self.scale * noise
+        self._released[m] = released
         self.directions = m + 1

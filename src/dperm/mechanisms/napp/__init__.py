@@ -24,7 +24,9 @@ target Lambda R (`halved`), under add/remove or replace-one (docs/privacy.md):
     MOOR        where P is 2 Lambda0 strongly convex by itself: ridge; elastic net with Lambda kappa >= Lambda0
     retrieval   ridge, whose modulus 2 max{Lambda, Lambda0} is public: another share r of epsilon, known beforehand
 
-The exact minimiser is what proofs speak of (erratum K8): the certificate bounds the distance from it.
+The exact minimiser is what proofs speak of (erratum K8): the certificate bounds the distance from it (`proved_exact`).
+With `solver_share` > 0 that share of the budget pays for output noise that hides the solver's error, as in objective
+perturbation: sensitivity 2 tau, tau = tolerance zeta1 zeta2/modulus. The whole release is then `proved`.
 
 Modules: `scheme` (weights, penalty), `noise` (laws, Lambda0), `losses`, `limit` (the fixed point, solved directly),
 `literal` (Algorithm 1 to the letter), `retrieval` (Algorithm 2), `arguments`, `validity`.
@@ -36,22 +38,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.domain import Budget, Calibration, Domain, Neighbours, number, one_of
+from dperm.errors import InvalidBudget
 from dperm.losses import Loss
-from dperm.mechanisms.base import Release, budget_event, target
+from dperm.mechanisms.base import COVERED_TARGET, TARGET, Release, budget_event, checked_share, covered, target
 from dperm.mechanisms.napp import limit, literal, losses
 from dperm.mechanisms.napp import retrieval as retrieving
 from dperm.mechanisms.napp.arguments import box_of, counts_of, truncation_of
 from dperm.mechanisms.napp.certify import Composite, polished
 from dperm.mechanisms.napp.noise import Absolute, Bounds, Law, Variant, calibrate, floor, lawful
-from dperm.mechanisms.napp.scheme import Scheme, Target, convexity
-from dperm.mechanisms.napp.validity import (
-    Method,
-    Obstacle,
-    Retrieval,
-    joined,
-    obstacles,
-    runnable,
-)
+from dperm.mechanisms.napp.scheme import Scheme, Target, convexity, slope
+from dperm.mechanisms.napp.validity import Method, Obstacle, Retrieval, joined, obstacles, runnable
 
 # The relative gap at which Newton's last steps take over, where the problem is strongly convex.
 _GAP = 1e-9
@@ -94,10 +90,12 @@ class Plan:
     bounds : Bounds
     modulus : float
         Strong convexity of the penalty at the fixed point, 0 if it has none.
+    certified : bool
+        Whether the distance from the exact minimiser can be bounded.
     credit : float
         Share of (1 - r) epsilon that a ridge's public modulus retrieves.
     spent : Budget
-        What is claimed.
+        What is claimed, the solver's share included.
     """
 
     scheme: Scheme
@@ -107,6 +105,7 @@ class Plan:
     box: tuple[np.ndarray, np.ndarray]
     bounds: Bounds
     modulus: float
+    certified: bool
     credit: float
     spent: Budget
 
@@ -134,6 +133,7 @@ def plan(
     bounds: Bounds | None = None,
     retrieval: Retrieval = "none",
     method: Method = "limit",
+    solver_share: float = 0.0,
 ) -> Plan:
     """Return what `release` would do, and what is proved of it, without looking at any data.
 
@@ -144,7 +144,7 @@ def plan(
         p.
     penalty, strength, domain, budget, neighbours, calibration, variant, moor, gamma, kappa, halved, share, truncation
         As for `release`.
-    eta_bound, low, high, bounds, retrieval, method
+    eta_bound, low, high, bounds, retrieval, method, solver_share
         As for `release`.
 
     Returns
@@ -163,6 +163,7 @@ def plan(
         one_of(name, value, kind)
     one_of("penalty", penalty, Target)
     truncation_of(truncation, variant, calibration)
+    whole, budget = budget, budget.share(1 - checked_share(solver_share))
     if method == "literal" and retrieval != "none":
         raise ValueError(
             f"method='literal' with retrieval={retrieval!r}: Algorithm 1 to the letter retrieves nothing; take "
@@ -192,7 +193,7 @@ def plan(
         if retrieval == "return":
             spent = Budget(budget.epsilon * (1 - (1 - share) * credit), budget.delta)
         else:
-            share = _left(bounds, budget.epsilon, strength, least)
+            share = retrieving.left(bounds, budget.epsilon, strength, least)
     law, extra_l1, _ = calibrate(bounds, budget, share=share, variant=variant, modulus=modulus, **fixed)
     # Of the law that is released, for what is claimed; that a truncated one is not proved is said of the variant.
     untruncated = law.law if isinstance(law, Absolute) else law
@@ -205,7 +206,16 @@ def plan(
         raise ValueError(f"calibration={calibration!r} has no valid form here: {joined(found)}")
     runnable(scheme, method=method, retrieval=retrieval, box=box)
     strong = max(float(convexity(scheme, strength)), 0.0)
-    return Plan(scheme, law, extra_l1, tuple(found), box, bounds, strong, credit, spent)
+    # Not where the data choose the tilt's signs, nor of a run that is no fixed point of one problem.
+    recycled = retrieval == "recycle" and penalty != "ridge"
+    certified = strong > 0 and not recycled and method == "limit" and (variant != "vs" or calibration != "paper")
+    if solver_share > 0 and not certified:
+        raise InvalidBudget(
+            f"solver_share={solver_share:g} hides the solver's error, and nothing bounds that for {penalty=}, "
+            f"{variant=}, {moor=}, {method=}, {retrieval=}; leave it 0"
+        )
+    spent = whole if spent is budget else Budget(spent.epsilon + solver_share * whole.epsilon, whole.delta)
+    return Plan(scheme, law, extra_l1, tuple(found), box, bounds, strong, certified, credit, spent)
 
 
 def release(
@@ -238,6 +248,7 @@ def release(
     rows: int = 10_000,
     steps: int = 80,
     tolerance: float | None = None,
+    solver_share: float = 0.0,
 ) -> NappRelease:
     """Release `repeats` independent estimates of NAPP-ERM from one data set.
 
@@ -246,7 +257,8 @@ def release(
     X : ndarray, shape (n, p)
         Rows with ||x||_2 <= domain.x_norm; not checked here.
     y : ndarray, shape (n,)
-        Real, counts, or labels -1 and +1, with |y| <= domain.y_bound.
+        Real, counts, or labels -1 and +1, within the loss's domain of targets (|y| <= domain.y_bound), which is
+        checked.
     loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
     penalty : {"ridge", "lasso", "bridge", "elastic_net"}
     strength : float
@@ -285,7 +297,12 @@ def release(
     rows, steps : int
         n_e and T of the literal way.
     tolerance : float, optional
-        In (0, 1]; the solver's public target: least norm of a subgradient <= tolerance zeta1 zeta2. Default 1e-6.
+        In [1e-12, 1]; the solver's public target: least norm of a subgradient <= tolerance zeta1 zeta2. Default 1e-6,
+        with a solver share 1e-9.
+    solver_share : float
+        In [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The result is put
+        back into the box; what is within reach of that noise of a wall, or of a lasso's 0, is there again. For forms
+        that are certified (`Plan.certified`), as all proved ones are.
 
     Returns
     -------
@@ -296,7 +313,7 @@ def release(
     InvalidBudget
         If the budget or r is impossible.
     DomainViolation
-        If the loss is not bounded on the domain.
+        If the loss is not bounded on the domain, or a target is outside its domain.
     ValueError
         If another argument is outside its range, or the calibration has no valid form for these; the message says what
         would be valid.
@@ -305,32 +322,34 @@ def release(
     ----------
     li2021, Algorithms 1 and 2, Theorem 4; errata N1 to N8, N10, N11.
     """
-    tolerance = target(1e-6 if tolerance is None else tolerance)
+    if tolerance is None:
+        tolerance = COVERED_TARGET if solver_share > 0 else TARGET
+    tolerance = target(tolerance)
     counts_of(rows, steps, rounds)
     made = plan(
         loss, X.shape[1], penalty=penalty, strength=strength, domain=domain, budget=budget, neighbours=neighbours,
         calibration=calibration, variant=variant, moor=moor, gamma=gamma, kappa=kappa, halved=halved, share=share,
         truncation=truncation, eta_bound=eta_bound, low=low, high=high, bounds=bounds, retrieval=retrieval,
-        method=method,
+        method=method, solver_share=solver_share,
     )  # fmt: skip
+    continued = losses.make(loss, eta_bound)
+    y = continued.targets_of(y, domain)
     noise = made.law.sample((repeats, X.shape[1]), rng)
     if calibration != "paper":
         # Within one orthant b'|theta| is a linear tilt; b is two-sided and its law symmetric, so its own signs do.
         variant = "erm"
     if method == "literal":
         return _by_augmentation(made, loss, X, y, noise, strength, variant, rows, steps, eta_bound, rng)
-    continued = losses.make(loss, eta_bound)
     problems = limit.problems(loss, X[None], y[None], eta_bound=eta_bound)
     fixed = (problems, noise, made.scheme, np.array([strength]))
     solver = {"extra_l1": made.extra_l1, "box": made.box}
-    certifiable = variant != "vs" and made.modulus > 0
-    gap = _GAP if certifiable else tolerance
+    gap = _GAP if made.certified else tolerance
     retrieved = np.full(repeats, made.credit)
     if retrieval == "recycle" and penalty != "ridge":
         runs = retrieving.recycle(
             *fixed, variant=variant, budget=budget, share=share, rounds=rounds, solver={**solver, "tolerance": gap}
         )
-        found, retrieved, certifiable = runs[-1], runs[-1].credit[:, 0], False
+        found, retrieved = runs[-1], runs[-1].credit[:, 0]
     elif made.scheme.gamma in (0, 1):
         found = limit.path(*fixed, variant=variant, tolerance=gap, **solver)
     else:
@@ -339,16 +358,25 @@ def release(
     if retrieval == "return" and penalty != "ridge":
         retrieved = retrieving.retrieved(made.scheme, strength, theta)
     certificate = np.full(repeats, math.inf)
-    if certifiable:
+    if made.certified:
         aim = tolerance * made.bounds.zeta12
         for repeat, b in enumerate(noise):
             tilt, added = (np.zeros_like(b), b) if variant == "vs_plus" else (b, 0.0)
             composite = Composite(continued, X, y, tilt, added + made.extra_l1, made.scheme, strength, made.box)
-            theta[repeat], norm = polished(composite, theta[repeat], aim)
-            # No norm is known better than its own rounding, not even one that comes out as 0.
-            known = norm + composite.rounding(theta[repeat], made.bounds.zeta3 / made.bounds.zeta1**2)
-            certificate[repeat], converged[repeat] = known / made.modulus, norm <= aim
+            # No norm is known better than its own rounding, not even one that comes out as 0: half the aim leaves room.
+            for goal in (aim, 0.5 * aim):
+                theta[repeat], _ = polished(composite, theta[repeat], goal)
+                known = composite.known(theta[repeat], made.bounds.zeta3 / made.bounds.zeta1**2)
+                if known <= aim:
+                    break
+            certificate[repeat], converged[repeat] = known / made.modulus, known <= aim
     guarantee = "none" if made.obstacles else "proved_exact"
+    if solver_share > 0:
+        tau = tolerance * made.bounds.zeta12 / made.modulus
+        sticky = [0.0] * bool(slope(made.scheme, strength, 0.0) + made.extra_l1 > 0) + [*made.box]
+        theta = covered(theta, 2 * tau, budget.share(solver_share), rng, sticky=sticky)
+        theta = np.clip(theta, *made.box)
+        guarantee = "none" if made.obstacles else "proved"
     event = budget_event(made.spent)
     return NappRelease(theta, certificate, converged, guarantee, event, retrieved=retrieved, obstacles=made.obstacles)
 
@@ -360,18 +388,6 @@ def _by_augmentation(made, loss, X, y, noise, strength, variant, rows, steps, et
     certificate, converged = np.full(len(noise), math.inf), np.ones(len(noise), dtype=bool)
     event, credit = budget_event(made.spent), np.full(len(noise), made.credit)
     return NappRelease(theta, certificate, converged, "none", event, retrieved=credit, obstacles=made.obstacles)
-
-
-def _left(bounds: Bounds, epsilon: float, strength: float, least: float) -> float:
-    """Return the share of epsilon that the ridge leaves to b, where a double can tell it from 1."""
-    share = retrieving.split(bounds, epsilon, least)
-    if share == 1:
-        most = bounds.zeta3 / (2 * epsilon * np.finfo(float).eps)
-        raise ValueError(
-            f"strength={strength:g} with retrieval='recycle': so strong a ridge costs less of epsilon={epsilon:g} than "
-            f"a double resolves; take a strength of at most {most:.3g}, or retrieval='none'"
-        )
-    return share
 
 
 def _true_bounds(loss: Loss, domain: Domain, box: tuple[np.ndarray, np.ndarray], *, needed: bool) -> Bounds | None:

@@ -16,6 +16,8 @@ from dperm.mechanisms.napp.scheme import Scheme, curvature, slope
 from dperm.solvers.blas import one_thread
 
 _STEPS, _HALVINGS = 100, 20
+# Rows whose gradients are added up before they join the sum: short sums round less.
+_ROWS = 512
 # Roundings beside those of the two sums: of l', of the slope, of the norm.
 _OPERATIONS = 16
 # A coordinate this small may be an exact 0 that reweighting approaches for ever.
@@ -62,7 +64,10 @@ class Composite:
         -------
         ndarray, shape (p,)
         """
-        gradient = self.X.T @ self.loss.derivative(self.X @ theta, self.y) + self.tilt
+        return self._least(theta, self.X.T @ self.loss.derivative(self.X @ theta, self.y) + self.tilt)
+
+    def _least(self, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """Return the subgradient of least norm where the smooth part has this gradient."""
         bent = slope(self.scheme, self.strength, theta) + self.added
         # The penalty's subdifferential is a point beside 0, and at 0 all of [-P'(0), P'(0)]; a wall adds a half-line.
         least = gradient + np.where(theta > 0, bent, -bent)
@@ -71,8 +76,8 @@ class Composite:
         most = np.where(theta >= self.box[1], np.inf, most)
         return np.where(least > 0, least, np.where(most < 0, most, 0.0))
 
-    def rounding(self, theta: np.ndarray, bend: float) -> float:
-        """Return a bound on what rounding adds to, or hides of, the norm of `residual`.
+    def known(self, theta: np.ndarray, bend: float) -> float:
+        """Return an upper bound on the norm of `residual`: in extended precision, and with the rounding that is left.
 
         Parameters
         ----------
@@ -83,15 +88,23 @@ class Composite:
         Returns
         -------
         float
-            Above 0, of first order in the unit of rounding: each sum of n or p products errs by at most that number of
-            units of the sum of sizes.
+            Above 0, of first order in the unit of rounding: each sum errs by at most as many units of the sum of sizes
+            as it has products.
         """
+        kind, n = np.longdouble, len(self.X)
+        gradient = self.tilt.astype(kind)
+        for low in range(0, n, _ROWS):
+            X, y = (values[low : low + _ROWS].astype(kind) for values in (self.X, self.y))
+            gradient += X.T @ self.loss.derivative(X @ theta.astype(kind), y)
+        norm = float(np.linalg.norm(self._least(theta, gradient).astype(float)))
         sizes = np.abs(self.X)
         margin = self.X @ theta
         slopes = np.abs(self.loss.derivative(margin, self.y)) + np.abs(self.y) + bend * (sizes @ np.abs(theta))
         own = np.abs(self.tilt) + slope(self.scheme, self.strength, theta) + self.added
-        terms = sum(self.X.shape) + _OPERATIONS
-        return terms * np.finfo(float).eps * float(np.linalg.norm(sizes.T @ slopes + own))
+        terms = min(n, _ROWS) + n / _ROWS + len(theta) + _OPERATIONS
+        rounding = terms * float(np.finfo(kind).eps) * float(np.linalg.norm(sizes.T @ slopes + own))
+        # The scheme's slope is a few operations in doubles; so are the norm and the conversion.
+        return norm + rounding + _OPERATIONS * np.finfo(float).eps * (norm * len(theta) + float(np.linalg.norm(own)))
 
 
 def polished(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.ndarray, float]:

@@ -26,8 +26,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dperm.domain import number, one_of
+from dperm.domain import Domain, number, one_of
 from dperm.errors import DataError
+from dperm.mechanisms.napp import losses
 from dperm.mechanisms.napp.noise import Variant
 from dperm.mechanisms.napp.scheme import Scheme, curvature, slope, weights
 from dperm.solvers import separable
@@ -108,7 +109,7 @@ def problems(loss: str, X: np.ndarray, y: np.ndarray, eta_bound: float = np.inf)
     X : ndarray, shape (D, n, p) or (n, p)
         D = R for a data set for each repeat, D = 1 (or two axes) for many draws on one data set. n may be 0.
     y : ndarray, shape (D, n) or (n,)
-        -1 or 1 for logistic and smoothed_hinge, counts for poisson, real for squared.
+        -1 or 1 for logistic and smoothed_hinge, 0 or above for poisson, real for squared.
     eta_bound : float
         In (0, inf]: beyond |eta| <= eta_bound the loss goes on linearly (erratum N10).
 
@@ -121,7 +122,9 @@ def problems(loss: str, X: np.ndarray, y: np.ndarray, eta_bound: float = np.inf)
     ValueError
         If there is no such loss, or eta_bound is not above 0.
     DataError
-        If shapes do not fit or an entry is not finite or not of the loss's kind; no value of the data is shown.
+        If shapes do not fit or an entry is not finite; no value of the data is shown.
+    DomainViolation
+        If a target is outside the loss's domain.
     """
     if loss not in LOSSES:
         raise ValueError(f"loss={loss!r} is not one of {', '.join(LOSSES)}")
@@ -132,11 +135,7 @@ def problems(loss: str, X: np.ndarray, y: np.ndarray, eta_bound: float = np.inf)
         raise DataError(f"X has shape {X.shape} and y {y.shape}; give (D, n, p) and (D, n), or (n, p) and (n,), p >= 1")
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise DataError("X or y holds values that are not finite; remove or impute them first")
-    if loss in ("logistic", "smoothed_hinge") and not (np.abs(y) == 1).all():
-        raise DataError(f"y holds other values than -1 and 1; recode it for loss={loss!r}")
-    if loss == "poisson" and not ((y >= 0) & (y == np.round(y))).all():
-        raise DataError("y holds values that are no counts; loss='poisson' needs 0, 1, 2, ...")
-    X, y = np.ascontiguousarray(X), np.ascontiguousarray(y)
+    X, y = np.ascontiguousarray(X), np.ascontiguousarray(losses.make(loss).targets_of(y, Domain(x_norm=1.0)))
     sets = len(X)
     gram, xy, yy = np.empty((sets, 0, 0)), np.empty((sets, 0)), np.empty(sets)
     if loss == "squared" and np.isinf(eta_bound):

@@ -242,8 +242,7 @@ def unpenalised(loss: Loss, X: np.ndarray, y: np.ndarray, start: np.ndarray) -> 
             if length == 0:
                 break
     raise SolverError(
-        f"the unpenalised fit of {len(y)} rows did not converge in {_STEPS} steps; "
-        "raise rows (n_e) or the floor, or take method='limit'"
+        f"an unpenalised fit did not converge in {_STEPS} steps; raise rows (n_e) or the floor, or take method='limit'"
     )
 
 

@@ -295,6 +295,37 @@ def split(bounds: Bounds, epsilon: float, modulus: float) -> float:
     return 1 - spent / epsilon
 
 
+def left(bounds: Bounds, epsilon: float, strength: float, least: float) -> float:
+    """Return the share of epsilon that a ridge leaves to b, where a double can tell it from 1.
+
+    Parameters
+    ----------
+    bounds : Bounds
+    epsilon : float
+    strength : float
+        Lambda, for the message.
+    least : float
+        w = max{Lambda, Lambda0}.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If the ridge is so strong that nothing seems to be spent on the Jacobian.
+    """
+    share = split(bounds, epsilon, least)
+    if share == 1:
+        most = bounds.zeta3 / (2 * epsilon * np.finfo(float).eps)
+        raise ValueError(
+            f"strength={strength:g} with retrieval='recycle': so strong a ridge costs less of epsilon={epsilon:g} than "
+            f"a double resolves; take a strength of at most {most:.3g}, or retrieval='none'"
+        )
+    return share
+
+
 def _check_share(share: float) -> None:
     number("share", share, 0, 1, error=InvalidBudget, remedy="it is r, the noise's part of epsilon; li2021 takes 1/2")
 

@@ -56,8 +56,22 @@ def joined(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
     -------
     str
     """
-    what = "; ".join(each.what + (f" (erratum {each.erratum})" if each.erratum else "") for each in found)
-    return f"{what}; valid: {remedies(found)}"
+    return f"{named(found)}; valid: {remedies(found)}"
+
+
+def named(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
+    """Return what stands in the way, with the errata.
+
+    Parameters
+    ----------
+    found : sequence of Obstacle
+        At least one.
+
+    Returns
+    -------
+    str
+    """
+    return "; ".join(each.what + (f" (erratum {each.erratum})" if each.erratum else "") for each in found)
 
 
 def remedies(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:

@@ -28,10 +28,13 @@ dwork2018, Lemmas 4.5 and 4.6, Section 4.3, Corollary 4.7; errata D3, D8.
 
 import functools
 import math
+from collections.abc import Sequence
+from fractions import Fraction
 from numbers import Integral
 
 import numpy as np
 
+from dperm import grid
 from dperm.domain import Calibration, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 
@@ -181,6 +184,46 @@ def log_ratios(r: int, scale: float) -> np.ndarray:
     return np.log1p(step / probability)
 
 
+def bits(counts: np.ndarray, r: int, scale: float, rngs: Sequence[np.random.Generator]) -> np.ndarray:
+    """Draw the bits of m queries exactly: the scale is the number that the double is, and no bit is impossible.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (m,)
+        Votes for label 1, in 0..r.
+    r : int
+    scale : float
+        b, as `scale` makes it.
+    rngs : sequence of m Generators
+
+    Returns
+    -------
+    ndarray of bool, shape (m,)
+    """
+    return grid.bits(lambda count, k: enclosed(count, r, scale, k), [int(count) for count in counts], rngs)
+
+
+def enclosed(count: int, r: int, scale: float, bits: int) -> tuple[int, int]:
+    """Enclose 2^bits p_b(count/r) between integers, by integer arithmetic alone (`dperm.grid`).
+
+    Parameters
+    ----------
+    count, r : int
+    scale : float
+    bits : int
+
+    Returns
+    -------
+    low, high : int
+    """
+    v, b = Fraction(count, r), Fraction(scale)
+    # What multiplies the exponentials takes up to so many bits of theirs.
+    more = bits + max(0, math.ceil(b).bit_length()) + 2
+    (near, near_most), (far, far_most) = (grid.exponential(x / b, more) for x in (v, 1 - v))
+    low, high = (((1 << more) * v + b / 2 * moved) / 2 ** (more - bits) for moved in (near - far_most, near_most - far))
+    return max(0, math.floor(low)), min(1 << bits, math.ceil(high))
+
+
 def release(
     values: np.ndarray,
     scale: float,
@@ -191,7 +234,7 @@ def release(
     low: float = 0.0,
     high: float = 1.0,
 ) -> np.ndarray:
-    """Answer queries; each answer, and each repeat of it, spends its epsilon.
+    """Answer queries; each answer, and each repeat of it, spends its epsilon. Bits of users are drawn by `bits`.
 
     Parameters
     ----------
@@ -202,7 +245,7 @@ def release(
     rng : Generator
     repeats : int
     bits : bool
-        Answer by bits: drawn with the probability that noise and clipping give, in closed form.
+        Answer by bits: drawn, from doubles, with the probability that noise and clipping give, in closed form.
     low, high : float
         The public range; [0, 1] for bits.
 

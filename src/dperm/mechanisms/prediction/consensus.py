@@ -21,9 +21,8 @@ either part is delta/2.
 what it was charged is given back if it was free, with the ledger locked in between: no noise is drawn for a row, free
 or not, by a ledger that is closed, of another process, or out of answers, and a round that is broken off stays charged.
 
-Draws are of doubles: a chance is met to within 2^-53, and the rarer outcome is the one compared with the draw, so that
-neither is ever impossible, however far the votes agree. `slip` contains that; the log ratio of an outcome of chance p
-is met to within 2^-53/p only (docs/privacy.md, section 7).
+A round is drawn exactly (`dperm.grid`), from e, T and `each` as the numbers that their doubles are. `slip` and T leave
+room for 2^-53 more: simulations draw from doubles.
 
 dwork2018 has nothing of this; the idea is that of PATE (Papernot et al. 2018) and of Bassily, Thakkar & Thakurta 2018.
 """
@@ -32,11 +31,12 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from scipy import special
 
+from dperm import grid
 from dperm.accounting import rounds
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.domain import Neighbours, number, one_of
@@ -45,7 +45,7 @@ from dperm.mechanisms.prediction.ledger import Count, whole
 
 # Part of the zCDP that contested bits take: at this one they cost about what a round does.
 SHARE = 0.1
-# Of uniform draws; and so of every chance.
+# Of a simulation's uniform draws; and so of every chance.
 _GRAIN = 2.0**-53
 
 
@@ -97,8 +97,8 @@ def terms(epsilon: float, delta: float, r: int, contested: int, *, share: float 
     Raises
     ------
     InvalidBudget
-        If the budget is outside its range, delta is not above 2^-51 B (draws are of doubles), or r shards leave no room
-        for a free answer; the message says how many do.
+        If the budget is outside its range, delta is not above 2^-51 B (which leaves nothing for simulations), or r
+        shards leave no room for a free answer; the message says how many do.
     ValueError
         If `contested` is no count or the share no share.
 
@@ -235,9 +235,9 @@ class ContestedLedger(Count):
         BudgetExhausted
             If all contested answers were given.
         ReleaseError
-            If the journal was closed, or is that of the process that this one was forked from.
+            If it was closed, its file is gone, or there is none and this process is not the ledger's.
         """
-        with self._lock:
+        with self.serving.turn(inner=True):
             if self.remaining == 0:
                 raise BudgetExhausted(
                     f"all {self.answers} contested answers were given, and whether another row is contested would be "
@@ -248,7 +248,7 @@ class ContestedLedger(Count):
 
     def _give_back(self) -> None:
         # In memory alone: what is on disk as spent serves the next round.
-        self._answered -= 1
+        self._left += 1
 
 
 def answer(count: int, r: int, ledger: ContestedLedger, rng: np.random.Generator) -> int:
@@ -274,16 +274,16 @@ def answer(count: int, r: int, ledger: ContestedLedger, rng: np.random.Generator
     BudgetExhausted
         If all contested answers were given: then not even a free one follows, and the votes are not looked at.
     ReleaseError
-        If the journal was closed, or is that of the process that this one was forked from: nothing is drawn then.
+        If the ledger was closed, its file is gone, or there is none and this process is not the ledger's: nothing is
+        drawn then.
     """
     terms = ledger.terms
     with ledger.round() as free:
-        # Two draws a row, whatever comes out.
-        uniform, bit = rng.random(2)
-        if _happens(uniform, terms.round * (terms.threshold - min(count, r - count)), _laplace_tail):
+        draw, away = grid.words(rng), Fraction(terms.threshold) - min(count, r - count)
+        if grid.laplace_sign(Fraction(terms.round) * away, draw):
             free()
             return int(majority(count, r))
-        return int(_happens(bit, ledger.each * (2 * count - r) / 2, lambda size: special.expit(-size)))
+        return int(grid.logistic_bit(Fraction(ledger.each) * (2 * count - r) / 2, draw))
 
 
 def _prices(epsilon: float, delta: float, contested: int, share: float) -> tuple[float, float]:
@@ -298,17 +298,7 @@ def _gap(e: float, delta: float, contested: int) -> float:
     room = delta / contested - 2 * _GRAIN
     if room <= 2 * _GRAIN:
         raise InvalidBudget(
-            f"delta={delta:g} is too small for {contested} contested answers, whose noise is drawn from doubles: take "
+            f"delta={delta:g} is too small for {contested} contested answers, that doubles can simulate them: take "
             f"more than {4 * _GRAIN * contested:.2g}, or mode='each'"
         )
     return -math.log(room) / e
-
-
-def _laplace_tail(size: float) -> float:
-    return 0.5 * math.exp(-size)
-
-
-def _happens(uniform: float, margin: float, rarer: Callable[[float], float]) -> bool:
-    """Whether an event does of chance rarer(-margin) below margin 0, and 1 - rarer(margin) above it."""
-    less = uniform <= rarer(abs(margin))
-    return less if margin < 0 else not less

@@ -30,11 +30,14 @@ dwork2018, Section 5, Lemmas 5.1 and 5.2, Theorem 5.3; errata D4, D5, D6.
 """
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
+from dperm import grid
 from dperm.compiled import compiled
 from dperm.domain import Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
@@ -306,6 +309,29 @@ def probability(
     return expit(step(epsilon, calibration, neighbours) * np.asarray(v, dtype=np.float64))
 
 
+def bits(
+    v: np.ndarray, epsilon: float, calibration: Offered, neighbours: Neighbours, rngs: Sequence[np.random.Generator]
+) -> np.ndarray:
+    """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible.
+
+    Parameters
+    ----------
+    v : ndarray, shape (m,)
+        V(S, x) of each.
+    epsilon : float
+        Of one answer.
+    calibration : {"paper", "tight"}
+    neighbours : {"add_remove", "replace"}
+    rngs : sequence of m Generators
+
+    Returns
+    -------
+    ndarray of bool, shape (m,)
+    """
+    size = Fraction(_STEPS[calibration, neighbours]) * Fraction(epsilon)
+    return grid.bits(lambda value, k: grid.logistic(size * Fraction(value), k), v.tolist(), rngs)
+
+
 def release(
     x: np.ndarray,
     y: np.ndarray,
@@ -318,7 +344,7 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> np.ndarray:
-    """Answer queries, each answer at epsilon of its own.
+    """Answer queries, each answer at epsilon of its own, for simulations: bits from doubles, which `bits` does not.
 
     Parameters
     ----------

@@ -7,17 +7,17 @@ Prices chosen as one goes (`AdaptiveLedger`): an answer of price e adds e to one
 bounded range) to another; it may be given if the first sum stays within epsilon or the second within the rho that
 (epsilon, delta) allows.
 
-With a file the ledger outlives its process: what is about to be spent is on disk before `charge` returns, in blocks of
-`reserve` answers, and what a crash leaves unanswered of a block stays spent. `close` gives it back. The file is all
+With a file the ledger outlives its process, and ledgers in any number of processes share its budget
+(`mechanisms.serving`): what is about to be spent is on disk before `charge` returns, in blocks of `reserve` answers,
+each of one ledger, and what a crash leaves unanswered of a block stays spent. `close` gives it back. The file is all
 that is known of earlier answers: whoever deletes it has a new budget for the same data, which no statement covers.
+Without a file a ledger is of one process, and cannot be copied.
 
 All answers must concern the same data, under one neighbouring relation.
 """
 
 import contextlib
 import math
-import os
-import threading
 from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
@@ -27,14 +27,14 @@ from dp_accounting import dp_event
 
 from dperm.accounting import composition, filters
 from dperm.domain import Budget, Neighbours, number, one_of
-from dperm.errors import BudgetExhausted, CorruptFile, InvalidBudget, ReleaseError
-from dperm.mechanisms.prediction.journal import Journal
+from dperm.errors import BudgetExhausted, InvalidBudget, ReleaseError
+from dperm.mechanisms.serving import Listener, Serving
 
 # Of the default reserve: a crash costs at most this part of the answers, and a ledger writes about so many lines.
 _BLOCKS = 200
 
 
-class Count:
+class Count(Listener):
     """A number of answers that may be given, counted before they are.
 
     Parameters
@@ -44,13 +44,15 @@ class Count:
     terms : dict
         What an answer is; a journal of other terms is refused.
     path : path-like, optional
-        The journal. Without one, nothing outlives the object, and a copy of it counts for itself.
+        The journal. Without one, nothing outlives the object, and it cannot be copied.
     reserve : int, optional
         Answers written off at once; by default half a per cent, 1 at least. `charge` is quick within a block.
 
     Attributes
     ----------
     answers : int
+    serving : Serving
+        Its turns, for what answers on it.
     """
 
     def __init__(
@@ -59,24 +61,23 @@ class Count:
         self.answers = answers
         self._reserve = max(1, answers // _BLOCKS) if reserve is None else reserve
         whole("reserve", self._reserve)
-        self._lock = threading.Lock()
-        self._journal, self._answered, self._closed = None, 0, False
-        # Answers up to here are on disk; without a file, all are.
-        self._written, self._owner = answers, 0
+        # What all have written off, and what of that is left of one's own block; without a file, all is written off.
+        self._spent = self._left = answers
+        self.serving = Serving(path, {**terms, "answers": answers})
+        self.serving.listen(self)
         if path is not None:
-            self._journal = Journal(path, {**terms, "answers": answers})
-            self._owner = os.getpid()
-            self._answered = self._written = _count(self._journal, answers)
+            with self.serving.turn():
+                pass  # reads what was spent
 
     @property
     def answered(self) -> int:
-        """Answers charged so far, with those that a crash left unanswered."""
-        return self._answered
+        """Answers charged so far, with those that a crash left unanswered and others' blocks."""
+        return self._spent - self._left
 
     @property
     def remaining(self) -> int:
         """Answers that may still be charged."""
-        return self.answers - self._answered
+        return self.answers - self.answered
 
     def charge(self, count: int = 1) -> None:
         """Count answers that are about to be given.
@@ -91,66 +92,69 @@ class Count:
         BudgetExhausted
             If not all of them are left; none is charged then.
         ReleaseError
-            If the ledger was closed, the journal is that of the process that this one was forked from, or its file is
-            gone.
+            If the ledger was closed, its file is gone, or there is none and this process is not the ledger's.
         ValueError
             If it is no count.
         """
-        with self._lock:
+        with self.serving.lock:
             # Within a block nothing needs to be written: this is all that a charge costs then.
-            if count.__class__ is int and 0 < count <= self._written - self._answered and self._mine():
-                self._answered += count
+            if count.__class__ is int and 0 < count <= self._left:
+                self._left -= count
             else:
                 self._charge(count)
-
-    def _mine(self) -> bool:
-        return self._journal is None or self._owner == os.getpid()
 
     def _charge(self, count: int) -> None:
         if count == 0:
             return
         whole("count", count)
-        if self._closed:
-            of = "" if self._journal is None else f" of {self._journal.path}"
-            raise ReleaseError(f"the ledger{of} was closed; open it anew")
-        if count > self.remaining:
-            raise BudgetExhausted(
-                f"{count} new answers were asked for and {self.remaining} of {self.answers} remain: nothing was "
-                "answered or charged; repeat earlier queries, which are free, or ask for fewer"
-            )
-        after = self._answered + int(count)
-        if self._journal is not None and (after > self._written or not self._mine()):
-            upto = min(self.answers, self._answered + max(int(count), self._reserve))
-            self._journal.append(str(upto))
-            self._written = upto
-        self._answered = after
+        with self.serving.turn(inner=True):
+            if count > self.remaining:
+                raise BudgetExhausted(
+                    f"{count} new answers were asked for and {self.remaining} of {self.answers} remain: nothing was "
+                    "answered or charged; repeat earlier queries, which are free, or ask for fewer"
+                )
+            missing = int(count) - self._left
+            if missing > 0:
+                upto = min(self.answers, self._spent + max(missing, self._reserve))
+                self.serving.write(["spent", upto])
+                self._left += upto - self._spent
+                self._spent = upto
+            self._left -= int(count)
 
     def close(self) -> None:
-        """Give back what was written off and not answered, and let others open the journal; no answer after that."""
-        with self._lock:
-            if not self._mine():
-                return
-            left, self._written, self._closed = self._written - self._answered, self._answered, True
-            if self._journal is not None:
-                # A journal that lost its file has nothing to give back to.
-                with contextlib.closing(self._journal), contextlib.suppress(ReleaseError):
-                    if left:
-                        self._journal.append(f"{self._answered}")
+        """Give back what was written off and not answered, and answer no more from here."""
+        # A journal that lost its file has nothing to give back to, nor has a process whose ledger this is not.
+        try:
+            with contextlib.suppress(ReleaseError), self.serving.turn(inner=True):
+                self._spent, left, self._left = self._spent - self._left, self._left, 0
+                if left:
+                    self.serving.write(["spent", self._spent])
+        finally:
+            self._left = 0
+            self.serving.close()
+
+    def forget(self) -> None:
+        """Know of nothing that was spent, before all is read anew."""
+        self._spent = self._left = 0
+
+    def replay(self, records: list[list]) -> None:
+        """Take in what others wrote off.
+
+        Parameters
+        ----------
+        records : list of lists
+        """
+        for kind, *said in records:
+            if kind == "spent":
+                if len(said) != 1 or not isinstance(said[0], int) or not 0 <= said[0] <= self.answers:
+                    raise self.serving.damaged(f"{said} is no number of answers")
+                self._spent = said[0]
 
     def __enter__(self):
         return self
 
     def __exit__(self, *raised):
         self.close()
-
-    def __getstate__(self):
-        if self._journal is not None:
-            raise TypeError(f"the ledger of {self._journal.path} cannot be copied: two would answer on one budget")
-        return {key: value for key, value in self.__dict__.items() if key != "_lock"}
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        self._lock = threading.Lock()
 
 
 class PredictionLedger(Count):
@@ -193,9 +197,6 @@ class PredictionLedger(Count):
         If not one of `answers` and `each` is given, or another argument is not of its kind.
     CorruptFile
         If the journal is damaged or none.
-    ReleaseError
-        If another ledger has the journal open.
-
     References
     ----------
     dwork2018, Section 1; docs/privacy.md, section 12, Theorem T.
@@ -249,7 +250,7 @@ class PredictionLedger(Count):
         return dp_event.ZCDpEvent(self.answers * filters.rho(self.each, self.bounded_range))
 
 
-class AdaptiveLedger:
+class AdaptiveLedger(Listener):
     """Answers within (epsilon, delta) whose prices are chosen as one goes, each known before its answer is given.
 
     Parameters
@@ -282,14 +283,12 @@ class AdaptiveLedger:
         one_of("neighbours", neighbours, Neighbours)
         self.epsilon, self.delta = float(epsilon), float(delta)
         self._most = (self.epsilon, composition.zcdp_rho(epsilon, delta) if delta else 0.0)
-        self._sums, self.answered = (0.0, 0.0), 0
-        self._lock, self._journal = threading.Lock(), None
-        if path is not None:
-            terms = {"budget": [self.epsilon, self.delta], "each": "as asked", "neighbours": neighbours}
-            self._journal = Journal(path, terms)
-            if self._journal.spent:
-                pure, rho, answered = self._journal.spent.split()
-                self._sums, self.answered = (float.fromhex(pure), float.fromhex(rho)), int(answered)
+        self.forget()
+        terms = {"budget": [self.epsilon, self.delta], "each": "as asked", "neighbours": neighbours}
+        self.serving = Serving(path, terms)
+        self.serving.listen(self)
+        with self.serving.turn():
+            pass  # reads what was spent
 
     def charge(self, count: int = 1, *, each: float, bounded_range: bool = False) -> None:
         """Count answers that are about to be given.
@@ -308,14 +307,14 @@ class AdaptiveLedger:
         BudgetExhausted
             If they do not fit; none is charged then, and cheaper ones may fit.
         ReleaseError
-            If the journal was closed, or is that of the process that this one was forked from.
+            If it was closed, its file is gone, or there is none and this process is not the ledger's.
         InvalidBudget, ValueError
             If the price or the count is none.
         """
         number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of one answer")
         whole("count", count)
         prices = (each, filters.rho(each, bounded_range))
-        with self._lock:
+        with self.serving.turn(inner=True):
             # Rounded up: a sum of many roundings is never below the true one.
             sums = tuple(
                 math.nextafter(s + math.nextafter(count * p, math.inf), math.inf)
@@ -327,14 +326,28 @@ class AdaptiveLedger:
                     f"{count} answers at each={each:g} do not fit: of epsilon {left[0]:.4g} and of zCDP {left[1]:.4g} "
                     "remain; nothing was answered or charged; take a lower price, or repeat earlier queries"
                 )
-            if self._journal is not None:
-                self._journal.append(f"{sums[0].hex()} {sums[1].hex()} {self.answered + count}")
-            self._sums, self.answered = sums, self.answered + count
+            self.serving.write(["sums", sums[0].hex(), sums[1].hex(), self.answered + int(count)])
+            self._sums, self.answered = sums, self.answered + int(count)
 
     def close(self) -> None:
-        """Let others open the journal; no answer after that."""
-        if self._journal is not None:
-            self._journal.close()
+        """Answer no more from here."""
+        self.serving.close()
+
+    def forget(self) -> None:
+        """Know of nothing that was spent, before all is read anew."""
+        self._sums, self.answered = (0.0, 0.0), 0
+
+    def replay(self, records: list[list]) -> None:
+        """Take in what others spent.
+
+        Parameters
+        ----------
+        records : list of lists
+        """
+        kind, pure, rho, answered = records[-1]
+        if kind != "sums":
+            raise self.serving.damaged(f"{kind!r} is no sum of prices")
+        self._sums, self.answered = (float.fromhex(pure), float.fromhex(rho)), answered
 
 
 def whole(name: str, value: int) -> None:
@@ -353,12 +366,3 @@ def whole(name: str, value: int) -> None:
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r} must be an integer, 1 or above; it counts answers")
-
-
-def _count(journal: Journal, answers: int) -> int:
-    """What a journal of counts says was charged."""
-    if not journal.spent:
-        return 0
-    if not (journal.spent.isdigit() and int(journal.spent) <= answers):
-        raise CorruptFile(f"{journal.path}: {journal.spent!r} is no number of answers; take it as all spent")
-    return int(journal.spent)

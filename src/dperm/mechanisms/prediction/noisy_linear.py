@@ -14,9 +14,11 @@ dwork2018, Definition 4.4 and Lemma 4.5; erratum D3.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
+from dperm import grid
 from dperm.domain import Budget, Guarantee
 from dperm.mechanisms.base import representable
 
@@ -75,6 +77,25 @@ class NoisyLinear:
         """
         noise = np.array([rng.laplace(0.0, self.scale) for rng in rngs])
         return Z @ self.w + noise.reshape(len(Z))
+
+    def labels(self, Z: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
+        """Return whether the answers are above 0, one a row, each drawn exactly by a generator of its own.
+
+        A function of an answer, so as private; but of the noise its sign alone is drawn, and no label is impossible.
+
+        Parameters
+        ----------
+        Z : ndarray, shape (m, p)
+        rngs : sequence of m Generators
+
+        Returns
+        -------
+        ndarray of bool, shape (m,)
+        """
+        values, scale = (Z @ self.w).tolist(), Fraction(self.scale)
+        if not scale:
+            return np.array([value > 0 for value in values], dtype=bool)
+        return grid.bits(lambda value, k: grid.above(Fraction(value) / scale, k), values, rngs)
 
     def release(self, Z: np.ndarray, *, rng: np.random.Generator, repeats: int = 1) -> np.ndarray:
         """Return answers to every row, `repeats` times, each with fresh noise.

@@ -15,15 +15,18 @@ A model must be its shard's own: a base learner whose clones are one object, or 
 
 An exception of a base learner is an output of its shard's records, outside every privacy statement (docs/privacy.md,
 section 1). Its message gives no value of the data and, where n is private, no number of records; nor does the cause.
-So that there is none, the learner must not fail on any shard, however small, neither in `fit` nor in `predict`. A
-failure in `predict` costs as much as an answer: the predictors charge before they ask the models.
+So that there is none, the learner must not fail on any shard, however small, neither in `fit` nor in `predict`; or
+`total` puts the public constant 0 wherever it fails, which is its shard's own affair like any other answer. A failure
+in `predict` costs as much as an answer: the predictors charge before they ask the models.
 
 References
 ----------
 dwork2018, Sections 2.1, 4.1; the proof: docs/privacy.md, section 12.
 """
 
+import contextlib
 import math
+import warnings
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -135,6 +138,7 @@ def fit_shards(
     *,
     neighbours: Neighbours = "add_remove",
     rng: np.random.Generator,
+    total: bool = False,
 ) -> list[Any]:
     """Return a model for each shard: `base` cloned, seeded and fitted on its records.
 
@@ -152,6 +156,9 @@ def fit_shards(
         Whether a failure may say how many records its shard has: under replace-one alone.
     rng : Generator
         Of the learners' seeds.
+    total : bool
+        `Constant(0)` for a shard on which the base learner fails, and no warning, instead of an error: the model stays
+        a function of its shard alone.
 
     Returns
     -------
@@ -169,44 +176,71 @@ def fit_shards(
     _check_separate(base)
     seeds = rng.integers(2**31, size=len(shards))
     public = neighbours == "replace"
-    return [_fitted(base, X, y, records, k, int(seeds[k]), public) for k, records in enumerate(shards)]
+    quiet = (warnings.catch_warnings(action="ignore"), np.errstate(all="ignore")) if total else ()
+    with contextlib.ExitStack() as stack:
+        for context in quiet:
+            stack.enter_context(context)
+        return [_fitted(base, X, y, records, k, int(seeds[k]), public, total) for k, records in enumerate(shards)]
 
 
-def predictions(models: list[Any], X: np.ndarray | sparse.csr_array) -> np.ndarray:
+def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
     """Return what each model says of each row.
 
     Parameters
     ----------
     models : list of r models
     X : ndarray or CSR, shape (m, d)
+    total : bool
+        0 for a model that fails or returns another shape, instead of an error.
 
     Returns
     -------
     ndarray of float, shape (r, m)
+        As the models say: NaN and infinity too.
 
     Raises
     ------
     DataError
-        If a model fails, or returns another shape, NaN or infinity: of which shard.
+        If a model fails, or returns another shape: of which shard.
     """
     found = np.empty((len(models), X.shape[0]))
     for k, model in enumerate(models):
-        said, failure = _said(model, X)
+        with np.errstate(**({"all": "ignore"} if total else {})):
+            said, failure = _said(model, X)
+        if total:
+            found[k] = said if not failure and said.shape == found[k].shape else 0.0
+            continue
         if failure:
             raise DataError(
                 f"{type(model).__name__} of shard {k} fails to predict ({failure}); take fewer shards, so that each "
                 "has more records, or a base learner that predicts whatever few records it was fitted on"
             )
-        if said.shape != found[k].shape or not np.isfinite(said).all():
+        if said.shape != found[k].shape:
             raise DataError(
-                f"the base learner of shard {k} predicts another shape than {found[k].shape}, or no finite numbers; "
-                "take one that returns one finite number a row"
+                f"the base learner of shard {k} predicts another shape than {found[k].shape}; take one that returns "
+                "one number a row"
             )
         found[k] = said
     return found
 
 
-def votes(models: list[Any], X: np.ndarray | sparse.csr_array) -> np.ndarray:
+def within(said: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Return answers within a public range: each moved to its nearest end, NaN to `low`.
+
+    Parameters
+    ----------
+    said : ndarray
+    low, high : float
+
+    Returns
+    -------
+    ndarray
+        Of the same shape.
+    """
+    return np.clip(np.where(np.isnan(said), low, said), low, high)
+
+
+def votes(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
     """Return for each row how many models say 1.
 
     Parameters
@@ -214,6 +248,8 @@ def votes(models: list[Any], X: np.ndarray | sparse.csr_array) -> np.ndarray:
     models : list of r models
         Each says 0 or 1.
     X : ndarray or CSR, shape (m, d)
+    total : bool
+        0 for whatever is not 1, instead of an error.
 
     Returns
     -------
@@ -225,7 +261,9 @@ def votes(models: list[Any], X: np.ndarray | sparse.csr_array) -> np.ndarray:
     DataError
         If a model says something else.
     """
-    said = predictions(models, X)
+    said = predictions(models, X, total=total)
+    if total:
+        return (said == 1).sum(axis=0).astype(np.int64)
     if not np.isin(said, (0.0, 1.0)).all():
         raise DataError(
             "a base learner votes for something else than the labels 0 and 1; take a classifier, or AveragedPrediction "
@@ -261,7 +299,7 @@ def _said(model: Any, X: Any) -> tuple[np.ndarray, str]:
         return np.empty(0), type(error).__name__
 
 
-def _fitted(base: Any, X: Any, y: np.ndarray, records: np.ndarray, k: int, seed: int, public: bool) -> Any:
+def _fitted(base: Any, X: Any, y: np.ndarray, records: np.ndarray, k: int, seed: int, public: bool, total: bool) -> Any:
     labels = y[records]
     if len(records) == 0:
         return Constant(0.0)
@@ -277,6 +315,8 @@ def _fitted(base: Any, X: Any, y: np.ndarray, records: np.ndarray, k: int, seed:
         return model
     except Exception as error:
         failure = error
+    if total:
+        return Constant(0.0)
     # The cause is shown as Python shows causes, if sizes are public; the message itself must not repeat values.
     size = f" of {len(records)} records" if public else ""
     raise DataError(

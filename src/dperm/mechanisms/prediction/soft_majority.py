@@ -18,11 +18,14 @@ dwork2018, Section 4.1, Theorem 4.1; erratum D1.
 """
 
 import math
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 from scipy.special import expit
 
+from dperm import grid
 from dperm.domain import Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 
@@ -129,6 +132,29 @@ def probability(count: np.ndarray | int, r: int, epsilon: float, calibration: Of
     return expit(log_odds(count, r, epsilon, calibration))
 
 
+def bits(
+    counts: np.ndarray, r: int, epsilon: float, calibration: Offered, rngs: Sequence[np.random.Generator]
+) -> np.ndarray:
+    """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible.
+
+    Parameters
+    ----------
+    counts : ndarray of int, shape (m,)
+        Votes for label 1, in 0..r.
+    r : int
+    epsilon : float
+        Of one bit.
+    calibration : {"paper", "tight"}
+    rngs : sequence of m Generators
+
+    Returns
+    -------
+    ndarray of bool, shape (m,)
+    """
+    half = Fraction(_STEPS[calibration]) * Fraction(epsilon) / 2
+    return grid.bits(lambda v, k: grid.logistic(half * v, k), [2 * int(count) - r for count in counts], rngs)
+
+
 def release(
     counts: np.ndarray,
     r: int,
@@ -139,7 +165,9 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> np.ndarray:
-    """Draw the bits of m queries, `repeats` times; every bit spends epsilon.
+    """Draw the bits of m queries, `repeats` times, for simulations: from doubles, which `bits` does not.
+
+    Every bit spends epsilon. A chance is met to within 2^-53, so that log-odds of 37 and more are certain.
 
     Parameters
     ----------

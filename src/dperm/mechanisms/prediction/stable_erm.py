@@ -191,6 +191,7 @@ def prepare(
     X : ndarray, shape (n, p)
         Rows with ||x||_2 <= domain.x_norm; not checked here.
     y : ndarray, shape (n,)
+        Within the loss's domain of targets, which is checked.
     loss : Loss
     domain : Domain
         With x_norm = L_f and theta_norm = R, finite.
@@ -202,7 +203,7 @@ def prepare(
     total : float, optional
         lambda n, public; by default n times the lambda of Corollary 4.11 (`regulariser`), which takes a public n.
     tolerance : float
-        In (0, 1]: the solver's slack, as a share of how far one record moves the minimiser.
+        In [1e-12, 1]: the solver's slack, as a share of how far one record moves the minimiser.
 
     Returns
     -------
@@ -211,16 +212,18 @@ def prepare(
     Raises
     ------
     DomainViolation
-        If the loss is not Lipschitz on the domain, or `total` is missing where it must be declared.
+        If the loss is not Lipschitz on the domain, a target is outside it, or `total` is missing where it must be
+        declared.
     SolverError
         If the slack is not certified; nothing is released.
     InvalidBudget, DataError, ValueError
         If another argument is outside its range.
     """
     _check(calibration, corollary)
-    if not len(X):
-        raise DataError("there are no records; stable risk minimisation needs at least one")
+    if not len(X) and neighbours == "replace":
+        raise DataError("there are no records, and their number is public under 'replace'; bring at least one")
     lipschitz = slope(loss, domain)
+    y = loss.targets_of(y, domain)
     total = declared_total(total, lipschitz, domain, len(X), epsilon, neighbours, corollary)
     fixed = {"corollary": corollary, "neighbours": neighbours}
     exact = rate(lipschitz, domain.x_norm, total, calibration="tight", **fixed)

@@ -198,6 +198,7 @@ def prepare(
     X : ndarray, shape (n, p)
         Rows with ||x||_2 <= domain.x_norm, in the order of the pass; not checked here.
     y : ndarray, shape (n,)
+        Within the loss's domain of targets, which is checked.
     loss : Loss
         A smooth one.
     domain : Domain
@@ -215,7 +216,8 @@ def prepare(
     Raises
     ------
     DomainViolation
-        If the relation is add/remove, the loss is too little smooth, or a bound is missing.
+        If the relation is add/remove, the loss is too little smooth, a target is outside its domain, or a bound is
+        missing.
     InvalidBudget, DataError, ValueError
         If another argument is outside its range.
     """
@@ -223,6 +225,7 @@ def prepare(
     if not len(X):
         raise DataError("there are no records; stochastic gradient descent needs at least one")
     lipschitz = slope(loss, domain)
+    y = loss.targets_of(y, domain)
     size = step(lipschitz, domain.x_norm, domain.theta_norm, len(X), eta)
     moved = rate(lipschitz, domain.x_norm, domain.theta_norm, len(X), calibration=calibration, eta=eta)
     check_smooth(loss, domain, size)

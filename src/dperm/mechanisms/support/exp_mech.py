@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
+from dperm import losses
 from dperm.domain import Budget, Domain, Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 from dperm.mechanisms.base import budget_event
@@ -153,7 +154,7 @@ def select(
     X : ndarray, shape (n, p)
         Rows whose s largest entries have an l2 norm of at most domain.x_norm; not checked here.
     y : ndarray, shape (n,)
-        Within domain.y_bound; not checked here.
+        Within the squared loss's domain of targets, which is checked.
     size : int
         s in [1, p], with C(p, s) <= 10^7.
     domain : Domain
@@ -179,6 +180,7 @@ def select(
     """
     limits.checked_supports(limits.checked_size(size, X.shape[1]), X.shape[1])
     alpha = largest_loss(size, domain, bound)
+    y = losses.squared().targets_of(y, domain)
     weight = exponent(alpha, budget, neighbours=neighbours, calibration=calibration)
     with one_thread():
         G, c, yy, terms = _moments(X, y)

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from dperm.domain import NORM_SLACK, one_of
+from dperm.domain import NORM_SLACK, one_of, tame_rows
 from dperm.errors import DomainViolation
 from dperm.solvers import subsets
 
@@ -107,7 +107,8 @@ def bounded_parts(
     x_norm : float
         r, in (0, inf).
     clip : bool
-        Scale longer rows down instead of raising.
+        Scale longer rows down instead of raising, and put the zero row for one that holds NaN or infinity
+        (`dperm.domain.tame_rows`).
     divisor : {"part", "row"}
         The norm that a row is divided by: of its s largest entries, or (as printed, from ||v|| = r on) of all of it.
 
@@ -119,8 +120,8 @@ def bounded_parts(
     Raises
     ------
     DomainViolation
-        If a row holds NaN or infinity, or is longer than the bound and `clip` is False. The message gives no value of
-        the data.
+        If `clip` is False and a row holds NaN or infinity, or is longer than the bound. The message gives nothing of
+        the data, nor how many rows there are.
 
     References
     ----------
@@ -128,10 +129,12 @@ def bounded_parts(
     """
     one_of("divisor", divisor, Divisor)
     X = np.asarray(X, dtype=np.float64)
+    X = tame_rows(X) if clip else X
     largest = np.maximum(X.max(axis=1), -X.min(axis=1))
-    broken = int((~np.isfinite(largest)).sum())
-    if broken:
-        raise DomainViolation(f"{broken} of {len(X)} rows hold NaN or infinity; drop or mend them first")
+    if not np.isfinite(largest).all():
+        raise DomainViolation(
+            "X has rows with NaN or infinity; drop or mend them first, or pass clip=True, which puts zero rows for them"
+        )
     # Most rows of most designs need no sorting.
     longest = math.sqrt(size) * largest
     rows = np.flatnonzero((longest >= x_norm if divisor == "row" else longest > x_norm) & (largest > 0))
@@ -145,11 +148,10 @@ def bounded_parts(
         part[chunk] = np.sqrt(np.partition(squares, X.shape[1] - size, axis=1)[:, X.shape[1] - size :].sum(axis=1))
     with np.errstate(over="ignore"):
         norm = largest[rows] * part
-    too_long = int((norm > x_norm * (1 + NORM_SLACK)).sum())
-    if too_long and not clip:
+    if not clip and (norm > x_norm * (1 + NORM_SLACK)).any():
         raise DomainViolation(
-            f"the {size} largest entries of {too_long} of {len(X)} rows are longer than x_norm={x_norm:g}; declare the "
-            "larger public bound, or pass clip=True to scale such rows down"
+            f"X has rows whose {size} largest entries are longer than x_norm={x_norm:g}; declare the larger public "
+            "bound, or pass clip=True to scale such rows down"
         )
     meets = norm >= x_norm if divisor == "row" else norm > x_norm
     if not meets.any():

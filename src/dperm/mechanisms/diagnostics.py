@@ -1,0 +1,100 @@
+"""What is known of a fit and not covered by its privacy statement: for the curator's eyes.
+
+A certificate is a function of the data without noise: who sees it on two neighbouring data sets tells them apart. So it
+hangs on no estimator. It stands here, by the identity of the object that was fitted, and ends with that object; a copy,
+a pickle and another process have none of it.
+"""
+
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """What a fit knows without privacy.
+
+    Parameters
+    ----------
+    certificate : float
+        Upper bound on the distance of the solver's point from the point that the proof speaks of, before output noise;
+        of the support selections the error of a score, or the largest duality gap of a block's lasso.
+    converged : bool
+        Whether the solver reached its public target. Where it did not, `fit` raised and released nothing.
+    retrieved : float, optional
+        Of NAPP: share of (1 - r) epsilon that was retrieved. Public for "ridge" alone.
+    """
+
+    certificate: float
+    converged: bool = True
+    retrieved: float | None = None
+
+
+# By id: an estimator may compare by value, and then two of them would share an entry of a dictionary of theirs.
+_KEPT: dict[int, Diagnostics | None] = {}
+
+
+def keep(model: Any, found: Diagnostics) -> None:
+    """Keep what is known of an object's last fit, for as long as the object lives.
+
+    Parameters
+    ----------
+    model : object
+    found : Diagnostics
+    """
+    key = id(model)
+    if key not in _KEPT:
+        # Called when the object dies, before its id can be another's.
+        weakref.finalize(model, _KEPT.pop, key, None).atexit = False
+    _KEPT[key] = found
+
+
+def forget(model: Any) -> None:
+    """Forget what is known of an object's last fit.
+
+    Parameters
+    ----------
+    model : object
+    """
+    if id(model) in _KEPT:
+        _KEPT[id(model)] = None
+
+
+def diagnostics(model: Any) -> Diagnostics:
+    """Return what the last fit of this very object knows without privacy: never publish it.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted in this process; copies and unpickled models have no diagnostics.
+
+    Returns
+    -------
+    Diagnostics
+
+    Raises
+    ------
+    ValueError
+        If there are none.
+
+    References
+    ----------
+    kifer2012, erratum K8 (the certificate); docs/privacy.md, section 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dperm
+    >>> X = np.array([[0.6, 0.0], [0.0, 0.8], [-0.5, 0.1], [0.1, -0.7]] * 50)
+    >>> y = np.array([1, 1, 0, 0] * 50)
+    >>> model = dperm.OutputPerturbation(epsilon=2.0, classes=(0, 1), random_state=0).fit(X, y)
+    >>> dperm.diagnostics(model).converged, hasattr(model, "certificate_")
+    (True, False)
+    """
+    found = _KEPT.get(id(model))
+    if found is None:
+        raise ValueError(
+            f"there are no diagnostics of this {type(model).__name__}: it was not fitted in this process (a copy or a "
+            "pickle carries none), or its mechanism has no solver; fit it here"
+        )
+    return found

@@ -1,0 +1,281 @@
+"""A file that knows what was spent and answered, whatever happens: lines that are only appended, each on disk at once.
+
+The first line holds the terms (budget, price, neighbours, ...) as JSON, a salt, and where it matters a salted digest of
+what is fitted; every further one is a record, as JSON, and a checksum of itself and of all lines before it. A line that
+a crash tore (no line feed at its end) was never returned from, so nothing was answered on it: it is dropped. Any other
+flaw is a `CorruptFile`, an empty file too: a journal gets its name with its first line already on disk (a crash before
+that leaves a file `*.new`, which nobody reads).
+
+Any number of processes may share a journal, one at a time: who holds its lock first reads what others wrote. A process
+that dies lets go of it, unless one that it forked has the file open: that is why `serving` drops it in a fork.
+
+What cannot be told: a file that was put back from a backup, or whose last lines were cut off whole, is an earlier
+state, and one that was deleted is none, so that the next one has the whole budget again. The answers given before
+still count: keep the file where nobody does either, and to yourself: it holds answers, queries, and what tells whether
+a guess of all records is right. Who has it open notices at the next turn that it was deleted or replaced, and goes on
+no more.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import io
+import json
+import os
+import secrets
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dperm.errors import CorruptFile, InvalidBudget, ReleaseError
+
+_FORMAT = "dperm journal, version 2"
+_BEFORE = "dperm prediction ledger, version 1"
+
+
+class Journal:
+    """A journal as one process has it open.
+
+    Parameters
+    ----------
+    path : Path
+    header : bytes
+        Its first line, as `born` returns it.
+
+    Raises
+    ------
+    ReleaseError
+        If that is not the first line of the file, or there is none.
+    """
+
+    def __init__(self, path: Path, header: bytes):
+        self.path = path
+        try:
+            # Never makes a file, and writes at its end.
+            self._file = io.FileIO(path, "r+", opener=lambda name, flags: os.open(name, flags | os.O_APPEND))
+        except FileNotFoundError:
+            raise _lost(path) from None
+        if self._file.read(len(header)) != header:
+            self._file.close()
+            raise _lost(path)
+        self._at, self._checksum, self._lines = len(header), zlib.crc32(header), 1
+
+    def lock(self) -> None:
+        """Wait until nobody else has the lock, and take it; the file must still have its name.
+
+        Raises
+        ------
+        ReleaseError
+            If it was deleted or replaced.
+        """
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            mine = os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+        except FileNotFoundError:
+            mine = False
+        if not mine:
+            raise _lost(self.path)
+
+    def unlock(self) -> None:
+        """Let others have it."""
+        if not self._file.closed:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def news(self) -> list[list]:
+        """Return the records that were written since one last looked, by others; needs the lock.
+
+        Returns
+        -------
+        list of records
+
+        Raises
+        ------
+        CorruptFile
+            If a line is damaged.
+        """
+        size = os.fstat(self._file.fileno()).st_size
+        if size == self._at:
+            return []
+        content = os.pread(self._file.fileno(), max(0, size - self._at), self._at)
+        whole, records, checksum, number = content.rfind(b"\n") + 1, [], self._checksum, self._lines
+        for line in content[:whole].splitlines(keepends=True):
+            number += 1
+            text = line[: line.rfind(b" ")]
+            if line != _line(text, checksum):
+                raise self.damaged(f"line {number} is damaged")
+            try:
+                records.append(json.loads(text))
+            except ValueError:
+                raise self.damaged(f"line {number} is no record") from None
+            checksum = zlib.crc32(line, 0)
+        if size < self._at:
+            raise self.damaged("its end was cut off")
+        if whole < len(content):
+            os.ftruncate(self._file.fileno(), self._at + whole)
+            os.fsync(self._file.fileno())
+        self._at, self._checksum, self._lines = self._at + whole, checksum, number
+        return records
+
+    def append(self, records: Iterable[Sequence]) -> None:
+        """Write records; when this returns, they are on disk; needs the lock.
+
+        Parameters
+        ----------
+        records : iterable of lists that JSON can hold
+
+        Raises
+        ------
+        OSError
+            If the disk refuses; nobody knows then what was written.
+        """
+        lines, checksum = [], self._checksum
+        for record in records:
+            lines.append(_line(json.dumps(record, separators=(",", ":")).encode("ascii"), checksum))
+            checksum = zlib.crc32(lines[-1])
+        rest = memoryview(b"".join(lines))
+        while rest:
+            rest = rest[self._file.write(rest) :]
+        os.fsync(self._file.fileno())
+        self._at, self._checksum = self._at + sum(map(len, lines)), checksum
+        self._lines += len(lines)
+
+    def damaged(self, what: str) -> CorruptFile:
+        """Return the error for a line that is not as it should be.
+
+        Parameters
+        ----------
+        what : str
+
+        Returns
+        -------
+        CorruptFile
+        """
+        return CorruptFile(f"{self.path}: {what}; what was spent is not known: take it as all")
+
+    def close(self) -> None:
+        """Have it open no more."""
+        self._file.close()
+
+    def __del__(self):
+        file = getattr(self, "_file", None)
+        if file is not None:
+            file.close()
+
+
+def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:
+    """Return the first line of a journal, which is made, with its folder, if it does not exist.
+
+    Parameters
+    ----------
+    path : Path
+    terms : dict
+        What is being spent; those of an existing journal must be the same.
+    bound : bytes, optional
+        What is fitted: that of an existing journal must be the same.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    InvalidBudget
+        If the journal is one of other terms, or of something else that was fitted; the message says what.
+    CorruptFile
+        If it is no journal, or was emptied.
+    """
+    if path.is_dir():
+        raise CorruptFile(f"state={str(path)!r} is a folder; name a file in it")
+    if not path.exists():
+        salt = secrets.token_hex(16)
+        of = {} if bound is None else {"fitted": salted(salt, bound)}
+        _make(path, (json.dumps({"format": _FORMAT, "salt": salt, **of, **terms}, sort_keys=True) + "\n").encode())
+    with path.open("rb") as file:
+        first = file.readline()
+    if not first:
+        raise CorruptFile(
+            f"{path} is empty, which no journal is: what was spent is not known: take it as all; for a new budget name "
+            "a file that does not exist"
+        )
+    _same(path, first, json.loads(json.dumps(dict(terms))), bound)
+    return first
+
+
+def salted(salt: str, content: bytes) -> str:
+    """Return a digest that says nothing of the content to who has not the salt.
+
+    Parameters
+    ----------
+    salt : str
+        Of hexadecimal digits.
+    content : bytes
+
+    Returns
+    -------
+    str
+    """
+    return hashlib.blake2b(content, key=bytes.fromhex(salt), digest_size=32).hexdigest()
+
+
+def _make(path: Path, header: bytes) -> None:
+    """Give a file with the first line its name, and see both onto disk; the file is its owner's alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{secrets.token_hex(8)}.new")
+    try:
+        with open(new, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(header)
+            file.flush()
+            os.fsync(file.fileno())
+        # Unlike a renaming it never replaces a journal that someone else made meanwhile.
+        with contextlib.suppress(FileExistsError):
+            os.link(new, path)
+    finally:
+        new.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _line(text: bytes, before: int) -> bytes:
+    return b"%s %08x\n" % (text, zlib.crc32(text, before))
+
+
+def _lost(path: Path) -> ReleaseError:
+    return ReleaseError(
+        f"{path} was deleted or replaced while it was spent from: others may answer on the same budget; nothing more "
+        "is answered here"
+    )
+
+
+def _same(path: Path, first: bytes, wanted: dict, bound: bytes | None) -> None:
+    """Refuse the first line of what is no journal, or one of other answers."""
+    try:
+        found = json.loads(first)
+        known = found.get("format")
+    except (ValueError, AttributeError):
+        found, known = {}, None
+    if known == _BEFORE:
+        raise CorruptFile(
+            f"{path} is the journal of an earlier dperm ({_BEFORE!r}): what it says was spent counts; name a new file "
+            "and give it what is left of epsilon"
+        )
+    if known != _FORMAT or not first.endswith(b"\n"):
+        raise CorruptFile(f"{path} is no journal of answers; name another file, or a new one")
+    salt, fitted = found["salt"], found.get("fitted")
+    named = (found.keys() | wanted.keys()) - {"format", "salt", "fitted"}
+    other = {key for key in named if found.get(key) != wanted.get(key)}
+    if other:
+        shown = ", ".join(f"{key}={found.get(key)} there and {wanted.get(key)} here" for key in sorted(other))
+        raise InvalidBudget(
+            f"{path} is the journal of other answers: {shown}; ask for the same again, or name a new file and give it "
+            "what is left of epsilon"
+        )
+    if fitted != (None if bound is None else salted(salt, bound)):
+        raise InvalidBudget(
+            f"{path} is the journal of another fit: of other records or parameters, or solved by another machine to "
+            "other last digits; answers of both would tell the two apart: fit the same again, or name a new file and "
+            "give it what is left of epsilon"
+        )

@@ -1,0 +1,263 @@
+"""What every interactive mechanism answers through: one lock, one owner process, and perhaps a journal.
+
+A mechanism that answers query after query on one budget has a state: what it counted, what it answered, the directions
+of its path. Two threads that read it, compute and write it back, or two copies of it, are two releases on one budget.
+So whoever answers takes a *turn*:
+
+- one thread at a time, whatever is asked of the same object;
+- in the process that fitted it alone: a forked one is refused, and so is every copy (pickle, copy, deepcopy);
+- unless there is a journal: then copies and processes share it, one at a time, and before its turn each reads what the
+  others wrote. What is charged is on disk before noise is drawn, what is answered before it leaves. So a process that
+  is killed has spent what it recorded, and no answer is known outside that the journal does not know.
+
+The state itself is kept by *listeners*, which are told the records of others, and forget all of it where it has to be
+read anew: in a new process, in a copy, and after an error that nobody foresaw.
+"""
+
+import copy
+import os
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from dperm.errors import DpermError, ReleaseError
+from dperm.mechanisms.journal import Journal, born, salted
+
+
+class Listener(ABC):
+    """Keeps a part of the state, and is copied with its turns or not at all.
+
+    Attributes
+    ----------
+    serving : Serving
+    """
+
+    serving: "Serving"
+
+    @abstractmethod
+    def forget(self) -> None:
+        """Go back to the state before the first record."""
+
+    @abstractmethod
+    def replay(self, records: list[list]) -> None:
+        """Take in what others recorded; of kinds that are not one's own nothing.
+
+        Parameters
+        ----------
+        records : list of lists
+        """
+
+    def __getstate__(self):
+        self.serving.alone()
+        return dict(self.__dict__)
+
+    def __setstate__(self, state):
+        # A copy reads the journal at its first turn.
+        self.__dict__.update(state)
+        self.forget()
+
+    def __copy__(self):
+        """Listen to turns of one's own."""
+        return copy.deepcopy(self)
+
+
+# All there are, for a process that was just forked: what it inherited was made for another one, perhaps in the middle
+# of a turn.
+_SERVINGS = weakref.WeakSet()
+os.register_at_fork(after_in_child=lambda: [serving.begin() for serving in list(_SERVINGS)])
+
+
+class Serving:
+    """Turns of who answers on one budget.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        The journal; made if it does not exist.
+    terms : dict, optional
+        What is being spent; those of an existing journal must be the same.
+    bound : bytes, optional
+        What is fitted, where answers of another fit must not go on in the same journal.
+
+    Raises
+    ------
+    InvalidBudget, CorruptFile
+        If the journal is one of other answers, or none.
+    """
+
+    def __init__(
+        self, path: str | Path | None = None, terms: Mapping[str, Any] | None = None, bound: bytes | None = None
+    ):
+        self.path, self._header, self._salt = None, b"", os.urandom(16).hex()
+        if path is not None:
+            self.path = Path(path).resolve()
+            self._header = born(self.path, terms or {}, bound)
+            self._salt = self._header.split(b'"salt": "')[1][:32].decode()
+        self.closed, self._listeners, self._owner = False, [], os.getpid()
+        self.begin()
+
+    def listen(self, listener: Listener) -> None:
+        """Tell a listener from now on what others record, from the first record on.
+
+        Parameters
+        ----------
+        listener : Listener
+        """
+        self._listeners.append(listener)
+        self._stale = True
+
+    def begin(self) -> None:
+        """Begin in a process, with no lock taken, no open journal and nothing known."""
+        _SERVINGS.add(self)
+        # The lock of what needs no look at the journal, and of turns.
+        self.lock, self._depth, self._journal, self._stale = threading.RLock(), 0, None, True
+        for listener in self._listeners:
+            listener.forget()
+
+    @contextmanager
+    def turn(self, *, inner: bool = False) -> Iterator[None]:
+        """Keep everybody else out, having read what they wrote.
+
+        Parameters
+        ----------
+        inner : bool
+            May be a part of one's own turn.
+
+        Yields
+        ------
+        None
+
+        Raises
+        ------
+        ReleaseError
+            If this is another process and there is no journal, if that was closed, deleted or replaced, or if this is
+            asked for in the middle of one's own turn (by a signal's handler, a kernel or a base learner).
+        CorruptFile
+            If it was damaged.
+        """
+        with self.lock:
+            if self._depth and not inner:
+                raise ReleaseError("a query was asked while another one was answered, by what answers it: ask later")
+            self._depth += 1
+            try:
+                if self._depth == 1:
+                    self._enter()
+                yield
+            except BaseException as error:
+                # Of an error that nobody foresaw nobody knows where it left the state.
+                self._stale = self._stale or not isinstance(error, DpermError)
+                raise
+            finally:
+                self._depth -= 1
+                if self._depth == 0 and self._journal is not None:
+                    self._journal.unlock()
+
+    def write(self, *records: Sequence) -> None:
+        """Record something in one's turn; when this returns, it is on disk. Without a journal there is nothing to do.
+
+        Parameters
+        ----------
+        *records : lists that JSON can hold
+
+        Raises
+        ------
+        OSError
+            If the disk refuses; then nothing is answered any more from here, for nobody knows what was written.
+        """
+        if self.path is None or not records:
+            return
+        try:
+            self._journal.append(records)
+        except BaseException:
+            self.close()
+            raise
+
+    def salted(self, content: bytes) -> str:
+        """Return a digest that only who has the journal can check.
+
+        Parameters
+        ----------
+        content : bytes
+
+        Returns
+        -------
+        str
+        """
+        return salted(self._salt, content)
+
+    def damaged(self, what: str) -> Exception:
+        """Return the error for a record that says what cannot be.
+
+        Parameters
+        ----------
+        what : str
+
+        Returns
+        -------
+        CorruptFile
+        """
+        return self._journal.damaged(what)
+
+    def close(self) -> None:
+        """Answer nothing from here any more."""
+        self.closed = True
+        if self._journal is not None:
+            self._journal.close()
+
+    def alone(self) -> None:
+        """Refuse a copy where there is no journal to share.
+
+        Raises
+        ------
+        ReleaseError
+        """
+        if self.path is None:
+            raise ReleaseError(
+                "this was fitted without a journal, so it answers alone: a copy (pickle, copy, deepcopy, joblib) would "
+                "be a second release on the same budget; fit with state='a file' and all copies share that journal"
+            )
+
+    def _enter(self) -> None:
+        if os.getpid() != self._owner:
+            if self.path is None:
+                raise ReleaseError(
+                    f"this was fitted in process {self._owner} without a journal, and only that one may answer: this "
+                    f"one, {os.getpid()}, would be a second release on the same budget; fit with state='a file' and "
+                    "all processes share that journal"
+                )
+            self._owner, self._stale = os.getpid(), True
+        if self.closed:
+            of = "" if self.path is None else f" of {self.path}"
+            raise ReleaseError(f"the ledger{of} was closed; open it anew")
+        if self.path is None:
+            return
+        if self._stale:
+            self._journal = Journal(self.path, self._header)
+        self._journal.lock()
+        # What is not taken in to the end is taken in from the beginning at the next turn.
+        anew, self._stale = self._stale, True
+        if anew:
+            for listener in self._listeners:
+                listener.forget()
+        records = self._journal.news()
+        if records:
+            for listener in self._listeners:
+                listener.replay(records)
+        self._stale = False
+
+    def __getstate__(self):
+        self.alone()
+        own = ("lock", "_depth", "_journal", "_stale", "_owner")
+        return {name: value for name, value in self.__dict__.items() if name not in own}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._owner = os.getpid()
+        # Whoever listens has nothing to forget yet: it is not made.
+        listeners, self._listeners = self._listeners, []
+        self.begin()
+        self._listeners = listeners

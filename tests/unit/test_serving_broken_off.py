@@ -1,0 +1,250 @@
+"""A journal knows what was told and spent, whoever is killed, whatever the disk does, and what breaks in the middle."""
+
+import os
+import pickle
+import resource
+import signal
+import time
+
+import interactive_models
+import numpy as np
+import pytest
+from interactive_models import FORK, KERNEL, MODELS, asked, batch, core, fitted, in_fork, spent
+
+from dperm.errors import BudgetExhausted, CorruptFile, DataError, ReleaseError
+from dperm.mechanisms import journal
+
+pytestmark = pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+EVERY = pytest.mark.parametrize("name", MODELS)
+
+
+def killed(model, rows, at, how):
+    """Ask row by row in a process that dies at its n-th write, before, in the middle of or after it; what it told."""
+    here, there = FORK.Pipe()
+
+    def run():
+        real, count = journal.Journal.append, iter(range(10**6))
+
+        def append(self, records):
+            if next(count) != at:
+                return real(self, records)
+            if how == "after":
+                real(self, records)
+            if how == "torn":
+                os.write(self._file.fileno(), b'["told","half')
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        journal.Journal.append = append
+        for i, row in enumerate(rows):
+            try:
+                there.send((i, asked(model, row[None])[0]))
+            except BudgetExhausted:
+                break
+        os._exit(0)
+
+    child = FORK.Process(target=run)
+    child.start()
+    there.close()
+    told = {}
+    while True:
+        try:
+            i, answer = here.recv()
+        except EOFError:
+            break
+        told[i] = answer
+    child.join()
+    return told
+
+
+def keeps(name, told, model, rows):
+    """What was told stays, and was charged."""
+    if told:
+        places = sorted(told)
+        np.testing.assert_array_equal(asked(model, rows[places]), [told[i] for i in places])
+    if name not in (*KERNEL, "consensus"):
+        assert model.ledger_.answered >= len(told)
+        # What was charged and not answered is lost: one row at most was under way.
+        assert model.ledger_.answered <= len(told) + 1
+
+
+@EVERY
+@pytest.mark.parametrize("how", ["before", "torn", "after"])
+def test_what_a_killed_process_told_was_on_disk(name, how, tmp_path):
+    rows = interactive_models.X[:8]
+    for at in (1, 2) if how == "torn" else range(4):
+        state = tmp_path / f"journal{at}"
+        model = fitted(name, state=state)
+        told = killed(model, rows, at, how)
+        keeps(name, told, model, rows)
+        keeps(name, told, fitted(name, state=state), rows)
+
+
+@pytest.mark.parametrize("name", ["pinp", "pinp corrected"])
+def test_a_query_that_was_broken_off_counts_as_an_update(name, tmp_path):
+    rows = interactive_models.X[:20]
+    model = fitted(name, state=tmp_path / "journal")
+    asked(model, rows[:5])
+    before, moved = model.dialogue_.updates, model.dialogue_._session.moved
+    # The first write is the charge of the first query; its answer is the second.
+    assert killed(model, rows[5:], 1, "before") == {}
+    asked(model, rows[:1])
+    assert model.dialogue_.updates == before + 1 and model.dialogue_._session.lost == 1
+    # A new round has noise of its own on the threshold, the same for all.
+    again = fitted(name, state=tmp_path / "journal")
+    asked(again, rows[:1])
+    assert again.dialogue_._session.moved == model.dialogue_._session.moved
+    assert (model.dialogue_._session.moved != moved) == (name == "pinp corrected")
+    np.testing.assert_array_equal(asked(again, rows), asked(model, rows))
+
+
+@EVERY
+def test_a_process_that_is_killed_at_any_time(name, tmp_path):
+    rows, rng = interactive_models.X[:40], np.random.default_rng(5)
+    model = fitted(name, state=tmp_path / "journal")
+    told = {}
+    for _ in range(3):
+        here, there = FORK.Pipe()
+
+        def run(there=there):
+            for i in np.random.default_rng(os.getpid()).permutation(40):
+                try:
+                    there.send((i, asked(model, rows[[i]])[0]))
+                except BudgetExhausted:
+                    break
+            os._exit(0)
+
+        child = FORK.Process(target=run)
+        child.start()
+        there.close()
+        time.sleep(0.005 + 0.05 * rng.random())
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        while True:
+            try:
+                i, answer = here.recv()
+            except EOFError:
+                break
+            assert told.setdefault(i, answer) == answer
+    if told:
+        places = sorted(told)
+        np.testing.assert_array_equal(asked(model, rows[places]), [told[i] for i in places])
+    if name not in (*KERNEL, "consensus"):
+        # One answer at most was under way in each.
+        assert len(told) <= model.ledger_.answered <= len(told) + 3 + len(places if told else [])
+
+
+@EVERY
+def test_a_full_disk_releases_nothing(name, tmp_path, monkeypatch):
+    model, rows = fitted(name, state=tmp_path / "journal"), batch(4, 0)
+    first = asked(model, rows[:1])
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        asked(model, interactive_models.X[:1])
+    monkeypatch.undo()
+    with pytest.raises(ReleaseError, match="was closed; open it anew"):
+        asked(model, rows)
+    np.testing.assert_array_equal(asked(fitted(name, state=tmp_path / "journal"), rows[:1]), first)
+
+
+@pytest.mark.parametrize("name", ["rkhs", "pinp", "averaged"])
+def test_a_disk_that_takes_half_a_line_releases_nothing(name, tmp_path):
+    """A limit on the size of files: the kernel writes what fits, and then refuses."""
+    path = tmp_path / "journal"
+    model, rows = fitted(name, state=path), batch(6, 0)
+    first = asked(model, rows[:2])
+
+    def full():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 7,) * 2)
+        return asked(model, rows[2:])
+
+    before = path.read_bytes()
+    assert isinstance(in_fork(full), OSError)
+    assert path.read_bytes().startswith(before) and len(path.read_bytes()) == len(before) + 7
+    np.testing.assert_array_equal(asked(model, rows)[:2], first)
+    again = fitted(name, state=path)
+    np.testing.assert_array_equal(asked(again, rows)[:2], first)
+    assert path.read_bytes().endswith(b"\n")
+
+
+@EVERY
+def test_a_deleted_replaced_or_damaged_journal_ends_it(name, tmp_path):
+    path = tmp_path / "journal"
+    model, rows = fitted(name, state=path), batch(4, 0)
+    asked(model, rows[:2])
+    asked(model, rows[2:])
+    content = path.read_bytes()
+    pickled = pickle.dumps(model)
+    for change in (path.unlink, lambda: fitted(name, state=path)):
+        change()
+        for query in (rows[:1], rows):
+            with pytest.raises(ReleaseError, match="was deleted or replaced"):
+                asked(model, query)
+        with pytest.raises(ReleaseError, match="was deleted or replaced"):
+            asked(pickle.loads(pickled), rows)
+    lines = content.splitlines(keepends=True)
+    for damaged in (b"".join(lines[:-2] + lines[-1:]), content[:-12] + b"x" + content[-11:]):
+        path.write_bytes(damaged)
+        with pytest.raises(CorruptFile, match=r"line \d+ is damaged; what was spent is not known: take it as all"):
+            asked(fitted(name, state=path), rows)
+
+
+def test_a_query_from_within_an_answer_is_refused():
+    """A kernel, a base learner or a signal's handler that asks while an answer is made would see half a state."""
+    model, seen = fitted("rkhs"), []
+    real = model.path_._kernel
+
+    def asks(A, B):
+        if not seen:
+            seen.append(1)
+            asked(model, batch(1, 3))
+        return real(A, B)
+
+    model.path_._kernel = type(real)(real.name, asks, real.R, None, real.squares)
+    with pytest.raises(ReleaseError, match="while another one was answered"):
+        model.path_.answer(batch(2, 0), np.zeros(2))
+    assert model.path_.directions == 0 and asked(model, batch(2, 0)).shape == (2,)
+
+
+@EVERY
+def test_an_error_in_the_middle_leaves_a_journal_that_goes_on(name, tmp_path, monkeypatch):
+    model, rows = fitted(name, state=tmp_path / "journal"), interactive_models.X[:6]
+    first = asked(model, rows[:3])
+    noise = model._noise if hasattr(model, "_noise") else core(model)._listeners[0]._noise
+
+    def broken(key):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(noise, "of", broken, raising=False)
+    before = spent(model)
+    with pytest.raises(KeyboardInterrupt):
+        asked(model, rows[3:])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(asked(model, rows[:3]), first)
+    assert spent(model) >= before
+    again = fitted(name, state=tmp_path / "journal")
+    np.testing.assert_array_equal(asked(again, rows[:3]), first)
+
+
+def test_the_journal_of_an_earlier_version_is_named(tmp_path):
+    path = tmp_path / "journal"
+    path.write_text('{"format": "dperm prediction ledger, version 1"}\n')
+    with pytest.raises(CorruptFile, match=r"of an earlier dperm .* give it what is left of epsilon"):
+        fitted("exppw", state=path)
+
+
+def test_models_that_fail_keep_the_turn_free():
+    model = fitted("soft majority")
+
+    class Fails:
+        def predict(self, X):
+            raise FloatingPointError
+
+    model._models = [Fails()] * 5
+    for _ in range(2):
+        with pytest.raises((DataError, FloatingPointError)):
+            asked(model, batch(1, 0))
+    assert model.ledger_.answered == 2

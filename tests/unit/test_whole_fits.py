@@ -1,0 +1,105 @@
+"""A fit that fails leaves nothing that answers: neither a new value under an old statement nor the like."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+import dperm
+from dperm.errors import InvalidBudget, NoGuaranteeWarning
+
+RNG = np.random.default_rng(4)
+X = RNG.uniform(-0.5, 0.5, (60, 2))
+Y = (X[:, 0] > 0).astype(float)
+OTHER = np.append(Y[:-1], 1 - Y[-1])
+LABELS = {"classes": (0, 1), "random_state": 0}
+REAL = {"y_bound": 1.0, "random_state": 0}
+FITTED = {
+    "objective": lambda: dperm.ObjectivePerturbation(**LABELS),
+    "output": lambda: dperm.OutputPerturbation(**LABELS),
+    "napp": lambda: dperm.NAPP(**LABELS),
+    "tddl": lambda: dperm.TDDL(n_public=5, **LABELS),
+    "tdil": lambda: dperm.TDIL(kernel="linear", **LABELS),
+    "pinp": lambda: dperm.PINP(**LABELS),
+    "rkhs": lambda: dperm.RKHSGaussian(**LABELS),
+    "exp mech": lambda: dperm.ExpMechSupport(size=1, **REAL),
+    "samp agg": lambda: dperm.SampAggSupport(size=1, penalty=0.1, blocks=3, random_state=0),
+    "sparse": lambda: dperm.SparseRegression(size=1, **REAL),
+    "exppw": lambda: dperm.ExpPW(**LABELS),
+    "stable erm": lambda: dperm.StableERM(**LABELS),
+}
+
+
+def made(model):
+    """What fits left on the object."""
+    return set(vars(model)) - set(model.get_params(deep=False))
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+@pytest.mark.parametrize("name", sorted(FITTED))
+def test_a_fit_that_is_refused_leaves_nothing_of_the_one_before(name):
+    model = FITTED[name]().fit(X, Y)
+    assert {"privacy_", "n_features_in_"} <= made(model)
+    with pytest.raises(ValueError):
+        model.set_params(epsilon=-1.0).fit(X, Y)
+    assert not made(model)
+    with pytest.raises(ValueError, match="no diagnostics"):
+        dperm.diagnostics(model)
+    assert "privacy_" in made(model.set_params(epsilon=1.0).fit(X, Y))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dperm.ObjectivePerturbation(epsilon=0.1, **LABELS),
+        dperm.SampAggSupport(size=1, penalty=0.1, blocks=3, epsilon=0.1, neighbours="add_remove", random_state=0),
+    ],
+)
+def test_a_warning_that_is_an_error_leaves_no_value_under_an_old_statement(model):
+    model.fit(X, Y)
+    relation = "replace" if isinstance(model, dperm.ObjectivePerturbation) else "add_remove"
+    model.set_params(epsilon=50.0, calibration="paper", neighbours=relation)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NoGuaranteeWarning)
+        with pytest.raises(NoGuaranteeWarning):
+            model.fit(X, Y)
+    assert not made(model)
+
+
+@pytest.mark.parametrize("name", ["rkhs", "pinp"])
+@pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+def test_a_journal_that_refuses_other_records_leaves_a_model_that_answers_nothing(name, tmp_path):
+    """Else the new records' exact model would answer at the noise, and on the path, of the old one."""
+    model = FITTED[name]().set_params(state=tmp_path / "journal").fit(X, Y)
+    model.decision_function(X[:2])
+    with pytest.raises(InvalidBudget, match="another fit"):
+        model.fit(X, OTHER)
+    assert not made(model)
+    with pytest.raises(NotFittedError):
+        model.decision_function(X[:3])
+
+
+@pytest.mark.parametrize("name", ["rkhs", "pinp"])
+@pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+def test_the_journal_knows_each_target_also_where_no_shown_prediction_moves(name, tmp_path):
+    """1,100 rows so far apart that the last target moves no prediction at the first 1,000."""
+    far = np.arange(1100)[:, None] * 100.0
+    y = np.arange(1100) % 2
+    other = np.append(y[:-1], 1 - y[-1])
+    exact = [dperm.RKHSGaussian(**LABELS).fit(far, one).path_.exactly(far[:1000]) for one in (y, other)]
+    np.testing.assert_array_equal(*exact)
+    FITTED[name]().set_params(state=tmp_path / "journal").fit(far, y)
+    with pytest.raises(InvalidBudget, match="another fit"):
+        FITTED[name]().set_params(state=tmp_path / "journal").fit(far, other)
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+def test_answers_are_of_the_path_s_own_fit():
+    """The exact part and the path come from one object, so that a fit in another thread cannot come between them."""
+    model = dperm.RKHSGaussian(**LABELS).fit(X, Y)
+    path = model.path_
+    model.fit(X, OTHER)
+    assert model.path_ is not path
+    assert not np.array_equal(path.exactly(X), model.path_.exactly(X))
+    assert model.decision_function(X[:1])[0] == model.path_.answer(X[:1], np.zeros(1))[0]
