@@ -5,7 +5,7 @@ import pytest
 from dperm.accounting import gaussian
 from dperm.audit import hidden, linear
 from dperm.domain import Budget
-from dperm.mechanisms import objective
+from dperm.mechanisms import base
 
 BUDGET = Budget(3.0, 1e-9)
 
@@ -31,6 +31,6 @@ def test_the_bound_is_the_gaussian_privacy_curve(neighbours, zeta):
 
 
 def test_output_noise_forgotten_in_the_code_is_seen(monkeypatch):
-    honest = objective._covering
-    monkeypatch.setattr(objective, "_covering", lambda sensitivity, budget: honest(1e-6 * sensitivity, budget))
+    honest = base.covering
+    monkeypatch.setattr(base, "covering", lambda sensitivity, budget: honest(1e-6 * sensitivity, budget))
     assert linear.run(job("add_remove"))[0]["white_box_p"] < 1e-6

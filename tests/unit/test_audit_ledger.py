@@ -12,6 +12,7 @@ from scipy import optimize, stats
 from dperm import tables
 from dperm.audit import ledger
 from dperm.errors import DataError
+from dperm.plan import config_files
 
 WEAK, STRONG, THIN = (500, 1_000, 250, 1_000), (6_000, 10_000, 2_000, 10_000), (9, 1_000, 0, 1_000)
 FAMILY = ("paper", "mechanism", "calibration", "neighbours")
@@ -243,6 +244,31 @@ def test_other_budgets_stand_as_not_audited_with_their_reason(tmp_path):
     assert set(rest["guarantee"]) == {"proved_exact"}
     empty = ["audit_lower_bound", "confidence", "draws", "attack", "counts", "white_box_p", "p_value", "p_holm"]
     assert rest[empty].isna().all(axis=None)
+
+
+def test_a_mechanism_that_another_paper_compares_with_is_attacked_among_its_own(tmp_path):
+    rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0,), deltas=(0.0,), repeats=3)
+    rows = rows[(rows["mechanism"] == "objective") & (rows["calibration"] == "tight")].assign(paper="dwork2018")
+    found = collect(
+        tmp_path, [sampled(WEAK, epsilon=0.2)], [fake_rows.write(rows, tmp_path / "r.parquet")]
+    )  # fmt: skip
+    rest = found[found["verdict"] == "not audited"][["paper", "variant", "reason", "errata"]]
+    reason = "attacked at its worst budget, among the rows of kifer2012: epsilon=0.2, delta=0"
+    assert rest.values.tolist() == [["dwork2018", "gamma", reason, ""]]
+
+
+def test_of_a_whole_run_every_budget_is_attacked(pytestconfig):
+    """docs/assets/privacy.csv is the ledger of a run at scale paper: what it released stands beside today's attacks."""
+    released = pd.read_csv(pytestconfig.rootpath / "docs/assets/privacy.csv").fillna({"variant": ""})
+    declared = config_files.parse(pytestconfig.rootpath / "config/audits.yaml")["attacks"]
+    attacked = {
+        (attack["mechanism"], budget["calibration"], budget["neighbours"], budget["delta"] == 0)
+        for attack in declared
+        for budget in attack["budgets"]
+    }
+    assert len(released) > 500
+    asked = released.assign(pure=released["delta"] == 0)[["mechanism", "calibration", "neighbours", "pure"]]
+    assert set(asked.itertuples(index=False, name=None)) - attacked == set()
 
 
 def test_what_is_not_private_is_no_claim(tmp_path):

@@ -155,3 +155,10 @@ def test_a_twin_that_the_noise_test_accuses_is_named(tmp_path):
     records = [fake_audits.mutant(twin_white_box_p=1e-5), fake_audits.mutant(name="other", twin_white_box_p=0.3)]
     found = fake_audits.collect_mutants(tmp_path, records).set_index("name")["twin_verdict"]
     assert found["half-noise"] == "accused by the white-box test" and found["other"] == "holds up"
+
+
+def test_of_attacks_that_are_alike_but_for_rounding_the_first_is_told(tmp_path):
+    for more, told in ((1e-13, "knee"), (1e-8, "line")):
+        records = [fake_audits.exact(0.5 + own, pair_words=name) for name, own in (("knee", 0.0), ("line", more))]
+        path = fake_audits.write_attacks(records, tmp_path / f"{told}.parquet")
+        assert fake_audits.collect_files(tmp_path, [path], ())["pair"].tolist() == [told]

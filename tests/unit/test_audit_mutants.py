@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
+from dperm.accounting import gaussian
 from dperm.audit import attacks, exact, mutants
 from dperm.audit.families import FAMILIES
 from dperm.audit.mutants.mutant import Finite
@@ -188,6 +189,14 @@ def test_mistakes_of_selection_spend_what_arithmetic_says(name, mutant, twin):
     assert exactly(name, True) == pytest.approx(mutant, rel=2e-4)
     assert exactly(name, False) == pytest.approx(twin, rel=2e-4)
     assert exactly(name, True) > ALL[name].epsilon >= exactly(name, False)
+
+
+def test_a_quiet_path_spends_what_a_gaussian_with_less_noise_spends():
+    """The shift over the noise is that of epsilon = 1 for the twin, 1/0.7 times as much for the mutant."""
+    ratio = gaussian.gaussian_ratio(1.0, 1e-6)
+    for broken, factor in ((True, 1 / 0.7), (False, 1.0)):
+        found = exactly("quiet-path", broken)
+        assert 1e-6 <= gaussian.hockey_stick(found, factor * ratio) < 1.5e-6
 
 
 def test_half_of_the_noise_on_votes_spends_almost_twice():

@@ -174,7 +174,7 @@ def test_a_ledger_that_grants_too_much_is_refuted(mechanism, monkeypatch, short)
             if self.answered % 2 == 0:
                 super().charge(count)
             else:
-                self._answered, self.answers = self._answered + 1, self.answers + 1
+                self._spent, self.answers = self._spent + 1, self.answers + 1
 
     monkeypatch.setattr(queries, "PredictionLedger", Generous)
     found = prediction.run(job(mechanism, row("tight", "ledger", delta=1e-6)))
@@ -250,4 +250,6 @@ def test_a_repeat_that_is_answered_afresh_counts(monkeypatch):
     monkeypatch.setitem(served._MODELS, "stable_erm", (Afresh, *proper[1:]))
     found = served.served("stable_erm", asked, np.random.default_rng(1))
     assert found.answered == 2 * served.QUERIES
-    assert queries._erm(asked | {"calibration": "tight"}, found.each, found.answered)["exact_bound"] > 1.3
+    assert (
+        queries._MAKERS["stable_erm"](asked | {"calibration": "tight"}, found.each, found.answered)["exact_bound"] > 1.3
+    )

@@ -36,5 +36,15 @@ def test_the_ledgers_cost_counts_every_job_of_the_scale(bench, monkeypatch):
     minutes, costs = bench.ledger("paper")
     assert len(costs) == len(ran) == len({name for name, _ in costs})
     assert {"objective.tight/knee", "output.paper/linear"} <= {name for name, _ in costs}
-    assert set(ran) == {"linear", "support", "composed", "comparators", "napp", "kernel", "prediction", "mutants"}
+    assert set(ran) == {
+        "linear",
+        "support",
+        "composed",
+        "comparators",
+        "napp",
+        "kernel",
+        "prediction",
+        "called",
+        "mutants",
+    }
     assert minutes == pytest.approx(sum(seconds for _, seconds in costs) / 60)

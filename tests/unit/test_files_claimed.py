@@ -58,7 +58,7 @@ def test_an_orphan_cannot_overwrite_what_a_later_job_makes(tmp_path, order):
     path = tmp_path / "rows.parquet"
     orphan, later = job(path, "of old code"), job(path, "of new code")
     ended = (orphan, later) if order == "while the later job works" else (later, orphan)
-    errors = {process: process.communicate("go\n")[1] for process in ended}
+    errors = {process: process.communicate("go\n", timeout=60)[1] for process in ended}
     assert later.returncode == 0, errors[later]
     assert orphan.returncode != 0
     assert "another job for the same file has taken its place; nothing was written" in errors[orphan]
@@ -73,7 +73,7 @@ def test_an_orphan_whose_claim_was_swept_away_writes_nothing(tmp_path):
     orphan = job(path, "of old code")
     for hidden in tmp_path.glob(".*"):
         hidden.unlink()
-    orphan.communicate("go\n")
+    orphan.communicate("go\n", timeout=60)
     assert orphan.returncode != 0
     assert entries(tmp_path) == []
 
@@ -84,7 +84,7 @@ def test_a_claim_in_the_middle_of_writing_wins(tmp_path):
         temporary.write_text("old")
         later = job(path, "new")
         assert not temporary.exists()
-        later.communicate("go\n")
+        later.communicate("go\n", timeout=60)
     assert path.read_text() == "new"
     assert entries(tmp_path) == ["a[1].txt"]
 
@@ -93,7 +93,7 @@ def test_a_claim_takes_what_a_killed_job_left_and_nothing_of_others(tmp_path):
     path = tmp_path / "a.b.txt"
     killed = job(path, "x")
     os.kill(killed.pid, signal.SIGKILL)
-    killed.communicate()
+    killed.communicate(timeout=60)
     left = tmp_path / f".a.b.{'0' * 16}.txt"
     others = [tmp_path / name for name in (f".a.c.{'0' * 16}.txt", f".a.b.{'0' * 16}.csv", ".a.b.other.txt", "a.txt")]
     for file in (left, *others):

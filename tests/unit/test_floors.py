@@ -11,6 +11,7 @@ SRC = Path(dperm.__file__).parent
 # Room -> (floor, wing). The ground floor and what lies under it belong to both wings.
 ROOMS = {
     "errors": (-2, "both"),
+    "catalogue": (-2, "both"),
     "files": (-1, "both"),
     "stamps": (-1, "both"),
     "worker": (-1, "both"),

@@ -5,7 +5,9 @@ The names below are imported when they are first asked for, so that a plan can l
 
 import importlib
 
-_PUBLIC = {
+from dperm.catalogue import Catalogue
+
+_PUBLIC: Catalogue[str, str] = {
     "Audit": "dperm.audit.sampling",
     "Counts": "dperm.audit.bounds",
     "Event": "dperm.audit.events",

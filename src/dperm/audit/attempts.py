@@ -16,6 +16,7 @@ SAMPLING = "sampling"
 GAUSSIAN = "sampling, assuming a Gaussian trade-off (model-based)"
 EXACT = "exact law on a line"
 FINITE = "exact probabilities of all outcomes"
+BRACKET = "exact law on a line, as called"
 
 
 def on_a_line(target: Target, data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:
@@ -78,6 +79,20 @@ def of_finite(found: exact.ExactAudit) -> dict[str, Any]:
     dict
     """
     return _certain(FINITE, found)
+
+
+def of_bracket(found: exact.ExactAudit) -> dict[str, Any]:
+    """Return an audit by brackets of a released number that is already made.
+
+    Parameters
+    ----------
+    found : ExactAudit
+
+    Returns
+    -------
+    dict
+    """
+    return _certain(BRACKET, found)
 
 
 def sampled(

@@ -25,6 +25,8 @@ from dperm.domain import Neighbours, number, one_of
 
 # A law's probabilities may miss 1 by rounding, not by more.
 _SUM = 1e-12
+# Two bounds this close (relative) are one: which is the larger hangs on the processor, and no event may hang on that.
+_ALIKE = 1e-12
 # Above a claim by less than this (relative) is rounding: a tight mechanism attains its claim.
 ROUNDING = 1e-9
 
@@ -115,7 +117,7 @@ def exact(law: Callable[[Any], Sequence[float]], pairs: Iterable[tuple[Any, Any]
             )
         for side, p, q in (("data", first, second), ("neighbour", second, first)):
             epsilon, chosen = best_event(p, q, delta)
-            if worst is None or epsilon > worst.epsilon:
+            if worst is None or epsilon > worst.epsilon * (1 + _ALIKE):
                 sums = float(p[chosen].sum()), float(q[chosen].sum())
                 worst = ExactAudit(epsilon, delta, tuple(pair), side, _words(chosen), tuple(map(int, chosen)), *sums)
     if worst is None:
@@ -137,7 +139,8 @@ def best_event(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.nd
     -------
     epsilon : float
     event : ndarray of int
-        Indices in increasing order. Of all maximisers the largest; if no S has P(S) > delta, where p exceeds q.
+        Indices in increasing order. Of all maximisers (but for rounding) the largest; if no S has P(S) > delta, where p
+        exceeds q.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(p > 0, p / q, 0.0)
@@ -149,7 +152,7 @@ def best_event(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.nd
         return 0.0, np.flatnonzero(p > q)
     best = float(value.max())
     # Outcomes whose ratio is the quotient itself change nothing: with them the event is all of {p >= e^epsilon q}.
-    last = np.flatnonzero(value >= best * (1 - 4 * np.finfo(float).eps))[-1]
+    last = np.flatnonzero(value >= best * (1 - _ALIKE))[-1]
     return max(0.0, math.log(best)), np.sort(order[: last + 1])
 
 

@@ -6,6 +6,8 @@ Nothing here loads what attacks, so that a plan can ask for names; a test holds 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from dperm.catalogue import Catalogue
+
 
 class Family(NamedTuple):
     """Mechanisms that are attacked by the same code.
@@ -22,7 +24,7 @@ class Family(NamedTuple):
     pairs: tuple[str, ...]
 
 
-FAMILIES = {
+FAMILIES: Catalogue[str, Family] = {
     "linear": Family("dperm.audit.linear", ("saturating", "knee", "line", "linear", "random", "edge", "sixteen")),
     "support": Family("dperm.audit.support", ("shifted", "votes")),
     "composed": Family("dperm.audit.composed", ("joint",)),
@@ -30,7 +32,10 @@ FAMILIES = {
     "napp": Family("dperm.audit.napp", ("line", "sixteen")),
     "kernel": Family("dperm.audit.kernel", ("flip",)),
     "prediction": Family("dperm.audit.prediction", ("record",)),
-    "mutants": Family("dperm.audit.mutants", ("noise", "data", "selection", "augmented", "kernel", "prediction")),
+    "called": Family("dperm.audit.called", ("corners",)),
+    "mutants": Family(
+        "dperm.audit.mutants", ("noise", "data", "selection", "augmented", "kernel", "prediction", "called")
+    ),
 }
 
 

@@ -207,7 +207,9 @@ def _attacked(key: dict[str, Any], attempts: pd.DataFrame, confidence: float) ->
     """Return the ledger's row of one budget that F attacks were tried on."""
     error = (1 - confidence) / len(attempts)
     tried = [_judged(attempt, key["epsilon"], 1 - error) for attempt in attempts.to_dict("records")]
-    best = max(tried, key=lambda attempt: attempt["bound"])
+    # Of bounds that are alike but for rounding the first: which is the larger hangs on the processor.
+    most = max(attempt["bound"] for attempt in tried)
+    best = next(attempt for attempt in tried if attempt["bound"] >= most * (1 - ROUNDING))
     least = min(attempt["p"] for attempt in tried)
     white_box = [p for p in attempts["white_box_p"] if not pd.isna(p)]
     return {
@@ -258,7 +260,7 @@ def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str
         for *named, guarantee in rows[columns].itertuples(index=False):
             given = dict(zip(_KEY, named, strict=True))
             # The law first: rows that name it and rows that do not are one budget.
-            given["variant"] = given["variant"] or _unnamed(guarantee, _alike(given, attacked))
+            given["variant"] = given["variant"] or _unnamed(guarantee, _nearest(given, attacked))
             key = tuple(given.values())
             # As of an attacked budget: the claim is as good as the weakest of those that were made.
             released[key] = min(released.get(key, guarantee), guarantee, key=_STRENGTH.index)
@@ -266,26 +268,33 @@ def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str
     result = []
     for key in sorted(released.keys() - done):
         given = {**dict(zip(_KEY, key, strict=True)), "guarantee": released[key]}
-        alike = _alike(given, attacked)
+        alike = _nearest(given, attacked)
         # An attack on another law says something of one that is named, nothing of one that nobody knows.
         own = [other for other in alike if other["variant"] == given["variant"]]
         alike = own or (alike if given["variant"] else [])
         where = dict.fromkeys(f"epsilon={other['epsilon']:g}, delta={other['delta']:g}" for other in alike)
         reason = "no attack is declared in config/audits.yaml"
         if alike:
-            reason = f"attacked at its worst budget: {', '.join(where)}"
+            of = "" if alike[0]["paper"] == given["paper"] else f", among the rows of {alike[0]['paper']}"
+            reason = f"attacked at its worst budget{of}: {', '.join(where)}"
+        # Errata are a paper's own.
+        own = [other for other in own if other["paper"] == given["paper"]]
         errata = " ".join(dict.fromkeys(name for other in own for name in other["errata"].split()))
         result.append({**given, "verdict": "not audited", "reason": reason, "errata": errata})
     return result
 
 
-def _alike(given: Mapping[str, Any], attacked: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the attacked budgets of the same mechanism and noise: pure privacy has one law, approximate another."""
-    return [
+def _nearest(given: Mapping[str, Any], attacked: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the attacked budgets of the same mechanism and noise: pure privacy has one law, approximate another.
+
+    Those of the row's own paper, or where it compares with a mechanism of another paper, of that one.
+    """
+    alike = [
         other
         for other in attacked
-        if all(other[name] == given[name] for name in _FAMILY) and (other["delta"] == 0) == (given["delta"] == 0)
+        if all(other[name] == given[name] for name in _FAMILY[1:]) and (other["delta"] == 0) == (given["delta"] == 0)
     ]
+    return [other for other in alike if other["paper"] == given["paper"]] or alike
 
 
 def _unnamed(guarantee: str, alike: Sequence[Mapping[str, Any]]) -> str:

@@ -17,6 +17,7 @@ _CALIBRATIONS = {"paper": ("#E69F00", 0), "corrected": ("#009E73", 1), "tight": 
 _RELATIONS = {"add_remove": "add/remove", "replace": "replace-one"}
 _MARKERS = {"add_remove": ("o", 0), "replace": ("s", 1)}
 _REFUTED = "#9C3F00"
+_CALLED = "as called"
 _LAWS = {"gamma": "Gamma", "gaussian": "Gaussian", "laplace": "Laplace"}
 _WIDTH, _ROW, _LANES = 7.0, 0.36, 6
 # Shares above it stand at the edge, with an arrow; their numbers are beside them anyhow.
@@ -36,9 +37,10 @@ def ledger(rows: pd.DataFrame) -> Figure:
     Returns
     -------
     Figure
-        A line for each mechanism and law of its noise, on it a mark for each calibration and relation that was
-        attacked, at the certified share of the claimed epsilon; the claim is the line at 1. Refuted marks have a thick
-        rim and their numbers beside them. What was not audited is counted under the panel.
+        A line for each mechanism and law of its noise, and one for all that its estimator was called with, on it a mark
+        for each calibration and relation that was attacked, at the certified share of the claimed epsilon; the claim is
+        the line at 1. Refuted marks have a thick rim and their numbers beside them. What was not audited is counted
+        under the panel.
 
     Raises
     ------
@@ -47,6 +49,7 @@ def ledger(rows: pd.DataFrame) -> Figure:
     """
     rows = _sorted(rows)
     attacked = rows[rows["verdict"] != "not audited"]
+    attacked = attacked.assign(variant=attacked["variant"].map(_shown))
     laws = list(dict.fromkeys(zip(attacked["mechanism"], attacked["variant"], strict=True)))
     laws.sort()
     figure = Figure(figsize=(_WIDTH, 1.6 + _ROW * max(len(laws), 3)))
@@ -221,6 +224,11 @@ def _together(rows: pd.DataFrame) -> pd.DataFrame:
         claimed = low if len(group) == 1 else f"{low} to {high} ({len(group)})"
         found.append(group.iloc[:1].assign(claimed=claimed))
     return pd.concat(found, ignore_index=True)
+
+
+def _shown(variant: str) -> str:
+    """Return the line that a variant stands on: whatever an estimator was called with is one."""
+    return _CALLED if variant.startswith("called-") else variant
 
 
 def _words(mechanism: str, law: str) -> str:

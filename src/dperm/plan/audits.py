@@ -44,11 +44,12 @@ def read(
     mistakes = list(_unknown(declared, known, mechanisms)) if known and mechanisms else []
     seen = set()
     for k, attack in enumerate(declared["attacks"]):
-        if attack["mechanism"] in seen:
+        if (attack["mechanism"], attack["family"]) in seen:
             mistakes.append(
-                f"attacks.{k}.mechanism: {attack['mechanism']!r} is there twice; put all its budgets in one"
+                f"attacks.{k}.mechanism: {attack['mechanism']!r} is there twice; put all its budgets of the family "
+                f"{attack['family']!r} in one"
             )
-        seen.add(attack["mechanism"])
+        seen.add((attack["mechanism"], attack["family"]))
         for scale, pairs in attack["pairs"].items():
             mistakes += grids.repeated(f"attacks.{k}.pairs.{scale}", pairs)
     for scale, groups in declared["mutants"].items():

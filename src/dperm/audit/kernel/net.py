@@ -14,8 +14,18 @@ with total (erratum J1): z_1 at 0, f_2 from 0 to S.
 laplace, corrected. Outcomes are the point and, where the answer a exceeds sigma, a, in bins. |f| < sigma, as C is what
 B = 1 allows; angles and numbers of copies that spend the most are searched.
 
-gaussian, tight. One public point, x: nothing is chosen, and both rounds are answered there. The mean of the two answers
-is Gaussian. What the choice of z may cost besides, a quarter of rho, is not attacked exactly; it is sampled.
+gaussian, tight. Two public points that see u from either side, R (+-cos t, sin t) with a small t, and w* = (+-S/2R, h)
+with h sin t >= S/2R: a record raises both score and answer of one point by S = R covered and lowers those of the other,
+so that choice and answer leak together. With a = weight S and m = S^2/(2 s^2), a round spends
+
+    L = +-a + N(m, 2m),     P(+a) = 1/(1 + e^-a),
+
+independent of the rounds before it where w_t stays at 0: a public radius C far below s does that (kappa = d (s/C)^2 is
+beyond 1e18, so w_t is a 1e18th of what was answered). Of K rounds j say +a, P_j binomial and Q_j = P_j e^{-(2j - K) a}:
+
+    P(L >= t) = sum_j P_j Phi(((2j - K) a + K m - t)/sqrt(2 K m)),  Q alike with -K m,
+
+and every t is an event. Two points that are not equal take up two directions of feature space, so K = 4.
 
 Neighbouring relation: each row's.
 """
@@ -27,10 +37,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 from dperm.audit import attempts, white_box
 from dperm.audit.kernel import pairs, spent
-from dperm.audit.kernel.answers import on_a_line
 from dperm.audit.kernel.crossing import BETA, beyond, fit_p
 from dperm.audit.kernel.spent import Spent
 from dperm.audit.target import Target
@@ -50,6 +60,9 @@ _COPIES = (1, 10, 100, 1_000, 10_000, 100_000)
 _BINS = 32
 _WIDTH = 1 / 400
 _WHITE_BOX, _MOST_DRAWS = 2_000, 20_000
+# The two points beside u: t, C in units of how far w* moves; thresholds of the loss, and how far out.
+_ANGLE, _SMALL = 1e-3, 1e-10
+_THRESHOLDS, _DEVIATIONS, _ROUNDING = 4_001, 9, 1e-12
 
 
 class Choice(NamedTuple):
@@ -306,15 +319,64 @@ def placed(of: Setting, made: Constants, of_w: float, first: float | None, secon
     return Choice(of, made, of.covered / 2, middle, of.feature_norm * z, copies)
 
 
-def _tight(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]:
+def tight(neighbours: str, budget: Budget) -> Choice:
+    """Return two public points on either side of u, and a w* that lies far along v.
+
+    Parameters
+    ----------
+    neighbours : {"add_remove", "replace"}
+    budget : Budget
+
+    Returns
+    -------
+    Choice
+    """
     of = pairs.setting(neighbours)
-    of = replace(of, radius=4 * of.covered)
-    made = tdil.constants(of, budget, records=1, dimension=1, beta=BETA, calibration="tight")
-    law = Gaussian(made.noise / math.sqrt(made.rounds))
-    centres = (side * of.feature_norm * of.covered / 2 for side in (1, -1))
-    found = attempts.on_a_line(on_a_line(law), *centres, delta=budget.delta)
-    chosen = placed(of, made, 60, 45, 15, 3)
-    return chosen, {"words": f"{made.rounds} answers at x, the only point"} | found
+    of = replace(of, radius=_SMALL * of.covered)
+    made = tdil.constants(of, budget, records=1, dimension=2, beta=BETA, calibration="tight")
+    points = of.feature_norm * np.array([[-math.cos(_ANGLE), math.sin(_ANGLE)], [math.cos(_ANGLE), math.sin(_ANGLE)]])
+    # Twice as far as it takes: no score is near 0.
+    return Choice(of, made, of.covered / 2, np.array([0.0, of.covered / math.sin(_ANGLE)]), points)
+
+
+def leaking(made: Choice, delta: float) -> dict[str, Any]:
+    """Return the exact attack on all choices and answers of `tight` together.
+
+    Parameters
+    ----------
+    made : Choice
+    delta : float
+
+    Returns
+    -------
+    dict
+    """
+    rounds = made.constants.rounds
+    moved = made.exact(1)[1] - made.exact(-1)[1]
+    a, m = made.constants.weight * moved, rounds * (moved / made.constants.noise) ** 2 / 2
+    plus = np.arange(rounds + 1)
+    p = special.binom(rounds, plus) * special.expit(a) ** plus * special.expit(-a) ** (rounds - plus)
+    steps = (2 * plus - rounds) * a
+    t = np.linspace(0, steps[-1] + m + _DEVIATIONS * math.sqrt(2 * m), _THRESHOLDS)[:, None]
+    above, below = (
+        (weights * special.ndtr((steps + mean - t) / math.sqrt(2 * m))).sum(axis=1)
+        for weights, mean in ((p, m), (p * np.exp(-steps), -m))
+    )
+    # Rounding in doubles, and what a w_t that is not quite 0 changes.
+    above, below = above * (1 - _ROUNDING), below * (1 + _ROUNDING)
+    value = np.where(above > delta, (above - delta) / np.maximum(below, 1e-300), 0.0)
+    best = int(value.argmax())
+    return {
+        "attack": spent.EXACT_LOSSES, "model": "none", "likelier": "data", "draws": 0,
+        "event": f"choices and answers of {rounds} rounds spend {t[best, 0]:.4g} or more",
+        "exact_bound": math.log(max(value[best], 1.0)), "probability": float(above[best]),
+        "other_probability": float(below[best]),
+    }  # fmt: skip
+
+
+def _tight(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]:
+    made = tight(neighbours, budget)
+    return made, {"words": "points on either side of x, and w* far between them"} | leaking(made, budget.delta)
 
 
 _CASES = {"paper": _paper, "corrected": _corrected, "tight": _tight}

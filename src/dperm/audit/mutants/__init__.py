@@ -11,7 +11,7 @@ from typing import Any
 from dperm import seeds
 from dperm.audit import exact, sampling, white_box
 from dperm.audit.exact import ROUNDING
-from dperm.audit.mutants import augmented, data, kernel, noise, prediction, selection
+from dperm.audit.mutants import augmented, called, data, kernel, noise, prediction, selection
 from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
 
 # Outputs whose noise is recovered and tested.
@@ -24,6 +24,7 @@ GROUPS: dict[str, tuple[Mutant, ...]] = {
     "augmented": augmented.MUTANTS,
     "kernel": kernel.MUTANTS,
     "prediction": prediction.MUTANTS,
+    "called": called.MUTANTS,
 }
 
 

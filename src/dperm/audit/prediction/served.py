@@ -8,6 +8,7 @@ whether those of a few fits have the law of the price that the accountants allow
 Neighbouring relation: each row's.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from dperm.mechanisms.estimators.averaged import AveragedPrediction
 from dperm.mechanisms.estimators.exppw import ExpPW
 from dperm.mechanisms.estimators.soft_majority import SoftMajority
 from dperm.mechanisms.estimators.stable_erm import StableERM
+from dperm.mechanisms.estimators.stable_sgd import StableSGD
 from dperm.noise import Laplace
 
 # Different rows that may be asked; fits whose answers are tested.
@@ -56,7 +58,7 @@ def served(mechanism: str, row: Mapping[str, Any], rng: np.random.Generator) -> 
 
     Parameters
     ----------
-    mechanism : {"soft_majority", "averaged", "exppw", "stable_erm"}
+    mechanism : {"soft_majority", "averaged", "exppw", "stable_erm", "stable_sgd"}
     row : mapping
         `epsilon`, `delta`, `neighbours`.
     rng : Generator
@@ -110,18 +112,31 @@ def _walked(each: float, row: Mapping[str, Any]) -> np.ndarray:
     return finite.bit(_RECORDS * each / changed_gradients(row["neighbours"]))
 
 
-def _noise_test(said: np.ndarray, each: float, row: Mapping[str, Any]) -> float:
+def _noise_test(rate: Callable[[Mapping[str, Any]], float]) -> Callable:
+    def p_value(said, each, row):
+        return white_box.noise_test(said, Laplace(rate(row) / each)).p_value
+
+    return p_value
+
+
+def _erm_rate(row: Mapping[str, Any]) -> float:
     # k L_f L/(2 lambda n), and the slack twice.
-    rate = changed_gradients(row["neighbours"]) / (2 * _TOTAL) * (1 + 2 * _TOLERANCE)
-    return white_box.noise_test(said, Laplace(rate / each)).p_value
+    return changed_gradients(row["neighbours"]) / (2 * _TOTAL) * (1 + 2 * _TOLERANCE)
+
+
+def _sgd_rate(row: Mapping[str, Any]) -> float:
+    # 2 R L_f/sqrt(n), in all but the first of n iterates.
+    return 2 / math.sqrt(_RECORDS) * (_RECORDS - 1) / _RECORDS
 
 
 _SHARED = {"base": _MAJORITY, "shards": _SHARDS, "classes": (0, 1)}
-_ERM = {"loss": "huber", "y_bound": 1.0, "total": _TOTAL, "tolerance": _TOLERANCE}
+_HUBER = {"loss": "huber", "y_bound": 1.0}
+_ERM = {**_HUBER, "total": _TOTAL, "tolerance": _TOLERANCE}
 # Estimator, its own parameters, the label of all records, and the test of its answers.
 _MODELS: dict[str, tuple[Any, dict[str, Any], float, Callable]] = {
     "soft_majority": (SoftMajority, {**_SHARED, "alpha": 0.5}, 0, _bit_test(_no_vote)),
     "averaged": (AveragedPrediction, _SHARED, 0, _bit_test(_no_mean)),
     "exppw": (ExpPW, {"classes": (0, 1)}, 1, _bit_test(_walked)),
-    "stable_erm": (StableERM, _ERM, 0.5, _noise_test),
+    "stable_erm": (StableERM, _ERM, 0.5, _noise_test(_erm_rate)),
+    "stable_sgd": (StableSGD, _HUBER, 0.5, _noise_test(_sgd_rate)),
 }

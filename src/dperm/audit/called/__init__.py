@@ -1,0 +1,76 @@
+"""Attacks through the front door: estimators as a user calls them, on extreme records of what is declared.
+
+The other families attack the cores; here the records go through `fit`, which has to refuse or clip what no constant
+covers. `linear` listens to fits of the linear models and attacks the exact law of what they release, `answers` to those
+that answer, `supports` reads the law of a choice off `fit`; `threads` asks one model at once, `objects` looks at what
+is handed on; `cases` is the table of what is called, and how.
+
+Neighbouring relation: each row's.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from dperm.audit import together
+from dperm.audit.called import answers, cases, integers, linear, objects, supports, threads
+from dperm.audit.called.corners import Front
+
+PAIRS = ("corners",)
+_PREFIX, _THREADS, _SUPPORT = "called-", "threads", "exp_mech"
+
+
+def _variants(mechanism: str) -> tuple[str, ...]:
+    losses = cases.CALLS[mechanism][1]
+    objects_of = [variant for variant, made in cases.PUBLISHED.items() if mechanism in made]
+    asked = [_THREADS] if mechanism == "rkhs_gaussian" else []
+    return tuple(_PREFIX + name for name in (*losses, *objects_of, *asked))
+
+
+KNOWN = {(mechanism, "tight"): _variants(mechanism) for mechanism in cases.CALLS}
+KNOWN[_SUPPORT, "tight"] = (_PREFIX + "squared",)
+
+
+def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of one job; as `dperm.audit.together.run`, which says what is raised.
+
+    Parameters
+    ----------
+    job : mapping
+
+    Returns
+    -------
+    list of dict
+    """
+    # Estimators warn of what is attacked here: statements that promise little, noise that drowns all.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return together.run(job, _attacks, KNOWN)
+
+
+def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
+    mechanism, name = job["mechanism"], row["variant"].removeprefix(_PREFIX)
+    neighbours, delta = row["neighbours"], row["delta"]
+    if mechanism == _SUPPORT:
+        for clip in (False, True):
+            yield supports.attack(neighbours, row["epsilon"], clip=clip)
+        return
+    make, _ = cases.CALLS[mechanism]
+    if name == _THREADS:
+        yield threads.attack(neighbours, row["epsilon"], delta, rng(name))
+    elif name in cases.PUBLISHED:
+        for words, arguments in cases.published(mechanism, name, row):
+            yield from objects.attacks(Front(partial(make, **arguments), (0, 1), words), neighbours)
+    else:
+        for words, arguments, crowd in cases.calls(mechanism, name, row):
+            walls = arguments.get("low", -math.inf), arguments.get("high", math.inf)
+            extreme = cases.EXTREME[name][0]
+            made = Front(partial(make, **arguments), extreme, words, mechanism == "output", walls, crowd)
+            if name == cases.RELEASED:
+                yield integers.attack(made, neighbours, delta, rng(words))
+            elif mechanism in cases.THETA:
+                yield linear.attack(made, neighbours, delta, rng(words))
+            else:
+                yield answers.attack(made, mechanism, neighbours, delta, rng(words))

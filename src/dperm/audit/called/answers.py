@@ -1,0 +1,166 @@
+r"""Noisy answers as a user asks for them: kernel models and stable predictors, fitted on the corners, asked at x = R.
+
+An answer is f + noise, f a number that the fit made of its records. What stands between the checks and the core is
+listened to, and tells f. The generator that draws the noise is listened to as well: the scale of the noise is
+|answer - f| over the one draw that was made for it, so it is the scale that was used, whatever the statement says. It
+has to be the same in every fit, and the noise of many fits is tested to be of that law. A record moves f; the pair that
+moves it most is attacked, exactly. A stable classifier releases the sign of its answer alone: two outcomes, of noise at
+the scale of the predictor that the core returned.
+
+    rkhs_gaussian    one value of the path, N(0, (sigma R)^2).
+    tddl             one public point, x itself, in a ball that is all of space: w^ tells the noisy answer there.
+    stable_erm, stable_sgd    one query, Laplace noise.
+
+Neighbouring relation: each row's.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dperm.audit import attempts, exact, targets, white_box
+from dperm.audit.called import corners, heard, laws
+from dperm.audit.called.corners import Front
+from dperm.audit.called.heard import Heard
+from dperm.audit.called.laws import Line
+from dperm.errors import DataError
+from dperm.noise import Gaussian, Laplace, SphericalLaplace
+
+# Fits whose noise is tested.
+_FITS = 40
+# Scales nearer than this share are one: solvers and a path's nugget leave no more between them.
+_SAME = 1e-6
+
+
+class Kind(NamedTuple):
+    """How an estimator's answers are listened to.
+
+    Parameters
+    ----------
+    step : str
+        As of `heard.fit`.
+    centre : callable
+        (fit, row that is asked) -> f.
+    law : type
+        Gaussian or Laplace.
+    """
+
+    step: str
+    centre: Callable[[Heard, np.ndarray], float]
+    law: type[Gaussian] | type[Laplace]
+
+
+def _path_centre(one: Heard, asked: np.ndarray) -> float:
+    return float(one.handed["exact"](asked)[0])
+
+
+def _linear_centre(one: Heard, asked: np.ndarray) -> float:
+    return float(_row(one, asked) @ one.made.w)
+
+
+def _row(one: Heard, asked: np.ndarray) -> np.ndarray:
+    """Return the asked row as the core has rows: with the constant of an intercept."""
+    return np.append(asked[0], np.ones(len(one.made.w) - asked.shape[1]))
+
+
+_PATH = Kind("_start", _path_centre, Gaussian)
+_STABLE = Kind("_learn", _linear_centre, Laplace)
+KINDS = {"rkhs_gaussian": _PATH, "tddl": _PATH, "stable_erm": _STABLE, "stable_sgd": _STABLE}
+
+
+def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the strongest attack on one answer, as columns of `dperm.audit.attacks.ATTACKS`.
+
+    Parameters
+    ----------
+    front : Front
+    mechanism : str
+        A key of `KINDS`.
+    neighbours : {"add_remove", "replace"}
+    delta : float
+    rng : Generator
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    DataError
+        If the scale of the noise differs between fits, or an answer is not made of one draw.
+    """
+    kind = KINDS[mechanism]
+    signs = kind is _STABLE and front.make().classes is not None
+    fits, more = corners.fits(front, kind.step, 0 if signs else _FITS, rng)
+    asked = np.array([[front.make().x_norm]])
+    if neighbours == "replace":
+        # The number of records is public, and the noise may be made of it.
+        del fits[None]
+    some = next(iter(fits.values()))
+    if signs:
+        noises = scales = [one.made.scale for one in fits.values()]
+    else:
+        noises, scales = zip(*(noise(kind, one, asked) for one in (*fits.values(), *more)), strict=True)
+    # Of the largest noise: rounding of the answer is the least share of it.
+    law = kind.law(scales[np.argmax(np.abs(noises))])
+    if not np.allclose(scales, law.scale, rtol=_SAME, atol=0):
+        raise DataError(f"{front.words}: the scale of the noise depends on the records")
+    centres = {corner: kind.centre(one, asked) for corner, one in fits.items()}
+    first, second = laws.first_of_best(
+        list(corners.pairs(centres, neighbours)), lambda pair: _told(signs, law, *(centres[one] for one in pair))
+    )
+    head = {
+        "guarantee": some.model.privacy_.guarantee,
+        "loss": front.make().loss,
+        "pair_words": corners.words(front, first, second),
+        "white_box_p": None,
+    }
+    if signs:
+        found = exact.exact(lambda corner: _sign(law, centres[corner]), [(first, second)], delta=delta)
+        return head | attempts.of_finite(found)
+    head["white_box_p"] = white_box.noise_test(np.array(noises[len(fits) :])[:, None], law).p_value
+    scale = law.scale
+    # In one dimension the spherical law is Laplace's.
+    shape = Gaussian if isinstance(law, Gaussian) else SphericalLaplace
+    lines = [Line(lambda t, c=centres[one]: (t - c) / scale, shape, 1e-12 * scale) for one in (first, second)]
+    return head | attempts.of_bracket(laws.attack(*lines, delta=delta))
+
+
+def noise(kind: Kind, one: Heard, asked: np.ndarray) -> tuple[float, float]:
+    """Ask for one answer, and return its noise and the scale at which this was drawn.
+
+    Parameters
+    ----------
+    kind : Kind
+    one : Heard
+        Nobody has asked it yet.
+    asked : ndarray, shape (1, d)
+
+    Returns
+    -------
+    noise : float
+    scale : float
+
+    Raises
+    ------
+    DataError
+        As `heard.answer` raises it.
+    """
+    answer, unit = heard.answer(one, asked)
+    found = answer - kind.centre(one, asked)
+    return found, abs(found / unit)
+
+
+def _sign(law: Laplace, centre: float) -> np.ndarray:
+    """Return the probabilities of both labels."""
+    one = float(targets.lower_tail(SphericalLaplace(1.0), np.array(centre / law.scale)))
+    return np.array([1 - one, one])
+
+
+def _told(signs: bool, law: Gaussian | Laplace, first: float, second: float) -> float:
+    """Return what a pair is worth: the distance of its answers, or what their signs tell."""
+    if not signs:
+        return abs(first - second)
+    p, q = _sign(law, first), _sign(law, second)
+    return float(np.abs(np.log(p / q)).max())

@@ -1,0 +1,160 @@
+"""What is called: each (estimator, loss) with the ways of calling it that are attacked, as a table.
+
+`EXTREME` holds, for each loss, the targets at the corners of its declared domain (what `fit` refuses is left out by
+itself: a negative count stands here to see whether it does) and the arguments that declare it; `CALLS` the estimator of
+each mechanism and further arguments of each of its losses; `WAYS` how it is called: with a large Delta, which leaves
+all of epsilon to the noise, beside a crowd that is badly fitted nowhere else, with `clip` and records far outside, with
+an intercept.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dperm.audit.called.corners import FAR
+from dperm.mechanisms.estimators.napp import NAPP
+from dperm.mechanisms.estimators.objective import ObjectivePerturbation
+from dperm.mechanisms.estimators.output import OutputPerturbation
+from dperm.mechanisms.estimators.rkhs import RKHSGaussian
+from dperm.mechanisms.estimators.stable_erm import StableERM
+from dperm.mechanisms.estimators.stable_sgd import StableSGD
+from dperm.mechanisms.estimators.tddl import TDDL
+from dperm.mechanisms.estimators.tdil import TDIL
+
+CLASSES = {"classes": (0, 1)}
+# The mode that leaves the house, with the loss that moves most.
+RELEASED = "huber_release"
+# Loss -> extreme targets, and what declares them.
+EXTREME: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
+    "logistic": ((0, 1), CLASSES),
+    "hinge": ((0, 1), CLASSES),
+    "smoothed_hinge": ((0, 1), CLASSES),
+    "huber": ((-FAR, -2.0, 0.0, 2.0, FAR), {}),
+    RELEASED: ((-FAR, FAR), {}),
+    "absolute": ((-FAR, 0.0, FAR), {}),
+    "squared": ((-1.0, 0.0, 1.0), {"y_bound": 1.0}),
+    "poisson": ((0.0, -2.0, 2.0), {"y_bound": 2.0}),
+}
+_BOX = {"squared": {"low": -1.0, "high": 1.0}, "poisson": {"low": -0.01, "high": 0.01}}
+# Losses whose slope is bounded everywhere.
+_SLOPED = ("hinge", "smoothed_hinge", "logistic", "huber")
+_LINEAR = {"kernel": "linear", "tolerance": 1e-3}
+# Mechanism -> its estimator, and loss -> what it needs besides.
+CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
+    "objective": (ObjectivePerturbation, {"logistic": {}, "smoothed_hinge": {}, "huber": {}, **_BOX}),
+    "output": (
+        OutputPerturbation,
+        {"logistic": {}, "smoothed_hinge": {}, "huber": {}, RELEASED: {"loss": "huber", "release": True}},
+    ),
+    "napp": (
+        NAPP,
+        {
+            "logistic": {"penalty": "ridge"},
+            "smoothed_hinge": {"penalty": "ridge"},
+            "squared": {"penalty": "ridge", "eta_bound": 1.0},
+            "poisson": {"penalty": "ridge", "eta_bound": 0.01},
+        },
+    ),
+    "rkhs_gaussian": (RKHSGaussian, {loss: _LINEAR for loss in _SLOPED}),
+    # One public point, next to x.
+    "tddl": (TDDL, {loss: {**_LINEAR, "public": [[1 - 1e-9]], "radius": math.inf} for loss in _SLOPED}),
+    # Of objects alone.
+    "tdil": (TDIL, {}),
+    "stable_erm": (
+        StableERM,
+        {
+            loss: {"queries": 1, "total": 4.0, "tolerance": 1e-3}
+            for loss in (*_SLOPED, "absolute", "squared", "poisson")
+        },
+    ),
+    "stable_sgd": (
+        StableSGD,
+        {loss: {"queries": 1} for loss in ("logistic", "smoothed_hinge", "huber", "squared", "poisson")},
+    ),
+}
+# Mechanisms that release theta; of the others an answer is attacked.
+THETA = ("objective", "output", "napp")
+CROWD = "crowd"
+_LARGE, _MIDDLE = {"curvature": 200.0}, {"curvature": 3.0, CROWD: (200, 0.4)}
+_CLIP, _INTERCEPT = {"clip": True}, {"fit_intercept": True}
+# Stable SGD takes fewer steps of less the more records there are.
+_STILL = {CROWD: (100, 0.0)}
+# C is so small that no record is at its margin.
+_KERNEL = ({"C": 0.1}, {"C": 0.1} | _CLIP, {"C": 0.1} | _INTERCEPT)
+# Mechanism -> ways of calling it. Theta of a bounded set is at its walls, which tell no Delta: it is declared there.
+WAYS: dict[str, tuple[dict[str, Any], ...]] = {
+    "objective": ({}, _LARGE, _MIDDLE, _LARGE | _CLIP, _LARGE | _INTERCEPT),
+    "output": ({}, _MIDDLE, _CLIP, _INTERCEPT),
+    "napp": ({}, {CROWD: (200, 0.4)}, _CLIP, _INTERCEPT),
+    "rkhs_gaussian": _KERNEL,
+    "tddl": _KERNEL,
+    "stable_erm": ({}, _CLIP, _INTERCEPT),
+    "stable_sgd": (_STILL, _STILL | _CLIP, _STILL | _INTERCEPT),
+}
+_RELEASES = ({}, _CLIP)
+_WALLED = ({"curvature": 2.5}, _LARGE, _LARGE | _CLIP)
+# Objects that are made to be published: variant -> mechanism -> parameters.
+_KERNEL_OBJECT = {"radius": 1.0, "public": [[0.5], [-0.25]], "classes": (0, 1)}
+PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
+    "published": {
+        "objective": CLASSES,
+        "output": CLASSES,
+        "napp": CLASSES,
+        "tddl": {"kernel": "linear", **_KERNEL_OBJECT},
+        "tdil": {"kernel": "poly", **_KERNEL_OBJECT},
+    },
+    "published_release": {"output": {**CLASSES, "release": True}},
+}
+
+
+def published(mechanism: str, variant: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give the ways in which what is published is made: as it is by default, and with `clip`.
+
+    Parameters
+    ----------
+    mechanism : str
+    variant : str
+        A key of `PUBLISHED`.
+    row : mapping
+        `epsilon`, `delta`, `neighbours`.
+
+    Yields
+    ------
+    words : str
+    arguments : dict
+    """
+    budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
+    for clip in (False, True):
+        arguments = {**PUBLISHED[variant][mechanism], "clip": clip}
+        words = ", ".join(f"{key}={value!r}" for key, value in arguments.items() if key != "classes")
+        yield f"{CALLS[mechanism][0].__name__}({words})", arguments | budget
+
+
+def calls(mechanism: str, loss: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], tuple[int, float]]]:
+    """Give the ways in which an estimator is called for one budget.
+
+    Parameters
+    ----------
+    mechanism, loss : str
+    row : mapping
+        `epsilon`, `delta`, `neighbours`.
+
+    Yields
+    ------
+    words : str
+    arguments : dict
+        Of the estimator.
+    crowd : tuple
+        As of `corners.Front`.
+    """
+    make, losses = CALLS[mechanism]
+    walled = "low" in losses[loss]
+    for way in _RELEASES if loss == RELEASED else _WALLED if walled else WAYS[mechanism]:
+        # On a line the noise of theta with an intercept is known if it is Gaussian.
+        if mechanism in THETA and way.get("fit_intercept") and not row["delta"]:
+            continue
+        given = {key: value for key, value in way.items() if key != CROWD}
+        arguments = {"loss": loss, **EXTREME[loss][1], **losses[loss], **given}
+        words = ", ".join(f"{key}={value!r}" for key, value in arguments.items() if key != "classes")
+        budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
+        yield f"{make.__name__}({words})", {**arguments, **budget}, way.get(CROWD, (1, 0.0))

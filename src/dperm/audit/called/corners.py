@@ -1,0 +1,135 @@
+"""The corners of a declared domain, as records that a user might have, and which of them `fit` accepts.
+
+A corner is a record (x, y): x = +-R, y one of the extreme targets; with clip=True a hundred times as far. Each is
+fitted before what all data sets have: one record at x = 0 (with an intercept at x = R, so that all rows are parallel),
+or a crowd. What `fit` refuses is no record of the domain; what it accepts is attacked.
+
+Neighbouring relation: the one asked for. A pair is a corner that comes, or two that are replaced.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dperm.audit.called import heard
+from dperm.audit.called.heard import Heard
+from dperm.errors import DataError, DomainViolation
+
+# Records far outside of what is declared, in its units.
+_BEYOND = 100.0
+# Where a loss without a declared range of targets is linear.
+FAR = 1e3
+# (x, y), or None: nothing beside what all data sets have.
+Corner = tuple[float, float] | None
+
+
+class Front(NamedTuple):
+    """One estimator with its arguments, and the corners of the domain that they declare.
+
+    Parameters
+    ----------
+    make : callable
+        random_state and the arguments aside: () -> estimator.
+    targets : tuple of float
+        Extreme targets.
+    words : str
+    additive : bool
+        Noise on a number, not in the objective.
+    walls : tuple of float
+        Of theta.
+    crowd : tuple
+        How many records all data sets have, and at which share of x_norm: short rows are satisfied late, and push theta
+        to where others are badly fitted.
+    """
+
+    make: Callable[[], Any]
+    targets: tuple[float, ...]
+    words: str
+    additive: bool = False
+    walls: tuple[float, float] = (-math.inf, math.inf)
+    crowd: tuple[int, float] = (1, 0.0)
+
+
+def fits(front: Front, step: str, number: int, rng: np.random.Generator) -> tuple[dict[Corner, Heard], list[Heard]]:
+    """Fit on every corner.
+
+    Parameters
+    ----------
+    front : Front
+    step : str
+        As of `heard.fit`.
+    number : int
+        Of further fits on the first of the corners that is accepted, with noise of their own.
+    rng : Generator
+        For the seeds of all.
+
+    Returns
+    -------
+    found : dict
+        Of None and of each corner that is accepted.
+    more : list of Heard
+    """
+    model = front.make()
+    far = _BEYOND if model.clip else 1.0
+    # With an intercept all rows are parallel, and -x is no multiple of x.
+    number_there, share = front.crowd
+    share = 1.0 if model.fit_intercept else share
+    sides = (1.0,) if model.fit_intercept else (1.0, -1.0)
+    # Labels are what they are declared to be.
+    targets = [far * y for y in front.targets] if model.classes is None else list(front.targets)
+    common = [(share * model.x_norm, front.targets[0])] * number_there
+    tried = [(side * far * model.x_norm, y) for side in sides for y in targets]
+    found: dict[Corner, Heard] = {None: _fitted(front, step, common, rng)}
+    for corner in tried:
+        try:
+            # First: where the order counts, it is the first record that counts most.
+            found[corner] = _fitted(front, step, [corner, *common], rng)
+        except (DomainViolation, DataError):
+            continue
+    records = [next(corner for corner in found if corner), *common]
+    return found, [_fitted(front, step, records, rng) for _ in range(number)]
+
+
+def pairs(found: Mapping[Corner, Any], neighbours: str) -> Iterator[tuple[Corner, Corner]]:
+    """Give the pairs of accepted corners.
+
+    Parameters
+    ----------
+    found : mapping
+        Keys are corners, and None.
+    neighbours : {"add_remove", "replace"}
+
+    Yields
+    ------
+    tuple
+    """
+    accepted = [corner for corner in found if corner is not None]
+    for i, corner in enumerate(accepted):
+        if neighbours == "add_remove":
+            yield None, corner
+        else:
+            yield from ((corner, other) for other in accepted[i + 1 :])
+
+
+def words(front: Front, first: Corner, second: Corner) -> str:
+    """Return a pair in words.
+
+    Parameters
+    ----------
+    front : Front
+    first, second : tuple or None
+
+    Returns
+    -------
+    str
+    """
+    there = f" beside {front.crowd[0]} records" if front.crowd[0] > 1 else ""
+    one, other = (corner and f"({corner[0]:g}, {corner[1]:g})" for corner in (first, second))
+    return f"{front.words}{there}: {other} comes" if one is None else f"{front.words}{there}: {one} becomes {other}"
+
+
+def _fitted(front: Front, step: str, records: list[tuple[float, float]], rng) -> Heard:
+    x, y = np.array(records, dtype=float).T
+    return heard.fit(front.make(), step, x[:, None], y, int(rng.integers(2**63)))

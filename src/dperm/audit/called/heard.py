@@ -1,0 +1,163 @@
+"""A fit overheard: what its core was handed, the noise that it drew, and what came out; and an answer overheard.
+
+The noise stream is known, because the estimator is given a `Generator` that remembers its laws and draws; what the
+public checks made of the records is known, because the step from them to the core is listened to. Nothing is changed.
+"""
+
+import inspect
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+
+from dperm import grid
+from dperm.errors import DataError
+from dperm.mechanisms import kept
+from dperm.noise import Gaussian, SphericalLaplace
+
+
+class _Remembering(np.random.Generator):
+    """A generator of NumPy's that keeps the vectors drawn from it, each with its law, and single draws at scale 1."""
+
+    def __init__(self, bits: np.random.BitGenerator, units: list[float]):
+        super().__init__(bits)
+        self.units = units
+        self.drawn: list[tuple[Gaussian | SphericalLaplace, np.ndarray]] = []
+        self._direction = None
+
+    def normal(self, loc=0.0, scale=1.0, size=None):
+        """Draw as NumPy does, and keep it."""
+        values = super().normal(loc, scale, size)
+        self.drawn.append((Gaussian(float(scale)), np.ravel(values - loc)))
+        return values
+
+    def standard_normal(self, *args, **options):
+        """Draw as NumPy does, and keep it for the length that follows."""
+        given = super().standard_normal(*args, **options)
+        # The caller may go on in place.
+        self._direction = np.array(given)
+        self.units += np.ravel(self._direction).tolist()
+        return given
+
+    def laplace(self, loc=0.0, scale=1.0, size=None):
+        """Draw as NumPy does, and keep it at scale 1."""
+        values = super().laplace(loc, scale, size)
+        self.units += np.ravel((values - loc) / scale).tolist()
+        return values
+
+    def gamma(self, shape, scale=1.0, size=None):
+        """Draw as NumPy does, and keep the vector whose length it is."""
+        length = super().gamma(shape, scale, size)
+        direction = np.ravel(self._direction)
+        vector = float(np.ravel(length)[0]) * direction / np.linalg.norm(direction)
+        self.drawn.append((SphericalLaplace(float(scale)), vector))
+        return length
+
+
+class Heard(NamedTuple):
+    """One fit.
+
+    Parameters
+    ----------
+    model : object
+        Fitted.
+    handed : dict
+        What its step to the core was given, by name, the model aside.
+    made : object
+        What the step returned.
+    drawn : list of tuple
+        (law, vector) of each noise, in order; of noise from the operating system (vectors without it, `GridRelease`).
+    units : list of float
+        Draws of `standard_normal` and `laplace`, divided by the scale that the generator was asked for.
+    """
+
+    model: Any
+    handed: dict[str, Any]
+    made: Any
+    drawn: list
+    units: list[float]
+
+
+def fit(model: Any, step: str, X: np.ndarray, y: np.ndarray, seed: int) -> Heard:
+    """Fit a model and listen.
+
+    Parameters
+    ----------
+    model : estimator
+        Not fitted; its `random_state` is left aside, but where `release` is set.
+    step : str
+        Name of the method that takes checked records to the core.
+    X, y : ndarray
+        As a user has them.
+    seed : int
+
+    Returns
+    -------
+    Heard
+
+    Raises
+    ------
+    Exception
+        What `fit` raises.
+    """
+    calls: list[tuple] = []
+    public, rng = type(model), _Remembering(np.random.PCG64(seed), [])
+    given = model.get_params(deep=False)
+    # What is released draws from the operating system: the grid is listened to.
+    released = bool(given.get("release"))
+
+    names = list(inspect.signature(getattr(public, step)).parameters)[1:]
+
+    def listening(self, *args):
+        calls.append((dict(zip(names, args, strict=True)), getattr(public, step)(self, *args)))
+        return calls[-1][1]
+
+    # A class of the same name and parameters, for messages and for `get_params`.
+    of = type(public.__name__, (public,), {step: listening, "__init__": public.__init__})
+    if not released:
+        return Heard(of(**{**given, "random_state": rng}).fit(X, y), *calls[-1], rng.drawn, rng.units)
+    drawn: list[tuple] = []
+    add = grid.add_noise
+
+    def adding(vectors, **fixed):
+        drawn.append((vectors, add(vectors, **fixed)))
+        return drawn[-1][1]
+
+    with mock.patch.object(grid, "add_noise", adding):
+        return Heard(of(**given).fit(X, y), *calls[-1], drawn, rng.units)
+
+
+def answer(one: Heard, asked: np.ndarray) -> tuple[float, float]:
+    """Ask a fitted model for one number, and listen to the generator that draws its noise.
+
+    Parameters
+    ----------
+    one : Heard
+        Nobody has asked it yet.
+    asked : ndarray, shape (1, d)
+
+    Returns
+    -------
+    answer : float
+        As a user sees it.
+    unit : float
+        The one draw that it was made of, at scale 1: by the fit, or by the answer.
+
+    Raises
+    ------
+    DataError
+        If it was made of no draw, or of several.
+    """
+    of = kept.Noise.of
+
+    def listening(self, key):
+        return _Remembering(of(self, key).bit_generator, one.units)
+
+    ask = getattr(one.model, "decision_function", one.model.predict)
+    with mock.patch.object(kept.Noise, "of", listening):
+        value = float(ask(asked)[0])
+    if len(one.units) != 1:
+        raise DataError(
+            f"{type(one.model).__name__}: an answer was made of {len(one.units)} draws; its law is known of one"
+        )
+    return value, one.units[0]

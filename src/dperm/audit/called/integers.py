@@ -1,0 +1,114 @@
+r"""What leaves the house as a user releases it: integer noise on a public grid, its law exact.
+
+With release=True a number is g (k + Z), k = round(u/g) of the minimiser u, Z discrete Laplace or Gaussian noise of a
+scale of some thousand steps. Grid and scale are those that each fit used (`heard`), k is what it rounded to. All
+integers within `_REACH` scales of either k are outcomes, and what lies beyond is left out of every event.
+
+Neighbouring relation: each row's.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dperm.audit import attempts
+from dperm.audit.called import corners, laws
+from dperm.audit.called.corners import Front
+from dperm.audit.called.heard import Heard
+from dperm.audit.exact import ExactAudit, best_event
+from dperm.errors import DataError
+from dperm.noise import Gaussian, Laplace
+
+STEP = "_release"
+_REACH = 20.0
+
+
+def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the strongest attack on one release, as columns of `dperm.audit.attacks.ATTACKS`.
+
+    Parameters
+    ----------
+    front : Front
+    neighbours : {"add_remove", "replace"}
+    delta : float
+    rng : Generator
+        For seeds that a release does not take.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    DataError
+        If the grid or the noise depends on the records, or something else was released.
+    """
+    kind = Gaussian if delta else Laplace
+    fits, _ = corners.fits(front, STEP, 0, rng)
+    scales = {_law(one) for one in fits.values()}
+    if len(scales) > 1:
+        raise DataError(f"{front.words}: grid and noise depend on the records: {sorted(scales)}")
+    _, scale = scales.pop()
+    places = {corner: _rounded(one) for corner, one in fits.items()}
+    first, second = laws.first_of_best(
+        list(corners.pairs(places, neighbours)), lambda pair: abs(places[pair[0]] - places[pair[1]])
+    )
+    return {
+        "guarantee": fits[None].model.privacy_.guarantee,
+        "loss": front.make().loss,
+        "pair_words": corners.words(front, first, second),
+        # Noise from the operating system is another one at every run: no row may hang on it.
+        "white_box_p": None,
+        **attempts.of_finite(on_integers(places[first], places[second], kind(scale), delta)),
+    }
+
+
+def on_integers(first: int, second: int, law: Gaussian | Laplace, delta: float) -> ExactAudit:
+    """Return the exact audit of integer noise on two integers.
+
+    Parameters
+    ----------
+    first, second : int
+    law : Gaussian or Laplace
+        Its discrete form.
+    delta : float
+
+    Returns
+    -------
+    ExactAudit
+        Its outcomes are left empty.
+    """
+    reach = int(_REACH * law.scale)
+    values = np.arange(min(first, second) - reach, max(first, second) + reach + 1)
+    sides = [_masses(values - place, law) for place in (first, second)]
+    found = []
+    for side, (p, q) in (("data", sides), ("neighbour", sides[::-1])):
+        epsilon, chosen = best_event(p, q, delta)
+        low, high = (int(values[end]) for end in (chosen[0], chosen[-1])) if len(chosen) else (0, 0)
+        words = f"output among {len(chosen):,} integers of [{low}, {high}] steps"
+        found.append(ExactAudit(epsilon, delta, (), side, words, (), float(p[chosen].sum()), float(q[chosen].sum())))
+    return laws.first_of_best(found, lambda audit: audit.epsilon)
+
+
+def _masses(z: np.ndarray, law: Gaussian | Laplace) -> np.ndarray:
+    """Return the probabilities of integers; the sum over all integers is taken as far as doubles see it."""
+    far = np.arange(1, int(45 * law.scale))
+    return _weight(z, law) / (1 + 2 * _weight(far, law).sum())
+
+
+def _weight(z: np.ndarray, law: Gaussian | Laplace) -> np.ndarray:
+    z = np.abs(z) / law.scale
+    return np.exp(-(z**2) / 2 if isinstance(law, Gaussian) else -z)
+
+
+def _law(one: Heard) -> tuple[float, float]:
+    _, released = one.drawn[-1]
+    return released.step, released.scale
+
+
+def _rounded(one: Heard) -> int:
+    """Return k of the number that was released."""
+    vectors, released = one.drawn[-1]
+    if not np.array_equal(np.ravel(one.model.coef_), np.ravel(released.values)):
+        raise DataError(f"{type(one.model).__name__} released another number than its grid gave")
+    return int(np.rint(float(np.ravel(vectors)[0]) / released.step))

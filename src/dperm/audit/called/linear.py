@@ -1,0 +1,283 @@
+r"""Linear models as a user calls them: extreme records, found by place, through `fit`, and the exact law on a line.
+
+Records. The corners of what is declared: x = +-R, y each label, or 0 and the ends of the declared range of targets, or
+(where no range is declared) far out and where the record's loss is most curved; with clip=True the same far beyond what
+is declared. Each is fitted beside one record with x = 0; what `fit` refuses is no record of the domain. What it accepts
+is attacked in pairs: the record comes (add/remove), or becomes another (replace-one).
+
+Law. Every fit is listened to (`heard`): its noise b and its scale, and the rows that the core was handed. With one
+feature theta solves J'(theta) + Delta theta + b = 0, J'(t) = sum_i x_i l'(x_i t, y_i), within the set. Delta is what
+the fits themselves say, (J'(s) + b_s - J'(t) - b_t)/(t - s) for the two furthest apart; that every other fit solves the
+equation too is checked. A number c with noise on top (output perturbation) is what is left when the noise is taken off.
+With an intercept and x = +-R all rows are multiples of one vector u, and <theta, u> is that number; Gaussian noise.
+
+Neighbouring relation: each row's.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dperm.audit import attempts
+from dperm.audit.called import corners, laws
+from dperm.audit.called.corners import Corner, Front
+from dperm.audit.called.heard import Heard
+from dperm.audit.called.laws import Line
+from dperm.errors import DataError
+from dperm.losses import Loss
+from dperm.mechanisms import base
+
+STEP = "_release"
+# Fits that the equation is held against.
+_FITS = 8
+# By how much a fit may miss the solver's public target: rounding.
+_ROUNDING = 1 + 1e-6
+# How many of the pairs with the largest difference of forces are attacked.
+_TRIED = 3
+# Infinity, for forces.
+_FURTHEST = 1e12
+
+
+class Rows(NamedTuple):
+    """Records as the core has them, along one line; equal ones stand once, with their number.
+
+    Parameters
+    ----------
+    x, y, count : ndarray, shape (n,)
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    count: np.ndarray
+
+
+class Found(NamedTuple):
+    """What fits on the corners told.
+
+    Parameters
+    ----------
+    rows : dict
+        Corner (x, y) -> the rows that the core was handed, the common record first.
+    law : type
+    scale, ridge, slack : float
+    loss : Loss
+    hiding : Gaussian, SphericalLaplace or None
+    guarantee : str
+    centres : dict
+        Corner -> theta without its noise, of additive ones.
+    """
+
+    rows: dict[Corner, Rows]
+    law: type
+    scale: float
+    ridge: float
+    slack: float
+    loss: Loss
+    hiding: Any
+    guarantee: str
+    centres: dict[Corner, float]
+
+
+def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the strongest attack on one estimator, as columns of `dperm.audit.attacks.ATTACKS`.
+
+    Parameters
+    ----------
+    front : Front
+    neighbours : {"add_remove", "replace"}
+    delta : float
+    rng : Generator
+
+    Returns
+    -------
+    dict
+    """
+    found = listen(front, rng)
+    lines = {corner: line(front, found, corner) for corner in found.rows}
+    tried = [
+        (laws.attack(lines[first], lines[second], delta=delta), first, second)
+        for first, second in _strongest(front, found, neighbours)
+    ]
+    best, first, second = laws.first_of_best(tried, lambda one: one[0].epsilon)
+    return {
+        "guarantee": found.guarantee,
+        "loss": found.loss.name,
+        "pair_words": corners.words(front, first, second),
+        "white_box_p": None,
+        **attempts.of_bracket(best),
+    }
+
+
+def listen(front: Front, rng: np.random.Generator) -> Found:
+    """Fit on every corner, and find the law.
+
+    Parameters
+    ----------
+    front : Front
+    rng : Generator
+
+    Returns
+    -------
+    Found
+
+    Raises
+    ------
+    DataError
+        If the law of the noise depends on the records, or a fit does not solve the equation.
+    """
+    fits, more = corners.fits(front, STEP, _FITS, rng)
+    return _law(front, fits, more)
+
+
+def _law(front: Front, fits: dict[Corner, Heard], more: list[Heard]) -> Found:
+    kinds = {tuple((type(law), law.scale) for law, _ in one.drawn) for one in (*fits.values(), *more)}
+    if len(kinds) > 1:
+        raise DataError(f"{front.words}: the law of the noise depends on the records: {sorted(map(str, kinds))}")
+    (kind, scale), *hiding = next(iter(kinds))
+    model, loss = fits[None].model, fits[None].handed["loss"]
+    rows = {corner: _rows(one) for corner, one in fits.items()}
+    hidden = hiding[0][0](hiding[0][1]) if hiding else None
+    if front.additive:
+        centres = {corner: _number(one) - _noise(one) for corner, one in fits.items()}
+        # What is left of a number when the noise is taken off again.
+        slack = 1e-12 * (scale + max(map(abs, centres.values())))
+        return Found(rows, kind, scale, 1.0, slack, loss, hidden, model.privacy_.guarantee, centres)
+    ends = [end if math.isfinite(end) else math.copysign(_FURTHEST, end) for end in front.walls]
+    force = max(float(np.abs(_forces(loss, one, np.array(ends))).max()) for one in rows.values())
+    usual = base.COVERED_TARGET if hiding else base.TARGET
+    target = _ROUNDING * force * (usual if model.tolerance is None else model.tolerance)
+    ridge, error = _ridge(front, model, loss, more, target)
+    slack = target / ridge
+    # A Delta that is off by a share of itself moves theta by that share of theta.
+    slack += error / ridge * (force + 40 * scale) / ridge
+    found = Found(rows, kind, scale, ridge, slack, loss, hidden, model.privacy_.guarantee, {})
+    for one in (*fits.values(), *more):
+        _check(front, found, one, target + error * abs(_number(one)))
+    return found
+
+
+def _ridge(front: Front, model: Any, loss: Loss, more: list[Heard], target: float) -> tuple[float, float]:
+    """Return Delta, as declared or as the fits say, and what it may be off by."""
+    if getattr(model, "curvature", None) is not None:
+        return float(model.curvature), 0.0
+    free = [one for one in more if _free(front, one)]
+    points = sorted((theta := _theta(one), float(_forces(loss, _rows(one), np.array([theta]))[0]) + _noise(one, 0))
+                    for one in free)  # fmt: skip
+    (s, low), (t, high) = points[0], points[-1]
+    return (low - high) / (t - s), 2 * target / (t - s)
+
+
+def _check(front: Front, found: Found, one: Heard, allowed: float) -> None:
+    """Refuse a fit whose theta does not solve the equation within the solver's public target."""
+    theta = _theta(one)
+    left = float(_forces(found.loss, _rows(one), np.array([theta]))[0]) + found.ridge * theta + _noise(one, 0)
+    if not _free(front, one):
+        # What lies at a wall and is pushed into it is at rest; with noise on top, which the walls and what is near them
+        # swallow, it is not known which were.
+        left = 0.0 if found.hiding else max(0.0, left if theta > 0 else -left)
+    if abs(left) > allowed:
+        raise DataError(f"{front.words}: a fit misses its equation by {abs(left):.3g}, its target is {allowed:.3g}")
+
+
+def line(front: Front, found: Found, corner: Corner) -> Line:
+    """Return the law of the release on one corner's data.
+
+    Parameters
+    ----------
+    front : Front
+    found : Found
+    corner : tuple or None
+
+    Returns
+    -------
+    Line
+    """
+    if front.additive:
+        return Line(lambda t: (t - found.centres[corner]) / found.scale, found.law, found.slack)
+
+    def z(t):
+        t = np.clip(t, *front.walls)
+        return (_forces(found.loss, found.rows[corner], t) + found.ridge * t) / found.scale
+
+    return Line(z, found.law, found.slack, *front.walls, found.hiding)
+
+
+def _strongest(front: Front, found: Found, neighbours: str) -> list[tuple[Corner, Corner]]:
+    """Return the pairs of corners whose forces (or numbers) differ most."""
+
+    def gap(pair):
+        if front.additive:
+            return abs(found.centres[pair[0]] - found.centres[pair[1]])
+        places = np.clip(np.linspace(-3, 3, 13) * found.scale / found.ridge, *front.walls)
+        one, other = (_forces(found.loss, found.rows[corner], places) for corner in pair)
+        return float(np.abs(one - other).max())
+
+    left, chosen = list(corners.pairs(found.rows, neighbours)), []
+    while left and len(chosen) < _TRIED:
+        chosen.append(laws.first_of_best(left, gap))
+        left.remove(chosen[-1])
+    return chosen
+
+
+def forces(found: Found, corner: Corner, points: np.ndarray) -> np.ndarray:
+    """Return J'(t) of one corner's data.
+
+    Parameters
+    ----------
+    found : Found
+    corner : tuple or None
+    points : ndarray
+
+    Returns
+    -------
+    ndarray
+    """
+    return _forces(found.loss, found.rows[corner], points)
+
+
+def _forces(loss: Loss, rows: Rows, points: np.ndarray) -> np.ndarray:
+    """Return J'(t)."""
+    shape = np.shape(points)
+    x, y, count = (column[:, None] for column in rows)
+    return (count * x * loss.derivative(x * np.reshape(points, -1), y)).sum(axis=0).reshape(shape)
+
+
+def _direction(one: Heard) -> np.ndarray:
+    """Return u, the unit vector that all rows are multiples of."""
+    X = one.handed["X"]
+    longest = X[np.abs(X).sum(axis=1).argmax()]
+    return longest / np.linalg.norm(longest) if np.any(longest) else np.eye(X.shape[1])[0]
+
+
+def _rows(one: Heard) -> Rows:
+    X, y = one.handed["X"], one.handed["y"]
+    u = np.abs(_direction(one)) if X.shape[1] == 1 else _direction(one)
+    if np.abs(X - np.outer(X @ u, u)).max() > 1e-12:
+        raise DataError("rows of an audit with an intercept are multiples of one vector")
+    records, count = np.unique(np.column_stack([X @ u, y]), axis=0, return_counts=True)
+    return Rows(*records.T, count.astype(float))
+
+
+def _number(one: Heard) -> float:
+    """Return what was released, along u."""
+    theta = np.append(np.ravel(one.model.coef_), np.ravel(one.model.intercept_)[: one.handed["X"].shape[1] - 1])
+    return float(theta @ (np.abs(_direction(one)) if len(theta) == 1 else _direction(one)))
+
+
+def _noise(one: Heard, which: int = 0) -> float:
+    """Return a noise of the fit, along u."""
+    vector = one.drawn[which][1]
+    return float(vector @ (np.abs(_direction(one)) if len(vector) == 1 else _direction(one)))
+
+
+def _theta(one: Heard) -> float:
+    """Return the release without the noise that hides the solver's error."""
+    return _number(one) - (_noise(one, 1) if len(one.drawn) > 1 else 0.0)
+
+
+def _free(front: Front, one: Heard) -> bool:
+    """Return whether neither the release nor what it is without the noise on top lies at a wall."""
+    low, high = front.walls
+    places = _number(one), _theta(one)
+    return all(theta - low > 1e-9 * abs(theta) and high - theta > 1e-9 * abs(theta) for theta in places)

@@ -1,0 +1,109 @@
+"""What a fitted object tells besides what its statement covers: its pickle, its words, and whether there is one at all.
+
+An object that is made to be published is handed on as a pickle (joblib's is one too). Fits on D and on its neighbour,
+each with noise of its own from the operating system, are compared by all that is left when what the statement covers is
+taken out: the pickled rest, `repr`, the statement's words; and where `fit` refuses the records, the error's. What is
+left must not depend on the records, and on the same records it has to be the same in every fit: what differs by itself
+(a random salt) could hide what differs with the records, and is an error. The event is "what is left is that of a first
+fit on D"; hits are counted.
+
+Pairs. A corner of what is declared; with clip=True records that are no numbers, or too large for one; and a record that
+is one of the public points, where there are any.
+
+Neighbouring relation: each row's.
+"""
+
+import hashlib
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dperm.audit import attempts
+from dperm.audit.called.corners import Front
+from dperm.errors import DataError
+
+# Fits on either side: all against none of them refute epsilon = 1 with p < 1e-7.
+_FITS = 40
+
+
+def attacks(front: Front, neighbours: str) -> Iterator[dict[str, Any]]:
+    """Give the attacks on one object, as columns of `dperm.audit.attacks.ATTACKS`.
+
+    Parameters
+    ----------
+    front : Front
+    neighbours : {"add_remove", "replace"}
+
+    Yields
+    ------
+    dict
+
+    Raises
+    ------
+    DataError
+        If what is left differs between fits on the same records.
+    """
+    common = [(0.0, front.targets[0])]
+    # Under replace-one what is replaced holds nothing.
+    rest = common if neighbours == "add_remove" else [*common, common[0]]
+    guarantee, reference = _fitted(front.make, rest).privacy_.guarantee, told(front.make, rest)
+    hits = sum(told(front.make, rest) == reference for _ in range(_FITS))
+    if hits < _FITS:
+        raise DataError(
+            f"{front.words}: {_FITS - hits} of {_FITS} fits on the same records tell something else besides what the "
+            "statement covers; the attack compares what does not change by itself"
+        )
+    for record in _records(front):
+        others = sum(told(front.make, [*common, record]) == reference for _ in range(_FITS))
+        yield {
+            "guarantee": guarantee,
+            "loss": front.make().loss,
+            "pair_words": f"{front.words}: {record} {'comes' if neighbours == 'add_remove' else 'replaces (0.0, 0)'}",
+            "white_box_p": None,
+            "attack": attempts.SAMPLING,
+            "model": "none",
+            "likelier": "data",
+            "event": "what the statement does not cover is that of another fit on the data",
+            "draws": _FITS,
+            **dict(zip(("hits", "tries", "other_hits", "other_tries"), (hits, _FITS, others, _FITS), strict=True)),
+        }
+
+
+def told(make: Callable[[], Any], records: list[tuple[float, float]]) -> str:
+    """Return a digest of all that a fit tells besides what its statement covers.
+
+    Parameters
+    ----------
+    make : callable
+    records : list of tuple
+
+    Returns
+    -------
+    str
+    """
+    try:
+        model = _fitted(make, records)
+    except Exception as error:
+        # Whatever it is: who sees it sees that there is one.
+        return f"{type(error).__name__}: {error}"
+    rest = {name: value for name, value in vars(model).items() if name not in model.privacy_.covers}
+    said = (repr(model), str(model.privacy_))
+    return hashlib.sha256(pickle.dumps((sorted(rest), [rest[name] for name in sorted(rest)], said))).hexdigest()
+
+
+def _fitted(make: Callable[[], Any], records: list[tuple[float, float]]) -> Any:
+    x, y = np.array(records, dtype=float).T
+    return make().fit(x[:, None], y)
+
+
+def _records(front: Front) -> list[tuple[float, float]]:
+    """Return the records that come."""
+    model, least, most = front.make(), front.targets[0], front.targets[-1]
+    found = [(1.0, most)]
+    if getattr(model, "public", None) is not None:
+        found.append((float(model.public[0][0]), least))
+    if model.clip:
+        found += [(np.nan, least), (1e308, least), (1.0, np.inf), (1.0, 7.0)]
+    return found

@@ -1,0 +1,236 @@
+"""Mistakes around a right core, each beside its proper form: what a check, a lock or an attribute was forgotten at.
+
+Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). The fifth draws
+less noise than its statement names: an attack that believed the statement could not see it.
+"""
+
+import contextlib
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from dperm.audit import targets
+from dperm.audit.called import linear, objects, threads
+from dperm.audit.called.answers import KINDS
+from dperm.audit.called.corners import Front
+from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.errors import DomainViolation
+from dperm.losses import Loss
+from dperm.mechanisms.diagnostics import diagnostics
+from dperm.mechanisms.estimators.objective import ObjectivePerturbation
+from dperm.mechanisms.estimators.output import OutputPerturbation
+from dperm.mechanisms.estimators.rkhs import RKHSGaussian
+from dperm.mechanisms.estimators.tddl import TDDL
+from dperm.mechanisms.serving import Serving
+
+# Fits of an object, on either side.
+_MOST_DRAWS = 100
+_LOW, _HIGH = -0.01, 0.01
+_COUNTS = {"loss": "poisson", "y_bound": 2.0, "low": _LOW, "high": _HIGH, "curvature": 200.0, "solver_share": 0.0}
+_QUIET = 0.7
+# Bins of an answer, in its noise.
+_BINS = np.linspace(-8, 8, 129)
+
+
+class _AnyTarget(Loss):
+    """A loss that asks of no target whether its suprema hold for it."""
+
+    def targets_of(self, y, domain, *, clip=False):
+        """Return the targets as they are."""
+        return np.asarray(y, dtype=float)
+
+
+class _Unchecked(ObjectivePerturbation):
+    """Objective perturbation that takes negative counts."""
+
+    def _loss(self):
+        return _AnyTarget(**vars(super()._loss()))
+
+
+class _Open(Serving):
+    """Turns that keep nobody out."""
+
+    def turn(self, *, inner=False):
+        """Keep nobody out."""
+        return contextlib.nullcontext()
+
+
+class _Quiet(RKHSGaussian):
+    """A path whose noise is 0.7 of what its statement names."""
+
+    def _start(self, X, y, made, exact, loss, setting, budget, rng):
+        path = super()._start(X, y, made, exact, loss, setting, budget, rng)
+        path.scale *= _QUIET
+        return path
+
+
+class _Certified(OutputPerturbation):
+    """A model that carries the certificate of its solver."""
+
+    def fit(self, X, y):
+        """Fit, and show how near the solver came."""
+        super().fit(X, y)
+        self.certificate_ = diagnostics(self).certificate
+        return self
+
+
+class _Guarded(TDDL):
+    """A learner that refuses public points which are rows of the data."""
+
+    def fit(self, X, y):
+        """Fit, if no public point is a row."""
+        if (np.asarray(X)[:, None] == np.asarray(self.public)[None]).all(axis=2).any():
+            raise DomainViolation("a public point is a row of the training data; leave it out of `public`, or of X")
+        return super().fit(X, y)
+
+
+def unchecked_domain(broken: bool) -> Finite:
+    """Objective perturbation of counts between walls: is theta at the lower one, between, or at the upper?
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Finite
+        Its data are corners that `fit` accepts; the record -Y comes, or of the twin none below 0.
+    """
+    make = partial(_Unchecked if broken else ObjectivePerturbation, **_COUNTS)
+    front = Front(make, (0.0, -2.0, 2.0), "", walls=(_LOW, _HIGH))
+    found = linear.listen(front, np.random.default_rng(0))
+    kind = found.law(1.0)
+
+    def law(corner):
+        z = (
+            linear.forces(found, corner, np.array([_LOW, _HIGH])) + found.ridge * np.array([_LOW, _HIGH])
+        ) / found.scale
+        below, above = float(targets.lower_tail(kind, z[0])), float(targets.lower_tail(kind, -z[1]))
+        return np.array([below, 1 - below - above, above])
+
+    return Finite(law, [(None, corner) for corner in found.rows if corner])
+
+
+def missing_lock(broken: bool) -> Finite:
+    """A Gaussian path that eight threads ask at once: the mean of its answers to one question, in bins.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Finite
+        Its data are the answers without noise.
+    """
+    rng = np.random.default_rng(0)
+    fits = [threads.fit(y, rng, neighbours="replace") for y in (1, -1)]
+    scale, number = threads.sigma(rng, neighbours="replace"), 1
+    for one, kernel in fits:
+        if broken:
+            one.model.path_.serving = _Open()
+        number = max(number, threads.noises(one.model, kernel, scale))
+    return _binned([one for one, _ in fits], scale, scale / np.sqrt(number))
+
+
+def quiet_path(broken: bool) -> Finite:
+    """One answer of a Gaussian path, in bins, with the noise that the path really draws.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Finite
+        Its data are the answers without noise.
+    """
+    rng, given = np.random.default_rng(0), {"make": _Quiet if broken else RKHSGaussian, "neighbours": "replace"}
+    fits = [threads.fit(y, rng, **given)[0] for y in (1, -1)]
+    scale = threads.sigma(rng, **given)
+    return _binned(fits, scale, scale)
+
+
+def _binned(fits: list, width: float, scale: float) -> Finite:
+    """Return the law of an answer at x = 1 with Gaussian noise, in bins that are made for noise of this width."""
+
+    def law(centre):
+        between = special.ndtr((_BINS * width - centre) / scale)
+        return np.diff(np.concatenate([[0.0], between, [1.0]]))
+
+    asked = np.array([[1.0]])
+    return Finite(law, [tuple(KINDS["rkhs_gaussian"].centre(one, asked) for one in fits)])
+
+
+def published_certificate(broken: bool) -> Sampled:
+    """Output perturbation as it is handed on: a digest of all but what its statement covers.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Sampled
+        Its data are records (x, y).
+    """
+    make = partial(_Certified if broken else OutputPerturbation, classes=(0, 1))
+    return _told(make, [(0.3, 0), (1.0, 1)], [(0.3, 0)])
+
+
+def membership_check(broken: bool) -> Sampled:
+    """TDDL beside a record that is one of its public points.
+
+    Parameters
+    ----------
+    broken : bool
+
+    Returns
+    -------
+    Sampled
+        Its data are records (x, y).
+    """
+    given = {
+        "kernel": "linear",
+        "public": [[0.5], [-0.25]],
+        "radius": 1.0,
+        "classes": (0, 1),
+        "neighbours": "add_remove",
+    }
+    return _told(partial(_Guarded if broken else TDDL, **given), [(0.3, 0), (0.5, 1)], [(0.3, 0)])
+
+
+def _told(make: Any, data: list[tuple[float, float]], neighbour: list[tuple[float, float]]) -> Sampled:
+    def draw(records, repeats, rng):
+        # A number for each thing that may be told.
+        return np.array([_number(objects.told(make, records)) for _ in range(repeats)])
+
+    return Sampled(draw, data, neighbour, most_draws=_MOST_DRAWS)
+
+
+def _number(words: str) -> float:
+    return int.from_bytes(words.encode()[:6], "big") / 2**48
+
+
+_SOURCE = "this library, once"
+MUTANTS = (
+    Mutant(
+        "unchecked-domain", "Poisson counts whose sign nobody looks at", _SOURCE, "add_remove", 1.0, 0.0,
+        unchecked_domain,
+    ),
+    Mutant("missing-lock", "a path that several threads ask at once", _SOURCE, "replace", 1.0, 1e-6, missing_lock),
+    Mutant(
+        "quiet-path", "a path that draws 0.7 of the noise that its statement names", "everywhere", "replace", 1.0, 1e-6,
+        quiet_path,
+    ),
+    Mutant(
+        "published-certificate", "a released model with its solver's certificate", _SOURCE, "add_remove", 1.0, 0.0,
+        published_certificate,
+    ),
+    Mutant(
+        "membership-check", "an error where a public point is a row of the data", _SOURCE, "add_remove", 1.0, 1e-6,
+        membership_check,
+    ),
+)  # fmt: skip

@@ -1,0 +1,295 @@
+"""Attacks through the front door: brackets against closed forms, fits overheard, what a missing check would cost."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import special
+
+from dperm import ObjectivePerturbation, OutputPerturbation, losses
+from dperm.accounting import gaussian
+from dperm.audit import called, line
+from dperm.audit.called import cases, corners, heard, integers, laws, linear, objects, supports
+from dperm.audit.called.laws import Line
+from dperm.audit.target import Target
+from dperm.audit.targets import lower_tail
+from dperm.domain import Budget, Domain
+from dperm.errors import DataError
+from dperm.mechanisms.support import exp_mech
+from dperm.noise import Gaussian, Laplace, SphericalLaplace
+
+RATIO = gaussian.gaussian_ratio(1.0, 1e-6)
+
+
+def shifted(by, kind, hiding=None, **walls):
+    return Line(lambda t: t - by, kind, 1e-9, hiding=hiding, **walls)
+
+
+@pytest.mark.parametrize(("kind", "by", "delta"), [(SphericalLaplace, 1.0, 0.0), (Gaussian, RATIO, 1e-6)])
+@pytest.mark.parametrize("hidden", [None, 2e-3])
+def test_noise_on_a_number_spends_what_its_closed_form_says(kind, by, delta, hidden):
+    hiding = None if hidden is None else kind(hidden)
+    found = laws.attack(shifted(0.0, kind, hiding), shifted(by, kind, hiding), delta=delta)
+    assert 0.998 < found.epsilon <= 1 + 1e-9
+
+
+def test_of_noise_between_walls_the_atoms_tell_as_much():
+    """Everything right of 0 is 0: the wall holds half of the mass, and e^-1 as much a step further."""
+    found = laws.attack(
+        shifted(0.0, SphericalLaplace, low=0.0, high=1.0), shifted(1.0, SphericalLaplace, low=0.0, high=1.0), delta=0.0
+    )
+    assert found.epsilon == pytest.approx(1.0, abs=1e-3)
+    assert found.epsilon <= 1 + 1e-9
+
+
+@given(by=st.floats(0.1, 3), scale=st.floats(1e-3, 0.5), slack=st.floats(1e-9, 0.05), seed=st.integers(0, 99))
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_brackets_hold_the_probability_of_what_is_released(by, scale, slack, seed):
+    """Gaussian noise on Gaussian noise has a closed form, and a solver may err by the slack wherever it likes."""
+    law = Line(lambda t: t - by, Gaussian, slack, hiding=Gaussian(scale))
+    edges = np.concatenate([[-np.inf], np.sort(np.random.default_rng(seed).normal(by, 2, 6)), [np.inf]])
+    least, most = law.brackets(edges[:-1], edges[1:])
+    for error in (-slack, 0.0, slack):
+        z = (edges - by - error) / math.hypot(1, scale)
+        exact = np.diff(special.ndtr(z))
+        assert (least <= exact + 1e-12).all() and (exact <= most + 1e-12).all()
+
+
+def test_cells_of_the_noise_on_top_are_all_of_it():
+    for kind in (Gaussian, SphericalLaplace):
+        _, _, weights = Line(lambda t: t, kind, 1e-9, hiding=kind(0.5)).cells()
+        assert weights.sum() == pytest.approx(1, abs=1e-12)
+
+
+def row(loss, neighbours="add_remove", delta=0.0, mechanism="objective", seed=1):
+    budget = {"calibration": "tight", "neighbours": neighbours, "variant": f"called-{loss}", "epsilon": 1.0}
+    rows = [{**budget, "delta": delta}]
+    return {"paper": "kifer2012", "mechanism": mechanism, "pair": "corners", "seed": seed, "rows": rows}
+
+
+def bounds(job):
+    return [found["exact_bound"] for found in called.run(job)]
+
+
+@pytest.mark.parametrize(("neighbours", "delta"), [("add_remove", 1e-6), ("replace", 0.0)])
+@pytest.mark.parametrize("loss", list(cases.CALLS["objective"][1]))
+def test_no_estimator_spends_more_than_it_claims(loss, neighbours, delta):
+    assert max(bounds(row(loss, neighbours, delta))) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "loss", "delta", "least"),
+    [
+        ("objective", "huber", 0.0, 0.99),
+        ("objective", "poisson", 0.0, 0.98),
+        ("output", "smoothed_hinge", 1e-6, 0.999),
+        ("napp", "smoothed_hinge", 0.0, 0.75),
+        ("rkhs_gaussian", "hinge", 1e-6, 0.99),
+        ("tddl", "huber", 1e-6, 0.99),
+        ("stable_erm", "huber", 0.0, 0.99),
+        ("stable_erm", "hinge", 0.0, 0.99),
+    ],
+)
+def test_attacks_through_the_front_door_get_far(mechanism, loss, delta, least):
+    found = bounds(row(loss, "add_remove", delta, mechanism))
+    assert least < max(found) <= 1 + 1e-9
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """Counts whose sign nobody looks at: what `fit` took before each loss owned its domain."""
+    monkeypatch.setattr(losses.Loss, "targets_of", lambda self, y, domain, clip=False: np.asarray(y, float))
+
+
+def poisson(epsilon, curvature):
+    given = {"loss": "poisson", "y_bound": 2.0, "low": -0.01, "high": 0.01, "curvature": curvature}
+    return corners.Front(
+        lambda: ObjectivePerturbation(epsilon=epsilon, solver_share=0.0, **given),
+        (0.0, -2.0, 2.0),
+        "",
+        walls=(-0.01, 0.01),
+    )
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "spent", "at_large"), [(0.1, 0.1526, 0.2965), (1, 1.7718, 2.9652), (5, 11.167, 14.827)]
+)
+def test_a_loss_without_its_domain_check_is_refuted(unchecked, epsilon, spent, at_large):
+    """The numbers are those of quadrature by `line` on the formulas alone."""
+    default = 2 * math.exp(0.01) / epsilon
+    for curvature, value in ((default, spent), (100 * default, at_large)):
+        found = linear.attack(poisson(epsilon, curvature), "add_remove", 0.0, np.random.default_rng(0))
+        assert found["exact_bound"] == pytest.approx(value, rel=2e-4)
+        assert "-2) comes" in found["pair_words"]
+
+
+def test_with_its_domain_check_it_is_not():
+    found = linear.attack(poisson(1.0, 200.0), "add_remove", 0.0, np.random.default_rng(0))
+    assert 0.99 < found["exact_bound"] <= 1
+
+
+def test_the_bracket_agrees_with_the_audit_on_a_line():
+    """The same law by `dperm.audit.line`, whose cuts are its own."""
+    made = corners.Front(lambda: ObjectivePerturbation(loss="huber", curvature=2.0, solver_share=0.0), (-2.0, 2.0), "")
+    found = linear.listen(made, np.random.default_rng(0))
+    mine = laws.attack(linear.line(made, found, None), linear.line(made, found, (1.0, -2.0)), delta=0.0)
+
+    def z(points, corner):
+        return linear.line(made, found, corner).z(points)
+
+    law = SphericalLaplace(1.0)
+    exact = line.lower_bound(
+        Target(draw=None, cdf=lambda t, d: lower_tail(law, z(t, d)), sf=lambda t, d: lower_tail(law, -z(t, d))),
+        None,
+        (1.0, -2.0),
+        delta=0.0,
+    )
+    assert exact.epsilon * 0.98 < mine.epsilon <= exact.epsilon * (1 + 1e-6)
+
+
+def test_a_fit_is_overheard_and_not_changed():
+    X, y = np.array([[0.5], [-0.2]]), np.array([1, 0])
+    model = ObjectivePerturbation(classes=(0, 1), delta=1e-6)
+    one = heard.fit(model, "_release", X, y, 7)
+    plain = ObjectivePerturbation(classes=(0, 1), delta=1e-6, random_state=np.random.Generator(np.random.PCG64(7)))
+    assert one.model.coef_ == pytest.approx(plain.fit(X, y).coef_, abs=0)
+    (law, drawn), *_ = one.drawn
+    assert isinstance(law, Gaussian)
+    assert drawn == pytest.approx(np.random.Generator(np.random.PCG64(7)).normal(0, law.scale, 1), abs=0)
+
+
+def test_a_fit_that_does_not_solve_its_equation_is_an_error(monkeypatch):
+    class Careless(ObjectivePerturbation):
+        def fit(self, X, y):
+            super().fit(X, y)
+            self.coef_ = self.coef_ * 1.01
+            return self
+
+    front = corners.Front(lambda: Careless(classes=(0, 1), curvature=1.0, solver_share=0.0), (0, 1), "careless")
+    with pytest.raises(DataError, match="careless: a fit misses its equation"):
+        linear.attack(front, "add_remove", 0.0, np.random.default_rng(0))
+
+
+def test_noise_that_is_made_of_the_records_is_an_error():
+    class Looking(ObjectivePerturbation):
+        def _release(self, X, y, loss, domain, rng):
+            return super()._release(X, y, loss, dataclasses.replace(domain, x_norm=max(abs(X).max(), 0.1)), rng)
+
+    front = corners.Front(lambda: Looking(classes=(0, 1), curvature=9.0), (0, 1), "looking")
+    with pytest.raises(DataError, match="looking: the law of the noise depends on the records"):
+        linear.attack(front, "add_remove", 0.0, np.random.default_rng(0))
+
+
+def test_the_table_has_every_loss_that_its_estimators_accept():
+    """A loss that `fit` accepts and nobody attacks would be a hole."""
+    for make, offered in cases.CALLS.values():
+        if not offered:
+            continue
+        for loss, (extreme, declared) in cases.EXTREME.items():
+            if loss in offered:
+                continue
+            beside = {**next(iter(offered.values())), **declared, "loss": loss}
+            with pytest.raises((ValueError, TypeError)):
+                make(**beside).fit(np.array([[0.5], [0.1]]), np.array(extreme[-2:]))
+
+
+# What leaves the house.
+
+
+@pytest.mark.parametrize(("law", "delta"), [(Laplace(50.0), 0.0), (Gaussian(50.0), 1e-3)])
+def test_integer_noise_spends_what_its_sums_say(law, delta):
+    """The hockey-stick divergence over all integers, summed as it stands, at the epsilon that is found."""
+    found = integers.on_integers(0, 40, law, delta)
+    z = np.arange(-3_000, 3_001)
+    weights = [np.exp(-(((z - k) / 50) ** 2) / 2 if delta else -abs(z - k) / 50) for k in (0, 40)]
+    p, q = (weight / weight.sum() for weight in weights)
+    divergence = np.maximum(q - math.exp(found.epsilon) * p, 0).sum()
+    assert divergence == pytest.approx(delta, abs=1e-9)
+
+
+# What is compared is the grid and its scale: no drawn number decides.
+@pytest.mark.chance(0.0)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_what_is_released_spends_nearly_what_it_claims(delta):
+    assert 0.9 < max(bounds(row("huber_release", "replace", delta, "output"))) <= 1 + 1e-9
+
+
+# What is compared is the grid and its scale: no drawn number decides.
+@pytest.mark.chance(0.0)
+def test_grid_and_noise_of_a_release_do_not_depend_on_the_records(monkeypatch):
+    class Looking(OutputPerturbation):
+        def _release(self, X, y, loss, domain, rng):
+            return super()._release(X, y, loss, dataclasses.replace(domain, x_norm=1 + abs(X).sum()), rng)
+
+    front = corners.Front(lambda: Looking(loss="huber", release=True), (-1.0, 1.0), "looking")
+    with pytest.raises(DataError, match="looking: grid and noise depend on the records"):
+        integers.attack(front, "add_remove", 0.0, np.random.default_rng(0))
+
+
+# Objects.
+
+
+# Noise is left out of what is compared: no drawn number decides.
+@pytest.mark.chance(0.0)
+@pytest.mark.parametrize(
+    ("variant", "mechanism"), [(name, one) for name, made in cases.PUBLISHED.items() for one in made]
+)
+def test_what_is_handed_on_tells_nothing_but_what_is_covered(monkeypatch, variant, mechanism):
+    monkeypatch.setattr(objects, "_FITS", 5)
+    delta = 1e-6 if mechanism in ("tddl", "tdil") else 0.0
+    found = called.run(row(variant, "add_remove", delta, mechanism))
+    assert [one["hits"] == one["other_hits"] == one["tries"] == 5 for one in found] == [True] * len(found)
+    assert len(found) >= 6
+
+
+def test_what_differs_from_fit_to_fit_is_an_error():
+    """A random salt would hide what differs with the records: no fit would be like the first, on either side."""
+
+    class Salted(OutputPerturbation):
+        def fit(self, X, y):
+            self.salt_ = np.random.default_rng().random()
+            return super().fit(X, y)
+
+    front = corners.Front(lambda: Salted(classes=(0, 1)), (0, 1), "salted")
+    with pytest.raises(DataError, match="salted: 40 of 40 fits on the same records"):
+        next(objects.attacks(front, "add_remove"))
+
+
+def test_two_words_that_differ_are_told_apart_and_noise_is_not():
+    def make():
+        return OutputPerturbation(classes=(0, 1))
+
+    same = {objects.told(make, [(0.3, 0), (0.1, 1)]) for _ in range(3)}
+    assert same == {objects.told(make, [(0.3, 0)])}
+
+    class Counting(OutputPerturbation):
+        def fit(self, X, y):
+            self.rows_ = len(X)
+            return super().fit(X, y)
+
+    told = {n: objects.told(lambda: Counting(classes=(0, 1)), [(0.3, 0)] * n) for n in (1, 2)}
+    assert told[1] != told[2]
+    assert objects.told(make, [(3.0, 0)]).startswith("DomainViolation")
+
+
+# A choice of features.
+
+
+def test_the_law_of_a_choice_is_read_off_fits():
+    """Bisection of the one uniform number finds the probability that the core states."""
+    given = {"size": 1, "y_bound": 1.0, "neighbours": "add_remove", "epsilon": 1.0}
+    rows = [supports._FIRST] * supports._CROWD[0] + [supports._SECOND] * supports._CROWD[1]
+    X, y = np.array([row for row, _ in rows]), np.array([target for _, target in rows])
+    core = exp_mech.select(
+        X, y, size=1, domain=Domain(1.0, 1.0), budget=Budget(1.0), neighbours="add_remove", calibration="tight",
+        bound=1.0, rng=np.random.default_rng(0),
+    )  # fmt: skip
+    assert supports.chance(given, []) == pytest.approx(math.exp(core.log_probabilities[0]), abs=1e-11)
+
+
+def test_a_choice_as_called_spends_nearly_what_it_claims():
+    found = supports.attack("add_remove", 1.0, clip=True)
+    assert 0.95 < found["exact_bound"] <= 1 and "(100.0, 100.0)" in found["pair_words"]
