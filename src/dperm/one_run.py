@@ -9,6 +9,7 @@ runs at once the first to end removes the lock of the other.
 import errno
 import fcntl
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -68,6 +69,19 @@ def going_on(folder: str | Path = FOLDER) -> list[str]:
             if not _lock(file, fcntl.LOCK_SH):
                 found.append(_words(path, _said(file)))
     return found
+
+
+def heed_signals() -> None:
+    """Undo what this process has inherited of deafness, for itself and for all that it starts.
+
+    Where ends of children go untold (SIGCHLD ignored) a job that fails has status 0; where signals are blocked, or
+    SIGTERM is ignored, neither a run nor a job of it can be stopped but by kill -9. Ctrl-C and the end of the terminal
+    stay ignored where they are: `nohup`, and a script that starts a run in the background, mean it so.
+    """
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def unwritable(folder: str | Path, size: int = 65536) -> str | None:

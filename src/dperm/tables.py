@@ -41,7 +41,8 @@ SCHEMA = pa.schema(
         ("status", _TEXT),
     ]
 )
-STATUSES = ("ok", "failed")
+# `failed`: the solver missed its target. `unknown`: all went well, and what was asked has no answer there.
+STATUSES = ("ok", "failed", "unknown")
 # The metric of the one row of a cell whose solver gave up.
 GIVEN_UP = "given_up"
 # What a scenario's own column may be, by its kind in numpy; all else must be text.
@@ -76,7 +77,7 @@ def _arrow(frame: pd.DataFrame) -> pa.Table:
 
 
 def _check_values(table: pa.Table, name: str | Path, made: str | Path | None = None) -> None:
-    """A failed row need not hold a number; an `ok` row must."""
+    """An `ok` row must hold a number; others need not."""
     status = table["status"].cast(pa.string())
     unknown = set(pc.unique(status).to_pylist()) - set(STATUSES)
     if unknown:

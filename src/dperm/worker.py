@@ -13,14 +13,13 @@ import re
 import sys
 from pathlib import Path
 
+from dperm.catalogue import catalogues
 from dperm.errors import WorkerError
 
 # How the process that starts a run tells its jobs what it is: (packages, modules of dperm) in JSON.
 VARIABLE = "DPERM_PLANNED_BY"
 REMEDY = "install what is in the lock file there with `make venv`, and start snakemake from .venv"
 _PACKAGE = Path(__file__).parent
-# What there is, by name: a job's own entry is among its roots or its params, and the others do not concern it.
-_CATALOGUES = frozenset({"EXPERIMENTS", "FAMILIES", "FIGURES", "REGISTRY", "TABLES", "_PUBLIC"})
 
 
 def check_libraries() -> None:
@@ -57,6 +56,9 @@ def _is_wanted(requirement: str) -> bool:
 def fingerprint(tree: ast.Module) -> str:
     """Return the SHA-256 of a module's code: its syntax tree without docstrings and catalogues.
 
+    A catalogue is a dictionary of the module that is declared as such and holds words alone (`dperm.catalogue`): what
+    there is, by name. With a number in it, or anything that computes, it is code like any other.
+
     Parameters
     ----------
     tree : ast.Module
@@ -90,7 +92,10 @@ def _counted(node: ast.AST, body: list[ast.AST]) -> list[ast.AST]:
     documented = isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
     if documented and ast.get_docstring(node, clean=False) is not None:
         body = body[1:]
-    return [item for item in body if not _is_catalogue(item)] if isinstance(node, ast.Module) else body
+    if not isinstance(node, ast.Module):
+        return body
+    left_out = catalogues(node)
+    return [item for item in body if item not in left_out]
 
 
 def where() -> str:
@@ -150,9 +155,3 @@ def _bytes_of(path: str | Path) -> str:
 
 def _fingerprint_of(path: str | Path) -> str:
     return fingerprint(ast.parse(Path(path).read_text(encoding="utf-8")))
-
-
-def _is_catalogue(node: ast.AST) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    known = all(isinstance(target, ast.Name) and target.id in _CATALOGUES for target in targets)
-    return known and isinstance(node, (ast.Assign, ast.AnnAssign))

@@ -6,10 +6,30 @@ from pathlib import Path
 
 import pytest
 
-from dperm import figures, worker
+import dperm
+from dperm import catalogue, figures, worker
 
 MODULE = importlib.import_module("dperm.plan.code_digest")
-SOURCE = '"""Words."""\nREGISTRY = {"a": 1}\nSTEP = 2\n\n\ndef f(x):\n    """More."""\n    return x + STEP\n'
+DECLARED = "from dperm.catalogue import Catalogue\nfrom dperm.figures.target import Made\nfrom other import taken\n"
+SOURCE = (
+    f'"""Words."""\n{DECLARED}'
+    'REGISTRY: Catalogue[str, Made] = {"a": Made("b", ("c", WORD), released=True), **other.REGISTRY}\n'
+    'STEP = 2\n\n\ndef f(x):\n    """More."""\n    return x + STEP\n\n\n'
+    'WORD = "w"\nWORDS = ("v", "w")\nNUMBER = 1\n'
+)
+ENTRY = '"a": Made("b", ("c", WORD), released=True)'
+PACKAGE = Path(dperm.__file__).parent
+PARSED = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+# Who reads a catalogue outside `plan`, `report` and the workflow's rules, which compute nothing: these look up where
+# the code of one entry stands, which is a root of the job's digest, or list names.
+READERS = {
+    ("__init__.py", "__all__ = sorted(_PUBLIC)"), ("__init__.py", "__getattr__"), ("__init__.py", "__dir__"),
+    ("audit/__init__.py", "__all__ = sorted(_PUBLIC)"), ("audit/__init__.py", "__getattr__"),
+    ("audit/__init__.py", "__dir__"),
+    ("audit/attacks.py", "run"), ("audit/families.py", "modules"),
+    ("experiments/__init__.py", "modules"), ("experiments/__init__.py", "_alone"), ("mechanisms/__init__.py", "module"),
+    ("figures/__init__.py", "draw_all"), ("figures/__init__.py", "modules"),
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -26,7 +46,17 @@ def fingerprint(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("Words", "Other words"), ("More", "Less"), ("STEP = 2", "STEP = 2  # why"), ('"a": 1', '"a": 1, "b": 2')],
+    [
+        ("Words", "Other words"),
+        ("More", "Less"),
+        ("STEP = 2", "STEP = 2  # why"),
+        (ENTRY, f'{ENTRY}, "d": Made("e")'),
+        ('"c"', '"d"'),
+        ("True", "False"),
+        ("WORD", 'WORD + "more"'),
+        ("WORD", '*WORDS, "more"'),
+        ("Catalogue[str, Made]", "Catalogue"),
+    ],
 )
 def test_words_and_catalogue_entries_change_nothing(fingerprint, old, new):
     """A new experiment, mechanism or figure is registered without running the others again."""
@@ -35,18 +65,148 @@ def test_words_and_catalogue_entries_change_nothing(fingerprint, old, new):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [("STEP = 2", "STEP = 3"), ("x + STEP", "x - STEP"), ("REGISTRY", "REGISTERS")]
+    ("old", "new"), [("STEP = 2", "STEP = 3"), ("x + STEP", "x - STEP"), (": Catalogue[str, Made]", "")]
 )
 def test_code_does(fingerprint, old, new):
+    assert old in SOURCE
     assert fingerprint(SOURCE) != fingerprint(SOURCE.replace(old, new, 1))
 
 
-@pytest.mark.parametrize("old", ["REGISTRY = ", "REGISTRY: dict[str, int] = "])
-def test_a_catalogue_may_be_annotated(fingerprint, old):
-    source = SOURCE.replace("REGISTRY = ", old)
-    assert fingerprint(source) == fingerprint(source.replace('"a": 1', '"a": 2'))
-    assert fingerprint(source) == fingerprint(SOURCE)
-    assert fingerprint("SIZES: dict = {1: 2}\n") != fingerprint("SIZES: dict = {1: 3}\n")
+@pytest.mark.parametrize("name", ["TABLES", "REGISTRY", "FIGURES", "EXPERIMENTS", "FAMILIES", "_PUBLIC", "SIZES"])
+@pytest.mark.parametrize("declared", ["", ": dict[str, str]", ": catalogue[str, str]", ": list[Catalogue]"])
+def test_no_name_is_left_out_for_what_it_is_called(fingerprint, name, declared):
+    assert fingerprint(f'{name}{declared} = {{"a": "b"}}') != fingerprint(f'{name}{declared} = {{"a": "c"}}')
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '{{"scale": {0}.0}}', '{{"scale": -{0}}}', '{{{0}: "scale"}}', '{{"scale": Made("a", share={0})}}',
+        '{{"scale": Made("a", ("b", {0}))}}', '{{"scale": float("{0}")}}', '{{"scale": len("{0}" + "a")}}',
+        '{{"scale": "a" * {0}}}', '{{"scale": lambda x: "{0}"}}', '{{"scale": ["{0}" for _ in WORDS]}}',
+        '{{"scale": f"{{WORD}}{0}"}}', '{{"scale": WORDS[{0}]}}', '{{"scale": "{0}" if WORD else ""}}',
+        '{{"scale": made.by("{0}")}}', '{{**made("{0}")}}', '{{**{{"scale": {0}}}}}', 'dict(scale="{0}")', '"{0}"',
+        '{{"scale": b"{0}"}}', '{{"scale": (WORD := "{0}")}}', '{{"scale": taken("{0}")}}', '{{"scale": num("{0}")}}',
+        '{{"scale": Made("a", [True + {0}])}}', '{{"scale": True + WORD * {0}}}', '{{"scale": f{0}}}',
+        '{{"scale": Made(f{0})}}', '{{"scale": NUMBER_{0}}}',
+    ],
+)  # fmt: skip
+def test_what_computes_counts_in_a_catalogue_too(fingerprint, value):
+    source = f'{DECLARED}WORD = "w"\nWORDS = ("v", "w")\nTABLES: Catalogue = {{}}'
+    words = ('{"a": Made("b", ("c", WORD), *WORDS, released=True)}', '{"d": WORD + "e"}')
+    assert fingerprint(source.format(words[0])) == fingerprint(source.format(words[1]))
+    assert fingerprint(source.format(value.format(1))) != fingerprint(source.format(value.format(2)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ('a.x: Catalogue = {"s": "1"}', 'b.y: Catalogue = {"s": "1"}'),
+        ('T: Catalogue[str, f()] = {"s": "1"}', 'T: Catalogue[str, g()] = {"s": "1"}'),
+        ('T: Catalogue = {"s": True + True}', 'T: Catalogue = {"s": True + True + True}'),
+        ('num = float\nT: Catalogue = {"s": num("1")}', 'num = float\nT: Catalogue = {"s": num("2")}'),
+        ('N = 1\nM = 2\nT: Catalogue = {"s": N}', 'N = 1\nM = 2\nT: Catalogue = {"s": M}'),
+    ],
+)
+def test_what_only_looks_like_a_catalogue_counts(fingerprint, one, other):
+    assert fingerprint(DECLARED + one) != fingerprint(DECLARED + other)
+
+
+def test_the_word_is_the_one_that_is_imported(fingerprint):
+    of_another = 'Catalogue = dict\nT: Catalogue = {{"s": "{0}"}}'
+    assert fingerprint(of_another.format(1)) != fingerprint(of_another.format(2))
+
+
+def test_a_catalogue_is_one_of_a_module_alone(fingerprint):
+    source = DECLARED + 'def f(x):\n    TABLE: Catalogue = {{"a": "{0}"}}\n    return TABLE[x]'
+    assert fingerprint(source.format("b")) != fingerprint(source.format("c"))
+
+
+def of_module(tree):
+    """Every statement that a module runs when it is loaded, those inside its branches and loops too."""
+    pending = [*tree.body]
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            pending += [
+                child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.ExceptHandler))
+            ]
+
+
+def catalogues(tree):
+    """The dictionaries of a module that are declared to be catalogues."""
+    return [n for n in tree.body if isinstance(n, ast.AnnAssign) and "Catalogue" in ast.unparse(n.annotation)]
+
+
+def test_all_that_is_declared_is_left_out():
+    assert all(catalogues(tree) == catalogue.catalogues(tree) for tree in PARSED.values())
+
+
+def is_assignment(node):
+    return isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None
+
+
+@pytest.mark.parametrize("path", sorted(PARSED))
+def test_each_constant_of_each_module_counts(path):
+    """Each value that a module gives a name, and each number and word within it: another one is another digest."""
+    tree = PARSED[path]
+    for node in filter(is_assignment, of_module(tree)):
+        counted = node not in catalogues(tree)
+        # A catalogue is one by what its module imports.
+        alone = ast.Module([node], []) if counted else tree
+        before, kept = worker.fingerprint(alone), node.value
+        node.value = ast.Constant("another value")
+        assert worker.fingerprint(alone) != before
+        node.value = kept
+        for part in (part for part in ast.walk(kept) if isinstance(part, ast.Constant)):
+            said, part.value = part.value, "another" if not isinstance(part.value, str) else f"{part.value}+"
+            assert (worker.fingerprint(alone) != before) == counted, f"{ast.unparse(node)} of {path}"
+            part.value = said
+        if not counted:
+            for entry in kept.values:
+                assert not [n for n in ast.walk(entry) if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
+
+
+def test_a_constant_anywhere_in_a_module_changes_the_digest_of_what_loads_it(monkeypatch):
+    """Through the whole of it, at one constant of each module that an experiment and its mechanism load."""
+    roots = ("dperm.experiments.li2021.bounds", "dperm.mechanisms.napp")
+    read, digest = MODULE._read, MODULE.code_digest.__wrapped__
+    before, changed = digest(*roots), 0
+    for module in MODULE.modules(*roots):
+        tree = ast.parse(MODULE._source(module).read_text(encoding="utf-8"))
+        found = [n for n in filter(is_assignment, tree.body) if n not in catalogues(tree)]
+        if found:
+            found[-1].value, changed = ast.Constant("another value"), changed + 1
+            other = read(module)[0], worker.fingerprint(tree)
+            with monkeypatch.context() as patched:
+                patched.setattr(MODULE, "_read", lambda name, m=module, o=other: o if name == m else read(name))
+                assert digest(*roots) != before, module
+    assert changed > 20
+
+
+def test_catalogues_are_read_where_a_job_looks_up_its_own_entry_alone():
+    """So what an entry says beside where its code stands cannot change a number: it reaches a job by its params."""
+    names = {node.target.id for tree in PARSED.values() for node in catalogues(tree)}
+    found = set()
+    for path, tree in PARSED.items():
+        nodes = [*ast.walk(tree)]
+        known = {node.target.id for node in catalogues(tree)}
+        known |= {
+            alias.asname or alias.name
+            for node in nodes
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if alias.name in names
+        }
+        if path.split("/")[0] in ("plan", "report"):
+            continue
+        for statement in (node for node in tree.body if node not in catalogues(tree)):
+            for node in ast.walk(statement):
+                named = isinstance(node, ast.Name) and node.id in known
+                if named or (isinstance(node, ast.Attribute) and node.attr in names):
+                    found.add((path, getattr(statement, "name", ast.unparse(statement))))
+    assert found == READERS
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ except ConfigError as error:
 
 
 onstart:
+    one_run.heed_signals()
     # Before the first file is deleted: of two runs at one scale, one must go; and a disk must be fit to write on.
     try:
         one_run.hold(PLAN.scale)

@@ -1,6 +1,6 @@
-"""Public rows must not be private rows: count the rows of one matrix that stand in another one.
+"""Public rows must not be private rows: find the rows of one matrix that stand in another one.
 
-A 64-bit hash of each row's non-zeros finds the few pairs worth looking at, their bytes decide: the count is exact.
+A 64-bit hash of each row's non-zeros finds the few pairs worth looking at, their bytes decide: the answer is exact.
 """
 
 import numpy as np
@@ -12,8 +12,10 @@ _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4
 _ENTRIES = 2**20
 
 
-def overlapping(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> int:
-    """Return how many rows of Z equal a row of X, entry by entry (-0.0 equals 0.0).
+def standing_in(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> np.ndarray:
+    """Return which rows of Z equal a row of X, entry by entry (-0.0 equals 0.0).
+
+    It tells of single private rows: for the preparation of experiments, never for what an estimator says.
 
     Parameters
     ----------
@@ -24,19 +26,13 @@ def overlapping(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> i
 
     Returns
     -------
-    int
-        0..T. A row of Z that stands in X twice counts once.
+    ndarray of bool, shape (T,)
 
     Raises
     ------
     ValueError
         If the numbers of columns differ.
     """
-    return int(standing_in(Z, X).sum())
-
-
-def standing_in(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> np.ndarray:
-    """Return which rows of Z equal a row of X: bool, shape (T,). Parameters and errors as of `overlapping`."""
     if Z.shape[1] != X.shape[1]:
         raise ValueError(f"Z has {Z.shape[1]} columns and X has {X.shape[1]}; give rows of the same space")
     of_Z, of_X = hashes(Z), hashes(X)

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dperm import mechanisms
+from dperm.catalogue import Catalogue
 from dperm.errors import SolverError
 from dperm.experiments import dwork2018, jain2013, kifer2012, li2021
+from dperm.experiments.experiment import Experiment
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # By the name in configurations and rows.
-REGISTRY = {
+REGISTRY: Catalogue[str, Experiment] = {
     **dwork2018.EXPERIMENTS,
     **jain2013.EXPERIMENTS,
     **kifer2012.EXPERIMENTS,

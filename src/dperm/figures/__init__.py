@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dperm import files
+from dperm.catalogue import Catalogue
 from dperm.errors import ConfigError, CorruptFile, DpermError
 from dperm.figures import dwork2018, jain2013, kifer2012, li2021
 from dperm.figures.target import Target
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
 _WHOLE = "whole cells, whose solver did not converge"
 
-FIGURES = {
+FIGURES: Catalogue[str, Target] = {
     **dwork2018.FIGURES,
     **jain2013.FIGURES,
     **kifer2012.FIGURES,
@@ -40,7 +41,7 @@ FIGURES = {
         source="privacy",
     ),
 }
-TABLES = {
+TABLES: Catalogue[str, Target] = {
     **dwork2018.TABLES,
     **jain2013.TABLES,
     **kifer2012.TABLES,
@@ -252,8 +253,9 @@ def _read(path: str | Path, target: Target) -> tuple[Any, str]:
         # Where all cells gave up, nobody wrote the experiment's own columns.
         columns = [name for name in columns if name in tables.columns(path)]
     rows = tables.read(path, columns=columns, filters=[("metric", *wanted)])
-    lost = int((rows["status"] != "ok").sum())
-    words = [f"{lost} of {len(rows)} values: their solver did not converge"] if lost else []
+    said = {"failed": "their solver did not converge", "unknown": "nothing is known there"}
+    lost = {status: int((rows["status"] == status).sum()) for status in said}
+    words = [f"{count} of {len(rows)} values: {said[status]}" for status, count in lost.items() if count]
     words += [f"{_WHOLE}: {'; '.join(whole)}"] if whole else []
     return rows, f"Missing here: {', and '.join(words)}." if words else ""
 

@@ -1,5 +1,6 @@
 """The report on this machine's own address, for browsers that open nothing from disk."""
 
+import signal
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -51,6 +52,9 @@ def serve(folder: str | Path, port: int) -> None:
     ConfigError
         If the port is taken or forbidden.
     """
+    # A script that starts this in the background has it ignore Ctrl-C, and nothing else ends it in words.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     with server(folder, port) as running:
         print(f"serving {folder} at http://{HOST}:{running.server_port}/ (Ctrl-C ends it)", flush=True)
         try:

@@ -1,8 +1,9 @@
 """Experiments of dwork2018, by name."""
 
+from dperm.catalogue import Catalogue
 from dperm.experiments.experiment import Experiment, fixed
 
-EXPERIMENTS = {
+EXPERIMENTS: Catalogue[str, Experiment] = {
     "dwork2018-generalization": Experiment(
         "dperm.experiments.dwork2018.generalization",
         axes=("part",),

@@ -1,8 +1,9 @@
 """Experiments of jain2013, by name."""
 
+from dperm.catalogue import Catalogue
 from dperm.experiments.experiment import Experiment, fixed
 
-EXPERIMENTS = {
+EXPERIMENTS: Catalogue[str, Experiment] = {
     "jain2013-stability": Experiment(
         "dperm.experiments.jain2013.stability",
         axes=("part",),

@@ -29,9 +29,9 @@ from dperm.accounting import composition
 from dperm.domain import Budget
 from dperm.errors import DomainViolation
 from dperm.experiments.jain2013 import sphere
-from dperm.mechanisms.estimators.interactive import Dialogue
 from dperm.mechanisms.kernel import pinp, tddl, tdil
 from dperm.mechanisms.kernel.constants import Setting
+from dperm.mechanisms.kernel.dialogue import Dialogue
 from dperm.solvers import kernel as solver
 
 CALIBRATIONS = ("paper", "corrected", "tight")

@@ -9,7 +9,7 @@ J12); and the answer 0 (zero). Neighbours: replace-one.
 
     error           M of each repeat; `bound` holds Theorem 3's expression with constant 1,
                     C R^2 sqrt(L log(T/beta)) log^2(1/delta)/sqrt(n epsilon lambda); a run that halts before the last
-                    query leaves queries unanswered and has failed,
+                    query leaves queries unanswered: its error is `unknown`,
     halted          whether it has: printed runs alone do,
     error_live      M over the answers given before B updates; `bound_10` holds Theorem 10's expression,
                     S sqrt(B) log(1/delta) log(T/beta)/epsilon, S = 2 L R^2/(n lambda),
@@ -82,7 +82,7 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def frame(found: list[dict[str, Any]], blank: Mapping[str, Any], head: Mapping[str, Any]) -> pd.DataFrame:
-    """Return rows of dicts whose `value` is a number or an array over repeats; NaN is a failed run.
+    """Return rows of dicts whose `value` is a number or an array over repeats; NaN is one that has none.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def frame(found: list[dict[str, Any]], blank: Mapping[str, Any], head: Mapping[s
     columns = {name: np.repeat(np.array([{**blank, **row}[name] for row in found], object), sizes) for name in names}
     value = np.concatenate(values)
     columns |= {"repeat": np.concatenate([np.arange(size) for size in sizes]), "value": value}
-    columns["status"] = np.where(np.isfinite(value), "ok", "failed")
+    columns["status"] = np.where(np.isfinite(value), "ok", "unknown")
     return pd.DataFrame(columns).infer_objects().assign(**head)
 
 

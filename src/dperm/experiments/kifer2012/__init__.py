@@ -1,8 +1,9 @@
 """Experiments of kifer2012, by name; one module each."""
 
+from dperm.catalogue import Catalogue
 from dperm.experiments.experiment import Experiment, fixed
 
-EXPERIMENTS = {
+EXPERIMENTS: Catalogue[str, Experiment] = {
     "kifer2012-table1": Experiment(
         "dperm.experiments.kifer2012.table1",
         axes=("p",),

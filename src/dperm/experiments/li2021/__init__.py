@@ -1,8 +1,9 @@
 """Experiments of li2021, by name; one module for each group of its figures and tables."""
 
+from dperm.catalogue import Catalogue
 from dperm.experiments.experiment import Experiment, fixed
 
-EXPERIMENTS = {
+EXPERIMENTS: Catalogue[str, Experiment] = {
     "li2021-simulations": Experiment(
         "dperm.experiments.li2021.simulations",
         axes=("design", "epsilon"),

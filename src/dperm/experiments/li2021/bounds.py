@@ -42,7 +42,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     -------
     DataFrame
         `row` is the place in the paper, `form` and `reading` tell its readings apart. `excess` is measured minus bound,
-        0 or below where the bound holds, in units that the part states; `violated` is 0 or 1.
+        0 or below where the bound holds, in units that the part states; `violated` is 0 or 1. Where a part knows
+        nothing although no fit failed, the status is `unknown`.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     for found in itertools.chain.from_iterable(rows(cell) for rows in parts):
         value = np.atleast_1d(np.asarray(found["value"], float))
         ok = np.isfinite(value)
-        status = np.where(ok, "ok", "failed")
+        status = np.where(ok, "ok", found.get("status", "failed"))
         column = {"repeat": np.arange(len(value)), "value": np.where(ok, value, np.nan), "status": status}
         frames.append({**_BLANK, **found, **column})
     names = [*_BLANK, "metric"]

@@ -94,7 +94,8 @@ def _lemma_9(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             for failure in settings["gammas"]:
                 tail, at = math.log(1 / failure), {**here, "gamma": failure}
                 # The lemma says that some C' does: where 0 does not, nothing is known (NaN).
-                yield {**at, "form": "zero", "metric": "violated", "value": np.where(over > _ROUNDING, math.nan, 0.0)}
+                zero = {"metric": "violated", "value": np.where(over > _ROUNDING, math.nan, 0.0), "status": "unknown"}
+                yield {**at, "form": "zero", **zero}
                 cited = 16 * zeta**2 * (32 + tail) / m
                 violated = (over - cited > _ROUNDING).astype(float)
                 yield {**at, "form": "cited", "metric": "violated", "value": violated}
@@ -151,7 +152,9 @@ def _theorem_10(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
         # Nothing is known either where another C' would ask for more records.
         within = fits.converged[:, 0] & (excess <= rho)
-        yield {**here, "form": "zero", "metric": "violated", "value": np.where(within, 0.0, math.nan)}
+        open_ = np.where(fits.converged[:, 0], "unknown", "failed")
+        zero = {"metric": "violated", "value": np.where(within, 0.0, math.nan), "status": open_}
+        yield {**here, "form": "zero", **zero}
         yield {**here, "metric": "expected_excess", "value": excess}
 
 

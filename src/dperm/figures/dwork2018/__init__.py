@@ -1,8 +1,9 @@
 """Figures and tables of dwork2018, by name."""
 
+from dperm.catalogue import Catalogue
 from dperm.figures.target import Target
 
-FIGURES: dict[str, Target] = {
+FIGURES: Catalogue[str, Target] = {
     "dwork2018-averaging": Target(
         "dperm.figures.dwork2018.averaging",
         "averaging",
@@ -136,7 +137,7 @@ FIGURES: dict[str, Target] = {
         metrics=("records", "error"),
     ),
 }
-TABLES: dict[str, Target] = {
+TABLES: Catalogue[str, Target] = {
     "dwork2018-constants": Target(
         "dperm.figures.dwork2018.constants",
         "constants_table",

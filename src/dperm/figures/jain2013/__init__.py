@@ -1,8 +1,9 @@
 """Figures and tables of jain2013, by name."""
 
+from dperm.catalogue import Catalogue
 from dperm.figures.target import Target
 
-FIGURES = {
+FIGURES: Catalogue[str, Target] = {
     "jain2013-fig2b": Target(
         "dperm.figures.jain2013.kdd",
         "fig2b",
@@ -134,7 +135,7 @@ FIGURES = {
         metrics=("rounds", "threshold", "own_queries", "net_digits"),
     ),
 }
-TABLES: dict[str, Target] = {
+TABLES: Catalogue[str, Target] = {
     "jain2013-constants": Target(
         "dperm.figures.jain2013.constants",
         "constants_table",

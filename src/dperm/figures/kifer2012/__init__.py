@@ -1,11 +1,12 @@
 """Figures and tables of kifer2012, by name."""
 
+from dperm.catalogue import Catalogue
 from dperm.figures.target import Target
 
 # What kifer2012-output tells its settings apart by.
 _SETTINGS = ("candidate", "ridge_multiple", "steps", "clip", "chosen")
 
-FIGURES = {
+FIGURES: Catalogue[str, Target] = {
     "kifer2012-output": Target(
         "dperm.figures.kifer2012.output",
         "output",
@@ -201,7 +202,7 @@ FIGURES = {
         "which only Theorem 30 as printed passes. The numbers are in the table kifer2012-bounds.",
     ),
 }
-TABLES = {
+TABLES: Catalogue[str, Target] = {
     "kifer2012-output": Target(
         "dperm.figures.kifer2012.output",
         "output_table",

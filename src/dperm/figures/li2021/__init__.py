@@ -1,5 +1,6 @@
 """Figures and tables of li2021, by name."""
 
+from dperm.catalogue import Catalogue
 from dperm.figures.target import Target
 
 # What li2021-simulations tells its curves apart by.
@@ -67,7 +68,7 @@ def _recycled(function: str, title: str, caption: str, alt: str) -> Target:
     return Target("dperm.figures.li2021.recycling", function, _ROUNDS, title, caption, alt, metrics=_RECYCLED)
 
 
-FIGURES = {
+FIGURES: Catalogue[str, Target] = {
     "li2021-fig3": Target(
         "dperm.figures.li2021.moor",
         "fig3",
@@ -302,7 +303,7 @@ FIGURES = {
         metrics=("excess", "noise", "spent_share"),
     ),
 }
-TABLES = {
+TABLES: Catalogue[str, Target] = {
     "li2021-table1": Target(
         "dperm.figures.li2021.augmentation_tables",
         "table1",

@@ -1,0 +1,79 @@
+"""The word that declares a table of what there is: one more entry in it runs nothing else again.
+
+A job's digest leaves a `Catalogue` out where it holds words alone (`dperm.worker.fingerprint`): the job's own entry is
+among the roots of its digest or among its params, and the others do not concern it.
+"""
+
+import ast
+
+# As an annotation: `REGISTRY: Catalogue[str, Mechanism] = {...}`.
+Catalogue = dict
+
+
+def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
+    """Return the statements of a module that declare catalogues and hold words alone.
+
+    Such a statement is `NAME: Catalogue[...] = {...}`, with `Catalogue` imported from here. Words are texts, True,
+    False and None, in tuples and lists; names that the module gives to texts or tuples of them, joined by `+` and `*`;
+    and what a function or class of ours, defined in the module or imported from dperm, makes of words.
+
+    Parameters
+    ----------
+    tree : ast.Module
+
+    Returns
+    -------
+    list of ast.AnnAssign
+    """
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
+    plain = [alias.name for node in imports if node.module == __name__ for alias in node.names if not alias.asname]
+    if "Catalogue" not in plain:
+        return []
+    ours = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for node in imports:
+        if str(node.module).split(".")[0] == "dperm":
+            ours |= {alias.asname or alias.name for alias in node.names}
+    named = {
+        node.targets[0].id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
+    }
+
+    def is_text(node) -> bool:
+        """Whether it is a text, or a tuple or list of texts, or so many of them joined."""
+        if isinstance(node, ast.Name):
+            return node.id in named and is_text(named[node.id])
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return all(map(is_text, node.elts))
+        if isinstance(node, ast.Starred):
+            return is_text(node.value)
+        if isinstance(node, ast.BinOp):
+            return isinstance(node.op, ast.Add) and is_text(node.left) and is_text(node.right)
+        return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+    def is_words(node) -> bool:
+        if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, bool)):
+            return True
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return all(map(is_words, node.elts))
+        if isinstance(node, ast.Call):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return isinstance(node.func, ast.Name) and node.func.id in ours and all(map(is_words, given))
+        return is_text(node)
+
+    def is_entry(key, value) -> bool:
+        # Without a key: another catalogue, `**paper.FIGURES`, is taken in.
+        if key is None:
+            return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name)
+        return is_text(key) and is_words(value)
+
+    return [
+        node
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and ast.unparse(node.annotation).split("[")[0] == "Catalogue"
+        and not any(isinstance(part, ast.Call) for part in ast.walk(node.annotation))
+        and isinstance(node.value, ast.Dict)
+        and all(map(is_entry, node.value.keys, node.value.values))
+    ]
