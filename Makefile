@@ -15,7 +15,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce resume serve report-zip test test-slow test-faults test-versions test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib audit-lock lock clean
+.PHONY: help venv reproduce resume serve report-zip test test-slow test-faults test-versions test-processors test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,13 +63,13 @@ report-zip: venv  ## figures, tables, ledgers and the report in one zip, by snak
 	@echo "results/$(SCALE)/report.zip"
 
 test: venv  ## all tests but those of the targets below (under 10 minutes)
-	$(BIN)/python -m pytest -n 2 -m "not slow and not faults and not cluster and not versions"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not faults and not cluster and not versions and not processors"
 
 test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
-	$(BIN)/python -m pytest -n 2 -m "slow and not faults and not cluster and not versions"
+	$(BIN)/python -m pytest -n 2 -m "slow and not faults and not cluster and not versions and not processors"
 
 test-faults: venv  ## kills, full and read-only disks, broken files: each injected, then healed (about 10 minutes)
-	$(BIN)/python -m pytest -n 2 -m "faults and not cluster and not versions"
+	$(BIN)/python -m pytest -n 2 -m "faults and not cluster and not versions and not processors"
 
 test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt if missing; needs root (about 5 minutes)
 	@sh tests/cluster/install.sh
@@ -78,6 +78,9 @@ test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt i
 test-versions: venv  ## the same rows with the oldest and the newest libraries, in environments of their own (about 6 minutes)
 	$(BIN)/python tests/everywhere/environments.py
 	$(BIN)/python -m pytest -m versions
+
+test-processors: venv  ## rows and verdicts as if the processor had other instructions (about 10 minutes)
+	$(BIN)/python -m pytest -m processors
 
 lint: venv  ## style, Snakemake's linter, the import rule
 	$(BIN)/ruff check .

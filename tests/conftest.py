@@ -1,9 +1,79 @@
 """What every kind of test shares."""
 
+import contextlib
 import os
+import signal
 from pathlib import Path
 
+import chances
 import pytest
+
+# In seconds, of the setting up of a test, of itself, and of the tidying up, each. Where no Python runs any more, within
+# C code, a thread of pytest's that needs none ends the process later (`faulthandler_timeout` in pyproject.toml).
+LIMIT = 900.0
+# Of what is still to be tidied up when the limit is reached, as a child that somebody waits for.
+AGAIN = 10.0
+
+
+def _heed():
+    """Let this process, and what it starts, be ended: by a Ctrl-C and by SIGTERM.
+
+    Started in the background of a script (`nohup make test &`) all would ignore a Ctrl-C, or worse; and a Snakemake
+    that a test ran in this process leaves its own handler of SIGTERM behind.
+    """
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for ends in (signal.SIGTERM, signal.SIGCHLD):
+        signal.signal(ends, signal.SIG_DFL)
+
+
+_heed()
+
+
+@contextlib.contextmanager
+def _limited():
+    """Fail a phase of a test that reaches the limit, and go on to fail whatever waits after that."""
+
+    def over(*_):
+        pytest.fail(f"more than {LIMIT:g} s (LIMIT in tests/conftest.py)")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, LIMIT, AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _phase(what):
+    @pytest.hookimpl(wrapper=True)
+    def run(item):
+        if what == "before":
+            _heed()
+        chances.begin(f"{what} {item.nodeid}")
+        with chances.declared(item), _limited():
+            return (yield)
+
+    return run
+
+
+# Not around all three: what is raised between them would be an error of pytest's own.
+pytest_runtest_setup, pytest_runtest_call, pytest_runtest_teardown = map(_phase, ("before", "in", "after"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    """Give a fixture of several tests a stream of its own, whichever of them comes first."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with chances.aside(f"{fixturedef.baseid} {fixturedef.argname} {request.param_index}"):
+        return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    chances.check(items)
 
 
 @pytest.fixture(scope="session")

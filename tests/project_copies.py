@@ -42,7 +42,7 @@ class Project:
 
     def run(self, *arguments: str, check: bool = True, **options) -> str:
         process = self.start(*arguments, **options)
-        output, _ = process.communicate(timeout=900)
+        output, _ = process.communicate(timeout=800)
         if check:
             assert process.returncode == 0, output
         else:
@@ -65,7 +65,7 @@ class Project:
         """Run a target of the Makefile, for all files or those given."""
         command = self.make_command(target, *files, **options)
         done = subprocess.run(
-            command, cwd=self.folder, env=self.environment, text=True, capture_output=True, timeout=900, check=False
+            command, cwd=self.folder, env=self.environment, text=True, capture_output=True, timeout=800, check=False
         )
         assert (done.returncode == 0) == check, done.stdout + done.stderr
         return done.stdout if check else done.stdout + done.stderr
@@ -91,7 +91,8 @@ class Project:
         }
 
 
-def copy_project(target: Path) -> Project:
+def copy_whole(target: Path) -> Project:
+    """Copy all that a run needs."""
     for part in PARTS:
         source = ROOT / part
         (target / part).parent.mkdir(parents=True, exist_ok=True)
@@ -99,11 +100,16 @@ def copy_project(target: Path) -> Project:
             shutil.copytree(source, target / part, ignore=shutil.ignore_patterns("*.egg-info"))
         else:
             shutil.copy2(source, target / part)
+    return Project(target)
+
+
+def copy_project(target: Path) -> Project:
+    """Copy what a run of one experiment needs."""
+    project = copy_whole(target)
     # Of the experiments the one with data sets and baselines: the rules are the same for all, and runs are many.
     for path in (target / "config/experiments").glob("*.yaml"):
         if path.stem != EXPERIMENT:
             path.unlink()
-    project = Project(target)
     project.edit("config/config.yaml", "papers: [kifer2012, jain2013, li2021, dwork2018]", "papers: [kifer2012]")
     return project
 
@@ -123,7 +129,7 @@ def finished_once(tmp_path_factory) -> Project:
     try:
         folder.mkdir()
     except FileExistsError:
-        end = time.monotonic() + 900
+        end = time.monotonic() + 850
         while not done.exists():
             assert not failed.exists(), "the run failed in another process, which says why"
             assert time.monotonic() < end, "the run of another process takes too long"

@@ -67,7 +67,7 @@ def start(project: Project, profile: str, *arguments: str, targets: tuple[str, .
 def end(process: subprocess.Popen, status: int = 0) -> str:
     """Wait for a run; return what it said."""
     try:
-        output, _ = process.communicate(timeout=1200)
+        output, _ = process.communicate(timeout=800)
     finally:
         process.kill()
     assert process.returncode == status, output

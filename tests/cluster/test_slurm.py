@@ -43,7 +43,7 @@ def _cancel_a_cell(process: subprocess.Popen) -> SlurmJob:
                 subprocess.run(["scancel", str(job.number)], check=True)
                 return job
         time.sleep(0.2)
-    raise AssertionError(f"no cell was ever seen running: {process.communicate()[0]}")
+    raise AssertionError(f"no cell was ever seen running: {process.communicate(timeout=60)[0]}")
 
 
 def test_the_bytes_of_a_local_run(run, local):

@@ -1,4 +1,4 @@
-"""Settings that differ from one machine to the next, and the start of tiny.py under them."""
+"""Settings that differ from one machine to the next, and the start of computed.py under them."""
 
 import os
 import shutil
@@ -54,10 +54,10 @@ def environment(**settings: str) -> dict[str, str]:
 
 
 def start(out: Path, *arguments: str, python: str = sys.executable, umask: int = -1, **settings: str):
-    """Start tiny.py, in the folder above `out`; `finish` waits for it."""
+    """Start computed.py, in the folder above `out`; `finish` waits for it."""
     out.mkdir(parents=True, exist_ok=True)
     return subprocess.Popen(
-        [python, str(ROOT / "tests/everywhere/tiny.py"), str(out), *arguments], cwd=out.parent, umask=umask,
+        [python, str(ROOT / "tests/everywhere/computed.py"), str(out), *arguments], cwd=out.parent, umask=umask,
         env=environment(**settings), text=True, encoding="utf-8", errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
@@ -65,7 +65,7 @@ def start(out: Path, *arguments: str, python: str = sys.executable, umask: int =
 
 def finish(*processes: subprocess.Popen) -> None:
     """Wait, and fail with what was said if one failed."""
-    said = [process.communicate()[0] for process in processes]
+    said = [process.communicate(timeout=800)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * len(processes), "\n".join(said)
 
 

@@ -16,6 +16,7 @@ def rows(**columns) -> dict[str, pa.Table]:
         {"value": [2.0 + 1e-10, 1e-3, 1e-12]},
         {"value": [2.0, 1e-3 + 1e-9, 1e-12]},  # beside a risk of 2
         {"value": [2.0, 1e-3, 0.0]},
+        {"value": [2.0, 1e-3, 9e-6]},
     ],
 )
 def test_rounding_passes_where_it_is_allowed_and_only_there(other):
@@ -27,7 +28,7 @@ def test_rounding_passes_where_it_is_allowed_and_only_there(other):
     "other",
     [
         {"value": [2.0 + 1e-8, 1e-3, 1e-12]},
-        {"value": [2.0, 1e-3, 1e-8]},
+        {"value": [2.0, 1e-3, 2e-5]},
         {"value": [2.0, float("nan"), 1e-12]},
         {"value": [2.0, None, 1e-12]},
         {"status": ["ok", "failed", "ok"]},
@@ -55,3 +56,28 @@ def test_what_follows_from_a_learned_event_may_differ_between_libraries_and_only
     assert len(list(differences(learned, attack("output >= 2", 12)))) == 2
     assert len(list(differences(learned, attack("output >= 2", 12, epsilon=2.0), TOLERANCE))) == 1
     assert len(list(differences(attack("output >= 2", 10), attack("output >= 2", 12), TOLERANCE))) == 1
+
+
+def test_a_value_below_what_its_solver_left_open_is_zero_and_no_other():
+    def cell(excess, other=0.0):
+        columns = {
+            "row": ["a", "b", "a"],
+            "metric": ["excess", "excess", "slack"],
+            "value": [excess, 1.0 + other, 1e-7],
+        }
+        return {"cells/it.parquet": pa.table(columns)}
+
+    assert list(differences(cell(1e-8), cell(9e-8), TOLERANCE)) == []
+    assert len(list(differences(cell(1e-8), cell(2e-7), TOLERANCE))) == 1
+    assert len(list(differences(cell(1e-8), cell(9e-8)))) == 1
+    assert len(list(differences(cell(1e-8), cell(1e-8, other=1e-8), TOLERANCE))) == 1
+
+
+def test_of_an_exact_attack_the_bound_counts_and_not_the_words_of_the_event():
+    def attack(event, bound, attack="exact"):
+        return {"audits/it.parquet": pa.table({"attack": [attack], "event": [event], "exact_bound": [bound]})}
+
+    assert list(differences(attack("{1}", 1.0), attack("{1, 2}", 1.0), TOLERANCE)) == []
+    assert len(list(differences(attack("{1}", 1.0), attack("{1, 2}", 1.0)))) == 1
+    assert len(list(differences(attack("{1}", 1.0), attack("{1, 2}", 1.1), TOLERANCE))) == 1
+    assert len(list(differences(attack("{1}", 1.0, "sampled"), attack("{1, 2}", 1.0, "sampled"), TOLERANCE))) == 1

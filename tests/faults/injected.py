@@ -92,7 +92,7 @@ def ended(pid):
 def kill(process):
     """kill -9 of one process alone."""
     os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    process.wait(timeout=60)
 
 
 def undone(project, *paths):

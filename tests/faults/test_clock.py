@@ -92,7 +92,7 @@ def test_nothing_half_done_is_taken_as_done_after_a_jump(finished):
         run = finished.start(ROWS)
         process_waiting(finished, run)
         os.killpg(run.pid, 9)
-        run.communicate()
+        run.communicate(timeout=60)
     go(finished)
     shift(finished, HOURS)
     finished.make("resume", ROWS)

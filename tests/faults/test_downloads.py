@@ -126,7 +126,7 @@ def test_killed_in_the_middle_of_a_download_and_resumed(small):
         assert halfway.wait(120), process.stdout.read()
         time.sleep(0.2)
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.communicate(timeout=60)
     assert fetched(project) == {} and not (project.folder / RECEIPT).exists()
     with serving({f"/{name}": content for name, content in FILES.items()}) as (base, _):
         project = small([f"{base}/adult.data", f"{base}/adult.test"])

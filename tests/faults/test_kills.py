@@ -107,7 +107,7 @@ def test_of_everything_at_once(finished):
         run = finished.start(ROWS)
         process_waiting(finished, run)
         os.killpg(run.pid, signal.SIGKILL)
-        run.communicate()
+        run.communicate(timeout=60)
     assert not (finished.folder / CELL).exists()
     assert "--unlock" in finished.run(ROWS, check=False)
     finished.make("resume", ROWS)

@@ -51,7 +51,7 @@ def test_two_at_the_same_moment(finished):
             for _ in range(2)
         ]  # fmt: skip
         refused = wait(lambda: next((run for run in runs if run.poll() is not None), None))
-        output, _ = refused.communicate()
+        output, _ = refused.communicate(timeout=300)
         assert refused.returncode != 0
         assert "goes on in" in output or "Directory cannot be locked" in output, output
         go(finished)

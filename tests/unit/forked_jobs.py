@@ -28,7 +28,7 @@ def started(preamble="snakemake.script"):
         (process.server,) = map(int, children)
         yield process
         process.stdin.close()
-        process.wait()
+        process.wait(timeout=60)
     assert gone(process.server) and not Path(process.shell).parent.exists()
 
 

@@ -112,7 +112,7 @@ def test_a_job_ends_with_its_client(parent, folder, sent, what):
     with subprocess.Popen(words, shell=True, executable=parent.shell, cwd=folder) as client:
         pid = int(appeared(folder / "pid"))
         client.send_signal(sent)
-        assert client.wait() == -sent
+        assert client.wait(timeout=60) == -sent
     assert gone(pid)
 
 
@@ -130,12 +130,17 @@ print(subprocess.Popen(words if given else f"exec {words}", shell=True, **given)
 @pytest.mark.parametrize("fork", [1, 0])
 def test_ctrl_c_ends_a_job_as_it_would_alone(folder, fork):
     """The terminal sends it to all of a group: the job tidies up, and nobody else says anything."""
-    code = FOR_EVER.format(
-        what="""try: time.sleep(60)
-    finally:
-        time.sleep(0.3)
-        Path("tidied").touch()"""
-    )
+    # What is sent as soon as the file is there must find it inside.
+    code = """
+import os, time
+from pathlib import Path
+try:
+    Path("pid").write_text(str(os.getpid()))
+    time.sleep(60)
+finally:
+    time.sleep(0.3)
+    Path("tidied").touch()
+"""
     words = [sys.executable, "-c", INTERRUPTED, command(folder, code), str(fork)]
     settings = {"cwd": folder, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(words, start_new_session=True, **settings) as process:

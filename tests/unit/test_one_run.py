@@ -30,7 +30,7 @@ def other(tmp_path):
     assert process.stdout.readline() == "held\n"
     yield process
     process.kill()
-    process.communicate()
+    process.communicate(timeout=60)
 
 
 def test_a_second_run_is_refused_and_told_what_to_do(other, tmp_path):
@@ -50,7 +50,7 @@ def test_another_scale_is_not_in_the_way(other, tmp_path):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_run_holds_nothing(other, tmp_path, how):
     os.kill(other.pid, how)
-    other.wait()
+    other.wait(timeout=60)
     assert one_run.going_on(tmp_path) == []
     one_run.hold("quick", tmp_path)
 
@@ -62,9 +62,37 @@ def test_the_command_says_what_goes_on(other, tmp_path):
     command = [sys.executable, "-m", "dperm.one_run"]
     busy = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert busy.returncode == 1 and busy.stderr.startswith("error: another run at scale quick")
-    other.communicate("\n")
+    other.communicate("\n", timeout=60)
     idle = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (idle.returncode, idle.stdout + idle.stderr) == (0, "")
+
+
+DEAF = """
+import signal, subprocess, sys
+from dperm import one_run
+if sys.argv[1] == "heeds":
+    one_run.heed_signals()
+print(subprocess.call([sys.executable, "-c", "raise SystemExit(3)"]))
+look = "import signal as s; print(s.pthread_sigmask(s.SIG_BLOCK, []), s.getsignal(s.SIGTERM), s.getsignal(s.SIGINT))"
+print(subprocess.run([sys.executable, "-c", look], capture_output=True, text=True).stdout)
+"""
+
+
+def deaf():
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+
+
+def test_a_run_hears_of_its_jobs_ends_and_can_be_ended_but_in_the_background_not_by_ctrl_c():
+    def said(what):
+        command = [sys.executable, "-c", DEAF, what]
+        done = subprocess.run(command, preexec_fn=deaf, capture_output=True, text=True, check=False, timeout=60)
+        return done.stdout.split("\n")[:2]
+
+    # A job that fails, and what it inherits.
+    assert said("heeds") == ["3", f"set() {signal.SIG_DFL!s} {signal.SIG_IGN!s}"]
+    assert said("does not") == ["0", f"{{{signal.SIGTERM!r}}} {signal.SIG_IGN!s} {signal.SIG_IGN!s}"]
 
 
 def test_without_locks_one_is_warned(tmp_path, monkeypatch, capsys):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import jinja2
@@ -226,20 +227,23 @@ def test_the_catalogue_says_licence_and_title_of_every_set():
     assert len(shown) == len(entries) and all(s["title"] and s["licence"] and s["rows"] for s in shown)
 
 
-def test_the_report_is_served_until_ctrl_c(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIG_DFL, signal.SIG_IGN], ids=["in front", "in a script's background"])
+def test_the_report_is_served_until_ctrl_c(tmp_path, how):
     page = tmp_path / "results/quick/report/index.html"
     page.parent.mkdir(parents=True)
     page.write_text("<p>the page</p>")
     (tmp_path / "secret").write_text("no")
     command = [sys.executable, "-m", "dperm.report", "--serve", "0", "--root", str(tmp_path), "--config", "scale=quick"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    settings = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    started = partial(signal.signal, signal.SIGINT, how)
+    with subprocess.Popen(command, preexec_fn=started, **settings) as process:
         line = process.stdout.readline()
         address = re.search(r"http://127\.0\.0\.1:\d+/", line)[0]
         assert urllib.request.urlopen(address, timeout=10).read() == b"<p>the page</p>"
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(f"{address}../../../secret", timeout=10)
         process.send_signal(signal.SIGINT)
-        rest = process.stdout.read()
+        rest = process.communicate(timeout=60)[0]
     assert process.returncode == 0 and rest.strip() == "ended"
 
 

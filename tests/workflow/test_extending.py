@@ -65,7 +65,7 @@ def run(folder, *command):
     environment.pop("DPERM_MIRROR", None)
     environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(
-        command, cwd=folder, env=environment, text=True, capture_output=True, timeout=900, check=False
+        command, cwd=folder, env=environment, text=True, capture_output=True, timeout=800, check=False
     )
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 

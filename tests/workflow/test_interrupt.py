@@ -19,7 +19,7 @@ def test_killed_and_resumed_equals_undisturbed(project, finished):
         assert time.monotonic() < deadline
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.communicate(timeout=60)
     left = list(project.folder.glob("results/**/[!.]*.parquet"))
     assert 1 <= len([path for path in left if "cells" in path.parts]) < 3
     for path in left:

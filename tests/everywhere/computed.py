@@ -1,6 +1,6 @@
-"""Compute what a run at scale tiny does, without Snakemake, in whatever Python this is.
+"""Compute what a run does, without Snakemake, in whatever Python this is.
 
-    python tests/everywhere/tiny.py OUT [--root FOLDER] [--backwards] [--only NAME ...]
+    python tests/everywhere/computed.py OUT [--scale tiny] [--root FOLDER] [--backwards] [--only NAME ...]
 
 Prepares data sets, fits baselines, runs cells and audits, and writes their Parquet files under OUT. Several processes
 may work on one OUT: each experiment, and each audit, is taken by whoever comes first. Imported by no test: the tests
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
-def parts(root: Path, out: Path) -> Iterator[tuple[str, Callable[[], None]]]:
+def parts(root: Path, out: Path, scale: str) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield what there is to compute, by name."""
     from dperm import experiments, plan
     from dperm.audit import attacks
@@ -22,7 +22,7 @@ def parts(root: Path, out: Path) -> Iterator[tuple[str, Callable[[], None]]]:
     from dperm.plan import config_files
 
     config = config_files.parse(root / "config/config.yaml")
-    planned = plan.load({**config, "scale": "tiny"}, root, unavailable=fetch.unavailable)
+    planned = plan.load({**config, "scale": scale}, root, unavailable=fetch.unavailable)
 
     def experiment(one):
         from dperm import tables
@@ -45,9 +45,9 @@ def parts(root: Path, out: Path) -> Iterator[tuple[str, Callable[[], None]]]:
             rows = experiments.run(cell, **given)
             tables.write(rows, out / one.name / "cells" / mechanism / f"{scenario}.parquet", metadata={})
 
-    for one in planned.of_scale("tiny"):
+    for one in planned.of_scale(scale):
         yield one.name, lambda one=one: experiment(one)
-    for (mechanism, pair), audit in planned.audits["tiny"].items():
+    for (mechanism, pair), audit in planned.audits[scale].items():
         path = out / "audits" / mechanism / f"{pair}.parquet"
         yield f"audit {mechanism} {pair}", lambda audit=audit, path=path: attacks.run([audit], str(path), metadata={})
 
@@ -56,13 +56,14 @@ def main() -> int:
     """Compute the parts that nobody else has taken; status 1 if one of them failed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
+    parser.add_argument("--scale", default="tiny")
     parser.add_argument("--root", type=Path, default=Path(__file__).parents[2])
     parser.add_argument("--backwards", action="store_true", help="last part first")
     parser.add_argument("--only", nargs="*", default=(), help="names of parts")
     given = parser.parse_args()
     # The library that stands beside the configuration, not one that is installed.
     sys.path.insert(0, str(given.root / "src"))
-    found = dict(parts(given.root, given.out))
+    found = dict(parts(given.root, given.out, given.scale))
     unknown = set(given.only) - set(found)
     if unknown:
         parser.error(f"no part {', '.join(sorted(unknown))}; there are: {', '.join(found)}")
