@@ -88,7 +88,6 @@ EXPERIMENTS = {
     "kifer2012-output": True,
     "kifer2012-theorem9": False,
     "jain2013-covertype": True,
-    "jain2013-thm8": False,
     "dwork2018-realdata": True,
     "li2021-adult": False,
     "li2021-bounds": False,
