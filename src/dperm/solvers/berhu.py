@@ -152,8 +152,9 @@ def descend(H, v, a, c, d, low, high, aim, most, theta, g):
                         g[k] += step * H[j, k]
             if not moved:
                 break
-        if not moved or gap(theta, g, v, a, c, d, low, high) <= aim:
+        if not moved:
             break
+        # Before the look at the gap: else a minimum would be known to no more than `aim`, its last digits by luck.
         _face_step(H, v, a, c, d, low, high, theta, g)
         if gap(theta, g, v, a, c, d, low, high) <= aim:
             break
@@ -182,21 +183,29 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
     there, step = theta.copy(), np.zeros(p)
     length, before = 1.0, penalties(theta, v, a, c, d)
     for _ in range(_HALVINGS):
+        held = length == 1.0
         for b in range(f):
             j = free[b]
             least, most = low[j], high[j]
             if v[j] + a[j] > 0:  # the sign is held
                 least, most = (max(least, 0.0), most) if theta[j] > 0 else (least, min(most, 0.0))
-            there[j] = min(max(theta[j] - length * slope[b], least), most)
+            aim = theta[j] - length * slope[b]
+            there[j] = min(max(aim, least), most)
             step[j] = there[j] - theta[j]
-        change = penalties(there, v, a, c, d) - before
-        for b in range(f):
-            j = free[b]
-            product = 0.0
-            for k in range(p):
-                product += H[j, k] * step[k]
-            change += step[j] * (g[j] + 0.5 * product)
-        if change <= 0:
+            u, w = abs(theta[j]), abs(there[j])
+            held = held and there[j] == aim and (d[j] * u > a[j] + c[j] * u) == (d[j] * w > a[j] + c[j] * w)
+        # The minimum of the pieces is that of F on the face; its value says so only up to rounding, so is not asked.
+        fell = held
+        if not held:
+            change = penalties(there, v, a, c, d) - before
+            for b in range(f):
+                j = free[b]
+                product = 0.0
+                for k in range(p):
+                    product += H[j, k] * step[k]
+                change += step[j] * (g[j] + 0.5 * product)
+            fell = change <= 0
+        if fell:
             for b in range(f):
                 j = free[b]
                 theta[j] = there[j]

@@ -40,6 +40,8 @@ INNER_SHARE = 0.1
 # Hessians of this many repeats at once stay below this many bytes.
 CHUNK_BYTES = 64 * 2**20
 _ROUNDING = 64 * float(np.finfo(float).eps)
+# A step this far uphill, in units of the sums in J, may be one that rounding hides: a thousand terms err that much.
+_UPHILL = 1024 * float(np.finfo(float).eps)
 
 
 def kind(regularizer: Regularizer, region: Region) -> str:
@@ -293,7 +295,7 @@ def _line_search(risk: _Risk, inner: "_Inner", theta, target, gradient):
         )
         after, _ = risk.take(pending).value(trial)
         rise = after + inner.penalty(trial) - value[pending] - former[pending]
-        limit = SUFFICIENT_DECREASE * length[pending] * promised[pending] + _ROUNDING * size[pending]
+        limit = SUFFICIENT_DECREASE * length[pending] * promised[pending] + _UPHILL * size[pending]
         accepted = rise <= limit
         following[pending[accepted]] = trial[accepted]
         pending = pending[~accepted]

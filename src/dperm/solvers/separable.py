@@ -141,18 +141,20 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, most
         known[1] = True
     linear, outer = np.dot(tilt, theta), _penalties(theta, v, a, c, d)
     least, greatest = low.copy(), high.copy()
-    before, rise, steps, fresh = np.inf, 0.0, 0, False
+    before, rise, steps, fresh, last = np.inf, 0.0, 0, False, False
     while True:
         value = kept[0] + linear + outer
         g = _backward(records, slope) + tilt
         _level_box(value - bottom, tilt, v, a, low, high, least, greatest)
         gap = _gap(theta, g, v, a, c, d, least, greatest)
-        if (gap <= tolerance * abs(value) and steps >= few) or gap == 0 or steps >= most:
+        if steps >= most or last or (gap == 0 and not theta.any()):
             break
+        # One more step: else theta would be known to the root of the tolerance, its last digits by luck.
+        last = gap == 0 or (gap <= tolerance * abs(value) and steps >= few)
         stuck = steps > 0 and rise >= -_ROUNDING * abs(value) and gap >= before
         if stuck and fresh:  # rounding allows no more
             break
-        fresh = stuck or not (known[0] and gap <= _PACE * before)
+        fresh = stuck or last or not (known[0] and gap <= _PACE * before)
         if fresh:
             _hessian(records, second, H)
             known[0] = True

@@ -274,7 +274,7 @@ def reweighted(
             *_data(problems), noise, variant != "erm", first, adaptive, float(scheme.gamma), constant, floors,
             scheme.maximal, float(extra_l1), low, high, int(steps), _MOST, theta, gap, iterations, flips,
         )  # fmt: skip
-    return Paths(theta, gap, gap <= 100 * separable.EXACT, iterations, flips)
+    return Paths(theta, gap, gap <= 1e-9, iterations, flips)
 
 
 def _adaptive(scheme, strengths):
