@@ -392,10 +392,8 @@ def test_an_attack_without_a_variant_is_not_lost(tmp_path):
 
 def test_code_that_draws_another_noise_is_named_beside_a_claim_that_holds(tmp_path):
     """Holm over the rows: 1e-6 of two rejects, 0.4 does not; the verdict stays the claim's."""
-    records = [
-        fake_audits.exact(0.9, white_box_p=1e-6),
-        fake_audits.exact(0.9, neighbours="replace", white_box_p=0.4),
-    ]
+    other = fake_audits.exact(0.9, neighbours="replace", white_box_p=0.4)
+    records = [fake_audits.exact(0.9, white_box_p=1e-6), other]
     found = fake_audits.collect_files(tmp_path, [fake_audits.write_attacks(records, tmp_path / "a.parquet")])
     assert found["verdict"].tolist() == ["holds up", "holds up"]
     named = found["reason"].str.contains(ledger.NOISE)

@@ -13,7 +13,7 @@ import threading
 import numpy as np
 import pytest
 
-from dperm.accounting import composition, filters
+from dperm.accounting import filters
 from dperm.errors import BudgetExhausted, CorruptFile, InvalidBudget, ReleaseError
 from dperm.mechanisms.prediction.ledger import AdaptiveLedger, PredictionLedger
 
@@ -366,60 +366,3 @@ def test_a_ledger_needs_a_number_or_a_price():
         PredictionLedger(1.0, 0.0, each=2.0)
     with pytest.raises(ValueError, match="reserve=0 must be an integer, 1 or above"):
         PredictionLedger(1.0, 1e-6, answers=3, reserve=0)
-
-
-class TestAdaptive:
-    def test_either_sum_may_bear_an_answer(self):
-        ledger = AdaptiveLedger(1.0, 1e-6)
-        # By zCDP, far beyond epsilon in sum.
-        price = 0.02
-        most = int(composition.zcdp_rho(1.0, 1e-6) / (price**2 / 2))
-        ledger.charge(most - 1, each=price)
-        ledger.charge(each=price)
-        assert most * price > 2
-        with pytest.raises(BudgetExhausted, match="do not fit"):
-            ledger.charge(each=price)
-        assert ledger.answered == most
-        # By epsilon, far beyond zCDP's.
-        ledger = AdaptiveLedger(1.0, 1e-6)
-        ledger.charge(each=0.75)
-        ledger.charge(each=0.25 - 1e-9)
-        with pytest.raises(BudgetExhausted):
-            ledger.charge(each=1e-6)
-
-    def test_bounded_range_costs_a_quarter(self):
-        ledger, price = AdaptiveLedger(1.0, 1e-6), 0.02
-        most = int(composition.zcdp_rho(1.0, 1e-6) / (price**2 / 8))
-        ledger.charge(most, each=price, bounded_range=True)
-        with pytest.raises(BudgetExhausted):
-            ledger.charge(each=price, bounded_range=True)
-
-    def test_a_journal_goes_on(self, path):
-        with pytest.raises(InvalidBudget):
-            AdaptiveLedger(1.0, 1e-6, path=path).charge(each=0.0)
-        ledger = AdaptiveLedger(1.0, 1e-6, path=path)
-        ledger.charge(2, each=0.3)
-        del ledger
-        ledger = AdaptiveLedger(1.0, 1e-6, path=path)
-        assert ledger.answered == 2
-        ledger.charge(each=0.39)
-        with pytest.raises(BudgetExhausted, match=r"of epsilon 0\.01 "):
-            ledger.charge(each=0.02)
-        ledger.close()
-
-    def test_what_an_adaptive_attacker_achieves_is_within_delta(self):
-        """All strategies over two prices and randomised responses of them: the exact value by recursion."""
-        epsilon, delta = 0.5, 0.05
-        most = (epsilon, composition.zcdp_rho(epsilon, delta))
-        prices = (0.11, 0.23)
-
-        def value(loss, sums):
-            best = max(0.0, -np.expm1(epsilon - loss)) if loss > epsilon else 0.0
-            for price in prices:
-                after = (sums[0] + price, sums[1] + price**2 / 2)
-                if after[0] <= most[0] or after[1] <= most[1]:
-                    p = 1 / (1 + np.exp(-price))
-                    best = max(best, p * value(loss + price, after) + (1 - p) * value(loss - price, after))
-            return best
-
-        assert 0 < value(0.0, (0.0, 0.0)) <= delta
