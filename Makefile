@@ -76,7 +76,7 @@ test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt i
 	$(BIN)/python -m pytest -m cluster tests/cluster
 
 test-versions: venv  ## the same rows with the oldest and the newest libraries, in environments of their own (about 6 minutes)
-	$(BIN)/python tests/everywhere/environments.py
+	$(BIN)/python tests/portability/environments.py
 	$(BIN)/python -m pytest -m versions
 
 test-processors: venv  ## rows and verdicts as if the processor had other instructions (about 10 minutes)
@@ -123,7 +123,7 @@ audit-lock:  ## known weaknesses of the locked packages, by pip-audit in an envi
 
 lock: venv  ## renew requirements.lock, and those of the oldest and the newest libraries, from pyproject.toml
 	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --universal --python-version 3.11 --extra dev pyproject.toml -o requirements.lock
-	@for end in oldest:lowest-direct newest:highest; do echo 'setuptools>=77' | $(BIN)/uv pip compile --quiet --upgrade --resolution $${end#*:} --generate-hashes --universal --python-version 3.11 --extra release pyproject.toml - -o tests/everywhere/$${end%:*}.lock; done
+	@for end in oldest:lowest-direct newest:highest; do echo 'setuptools>=77' | $(BIN)/uv pip compile --quiet --upgrade --resolution $${end#*:} --generate-hashes --universal --python-version 3.11 --extra release pyproject.toml - -o tests/portability/$${end%:*}.lock; done
 
 clean:  ## remove everything computed; downloads stay
 	rm -rf results logs benchmarks resources/prepared site .snakemake

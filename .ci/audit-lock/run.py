@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# tests/everywhere/oldest.lock is left out: it holds old versions on purpose and is installed by nobody else.
+# tests/portability/oldest.lock is left out: it holds old versions on purpose and is installed by nobody else.
 LOCKS = ("requirements.lock", "examples/diffprivlib/requirements.lock", ".ci/audit-lock/requirements.lock")
 # What requests, urllib3 and pip say of a network that is not there, or of a service that is down.
 UNREACHABLE = (

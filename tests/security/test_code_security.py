@@ -69,7 +69,7 @@ ALLOWED = {
     ("src/dperm/audit/called/objects.py", "pickle"): "bytes that are compared, and never read back",
     ("tests/unit/test_*.py", "pickle"): "a copy made here and now, to test that models survive it",
     ("tests/unit/test_*.py", "joblib"): "a copy made here and now, to test what it carries or that it is refused",
-    ("tests/hygiene/test_reading_hygiene.py", "pickle"): "makes the attack that must not work",
+    ("tests/security/test_reading_security.py", "pickle"): "makes the attack that must not work",
 }
 
 

@@ -1,6 +1,6 @@
 """Make .venv-oldest and .venv-newest: the libraries that pyproject.toml allows at either end, from locks with hashes.
 
-    python tests/everywhere/environments.py
+    python tests/portability/environments.py
 
 The oldest stand under the oldest Python that this machine has, the newest under the newest, of those that the locks
 cover; one that is up to date is left as it is. Run by `make test-versions`.
@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LOCKS = {name: ROOT / f"tests/everywhere/{name}.lock" for name in ("oldest", "newest")}
+LOCKS = {name: ROOT / f"tests/portability/{name}.lock" for name in ("oldest", "newest")}
 # From the one that pyproject.toml asks for to the last for which the newest libraries have been seen to run.
 MINORS = range(11, 14)
 UV = str(Path(sys.executable).with_name("uv"))

@@ -1,6 +1,6 @@
 """Compute what a run does, without Snakemake, in whatever Python this is.
 
-    python tests/everywhere/computed.py OUT [--scale tiny] [--root FOLDER] [--backwards] [--only NAME ...]
+    python tests/portability/computed.py OUT [--scale tiny] [--root FOLDER] [--backwards] [--only NAME ...]
 
 Prepares data sets, fits baselines, runs cells and audits, and writes their Parquet files under OUT. Several processes
 may work on one OUT: each experiment, and each audit, is taken by whoever comes first. Imported by no test: the tests

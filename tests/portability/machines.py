@@ -57,7 +57,7 @@ def start(out: Path, *arguments: str, python: str = sys.executable, umask: int =
     """Start computed.py, in the folder above `out`; `finish` waits for it."""
     out.mkdir(parents=True, exist_ok=True)
     return subprocess.Popen(
-        [python, str(ROOT / "tests/everywhere/computed.py"), str(out), *arguments], cwd=out.parent, umask=umask,
+        [python, str(ROOT / "tests/portability/computed.py"), str(out), *arguments], cwd=out.parent, umask=umask,
         env=environment(**settings), text=True, encoding="utf-8", errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
