@@ -143,7 +143,7 @@ def test_tddl_in_explicit_features(path, rows, calibration):
     scale, _ = tddl.scale(setting, Budget(20.0, 1e-6), T, calibration)
     noise = scale * drawn[20.0, calibration, False]
     if calibration == "tight":
-        noise = noise * at.roots(8**0.5) @ at.vectors.T
+        noise = noise @ (at.vectors * at.roots(8**0.5)) @ at.vectors.T
     f = model.predict(split.Z[:25])
     hits = [(Q @ within_ball(Z, f + b, setting.radius) > 0) == (split.target > 0) for b in noise]
     own = rows[

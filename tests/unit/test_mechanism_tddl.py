@@ -45,13 +45,30 @@ def test_a_release_is_algorithm_two_with_its_noise(T, d, calibration, radius):
         spectrum, Z @ w_star, setting, Budget(2.0, 1e-5), calibration=calibration, rng=rng, repeats=2, noise=unit
     )
     if calibration == "tight":
-        unit = (unit * spectrum.roots(1.0)) @ spectrum.vectors.T
+        unit = unit @ (spectrum.vectors * spectrum.roots(1.0)) @ spectrum.vectors.T
     # Least squares leave open what is orthogonal to every phi(z); the points asked lie in the span.
     Q = sphere(T, T, 3) @ Z
     for r in range(2):
         w = algorithm_two(Z, w_star, released.scale * unit[r], radius)
         np.testing.assert_allclose(released.at(Q @ Z.T)[r], Q @ w, atol=2e-4 * np.abs(Q @ w).max())
     assert (released.norm <= radius).all() and ((released.multiplier > 0) == (radius < 1)).all()
+
+
+@pytest.mark.parametrize("calibration", ["paper", "tight"])
+def test_no_choice_of_eigenvectors_changes_a_release(calibration):
+    """K = I/4 + 3/4 has an eigenvalue seven times: another processor takes other vectors of that space."""
+    spectrum = tddl.spectrum(np.full((8, 8), 0.75) + 0.25 * np.eye(8))
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(7, 7)))[0]
+    turned = dataclasses.replace(
+        spectrum, vectors=np.column_stack([spectrum.vectors[:, :7] @ turn, spectrum.vectors[:, 7]])
+    )
+    one, other = (
+        tddl.release(
+            of, np.ones(8), SETTING, Budget(2.0, 1e-5), calibration=calibration, rng=np.random.default_rng(1), repeats=3
+        ).at(of.K)
+        for of in (spectrum, turned)
+    )
+    np.testing.assert_allclose(one, other, atol=1e-9 * np.abs(one).max())
 
 
 @settings(max_examples=60, deadline=None)

@@ -128,9 +128,11 @@ def release(
     """
     within(np.diag(spectrum.K), setting.feature_norm)
     scale = sigma(setting, budget)
-    noise = rng.standard_normal((repeats, len(answers))) * spectrum.roots(setting.feature_norm)
+    unit = rng.standard_normal((repeats, len(answers)))
     with one_thread():
-        return Release(answers + scale * (noise @ spectrum.vectors.T), scale, "proved", event(setting, scale))
+        # By the symmetric root of K, which no choice of eigenvectors changes where eigenvalues coincide.
+        noise = (unit @ spectrum.vectors * spectrum.roots(setting.feature_norm)) @ spectrum.vectors.T
+    return Release(answers + scale * noise, scale, "proved", event(setting, scale))
 
 
 class Path(Listener):

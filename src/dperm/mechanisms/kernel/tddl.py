@@ -339,11 +339,14 @@ def releases(
     roots = spectrum.roots(setting.feature_norm)
     sizes = [scale(setting, budget, len(answers), calibration, bare=bare) for budget, calibration, bare in asked]
     with one_thread():
-        # U'(f + b): the tight calibration's b has independent coordinates there.
+        # U'(f + b). The tight calibration's b is unit noise times the symmetric root of K, the one root that does not
+        # hang on which eigenvectors are chosen where eigenvalues coincide.
         rotated = np.repeat((answers @ spectrum.vectors)[None, :], repeats * len(asked), axis=0)
         for k, (_, calibration, _) in enumerate(asked):
             unit = _unit_noise(calibration, (repeats, len(answers)), rng) if noise is None else noise
-            turned = unit * roots if calibration == "tight" else unit @ spectrum.vectors
+            turned = unit @ spectrum.vectors
+            if calibration == "tight":
+                turned *= roots
             rotated[k * repeats : (k + 1) * repeats] += sizes[k][0] * turned
         found = _fit(spectrum, rotated, setting.radius)
     parts = [np.split(part, len(asked)) for part in (found.coefficients, found.norm, found.multiplier)]
