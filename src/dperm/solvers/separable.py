@@ -127,8 +127,11 @@ def _relative(gap, value):
 
 
 @compiled
-def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, most, theta, state):
-    """Minimise F from theta, in place, by at least `few` steps; return the relative gap and the steps."""
+def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta, state):
+    """Minimise F from theta, in place, by at least `few` steps; return the relative gap and the steps.
+
+    `sharp`: by one step more than the tolerance asks for.
+    """
     if code == GRAM:
         return _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, most, theta)
     y, bottom = records[2], records[6]
@@ -147,10 +150,11 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, most
         g = _backward(records, slope) + tilt
         _level_box(value - bottom, tilt, v, a, low, high, least, greatest)
         gap = _gap(theta, g, v, a, c, d, least, greatest)
-        if steps >= most or last or (gap == 0 and not theta.any()):
+        met = gap == 0 or (gap <= tolerance * abs(value) and steps >= few)
+        if steps >= most or last or (met and not sharp) or (gap == 0 and not theta.any()):
             break
         # One more step: else theta would be known to the root of the tolerance, its last digits by luck.
-        last = gap == 0 or (gap <= tolerance * abs(value) and steps >= few)
+        last = met
         stuck = steps > 0 and rise >= -_ROUNDING * abs(value) and gap >= before
         if stuck and fresh:  # rounding allows no more
             break
@@ -275,7 +279,7 @@ def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, most, theta)
 
 
 @compiled
-def paths(code, bound, data, tilt, v, a, c, d, low, high, tolerance, most, theta, gap, iterations):
+def paths(code, bound, data, tilt, v, a, c, d, low, high, tolerance, sharp, most, theta, gap, iterations):
     """Fit along strengths, each from the one before; theta (R, L, p), gap and iterations (R, L) in place.
 
     `data` is X (D, n, p), y (D, n), X'X (D, p, p), X'y (D, p), y'y and the bottom (D,), and X by rows if it is sparse;
@@ -292,13 +296,13 @@ def paths(code, bound, data, tilt, v, a, c, d, low, high, tolerance, most, theta
         for s in range(strengths):
             gap[r, s], iterations[r, s] = _fit(
                 code, bound, records, tilt[r, s], v[r, s], a[r, s] * one, c[r, s] * one, d[r, s] * one,
-                low, high, tolerance, 1, most, now, state,
+                low, high, tolerance, 1, sharp, most, now, state,
             )  # fmt: skip
             _copy(now, theta[r, s])
 
 
 @compiled
-def signed_paths(code, bound, data, b, first, v, a, c, d, low, high, tolerance, most, theta, gap, iterations):
+def signed_paths(code, bound, data, b, first, v, a, c, d, low, high, tolerance, sharp, most, theta, gap, iterations):
     """Fit `vs`: for each strength the start with tilt b and weights `first`, then its signs followed.
 
     As `paths`, with the noise b (R, L, p), the weights (R, L) of theta^2 at the start, and v (p,) for the extra l1. The
@@ -318,7 +322,7 @@ def signed_paths(code, bound, data, b, first, v, a, c, d, low, high, tolerance, 
             own = b[r, s]
             _, steps = _fit(
                 code, bound, records, own, none, none, 2 * first[r, s] * one, none,
-                low, high, EXACT, 0, most, begin, early,
+                low, high, EXACT, 0, sharp, most, begin, early,
             )  # fmt: skip
             if s == 0:
                 now = begin.copy()
@@ -330,7 +334,7 @@ def signed_paths(code, bound, data, b, first, v, a, c, d, low, high, tolerance, 
             for _ in range(most):
                 gap[r, s], more = _fit(
                     code, bound, records, np.minimum(own, 0.0) * signs, v + np.maximum(own, 0.0),
-                    a[r, s] * one, c[r, s] * one, d[r, s] * one, least, greatest, tolerance, 1, most, now, late,
+                    a[r, s] * one, c[r, s] * one, d[r, s] * one, least, greatest, tolerance, 1, sharp, most, now, late,
                 )  # fmt: skip
                 steps += more
                 changed = (own < 0) & (now != 0) & (np.sign(now) != signs)
@@ -382,7 +386,7 @@ def reweighted(
                 former = now.copy()
                 gap[r, s], steps = _fit(
                     code, bound, records, tilt, none, none, 2 * weight, none,
-                    least, greatest, EXACT, 1, most, now, state,
+                    least, greatest, EXACT, 1, True, most, now, state,
                 )  # fmt: skip
                 iterations[r, s] += steps
                 if turn >= turns - LAST and turn > 0:
