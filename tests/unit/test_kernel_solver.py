@@ -193,3 +193,24 @@ def test_two_rows_at_the_bound_among_short_ones_are_no_harder(loss, labels):
     kernel = kernels.polynomial(100.0)
     slack = 0.01 * kernel.R
     assert solver.minimise(kernel, X, y, LOSSES[loss], total=1.0, slack=slack).slack <= slack
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge"])
+def test_where_the_gap_is_all_rounding_the_slopes_certify(loss):
+    """w* is known: no margin reaches a bend, so every row pulls with the same force. Before, that was an error."""
+    X, y = data(50, LOSSES[loss])
+    total, slack = 1e15, 0.05 / 1e15
+    fit = solver.minimise(KERNELS["gaussian"], X, y, LOSSES[loss], total=total, slack=slack)
+    assert apart(KERNELS["gaussian"], X, fit.mu, y / total) <= fit.slack <= slack < math.sqrt(2 * fit.gap / total)
+
+
+@pytest.mark.parametrize("total", [0.5, 20.0, 1e4])
+def test_targets_of_huber_beyond_every_margin_change_nothing(total):
+    X, _ = data(20, LOSSES["huber"])
+    signs, near = np.where(np.arange(20) % 2, 1.0, -1.0), 2 + 20 / total
+    found = [
+        solver.minimise(KERNELS["gaussian"], X, signs * far, LOSSES["huber"], total=total, slack=1e-6)
+        for far in (near, 1e3 * near, 1e30)
+    ]
+    for other in found[1:]:
+        assert apart(KERNELS["gaussian"], X, found[0].mu, other.mu) <= found[0].slack + other.slack

@@ -335,15 +335,45 @@ def test_extreme_public_bounds_of_linear_models(kind, x_norm):
         told(make(**LABELS, x_norm=x_norm), X, y)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge", "logistic"])
-@pytest.mark.parametrize(("x_norm", "C"), [(1e-6, 1.0), (100.0, 1.0), (100.0, 1e6), (1e4, 1e-6), (1e6, 1e-3)])
-def test_extreme_public_bounds_of_kernels(loss, x_norm, C):
-    """Before, two rows of any size kept the logistic loss at x_norm=100 from its target, and one of them did not."""
-    X, y = tame(False, 30)
-    for rows in ([], [5], [6], [5, 6]):
-        Z = X.copy()
-        for row in rows:
-            Z[row] = 1.7e308 if row == 5 else [1e200, -1e300, 1e-300]
-        for label in ("no", "yes"):
-            labels = np.where(np.isin(np.arange(30), rows), label, y)
-            told(dperm.RKHSGaussian(**LABELS, loss=loss, C=C, kernel="poly", degree=3, x_norm=x_norm), Z, labels)
+KERNELS = {
+    "tddl": lambda **given: dperm.TDDL(n_public=4, **given),
+    "rkhs": dperm.RKHSGaussian,
+    "pinp": dperm.PINP,
+    "tdil": dperm.TDIL,
+}
+
+
+def few_of_all_kinds(n=30):
+    """Rows of any size and targets of any size, labels to be had from the sign."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(n, P)), rng.normal(size=n)
+    wild, far = X.copy(), 1.7e308 * np.sign(y)
+    wild[::2] *= 10.0 ** rng.uniform(-300, 250, (len(X[::2]), 1))
+    mixed = np.where(np.arange(n) % 3, y, np.sign(y) * 10.0 ** rng.uniform(-300, 300, n))
+    return [(rows, targets) for rows in (X, X * 0, np.repeat(X[:1], n, 0), wild) for targets in (y, far, mixed, 0 * y)]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge", "logistic", "huber"])
+@pytest.mark.parametrize(
+    ("kernel", "x_norm", "reach"),
+    [("linear", 1e-30, 1e-85), ("linear", 1e-6, 1e-15), ("rbf", 1.0, 1e-9), ("poly", 1.0, 1e-7), ("linear", 1e10, 1e12),
+     ("rbf", 1.0, 1e4), ("poly", 1e4, 1e12), ("rbf", 1.0, 1e12)],
+)  # fmt: skip
+def test_extreme_public_bounds_of_kernels(loss, kernel, x_norm, reach):
+    """Before, the gap of small R^2 C drowned in rounding, and Huber's far targets in steps of large R^2 C."""
+    reach = min(reach, 1e4) if loss == "huber" else reach
+    C = reach / {"linear": x_norm**2, "rbf": 1.0, "poly": (x_norm**2 + 1) ** 3}[kernel] * (1 - 1e-9)
+    for rows, targets in few_of_all_kinds():
+        y = targets if loss == "huber" else np.where(targets > 0, "yes", "no")
+        given = NUMBERS if loss == "huber" else LABELS
+        told(dperm.RKHSGaussian(**given, loss=loss, C=C, kernel=kernel, x_norm=x_norm), rows * x_norm, y)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+@pytest.mark.parametrize(("loss", "heaviest"), [("hinge", 1e12), ("logistic", 1e12), ("huber", 1e4)])
+def test_beyond_the_tested_r2_c_kernels_refuse_before_a_record_is_looked_at(name, loss, heaviest):
+    given = {**(NUMBERS if loss == "huber" else LABELS), "loss": loss, "kernel": "linear", "x_norm": 1e3}
+    model = KERNELS[name](**given, C=1.001e-6 * heaviest)
+    # What is no table of records at all would be refused for that, were it looked at.
+    with pytest.raises(dperm.errors.DomainViolation, match=r"C=.* with R=1000 .* lower C, or scale rows down"):
+        model.fit(None, None)

@@ -239,8 +239,8 @@ def _erm(row: Mapping[str, Any], corollary: str, convexity: int) -> Answer:
     # The record's gradient against the regularizer's: convexity lambda n w = +-1.
     ends = (1 / (convexity * _TOTAL), 0.0 if come else -1 / (convexity * _TOTAL))
     own = changed_gradients(row["neighbours"]) / (convexity * _TOTAL)
-    # A printed row speaks of the exact minimiser; else the solver may err by this, away from the other.
-    slack = 0.0 if row["calibration"] == "paper" else _TOLERANCE * own
+    # The solver may err by this, away from the other: both calibrations' noise covers it.
+    slack = _TOLERANCE * own
     what = "comes" if come else "is turned around"
     return _linear(made, ends, slack, weakened, f"a record that pulls with all its force {what} ({corollary})")
 

@@ -23,6 +23,9 @@ from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.serving import Serving
 from dperm.solvers import kernel as solver
 
+# The largest R^2 C for which the solver is tested to meet its target whatever the records are (docs/privacy.md, section
+# 1); Huber's targets may be 10^6 knees out, and the further R^2 C lets the margins go there, the more steps that takes.
+_HEAVIEST, _HEAVIEST_HUBER = 1e12, 1e4
 # Rows whose predictions tell one solution from another.
 _SHOWN = 1000
 
@@ -61,7 +64,8 @@ class KernelEstimator(PrivateModel):
         Raises
         ------
         DomainViolation
-            If a row is above R and `clip` is False, or a bound, the loss, the kernel or a public point is unfit.
+            If a row is above R and `clip` is False, or a bound, the loss, the kernel or a public point is unfit, or
+            R^2 C is above 10^12 (Huber: 10^4).
         InvalidBudget
             If no noise serves the budget.
         ValueError
@@ -163,6 +167,14 @@ class KernelEstimator(PrivateModel):
             )
         C = number("C", self.C, LEAST, MOST, ends="[]", remedy="it weighs the losses, as LibSVM's; 0.001 is usual")
         exact = Setting(lipschitz, made.R, 1 / C, neighbours=self.neighbours)
+        heaviest = _HEAVIEST_HUBER if loss.targets == "real" else _HEAVIEST
+        reach = made.R**2 * C
+        if reach > heaviest:
+            raise DomainViolation(
+                f"C={C:g} with R={made.R:g} (the bound on sqrt(K(x, x)), made of kernel and x_norm): R^2 C={reach:g} "
+                f"is above {heaviest:g}, beyond which the solver may miss its target for some records of the "
+                f"{loss.name} loss; lower C, or scale rows down and declare a smaller x_norm (feature_norm)"
+            )
         return dataclasses.replace(exact, slack=target(self.tolerance) * exact.shift)
 
     def _bounded(self, X, made: kernels.Kernel):

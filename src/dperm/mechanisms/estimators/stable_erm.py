@@ -43,7 +43,8 @@ class StableERM(StablePredictor):
     fit_intercept : bool, default=False
         Append a constant feature 1, regularised like the rest; the bound on rows becomes sqrt(x_norm^2 + 1).
     calibration : {"tight", "paper"}, default="tight"
-        "paper" makes the noise two (4.10) or four times (4.11) as large (errata D9, D10).
+        "paper" makes the noise two (4.10) or four times (4.11) as large (errata D9, D10): enough for the solver's error
+        too, unless 4.10 meets a `tolerance` above 0.5 under "replace".
     neighbours : {"replace", "add_remove"}, default="replace"
     clip : bool, default=False
         Scale longer rows and queries down to `x_norm`, and bring targets into their domain, instead of raising: with
@@ -150,4 +151,6 @@ class StableERM(StablePredictor):
         return predictor
 
     def _guarantee(self):
-        return "proved" if self.calibration == "tight" else "proved_exact"
+        return stable_erm.guarantee(
+            self.calibration, self.tolerance, corollary=self.corollary, neighbours=self.neighbours
+        )
