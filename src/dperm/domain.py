@@ -233,7 +233,8 @@ class PrivacyStatement:
         Why the guarantee is `none`; empty otherwise.
     total : bool
         Whether no record can make `fit` raise or warn (`clip=True`, and labels declared): then their absence tells
-        nothing. Else an error is for the eyes of whoever may see the data.
+        nothing. A `Student` says it of its teacher; its own errors are functions of the answers, and as private. Else
+        an error is for the eyes of whoever may see the data.
     """
 
     epsilon: float

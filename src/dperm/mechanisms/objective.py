@@ -329,7 +329,7 @@ def _released(
     solution = solve(ridge=added, tilt=tilt, **fixed)
     theta, tau = solution.theta, tolerance * zeta / (added + regularizer.l2)
     if solver_share > 0:
-        sticky = [0.0] * (regularizer.l1 > 0) + [region.low, region.high]
+        sticky = [0.0] * bool(regularizer.l1 > 0) + [region.low, region.high]
         theta = covered(theta, 2 * tau, budget.share(solver_share), rng, sticky=sticky)
         theta = project(theta, region)
         guarantee = "proved" if guarantee == "proved_exact" else guarantee

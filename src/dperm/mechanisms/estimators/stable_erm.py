@@ -133,6 +133,8 @@ class StableERM(StablePredictor):
         lipschitz, domain = stable_erm.slope(self._loss(), self._domain()), self._domain()
         # n = 1 and epsilon = 1 stand for those of the data: what is declared is refused whatever they are.
         stable_erm.declared_total(self.total, lipschitz, domain, 1, 1.0, self.neighbours, self.corollary)
+        if self.total is not None:
+            stable_erm.check_reach(self._loss(), domain, self.total)
 
     def _learn(self, X, y, loss, domain, each):
         predictor = stable_erm.prepare(
@@ -151,6 +153,4 @@ class StableERM(StablePredictor):
         return predictor
 
     def _guarantee(self):
-        return stable_erm.guarantee(
-            self.calibration, self.tolerance, corollary=self.corollary, neighbours=self.neighbours
-        )
+        return stable_erm.guarantee(self.calibration, self.tolerance, self.corollary, self.neighbours)

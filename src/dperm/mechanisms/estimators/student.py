@@ -22,8 +22,8 @@ class Student(MetaEstimatorMixin, BaseEstimator):
     """Asks a fitted private predictor about public rows, once, and learns from its answers.
 
     The student is a function of the public rows and of the answers, which the teacher's ledger has charged: so it has
-    the teacher's privacy statement, whatever it is asked. (Closure under post-processing.) The rows must be public:
-    the statement does not protect them.
+    the teacher's privacy statement, whatever it is asked. (Closure under post-processing.) So are its errors and its
+    warnings: they tell nothing beyond the answers. The rows must be public: the statement does not protect them.
 
     The teacher holds the private data, or models of it, and stays in the house: a pickle or a copy of the student has
     teacher=None. So the pickle of a fitted student can be published: it is the trained learner and the statement.

@@ -27,6 +27,7 @@ dwork2018, Sections 2.1, 4.1; the proof: docs/privacy.md, section 12.
 import contextlib
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -176,10 +177,7 @@ def fit_shards(
     _check_separate(base)
     seeds = rng.integers(2**31, size=len(shards))
     public = neighbours == "replace"
-    quiet = (warnings.catch_warnings(action="ignore"), np.errstate(all="ignore")) if total else ()
-    with contextlib.ExitStack() as stack:
-        for context in quiet:
-            stack.enter_context(context)
+    with _quiet(total):
         return [_fitted(base, X, y, records, k, int(seeds[k]), public, total) for k, records in enumerate(shards)]
 
 
@@ -191,7 +189,7 @@ def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: b
     models : list of r models
     X : ndarray or CSR, shape (m, d)
     total : bool
-        0 for a model that fails or returns another shape, instead of an error.
+        0 for a model that fails or returns another shape, and no warning, instead of an error.
 
     Returns
     -------
@@ -205,7 +203,7 @@ def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: b
     """
     found = np.empty((len(models), X.shape[0]))
     for k, model in enumerate(models):
-        with np.errstate(**({"all": "ignore"} if total else {})):
+        with _quiet(total):
             said, failure = _said(model, X)
         if total:
             found[k] = said if not failure and said.shape == found[k].shape else 0.0
@@ -270,6 +268,16 @@ def votes(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = 
             "for predictions that are numbers"
         )
     return said.sum(axis=0).astype(np.int64)
+
+
+@contextlib.contextmanager
+def _quiet(total: bool) -> Iterator[None]:
+    """Let a learner warn of nothing, where what it warns of would tell of its records."""
+    if not total:
+        yield
+        return
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
+        yield
 
 
 def _check_separate(base: Any) -> None:

@@ -1,0 +1,98 @@
+"""At extreme public bounds either no record makes a total `fit` fail, or the bounds are refused for every record."""
+
+import numpy as np
+import pytest
+from test_total import LABELS, NUMBERS, P, tame, told
+
+import dperm
+
+
+@pytest.mark.parametrize("x_norm", [1e-30, 1e-6, 1e6, 1e20, 1e30])
+@pytest.mark.parametrize("kind", ["objective", "output"])
+def test_extreme_public_bounds_of_linear_models(kind, x_norm):
+    """Before, one long row overflowed a product in single precision from x_norm=1e20 on, with a warning."""
+    make = {"objective": dperm.ObjectivePerturbation, "output": dperm.OutputPerturbation}[kind]
+    X, y = tame(False, 20)
+    for number in (0.0, 1e300, 1.7e308, x_norm):
+        X[3] = number
+        told(make(**LABELS, x_norm=x_norm), X, y)
+
+
+KERNELS = {
+    "tddl": lambda **given: dperm.TDDL(n_public=4, **given),
+    "rkhs": dperm.RKHSGaussian,
+    "pinp": dperm.PINP,
+    "tdil": dperm.TDIL,
+}
+
+
+def few_of_all_kinds(n=30):
+    """Rows of any size and targets of any size, labels to be had from the sign."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(n, P)), rng.normal(size=n)
+    wild, far = X.copy(), 1.7e308 * np.sign(y)
+    wild[::2] *= 10.0 ** rng.uniform(-300, 250, (len(X[::2]), 1))
+    mixed = np.where(np.arange(n) % 3, y, np.sign(y) * 10.0 ** rng.uniform(-300, 300, n))
+    return [(rows, targets) for rows in (X, X * 0, np.repeat(X[:1], n, 0), wild) for targets in (y, far, mixed, 0 * y)]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge", "logistic", "huber"])
+@pytest.mark.parametrize(
+    ("kernel", "x_norm", "reach"),
+    [("linear", 1e-30, 1e-85), ("linear", 1e-6, 1e-15), ("rbf", 1.0, 1e-9), ("poly", 1.0, 1e-7), ("linear", 1e10, 1e12),
+     ("rbf", 1.0, 1e4), ("poly", 1e4, 1e12), ("rbf", 1.0, 1e12)],
+)  # fmt: skip
+def test_extreme_public_bounds_of_kernels(loss, kernel, x_norm, reach):
+    """Before, the gap of small R^2 C drowned in rounding, and Huber's far targets in steps of large R^2 C."""
+    reach = min(reach, 1e4) if loss == "huber" else reach
+    C = reach / {"linear": x_norm**2, "rbf": 1.0, "poly": (x_norm**2 + 1) ** 3}[kernel] * (1 - 1e-9)
+    for rows, targets in few_of_all_kinds():
+        y = targets if loss == "huber" else np.where(targets > 0, "yes", "no")
+        given = NUMBERS if loss == "huber" else LABELS
+        told(dperm.RKHSGaussian(**given, loss=loss, C=C, kernel=kernel, x_norm=x_norm), rows * x_norm, y)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+@pytest.mark.parametrize(("loss", "heaviest"), [("hinge", 1e12), ("logistic", 1e12), ("huber", 1e4)])
+def test_beyond_the_tested_r2_c_kernels_refuse_before_a_record_is_looked_at(name, loss, heaviest):
+    given = {**(NUMBERS if loss == "huber" else LABELS), "loss": loss, "kernel": "linear", "x_norm": 1e3}
+    model = KERNELS[name](**given, C=1.001e-6 * heaviest)
+    # What is no table of records at all would be refused for that, were it looked at.
+    with pytest.raises(dperm.errors.DomainViolation, match=r"C=.* with R=1000 .* lower C, or scale rows down"):
+        model.fit(None, None)
+
+
+STABLE = [
+    (loss, reach)
+    for loss, most in (("hinge", 1e2), ("absolute", 1e2), ("smoothed_hinge", 1e12), ("logistic", 1e12), ("huber", 1e12))
+    for reach in (1e-15, 1.0, most)
+]
+
+
+@pytest.mark.parametrize("x_norm", [1e-9, 1.0, 1e7])
+@pytest.mark.parametrize(("loss", "reach"), STABLE)
+def test_extreme_public_bounds_of_stable_erm(loss, reach, x_norm):
+    """Before, the solvers missed their targets with x_norm=1e20, and with kinks from x_norm^2/total = 10^4 on."""
+    numeric = loss in ("huber", "absolute")
+    given = {**(NUMBERS if numeric else LABELS), "loss": loss, "x_norm": x_norm, "queries": 3}
+    for rows, targets in few_of_all_kinds(200):
+        y = targets if numeric else np.where(targets > 0, "yes", "no")
+        model = dperm.StableERM(**given, total=x_norm**2 / reach * (1 + 1e-9), radius=10 / x_norm)
+        told(model, rows * x_norm, y)
+
+
+@pytest.mark.parametrize(("loss", "most"), [("hinge", 1e2), ("smoothed_hinge", 1e12)])
+def test_beyond_the_tested_range_stable_erm_refuses_before_a_record_is_looked_at(loss, most):
+    model = dperm.StableERM(**LABELS, loss=loss, x_norm=100.0, total=0.999e4 / most)
+    with pytest.raises(dperm.errors.DomainViolation, match=r"total=.* with rows up to 100.* declare a larger total"):
+        model.fit(None, None)
+    # Where total follows from n, epsilon and the bounds, so does the refusal.
+    model = dperm.StableERM(**LABELS, loss=loss, x_norm=1e10, radius=1e10)
+    with pytest.raises(dperm.errors.DomainViolation, match="a smaller radius"):
+        model.fit(*tame(False))
+
+
+def test_numbers_of_numpy_are_numbers():
+    """Before, l1 of NumPy's type was a TypeError."""
+    X, y = tame(False)
+    assert told(dperm.ObjectivePerturbation(**LABELS, l1=np.float64(0.5)), X, y)
