@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
+import dperm
 from dperm.accounting import gaussian
 from dperm.audit import called
-from dperm.audit.called import threads
+from dperm.audit.called import meeting, threads
 from dperm.errors import DataError
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
 from dperm.mechanisms.kernel import tddl
@@ -89,21 +90,75 @@ def test_an_answer_of_two_draws_is_an_error(monkeypatch):
 
 # Threads.
 
+# Mechanism -> relations, delta, and the least that one answer spends of 1.
+SHARED = {
+    "rkhs_gaussian": (("add_remove", "replace"), 1e-6, 0.99),
+    "pinp": (("add_remove", "replace"), 1e-6, 0.17),
+    "soft_majority": (("add_remove", "replace"), 0.0, 0.99),
+    "averaged": (("add_remove", "replace"), 0.0, 0.999),
+    "stable_erm": (("add_remove", "replace"), 0.0, 0.8),
+    "stable_sgd": (("replace",), 0.0, 0.8),
+    "exppw": (("add_remove", "replace"), 0.0, 0.9),
+}
+ASKED = [(mechanism, neighbours) for mechanism, (relations, _, _) in SHARED.items() for neighbours in relations]
 
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-def test_threads_that_meet_get_one_noise(neighbours):
-    found = threads.attack(neighbours, 1.0, 1e-6, np.random.default_rng(0))
-    assert 0.99 < found["exact_bound"] <= 1 and found["pair_words"].endswith("one question: 1")
+
+def test_each_mechanism_that_takes_turns_is_asked_by_threads():
+    """Those with a journal of what they answered."""
+    public = [getattr(dperm, name) for name in dperm.__all__]
+    serving = {one for one in public if hasattr(one, "fit") and "state" in one._get_param_names()}
+    assert {one if isinstance(one, type) else one.make for one in threads.SHARED.values()} == serving
+    assert SHARED.keys() == threads.SHARED.keys()
 
 
-def test_without_turns_each_thread_has_a_noise_of_its_own(monkeypatch):
-    """k noises are worth one of sigma/sqrt(k): delta(1) of 8 is 0.0315 where 1e-6 was claimed."""
+@pytest.mark.parametrize(("mechanism", "neighbours"), ASKED)
+def test_threads_that_meet_get_one_noise(mechanism, neighbours):
+    _, delta, least = SHARED[mechanism]
+    found = threads.attack(mechanism, neighbours, 1.0, delta, np.random.default_rng(0))
+    assert least < found["exact_bound"] <= 1 and found["pair_words"].endswith("one answer: 1")
+
+
+@pytest.fixture
+def unlocked(monkeypatch):
+    begin = Serving.begin
+
+    def begun(self):
+        begin(self)
+        self.lock = contextlib.nullcontext()
+
+    monkeypatch.setattr(Serving, "begin", begun)
     monkeypatch.setattr(Serving, "turn", lambda self, *, inner=False: contextlib.nullcontext())
-    found = threads.attack("replace", 1.0, 1e-6, np.random.default_rng(0))
-    assert found["pair_words"].endswith(f"one question: {threads.THREADS}")
+
+
+def test_without_turns_each_thread_has_a_noise_of_its_own(unlocked):
+    """k noises are worth one of sigma/sqrt(k): delta(1) of 8 is 0.0315 where 1e-6 was claimed."""
+    found = threads.attack("rkhs_gaussian", "replace", 1.0, 1e-6, np.random.default_rng(0))
+    assert found["pair_words"].endswith(f"one answer: {threads.THREADS}")
     a = RATIO * math.sqrt(threads.THREADS)
     assert gaussian.hockey_stick(1.0, a) == pytest.approx(0.0315, abs=5e-5)
     assert gaussian.hockey_stick(found["exact_bound"], a) == pytest.approx(1e-6, rel=0.1)
+
+
+@pytest.mark.parametrize("mechanism", ["soft_majority", "averaged", "stable_erm", "stable_sgd", "exppw"])
+def test_without_a_lock_each_thread_has_the_answer_that_one_paid_for(unlocked, mechanism):
+    """Eight answers at the price of one spend eight times as much."""
+    found = threads.attack(mechanism, "replace", 1.0, 0.0, np.random.default_rng(0))
+    assert found["pair_words"].endswith(f"one answer: {threads.THREADS}")
+    assert found["exact_bound"] > 8 * SHARED[mechanism][2]
+
+
+def test_threads_that_break_a_dialogue_are_an_error(unlocked):
+    with pytest.raises(DataError, match=r"of 8 threads got no answer|rows were answered with noise"):
+        threads.attack("pinp", "replace", 1.0, 1e-6, np.random.default_rng(0))
+
+
+def test_the_chance_of_a_bit_is_read_off_its_answers():
+    budget = {"neighbours": "replace", "epsilon": 1.0, "delta": 0.0}
+    models = [
+        threads.predictor("soft_majority", budget, np.random.default_rng(0), record=record) for record in (True, False)
+    ]
+    exact = [1 / (1 + math.exp(-(2 * count - 12) / 2)) for count in (1, 0)]
+    assert [threads.chance(model) for model in models] == pytest.approx(exact, rel=1e-10)
 
 
 class Asked:
@@ -118,11 +173,11 @@ def test_a_thread_without_an_answer_is_an_error():
         raise RuntimeError("refused")
 
     with pytest.raises(DataError, match=r"8 of 8 threads got no answer: RuntimeError\('refused'\)"):
-        threads.noises(Asked(refusing), threads.Meeting(), 1.0)
+        threads.noises(Asked(refusing), meeting.Meeting(), 1.0)
     turns = iter(range(threads.THREADS))
     with pytest.raises(DataError, match="1 of 8 threads"):
         threads.noises(
-            Asked(lambda rows: refusing(rows) if next(turns) == 3 else 0.0 * rows[:, 0]), threads.Meeting(), 1.0
+            Asked(lambda rows: refusing(rows) if next(turns) == 3 else 0.0 * rows[:, 0]), meeting.Meeting(), 1.0
         )
 
 
@@ -135,4 +190,4 @@ def test_noises_of_later_rows_count():
         return np.r_[np.zeros(len(rows) - 2), next(turns)]
 
     # 0 is one of the sixteen.
-    assert threads.noises(Asked(later), threads.Meeting(), 1.0) == told.size
+    assert threads.noises(Asked(later), meeting.Meeting(), 1.0) == told.size

@@ -23,13 +23,13 @@ _PREFIX, _THREADS, _SUPPORT = "called-", "threads", "exp_mech"
 
 
 def _variants(mechanism: str) -> tuple[str, ...]:
-    losses = cases.CALLS[mechanism][1]
+    losses = cases.CALLS[mechanism][1] if mechanism in cases.CALLS else ()
     objects_of = [variant for variant, made in cases.PUBLISHED.items() if mechanism in made]
-    asked = [_THREADS] if mechanism == "rkhs_gaussian" else []
+    asked = [_THREADS] if mechanism in threads.SHARED else []
     return tuple(_PREFIX + name for name in (*losses, *objects_of, *asked))
 
 
-KNOWN = {(mechanism, "tight"): _variants(mechanism) for mechanism in cases.CALLS}
+KNOWN = {(mechanism, "tight"): _variants(mechanism) for mechanism in (*cases.CALLS, *threads.SHARED)}
 KNOWN[_SUPPORT, "tight"] = (_PREFIX + "squared",)
 
 
@@ -57,10 +57,11 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
         for clip in (False, True):
             yield supports.attack(neighbours, row["epsilon"], clip=clip)
         return
-    make, _ = cases.CALLS[mechanism]
     if name == _THREADS:
-        yield threads.attack(neighbours, row["epsilon"], delta, rng(name))
-    elif name in cases.PUBLISHED:
+        yield threads.attack(mechanism, neighbours, row["epsilon"], delta, rng(name))
+        return
+    make, _ = cases.CALLS[mechanism]
+    if name in cases.PUBLISHED:
         for words, arguments in cases.published(mechanism, name, row):
             yield from objects.attacks(Front(partial(make, **arguments), (0, 1), words), neighbours)
     else:

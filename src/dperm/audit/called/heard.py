@@ -4,7 +4,9 @@ The noise stream is known, because the estimator is given a `Generator` that rem
 public checks made of the records is known, because the step from them to the core is listened to. Nothing is changed.
 """
 
+import contextlib
 import inspect
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -13,16 +15,15 @@ import numpy as np
 from dperm import grid
 from dperm.errors import DataError
 from dperm.mechanisms import kept
-from dperm.noise import Gaussian, SphericalLaplace
+from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 
 class _Remembering(np.random.Generator):
     """A generator of NumPy's that keeps the vectors drawn from it, each with its law, and single draws at scale 1."""
 
-    def __init__(self, bits: np.random.BitGenerator, units: list[float]):
+    def __init__(self, bits: np.random.BitGenerator, units: list[float], drawn: list[tuple]):
         super().__init__(bits)
-        self.units = units
-        self.drawn: list[tuple[Gaussian | SphericalLaplace, np.ndarray]] = []
+        self.units, self.drawn = units, drawn
         self._direction = None
 
     def normal(self, loc=0.0, scale=1.0, size=None):
@@ -40,8 +41,9 @@ class _Remembering(np.random.Generator):
         return given
 
     def laplace(self, loc=0.0, scale=1.0, size=None):
-        """Draw as NumPy does, and keep it at scale 1."""
+        """Draw as NumPy does, and keep it, and at scale 1."""
         values = super().laplace(loc, scale, size)
+        self.drawn.append((Laplace(float(scale)), np.ravel(values - loc)))
         self.units += np.ravel((values - loc) / scale).tolist()
         return values
 
@@ -101,7 +103,7 @@ def fit(model: Any, step: str, X: np.ndarray, y: np.ndarray, seed: int) -> Heard
         What `fit` raises.
     """
     calls: list[tuple] = []
-    public, rng = type(model), _Remembering(np.random.PCG64(seed), [])
+    public, rng = type(model), _Remembering(np.random.PCG64(seed), [], [])
     given = model.get_params(deep=False)
     # What is released draws from the operating system: the grid is listened to.
     released = bool(given.get("release"))
@@ -148,16 +150,32 @@ def answer(one: Heard, asked: np.ndarray) -> tuple[float, float]:
     DataError
         If it was made of no draw, or of several.
     """
-    of = kept.Noise.of
-
-    def listening(self, key):
-        return _Remembering(of(self, key).bit_generator, one.units)
-
     ask = getattr(one.model, "decision_function", one.model.predict)
-    with mock.patch.object(kept.Noise, "of", listening):
+    with generators(one):
         value = float(ask(asked)[0])
     if len(one.units) != 1:
         raise DataError(
             f"{type(one.model).__name__}: an answer was made of {len(one.units)} draws; its law is known of one"
         )
     return value, one.units[0]
+
+
+@contextlib.contextmanager
+def generators(one: Heard) -> Iterator[None]:
+    """Let a fit's lists go on with what the generators of its queries draw.
+
+    Parameters
+    ----------
+    one : Heard
+
+    Yields
+    ------
+    None
+    """
+    of = kept.Noise.of
+
+    def listening(self, key):
+        return _Remembering(of(self, key).bit_generator, one.units, one.drawn)
+
+    with mock.patch.object(kept.Noise, "of", listening):
+        yield

@@ -1,85 +1,148 @@
-r"""Threads that ask one interactive model near-identical rows at once: how many noises does it draw for one question?
+r"""Threads that ask one interactive model at once: how many noises does it draw for one answer that was paid for?
 
-The kernel is the user's own, as RKHSGaussian allows, and waits in each evaluation until all threads have come there (or
-a tenth of a second is over): whoever reads the path before another one has written to it is caught in that moment, not
-by chance. Rows are 1e-9 apart, so one noise gives one answer to all of them. k noises for one question of sensitivity s
-and noise sigma are worth their mean, N(0, sigma^2/k): attacked exactly, with the sigma of a fit that is overheard.
+Every mechanism that answers takes turns (`dperm.mechanisms.serving`); `SHARED` says of each how it is fitted, asked and
+attacked. Threads meet (`meeting`), and ask rows that are 1e-9 apart, so that all answers are about one number.
 
-Neighbouring relation: each row's.
+    rkhs_gaussian    one path: near-identical rows have one noise. k noises of scale sigma are worth one of
+                     sigma/sqrt(k), attacked on the line.
+    pinp             one update is paid for (B = 1): no second row is answered with noise. k noises as above.
+    the predictors   one row is paid for (queries=1). Asked by all, it has one answer; of rows that differ one is
+                     answered, and all others are refused. k answers are k bits of known probability: how many are 1.
+
+Probability of a bit: the uniform number that decides it is told to the model, and where its answer changes is found by
+bisection. Neighbouring relation: each row's.
 """
 
-import contextlib
 import threading
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from unittest import mock
 
 import numpy as np
+from scipy import stats
+from sklearn.neighbors import KNeighborsClassifier
 
-from dperm.audit import attempts
-from dperm.audit.called import answers, heard, laws
+from dperm.audit import attempts, exact
+from dperm.audit.called import answers, dialogues, heard, laws, meeting
 from dperm.audit.called.answers import KINDS
+from dperm.audit.called.heard import Heard
 from dperm.audit.called.laws import Line
-from dperm.errors import DataError
+from dperm.audit.called.meeting import Meeting
+from dperm.errors import BudgetExhausted, DataError
+from dperm.mechanisms import kept
+from dperm.mechanisms.estimators.averaged import AveragedPrediction
+from dperm.mechanisms.estimators.exppw import ExpPW
+from dperm.mechanisms.estimators.interactive import PINP
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
+from dperm.mechanisms.estimators.soft_majority import SoftMajority
+from dperm.mechanisms.estimators.stable_erm import StableERM
+from dperm.mechanisms.estimators.stable_sgd import StableSGD
 from dperm.noise import Gaussian
 
-# Threads, and the rows that each of them asks for.
+# Threads, and the rows that each of them asks a path for.
 THREADS, _BATCH = 8, 16
 _APART = 1e-9
-# How long a thread waits for the others.
-_PATIENCE = 0.1
 # Answers nearer than this share of the noise have one noise.
 _SAME = 1e-3
 # So much regularisation that no record is at its margin.
 _C = 0.1
+_BISECTIONS = 50
+Records = list[tuple[float, float]]
 
 
-class Meeting:
-    """A linear kernel at which threads wait for each other."""
+class Voting(NamedTuple):
+    """A predictor of labels, and two data sets between which its answer at x = 1 changes.
 
-    def __init__(self):
-        self._barrier = None
+    Parameters
+    ----------
+    make : type
+    given : dict
+        Its parameters, the budget, `queries` and `classes` aside.
+    crowd : list of (x, y)
+        What both data sets have.
+    record, other : tuple (x, y)
+        What comes, and (replace-one) what it replaces.
+    """
 
-    def __call__(self, X: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Return <x, v>, once all threads ask for it or have waited long enough."""
-        if self._barrier is not None:
-            # If somebody is kept out nobody waits from then on.
-            with contextlib.suppress(threading.BrokenBarrierError):
-                self._barrier.wait(_PATIENCE)
-        return np.asarray(X) @ np.asarray(V).T
-
-    def ask(self, model: Any, batches: list[np.ndarray]) -> np.ndarray:
-        """Return the answers to all batches, each asked by a thread of its own, all at once.
-
-        Parameters
-        ----------
-        model : RKHSGaussian
-            Fitted with this kernel.
-        batches : list of ndarray, shape (rows, d)
-
-        Returns
-        -------
-        ndarray, shape (batches, rows)
-
-        Raises
-        ------
-        DataError
-            If a thread got an error instead of answers, for then nothing is known of what it would have been told.
-        """
-        self._barrier = threading.Barrier(len(batches))
-        try:
-            with ThreadPoolExecutor(len(batches)) as pool:
-                asked = [pool.submit(model.decision_function, rows) for rows in batches]
-        finally:
-            self._barrier = None
-        errors = [one.exception() for one in asked if one.exception() is not None]
-        if errors:
-            raise DataError(f"{len(errors)} of {len(batches)} threads got no answer: {errors[0]!r}") from errors[0]
-        return np.array([one.result() for one in asked])
+    make: type
+    given: dict[str, Any]
+    crowd: Records
+    record: tuple[float, float] = (1.0, 1)
+    other: tuple[float, float] = (0.0, 0)
 
 
-def fit(y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: Any) -> tuple[heard.Heard, Meeting]:
-    """Fit a model on one record at x = 1, or on one that holds nothing.
+# A shard says what its nearest record says: one record turns one vote.
+_VOTES = {"base": KNeighborsClassifier(1), "shards": 12}
+SHARED: dict[str, type | Voting] = {
+    "rkhs_gaussian": RKHSGaussian,
+    "pinp": PINP,
+    "soft_majority": Voting(SoftMajority, _VOTES, [(0.0, 0)] * 11),
+    "averaged": Voting(AveragedPrediction, _VOTES, [(0.0, 0)] * 11),
+    "stable_erm": Voting(StableERM, {"loss": "hinge", "total": 4.0}, [(0.0, 0)], other=(1.0, 0)),
+    # Many short rows, so that few steps are taken.
+    "stable_sgd": Voting(StableSGD, {"loss": "smoothed_hinge"}, [(0.0, 0)] * 100, other=(1.0, 0)),
+    # As many steps down as T, the last of them right before the query, or up; enough records beyond it.
+    "exppw": Voting(ExpPW, {}, [(0.0, 0)] * 5 + [(2.0, 0)] * 20, record=(0.5, 1), other=(0.5, 0)),
+}
+# Records beside the one that comes, and the weight of each: the model's first guess is wrong by far.
+_BESIDE, _WEAK = 2_000, 1e-4
+
+
+class Asked(NamedTuple):
+    """What threads found.
+
+    Parameters
+    ----------
+    number : int
+        Noises for one answer that was paid for.
+    model : estimator
+        Fitted.
+    attack : dict
+        As `dperm.audit.attempts` makes it.
+    """
+
+    number: int
+    model: Any
+    attack: dict[str, Any]
+
+
+def attack(mechanism: str, neighbours: str, epsilon: float, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the attack, as columns of `dperm.audit.attacks.ATTACKS`.
+
+    Parameters
+    ----------
+    mechanism : str
+        A key of `SHARED`.
+    neighbours : {"add_remove", "replace"}
+    epsilon, delta : float
+    rng : Generator
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    DataError
+        If a thread got another error than its due, for then nothing is known of what it would have been told.
+    """
+    budget = {"neighbours": neighbours, "epsilon": epsilon, "delta": delta}
+    found = _ATTACKS.get(mechanism, _on_votes)(mechanism, budget, rng)
+    name = type(found.model).__name__
+    return {
+        "guarantee": found.model.privacy_.guarantee,
+        "loss": getattr(found.model, "loss", None),
+        "pair_words": f"{name} asked by {THREADS} threads at once: noises for one answer: {found.number}",
+        "white_box_p": None,
+        **found.attack,
+    }
+
+
+# A path.
+
+
+def fit(y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: Any) -> tuple[Heard, Meeting]:
+    """Fit a path on one record at x = 1, or on one that holds nothing.
 
     Parameters
     ----------
@@ -125,12 +188,12 @@ def noises(model: Any, kernel: Meeting, scale: float) -> int:
         If a thread got no answer.
     """
     rows = 1 - _APART * np.arange(THREADS * _BATCH).reshape(THREADS, _BATCH, 1)
-    told = np.sort(kernel.ask(model, list(rows)), axis=None)
+    told = np.sort(_answered(kernel.ask(model.decision_function, list(rows))), axis=None)
     return 1 + int((np.diff(told) > _SAME * scale).sum())
 
 
 def sigma(rng: np.random.Generator, **given: Any) -> float:
-    """Return the scale of the noise of an answer, of a fit that is made to be overheard.
+    """Return the scale of the noise of an answer of a path, of a fit that is made to be overheard.
 
     Parameters
     ----------
@@ -144,37 +207,171 @@ def sigma(rng: np.random.Generator, **given: Any) -> float:
     return answers.noise(KINDS["rkhs_gaussian"], fit(1, rng, **given)[0], np.array([[1.0]]))[1]
 
 
-def attack(neighbours: str, epsilon: float, delta: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the attack, as columns of `dperm.audit.attacks.ATTACKS`.
+def _on_path(_: str, budget: dict[str, Any], rng: np.random.Generator) -> Asked:
+    fits = [fit(y, rng, **budget) for y in (1, 0 if budget["neighbours"] == "add_remove" else -1)]
+    scale = sigma(rng, **budget)
+    number = max(noises(one.model, kernel, scale) for one, kernel in fits)
+    centres = [KINDS["rkhs_gaussian"].centre(one, np.array([[1.0]])) for one, _ in fits]
+    scale /= np.sqrt(number)
+    lines = [Line(lambda t, c=centre: (t - c) / scale, Gaussian, 1e-12 * scale) for centre in centres]
+    return Asked(number, fits[0][0].model, attempts.of_bracket(laws.attack(*lines, delta=budget["delta"])))
+
+
+# A dialogue.
+
+
+def _on_dialogue(_: str, budget: dict[str, Any], rng: np.random.Generator) -> Asked:
+    def fitted(*records):
+        model = PINP(kernel="linear", classes=(-1, 1), C=_WEAK, queries=1, radius=1.0, tolerance=1e-3, **budget)
+        x, y = np.array([*records, *[(1.0, 1)] * _BESIDE]).T
+        return heard.fit(model, dialogues.STEP, x[:, None], y.astype(int), int(rng.integers(2**63)))
+
+    sides = [((1.0, 1),), () if budget["neighbours"] == "add_remove" else ((1.0, -1),)]
+    known = [dialogues.answer(fitted(*side), np.array([[1.0]])) for side in sides]
+    model = fitted(*sides[0]).model
+    told = _answered(meeting.in_step(lambda rows: model.predict_details(rows).updated, _rows(apart=True)))
+    number, paid = int(np.sum(told)), model.constants_.updates
+    if paid != 1 or number < 1 or known[0].scale is None:
+        raise DataError(f"PINP: of {THREADS} rows {number} were answered with noise, and {paid} were to be")
+    scale = known[0].scale
+    chances = [dialogues.outcomes(one, scale, number, dialogues.bins(known, scale)) for one in known]
+    found = exact.exact(chances.__getitem__, [(0, 1)], delta=budget["delta"])
+    return Asked(number, model, attempts.of_finite(found))
+
+
+# Predictors.
+
+
+class _Told(np.random.Generator):
+    """A generator whose first bits are those of a number that it is told, and all others 0."""
+
+    def __init__(self, u: float):
+        super().__init__(np.random.PCG64(0))
+        self._u = u
+
+    def bytes(self, length):
+        """Return them."""
+        word, self._u = int(self._u * 2.0 ** (8 * length)), 0.0
+        return word.to_bytes(length, "little")
+
+
+def predictor(mechanism: str, budget: Mapping[str, Any], rng: np.random.Generator, *, record: bool) -> Any:
+    """Fit a predictor for one answer, on one of its two data sets.
 
     Parameters
     ----------
-    neighbours : {"add_remove", "replace"}
-    epsilon, delta : float
+    mechanism : str
+        A key of `SHARED` with a `Voting`.
+    budget : mapping
+        `epsilon`, `delta`, `neighbours`.
     rng : Generator
+        For the seed.
+    record : bool
+        Whether the record is there.
 
     Returns
     -------
-    dict
+    estimator
+    """
+    make, given, crowd, one, other = SHARED[mechanism]
+    first = [one] if record else [] if budget["neighbours"] == "add_remove" else [other]
+    # The first record of a list counts most for stable SGD, the last one for nobody.
+    x, y = np.array([*first, *crowd]).T
+    model = make(**given, **budget, queries=1, classes=(0, 1), random_state=int(rng.integers(2**31)))
+    return model.fit(x[:, None], y.astype(int))
+
+
+def chance(model: Any) -> float:
+    """Return the probability of the answer 1 at x = 1, found by bisection of the uniform number that decides.
+
+    Parameters
+    ----------
+    model : estimator
+        As `predictor` makes it.
+
+    Returns
+    -------
+    float
+    """
+    rows, (low, high) = model._rows(np.array([[1.0]])), (0.0, 1.0)
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if model._answer(rows, [_Told(middle)])[0] else (low, middle)
+    return 0.5 * (low + high)
+
+
+def answered(make: Callable[[], Any]) -> int:
+    """Return how many answers threads get for one that is paid for.
+
+    Parameters
+    ----------
+    make : callable
+        () -> a fitted predictor that answers one row.
+
+    Returns
+    -------
+    int
 
     Raises
     ------
     DataError
-        If a thread got no answer.
+        If a thread got another error than that the budget is exhausted, or where all asked the same row any.
     """
-    kind, asked = KINDS["rkhs_gaussian"], np.array([[1.0]])
-    given = {"neighbours": neighbours, "epsilon": epsilon, "delta": delta}
-    fits = [fit(y, rng, **given) for y in (1, 0 if neighbours == "add_remove" else -1)]
-    scale = sigma(rng, **given)
-    number = max(noises(one.model, kernel, scale) for one, kernel in fits)
-    centres = [kind.centre(one, asked) for one, _ in fits]
-    scale /= np.sqrt(number)
-    lines = [Line(lambda t, c=centre: (t - c) / scale, Gaussian, 1e-12 * scale) for centre in centres]
-    found = attempts.of_bracket(laws.attack(*lines, delta=delta))
-    return {
-        "guarantee": fits[0][0].model.privacy_.guarantee,
-        "loss": "hinge",
-        "pair_words": f"RKHSGaussian asked by {THREADS} threads at once: noises for one question: {number}",
-        "white_box_p": None,
-        **found,
-    }
+    drawn: list[bytes] = []
+    of, lock = kept.Noise.of, threading.Lock()
+
+    def listening(self, key):
+        with lock:
+            drawn.append(key)
+        return of(self, key)
+
+    most = 0
+    for apart in (False, True):
+        drawn.clear()
+        with mock.patch.object(kept.Noise, "of", listening):
+            told = meeting.in_step(make().predict, _rows(apart=apart))
+        _answered([one for one in told if not (apart and isinstance(one, BudgetExhausted))])
+        most = max(most, len(drawn))
+    return most
+
+
+def bits(probability: float, number: int) -> np.ndarray:
+    """Return the law of how many of so many answers to one question are 1.
+
+    Parameters
+    ----------
+    probability : float
+        Of one.
+    number : int
+
+    Returns
+    -------
+    ndarray
+    """
+    return stats.binom.pmf(np.arange(number + 1), number, probability)
+
+
+def _on_votes(mechanism: str, budget: dict[str, Any], rng: np.random.Generator) -> Asked:
+    models = [predictor(mechanism, budget, rng, record=record) for record in (True, False)]
+    number = answered(lambda: predictor(mechanism, budget, rng, record=True))
+    chances = [bits(chance(model), number) for model in models]
+    found = exact.exact(chances.__getitem__, [(0, 1)], delta=budget["delta"])
+    return Asked(number, models[0], attempts.of_finite(found))
+
+
+_ATTACKS = {"rkhs_gaussian": _on_path, "pinp": _on_dialogue}
+
+
+def _rows(*, apart: bool) -> list[np.ndarray]:
+    """Return a row for each thread, all the same or each a little beside the others."""
+    return [np.array([[1 - apart * _APART * i]]) for i in range(THREADS)]
+
+
+def _answered(told: list[Any]) -> np.ndarray:
+    """Return the answers of threads, or refuse an error among them, or that there is none."""
+    errors = [one for one in told if isinstance(one, BaseException)]
+    if errors:
+        raise DataError(f"{len(errors)} of {len(told)} threads got no answer: {errors[0]!r}") from errors[0]
+    if not told:
+        raise DataError("no thread got an answer")
+    return np.array(told)

@@ -1,12 +1,13 @@
 """Mistakes around a right core, each beside its proper form: what a check, a lock or an attribute was forgotten at.
 
-Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). The fifth draws
-less noise than its statement names: an attack that believed the statement could not see it.
+Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). Of the others
+one counts an answer after it has looked whether one is left, and one draws less noise than its statement names: an
+attack that believed the statement could not see it.
 """
 
 import contextlib
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import special
@@ -50,7 +51,12 @@ class _Unchecked(ObjectivePerturbation):
 
 
 class _Open(Serving):
-    """Turns that keep nobody out."""
+    """Turns, and a lock, that keep nobody out."""
+
+    def begin(self):
+        """Begin with no lock at all."""
+        super().begin()
+        self.lock = contextlib.nullcontext()
 
     def turn(self, *, inner=False):
         """Keep nobody out."""
@@ -113,12 +119,13 @@ def unchecked_domain(broken: bool) -> Finite:
     return Finite(law, [(None, corner) for corner in found.rows if corner])
 
 
-def missing_lock(broken: bool) -> Finite:
+def path(broken: bool, mistake: Literal["no turns", "less noise"]) -> Finite:
     """A Gaussian path that eight threads ask at once: the mean of its answers to one question, in bins.
 
     Parameters
     ----------
     broken : bool
+    mistake : {"no turns", "less noise"}
 
     Returns
     -------
@@ -126,17 +133,18 @@ def missing_lock(broken: bool) -> Finite:
         Its data are the answers without noise.
     """
     rng = np.random.default_rng(0)
-    fits = [threads.fit(y, rng, neighbours="replace") for y in (1, -1)]
-    scale, number = threads.sigma(rng, neighbours="replace"), 1
+    given = {"make": _Quiet if broken and mistake == "less noise" else RKHSGaussian, "neighbours": "replace"}
+    fits = [threads.fit(y, rng, **given) for y in (1, -1)]
+    scale, number = threads.sigma(rng, **given), 1
     for one, kernel in fits:
-        if broken:
+        if broken and mistake == "no turns":
             one.model.path_.serving = _Open()
         number = max(number, threads.noises(one.model, kernel, scale))
     return _binned([one for one, _ in fits], scale, scale / np.sqrt(number))
 
 
-def quiet_path(broken: bool) -> Finite:
-    """One answer of a Gaussian path, in bins, with the noise that the path really draws.
+def votes(broken: bool) -> Finite:
+    """A soft majority that eight threads ask for the one answer that is paid for: how many of its answers are 1?
 
     Parameters
     ----------
@@ -145,12 +153,18 @@ def quiet_path(broken: bool) -> Finite:
     Returns
     -------
     Finite
-        Its data are the answers without noise.
+        Its data are whether the record is there.
     """
-    rng, given = np.random.default_rng(0), {"make": _Quiet if broken else RKHSGaussian, "neighbours": "replace"}
-    fits = [threads.fit(y, rng, **given)[0] for y in (1, -1)]
-    scale = threads.sigma(rng, **given)
-    return _binned(fits, scale, scale)
+    rng, budget = np.random.default_rng(0), {"neighbours": "replace", "epsilon": 1.0, "delta": 0.0}
+
+    def fitted(record=True):
+        model = threads.predictor("soft_majority", budget, rng, record=record)
+        if broken:
+            model.ledger_.serving = _Open()
+        return model
+
+    number = threads.answered(fitted)
+    return Finite(lambda record: threads.bits(threads.chance(fitted(record)), number), [(True, False)])
 
 
 def _binned(fits: list, width: float, scale: float) -> Finite:
@@ -164,50 +178,35 @@ def _binned(fits: list, width: float, scale: float) -> Finite:
     return Finite(law, [tuple(KINDS["rkhs_gaussian"].centre(one, asked) for one in fits)])
 
 
-def published_certificate(broken: bool) -> Sampled:
-    """Output perturbation as it is handed on: a digest of all but what its statement covers.
+_CERTIFIED = {"classes": (0, 1)}
+_GUARDED = {"kernel": "linear", "public": [[0.5], [-0.25]], "radius": 1.0, "classes": (0, 1)}
+
+
+def told(broken: bool, mistaken: type, right: type, given: dict[str, Any], record: tuple[float, float]) -> Sampled:
+    """A model as it is handed on: a digest of all but what its statement covers, or of the error instead of it.
 
     Parameters
     ----------
     broken : bool
+    mistaken, right : type
+        The estimator with the mistake, and without it.
+    given : dict
+        Its parameters.
+    record : tuple (x, y)
+        What comes.
 
     Returns
     -------
     Sampled
         Its data are records (x, y).
     """
-    make = partial(_Certified if broken else OutputPerturbation, classes=(0, 1))
-    return _told(make, [(0.3, 0), (1.0, 1)], [(0.3, 0)])
+    make = partial(mistaken if broken else right, neighbours="add_remove", **given)
 
-
-def membership_check(broken: bool) -> Sampled:
-    """TDDL beside a record that is one of its public points.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-        Its data are records (x, y).
-    """
-    given = {
-        "kernel": "linear",
-        "public": [[0.5], [-0.25]],
-        "radius": 1.0,
-        "classes": (0, 1),
-        "neighbours": "add_remove",
-    }
-    return _told(partial(_Guarded if broken else TDDL, **given), [(0.3, 0), (0.5, 1)], [(0.3, 0)])
-
-
-def _told(make: Any, data: list[tuple[float, float]], neighbour: list[tuple[float, float]]) -> Sampled:
     def draw(records, repeats, rng):
         # A number for each thing that may be told.
         return np.array([_number(objects.told(make, records)) for _ in range(repeats)])
 
-    return Sampled(draw, data, neighbour, most_draws=_MOST_DRAWS)
+    return Sampled(draw, [(0.3, 0), record], [(0.3, 0)], most_draws=_MOST_DRAWS)
 
 
 def _number(words: str) -> float:
@@ -220,17 +219,24 @@ MUTANTS = (
         "unchecked-domain", "Poisson counts whose sign nobody looks at", _SOURCE, "add_remove", 1.0, 0.0,
         unchecked_domain,
     ),
-    Mutant("missing-lock", "a path that several threads ask at once", _SOURCE, "replace", 1.0, 1e-6, missing_lock),
+    Mutant(
+        "missing-lock", "a path that several threads ask at once", _SOURCE, "replace", 1.0, 1e-6,
+        partial(path, mistake="no turns"),
+    ),
+    Mutant(
+        "counted-together", "votes whose last answer several threads find unspent at once", "everywhere", "replace",
+        1.0, 0.0, votes,
+    ),
     Mutant(
         "quiet-path", "a path that draws 0.7 of the noise that its statement names", "everywhere", "replace", 1.0, 1e-6,
-        quiet_path,
+        partial(path, mistake="less noise"),
     ),
     Mutant(
         "published-certificate", "a released model with its solver's certificate", _SOURCE, "add_remove", 1.0, 0.0,
-        published_certificate,
+        partial(told, mistaken=_Certified, right=OutputPerturbation, given=_CERTIFIED, record=(1.0, 1)),
     ),
     Mutant(
         "membership-check", "an error where a public point is a row of the data", _SOURCE, "add_remove", 1.0, 1e-6,
-        membership_check,
+        partial(told, mistaken=_Guarded, right=TDDL, given=_GUARDED, record=(0.5, 1)),
     ),
 )  # fmt: skip

@@ -1,0 +1,171 @@
+r"""An answer of PINP as a user asks for it: 0, which the model knows already, or f and noise, where it is found wrong.
+
+The generator of the query is listened to: it draws the noise on the decision, |f + zeta| > threshold, and if that holds
+the noise of the answer. Both scales have to be the same in every fit, decision and answer have to be those that draws,
+f and threshold make; then the law of one answer is known, and is attacked over bins of its values.
+
+Neighbouring relation: each row's.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from dperm.audit import attempts, exact, targets, white_box
+from dperm.audit.called import corners, heard, laws
+from dperm.audit.called.corners import Front
+from dperm.audit.called.heard import Heard
+from dperm.errors import DataError
+from dperm.noise import Gaussian, Laplace, SphericalLaplace
+
+STEP = "_start"
+# Fits whose noise is tested.
+_FITS = 40
+# Bins of an answer, and how far they reach, in its noise.
+_BINS, _REACH = 2_000, 9.0
+
+
+class Answer(NamedTuple):
+    """What one answer told, to whoever listened.
+
+    Parameters
+    ----------
+    centre : float
+        f.
+    threshold : float
+        Of the decision.
+    deciding : float
+        Scale of its noise.
+    scale : float or None
+        Standard deviation of the noise of an answer; None where none was drawn.
+    noise : float or None
+        This answer's.
+    """
+
+    centre: float
+    threshold: float
+    deciding: float
+    scale: float | None
+    noise: float | None
+
+
+def answer(one: Heard, asked: np.ndarray) -> Answer:
+    """Ask a fitted PINP one row, and listen.
+
+    Parameters
+    ----------
+    one : Heard
+        Nobody has asked it yet.
+    asked : ndarray, shape (1, d)
+
+    Returns
+    -------
+    Answer
+
+    Raises
+    ------
+    DataError
+        If it is not made of the draws that were heard.
+    """
+    centre = float(one.handed["exact"](asked)[0])
+    with heard.generators(one):
+        told = one.model.predict_details(asked)
+    (law, (zeta,)), *more = one.drawn
+    threshold = one.made.threshold
+    value, noise = float(told.values[0]), float(more[0][1][0]) if more else None
+    says = centre + noise if more else 0.0
+    right = isinstance(law, Laplace) and (abs(centre + zeta) > threshold) == bool(more) == bool(told.updated[0])
+    if not (right and len(more) <= 1 and abs(value - says) <= 1e-12 * max(1.0, abs(says))):
+        raise DataError(f"{type(one.model).__name__}: an answer is not what {one.drawn} make of it")
+    return Answer(centre, threshold, law.scale, more[0][0].scale if more else None, noise)
+
+
+def outcomes(heard_of: Answer, scale: float, number: int, edges: np.ndarray) -> np.ndarray:
+    """Return the law of the mean of so many answers to one question.
+
+    Parameters
+    ----------
+    heard_of : Answer
+        Its centre and decision.
+    scale : float
+        Standard deviation of the noise of an answer.
+    number : int
+    edges : ndarray
+        Of the bins.
+
+    Returns
+    -------
+    ndarray
+        Probabilities: not all were answered with noise; or the mean is in each bin.
+    """
+    sides = (heard_of.threshold + np.array([-1.0, 1.0]) * heard_of.centre) / heard_of.deciding
+    noisy = float(targets.lower_tail(SphericalLaplace(1.0), -sides).sum()) ** number
+    inside = np.diff(special.ndtr((edges - heard_of.centre) / scale * np.sqrt(number)))
+    return np.concatenate([[1 - noisy], noisy * inside])
+
+
+def bins(found: list[Answer], scale: float) -> np.ndarray:
+    """Return the edges of bins that cover all answers.
+
+    Parameters
+    ----------
+    found : list of Answer
+    scale : float
+
+    Returns
+    -------
+    ndarray
+    """
+    centres = [one.centre for one in found]
+    low, high = min(centres) - _REACH * scale, max(centres) + _REACH * scale
+    return np.concatenate([[-np.inf], np.linspace(low, high, _BINS), [np.inf]])
+
+
+def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the strongest attack on one answer, as columns of `dperm.audit.attacks.ATTACKS`.
+
+    Parameters
+    ----------
+    front : Front
+    neighbours : {"add_remove", "replace"}
+    delta : float
+    rng : Generator
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    DataError
+        If a scale differs between fits, or as `answer`.
+    """
+    fits, more = corners.fits(front, STEP, _FITS, rng)
+    asked = np.array([[front.make().x_norm]])
+    if neighbours == "replace":
+        # The number of records is public, and the noise may be made of it.
+        del fits[None]
+    found = {corner: answer(one, asked) for corner, one in fits.items()}
+    others = [answer(one, asked) for one in more]
+    known = [*found.values(), *others]
+    drawn = {(one.threshold, one.deciding) for one in known}
+    scales = {one.scale for one in known if one.scale is not None}
+    if len(drawn) > 1 or len(scales) > 1:
+        raise DataError(f"{front.words}: the scale of the noise depends on the records")
+    # Where nothing was answered with noise all answers are 0, and its scale is that of no answer.
+    scale = scales.pop() if scales else 1.0
+    edges = bins(list(found.values()), scale)
+    chances = {corner: outcomes(one, scale, 1, edges) for corner, one in found.items()}
+    tried = [
+        (exact.exact(chances.__getitem__, [pair], delta=delta), *pair) for pair in corners.pairs(chances, neighbours)
+    ]
+    best, first, second = laws.first_of_best(tried, lambda one: one[0].epsilon)
+    noises = np.array([one.noise for one in others if one.noise is not None])
+    return {
+        "guarantee": next(iter(fits.values())).model.privacy_.guarantee,
+        "loss": front.make().loss,
+        "pair_words": corners.words(front, first, second),
+        "white_box_p": white_box.noise_test(noises[:, None], Gaussian(scale)).p_value if len(noises) > 20 else None,
+        **attempts.of_finite(best),
+    }

@@ -1,0 +1,113 @@
+"""How threads are made to meet: in a kernel of the user's own, or line by line in the code that answers.
+
+Whoever looks at a state before another one has written to it is caught in that moment, not by chance. Where a lock
+keeps the others out, whoever waits for them goes on after a tenth of a second, and nobody waits from then on.
+"""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dperm import mechanisms
+
+# How long a thread waits for the others, and for all of them to begin.
+_PATIENCE, _BEGIN = 0.1, 30.0
+_CODE = str(Path(mechanisms.__file__).parent)
+
+
+class Meeting:
+    """A linear kernel at which threads wait for each other."""
+
+    def __init__(self):
+        self._barrier = None
+
+    def __call__(self, X: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Return <x, v>, once all threads ask for it or have waited long enough."""
+        if self._barrier is not None:
+            _wait(self._barrier)
+        return np.asarray(X) @ np.asarray(V).T
+
+    def ask(self, ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list[Any]:
+        """Return what each batch is answered, asked by a thread of its own, all at once.
+
+        Parameters
+        ----------
+        ask : callable
+            Of a model that was fitted with this kernel.
+        batches : list of ndarray, shape (rows, d)
+
+        Returns
+        -------
+        list
+            Answers, or the errors that were raised instead.
+        """
+        self._barrier = threading.Barrier(len(batches))
+        try:
+            return at_once(ask, batches)
+        finally:
+            self._barrier = None
+
+
+def at_once(ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list[Any]:
+    """Return what each batch is answered, asked by a thread of its own.
+
+    Parameters
+    ----------
+    ask : callable
+    batches : list of ndarray, shape (rows, d)
+
+    Returns
+    -------
+    list
+        Answers, or the errors that were raised instead.
+    """
+    with ThreadPoolExecutor(len(batches)) as pool:
+        asked = [pool.submit(ask, rows) for rows in batches]
+    return [one.exception() or one.result() for one in asked]
+
+
+def in_step(ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list[Any]:
+    """Return what each batch is answered, by threads that do one line of the library's mechanisms at a time, together.
+
+    Parameters
+    ----------
+    ask : callable
+    batches : list of ndarray, shape (rows, d)
+
+    Returns
+    -------
+    list
+        As `at_once`.
+    """
+    begin, step = (threading.Barrier(len(batches)) for _ in range(2))
+
+    def line(frame, event, _):
+        if event == "line":
+            _wait(step)
+        return line
+
+    def entered(frame, event, _):
+        return line if frame.f_code.co_filename.startswith(_CODE) else None
+
+    def asking(rows):
+        before = sys.gettrace()
+        begin.wait(_BEGIN)
+        sys.settrace(entered)
+        try:
+            return ask(rows)
+        finally:
+            sys.settrace(before)
+
+    return at_once(asking, batches)
+
+
+def _wait(barrier: threading.Barrier) -> None:
+    # If somebody is kept out nobody waits from then on.
+    with contextlib.suppress(threading.BrokenBarrierError):
+        barrier.wait(_PATIENCE)
