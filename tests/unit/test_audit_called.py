@@ -18,7 +18,7 @@ from dperm.audit.target import Target
 from dperm.audit.targets import lower_tail
 from dperm.domain import Budget, Domain
 from dperm.errors import DataError
-from dperm.mechanisms.support import exp_mech
+from dperm.mechanisms.support import exp_mech, samp_agg
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 RATIO = gaussian.gaussian_ratio(1.0, 1e-6)
@@ -183,19 +183,6 @@ def test_noise_that_is_made_of_the_records_is_an_error():
         linear.attack(front, "add_remove", 0.0, np.random.default_rng(0))
 
 
-def test_the_table_has_every_loss_that_its_estimators_accept():
-    """A loss that `fit` accepts and nobody attacks would be a hole."""
-    for make, offered in cases.CALLS.values():
-        if not offered:
-            continue
-        for loss, (extreme, declared) in cases.EXTREME.items():
-            if loss in offered:
-                continue
-            beside = {**next(iter(offered.values())), **declared, "loss": loss}
-            with pytest.raises((ValueError, TypeError)):
-                make(**beside).fit(np.array([[0.5], [0.1]]), np.array(extreme[-2:]))
-
-
 # What leaves the house.
 
 
@@ -280,16 +267,52 @@ def test_two_words_that_differ_are_told_apart_and_noise_is_not():
 
 def test_the_law_of_a_choice_is_read_off_fits():
     """Bisection of the one uniform number finds the probability that the core states."""
-    given = {"size": 1, "y_bound": 1.0, "neighbours": "add_remove", "epsilon": 1.0}
-    rows = [supports._FIRST] * supports._CROWD[0] + [supports._SECOND] * supports._CROWD[1]
-    X, y = np.array([row for row, _ in rows]), np.array([target for _, target in rows])
+    choice = supports.CHOICES["exp_mech"]
+    given = {**choice.given, "size": 1, "neighbours": "add_remove", "epsilon": 1.0}
+    X, y = supports.rows(choice, [])
     core = exp_mech.select(
         X, y, size=1, domain=Domain(1.0, 1.0), budget=Budget(1.0), neighbours="add_remove", calibration="tight",
         bound=1.0, rng=np.random.default_rng(0),
     )  # fmt: skip
-    assert supports.chance(given, []) == pytest.approx(math.exp(core.log_probabilities[0]), abs=1e-11)
+    read = supports.chance(choice, lambda told: supports._fitted(choice, given, [], told).support_[0])
+    assert read == pytest.approx(math.exp(core.log_probabilities[0]), abs=1e-11)
+
+
+def test_the_law_of_noisy_votes_is_read_off_fits():
+    """All 20 blocks vote for the first, at noise of the scale that the core states."""
+    choice = supports.CHOICES["samp_agg"]
+    given = {**choice.given, "size": 1, "neighbours": "replace", "epsilon": 1.0}
+    scale, _ = samp_agg.calibrate(
+        2, size=1, blocks=20, budget=Budget(1.0), neighbours="replace", calibration="corrected"
+    )  # fmt: skip
+    read = supports.chance(choice, lambda told: supports._fitted(choice, given, [], told).support_[0])
+    assert read == pytest.approx(1 - (2 + 1 / scale) * math.exp(-1 / scale) / 4, rel=1e-9)
+    noise = np.random.default_rng(0).laplace(size=(100_000, 2)) * scale
+    assert read == pytest.approx((1 + noise[:, 0] > noise[:, 1]).mean(), abs=5e-3)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_votes_as_called_spend_nearly_what_they_claim(neighbours):
+    found = supports.attack("samp_agg", neighbours, 1.0, clip=False)
+    assert 0.9 < found["exact_bound"] <= 1
+
+
+def test_a_feature_and_its_coefficient_spend_more_together_than_either_stage():
+    """Each stage has half of epsilon; the product of both is attacked."""
+    found = bounds(row("exp_mech", "add_remove", 0.0, "sparse"))
+    assert 0.8 < max(found) <= 1
+
+
+def test_a_share_of_the_releases_scales_both_sides_of_a_bracket():
+    edges = np.array([-np.inf, 0.0, 1.0, np.inf])
+    whole, part = (Line(lambda t: t, Gaussian, 1e-9, share=share) for share in (1.0, 0.25))
+    for one, other in zip(whole.brackets(edges[:-1], edges[1:]), part.brackets(edges[:-1], edges[1:]), strict=True):
+        assert other == pytest.approx(0.25 * one, rel=1e-12)
+    # What is rarer by e^-1 tells as much, whatever the number says.
+    rare = Line(lambda t: t, Gaussian, 1e-9, share=math.exp(-1))
+    assert laws.attack(whole, rare, delta=0.0).epsilon == pytest.approx(1, abs=1e-3)
 
 
 def test_a_choice_as_called_spends_nearly_what_it_claims():
-    found = supports.attack("add_remove", 1.0, clip=True)
+    found = supports.attack("exp_mech", "add_remove", 1.0, clip=True)
     assert 0.95 < found["exact_bound"] <= 1 and "(100.0, 100.0)" in found["pair_words"]

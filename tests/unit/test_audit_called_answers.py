@@ -1,6 +1,7 @@
 """Attacks on models that answer: the noise that is really drawn, and threads that ask at once."""
 
 import contextlib
+import dataclasses
 import math
 
 import numpy as np
@@ -12,7 +13,8 @@ from dperm.audit import called
 from dperm.audit.called import meeting, threads
 from dperm.errors import DataError
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
-from dperm.mechanisms.kernel import tddl
+from dperm.mechanisms.kernel import tddl, tdil
+from dperm.mechanisms.kernel.interactive import Session
 from dperm.mechanisms.kernel.rkhs import Path
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
 from dperm.mechanisms.serving import Serving
@@ -48,12 +50,49 @@ def less_of_a_predictor(monkeypatch):
     )
 
 
+def less_of_a_round(monkeypatch):
+    draw = tdil._draw
+    monkeypatch.setattr(
+        tdil, "_draw", lambda constants, *args: draw(dataclasses.replace(constants, noise=0.7 * constants.noise), *args)
+    )
+
+
+def test_a_model_with_less_noise_than_stated_spends_more(monkeypatch):
+    """Of TDIL the choice of a point has a part of epsilon that one public point does not spend."""
+    before = max(bounds("tdil", "huber", 1e-6))
+    less_of_a_round(monkeypatch)
+    assert max(bounds("tdil", "huber", 1e-6)) > 1.3 * before > 1
+
+
+@pytest.mark.parametrize("share", [1.0, 0.1])
+def test_an_answer_of_a_dialogue_spends_what_its_noise_says(monkeypatch, share):
+    """Of B answers one is attacked, with the noise that it really has; the first guess is wrong but for e^-10."""
+    drawn, ask = [], Session.ask
+
+    def quiet(self, *args):
+        self.constants = dataclasses.replace(self.constants, answering=share * self.constants.answering)
+        drawn.append(self.constants.answering)
+        return ask(self, *args)
+
+    monkeypatch.setattr(Session, "ask", quiet)
+    found = max(bounds("pinp", "smoothed_hinge", 1e-6))
+    # A record moves f by C R^2, without an intercept.
+    assert gaussian.hockey_stick(found, 1e-4 / drawn[0]) == pytest.approx(1e-6, rel=0.1)
+
+
+def test_a_dialogue_whose_decision_has_other_noise_is_an_error(monkeypatch):
+    monkeypatch.setattr(Session, "ask", lambda self, exact, cross, own, key: (self._noise.of(key).laplace(0, 1.0), 1))
+    with pytest.raises(DataError, match="an answer is not what"):
+        bounds("pinp", "smoothed_hinge", 1e-6)
+
+
 @pytest.mark.parametrize(
     ("mechanism", "loss", "delta", "less"),
     [
         ("rkhs_gaussian", "hinge", 1e-6, less_of_a_path),
         ("tddl", "huber", 1e-6, less_of_public_answers),
         ("stable_erm", "huber", 0.0, less_of_a_predictor),
+        ("stable_erm", "student", 0.0, less_of_a_predictor),
     ],
 )
 def test_answers_with_less_noise_than_stated_are_refuted(monkeypatch, mechanism, loss, delta, less):

@@ -1,9 +1,10 @@
 """Attacks through the front door: estimators as a user calls them, on extreme records of what is declared.
 
 The other families attack the cores; here the records go through `fit`, which has to refuse or clip what no constant
-covers. `linear` listens to fits of the linear models and attacks the exact law of what they release, `answers` to those
-that answer, `supports` reads the law of a choice off `fit`; `threads` asks one model at once, `objects` looks at what
-is handed on; `cases` is the table of what is called, and how.
+covers. `linear` listens to fits of the linear models and attacks the exact law of what they release, `integers` that of
+what leaves the house, `answers` and `dialogues` listen to those that answer, `supports` and `sparse` read the law of a
+choice off `fit`; `threads` asks one model at once, `objects` looks at what is handed on; `cases` is the table of what
+is called, and how.
 
 Neighbouring relation: each row's.
 """
@@ -15,11 +16,11 @@ from functools import partial
 from typing import Any
 
 from dperm.audit import together
-from dperm.audit.called import answers, cases, integers, linear, objects, supports, threads
+from dperm.audit.called import answers, cases, dialogues, integers, linear, objects, sparse, supports, threads
 from dperm.audit.called.corners import Front
 
 PAIRS = ("corners",)
-_PREFIX, _THREADS, _SUPPORT = "called-", "threads", "exp_mech"
+_PREFIX, _THREADS = "called-", "threads"
 
 
 def _variants(mechanism: str) -> tuple[str, ...]:
@@ -30,7 +31,8 @@ def _variants(mechanism: str) -> tuple[str, ...]:
 
 
 KNOWN = {(mechanism, "tight"): _variants(mechanism) for mechanism in (*cases.CALLS, *threads.SHARED)}
-KNOWN[_SUPPORT, "tight"] = (_PREFIX + "squared",)
+KNOWN |= {("exp_mech", "tight"): (_PREFIX + "squared",), ("samp_agg", "corrected"): (_PREFIX + "squared",)}
+KNOWN["sparse", "tight"] = tuple(_PREFIX + name for name in sparse.STAGES)
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -53,25 +55,31 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     mechanism, name = job["mechanism"], row["variant"].removeprefix(_PREFIX)
     neighbours, delta = row["neighbours"], row["delta"]
-    if mechanism == _SUPPORT:
+    if mechanism in supports.CHOICES:
         for clip in (False, True):
-            yield supports.attack(neighbours, row["epsilon"], clip=clip)
+            yield supports.attack(mechanism, neighbours, row["epsilon"], clip=clip)
+        return
+    if mechanism == "sparse":
+        yield from sparse.attacks(name, row, rng(name))
         return
     if name == _THREADS:
         yield threads.attack(mechanism, neighbours, row["epsilon"], delta, rng(name))
         return
     make, _ = cases.CALLS[mechanism]
     if name in cases.PUBLISHED:
+        make = cases.Taught if name.endswith(cases.STUDENT) else make
         for words, arguments in cases.published(mechanism, name, row):
             yield from objects.attacks(Front(partial(make, **arguments), (0, 1), words), neighbours)
     else:
         for words, arguments, crowd in cases.calls(mechanism, name, row):
             walls = arguments.get("low", -math.inf), arguments.get("high", math.inf)
-            extreme = cases.EXTREME[name][0]
+            extreme = cases.EXTREME[arguments["loss"]][0]
             made = Front(partial(make, **arguments), extreme, words, mechanism == "output", walls, crowd)
-            if name == cases.RELEASED:
+            if arguments.get("release"):
                 yield integers.attack(made, neighbours, delta, rng(words))
             elif mechanism in cases.THETA:
                 yield linear.attack(made, neighbours, delta, rng(words))
+            elif mechanism == "pinp":
+                yield dialogues.attack(made, neighbours, delta, rng(words))
             else:
-                yield answers.attack(made, mechanism, neighbours, delta, rng(words))
+                yield answers.attack(made, name if name in answers.KINDS else mechanism, neighbours, delta, rng(words))

@@ -9,12 +9,15 @@ the scale of the predictor that the core returned.
 
     rkhs_gaussian    one value of the path, N(0, (sigma R)^2).
     tddl             one public point, x itself, in a ball that is all of space: w^ tells the noisy answer there.
+    tdil             one public point, next to x: every round moves the model there, by noise of its own.
     stable_erm, stable_sgd    one query, Laplace noise.
+    student          one query, which it learns from: what it says there is the teacher's answer.
 
 Neighbouring relation: each row's.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +28,7 @@ from dperm.audit.called.corners import Front
 from dperm.audit.called.heard import Heard
 from dperm.audit.called.laws import Line
 from dperm.errors import DataError
+from dperm.mechanisms.estimators.student import Student
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 # Fits whose noise is tested.
@@ -40,33 +44,92 @@ class Kind(NamedTuple):
     ----------
     step : str
         As of `heard.fit`.
-    centre : callable
-        (fit, row that is asked) -> f.
+    read : callable
+        (fit that nobody has asked yet, row that is asked) -> f, the noise of the answer, its scale.
     law : type
         Gaussian or Laplace.
     """
 
     step: str
-    centre: Callable[[Heard, np.ndarray], float]
+    read: Callable[[Heard, np.ndarray], tuple[float, float, float]]
     law: type[Gaussian] | type[Laplace]
 
 
-def _path_centre(one: Heard, asked: np.ndarray) -> float:
+def path_centre(one: Heard, asked: np.ndarray) -> float:
+    """Return the number that a path has noise on.
+
+    Parameters
+    ----------
+    one : Heard
+    asked : ndarray, shape (1, d)
+
+    Returns
+    -------
+    float
+    """
     return float(one.handed["exact"](asked)[0])
 
 
 def _linear_centre(one: Heard, asked: np.ndarray) -> float:
-    return float(_row(one, asked) @ one.made.w)
+    row = np.append(asked[0], np.ones(len(one.made.w) - asked.shape[1]))
+    # With the constant of an intercept, as the core has rows.
+    return float(row @ one.made.w)
 
 
-def _row(one: Heard, asked: np.ndarray) -> np.ndarray:
-    """Return the asked row as the core has rows: with the constant of an intercept."""
-    return np.append(asked[0], np.ones(len(one.made.w) - asked.shape[1]))
+def of_one_draw(
+    one: Heard,
+    asked: np.ndarray,
+    *,
+    centre: Callable[[Heard, np.ndarray], float] = path_centre,
+    ask: Callable[[Any, np.ndarray], np.ndarray] = heard.value,
+) -> tuple[float, float, float]:
+    """Ask for one answer, and return f, its noise and the scale at which this was drawn.
+
+    Parameters
+    ----------
+    one : Heard
+        Nobody has asked it yet.
+    asked : ndarray, shape (1, d)
+    centre : callable
+        (fit, row) -> f.
+    ask : callable
+        As of `heard.answer`.
+
+    Returns
+    -------
+    centre, noise, scale : float
+
+    Raises
+    ------
+    DataError
+        As `heard.answer` raises it.
+    """
+    answer, unit = heard.answer(one, asked, ask)
+    f = centre(one, asked)
+    return f, answer - f, abs((answer - f) / unit)
 
 
-_PATH = Kind("_start", _path_centre, Gaussian)
-_STABLE = Kind("_learn", _linear_centre, Laplace)
-KINDS = {"rkhs_gaussian": _PATH, "tddl": _PATH, "stable_erm": _STABLE, "stable_sgd": _STABLE}
+def _of_rounds(one: Heard, asked: np.ndarray) -> tuple[float, float, float]:
+    """Read a model that all rounds moved alike, towards f + noise of their own, at the one public point."""
+    (law, drawn), f = one.drawn[-1], path_centre(one, np.array(one.model.public_))
+    gain = float(heard.value(one.model, asked)[0]) / (len(drawn) * f + drawn.sum())
+    return gain * len(drawn) * f, gain * drawn.sum(), abs(gain) * law.scale * np.sqrt(len(drawn))
+
+
+def _student(teacher: Any, asked: np.ndarray) -> np.ndarray:
+    return Student(teacher).fit(asked).predict(asked)
+
+
+_PATH = Kind("_start", of_one_draw, Gaussian)
+_STABLE = Kind("_learn", partial(of_one_draw, centre=_linear_centre), Laplace)
+KINDS = {
+    "rkhs_gaussian": _PATH,
+    "tddl": _PATH,
+    "tdil": Kind("_start", _of_rounds, Gaussian),
+    "stable_erm": _STABLE,
+    "stable_sgd": _STABLE,
+    "student": Kind("_learn", partial(of_one_draw, centre=_linear_centre, ask=_student), Laplace),
+}
 
 
 def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
@@ -100,13 +163,14 @@ def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.
     some = next(iter(fits.values()))
     if signs:
         noises = scales = [one.made.scale for one in fits.values()]
+        found = [_linear_centre(one, asked) for one in fits.values()]
     else:
-        noises, scales = zip(*(noise(kind, one, asked) for one in (*fits.values(), *more)), strict=True)
+        found, noises, scales = zip(*(kind.read(one, asked) for one in (*fits.values(), *more)), strict=True)
     # Of the largest noise: rounding of the answer is the least share of it.
     law = kind.law(scales[np.argmax(np.abs(noises))])
     if not np.allclose(scales, law.scale, rtol=_SAME, atol=0):
         raise DataError(f"{front.words}: the scale of the noise depends on the records")
-    centres = {corner: kind.centre(one, asked) for corner, one in fits.items()}
+    centres = dict(zip(fits, found, strict=False))
     first, second = laws.first_of_best(
         list(corners.pairs(centres, neighbours)), lambda pair: _told(signs, law, *(centres[one] for one in pair))
     )
@@ -125,31 +189,6 @@ def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.
     shape = Gaussian if isinstance(law, Gaussian) else SphericalLaplace
     lines = [Line(lambda t, c=centres[one]: (t - c) / scale, shape, 1e-12 * scale) for one in (first, second)]
     return head | attempts.of_bracket(laws.attack(*lines, delta=delta))
-
-
-def noise(kind: Kind, one: Heard, asked: np.ndarray) -> tuple[float, float]:
-    """Ask for one answer, and return its noise and the scale at which this was drawn.
-
-    Parameters
-    ----------
-    kind : Kind
-    one : Heard
-        Nobody has asked it yet.
-    asked : ndarray, shape (1, d)
-
-    Returns
-    -------
-    noise : float
-    scale : float
-
-    Raises
-    ------
-    DataError
-        As `heard.answer` raises it.
-    """
-    answer, unit = heard.answer(one, asked)
-    found = answer - kind.centre(one, asked)
-    return found, abs(found / unit)
 
 
 def _sign(law: Laplace, centre: float) -> np.ndarray:

@@ -12,39 +12,46 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dperm.audit.called.corners import FAR
+from dperm.mechanisms.estimators.interactive import PINP
 from dperm.mechanisms.estimators.napp import NAPP
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
 from dperm.mechanisms.estimators.output import OutputPerturbation
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
 from dperm.mechanisms.estimators.stable_erm import StableERM
 from dperm.mechanisms.estimators.stable_sgd import StableSGD
+from dperm.mechanisms.estimators.student import Student
 from dperm.mechanisms.estimators.tddl import TDDL
 from dperm.mechanisms.estimators.tdil import TDIL
 
 CLASSES = {"classes": (0, 1)}
-# The mode that leaves the house, with the loss that moves most.
-RELEASED = "huber_release"
+STUDENT = "student"
+# What a loss is called with release=True, the mode that leaves the house.
+_RELEASE = "_release"
 # Loss -> extreme targets, and what declares them.
 EXTREME: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
     "logistic": ((0, 1), CLASSES),
     "hinge": ((0, 1), CLASSES),
     "smoothed_hinge": ((0, 1), CLASSES),
     "huber": ((-FAR, -2.0, 0.0, 2.0, FAR), {}),
-    RELEASED: ((-FAR, FAR), {}),
     "absolute": ((-FAR, 0.0, FAR), {}),
     "squared": ((-1.0, 0.0, 1.0), {"y_bound": 1.0}),
     "poisson": ((0.0, -2.0, 2.0), {"y_bound": 2.0}),
 }
+# Losses of output perturbation.
+_RISKS = ("logistic", "smoothed_hinge", "huber")
 _BOX = {"squared": {"low": -1.0, "high": 1.0}, "poisson": {"low": -0.01, "high": 0.01}}
 # Losses whose slope is bounded everywhere.
 _SLOPED = ("hinge", "smoothed_hinge", "logistic", "huber")
 _LINEAR = {"kernel": "linear", "tolerance": 1e-3}
+# The linear kernel as one that is asked at public points alone: at one, next to x.
+_NEAR = {"kernel": "poly", "degree": 1, "coef0": 0.0, "tolerance": 1e-3, "public": [[1 - 1e-9]], "radius": 1.0}
+_ANSWERED = {"queries": 1, "total": 4.0, "tolerance": 1e-3}
 # Mechanism -> its estimator, and loss -> what it needs besides.
 CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     "objective": (ObjectivePerturbation, {"logistic": {}, "smoothed_hinge": {}, "huber": {}, **_BOX}),
     "output": (
         OutputPerturbation,
-        {"logistic": {}, "smoothed_hinge": {}, "huber": {}, RELEASED: {"loss": "huber", "release": True}},
+        {loss: {} for loss in _RISKS} | {loss + _RELEASE: {"loss": loss, "release": True} for loss in _RISKS},
     ),
     "napp": (
         NAPP,
@@ -58,13 +65,14 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     "rkhs_gaussian": (RKHSGaussian, {loss: _LINEAR for loss in _SLOPED}),
     # One public point, next to x.
     "tddl": (TDDL, {loss: {**_LINEAR, "public": [[1 - 1e-9]], "radius": math.inf} for loss in _SLOPED}),
-    # Of objects alone.
-    "tdil": (TDIL, {}),
+    "tdil": (TDIL, {loss: _NEAR for loss in _SLOPED}),
+    "pinp": (PINP, {loss: _LINEAR | {"queries": 1, "radius": 1.0} for loss in _SLOPED}),
     "stable_erm": (
         StableERM,
+        # The student hands its teacher's one answer on.
         {
-            loss: {"queries": 1, "total": 4.0, "tolerance": 1e-3}
-            for loss in (*_SLOPED, "absolute", "squared", "poisson")
+            **{loss: _ANSWERED for loss in (*_SLOPED, "absolute", "squared", "poisson")},
+            STUDENT: _ANSWERED | {"loss": "huber"},
         },
     ),
     "stable_sgd": (
@@ -88,11 +96,17 @@ WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     "napp": ({}, {CROWD: (200, 0.4)}, _CLIP, _INTERCEPT),
     "rkhs_gaussian": _KERNEL,
     "tddl": _KERNEL,
+    "tdil": _KERNEL,
+    # So many records beside the one that comes that the first guess, 0, is found wrong.
+    "pinp": tuple({"C": 1e-4, CROWD: (1_000, 1.0)} | more for more in ({}, _CLIP, _INTERCEPT)),
     "stable_erm": ({}, _CLIP, _INTERCEPT),
     "stable_sgd": (_STILL, _STILL | _CLIP, _STILL | _INTERCEPT),
 }
 _RELEASES = ({}, _CLIP)
 _WALLED = ({"curvature": 2.5}, _LARGE, _LARGE | _CLIP)
+# Public estimators that nobody calls, and why.
+_LEARNER = "a learner without privacy, for shards: what asks it takes any learner, and says what is promised"
+UNCALLED = dict.fromkeys(("BoxLearner", "IntervalsLearner", "StumpLearner", "ThresholdLearner"), _LEARNER)
 # Objects that are made to be published: variant -> mechanism -> parameters.
 _KERNEL_OBJECT = {"radius": 1.0, "public": [[0.5], [-0.25]], "classes": (0, 1)}
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
@@ -103,6 +117,8 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
         "tddl": {"kernel": "linear", **_KERNEL_OBJECT},
         "tdil": {"kernel": "poly", **_KERNEL_OBJECT},
     },
+    # A student of a stable predictor, made on two public rows.
+    "published_student": {"stable_erm": {**CLASSES, "queries": 2, "total": 4.0}},
     "published_release": {"output": {**CLASSES, "release": True}},
 }
 
@@ -130,12 +146,42 @@ def published(mechanism: str, variant: str, row: Mapping[str, Any]) -> Iterator[
         yield f"{CALLS[mechanism][0].__name__}({words})", arguments | budget
 
 
-def calls(mechanism: str, loss: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], tuple[int, float]]]:
+class Taught:
+    """A student of a stable predictor that is fitted first, as one estimator on private records.
+
+    Parameters
+    ----------
+    **given
+        Parameters of the teacher.
+    """
+
+    public = ((0.5,), (-0.25,))
+
+    def __init__(self, **given):
+        self._given, self.clip, self.loss = given, given["clip"], "logistic"
+
+    def fit(self, X, y) -> Student:
+        """Fit the teacher, and let it label the public rows.
+
+        Parameters
+        ----------
+        X, y : array_like
+            Private records.
+
+        Returns
+        -------
+        Student
+        """
+        return Student(StableERM(**self._given).fit(X, y)).fit(self.public)
+
+
+def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], tuple[int, float]]]:
     """Give the ways in which an estimator is called for one budget.
 
     Parameters
     ----------
-    mechanism, loss : str
+    mechanism, name : str
+        The name is a key of the mechanism's losses in `CALLS`.
     row : mapping
         `epsilon`, `delta`, `neighbours`.
 
@@ -148,13 +194,14 @@ def calls(mechanism: str, loss: str, row: Mapping[str, Any]) -> Iterator[tuple[s
         As of `corners.Front`.
     """
     make, losses = CALLS[mechanism]
-    walled = "low" in losses[loss]
-    for way in _RELEASES if loss == RELEASED else _WALLED if walled else WAYS[mechanism]:
+    own = losses[name]
+    loss = own.get("loss", name)
+    for way in _RELEASES if own.get("release") else _WALLED if "low" in own else WAYS[mechanism]:
         # On a line the noise of theta with an intercept is known if it is Gaussian.
         if mechanism in THETA and way.get("fit_intercept") and not row["delta"]:
             continue
         given = {key: value for key, value in way.items() if key != CROWD}
-        arguments = {"loss": loss, **EXTREME[loss][1], **losses[loss], **given}
+        arguments = {"loss": loss, **EXTREME[loss][1], **own, **given}
         words = ", ".join(f"{key}={value!r}" for key, value in arguments.items() if key != "classes")
         budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
         yield f"{make.__name__}({words})", {**arguments, **budget}, way.get(CROWD, (1, 0.0))

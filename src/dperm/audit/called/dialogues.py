@@ -21,7 +21,7 @@ from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 STEP = "_start"
 # Fits whose noise is tested.
-_FITS = 40
+_FITS = 24
 # Bins of an answer, and how far they reach, in its noise.
 _BINS, _REACH = 2_000, 9.0
 

@@ -6,7 +6,7 @@ public checks made of the records is known, because the step from them to the co
 
 import contextlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -18,7 +18,7 @@ from dperm.mechanisms import kept
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 
-class _Remembering(np.random.Generator):
+class Remembering(np.random.Generator):
     """A generator of NumPy's that keeps the vectors drawn from it, each with its law, and single draws at scale 1."""
 
     def __init__(self, bits: np.random.BitGenerator, units: list[float], drawn: list[tuple]):
@@ -80,7 +80,9 @@ class Heard(NamedTuple):
     units: list[float]
 
 
-def fit(model: Any, step: str, X: np.ndarray, y: np.ndarray, seed: int) -> Heard:
+def fit(
+    model: Any, step: str, X: np.ndarray, y: np.ndarray, seed: int, make: Callable[..., Remembering] = Remembering
+) -> Heard:
     """Fit a model and listen.
 
     Parameters
@@ -92,6 +94,8 @@ def fit(model: Any, step: str, X: np.ndarray, y: np.ndarray, seed: int) -> Heard
     X, y : ndarray
         As a user has them.
     seed : int
+    make : callable
+        Of the generator that is listened to: a class made of `Remembering`.
 
     Returns
     -------
@@ -103,7 +107,7 @@ def fit(model: Any, step: str, X: np.ndarray, y: np.ndarray, seed: int) -> Heard
         What `fit` raises.
     """
     calls: list[tuple] = []
-    public, rng = type(model), _Remembering(np.random.PCG64(seed), [], [])
+    public, rng = type(model), make(np.random.PCG64(seed), [], [])
     given = model.get_params(deep=False)
     # What is released draws from the operating system: the grid is listened to.
     released = bool(given.get("release"))
@@ -129,7 +133,23 @@ def fit(model: Any, step: str, X: np.ndarray, y: np.ndarray, seed: int) -> Heard
         return Heard(of(**given).fit(X, y), *calls[-1], drawn, rng.units)
 
 
-def answer(one: Heard, asked: np.ndarray) -> tuple[float, float]:
+def value(model: Any, asked: np.ndarray) -> np.ndarray:
+    """Return what a model answers, as a number each.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    asked : ndarray, shape (m, d)
+
+    Returns
+    -------
+    ndarray, shape (m,)
+    """
+    return getattr(model, "decision_function", model.predict)(asked)
+
+
+def answer(one: Heard, asked: np.ndarray, ask: Callable[[Any, np.ndarray], np.ndarray] = value) -> tuple[float, float]:
     """Ask a fitted model for one number, and listen to the generator that draws its noise.
 
     Parameters
@@ -137,6 +157,8 @@ def answer(one: Heard, asked: np.ndarray) -> tuple[float, float]:
     one : Heard
         Nobody has asked it yet.
     asked : ndarray, shape (1, d)
+    ask : callable
+        (model, rows) -> answers.
 
     Returns
     -------
@@ -150,14 +172,13 @@ def answer(one: Heard, asked: np.ndarray) -> tuple[float, float]:
     DataError
         If it was made of no draw, or of several.
     """
-    ask = getattr(one.model, "decision_function", one.model.predict)
     with generators(one):
-        value = float(ask(asked)[0])
+        told = float(ask(one.model, asked)[0])
     if len(one.units) != 1:
         raise DataError(
             f"{type(one.model).__name__}: an answer was made of {len(one.units)} draws; its law is known of one"
         )
-    return value, one.units[0]
+    return told, one.units[0]
 
 
 @contextlib.contextmanager
@@ -175,7 +196,7 @@ def generators(one: Heard) -> Iterator[None]:
     of = kept.Noise.of
 
     def listening(self, key):
-        return _Remembering(of(self, key).bit_generator, one.units, one.drawn)
+        return Remembering(of(self, key).bit_generator, one.units, one.drawn)
 
     with mock.patch.object(kept.Noise, "of", listening):
         yield

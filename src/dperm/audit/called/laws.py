@@ -59,6 +59,8 @@ class Line:
         Walls.
     hiding : Gaussian or SphericalLaplace, optional
         Noise on top of theta.
+    share : float
+        Probability that a number is released at all: of what is released instead nothing is looked at.
     """
 
     z: Callable[[np.ndarray], np.ndarray]
@@ -67,6 +69,7 @@ class Line:
     low: float = -np.inf
     high: float = np.inf
     hiding: Gaussian | SphericalLaplace | None = None
+    share: float = 1.0
 
     def cells(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the ends of the cells of e, and their probabilities."""
@@ -106,7 +109,7 @@ class Line:
         """
         nodes = np.zeros(1) if self.hiding is None else self.hiding.scale * _middles(type(self.hiding))
         z = self._quantile(self._beyond(edges) - nodes[:, None])
-        return tuple(part.mean(axis=0) for part in self._mass(z[:, :-1], z[:, 1:]))
+        return tuple(self.share * part.mean(axis=0) for part in self._mass(z[:, :-1], z[:, 1:]))
 
     def brackets(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the largest probability of each interval (low, high].
@@ -127,7 +130,8 @@ class Line:
         outer, above = self._mass(self._quantile(a - right), self._quantile(b - left))
         # Of e beyond the outermost ends nothing is known.
         beyond = weight[~known].sum()
-        return (share * np.maximum(inner - error, 0.0)).sum(axis=0), (share * (outer + above)).sum(axis=0) + beyond
+        least, most = share * np.maximum(inner - error, 0.0), share * (outer + above)
+        return self.share * least.sum(axis=0), self.share * (most.sum(axis=0) + beyond)
 
     def _beyond(self, points: np.ndarray) -> np.ndarray:
         """Return points, those at or beyond a wall at infinity: the release is the wall there."""

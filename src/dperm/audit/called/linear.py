@@ -127,10 +127,29 @@ def listen(front: Front, rng: np.random.Generator) -> Found:
         If the law of the noise depends on the records, or a fit does not solve the equation.
     """
     fits, more = corners.fits(front, STEP, _FITS, rng)
-    return _law(front, fits, more)
+    return law(front, fits, more)
 
 
-def _law(front: Front, fits: dict[Corner, Heard], more: list[Heard]) -> Found:
+def law(front: Front, fits: dict[Corner, Heard], more: list[Heard]) -> Found:
+    """Find the law that fits tell.
+
+    Parameters
+    ----------
+    front : Front
+    fits : dict
+        On every corner.
+    more : list of Heard
+        On one of them.
+
+    Returns
+    -------
+    Found
+
+    Raises
+    ------
+    DataError
+        As `listen`.
+    """
     kinds = {tuple((type(law), law.scale) for law, _ in one.drawn) for one in (*fits.values(), *more)}
     if len(kinds) > 1:
         raise DataError(f"{front.words}: the law of the noise depends on the records: {sorted(map(str, kinds))}")

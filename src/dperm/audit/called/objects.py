@@ -88,7 +88,8 @@ def told(make: Callable[[], Any], records: list[tuple[float, float]]) -> str:
     except Exception as error:
         # Whatever it is: who sees it sees that there is one.
         return f"{type(error).__name__}: {error}"
-    rest = {name: value for name, value in vars(model).items() if name not in model.privacy_.covers}
+    handed_on = model.__getstate__()
+    rest = {name: value for name, value in handed_on.items() if name not in model.privacy_.covers}
     said = (repr(model), str(model.privacy_))
     return hashlib.sha256(pickle.dumps((sorted(rest), [rest[name] for name in sorted(rest)], said))).hexdigest()
 

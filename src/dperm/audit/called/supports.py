@@ -1,48 +1,106 @@
-r"""A private choice of features as a user asks for it: where one uniform number decides, its law is read off `fit`.
+r"""A private choice of features as a user asks for it: where one drawn number decides, its law is read off `fit`.
 
-ExpMechSupport draws one uniform u and takes the first of two features below a threshold, the second above: the
-threshold is the first one's probability. It is found by bisection, with a generator that gives what it is told to, so
-no formula of the mechanism's is used. Others: records that fit theta_1 = 1 and theta_2 = -1, so that (1, 1) with y = -1
-costs the first all that a record can cost and the second nothing; more of the latter, so that the first is rare.
-Beside it every corner of what is declared, with clip=True a hundred times as far.
+Of two features one is chosen. ExpMechSupport draws one uniform u and takes the first below a threshold: the threshold
+is the first one's probability. SampAggSupport adds Laplace noise to each one's votes; with t for the first and none for
+the second, the first is chosen above a threshold, and its probability is that of a difference of two such noises beyond
+it. The threshold is found by bisection, with a generator that gives what it is told to, so no formula of the
+mechanism's is used.
+
+Records. Of ExpMechSupport others that fit theta_1 = 1 and theta_2 = -1, so that (1, 1) with y = -1 costs the first all
+that a record can cost and the second nothing; more of the latter, so that the first is rare; beside them every corner
+of what is declared, with clip=True a hundred times as far. Of SampAggSupport, which declares nothing, others whose
+blocks vote for the first, as empty ones do, and one that turns its block's vote whatever else is in it: so the law is
+the same for every assignment of records to blocks.
 
 Neighbouring relation: each row's.
 """
 
 import itertools
-from typing import Any
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dperm.audit import attempts, exact
 from dperm.errors import DataError, DomainViolation
-from dperm.mechanisms.estimators.support import ExpMechSupport
+from dperm.mechanisms.estimators.support import ExpMechSupport, SampAggSupport
 
-# Corners (x_1, x_2, y), in units of what is declared.
-_CORNERS = tuple(itertools.product((1.0, -1.0), (1.0, 0.0, -1.0), (1.0, -1.0)))
+# ((x_1, x_2), y)
+Record = tuple[tuple[float, float], float]
 _FIRST, _SECOND = ((1.0, 0.0), 1.0), ((0.0, 1.0), -1.0)
-_CROWD = (20, 44)
+_TURNING = ((0.0, 1e3), 1e4)
 _BEYOND = 100.0
 _BISECTIONS = 42
 
 
-class _Told(np.random.Generator):
-    """A generator whose uniform numbers are all the one that it is told."""
+class Choice(NamedTuple):
+    """An estimator that chooses, and what is drawn for it.
 
-    def __init__(self, u: float):
-        super().__init__(np.random.PCG64(0))
-        self._u = u
+    Parameters
+    ----------
+    make : type
+    given : dict
+        Its parameters, the budget aside.
+    crowd : list of Record
+        What all data sets have.
+    records : tuple of Record
+        What may come.
+    first, last : float
+        Between them lies the number that decides; at `first` the first feature is chosen.
+    probability : callable
+        Threshold -> probability of the first feature.
+    """
+
+    make: type
+    given: dict[str, Any]
+    crowd: list[Record]
+    records: tuple[Record, ...]
+    first: float
+    last: float
+    probability: Callable[[float], float]
+
+
+def _beyond(t: float) -> float:
+    """Return the probability that a difference of two Laplace noises of scale 1 is above t."""
+    tail = (2 + abs(t)) * math.exp(-abs(t)) / 4
+    return tail if t > 0 else 1 - tail
+
+
+_CORNERS = tuple(((x1, x2), y) for x1, x2, y in itertools.product((1.0, -1.0), (1.0, 0.0, -1.0), (1.0, -1.0)))
+CHOICES = {
+    "exp_mech": Choice(
+        ExpMechSupport, {"y_bound": 1.0}, [_FIRST] * 20 + [_SECOND] * 44, _CORNERS, 0.0, 1.0, lambda u: u
+    ),
+    "samp_agg": Choice(
+        SampAggSupport, {"penalty": 1.0, "blocks": 20}, [_FIRST] * 40, (_TURNING, _FIRST), 60.0, -60.0, _beyond
+    ),
+}
+
+
+class Told(np.random.Generator):
+    """A generator whose uniform numbers are the one that it is told, and of whose Laplace noises the first is."""
+
+    told: float = 0.0
 
     def random(self, size=None, *args, **options):
         """Return the number, as often as it is asked for."""
-        return self._u if size is None else np.full(size, self._u)
+        return self.told if size is None else np.full(size, self.told)
+
+    def laplace(self, loc=0.0, scale=1.0, size=None):
+        """Return the number, in the scale that is asked for, and no noise after it."""
+        noise = np.zeros(size)
+        noise.flat[0] = self.told
+        return loc + scale * noise
 
 
-def attack(neighbours: str, epsilon: float, *, clip: bool) -> dict[str, Any]:
+def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> dict[str, Any]:
     """Return the strongest attack, as columns of `dperm.audit.attacks.ATTACKS`.
 
     Parameters
     ----------
+    mechanism : str
+        A key of `CHOICES`.
     neighbours : {"add_remove", "replace"}
     epsilon : float
     clip : bool
@@ -51,54 +109,136 @@ def attack(neighbours: str, epsilon: float, *, clip: bool) -> dict[str, Any]:
     -------
     dict
     """
-    given = {"size": 1, "y_bound": 1.0, "clip": clip, "neighbours": neighbours, "epsilon": epsilon}
-    far = _BEYOND if clip else 1.0
-    chances = {None: chance(given, [])}
-    for x1, x2, y in _CORNERS:
-        record = (far * x1, far * x2), far * y
-        try:
-            chances[record] = chance(given, [record])
-        except (DomainViolation, DataError):
-            continue
-    accepted = [record for record in chances if record]
-    pairs = (
-        [(None, record) for record in accepted] if neighbours == "add_remove" else itertools.combinations(accepted, 2)
+    choice = CHOICES[mechanism]
+    given = {**choice.given, "size": 1, "clip": clip, "neighbours": neighbours, "epsilon": epsilon}
+
+    def chosen(records, told):
+        return _fitted(choice, given, records, told).support_
+
+    chances = accepted(choice, clip, lambda records: chance(choice, lambda told: chosen(records, told)[0]))
+    found = exact.exact(
+        lambda record: np.array([chances[record], 1 - chances[record]]), pairs(chances, neighbours), delta=0.0
     )
-    found = exact.exact(lambda record: np.array([chances[record], 1 - chances[record]]), pairs, delta=0.0)
-    first, second = found.pair
-    what = f"{second} comes" if first is None else f"{first} becomes {second}"
     return {
-        "guarantee": _fitted(given, [], 0.5).privacy_.guarantee,
+        "guarantee": _fitted(choice, given, [], choice.first).privacy_.guarantee,
         "loss": "squared",
-        "pair_words": f"ExpMechSupport(y_bound=1.0, clip={clip}) beside {sum(_CROWD)} records: {what}",
+        "pair_words": f"{words(choice.make, choice.given, clip)} beside {len(choice.crowd)} records: "
+        + came(*found.pair),
         "white_box_p": None,
         **attempts.of_finite(found),
     }
 
 
-def chance(given: dict[str, Any], records: list) -> float:
+def accepted(choice: Choice, clip: bool, of: Callable[[list[Record]], Any]) -> dict[Record | None, Any]:
+    """Return something of each record that `fit` accepts, and of none.
+
+    Parameters
+    ----------
+    choice : Choice
+    clip : bool
+        Whether records lie far outside of what is declared.
+    of : callable
+        Records beside the crowd -> what is returned.
+
+    Returns
+    -------
+    dict
+    """
+    far = _BEYOND if clip else 1.0
+    found: dict[Record | None, Any] = {None: of([])}
+    for (x1, x2), y in choice.records:
+        record = (far * x1, far * x2), far * y
+        try:
+            found[record] = of([record])
+        except (DomainViolation, DataError):
+            continue
+    return found
+
+
+def pairs(found: dict[Record | None, Any], neighbours: str) -> list[tuple[Record | None, Record]]:
+    """Return the pairs of neighbours.
+
+    Parameters
+    ----------
+    found : dict
+        As `accepted` makes it.
+    neighbours : {"add_remove", "replace"}
+
+    Returns
+    -------
+    list of tuple
+    """
+    records = [record for record in found if record]
+    return [(None, one) for one in records] if neighbours == "add_remove" else list(itertools.combinations(records, 2))
+
+
+def chance(choice: Choice, chosen: Callable[[float], bool]) -> float:
     """Return the probability of the first feature.
 
     Parameters
     ----------
-    given : dict
-        Parameters of the estimator.
-    records : list of ((x_1, x_2), y)
-        Beside the crowd.
+    choice : Choice
+    chosen : callable
+        The number that decides -> whether it is chosen.
 
     Returns
     -------
     float
     """
-    low, high = 0.0, 1.0
+    low, high = choice.first, choice.last
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        first = bool(_fitted(given, records, middle).support_[0])
-        low, high = (middle, high) if first else (low, middle)
-    return 0.5 * (low + high)
+        low, high = (middle, high) if chosen(middle) else (low, middle)
+    return choice.probability(0.5 * (low + high))
 
 
-def _fitted(given: dict[str, Any], records: list, u: float) -> ExpMechSupport:
-    rows = [_FIRST] * _CROWD[0] + [_SECOND] * _CROWD[1] + records
-    X, y = np.array([row for row, _ in rows]), np.array([target for _, target in rows])
-    return ExpMechSupport(**given, random_state=_Told(u)).fit(X, y)
+def rows(choice: Choice, records: list[Record]) -> tuple[np.ndarray, np.ndarray]:
+    """Return records beside the crowd as X and y.
+
+    Parameters
+    ----------
+    choice : Choice
+    records : list of Record
+
+    Returns
+    -------
+    X, y : ndarray
+    """
+    every = [*choice.crowd, *records]
+    return np.array([row for row, _ in every]), np.array([target for _, target in every])
+
+
+def words(make: type, given: dict[str, Any], clip: bool) -> str:
+    """Return a call in words.
+
+    Parameters
+    ----------
+    make : type
+    given : dict
+    clip : bool
+
+    Returns
+    -------
+    str
+    """
+    return f"{make.__name__}({', '.join(f'{key}={value!r}' for key, value in given.items())}, clip={clip})"
+
+
+def came(first: Record | None, second: Record) -> str:
+    """Return a pair in words.
+
+    Parameters
+    ----------
+    first, second : Record or None
+
+    Returns
+    -------
+    str
+    """
+    return f"{second} comes" if first is None else f"{first} becomes {second}"
+
+
+def _fitted(choice: Choice, given: dict[str, Any], records: list[Record], told: float) -> Any:
+    rng = Told(np.random.PCG64(0))
+    rng.told = told
+    return choice.make(**given, random_state=rng).fit(*rows(choice, records))

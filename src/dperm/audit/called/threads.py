@@ -24,7 +24,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from dperm.audit import attempts, exact
 from dperm.audit.called import answers, dialogues, heard, laws, meeting
-from dperm.audit.called.answers import KINDS
 from dperm.audit.called.heard import Heard
 from dperm.audit.called.laws import Line
 from dperm.audit.called.meeting import Meeting
@@ -165,7 +164,7 @@ def fit(y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: 
     X, labels = np.zeros((1, 1)), np.array([1])
     if y:
         X, labels = np.array([[0.0], [1.0]]), np.array([1, int(y)])
-    return heard.fit(model, KINDS["rkhs_gaussian"].step, X, labels, int(rng.integers(2**63))), kernel
+    return heard.fit(model, answers.KINDS["rkhs_gaussian"].step, X, labels, int(rng.integers(2**63))), kernel
 
 
 def noises(model: Any, kernel: Meeting, scale: float) -> int:
@@ -204,14 +203,14 @@ def sigma(rng: np.random.Generator, **given: Any) -> float:
     -------
     float
     """
-    return answers.noise(KINDS["rkhs_gaussian"], fit(1, rng, **given)[0], np.array([[1.0]]))[1]
+    return answers.of_one_draw(fit(1, rng, **given)[0], np.array([[1.0]]))[2]
 
 
 def _on_path(_: str, budget: dict[str, Any], rng: np.random.Generator) -> Asked:
     fits = [fit(y, rng, **budget) for y in (1, 0 if budget["neighbours"] == "add_remove" else -1)]
     scale = sigma(rng, **budget)
     number = max(noises(one.model, kernel, scale) for one, kernel in fits)
-    centres = [KINDS["rkhs_gaussian"].centre(one, np.array([[1.0]])) for one, _ in fits]
+    centres = [answers.path_centre(one, np.array([[1.0]])) for one, _ in fits]
     scale /= np.sqrt(number)
     lines = [Line(lambda t, c=centre: (t - c) / scale, Gaussian, 1e-12 * scale) for centre in centres]
     return Asked(number, fits[0][0].model, attempts.of_bracket(laws.attack(*lines, delta=budget["delta"])))

@@ -13,8 +13,7 @@ import numpy as np
 from scipy import special
 
 from dperm.audit import targets
-from dperm.audit.called import linear, objects, threads
-from dperm.audit.called.answers import KINDS
+from dperm.audit.called import answers, linear, objects, threads
 from dperm.audit.called.corners import Front
 from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
 from dperm.errors import DomainViolation
@@ -175,7 +174,7 @@ def _binned(fits: list, width: float, scale: float) -> Finite:
         return np.diff(np.concatenate([[0.0], between, [1.0]]))
 
     asked = np.array([[1.0]])
-    return Finite(law, [tuple(KINDS["rkhs_gaussian"].centre(one, asked) for one in fits)])
+    return Finite(law, [tuple(answers.path_centre(one, asked) for one in fits)])
 
 
 _CERTIFIED = {"classes": (0, 1)}
