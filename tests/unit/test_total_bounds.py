@@ -1,5 +1,6 @@
 """At extreme public bounds either no record makes a total `fit` fail, or the bounds are refused for every record."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from test_total import LABELS, NUMBERS, P, tame, told
@@ -96,3 +97,34 @@ def test_numbers_of_numpy_are_numbers():
     """Before, l1 of NumPy's type was a TypeError."""
     X, y = tame(False)
     assert told(dperm.ObjectivePerturbation(**LABELS, l1=np.float64(0.5)), X, y)
+
+
+OUTSIDE = {
+    "stated, short rows": (dperm.ObjectivePerturbation, {"constraints": lambda theta: [theta >= 0], "x_norm": 9e-3}),
+    "stated, long rows": (dperm.ObjectivePerturbation, {"l1": 0.5, "radius": 1.0, "x_norm": 101.0}),
+    "lasso of short rows": (dperm.NAPP, {"x_norm": 9e-5}),
+    "little epsilon": (dperm.NAPP, {"penalty": "ridge", "epsilon": 9e-4}),
+}
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_constants_beyond_the_tested_range_are_refused_before_a_record_is_looked_at(case):
+    """Before, all but the last failed on every record or on most, and the last on some, with a SolverError."""
+    make, given = OUTSIDE[case]
+    with pytest.raises(ValueError, match=r"(x_norm|epsilon)=.* must be a number in .* may miss its target"):
+        make(**LABELS, **given).fit(None, None)
+
+
+@pytest.mark.parametrize("x_norm", [1e-2, 1e2])
+@pytest.mark.parametrize("case", ["l1 in a ball", "tv", "simplex", "napp"])
+def test_extreme_public_bounds_of_what_cvxpy_solves_and_of_napp(case, x_norm):
+    make = {
+        "l1 in a ball": lambda: dperm.ObjectivePerturbation(**LABELS, x_norm=x_norm, l1=0.5, radius=1.0),
+        "tv": lambda: dperm.ObjectivePerturbation(**LABELS, x_norm=x_norm, regularizer=lambda theta: cp.tv(theta)),
+        "simplex": lambda: dperm.ObjectivePerturbation(
+            **LABELS, x_norm=x_norm, constraints=lambda theta: [theta >= 0, cp.sum(theta) == 1]
+        ),
+        "napp": lambda: dperm.NAPP(**LABELS, x_norm={1e-2: 1e-4, 1e2: 1e20}[x_norm]),
+    }[case]
+    for rows, targets in few_of_all_kinds()[::4]:
+        told(make(), rows * x_norm, np.where(targets > 0, "yes", "no"))

@@ -5,14 +5,18 @@ import math
 
 import numpy as np
 
-from dperm.domain import Budget, Domain
-from dperm.errors import DomainViolation, ReleaseError
+from dperm.domain import MOST, Budget, Domain, number
+from dperm.errors import DomainViolation, InvalidBudget, ReleaseError
 from dperm.mechanisms import napp
 from dperm.mechanisms.base import share_or_default
 from dperm.mechanisms.estimators.linear import LinearEstimator
 from dperm.mechanisms.napp import losses
 from dperm.mechanisms.napp.arguments import counts_of
 from dperm.mechanisms.napp.validity import named, remedies
+
+# Where the solver is tested to meet its target whatever the records are (docs/privacy.md, section 1): the least
+# epsilon, and, of penalties but the ridge, the shortest bound on rows.
+_EPSILON, _SHORTEST = 1e-3, 1e-4
 
 
 class NAPP(LinearEstimator):
@@ -26,7 +30,7 @@ class NAPP(LinearEstimator):
     Parameters
     ----------
     epsilon : float, default=1.0
-        Above 0.
+        0.001 or above.
     delta : float, default=0.0
         In [0, 1); 0 draws b from a spherical Laplace law, else Gaussian.
     loss : {"logistic", "squared", "poisson", "smoothed_hinge"}, default="logistic"
@@ -61,7 +65,7 @@ class NAPP(LinearEstimator):
     low, high : float or array_like, default=-inf, inf
         Theta: low <= theta <= high in every coordinate, the intercept's too; low=0 is an orthant.
     x_norm : float, default=1.0
-        Public bound zeta1 on the rows' l2 norm.
+        Public bound zeta1 on the rows' l2 norm; 1e-4 or above, but for "ridge".
     y_bound : float, optional
         Public bound on |y|, for "squared" and "poisson"; of "poisson" y is also 0 or above.
     eta_bound : float, optional
@@ -222,6 +226,13 @@ class NAPP(LinearEstimator):
 
     def _check_bounds(self, loss, domain):
         counts_of(self.n_e, self.steps, self.rounds, rows_name="n_e")
+        tested = "below it the solver may miss its target for some records"
+        number(
+            "epsilon", self.epsilon, _EPSILON, math.inf, ends="[)", error=InvalidBudget, remedy=f"{tested}; raise it"
+        )
+        if self.penalty != "ridge":
+            scale = f"{tested} of penalty={self.penalty!r}; scale rows up and declare their bound, or take 'ridge'"
+            number("x_norm", self.x_norm, _SHORTEST, MOST, ends="[]", error=DomainViolation, remedy=scale)
         if self.loss == "poisson":
             self._check_counts_bounds()
         if not isinstance(self.moor, bool | np.bool_):

@@ -2,13 +2,17 @@
 
 import math
 
-from dperm.domain import Budget
-from dperm.errors import ReleaseError
+from dperm.domain import Budget, number
+from dperm.errors import DomainViolation, ReleaseError
 from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import objective
 from dperm.mechanisms.base import bounds, searched, share_or_default
 from dperm.mechanisms.estimators.linear import LinearEstimator
 from dperm.solvers import composite
+
+# Bounds on rows within which what cvxpy solves is tested to meet its target whatever the records are (docs/privacy.md,
+# section 1): it knows no units but its own.
+_STATED = (1e-2, 1e2)
 
 
 class ObjectivePerturbation(LinearEstimator):
@@ -48,7 +52,7 @@ class ObjectivePerturbation(LinearEstimator):
     neighbours : {"add_remove", "replace"}, default="add_remove"
         The paper's Definition 1 is add/remove. A `curvature` that depends on n is allowed under "replace" only.
     x_norm : float, default=1.0
-        Public bound R on the rows' l2 norm.
+        Public bound R on the rows' l2 norm; where cvxpy solves, from 0.01 to 100.
     y_bound : float, optional
         Public bound on |y|, for "squared" and "poisson"; where it is given, also for "huber".
     fit_intercept : bool, default=False
@@ -166,7 +170,12 @@ class ObjectivePerturbation(LinearEstimator):
         return lambda theta: function(theta[:-1])
 
     def _check_bounds(self, loss, domain):
-        self._regularizer()
+        if composite.kind(self._regularizer(), self._region()) == "general":
+            remedy = (
+                "beyond that what cvxpy solves (regularizer, constraints, l1 or a box within a ball) may miss its "
+                "target for some records; scale rows, and declare the bound of the scaled ones"
+            )
+            number("x_norm", self.x_norm, *_STATED, ends="[]", error=DomainViolation, remedy=remedy)
         # Whether the set is bounded does not depend on the number of features.
         bounds(loss, searched(domain, self._region(), 1))
 
