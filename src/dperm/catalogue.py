@@ -17,13 +17,8 @@ def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
     False and None, in tuples and lists; names that the module gives to texts or tuples of them, joined by `+` and `*`;
     and what a function or class of ours, defined in the module or imported from dperm, makes of words.
 
-    Parameters
-    ----------
-    tree : ast.Module
-
-    Returns
-    -------
-    list of ast.AnnAssign
+    - tree: ast.Module.
+    - Returns: list of ast.AnnAssign.
     """
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     plain = [alias.name for node in imports if node.module == __name__ for alias in node.names if not alias.asname]

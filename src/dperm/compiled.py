@@ -53,14 +53,7 @@ def _private(folder: Path) -> Path:
 def compiled(function: Callable) -> Callable:
     """Return `function`, compiled at its first call and kept for the next process; IEEE arithmetic, one thread.
 
-    Parameters
-    ----------
-    function : callable
-        Of arrays and numbers only; may call other compiled functions.
-
-    Returns
-    -------
-    callable
+    - function: of arrays and numbers only; may call other compiled functions.
     """
     numba.config.CACHE_DIR = str(_folder())
     return numba.njit(cache=True, nogil=True)(function)

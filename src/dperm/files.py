@@ -25,22 +25,10 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
     The temporary file keeps the suffix of `path`, for writers that choose the format by it. A process killed in the
     middle leaves the old file as it was, and may leave the hidden temporary one.
 
-    Parameters
-    ----------
-    path : path-like
-        Its folder is made if need be.
-    durable : bool
-        Whether it must still be whole after a power cut; not for what means nothing to the next boot.
-
-    Yields
-    ------
-    Path
-        An empty file, to be written.
-
-    Raises
-    ------
-    Superseded
-        If this process has claimed `path`, and another has claimed it since.
+    - path: its folder is made if need be.
+    - durable: whether it must still be whole after a power cut; not for what means nothing to the next boot.
+    - Yields: an empty file, to be written.
+    - Raises Superseded: if this process has claimed `path`, and another has claimed it since.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -71,13 +59,7 @@ def replacing(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write `text` to `path` in UTF-8, whole or not at all.
-
-    Parameters
-    ----------
-    path : path-like
-    text : str
-    """
+    """Write `text` to `path` in UTF-8, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -93,16 +75,8 @@ def claimed(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) ->
     Should the clock have gone back since an input was made, or since the run began, `settle` is called at the end, for
     Snakemake throws away an output that is older than its inputs.
 
-    Parameters
-    ----------
-    outputs : iterable of path-like
-        Their folders are made if need be.
-    inputs : iterable of path-like
-        What the outputs are made from.
-
-    Yields
-    ------
-    None
+    - outputs: their folders are made if need be.
+    - inputs: what the outputs are made from.
     """
     paths = [Path(path) for path in outputs]
     token = secrets.token_hex(16)
@@ -135,15 +109,8 @@ def settle(others: Iterable[str | Path] = ()) -> int:
 
     Snakemake decides by the times of files what is out of date, and what is made from now on has to look newer.
 
-    Parameters
-    ----------
-    others : iterable of path-like
-        Files to look at besides `MADE`.
-
-    Returns
-    -------
-    int
-        How many files were given another time.
+    - others: files to look at besides `MADE`.
+    - Returns: how many files were given another time.
     """
     with tempfile.TemporaryFile(dir=Path()) as probe:
         now = os.fstat(probe.fileno()).st_mtime_ns

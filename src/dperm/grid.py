@@ -57,16 +57,10 @@ Bits = Callable[[int], int]
 class GridRelease:
     """What `add_noise` returns.
 
-    Parameters
-    ----------
-    values : ndarray
-        Multiples of `step`.
-    step : float
-        g, a power of two.
-    scale : float
-        Of the integer noise, in steps.
-    rho : float or None
-        Of the zCDP that the discrete Gaussian satisfies; None for Laplace noise.
+    - values: multiples of `step`.
+    - step: g, a power of two.
+    - scale: of the integer noise, in steps.
+    - rho: of the zCDP that the discrete Gaussian satisfies; None for Laplace noise.
     """
 
     values: np.ndarray
@@ -78,23 +72,11 @@ class GridRelease:
 def add_noise(vectors: np.ndarray, *, sensitivity: float, budget: Budget) -> GridRelease:
     """Release vectors, each for the whole budget, with integer noise from the operating system.
 
-    Parameters
-    ----------
-    vectors : ndarray, shape (repeats, p)
-    sensitivity : float
-        S, an upper bound of the l2 sensitivity of one row under the caller's neighbouring relation; in [1e-200, 1e200].
-    budget : Budget
-
-    Returns
-    -------
-    GridRelease
-
-    Raises
-    ------
-    ReleaseError
-        If OpenDP is not installed.
-    InvalidBudget
-        If the budget needs noise that 64-bit integers cannot hold, or none serves it.
+    - vectors: shape (repeats, p).
+    - sensitivity: S, an upper bound of the l2 sensitivity of one row under the caller's neighbouring relation; in
+      [1e-200, 1e200].
+    - Raises ReleaseError: if OpenDP is not installed.
+    - Raises InvalidBudget: if the budget needs noise that 64-bit integers cannot hold, or none serves it.
     """
     dp = _opendp()
     step = 2.0 ** math.floor(math.log2(sensitivity * FINENESS))
@@ -116,10 +98,7 @@ def add_noise(vectors: np.ndarray, *, sensitivity: float, budget: Budget) -> Gri
 def available() -> None:
     """Make sure that OpenDP is there, before anything is computed for it.
 
-    Raises
-    ------
-    ReleaseError
-        If it is not installed.
+    - Raises ReleaseError: if it is not installed.
     """
     _opendp()
 
@@ -191,21 +170,9 @@ def _opendp() -> Any:
 def exponential(x: Fraction, bits: int) -> tuple[int, int]:
     """Enclose 2^bits e^{-x} between integers that are at most 2 apart.
 
-    Parameters
-    ----------
-    x : Fraction
-        0 or above.
-    bits : int
-        1 or above.
-
-    Returns
-    -------
-    low, high : int
-
-    Raises
-    ------
-    ValueError
-        If x is negative or no fraction.
+    - x: 0 or above.
+    - bits: 1 or above.
+    - Raises ValueError: if x is negative or no fraction.
     """
     _fraction("x", x)
     if x < 0:
@@ -232,16 +199,9 @@ def exponential(x: Fraction, bits: int) -> tuple[int, int]:
 def happens(enclosed: Callable[[int], tuple[int, int]], draw: Bits = secrets.randbits) -> bool:
     """Return True with a probability, exactly.
 
-    Parameters
-    ----------
-    enclosed : callable
-        Number of bits to (low, high), integers with low <= 2^bits p <= high, whose distance over 2^bits goes to 0.
-    draw : callable
-        Number of bits, a multiple of 8, to a uniform integer of so many; the operating system's by default.
-
-    Returns
-    -------
-    bool
+    - enclosed: number of bits to (low, high), integers with low <= 2^bits p <= high, whose distance over 2^bits goes to
+      0.
+    - draw: number of bits, a multiple of 8, to a uniform integer of so many; the operating system's by default.
     """
     bits, u = _WORD, draw(_WORD)
     while True:
@@ -256,17 +216,8 @@ def bits(
 ) -> np.ndarray:
     """Return whether each of some events happens, each with the bits of its own generator, exactly.
 
-    Parameters
-    ----------
-    enclosed : callable
-        A value and a number of bits to what `happens` takes.
-    values : sequence
-        What the probabilities are made of: numbers, of which equal ones are enclosed once.
-    rngs : sequence of Generators
-
-    Returns
-    -------
-    ndarray of bool
+    - enclosed: a value and a number of bits to what `happens` takes.
+    - values: what the probabilities are made of: numbers, of which equal ones are enclosed once.
     """
     known = {value: functools.cache(functools.partial(enclosed, value)) for value in set(values)}
     drawn = zip(values, rngs, strict=True)
@@ -276,38 +227,16 @@ def bits(
 def logistic_bit(x: Fraction, draw: Bits = secrets.randbits) -> bool:
     r"""Return True with probability e^x/(1 + e^x), exactly.
 
-    Parameters
-    ----------
-    x : Fraction
-        Log-odds; such as epsilon v/2 of a soft majority vote (dwork2018, Theorem 4.1).
-    draw : callable
-        As of `happens`.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    ValueError
-        If x is no fraction.
+    - x: log-odds; such as epsilon v/2 of a soft majority vote (dwork2018, Theorem 4.1).
+    - draw: as of `happens`.
+    - Raises ValueError: if x is no fraction.
     """
     _fraction("x", x)
     return happens(lambda bits: logistic(x, bits), draw)
 
 
 def logistic(x: Fraction, bits: int) -> tuple[int, int]:
-    """Enclose 2^bits e^x/(1 + e^x) between integers that are at most 4 apart.
-
-    Parameters
-    ----------
-    x : Fraction
-    bits : int
-
-    Returns
-    -------
-    low, high : int
-    """
+    """Enclose 2^bits e^x/(1 + e^x) between integers that are at most 4 apart."""
     one = 1 << bits
     least, most = exponential(abs(x), bits)
     low, high = (one << bits) // (one + most), -((-one << bits) // (one + least))
@@ -317,20 +246,8 @@ def logistic(x: Fraction, bits: int) -> tuple[int, int]:
 def laplace_sign(x: Fraction, draw: Bits = secrets.randbits) -> bool:
     """Return whether x + Z > 0, exactly, for Z of the Laplace law of scale 1.
 
-    Parameters
-    ----------
-    x : Fraction
-    draw : callable
-        As of `happens`.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    ValueError
-        If x is no fraction.
+    - draw: as of `happens`.
+    - Raises ValueError: if x is no fraction.
     """
     _fraction("x", x)
     return happens(lambda bits: above(x, bits), draw)
@@ -339,31 +256,14 @@ def laplace_sign(x: Fraction, draw: Bits = secrets.randbits) -> bool:
 def above(x: Fraction, bits: int) -> tuple[int, int]:
     """Enclose 2^bits P(x + Z > 0), Z of the Laplace law of scale 1, between integers that are at most 2 apart.
 
-    Parameters
-    ----------
-    x : Fraction
-    bits : int
-        2 or above.
-
-    Returns
-    -------
-    low, high : int
+    - bits: 2 or above.
     """
     low, high = exponential(abs(x), bits - 1)
     return (low, high) if x <= 0 else ((1 << bits) - high, (1 << bits) - low)
 
 
 def words(rng: np.random.Generator) -> Bits:
-    """Return a generator's bits, as `happens` draws them.
-
-    Parameters
-    ----------
-    rng : Generator
-
-    Returns
-    -------
-    callable
-    """
+    """Return a generator's bits, as `happens` draws them."""
     return lambda bits: int.from_bytes(rng.bytes(bits // 8), "little")
 
 

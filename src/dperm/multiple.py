@@ -8,19 +8,9 @@ import numpy as np
 def adjusted(p_values: Sequence[float]) -> np.ndarray:
     """Return Holm's adjusted p-values: the least family-wise level at which each hypothesis is rejected.
 
-    Parameters
-    ----------
-    p_values : sequence of float
-        In [0, 1].
-
-    Returns
-    -------
-    ndarray
-        In the order of `p_values`.
-
-    References
-    ----------
-    Holm 1979.
+    - p_values: in [0, 1].
+    - Returns: in the order of `p_values`.
+    - Source: Holm 1979.
     """
     p_values = np.asarray(p_values, dtype=float)
     order = np.argsort(p_values, kind="stable")
@@ -33,20 +23,9 @@ def adjusted(p_values: Sequence[float]) -> np.ndarray:
 def holm(p_values: Sequence[float], level: float) -> list[bool]:
     """Return which hypotheses Holm's step-down procedure rejects at family-wise error `level`.
 
-    Parameters
-    ----------
-    p_values : sequence of float
-    level : float
-        In (0, 1).
-
-    Returns
-    -------
-    list of bool
-        In the order of `p_values`.
-
-    References
-    ----------
-    Holm 1979.
+    - level: in (0, 1).
+    - Returns: in the order of `p_values`.
+    - Source: Holm 1979.
     """
     rejected, going = [False] * len(p_values), True
     for step, k in enumerate(np.argsort(p_values, kind="stable")):

@@ -27,16 +27,8 @@ _held: dict[str, IO[str]] = {}
 def hold(scale: str, folder: str | Path = FOLDER) -> None:
     """Take the lock of a scale until this process ends; how it ends does not matter.
 
-    Parameters
-    ----------
-    scale : str
-    folder : path-like
-        Where the locks lie.
-
-    Raises
-    ------
-    RunGoingOn
-        If another process holds it.
+    - folder: where the locks lie.
+    - Raises RunGoingOn: if another process holds it.
     """
     path = _path(scale, folder)
     if str(path.absolute()) in _held:
@@ -56,10 +48,7 @@ def hold(scale: str, folder: str | Path = FOLDER) -> None:
 def going_on(folder: str | Path = FOLDER) -> list[str]:
     """Return a sentence for each run of another process that goes on now.
 
-    Parameters
-    ----------
-    folder : path-like
-        Where the locks lie.
+    - folder: where the locks lie.
     """
     found = []
     for path in sorted(Path(folder).glob(_path("*", folder).name)):
@@ -87,12 +76,8 @@ def heed_signals() -> None:
 def unwritable(folder: str | Path, size: int = 65536) -> str | None:
     """Return why a file of some size cannot be written in a folder, and the remedy; None if it can.
 
-    Parameters
-    ----------
-    folder : path-like
-        If it is not there yet, the next one above it is tried.
-    size : int
-        In bytes.
+    - folder: if it is not there yet, the next one above it is tried.
+    - size: in bytes.
     """
     folder = Path(folder).absolute()
     while not folder.is_dir():

@@ -33,10 +33,7 @@ def _checksum(told: bytes, schema: pa.Schema) -> bytes:
 def check(schema: pa.Schema, path: str | Path) -> None:
     """Refuse a file whose columns or metadata are not the ones that were written.
 
-    Raises
-    ------
-    CorruptFile
-        If there is a checksum and it is another, or something stands where only ours does.
+    - Raises CorruptFile: if there is a checksum and it is another, or something stands where only ours does.
     """
     held = schema.metadata or {}
     told, others = held.get(b"dperm"), held.keys() - {b"dperm"}

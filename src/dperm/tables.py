@@ -91,20 +91,10 @@ def _check_values(table: pa.Table, name: str | Path, made: str | Path | None = N
 def write(frame: pd.DataFrame, path: str | Path, *, metadata: dict[str, Any]) -> None:
     """Write rows to one Parquet file, whole or not at all; equal rows and metadata give equal bytes.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        With the columns of `SCHEMA` and the scenario's own (bool, integer, float or text).
-    path : path
-    metadata : dict
-        JSON-serialisable.
-
-    Raises
-    ------
-    ValueError
-        If a column of the schema is missing, or a column has values of another type than its own.
-    CorruptFile
-        If a status is unknown, or a row with status `ok` holds no finite value.
+    - frame: with the columns of `SCHEMA` and the scenario's own (bool, integer, float or text).
+    - metadata: JSON-serialisable.
+    - Raises ValueError: if a column of the schema is missing, or a column has values of another type than its own.
+    - Raises CorruptFile: if a status is unknown, or a row with status `ok` holds no finite value.
     """
     write_all([frame], path, metadata=metadata)
 
@@ -114,20 +104,10 @@ def write_all(frames: Iterable[pd.DataFrame], path: str | Path, *, metadata: dic
 
     A column of their own that only some of them have is null in the others.
 
-    Parameters
-    ----------
-    frames : iterable of DataFrame
-        At least one; taken one at a time, and kept in the compact form of the file.
-    path : path
-    metadata : dict
-        JSON-serialisable.
-
-    Raises
-    ------
-    ValueError
-        As `write`; and if columns of the same name have different types.
-    CorruptFile
-        As `write`.
+    - frames: at least one; taken one at a time, and kept in the compact form of the file.
+    - metadata: JSON-serialisable.
+    - Raises ValueError: as `write`; and if columns of the same name have different types.
+    - Raises CorruptFile: as `write`.
     """
     parts = [_arrow(frame) for frame in frames]
     try:
@@ -151,12 +131,8 @@ def _widened(table: pa.Table, union: pa.Schema) -> pa.Table:
 def metadata(path: str | Path) -> dict[str, Any]:
     """Return what the file says made it.
 
-    Raises
-    ------
-    CorruptFile
-        If the file is not Parquet or carries no such metadata.
-    FileNotFoundError
-        If there is no such file.
+    - Raises CorruptFile: if the file is not Parquet or carries no such metadata.
+    - Raises FileNotFoundError: if there is no such file.
     """
     with _reading(path):
         schema = pq.read_schema(path)
@@ -170,11 +146,7 @@ def metadata(path: str | Path) -> dict[str, Any]:
 def check_made(path: str | Path, made: Mapping[str, str] | None) -> None:
     """Raise CorruptFile if another job made the file.
 
-    Parameters
-    ----------
-    path : path
-    made : mapping, optional
-        From paths to the `stamps.fingerprint` of what must have made them; without it nothing is checked.
+    - made: from paths to the `stamps.fingerprint` of what must have made them; without it nothing is checked.
     """
     if made is not None and stamps.fingerprint(metadata(path)) != made[str(path)]:
         raise CorruptFile(f"{path} holds what another job made", made=path)
@@ -183,14 +155,10 @@ def check_made(path: str | Path, made: Mapping[str, str] | None) -> None:
 def read(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any = None) -> pd.DataFrame:
     """Read rows back; only those that `filters` (pyarrow's form) let through. Text comes as categories.
 
-    Raises
-    ------
-    CorruptFile
-        If the file is not Parquet, lacks a column of the schema, or has it with another type.
-    ValueError
-        If `columns` or `filters` ask for a column that the file does not have, or compare it with another type.
-    FileNotFoundError
-        If there is no such file.
+    - Raises CorruptFile: if the file is not Parquet, lacks a column of the schema, or has it with another type.
+    - Raises ValueError: if `columns` or `filters` ask for a column that the file does not have, or compare it with
+      another type.
+    - Raises FileNotFoundError: if there is no such file.
     """
     schema = _checked_schema(path)
     absent = [name for name in columns or () if name not in schema.names]
@@ -216,12 +184,8 @@ def columns(path: str | Path) -> list[str]:
 def distinct(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     """Return the combinations of values that some columns take; rows are read a part at a time, however many there are.
 
-    Raises
-    ------
-    CorruptFile
-        If the file is not Parquet, lacks a column of the schema, or has it with another type.
-    FileNotFoundError
-        If there is no such file.
+    - Raises CorruptFile: if the file is not Parquet, lacks a column of the schema, or has it with another type.
+    - Raises FileNotFoundError: if there is no such file.
     """
     frames = (part.to_pandas(ignore_metadata=True).astype(object).drop_duplicates() for part in parts(path, columns))
     return pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
@@ -230,10 +194,7 @@ def distinct(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
 def parts(path: str | Path, columns: Sequence[str]) -> Iterator[pa.Table]:
     """Yield some columns a part of the rows at a time; raises what `distinct` raises.
 
-    Yields
-    ------
-    Table
-        First an empty one, which has the types.
+    - Yields: first an empty one, which has the types.
     """
     yield _checked_schema(path).empty_table().select(list(columns))
     with _reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -261,23 +222,12 @@ def collect(
     A corrupt cell is deleted, so that the next run makes it again, and never aggregated. A column that only some cells
     have is null in the others.
 
-    Parameters
-    ----------
-    paths : iterable of path
-    out : path
-    metadata : dict
-        JSON-serialisable.
-    made : mapping, optional
-        As of `check_made`: the rows of another cell are corrupt here.
-
-    Raises
-    ------
-    CorruptFile
-        Naming every corrupt cell that was deleted.
-    ValueError
-        If a path is given twice, or cells hold a column of their own under the same name with different types.
-    FileNotFoundError
-        If there is no such cell.
+    - metadata: JSON-serialisable.
+    - made: as of `check_made`: the rows of another cell are corrupt here.
+    - Raises CorruptFile: naming every corrupt cell that was deleted.
+    - Raises ValueError: if a path is given twice, or cells hold a column of their own under the same name with
+      different types.
+    - Raises FileNotFoundError: if there is no such cell.
     """
     paths = sorted(map(Path, paths))
     twice = sorted({str(path) for path, following in itertools.pairwise(paths) if path == following})
@@ -311,19 +261,9 @@ def write_records(
 ) -> None:
     """Write a table of another schema than the rows' (verdicts, attacks), whole or not at all.
 
-    Parameters
-    ----------
-    records : sequence of dict
-        A key for each column; one that is missing is null.
-    schema : Schema
-    path : path
-    metadata : dict
-        JSON-serialisable; nothing that differs between two runs of the same code.
-
-    Raises
-    ------
-    ValueError
-        If a record does not fit the schema.
+    - records: a key for each column; one that is missing is null.
+    - metadata: JSON-serialisable; nothing that differs between two runs of the same code.
+    - Raises ValueError: if a record does not fit the schema.
     """
     unknown = sorted({key for record in records for key in record} - set(schema.names))
     if unknown:
@@ -340,23 +280,10 @@ def write_records(
 def read_records(path: str | Path, schema: pa.Schema | None = None) -> pd.DataFrame:
     """Read back what `write_records` wrote.
 
-    Parameters
-    ----------
-    path : path
-    schema : Schema, optional
-        What the file has to hold; without it, whatever it holds.
-
-    Returns
-    -------
-    DataFrame
-        Whole numbers as Int64, which may be missing.
-
-    Raises
-    ------
-    CorruptFile
-        If the file is not Parquet or has other columns.
-    FileNotFoundError
-        If there is no such file.
+    - schema: what the file has to hold; without it, whatever it holds.
+    - Returns: whole numbers as Int64, which may be missing.
+    - Raises CorruptFile: if the file is not Parquet or has other columns.
+    - Raises FileNotFoundError: if there is no such file.
     """
     with _reading(path):
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)

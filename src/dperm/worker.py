@@ -25,10 +25,7 @@ _PACKAGE = Path(__file__).parent
 def check_libraries() -> None:
     """Make sure that all of dperm's libraries are installed, before anything is computed with some of them.
 
-    Raises
-    ------
-    WorkerError
-        Naming those that are not.
+    - Raises WorkerError: naming those that are not.
     """
     missing = []
     for requirement in importlib.metadata.requires("dperm") or ():
@@ -59,9 +56,7 @@ def fingerprint(tree: ast.Module) -> str:
     A catalogue is a dictionary of the module that is declared as such and holds words alone (`dperm.catalogue`): what
     there is, by name. With a number in it, or anything that computes, it is code like any other.
 
-    Parameters
-    ----------
-    tree : ast.Module
+    - tree: ast.Module.
     """
     words: list[str] = []
     _spell(tree, words)
@@ -106,12 +101,8 @@ def where() -> str:
 def announce(fingerprints: dict[str, str], packages: dict[str, str]) -> None:
     """Tell the jobs that this process starts what planned them.
 
-    Parameters
-    ----------
-    fingerprints : dict
-        Of the modules of dperm that jobs hang on, by name.
-    packages : dict
-        From libraries whose release may change numbers to their versions.
+    - fingerprints: of the modules of dperm that jobs hang on, by name.
+    - packages: from libraries whose release may change numbers to their versions.
     """
     modules = {name: [_bytes_of(_source(name)), fingerprint] for name, fingerprint in fingerprints.items()}
     os.environ[VARIABLE] = json.dumps([packages, modules], separators=(",", ":"))
@@ -123,10 +114,7 @@ def check_code() -> None:
     What jobs load is what their code digest is taken of, so that no edit of anything else matters; nor does an edit of
     a comment. Nothing is checked where nobody announced what planned the run.
 
-    Raises
-    ------
-    WorkerError
-        Naming what differs: a stale dperm on a worker, or an edit in the middle of a run.
+    - Raises WorkerError: naming what differs: a stale dperm on a worker, or an edit in the middle of a run.
     """
     packages, modules = json.loads(os.environ.get(VARIABLE, "[{}, {}]"))
     for name, planned in packages.items():

@@ -44,10 +44,7 @@ _Loader.add_implicit_resolver(
 def parse(path: str | Path) -> Any:
     """Read a YAML file.
 
-    Raises
-    ------
-    ConfigError
-        With line and column, if the file is not YAML in UTF-8.
+    - Raises ConfigError: with line and column, if the file is not YAML in UTF-8.
     """
     try:
         return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)

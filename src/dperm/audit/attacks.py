@@ -45,14 +45,7 @@ MUTANTS = pa.schema(
 def schema(job: Mapping[str, Any]) -> pa.Schema:
     """Return the columns of a job's rows.
 
-    Parameters
-    ----------
-    job : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    Schema
+    - job: as `dperm.plan` made it.
     """
     return MUTANTS if job["family"] == "mutants" else ATTACKS
 
@@ -60,14 +53,9 @@ def schema(job: Mapping[str, Any]) -> pa.Schema:
 def run(audits: Sequence[Mapping[str, Any]], out: str, *, metadata: Mapping[str, Any]) -> None:
     """Attack, and write the rows of one audit after those of another; the log says which is on.
 
-    Parameters
-    ----------
-    audits : sequence of mapping
-        Of one job and so of one family, as `dperm.plan` made them: family, pair, draws, confidence, seed, and what the
-        family needs.
-    out : path
-    metadata : mapping
-        JSON-serialisable.
+    - audits: of one job and so of one family, as `dperm.plan` made them: family, pair, draws, confidence, seed, and
+      what the family needs.
+    - metadata: JSON-serialisable.
     """
     records = []
     for k, audit in enumerate(audits, start=1):

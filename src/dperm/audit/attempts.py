@@ -22,76 +22,31 @@ BRACKET = "exact law on a line, as called"
 def on_a_line(target: Target, data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:
     """Return the exact attack on outputs on a line.
 
-    Parameters
-    ----------
-    target : Target
-        With `cdf` and `sf`.
-    data, neighbour : object
-    delta : float
-
-    Returns
-    -------
-    dict
+    - target: with `cdf` and `sf`.
     """
     return of_line(line.lower_bound(target, data, neighbour, delta=delta))
 
 
 def of_line(found: line.LineAudit) -> dict[str, Any]:
-    """Return an audit on a line that is already made.
-
-    Parameters
-    ----------
-    found : LineAudit
-
-    Returns
-    -------
-    dict
-    """
+    """Return an audit on a line that is already made."""
     return _certain(EXACT, found)
 
 
 def over_outcomes(law: Callable[[Any], np.ndarray], data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:
     """Return the exact attack on a mechanism with finitely many outcomes.
 
-    Parameters
-    ----------
-    law : callable
-        data -> the probabilities of the outcomes.
-    data, neighbour : object
-    delta : float
-
-    Returns
-    -------
-    dict
+    - law: data -> the probabilities of the outcomes.
     """
     return of_finite(exact.exact(law, [(data, neighbour)], delta=delta))
 
 
 def of_finite(found: exact.ExactAudit) -> dict[str, Any]:
-    """Return an audit over finite outcomes that is already made.
-
-    Parameters
-    ----------
-    found : ExactAudit
-
-    Returns
-    -------
-    dict
-    """
+    """Return an audit over finite outcomes that is already made."""
     return _certain(FINITE, found)
 
 
 def of_bracket(found: exact.ExactAudit) -> dict[str, Any]:
-    """Return an audit by brackets of a released number that is already made.
-
-    Parameters
-    ----------
-    found : ExactAudit
-
-    Returns
-    -------
-    dict
-    """
+    """Return an audit by brackets of a released number that is already made."""
     return _certain(BRACKET, found)
 
 
@@ -109,22 +64,8 @@ def sampled(
 ) -> dict[str, Any]:
     """Return the attack by sampling.
 
-    Parameters
-    ----------
-    target : Target
-    data, neighbour : object
-    delta : float
-    draws : int
-        A side.
-    confidence : float
-    rng : Generator
-    model : {"none", "gaussian"}
-    events : iterable of Event
-        Scores to be tried besides the sampler's own.
-
-    Returns
-    -------
-    dict
+    - draws: a side.
+    - events: scores to be tried besides the sampler's own.
     """
     found = sampling.lower_bound(
         target, data, neighbour, draws=draws, delta=delta, confidence=confidence, rng=rng, model=model, events=events
@@ -151,21 +92,11 @@ def noise_behind(
     With V uniform, F(output-) + V (F(output) - F(output-)) is uniform for any distribution function F of the outputs,
     atoms and all, and the noise's quantile of it has the noise's law.
 
-    Parameters
-    ----------
-    target : Target
-        With `law`, `cdf`, `sf`, and `atoms`.
-    outputs : ndarray, shape (m,) or (m, 1)
-        The mechanism's own draws.
-    data : object
-    rng : Generator
-        For V.
-    near : float
-        An output this near to an atom is the atom: what a solver makes of it.
-
-    Returns
-    -------
-    ndarray, shape (m, 1)
+    - target: with `law`, `cdf`, `sf`, and `atoms`.
+    - outputs: shape (m,) or (m, 1); the mechanism's own draws.
+    - rng: for V.
+    - near: an output this near to an atom is the atom: what a solver makes of it.
+    - Returns: shape (m, 1).
     """
     theta = np.ravel(outputs)
     for point in target.atoms:
@@ -188,14 +119,7 @@ def _quantile(law: Any, level: np.ndarray) -> np.ndarray:
 def head(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what names an attack: the job's mechanism and pair, and the row's claim.
 
-    Parameters
-    ----------
-    job, row : mapping
-        As `dperm.plan` made them.
-
-    Returns
-    -------
-    dict
+    - job, row: as `dperm.plan` made them.
     """
     return {
         **{key: job[key] for key in ("paper", "mechanism", "calibration", "pair")},

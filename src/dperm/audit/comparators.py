@@ -51,13 +51,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 class Subject(NamedTuple):
     """A comparator at a pair.
 
-    Parameters
-    ----------
-    case : Case
-    target : Target
-    options : dict
-        What `release` takes besides the problem and the budget.
-    guarantee : str
+    - options: what `release` takes besides the problem and the budget.
     """
 
     case: pairs.Case
@@ -69,20 +63,9 @@ class Subject(NamedTuple):
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    Parameters
-    ----------
-    job : mapping
-        As `dperm.audit.linear.run` takes it.
-
-    Returns
-    -------
-    list of dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
-
-    Raises
-    ------
-    ConfigError
-        If a row's `variant` is none of the mechanism's at its delta.
+    - job: as `dperm.audit.linear.run` takes it.
+    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Raises ConfigError: if a row's `variant` is none of the mechanism's at its delta.
     """
     known = [variant for mechanism, variant, _ in _SUBJECTS if mechanism == job["mechanism"]]
     for row in job["rows"]:
@@ -128,20 +111,8 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], make: Callable[...,
 def drawing(mechanism: str, case: pairs.Case, budget: Budget, neighbours, calibration, options) -> Callable:
     """Return what draws from the mechanism's own code.
 
-    Parameters
-    ----------
-    mechanism : {"gradient", "approximate_minima", "cms11"}
-    case : Case
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-    options : mapping
-        Further arguments of `release`.
-
-    Returns
-    -------
-    callable
-        (data, repeats, rng) -> ndarray, shape (repeats, p).
+    - options: further arguments of `release`.
+    - Returns: (data, repeats, rng) -> ndarray, shape (repeats, p).
     """
     release = mechanisms.module(mechanism).release
     fixed = {"domain": case.domain, "budget": budget, "neighbours": neighbours, "calibration": calibration, **options}
@@ -153,17 +124,7 @@ def drawing(mechanism: str, case: pairs.Case, budget: Budget, neighbours, calibr
 
 
 def descent(neighbours, budget: Budget) -> Subject:
-    """Return noisy gradient descent on constant clipped gradients.
-
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-
-    Returns
-    -------
-    Subject
-    """
+    """Return noisy gradient descent on constant clipped gradients."""
     case = pairs.linear(neighbours=neighbours, budget=budget, rng=np.random.default_rng(0), records=2)
     words = f"linear: every gradient is clipped, and the last of {STEPS} iterates carries all of them"
     case = pairs.Case(words, losses.squared(), case.domain, None, case.data, case.neighbour)
@@ -179,17 +140,7 @@ def descent(neighbours, budget: Budget) -> Subject:
 
 
 def approximate(neighbours, budget: Budget) -> Subject:
-    """Return approximate minima perturbation at the place where the exact attack gets furthest.
-
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-
-    Returns
-    -------
-    Subject
-    """
+    """Return approximate minima perturbation at the place where the exact attack gets furthest."""
     loss = losses.huber(1.0)
     least = approximate_minima.default_curvature(loss, pairs.UNIT, budget, p=1)
     found = []
@@ -212,16 +163,8 @@ def approximate(neighbours, budget: Budget) -> Subject:
 def blurred(loss: losses.Loss, made: approximate_minima.Calibrated) -> Target:
     """Return the minimiser on a line with Gaussian tilt and Gaussian output noise.
 
-    Parameters
-    ----------
-    loss : Loss
-        Huber's: its derivative has kinks at y +- 1 alone.
-    made : Calibrated
-
-    Returns
-    -------
-    Target
-        Without `noise`: two made an output. Its `law` is the tilt's.
+    - loss: Huber's: its derivative has kinks at y +- 1 alone.
+    - Returns: without `noise`: two made an output. Its `law` is the tilt's.
     """
 
     def forces(points, data):
@@ -251,16 +194,7 @@ def blurred(loss: losses.Loss, made: approximate_minima.Calibrated) -> Target:
 def cms11_objective(neighbours, budget: Budget, *, curvature: float | None = None) -> Subject:
     """Return CMS11's Algorithm 2 at a Huber record's knee.
 
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-    curvature : float, optional
-        By default the mechanism's.
-
-    Returns
-    -------
-    Subject
+    - curvature: by default the mechanism's.
     """
     loss = losses.huber(1.0)
     fixed = {"perturbation": "objective", "neighbours": neighbours}
@@ -272,17 +206,7 @@ def cms11_objective(neighbours, budget: Budget, *, curvature: float | None = Non
 
 
 def cms11_output(neighbours, budget: Budget) -> Subject:
-    """Return CMS11's Algorithm 1 on constant forces.
-
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-
-    Returns
-    -------
-    Subject
-    """
+    """Return CMS11's Algorithm 1 on constant forces."""
     case = pairs.linear(neighbours=neighbours, budget=budget, rng=np.random.default_rng(0))
     made = cms11.calibrate(
         case.loss, case.domain, budget, perturbation="output", curvature=case.curvature, neighbours=neighbours

@@ -62,20 +62,10 @@ _WORTH = ("none", "claimed", "proved_exact", "proved")
 class Problem(NamedTuple):
     """A two-stage problem with s = 1 and p = 2.
 
-    Parameters
-    ----------
-    stage_one : {"exp_mech", "samp_agg"}
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "corrected", "tight"}
-    curvature : float
-        Delta of stage two.
-    bound : float
-        B.
-    blocks : int, optional
-        k; None for floor(sqrt(n)).
-    penalty : float
-        Lambda of Samp-Agg.
+    - curvature: Delta of stage two.
+    - bound: B.
+    - blocks: k; None for floor(sqrt(n)).
+    - penalty: Lambda of Samp-Agg.
     """
 
     stage_one: str
@@ -110,20 +100,9 @@ class Problem(NamedTuple):
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    Parameters
-    ----------
-    job : mapping
-        As `dperm.audit.linear.run` takes it.
-
-    Returns
-    -------
-    list of dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
-
-    Raises
-    ------
-    ConfigError
-        If a row's `variant` does not name stage one and the law of stage two's noise.
+    - job: as `dperm.audit.linear.run` takes it.
+    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Raises ConfigError: if a row's `variant` does not name stage one and the law of stage two's noise.
     """
     for row in job["rows"]:
         if row["variant"] not in VARIANTS or row["variant"].endswith("gaussian") != (row["delta"] > 0):
@@ -165,16 +144,7 @@ def _attack(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def target(problem: Problem) -> Target:
-    """Return the two stages as one mechanism with outputs on a line: theta + 4 B (number of the support).
-
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    Target
-    """
+    """Return the two stages as one mechanism with outputs on a line: theta + 4 B (number of the support)."""
     second, _ = sparse.stage_two(**problem.second)
     place = 4 * problem.bound
     case = confined.Confined(
@@ -214,20 +184,9 @@ def target(problem: Problem) -> Target:
 def stage_one(problem: Problem, data: LinearData) -> np.ndarray:
     """Return the probabilities of the two supports.
 
-    Parameters
-    ----------
-    problem : Problem
-    data : tuple of ndarray
-        For Samp-Agg such that the votes do not depend on who shares a block with whom, or with printed blocks.
-
-    Returns
-    -------
-    ndarray, shape (2,)
-
-    Raises
-    ------
-    ValueError
-        If the votes may depend on who shares a block.
+    - data: for Samp-Agg such that the votes do not depend on who shares a block with whom, or with printed blocks.
+    - Returns: shape (2,).
+    - Raises ValueError: if the votes may depend on who shares a block.
     """
     fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
     if problem.stage_one == "exp_mech":
@@ -251,20 +210,7 @@ def stage_one(problem: Problem, data: LinearData) -> np.ndarray:
 
 
 def probe(stage_one: str, budget: Budget, neighbours: str, calibration: str) -> tuple[Problem, LinearData]:
-    """Return a problem that shows its noise, in a box as wide as theta is spread, and data of which no vote is sure.
-
-    Parameters
-    ----------
-    stage_one : {"exp_mech", "samp_agg"}
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "corrected", "tight"}
-
-    Returns
-    -------
-    problem : Problem
-    data : tuple of ndarray
-    """
+    """Return a problem that shows its noise, in a box as wide as theta is spread, and data of which no vote is sure."""
     # Printed blocks are floor(sqrt(9)) too.
     blocks = 3 if stage_one == "samp_agg" and calibration != "paper" else None
     problem = Problem(stage_one, budget, neighbours, calibration, 4 / budget.epsilon, 1.0, blocks)
@@ -273,16 +219,7 @@ def probe(stage_one: str, budget: Budget, neighbours: str, calibration: str) -> 
 
 
 def guarantee(problem: Problem) -> str:
-    """Return what is proved of the whole: the weaker one of its stages.
-
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    str
-    """
+    """Return what is proved of the whole: the weaker one of its stages."""
     _, second = sparse.stage_two(**problem.second)
     if problem.stage_one == "samp_agg":
         fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
@@ -322,19 +259,8 @@ def pressed(problem: Problem, place: float, rare: float) -> tuple[Problem, Linea
 
     Records (1/2, 0) have a force of f = (1 - B/2)/2 at the wall; B + 1 of it holds theta_1 there against the record.
 
-    Parameters
-    ----------
-    problem : Problem
-        With Exp-mech as stage one.
-    place : float
-        theta_1 is at the wall for b <= -place, without the record.
-    rare : float
-
-    Returns
-    -------
-    problem : Problem
-    data, neighbour : tuple of ndarray
-    words : str
+    - problem: with Exp-mech as stage one.
+    - place: theta_1 is at the wall for b <= -place, without the record.
     """
     fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
     alpha = exp_mech.largest_loss(1, support.DOMAIN, problem.bound)

@@ -30,12 +30,8 @@ from dperm.mechanisms import base, objective
 class Confined(Case):
     """A pair of neighbours and the problem with its regularizer and set.
 
-    Parameters
-    ----------
-    words, loss, domain, curvature, data, neighbour
-        As for `Case`; the domain's `theta_norm` is left aside for that of the set.
-    regularizer : Regularizer
-    region : Region
+    - words, loss, domain, curvature, data, neighbour: as for `Case`; the domain's `theta_norm` is left aside for that
+      of the set.
     """
 
     regularizer: Regularizer = objective.NOTHING
@@ -45,18 +41,8 @@ class Confined(Case):
 def target(case: Confined, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> Target:
     """Return objective perturbation with the case's regularizer and set as a target.
 
-    Parameters
-    ----------
-    case : Confined
-        Of any number of features; `cdf`, `sf` and `atoms` serve one.
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-
-    Returns
-    -------
-    Target
-        Its `log_density` knows nothing of atoms: it chooses events, and certifies none.
+    - case: of any number of features; `cdf`, `sf` and `atoms` serve one.
+    - Returns: its `log_density` knows nothing of atoms: it chooses events, and certifies none.
     """
     features = case.data[0].shape[1]
     domain = base.searched(case.domain, case.region, features)
@@ -105,14 +91,7 @@ def target(case: Confined, *, budget: Budget, neighbours: Neighbours, calibratio
 def pieces(made: Target, data: LinearData) -> np.ndarray:
     """Return the probabilities of an output below the first atom, at it, between it and the next, and so on.
 
-    Parameters
-    ----------
-    made : Target
-    data : tuple of ndarray
-
-    Returns
-    -------
-    ndarray, shape (2 atoms + 1,)
+    - Returns: shape (2 atoms + 1,).
     """
     ends = np.sort(np.concatenate([np.nextafter(made.atoms, -np.inf), made.atoms]))
     lower = np.concatenate([[0.0], made.cdf(ends, data), [1.0]])

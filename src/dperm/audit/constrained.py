@@ -64,14 +64,7 @@ _UNIT_SETS = {"ball": Region(radius=1.0), "box": Region(low=0.0, high=1.0)}
 def kind(variant: str) -> str | None:
     """Return what stands beside the noise in a variant's name.
 
-    Parameters
-    ----------
-    variant : str
-        Such as "gamma_lasso" or "gaussian".
-
-    Returns
-    -------
-    {"lasso", "elastic", "ball", "box"} or None
+    - variant: such as "gamma_lasso" or "gaussian".
     """
     _, _, beside = variant.partition("_")
     if beside and beside not in _SETS:
@@ -82,17 +75,7 @@ def kind(variant: str) -> str | None:
 def edge(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> Confined:
     """Return the pair on a line at which the exact attack gets furthest.
 
-    Parameters
-    ----------
-    variant : {"lasso", "elastic", "ball", "box"}
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-        Whose noise decides on the place.
-
-    Returns
-    -------
-    Confined
+    - calibration: whose noise decides on the place.
     """
     # The box is the ball's upper half, and what happens at their wall is the same; so is the law of lasso and elastic.
     place = _best_place("lasso" if variant in _KINKED else "ball", budget, neighbours, calibration)
@@ -132,16 +115,6 @@ def atom(variant: str, *, budget: Budget, neighbours: Neighbours) -> Confined:
     Lasso: constant forces (far Huber records) hold theta at 0 for b in a window of width 2 l1; two forces that are zeta
     (2 zeta) apart, both beyond l1, move the window along one side of the noise. Ball and box: theta is at the wall for
     all b beyond -J'(R), and a record (1, -Y) moves that by zeta.
-
-    Parameters
-    ----------
-    variant : {"lasso", "elastic", "ball", "box"}
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    Confined
     """
     loss, domain = _problem(variant, 1)
     curvature = 2 * loss.curvature_bound(domain) / budget.epsilon
@@ -161,17 +134,6 @@ def probe(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: 
     """Return `atom`'s pair in a problem that shows its noise: in a set as wide as theta is spread.
 
     What the code draws is asked there: at the walls of small sets nothing is seen but a sign.
-
-    Parameters
-    ----------
-    variant : {"lasso", "elastic", "ball", "box"}
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-
-    Returns
-    -------
-    Confined
     """
     case = atom(variant, budget=budget, neighbours=neighbours)
     if variant in _KINKED:
@@ -182,19 +144,7 @@ def probe(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: 
 
 
 def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: int = 16) -> Confined:
-    """Return a pair with 16 features whose forces act along the first.
-
-    Parameters
-    ----------
-    variant : {"lasso", "elastic", "ball", "box"}
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    features : int
-
-    Returns
-    -------
-    Confined
-    """
+    """Return a pair with 16 features whose forces act along the first."""
     loss, domain = _problem(variant, features)
     curvature = 2 * loss.curvature_bound(domain) / budget.epsilon
     y = FAR if variant in _KINKED else 1.0
@@ -209,15 +159,8 @@ def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: i
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the attacks of one pair family on one budget of a variant with a regularizer or a set.
 
-    Parameters
-    ----------
-    job, row : mapping
-        As `dperm.plan` made them; `pair` is one of `PAIRS`.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as `dperm.plan` made them; `pair` is one of `PAIRS`.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     variant = kind(row["variant"])
     budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]

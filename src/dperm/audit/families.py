@@ -12,12 +12,8 @@ from dperm.catalogue import Catalogue
 class Family(NamedTuple):
     """Mechanisms that are attacked by the same code.
 
-    Parameters
-    ----------
-    module : str
-        Its `run(job)` returns the rows of one job.
-    pairs : tuple of str
-        The pair families (of mutants: the groups) that there are.
+    - module: its `run(job)` returns the rows of one job.
+    - pairs: the pair families (of mutants: the groups) that there are.
     """
 
     module: str
@@ -42,13 +38,6 @@ FAMILIES: Catalogue[str, Family] = {
 def modules(job: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the modules that a job starts from: what its code digest is taken of.
 
-    Parameters
-    ----------
-    job : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    tuple of str
+    - job: as `dperm.plan` made it.
     """
     return ("dperm.audit.attacks", FAMILIES[job["family"]].module)

@@ -19,14 +19,7 @@ def bit(log_odds: float) -> np.ndarray:
     If the log-odds of two inputs differ by d, the exact epsilon is less than |d|, and tends to it as one value
     of the bit becomes certain: log P(1) - log P'(1) = d + log((1 + e^{z-d})/(1 + e^z)) at z = log_odds.
 
-    Parameters
-    ----------
-    log_odds : float
-
-    Returns
-    -------
-    ndarray, shape (2,)
-        Either with its full relative accuracy.
+    - Returns: shape (2,); either with its full relative accuracy.
     """
     return special.expit(np.array([-log_odds, log_odds], dtype=float))
 
@@ -37,14 +30,7 @@ def randomized_response(truth: int, *, epsilon: float) -> np.ndarray:
     Between truth = 0 and truth = 1 the exact epsilon at delta is log(e^epsilon - delta (1 + e^epsilon)), or 0 where
     that is negative.
 
-    Parameters
-    ----------
-    truth : {0, 1}
-    epsilon : float
-
-    Returns
-    -------
-    ndarray, shape (2,)
+    - Returns: shape (2,).
     """
     return bit(epsilon if truth else -epsilon)
 
@@ -58,18 +44,9 @@ def soft_majority(count: int, *, models: int, epsilon: float) -> np.ndarray:
     other records. The exact epsilon between count and count + 1, largest at count = 0, is epsilon - log((1 + e^{z +
     epsilon})/(1 + e^z)) with z = -epsilon models/2: below epsilon, by about (e^epsilon - 1) e^z.
 
-    Parameters
-    ----------
-    count : int
-        Models that vote 1.
-    models : int
-        All models, r.
-    epsilon : float
-
-    Returns
-    -------
-    ndarray, shape (2,)
-        P(0), P(1).
+    - count: models that vote 1.
+    - models: all models, r.
+    - Returns: shape (2,); P(0), P(1).
     """
     return bit(epsilon * (2 * count - models) / 2)
 
@@ -80,15 +57,8 @@ def weighted_votes(count: int, *, models: int, epsilon: float) -> np.ndarray:
     The prose of dwork2018, Section 4.1 (erratum D1). Moving one vote raises one label's exponent and lowers the
     other's: the log-odds epsilon (2 count - models) move by 2 epsilon, and that is what it spends.
 
-    Parameters
-    ----------
-    count, models, epsilon
-        As for `soft_majority`.
-
-    Returns
-    -------
-    ndarray, shape (2,)
-        P(0), P(1).
+    - count, models, epsilon: as for `soft_majority`.
+    - Returns: shape (2,); P(0), P(1).
     """
     return bit(epsilon * (2 * count - models))
 
@@ -99,14 +69,7 @@ def vote_margins(models: int) -> Iterator[tuple[int, int]]:
     A changed record changes one model, for the models are trained on disjoint blocks; that model's vote moves the count
     of ones by one, or not at all.
 
-    Parameters
-    ----------
-    models : int
-
-    Yields
-    ------
-    count, neighbour : int
-        k and k + 1, for k = 0 .. models - 1.
+    - count, neighbour: k and k + 1, for k = 0 .. models - 1.
     """
     for count in range(models):
         yield count, count + 1
@@ -124,18 +87,8 @@ def exponential(scores: Sequence[float], *, epsilon: float, alpha: float, monoto
     e^{+-epsilon}. Under replace-one the scores move both ways, by up to alpha, and the same weights spend up to
     2 epsilon.
 
-    Parameters
-    ----------
-    scores : sequence of float
-        One per choice; lower is better. Exact minima.
-    epsilon : float
-    alpha : float
-    monotone : bool
-
-    Returns
-    -------
-    ndarray
-        One probability per choice.
+    - scores: one per choice; lower is better. Exact minima.
+    - Returns: one probability per choice.
     """
     weight = epsilon / alpha if monotone else epsilon / (2 * alpha)
     return special.softmax(-weight * np.asarray(scores, dtype=float))
@@ -148,17 +101,9 @@ def one_feature_scores(data: Sequence[Record], *, features: int, bound: float) -
     [0, 2 bound^2], so alpha = 2 bound^2 (erratum K5; printed 4 s^2) bounds the change under add/remove, and under
     replace-one as well.
 
-    Parameters
-    ----------
-    data : sequence of (x, y)
-        x a tuple of features.
-    features : int
-        Length of every x; needed for data without records.
-    bound : float
-
-    Returns
-    -------
-    ndarray, shape (features,)
+    - data: sequence of (x, y); x a tuple of features.
+    - features: length of every x; needed for data without records.
+    - Returns: shape (features,).
     """
     X = np.array([x for x, _ in data], dtype=float).reshape(len(data), features)
     y = np.array([y for _, y in data], dtype=float)
@@ -180,18 +125,9 @@ def projected_walk(data: Sequence[Record], query: float, *, steps: int) -> int:
     looks at the others, such as ones first if an even number is tied, does not. (Erratum D5: sorted by (x, y) the walk
     is as private, but Lemma 5.2 on its error fails.)
 
-    Parameters
-    ----------
-    data : sequence of (x, y)
-        y in {0, 1}.
-    query : float
-    steps : int
-        T, where the walk is held.
-
-    Returns
-    -------
-    int
-        In [-T, T].
+    - data: sequence of (x, y); y in {0, 1}.
+    - steps: T, where the walk is held.
+    - Returns: in [-T, T].
     """
     v = 0
     for _, y in sorted((record for record in data if record[0] <= query), key=lambda record: record[0]):
@@ -205,15 +141,7 @@ def exp_projected_walk(data: Sequence[Record], query: float, *, steps: int, epsi
     dwork2018, Lemma 5.1: epsilon-DP under replace-one (V moves by at most 2) and epsilon/2 under add/remove (at most
     1). See `projected_walk` for V, ties and errata.
 
-    Parameters
-    ----------
-    data, query, steps
-        As for `projected_walk`.
-    epsilon : float
-
-    Returns
-    -------
-    ndarray, shape (2,)
-        P(0), P(1).
+    - data, query, steps: as for `projected_walk`.
+    - Returns: shape (2,); P(0), P(1).
     """
     return bit(epsilon * projected_walk(data, query, steps=steps) / 2)

@@ -36,12 +36,7 @@ _WHITE_BOX = 400
 
 
 class Laws(NamedTuple):
-    """What is drawn.
-
-    Parameters
-    ----------
-    tilt, output : Gaussian
-    """
+    """What is drawn."""
 
     tilt: Gaussian
     output: Gaussian
@@ -55,16 +50,7 @@ class Laws(NamedTuple):
 def laws(*, budget: Budget, neighbours, calibration) -> Laws:
     """Return the noises of both shares (zeta = 1).
 
-    Parameters
-    ----------
-    budget : Budget
-        With delta > 0.
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-
-    Returns
-    -------
-    Laws
+    - budget: with delta > 0.
     """
     fixed = {"curvature": CURVATURE, "neighbours": neighbours, "calibration": calibration}
     tilt, _ = objective.calibrate(losses.huber(1.0), pairs.UNIT, budget.share(1 - SHARE), **fixed)
@@ -76,15 +62,8 @@ def laws(*, budget: Budget, neighbours, calibration) -> Laws:
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the attack on one budget.
 
-    Parameters
-    ----------
-    job, row : mapping
-        As `dperm.plan` made them.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as `dperm.plan` made them.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": job["calibration"]}
@@ -115,30 +94,13 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
 def centre(data: LinearData) -> float:
     """Return the minimiser without noise: targets are far, and every force is 1.
 
-    Parameters
-    ----------
-    data : tuple of ndarray
-        x = 1.
-
-    Returns
-    -------
-    float
+    - data: x = 1.
     """
     return float(np.sign(data[1]).sum()) / CURVATURE
 
 
 def erring(case: pairs.Case, made: Laws) -> Target:
-    """Return the release with a solver whose error is tau, away from each other, for the two data sets of a case.
-
-    Parameters
-    ----------
-    case : Case
-    made : Laws
-
-    Returns
-    -------
-    Target
-    """
+    """Return the release with a solver whose error is tau, away from each other, for the two data sets of a case."""
     law, tau = made.whole, TOLERANCE / CURVATURE
     away = {id(one): math.copysign(tau, centre(one) - centre(other)) for one, other in _both_ways(case)}
 

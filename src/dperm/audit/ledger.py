@@ -78,31 +78,17 @@ def collect(
 ) -> None:
     """Write privacy.parquet.
 
-    Parameters
-    ----------
-    attack_paths : iterable of path
-        What the audit jobs wrote (`attacks.ATTACKS`).
-    rows_paths : iterable of path
-        The experiments' `rows.parquet`: which budgets were released, with what guarantee.
-    out : path
-    confidence : float
-        In (0, 1): of each row's bound.
-    level : float
-        In (0, 1): of the whole ledger's verdicts.
-    metadata : mapping
-        JSON-serialisable.
-    errata : iterable of mapping
-        Attacked budgets (the ledger's first seven columns) with the ids of the errata that speak of them ("J1 J9"). A
-        budget that was not attacked has those of the attack on its law.
-    made : mapping, optional
-        From paths to the `stamps.fingerprint` of the job that must have made them.
-
-    Raises
-    ------
-    CorruptFile
-        Naming every corrupt file of attacks; those are deleted, so that the next run makes them again.
-    DataError
-        If an attack does not say what it attacked.
+    - attack_paths: what the audit jobs wrote (`attacks.ATTACKS`).
+    - rows_paths: the experiments' `rows.parquet`: which budgets were released, with what guarantee.
+    - confidence: in (0, 1): of each row's bound.
+    - level: in (0, 1): of the whole ledger's verdicts.
+    - metadata: JSON-serialisable.
+    - errata: attacked budgets (the ledger's first seven columns) with the ids of the errata that speak of them ("J1
+      J9"). A budget that was not attacked has those of the attack on its law.
+    - made: from paths to the `stamps.fingerprint` of the job that must have made them.
+    - Raises CorruptFile: naming every corrupt file of attacks; those are deleted, so that the next run makes them
+      again.
+    - Raises DataError: if an attack does not say what it attacked.
     """
     # Of attacks that are equally good the first one is told: by pair, whichever of them shared a job.
     found = _read_all(attack_paths, attacks.ATTACKS, made).sort_values("pair", kind="stable", ignore_index=True)
@@ -134,22 +120,11 @@ def collect_mutants(
 ) -> None:
     """Write mutants.parquet: was every deliberate mistake caught, and its correct twin left in peace?
 
-    Parameters
-    ----------
-    paths : iterable of path
-        What the jobs of mutants wrote (`attacks.MUTANTS`).
-    out : path
-    level : float
-        In (0, 1). Holm's correction over all mutants, and on its own over all twins.
-    metadata : mapping
-        JSON-serialisable.
-    made : mapping, optional
-        As for `collect`.
-
-    Raises
-    ------
-    CorruptFile
-        As for `collect`.
+    - paths: what the jobs of mutants wrote (`attacks.MUTANTS`).
+    - level: in (0, 1). Holm's correction over all mutants, and on its own over all twins.
+    - metadata: JSON-serialisable.
+    - made: as for `collect`.
+    - Raises CorruptFile: as for `collect`.
     """
     found = _read_all(paths, attacks.MUTANTS, made).sort_values(["group", "name"], kind="stable")
     records = found.astype(object).where(found.notna(), None).to_dict("records")
@@ -170,20 +145,8 @@ def collect_mutants(
 def read(path: str | Path) -> pd.DataFrame:
     """Return the ledger in privacy.parquet; columns as in `SCHEMA`.
 
-    Parameters
-    ----------
-    path : path
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    CorruptFile
-        If the file is not what `collect` writes.
-    FileNotFoundError
-        If there is no such file.
+    - Raises CorruptFile: if the file is not what `collect` writes.
+    - Raises FileNotFoundError: if there is no such file.
     """
     return tables.read_records(path, SCHEMA)
 

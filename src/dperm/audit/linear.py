@@ -18,21 +18,11 @@ _ADDITIVE = ("output",)
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job, one for each attack on each of its budgets.
 
-    Parameters
-    ----------
-    job : mapping
-        `paper`, `mechanism`, `calibration`, `pair`, `rows` (neighbours, variant, epsilon, delta), `draws`,
-        `confidence`, `seed`.
-
-    Returns
-    -------
-    list of dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
-
-    Raises
-    ------
-    ConfigError
-        If a row's `variant` is not the law that its delta calls for, or what stands beside the noise is not known.
+    - job: `paper`, `mechanism`, `calibration`, `pair`, `rows` (neighbours, variant, epsilon, delta), `draws`,
+      `confidence`, `seed`.
+    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Raises ConfigError: if a row's `variant` is not the law that its delta calls for, or what stands beside the noise
+      is not known.
     """
     rows = []
     for row in job["rows"]:

@@ -43,16 +43,9 @@ SAMPLED_DELTA = 1e-2
 class Case:
     """A pair of neighbouring data sets and the problem on which they are neighbours.
 
-    Parameters
-    ----------
-    words : str
-        What the pair is, for the ledger.
-    loss : Loss
-    domain : Domain
-    curvature : float or None
-        Delta, of the sum of losses; None for mechanisms without one.
-    data, neighbour : tuple of ndarray
-        (X, y), X of the shape (n, p). Under add/remove `neighbour` has one record more.
+    - words: what the pair is, for the ledger.
+    - curvature: Delta, of the sum of losses; None for mechanisms without one.
+    - data, neighbour: (X, y), X of the shape (n, p). Under add/remove `neighbour` has one record more.
     """
 
     words: str
@@ -90,20 +83,9 @@ def saturating(
     epsilon of 1/2 to 3: with tight constants, delta = 0 and 10^6 draws a side, add/remove at epsilon = 1 can certify
     0.68 with n = 10 and 0.82 with n = 200, replace-one 0.55 and 0.70.
 
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-    rng : Generator
-        Not drawn from: the pair is fixed.
-    calibration : {"paper", "tight"}
-        Not needed: the pair is the same for both.
-    records : int
-        Of `data`, 2 or above.
-
-    Returns
-    -------
-    Case
+    - rng: not drawn from: the pair is fixed.
+    - calibration: not needed: the pair is the same for both.
+    - records: of `data`, 2 or above.
     """
     one_of("neighbours", neighbours, Neighbours)
     if records < 2:
@@ -145,18 +127,8 @@ def knee(
     either relation, 0.89 can be certified; with the printed ones read as replace-one 1.28. Gaussian noise: one axis
     carries all, so the pair is that of `line`, at delta = 10^-2 or above (smaller deltas need `line` itself).
 
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-    rng : Generator
-        Not drawn from: the pair is fixed.
-    calibration : {"paper", "tight"}
-        Whose noise decides on the place.
-
-    Returns
-    -------
-    Case
+    - rng: not drawn from: the pair is fixed.
+    - calibration: whose noise decides on the place.
     """
     if budget.delta == 0:
         y, curvature = _gamma_knee(neighbours, budget, calibration, out=0.5)
@@ -182,18 +154,8 @@ def line(
     event may be both tails at once: the factor 2 of the removing direction. The smaller delta, the clearer the printed
     constants fail as replace-one: at (1, 10^-6) the pair spends 1.021, at (3, 10^-9) 3.216.
 
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-    rng : Generator
-        Not drawn from: the pair is fixed.
-    calibration : {"paper", "tight"}
-        Whose noise decides on the place.
-
-    Returns
-    -------
-    Case
+    - rng: not drawn from: the pair is fixed.
+    - calibration: whose noise decides on the place.
     """
     if budget.delta == 0:
         y, curvature = _gamma_knee(neighbours, budget, calibration, out=0.0)
@@ -221,22 +183,10 @@ def linear(
     One feature is the worst: there spherical noise is Laplace's, and the half line on which the ratio is e^epsilon has
     all of the mass 1/2. With more features the noise must point along to show as much.
 
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-    rng : Generator
-        Not drawn from: the pair is fixed.
-    calibration : {"paper", "tight"}
-        Not needed: the pair is the same for both.
-    records : int
-        1 or above; the others in pairs, so an even number of them is at rest.
-    features : int
-        1 or above.
-
-    Returns
-    -------
-    Case
+    - rng: not drawn from: the pair is fixed.
+    - calibration: not needed: the pair is the same for both.
+    - records: 1 or above; the others in pairs, so an even number of them is at rest.
+    - features: 1 or above.
     """
     one_of("neighbours", neighbours, Neighbours)
     if records < 1 or features < 1:
@@ -272,27 +222,12 @@ def first_example(
     a Huber record with a far target: gradient of length L = 1 everywhere in the ball (R = 1). Replace-one only: the
     step is set by n, which add/remove keeps private.
 
-    Parameters
-    ----------
-    neighbours : {"replace"}
-    budget : Budget
-        Not needed: nothing in the pair depends on it.
-    rng : Generator
-        Not drawn from: the pair is fixed.
-    calibration : {"paper", "tight"}
-        Not needed: the pair is the same for both.
-    records : int
-        2 or above.
-
-    Returns
-    -------
-    Case
-        With `domain.theta_norm` the ball's radius and no curvature.
-
-    Raises
-    ------
-    ValueError
-        Under add/remove.
+    - budget: not needed: nothing in the pair depends on it.
+    - rng: not drawn from: the pair is fixed.
+    - calibration: not needed: the pair is the same for both.
+    - records: 2 or above.
+    - Returns: with `domain.theta_norm` the ball's radius and no curvature.
+    - Raises ValueError: under add/remove.
     """
     one_of("neighbours", neighbours, Neighbours)
     if neighbours != "replace":
@@ -383,13 +318,6 @@ def _with(data: LinearData, x: Sequence[float], y: float) -> LinearData:
 def joined(data: LinearData, more: LinearData) -> LinearData:
     """Return the records of both.
 
-    Parameters
-    ----------
-    data, more : tuple of ndarray
-        (X, y) of as many features.
-
-    Returns
-    -------
-    tuple of ndarray
+    - data, more: (X, y) of as many features.
     """
     return np.concatenate([data[0], more[0]]), np.concatenate([data[1], more[1]])

@@ -33,33 +33,12 @@ def random_search(
     certify, estimated from few draws of the likelier side: the largest log((P(S) - delta)/Q(S)) over S = {L >= t}, with
     Q(S) = E[e^{-L}; S] and both moved by two standard errors. All candidates meet the same seed, and share its luck.
 
-    Parameters
-    ----------
-    make_target : callable
-        curvature -> Target with `log_density`, for this loss, domain and relation.
-    loss : Loss
-    domain : Domain
-    curvatures : sequence of float
-        Delta, each at least what the mechanism allows.
-    neighbours : {"add_remove", "replace"}
-    rng : Generator
-    candidates : int
-        Pairs that are tried.
-    draws : int
-        A side, for each candidate.
-    delta : float
-    features : int
-    records : int
-        Largest number of others.
-
-    Returns
-    -------
-    Case
-
-    Raises
-    ------
-    ValueError
-        If a target has no `log_density`, or there is nothing to try.
+    - make_target: curvature -> Target with `log_density`, for this loss, domain and relation.
+    - curvatures: Delta, each at least what the mechanism allows.
+    - candidates: pairs that are tried.
+    - draws: a side, for each candidate.
+    - records: largest number of others.
+    - Raises ValueError: if a target has no `log_density`, or there is nothing to try.
     """
     one_of("neighbours", neighbours, Neighbours)
     if candidates < 1 or not len(curvatures):
@@ -99,20 +78,9 @@ def reach(
 ) -> float:
     r"""Return roughly what the exact log-likelihood ratio could certify for this pair; an estimate, not a bound.
 
-    Parameters
-    ----------
-    target : Target
-        With `log_density`.
-    data, neighbour : tuple of ndarray
-    draws : int
-        A side.
-    delta : float
-    rng : Generator
-
-    Returns
-    -------
-    float
-        0 or above.
+    - target: with `log_density`.
+    - draws: a side.
+    - Returns: 0 or above.
     """
     best = 0.0
     for likelier, other in ((data, neighbour), (neighbour, data)):

@@ -48,20 +48,9 @@ VARIANTS = {"exp_mech": ("exponential", "exponential_s2"), "samp_agg": ("laplace
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    Parameters
-    ----------
-    job : mapping
-        As `dperm.audit.linear.run` takes it.
-
-    Returns
-    -------
-    list of dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
-
-    Raises
-    ------
-    ConfigError
-        If a row's `variant` is not the law of the mechanism's noise, with s = 2 or without.
+    - job: as `dperm.audit.linear.run` takes it.
+    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Raises ConfigError: if a row's `variant` is not the law of the mechanism's noise, with s = 2 or without.
     """
     for row in job["rows"]:
         if row["variant"] not in VARIANTS[job["mechanism"]]:
@@ -115,17 +104,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
 def exponential(*, budget: Budget, neighbours, calibration, size: int = 1) -> Selector:
     """Return Exp-mech within `DOMAIN` and the box |theta_j| <= 1.
 
-    Parameters
-    ----------
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-    size : int
-        s.
-
-    Returns
-    -------
-    Selector
+    - size: s.
     """
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
     weight = exp_mech.exponent(exp_mech.largest_loss(size, DOMAIN), **fixed)
@@ -142,15 +121,9 @@ def exponential(*, budget: Budget, neighbours, calibration, size: int = 1) -> Se
 def scores(X: np.ndarray, y: np.ndarray, bound: float) -> np.ndarray:
     """Return min over |t| <= bound of sum_i (y_i - x_ij t)^2/2, for every feature j.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    bound : float
-
-    Returns
-    -------
-    ndarray, shape (p,)
+    - X: shape (n, p).
+    - y: shape (n,).
+    - Returns: shape (p,).
     """
     records = list(zip(map(tuple, X), y, strict=True))
     return finite.one_feature_scores(records, features=X.shape[1], bound=bound)
@@ -159,17 +132,9 @@ def scores(X: np.ndarray, y: np.ndarray, bound: float) -> np.ndarray:
 def box_scores(X: np.ndarray, y: np.ndarray, bound: float, size: int) -> np.ndarray:
     """Return min over the box |theta_j| <= bound of the squared loss, for every support of `size` features.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    bound : float
-    size : int
-
-    Returns
-    -------
-    ndarray, shape (C(p, size),)
-        In lexicographic order.
+    - X: shape (n, p).
+    - y: shape (n,).
+    - Returns: shape (C(p, size),); in lexicographic order.
     """
     if size == 1:
         return scores(X, y, bound)
@@ -181,18 +146,8 @@ def box_scores(X: np.ndarray, y: np.ndarray, bound: float, size: int) -> np.ndar
 def shifted(*, budget: Budget, neighbours, calibration, size: int = 1) -> tuple[LinearData, LinearData]:
     """Return data that move the scores of two supports apart by as much as the bounds allow.
 
-    Parameters
-    ----------
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-        Whose weights decide on how many records make the first support rare.
-    size : int
-        s; there are 2 s features.
-
-    Returns
-    -------
-    data, neighbour : tuple of ndarray
+    - calibration: whose weights decide on how many records make the first support rare.
+    - size: s; there are 2 s features.
     """
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
     weight = exp_mech.exponent(exp_mech.largest_loss(size, DOMAIN), **fixed)
@@ -209,16 +164,9 @@ GAIN = 0.375
 def pressed(first: int, second: int, size: int = 1) -> LinearData:
     """Return records that press s features up and s more down, of one feature each.
 
-    Parameters
-    ----------
-    first, second : int
-        Records of each feature, at least 8: one record more, of force 1 + sqrt(s) at most, does not move theta.
-    size : int
-        s.
-
-    Returns
-    -------
-    tuple of ndarray
+    - first, second: records of each feature, at least 8: one record more, of force 1 + sqrt(s) at most, does not move
+      theta.
+    - size: s.
     """
     feature = np.repeat(np.arange(2 * size), [first] * size + [second] * size)
     return 0.5 * np.eye(2 * size)[feature], np.where(feature < size, 1.0, -1.0)
@@ -243,16 +191,7 @@ def _as_arrays(data: tuple) -> LinearData:
 def law_test(selector: Selector, data: LinearData, rng: np.random.Generator) -> float:
     """Return the p-value of a chi-square test of the code's draws against the law.
 
-    Parameters
-    ----------
-    selector : Selector
-    data : tuple of ndarray
-    rng : Generator
-
-    Returns
-    -------
-    float
-        1 where only one outcome is likely enough to be tested.
+    - Returns: 1 where only one outcome is likely enough to be tested.
     """
     supports = selector.draw(data, _DRAWS, rng)
     places = {support: k for k, support in enumerate(combinations(range(data[0].shape[1]), supports.shape[1]))}

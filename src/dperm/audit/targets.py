@@ -52,31 +52,13 @@ def target(
 ) -> Target:
     """Return a registered mechanism as a target; its data are (X, y), within the domain.
 
-    Parameters
-    ----------
-    mechanism : {"objective", "output"}
-        A key of `dperm.mechanisms.REGISTRY`.
-    loss : Loss
-    domain : Domain
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-        The relation for which the noise is made.
-    calibration : {"paper", "tight"}
-    curvature : float, optional
-        Delta, of the sum of losses; by default 2 lambda/epsilon.
-    tolerance : float
-        In (0, 1]. The solver's target: ||gradient||_2 <= tolerance zeta.
-
-    Returns
-    -------
-    Target
-        With every part; `cdf` and `sf` serve data of one feature. `draw` raises SolverError if a row did not converge,
-        and everything raises DomainViolation for data outside the domain: nothing is promised there.
-
-    Raises
-    ------
-    ValueError
-        If the mechanism is not in the table; as the mechanism's `calibrate` otherwise.
+    - mechanism: a key of `dperm.mechanisms.REGISTRY`.
+    - neighbours: the relation for which the noise is made.
+    - curvature: Delta, of the sum of losses; by default 2 lambda/epsilon.
+    - tolerance: in (0, 1]. The solver's target: ||gradient||_2 <= tolerance zeta.
+    - Returns: with every part; `cdf` and `sf` serve data of one feature. `draw` raises SolverError if a row did not
+      converge, and everything raises DomainViolation for data outside the domain: nothing is promised there.
+    - Raises ValueError: if the mechanism is not in the table; as the mechanism's `calibrate` otherwise.
     """
     if mechanism not in _MAKERS:
         raise ValueError(f"mechanism={mechanism!r} is not one that the auditor knows: {', '.join(sorted(_MAKERS))}")
@@ -103,14 +85,8 @@ def target(
 class Problem(NamedTuple):
     """The risk that both mechanisms minimise, sum_i l(<x_i, theta>, y_i) + curvature/2 ||theta||^2.
 
-    Parameters
-    ----------
-    loss : Loss
-    domain : Domain
-    curvature : float
-        Delta, of the sum of losses.
-    tolerance : float
-        The solver's target, as a share of zeta.
+    - curvature: Delta, of the sum of losses.
+    - tolerance: the solver's target, as a share of zeta.
     """
 
     loss: Loss
@@ -121,13 +97,7 @@ class Problem(NamedTuple):
     def minimiser(self, data: LinearData) -> np.ndarray:
         """Return what the mechanisms' own solver finds without noise.
 
-        Parameters
-        ----------
-        data : tuple of ndarray
-
-        Returns
-        -------
-        ndarray, shape (p,)
+        - Returns: shape (p,).
         """
         X, y = checked(data, self.loss, self.domain)
         zeta, _ = base.bounds_everywhere(self.loss, self.domain)
@@ -149,16 +119,8 @@ def _objective(problem: Problem, budget: Budget, neighbours: Neighbours, calibra
 def tilted(problem: Problem, law: Gaussian | SphericalLaplace) -> dict[str, Callable]:
     """Return what is known of the exact minimiser of the risk plus <b, theta>, as parts of a `Target`.
 
-    Parameters
-    ----------
-    problem : Problem
-    law : Gaussian or SphericalLaplace
-        Of b.
-
-    Returns
-    -------
-    dict
-        `log_density`, `noise`, `centre`, `cdf`, `sf`.
+    - law: of b.
+    - Returns: `log_density`, `noise`, `centre`, `cdf`, `sf`.
     """
 
     def tilts(outputs, data):
@@ -193,16 +155,8 @@ def _output(problem: Problem, budget: Budget, neighbours: Neighbours, calibratio
 def shifted(problem: Problem, law: Gaussian | SphericalLaplace) -> dict[str, Callable]:
     """Return what is known of the minimiser plus noise, as parts of a `Target`.
 
-    Parameters
-    ----------
-    problem : Problem
-    law : Gaussian or SphericalLaplace
-        Of the noise.
-
-    Returns
-    -------
-    dict
-        As `tilted`.
+    - law: of the noise.
+    - Returns: as `tilted`.
     """
     centre = _remembered(problem.minimiser)
 
@@ -233,32 +187,16 @@ _MAKERS = {
 def log_noise_density(law: Gaussian | SphericalLaplace, noise: np.ndarray) -> np.ndarray:
     """Return the log-density of a spherical noise law, up to its constant.
 
-    Parameters
-    ----------
-    law : Gaussian or SphericalLaplace
-        With a scale above 0.
-    noise : ndarray, shape (m, p)
-
-    Returns
-    -------
-    ndarray, shape (m,)
+    - law: with a scale above 0.
+    - noise: shape (m, p).
+    - Returns: shape (m,).
     """
     squares = np.einsum("ij,ij->i", noise, noise) / law.scale**2
     return -0.5 * squares if isinstance(law, Gaussian) else -np.sqrt(squares)
 
 
 def lower_tail(law: Gaussian | SphericalLaplace, z: np.ndarray) -> np.ndarray:
-    """Return P(noise/scale <= z) in one dimension, accurate relative to itself in the lower tail.
-
-    Parameters
-    ----------
-    law : Gaussian or SphericalLaplace
-    z : ndarray
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return P(noise/scale <= z) in one dimension, accurate relative to itself in the lower tail."""
     if isinstance(law, Gaussian):
         return special.ndtr(z)
     # In one dimension the spherical law is Laplace's.
@@ -329,22 +267,8 @@ _KINDS = {
 def checked(data: LinearData, loss: Loss, domain: Domain) -> LinearData:
     """Return X and y as arrays of doubles, or refuse what no promise covers.
 
-    Parameters
-    ----------
-    data : tuple of ndarray
-    loss : Loss
-    domain : Domain
-
-    Returns
-    -------
-    tuple of ndarray
-
-    Raises
-    ------
-    DomainViolation
-        If a record is outside the domain.
-    ValueError
-        If the shapes do not fit.
+    - Raises DomainViolation: if a record is outside the domain.
+    - Raises ValueError: if the shapes do not fit.
     """
     X, y = (np.asarray(part, dtype=float) for part in data)
     if X.ndim != 2 or y.shape != X.shape[:1]:

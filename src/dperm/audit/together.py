@@ -22,26 +22,12 @@ def run(
 ) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    Parameters
-    ----------
-    job : mapping
-        As `dperm.audit.linear.run` takes it; `calibration` stands in its rows.
-    attacks : callable
-        Those on this job's mechanism.
-    known : mapping
-        (mechanism, calibration) -> its variants.
-
-    Returns
-    -------
-    list of dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
-
-    Raises
-    ------
-    ConfigError
-        If a row's variant is none of its calibration's.
-    DataError
-        If a corrected or tight row claims what the mechanism does not state.
+    - job: as `dperm.audit.linear.run` takes it; `calibration` stands in its rows.
+    - attacks: those on this job's mechanism.
+    - known: (mechanism, calibration) -> its variants.
+    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Raises ConfigError: if a row's variant is none of its calibration's.
+    - Raises DataError: if a corrected or tight row claims what the mechanism does not state.
     """
     for row in job["rows"]:
         offered = known.get((job["mechanism"], row["calibration"]), ())

@@ -44,13 +44,8 @@ DECIDES = 1e3
 class Selector(NamedTuple):
     """A support selection as the auditor sees it.
 
-    Parameters
-    ----------
-    law : callable
-        (data) -> probabilities of the supports, in lexicographic order.
-    draw : callable
-        (data, repeats, rng) -> supports, ndarray of int, shape (repeats, s).
-    guarantee : str
+    - law: (data) -> probabilities of the supports, in lexicographic order.
+    - draw: (data, repeats, rng) -> supports, ndarray of int, shape (repeats, s).
     """
 
     law: Callable[[LinearData], np.ndarray]
@@ -59,36 +54,15 @@ class Selector(NamedTuple):
 
 
 def with_record(data: LinearData, x: Sequence[float], y: float) -> LinearData:
-    """Return the data and one record more.
-
-    Parameters
-    ----------
-    data : tuple of ndarray
-    x : sequence of float
-    y : float
-
-    Returns
-    -------
-    tuple of ndarray
-    """
+    """Return the data and one record more."""
     return np.concatenate([data[0], [x]]), np.append(data[1], y)
 
 
 def selector(*, budget: Budget, neighbours, calibration, blocks: int | None) -> Selector:
     """Return Samp-Agg for s = 1 on data in which every record has one feature.
 
-    Parameters
-    ----------
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "corrected"}
-    blocks : int, optional
-        k; None for floor(sqrt(n)).
-
-    Returns
-    -------
-    Selector
-        Its law enumerates how the records can share blocks where blocks are drawn: for few records only.
+    - blocks: k; None for floor(sqrt(n)).
+    - Returns: its law enumerates how the records can share blocks where blocks are drawn: for few records only.
     """
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
     _, guarantee = samp_agg.calibrate(2, size=1, blocks=blocks or 1, **fixed)
@@ -121,19 +95,10 @@ def selector(*, budget: Budget, neighbours, calibration, blocks: int | None) -> 
 def shared_blocks(records: int, blocks: int) -> Iterator[tuple[list[list[int]], float]]:
     """Give all ways in which records can share blocks that each draws for itself, with their probabilities.
 
-    Parameters
-    ----------
-    records : int
-        Few: Bell's numbers grow fast.
-    blocks : int
-        k.
-
-    Yields
-    ------
-    groups : list of list of int
-        Records that are in one block; all other blocks are empty.
-    probability : float
-        k (k - 1) ... / k^records.
+    - records: few: Bell's numbers grow fast.
+    - blocks: k.
+    - groups: records that are in one block; all other blocks are empty.
+    - probability: k (k - 1) ... / k^records.
     """
 
     def ways(record, groups):
@@ -153,18 +118,9 @@ def shared_blocks(records: int, blocks: int) -> Iterator[tuple[list[list[int]], 
 def votes(data: LinearData, groups: Iterable[Sequence[int]], penalty: float = PENALTY) -> list[int]:
     """Return each block's vote: largest |theta_j| of a lasso whose columns do not overlap, of equal ones the first.
 
-    Parameters
-    ----------
-    data : tuple of ndarray
-        Every record with one feature.
-    groups : iterable of sequence of int
-        The records of each block.
-    penalty : float
-        Lambda.
-
-    Returns
-    -------
-    list of int
+    - data: every record with one feature.
+    - groups: the records of each block.
+    - penalty: Lambda.
     """
     X, y = data
     found = []
@@ -177,18 +133,7 @@ def votes(data: LinearData, groups: Iterable[Sequence[int]], penalty: float = PE
 
 
 def flipped(*, neighbours, calibration) -> tuple[LinearData, LinearData, str]:
-    """Return data that flip one vote; of the printed blocks under add/remove all.
-
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "corrected"}
-
-    Returns
-    -------
-    data, neighbour : tuple of ndarray
-    words : str
-    """
+    """Return data that flip one vote; of the printed blocks under add/remove all."""
     if neighbours == "add_remove" and calibration == "paper":
         words = f"from {RECUT**2 - 1} records in {RECUT - 1} blocks to {RECUT**2} in {RECUT}: all votes turn"
         return *list_cut_anew(RECUT), words
@@ -207,18 +152,8 @@ def flipped(*, neighbours, calibration) -> tuple[LinearData, LinearData, str]:
 def selector_of_two(*, budget: Budget, neighbours, calibration, blocks: int) -> Selector:
     """Return Samp-Agg for s = 2 on `crowd_of_two`, with a record that turns a vote or without.
 
-    Parameters
-    ----------
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "corrected"}
-    blocks : int
-        k.
-
-    Returns
-    -------
-    Selector
-        Its law leaves blocks aside that lack a feature.
+    - blocks: k.
+    - Returns: its law leaves blocks aside that lack a feature.
     """
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
     scale, guarantee = samp_agg.calibrate(4, size=2, blocks=blocks, **fixed)
@@ -242,15 +177,8 @@ def selector_of_two(*, budget: Budget, neighbours, calibration, blocks: int) -> 
 def crowd_of_two(each: int) -> LinearData:
     """Return records with one of four features, in turns, whose blocks vote for the first two, but for that of one.
 
-    Parameters
-    ----------
-    each : int
-        Records of every feature.
-
-    Returns
-    -------
-    tuple of ndarray
-        The first record turns its block's vote.
+    - each: records of every feature.
+    - Returns: the first record turns its block's vote.
     """
     X, y = _all_alike(each)
     X[0], y[0] = _TURNS, 1e3 * DECIDES
@@ -260,16 +188,7 @@ def crowd_of_two(each: int) -> LinearData:
 def both_flipped(neighbours, blocks: int) -> tuple[LinearData, LinearData, str]:
     """Return data whose blocks all vote for {1, 2}, and the same with a record that turns one vote to {3, 4}.
 
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    blocks : int
-        k.
-
-    Returns
-    -------
-    data, neighbour : tuple of ndarray
-    words : str
+    - blocks: k.
     """
     data = _all_alike(EACH)
     if neighbours == "add_remove":
@@ -288,31 +207,14 @@ def _all_alike(each: int) -> LinearData:
 
 
 def list_cut_anew(m: int) -> tuple[LinearData, LinearData]:
-    """Return lists of m^2 - 1 and m^2 records whose m - 1 and m blocks all vote differently.
-
-    Parameters
-    ----------
-    m : int
-
-    Returns
-    -------
-    data, neighbour : tuple of ndarray
-    """
+    """Return lists of m^2 - 1 and m^2 records whose m - 1 and m blocks all vote differently."""
     return list_with_segments(m, -1), list_with_segments(m, 0)
 
 
 def list_with_segments(m: int, more: int) -> LinearData:
     """Return m^2 + more records whose targets rise from segment to segment, the features in turns.
 
-    Parameters
-    ----------
-    m : int
-    more : int
-        Below 0 the last are left out, above 0 the first come again.
-
-    Returns
-    -------
-    tuple of ndarray
+    - more: below 0 the last are left out, above 0 the first come again.
     """
     n = m * m
     ends = np.unique(np.concatenate([np.arange(0, n, m), np.arange(0, n, m + 1), [n - 1, n]]))
@@ -326,14 +228,6 @@ def list_with_segments(m: int, more: int) -> LinearData:
 def one_feature(feature: Sequence[int], y: Sequence[float]) -> LinearData:
     """Return records with x = (1, 0) or (0, 1).
 
-    Parameters
-    ----------
-    feature : sequence of int
-        0 or 1.
-    y : sequence of float
-
-    Returns
-    -------
-    tuple of ndarray
+    - feature: 0 or 1.
     """
     return np.eye(2)[np.asarray(feature)], np.asarray(y, dtype=float)

@@ -83,33 +83,18 @@ def judge(
 ) -> None:
     """Decide every claim, for each of its variants and data sets, and write claims.parquet.
 
-    Parameters
-    ----------
-    catalogue : sequence of dict
-        As `dperm.claims.catalogue.load` gave it.
-    rows : mapping
-        From experiments to their `rows.parquet`; an experiment that is absent or None was not selected.
-    out : path
-        Where to write; columns as in `SCHEMA`, metadata under the key `dperm`.
-    privacy : path, optional
-        The privacy ledger, which promises of privacy are decided by; without it they are not run.
-    unavailable : mapping
-        From data sets that cannot be had on this machine to the reason.
-    metadata : mapping
-        JSON-serialisable; nothing that differs between two runs of the same code.
-    prepared : collection of str, optional
-        Data sets that only their own cells write rows of: a cell on another that is lost does not concern claims on
-        them. A cell may write rows of any other name, such as of a law that it integrates.
-    only : str, optional
-        The id of the one claim whose verdicts are written; others of the catalogue are there for it to stand on
-        (`dperm.claims.catalogue.standing_on`).
-
-    Raises
-    ------
-    ConfigError
-        If a claim names a test that does not exist.
-    CorruptFile, DataError
-        If rows cannot be read or contradict themselves.
+    - catalogue: as `dperm.claims.catalogue.load` gave it.
+    - rows: from experiments to their `rows.parquet`; an experiment that is absent or None was not selected.
+    - out: where to write; columns as in `SCHEMA`, metadata under the key `dperm`.
+    - privacy: the privacy ledger, which promises of privacy are decided by; without it they are not run.
+    - unavailable: from data sets that cannot be had on this machine to the reason.
+    - metadata: JSON-serialisable; nothing that differs between two runs of the same code.
+    - prepared: collection of str; data sets that only their own cells write rows of: a cell on another that is lost
+      does not concern claims on them. A cell may write rows of any other name, such as of a law that it integrates.
+    - only: the id of the one claim whose verdicts are written; others of the catalogue are there for it to stand on
+      (`dperm.claims.catalogue.standing_on`).
+    - Raises ConfigError: if a claim names a test that does not exist.
+    - Raises CorruptFile, DataError: if rows cannot be read or contradict themselves.
     """
     promises = None if privacy is None else tables.read_records(privacy)
 
@@ -135,12 +120,8 @@ def judge(
 def read(path: str | Path) -> pd.DataFrame:
     """Return the verdicts in claims.parquet; columns as in `SCHEMA`.
 
-    Raises
-    ------
-    CorruptFile
-        If the file is not what `judge` writes.
-    FileNotFoundError
-        If there is no such file.
+    - Raises CorruptFile: if the file is not what `judge` writes.
+    - Raises FileNotFoundError: if there is no such file.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no {path}; run snakemake for this scale first")
@@ -158,12 +139,8 @@ def read(path: str | Path) -> pd.DataFrame:
 def summary(path: str | Path) -> str:
     """Return the verdicts in a few lines for a terminal: the counts, then a line for each claim that was tested.
 
-    Raises
-    ------
-    CorruptFile
-        If the file is not what `judge` writes.
-    FileNotFoundError
-        If there is no such file.
+    - Raises CorruptFile: if the file is not what `judge` writes.
+    - Raises FileNotFoundError: if there is no such file.
     """
     verdicts = read(path)
     counts = verdicts["verdict"].value_counts()

@@ -58,42 +58,26 @@ class _Growth:
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim on one data set.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `metric` (the measure, at least 0), `axes` (columns above 0 in which c^ may not grow),
-        `points` (further columns), `bound` (the rows' column that holds expr, its constant 1; by default "bound"),
-        `beta` (by default 0.05), `at_most` (of c^; by default 1000), `growth` (another metric: of its measure/expr is
-        the c^ that may not grow, where the measure itself may be 0; by default the metric), `least_values` (grid points
-        along an axis that have to be left, by default 4), `variants` (each may hold `where` and set any of these anew).
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        The rows of the data set, with `COLUMNS` and those that the claim names; `vacuous` is 0 or 1.
+    - claim: entry of the catalogue: `metric` (the measure, at least 0), `axes` (columns above 0 in which c^ may not
+      grow), `points` (further columns), `bound` (the rows' column that holds expr, its constant 1; by default "bound"),
+      `beta` (by default 0.05), `at_most` (of c^; by default 1000), `growth` (another metric: of its measure/expr is the
+      c^ that may not grow, where the measure itself may be 0; by default the metric), `least_values` (grid points along
+      an axis that have to be left, by default 4), `variants` (each may hold `where` and set any of these anew).
+    - variant: a key of `claim["variants"]`.
+    - rows: the rows of the data set, with `COLUMNS` and those that the claim names; `vacuous` is 0 or 1.
+    - Returns: `measured`: the (1 - beta)-quantile of measure/expr at the grid point with the largest c^, between the
+      ends of its 95 % interval; `n`: its repeats.
 
-    Returns
-    -------
-    Verdict
-        `measured`: the (1 - beta)-quantile of measure/expr at the grid point with the largest c^, between the ends of
-        its 95 % interval; `n`: its repeats.
-
-    Notes
-    -----
     Reproduced if c^ is at most 1000 everywhere and the upper end of its slope at most 0.05 along every axis; not
     reproduced if the lower end of a slope is above 0.05, or expr is 0 where the measure is above it; else inconclusive,
     such as where under 4 points are left along an axis. Nothing bounds a failed run: with any of them a claim that is
     not refuted is inconclusive.
 
-    Raises
-    ------
-    ConfigError
-        If the claim names a column that the rows do not have.
-    DataError
-        If a point has two values for one repeat, or a measure, a bound or an axis lies outside its range.
-
-    References
-    ----------
-    jain2013, catalogue of claims: BOUND. David and Nagaraja, Order Statistics (2003), Section 7.1, for the interval.
+    - Raises ConfigError: if the claim names a column that the rows do not have.
+    - Raises DataError: if a point has two values for one repeat, or a measure, a bound or an axis lies outside its
+      range.
+    - Source: jain2013, catalogue of claims: BOUND. David and Nagaraja, Order Statistics (2003), Section 7.1, for the
+      interval.
     """
     rule = select.settings(claim, variant)
     axes, metric = list(rule["axes"]), rule["metric"]
@@ -139,17 +123,9 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
 def limits(n: int, beta: float) -> tuple[int, int]:
     """Return the ranks, from 1, of the order statistics between which the (1 - beta)-quantile lies at 95 %.
 
-    Parameters
-    ----------
-    n : int
-        Repeats, at least 1.
-    beta : float
-        In (0, 1).
-
-    Returns
-    -------
-    tuple of int
-        0 or n + 1 where no repeat is low or high enough: that end is open.
+    - n: repeats, at least 1.
+    - beta: in (0, 1).
+    - Returns: 0 or n + 1 where no repeat is low or high enough: that end is open.
     """
     law = special.bdtr(np.arange(n), n, 1 - beta)  # P(Bin <= k - 1) for k = 1..n
     # P(quantile < c_(k)) = P(at most k - 1 repeats lie below it).

@@ -39,25 +39,12 @@ def load(
 ) -> list[dict[str, Any]]:
     """Read the catalogue of claims and hold it against its JSON Schema.
 
-    Parameters
-    ----------
-    paths : path or sequence of path
-        `resources/claims/<paper>.yaml`.
-    schema : path
-        `workflow/schemas/claims.schema.yaml`.
-    datasets : collection of str, optional
-        The data sets that there are; without it their names are not checked.
-
-    Returns
-    -------
-    list of dict
-        The claims, in the order of the files.
-
-    Raises
-    ------
-    ConfigError
-        All mistakes at once, with their keys: a key missing or unknown, a value outside its range, an id twice, a
-        metric that is reported but not tested, a data set that does not exist.
+    - paths: `resources/claims/<paper>.yaml`.
+    - schema: `workflow/schemas/claims.schema.yaml`.
+    - datasets: collection of str; the data sets that there are; without it their names are not checked.
+    - Returns: the claims, in the order of the files.
+    - Raises ConfigError: all mistakes at once, with their keys: a key missing or unknown, a value outside its range, an
+      id twice, a metric that is reported but not tested, a data set that does not exist.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
     catalogue = [claim for path in paths for claim in config_files.read(path, schema)]
@@ -71,21 +58,9 @@ def load(
 def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
     """Return the entries of one claim and of all that it sums up (`weakest`), in the catalogue's order.
 
-    Parameters
-    ----------
-    catalogue : sequence of dict
-        As `dperm.claims.catalogue.load` gave it.
-    name : str
-        The claim's id.
-
-    Returns
-    -------
-    list of dict
-
-    Raises
-    ------
-    ConfigError
-        If no claim has this id.
+    - catalogue: as `dperm.claims.catalogue.load` gave it.
+    - name: the claim's id.
+    - Raises ConfigError: if no claim has this id.
     """
     ids = {claim["id"] for claim in catalogue}
     if name not in ids:
@@ -100,21 +75,9 @@ def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mappi
 def needs(catalogue: Sequence[Mapping[str, Any]], name: str) -> Needs:
     """Return what has to be there before one claim can be decided.
 
-    Parameters
-    ----------
-    catalogue : sequence of dict
-        As `dperm.claims.catalogue.load` gave it.
-    name : str
-        The claim's id.
-
-    Returns
-    -------
-    Needs
-
-    Raises
-    ------
-    ConfigError
-        If no claim has this id.
+    - catalogue: as `dperm.claims.catalogue.load` gave it.
+    - name: the claim's id.
+    - Raises ConfigError: if no claim has this id.
     """
     tested = [
         (claim, select.settings(claim, variant))

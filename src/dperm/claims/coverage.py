@@ -40,36 +40,22 @@ class _Point:
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim on one data set.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `points` (columns of the scenario's axes; `gamma` is added), `metric` (by default
-        "violated"; 0 or 1 for each repeat), `level` (by default 0.05), `apart` (true: the level of each point),
-        `least_values` (points that have to be left, by default 1), `variants` (each may hold `where` and set any of
-        these anew).
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        The rows of the data set, with `COLUMNS` and those that the claim names; `gamma` in [0, 1] is the probability
-        with which the bound may fail.
+    - claim: entry of the catalogue: `points` (columns of the scenario's axes; `gamma` is added), `metric` (by default
+      "violated"; 0 or 1 for each repeat), `level` (by default 0.05), `apart` (true: the level of each point),
+      `least_values` (points that have to be left, by default 1), `variants` (each may hold `where` and set any of these
+      anew).
+    - variant: a key of `claim["variants"]`.
+    - rows: the rows of the data set, with `COLUMNS` and those that the claim names; `gamma` in [0, 1] is the
+      probability with which the bound may fail.
+    - Returns: `measured`: the violation rate at the least favourable point (failed runs left out), between the bounds
+      that decide there; `n`: the repeats there.
 
-    Returns
-    -------
-    Verdict
-        `measured`: the violation rate at the least favourable point (failed runs left out), between the bounds that
-        decide there; `n`: the repeats there.
-
-    Notes
-    -----
     A failed run counts as the strongest evidence against whichever direction is being tested. Points left out as
     vacuous (`without`) are counted.
 
-    Raises
-    ------
-    ConfigError
-        If the claim names a column that the rows do not have.
-    DataError
-        If a point has two values for one repeat, a value is neither 0 nor 1, or gamma is outside [0, 1].
+    - Raises ConfigError: if the claim names a column that the rows do not have.
+    - Raises DataError: if a point has two values for one repeat, a value is neither 0 nor 1, or gamma is outside [0,
+      1].
     """
     rule = select.settings(claim, variant)
     keys = list(dict.fromkeys([*rule.get("points", ()), "gamma"]))
@@ -109,23 +95,11 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
 def rate_bounds(violated: int, n: int, share: float) -> tuple[float, float]:
     """Return the one-sided Clopper-Pearson bounds on a probability, each wrong with probability at most `share`.
 
-    Parameters
-    ----------
-    violated : int
-        In 0..n.
-    n : int
-        At least 1.
-    share : float
-        In (0, 1).
-
-    Returns
-    -------
-    tuple of float
-        Lower and upper bound.
-
-    References
-    ----------
-    Clopper and Pearson, Biometrika 26 (1934).
+    - violated: in 0..n.
+    - n: at least 1.
+    - share: in (0, 1).
+    - Returns: lower and upper bound.
+    - Source: Clopper and Pearson, Biometrika 26 (1934).
     """
     low = float(special.betaincinv(violated, n - violated + 1, share)) if violated else 0.0
     high = float(special.betainccinv(violated + 1, n - violated, share)) if violated < n else 1.0
@@ -135,20 +109,12 @@ def rate_bounds(violated: int, n: int, share: float) -> tuple[float, float]:
 def needed(rate: float, gamma: float, share: float) -> float:
     """Return with how many repeats a point would be decided if the violation rate stayed as it is.
 
-    Parameters
-    ----------
-    rate : float
-        In [0, 1].
-    gamma : float
-        In [0, 1].
-    share : float
-        The point's share of the level, in (0, 1).
-
-    Returns
-    -------
-    float
-        A whole number n with upper(ceil(rate n), n) <= gamma, or lower(floor(rate n), n) > gamma if rate > gamma; found
-        by bisection, so that n - 1 would not do. Infinite above 1e9 repeats, such as where the rate is gamma.
+    - rate: in [0, 1].
+    - gamma: in [0, 1].
+    - share: the point's share of the level, in (0, 1).
+    - Returns: a whole number n with upper(ceil(rate n), n) <= gamma, or lower(floor(rate n), n) > gamma if rate >
+      gamma; found by bisection, so that n - 1 would not do. Infinite above 1e9 repeats, such as where the rate is
+      gamma.
     """
 
     def decided(n: int) -> bool:

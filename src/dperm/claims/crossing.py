@@ -23,37 +23,22 @@ _SHARE = 0.025
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim on one data set.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `metric` (small is good), `axis` (a number in every row), `better` and `worse` (the two
-        methods, from columns to values; each may hold less than `where` does), `points` (further columns, by default
-        none), `at_least` (a value of the axis up to which `better` has to be ahead), `variants` (each may hold `where`
-        and set any of these anew).
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        The rows of the data set, with `COLUMNS` and those that the claim names. A method without a value at some x_j
-        has one value for all of them: it stands in rows whose axis is 0.
+    - claim: entry of the catalogue: `metric` (small is good), `axis` (a number in every row), `better` and `worse` (the
+      two methods, from columns to values; each may hold less than `where` does), `points` (further columns, by default
+      none), `at_least` (a value of the axis up to which `better` has to be ahead), `variants` (each may hold `where`
+      and set any of these anew).
+    - variant: a key of `claim["variants"]`.
+    - rows: the rows of the data set, with `COLUMNS` and those that the claim names. A method without a value at some
+      x_j has one value for all of them: it stands in rows whose axis is 0.
+    - Returns: `measured`: x* at the point where it is least, with its 95 % interval; `n`: the pairs there.
 
-    Returns
-    -------
-    Verdict
-        `measured`: x* at the point where it is least, with its 95 % interval; `n`: the pairs there.
-
-    Notes
-    -----
     Reproduced if at every point the interval begins at `at_least` or above and ends before the last value of the axis
     (it is finite: there is a number at which the other method is not behind any more); not reproduced if it ends below
     `at_least` at any point; else inconclusive. A repeat that lacks a value at any x_j is left out; with more than 5 %
     of them lost a point stays open.
 
-    Raises
-    ------
-    ConfigError
-        If the claim names a column that the rows do not have.
-    DataError
-        If a point has two values for one repeat, or the axis is not a number.
+    - Raises ConfigError: if the claim names a column that the rows do not have.
+    - Raises DataError: if a point has two values for one repeat, or the axis is not a number.
     """
     rule = select.settings(claim, variant)
     axis, metric, least = rule["axis"], rule["metric"], rule["at_least"]

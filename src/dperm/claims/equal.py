@@ -18,29 +18,14 @@ COLUMNS = select.COLUMNS
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue, with the keys of `dperm.claims.points`, and maybe `expected` (default 0: a difference)
-        and `outer` (default: the margin; at least that).
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        With `COLUMNS` and those that the claim names.
-
-    Returns
-    -------
-    Verdict
-        As `dperm.claims.points.by_shares` gives it.
-
-    Raises
-    ------
-    ConfigError, DataError
-        As `dperm.claims.points.contrasts`.
-
-    References
-    ----------
-    li2021, catalogue of claims: EQ; Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987), for the two one-sided tests.
+    - claim: entry of the catalogue, with the keys of `dperm.claims.points`, and maybe `expected` (default 0: a
+      difference) and `outer` (default: the margin; at least that).
+    - variant: a key of `claim["variants"]`.
+    - rows: with `COLUMNS` and those that the claim names.
+    - Returns: as `dperm.claims.points.by_shares` gives it.
+    - Raises ConfigError, DataError: as `dperm.claims.points.contrasts`.
+    - Source: li2021, catalogue of claims: EQ; Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987), for the two one-sided
+      tests.
     """
     rule = select.settings(claim, variant)
     expected = rule.get("expected", 0.0)

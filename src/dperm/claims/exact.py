@@ -22,32 +22,17 @@ TOLERANCE = 1e-9
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim on one data set.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `points` (columns that, with `repeat`, tell grid points apart; by default none),
-        `metric` (by default "excess"), `tolerance` (at least 0, in the metric's units; by default 1e-9), `undecided`
-        (likewise; by default 0), `variants` (each may hold `where` and set any of these anew).
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        The rows of the data set, with `COLUMNS` and those that the claim names.
+    - claim: entry of the catalogue: `points` (columns that, with `repeat`, tell grid points apart; by default none),
+      `metric` (by default "excess"), `tolerance` (at least 0, in the metric's units; by default 1e-9), `undecided`
+      (likewise; by default 0), `variants` (each may hold `where` and set any of these anew).
+    - variant: a key of `claim["variants"]`.
+    - rows: the rows of the data set, with `COLUMNS` and those that the claim names.
+    - Returns: `measured` = `low` = `high`: the largest excess; `n`: the grid points (each repeat is one).
 
-    Returns
-    -------
-    Verdict
-        `measured` = `low` = `high`: the largest excess; `n`: the grid points (each repeat is one).
-
-    Notes
-    -----
     A counterexample stands whatever else failed; where no point contradicts, a failed one leaves the claim open.
 
-    Raises
-    ------
-    ConfigError
-        If the claim names a column that the rows do not have.
-    DataError
-        If a grid point has two values, or a slack is below 0.
+    - Raises ConfigError: if the claim names a column that the rows do not have.
+    - Raises DataError: if a grid point has two values, or a slack is below 0.
     """
     rule = select.settings(claim, variant)
     keys, metric = list(rule.get("points", ())), rule.get("metric", "excess")

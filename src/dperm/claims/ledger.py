@@ -29,24 +29,14 @@ NOISE = "the code does not draw the promised noise"
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *, privacy: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `variants`, each with `ledger` (from columns of the ledger to a value or values) or
-        `guarantee` (an upper bound on the rows' own), maybe `control` (as `ledger`), and, if the experiment has
-        quadratures of it, `where` and the keys of `dperm.claims.exact`.
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame, optional
-        The experiment's rows; None where the claim names no data set.
-    privacy : DataFrame
-        The privacy ledger.
-
-    Returns
-    -------
-    Verdict
-        With `ledger`, `measured` = `low`: the certified share of the claimed epsilon, largest over the ledger's rows,
-        and `n` the draws behind it. Else as of `dperm.claims.exact`.
+    - claim: entry of the catalogue: `variants`, each with `ledger` (from columns of the ledger to a value or values) or
+      `guarantee` (an upper bound on the rows' own), maybe `control` (as `ledger`), and, if the experiment has
+      quadratures of it, `where` and the keys of `dperm.claims.exact`.
+    - variant: a key of `claim["variants"]`.
+    - rows: the experiment's rows; None where the claim names no data set.
+    - privacy: the privacy ledger.
+    - Returns: with `ledger`, `measured` = `low`: the certified share of the claimed epsilon, largest over the ledger's
+      rows, and `n` the draws behind it. Else as of `dperm.claims.exact`.
     """
     rule = select.settings(claim, variant)
     if "ledger" not in rule:

@@ -19,28 +19,12 @@ COLUMNS = select.COLUMNS
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue, with the keys of `dperm.claims.points`, and `axis`, a column.
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        With `COLUMNS` and those that the claim names.
-
-    Returns
-    -------
-    Verdict
-        As `dperm.claims.points.by_shares` gives it; not run where the axis has a single value.
-
-    Raises
-    ------
-    ConfigError, DataError
-        As `dperm.claims.points.contrasts`; DataError too if the axis is not a number.
-
-    References
-    ----------
-    li2021, catalogue of claims: MON.
+    - claim: entry of the catalogue, with the keys of `dperm.claims.points`, and `axis`, a column.
+    - variant: a key of `claim["variants"]`.
+    - rows: with `COLUMNS` and those that the claim names.
+    - Returns: as `dperm.claims.points.by_shares` gives it; not run where the axis has a single value.
+    - Raises ConfigError, DataError: as `dperm.claims.points.contrasts`; DataError too if the axis is not a number.
+    - Source: li2021, catalogue of claims: MON.
     """
     rule = select.settings(claim, variant)
     axis = rule["axis"]

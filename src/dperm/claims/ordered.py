@@ -18,29 +18,13 @@ COLUMNS = select.COLUMNS
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue, with the keys of `dperm.claims.points`, and maybe `offset` (default 0): what the sum has
-        to be above, such as minus a margin where a loss is said to be below that.
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        With `COLUMNS` and those that the claim names.
-
-    Returns
-    -------
-    Verdict
-        As `dperm.claims.points.by_shares` gives it.
-
-    Raises
-    ------
-    ConfigError, DataError
-        As `dperm.claims.points.contrasts`.
-
-    References
-    ----------
-    li2021, catalogue of claims: ORD.
+    - claim: entry of the catalogue, with the keys of `dperm.claims.points`, and maybe `offset` (default 0): what the
+      sum has to be above, such as minus a margin where a loss is said to be below that.
+    - variant: a key of `claim["variants"]`.
+    - rows: with `COLUMNS` and those that the claim names.
+    - Returns: as `dperm.claims.points.by_shares` gives it.
+    - Raises ConfigError, DataError: as `dperm.claims.points.contrasts`.
+    - Source: li2021, catalogue of claims: ORD.
     """
     rule = select.settings(claim, variant)
     offset = rule.get("offset", 0.0)

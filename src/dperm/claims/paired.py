@@ -41,33 +41,19 @@ class _Point:
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim on one data set.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `variants` (each with the methods `better` and `worse`, from columns to values, and
-        maybe `where`, which rows of both), `points`, `metrics`, `measured` (the metric whose difference is reported),
-        `ratio` (the metric whose ratio is), `level`.
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        The rows of the data set, with `COLUMNS`.
+    - claim: entry of the catalogue: `variants` (each with the methods `better` and `worse`, from columns to values, and
+      maybe `where`, which rows of both), `points`, `metrics`, `measured` (the metric whose difference is reported),
+      `ratio` (the metric whose ratio is), `level`.
+    - variant: a key of `claim["variants"]`.
+    - rows: the rows of the data set, with `COLUMNS`.
+    - Returns: `measured`: the mean of worse - better at the least favourable point of the metric `claim["measured"]`
+      (the one with the largest p), with its 95 % percentile bootstrap interval; `n`: the pairs there.
 
-    Returns
-    -------
-    Verdict
-        `measured`: the mean of worse - better at the least favourable point of the metric `claim["measured"]` (the one
-        with the largest p), with its 95 % percentile bootstrap interval; `n`: the pairs there.
-
-    Notes
-    -----
     Claims: K-c38 (kifer2012, Section 1). A pair of which one run did not converge is counted as the strongest evidence
     against whichever direction is being tested, so that a failure can only weaken a verdict. Zero differences are
     dropped (Wilcoxon), ties share their mean rank, and the null distribution is exact for the ranks as they are.
 
-    Raises
-    ------
-    DataError
-        If a method has two values for one repeat of a point, such as two chosen settings.
+    - Raises DataError: if a method has two values for one repeat of a point, such as two chosen settings.
     """
     methods = claim["variants"][variant]
     points = _points(select.settings(claim, variant), rows)
@@ -106,19 +92,10 @@ def signed_rank_p(difference: np.ndarray) -> float:
 
     Exact given the ranks: 2 T is compared with all 2^n sums of signs by convolution, so that ties are no approximation.
 
-    Parameters
-    ----------
-    difference : ndarray, shape (n,)
-        May hold infinities (tied among themselves); zeros are dropped.
-
-    Returns
-    -------
-    float
-        P(T >= the observed sum of ranks of positive differences) under random signs; 1 without a nonzero difference.
-
-    References
-    ----------
-    Wilcoxon 1945; agrees with `scipy.stats.wilcoxon(method="exact")` where there are no ties.
+    - difference: shape (n,); may hold infinities (tied among themselves); zeros are dropped.
+    - Returns: P(T >= the observed sum of ranks of positive differences) under random signs; 1 without a nonzero
+      difference.
+    - Source: Wilcoxon 1945; agrees with `scipy.stats.wilcoxon(method="exact")` where there are no ties.
     """
     difference = difference[difference != 0]
     if not len(difference):
@@ -131,14 +108,8 @@ def signed_rank_p(difference: np.ndarray) -> float:
 def signed_rank_law(ranks: np.ndarray) -> np.ndarray:
     """Return Wilcoxon's null law: P(T = t) of the sum T of those ranks whose fair coin shows heads.
 
-    Parameters
-    ----------
-    ranks : ndarray of int, shape (n,)
-        At least 0; 1, ..., n where there are no ties.
-
-    Returns
-    -------
-    ndarray, shape (sum(ranks) + 1,)
+    - ranks: shape (n,); at least 0; 1, ..., n where there are no ties.
+    - Returns: shape (sum(ranks) + 1,).
     """
     return _law(tuple(np.sort(ranks).tolist())).copy()
 
@@ -159,22 +130,11 @@ def _law(ranks: tuple[int, ...]) -> np.ndarray:
 def detectable(n: int, level: float, power: float = _POWER) -> float:
     """Return the mean of normal differences, in standard deviations, that the test detects with probability `power`.
 
-    Parameters
-    ----------
-    n : int
-        Pairs.
-    level : float
-        One-sided level of the single test.
-    power : float
-        In (0, 1).
+    - n: pairs.
+    - level: one-sided level of the single test.
+    - power: in (0, 1).
+    - Returns: infinite if `n` pairs cannot reject at `level` at all: the smallest p-value is 2^-n.
 
-    Returns
-    -------
-    float
-        Infinite if `n` pairs cannot reject at `level` at all: the smallest p-value is 2^-n.
-
-    Notes
-    -----
     T is the number of positive Walsh averages (z_i + z_j)/2, i <= j, so a sample is rejected from the shift on that
     lifts the c-th largest of them above 0, c being the critical value: the answer is a quantile of that shift over
     2,000 simulated samples (fixed seed; standard error about 0.01). Above 100 pairs the normal approximation with

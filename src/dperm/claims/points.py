@@ -87,25 +87,13 @@ class NoRows(Exception):
 def contrasts(rule: Mapping[str, Any], rows: pd.DataFrame) -> list[Point]:
     """Return every point of every comparison.
 
-    Parameters
-    ----------
-    rule : mapping
-        As `select.settings` gave it; with `axis` the values are Spearman's correlations of the sums along it.
-    rows : DataFrame
-        Tidy rows of the claim's data sets.
-
-    Returns
-    -------
-    list of Point
-
-    Raises
-    ------
-    NoRows
-        If there are no rows of a term.
-    ConfigError
-        If the rule names a column that the rows do not have, or `wilcoxon_for` without knowing the data set.
-    DataError
-        If a term has two values for one repeat of a point, or a logarithm is asked of a value that is not above 0.
+    - rule: as `select.settings` gave it; with `axis` the values are Spearman's correlations of the sums along it.
+    - rows: tidy rows of the claim's data sets.
+    - Raises NoRows: if there are no rows of a term.
+    - Raises ConfigError: if the rule names a column that the rows do not have, or `wilcoxon_for` without knowing the
+      data set.
+    - Raises DataError: if a term has two values for one repeat of a point, or a logarithm is asked of a value that is
+      not above 0.
     """
     axis = rule.get("axis")
     points = [name for name in rule["points"] if name != axis]
@@ -126,18 +114,10 @@ def contrasts(rule: Mapping[str, Any], rows: pd.DataFrame) -> list[Point]:
 def interval(point: Point, level: float) -> tuple[float, float]:
     """Return the two-sided interval for the centre of a point's values.
 
-    Parameters
-    ----------
-    point : Point
-    level : float
-        Confidence, in (0, 1).
-
-    Returns
-    -------
-    tuple of float
-        Student's for the mean; or, by rank, the order statistics of the Walsh averages (z_i + z_j)/2, i <= j, at which
-        the signed-rank test turns (exact for a symmetric continuous law). Infinite where the repeats do not suffice,
-        or more than `LOST` of them are missing. An exact value is its own interval.
+    - level: confidence, in (0, 1).
+    - Returns: Student's for the mean; or, by rank, the order statistics of the Walsh averages (z_i + z_j)/2, i <= j, at
+      which the signed-rank test turns (exact for a symmetric continuous law). Infinite where the repeats do not
+      suffice, or more than `LOST` of them are missing. An exact value is its own interval.
     """
     n = len(point.values)
     if point.exact and n:
@@ -174,25 +154,11 @@ def verdict(
 ) -> Verdict:
     """Decide every point of a rule, and by their shares the claim; not run where a term has no rows.
 
-    Parameters
-    ----------
-    rule : mapping
-        As `select.settings` gave it.
-    rows : DataFrame
-        As for `contrasts`.
-    judged : callable
-        Decides one point.
-    words : callable
-        From all points to `holding` and `against` of `by_shares`.
-
-    Returns
-    -------
-    Verdict
-
-    Raises
-    ------
-    ConfigError, DataError
-        As `contrasts`.
+    - rule: as `select.settings` gave it.
+    - rows: as for `contrasts`.
+    - judged: decides one point.
+    - words: from all points to `holding` and `against` of `by_shares`.
+    - Raises ConfigError, DataError: as `contrasts`.
     """
     try:
         found = contrasts(rule, rows)
@@ -204,20 +170,11 @@ def verdict(
 def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str, against: str) -> Verdict:
     """Return the verdict that the shares of points give.
 
-    Parameters
-    ----------
-    rule : mapping
-        As `select.settings` gave it.
-    decided : sequence of Decided
-        At least one.
-    holding, against : str
-        In words: what a point does that holds, and one that is reversed.
-
-    Returns
-    -------
-    Verdict
-        `measured`: the centre at the middle point (the lower median of all points' centres) with its 95 % interval;
-        `n`: its repeats.
+    - rule: as `select.settings` gave it.
+    - decided: at least one.
+    - holding, against: in words: what a point does that holds, and one that is reversed.
+    - Returns: `measured`: the centre at the middle point (the lower median of all points' centres) with its 95 %
+      interval; `n`: its repeats.
     """
     hold, most_reversed = _SHARES[rule.get("general", False)]
     hold, most_reversed = rule.get("hold", hold), rule.get("reversed", most_reversed)

@@ -17,13 +17,9 @@ from dperm.claims import select
 class Rows:
     """What a file of rows holds for the questions that will be asked of it.
 
-    Parameters
-    ----------
-    path : path, optional
-        `rows.parquet`; None if the experiment was not selected, so that nothing may be asked.
-    questions : sequence of (columns, filters)
-        All that `of` will be asked, filters in pyarrow's form, each an `in`; those about data sets that the file does
-        not have are left out.
+    - path: `rows.parquet`; None if the experiment was not selected, so that nothing may be asked.
+    - questions: sequence of (columns, filters); all that `of` will be asked, filters in pyarrow's form, each an `in`;
+      those about data sets that the file does not have are left out.
     """
 
     def __init__(self, path: str | Path | None, questions: Sequence[tuple[Sequence[str], Sequence[tuple]]]):
@@ -44,21 +40,10 @@ class Rows:
     def of(self, columns: Sequence[str], filters: Sequence[tuple[str, str, list[Any]]]) -> pd.DataFrame:
         """Return the rows that pass all filters, as `dperm.tables.read` gives them.
 
-        Parameters
-        ----------
-        columns : sequence of str
-        filters : sequence of (column, "in", values)
-
-        Returns
-        -------
-        DataFrame
-
-        Raises
-        ------
-        CorruptFile
-            If the file is not Parquet.
-        ValueError
-            If a column does not exist though no cell gave up, or is compared with values of another type.
+        - filters: sequence of (column, "in", values).
+        - Raises CorruptFile: if the file is not Parquet.
+        - Raises ValueError: if a column does not exist though no cell gave up, or is compared with values of another
+          type.
         """
         held = self._held
         mask = np.ones(len(held), bool)

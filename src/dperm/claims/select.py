@@ -45,16 +45,8 @@ def columns(claim: Mapping[str, Any], base: Sequence[str]) -> list[str]:
 def filters(rule: Mapping[str, Any], datasets: Sequence[str]) -> list[tuple[str, str, list[Any]]]:
     """Return what `dperm.tables.read` need not read whole: the rows that the rule can be about, and maybe others.
 
-    Parameters
-    ----------
-    rule : mapping
-        As `settings` gave it.
-    datasets : sequence of str
-
-    Returns
-    -------
-    list of tuple
-        pyarrow's form: the data sets, the values of `where`, and the metrics if the rule names any.
+    - rule: as `settings` gave it.
+    - Returns: pyarrow's form: the data sets, the values of `where`, and the metrics if the rule names any.
     """
     found = [("dataset", "in", list(datasets))]
     against = rule.get("against", {})
@@ -99,27 +91,12 @@ def among(column: pd.Series, values: Sequence[Any]) -> np.ndarray:
 def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], metric: str) -> pd.DataFrame:
     """Return the values of one metric that the rule is about.
 
-    Parameters
-    ----------
-    rule : mapping
-        As `settings` gave it.
-    rows : DataFrame
-        Tidy rows of one data set.
-    keys : sequence of str
-        Columns that, with `repeat`, identify a value.
-    metric : str
-
-    Returns
-    -------
-    DataFrame
-        `keys`, `repeat` and `value`, sorted by keys and repeat; the value is NaN where the run failed.
-
-    Raises
-    ------
-    ConfigError
-        If the rule names a column that the rows do not have.
-    DataError
-        If a key is missing in a row, or two rows have the same keys and repeat.
+    - rule: as `settings` gave it.
+    - rows: tidy rows of one data set.
+    - keys: columns that, with `repeat`, identify a value.
+    - Returns: `keys`, `repeat` and `value`, sorted by keys and repeat; the value is NaN where the run failed.
+    - Raises ConfigError: if the rule names a column that the rows do not have.
+    - Raises DataError: if a key is missing in a row, or two rows have the same keys and repeat.
     """
     where, without = rule.get("where", {}), rule.get("without", {})
     absent = [name for name in (*where, *without, *keys) if name not in rows.columns]
@@ -157,9 +134,7 @@ def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], met
 def groups(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
     """Give each point in words (empty where there are no keys) with its rows, which stand together (as of `chosen`).
 
-    Yields
-    ------
-    tuple of str and DataFrame
+    - Yields: tuple of str and DataFrame.
     """
     if not keys:
         yield "", frame
@@ -177,10 +152,7 @@ def groups(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, pd.D
 def by_axis(group: pd.DataFrame, axis: str) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the values of the axis in rising order, and for each the repeats' values without the failed ones.
 
-    Raises
-    ------
-    DataError
-        If the axis is not a number.
+    - Raises DataError: if the axis is not a number.
     """
     if not pd.api.types.is_numeric_dtype(group[axis]):
         raise DataError(f"the axis {axis} must be a number in every row, not {group[axis].dtype}; choose another axis")
@@ -198,17 +170,9 @@ def resample(
 ) -> np.ndarray:
     """Return a statistic of `RESAMPLES` bootstrap samples.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        One number for each independent repeat, n >= 1.
-    rng : Generator
-    statistic : function, optional
-        From samples of shape (b, n) to their statistics of shape (b,); by default the mean.
-
-    Returns
-    -------
-    ndarray, shape (RESAMPLES,)
+    - values: shape (n,); one number for each independent repeat, n >= 1.
+    - statistic: function; from samples of shape (b, n) to their statistics of shape (b,); by default the mean.
+    - Returns: shape (RESAMPLES,).
     """
     statistic = statistic or _mean
     block = max(1, _BLOCK // len(values))
@@ -238,19 +202,9 @@ def verdict(holds: Sequence[bool], refuted: Sequence[bool]) -> str:
 def vacuous(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], metric: str) -> str:
     """Say how many points the rule leaves out as vacuous (`without: {vacuous: 1}`); empty if it leaves out none.
 
-    Parameters
-    ----------
-    rule : mapping
-        As `settings` gave it.
-    rows : DataFrame
-        Tidy rows of one data set.
-    keys : sequence of str
-        Columns that tell points apart.
-    metric : str
-
-    Returns
-    -------
-    str
+    - rule: as `settings` gave it.
+    - rows: tidy rows of one data set.
+    - keys: columns that tell points apart.
     """
     if "vacuous" not in rule.get("without", {}):
         return ""

@@ -41,38 +41,23 @@ class _Fit:
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim on one data set.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `metric`, `axis` (column above 0), `expected` (the exponent), `margin` (such as 0.1),
-        `points` (further columns, by default none: the slope is fitted at each combination), `side` ("upper": only a
-        slope above expected + margin is against the claim; "lower": only one below expected - margin; without it
-        both), `least_values` (values of the axis that a slope needs; by default 2), `exact` ("point", or by default
-        "local"), `against` (from columns to values: those of `where` replaced by these), `variants` (each may hold
-        `where` and set any of these anew).
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        The rows of the data set, with `COLUMNS` and those that the claim names.
+    - claim: entry of the catalogue: `metric`, `axis` (column above 0), `expected` (the exponent), `margin` (such as
+      0.1), `points` (further columns, by default none: the slope is fitted at each combination), `side` ("upper": only
+      a slope above expected + margin is against the claim; "lower": only one below expected - margin; without it both),
+      `least_values` (values of the axis that a slope needs; by default 2), `exact` ("point", or by default "local"),
+      `against` (from columns to values: those of `where` replaced by these), `variants` (each may hold `where` and set
+      any of these anew).
+    - variant: a key of `claim["variants"]`.
+    - rows: the rows of the data set, with `COLUMNS` and those that the claim names.
+    - Returns: `measured`: the slope at the point whose 95 % interval [`low`, `high`] reaches furthest from the
+      exponent; `n`: the least number of repeats behind one of its means.
 
-    Returns
-    -------
-    Verdict
-        `measured`: the slope at the point whose 95 % interval [`low`, `high`] reaches furthest from the exponent; `n`:
-        the least number of repeats behind one of its means.
-
-    Notes
-    -----
     Reproduced if every interval is inside expected +- margin (on the one side that counts, where one does); not
     reproduced if one is disjoint from it; else inconclusive. Points left out as vacuous (`without`) are counted.
     Nothing bounds the value of a failed run, so with any of them the verdict is inconclusive.
 
-    Raises
-    ------
-    ConfigError
-        If the claim names a column that the rows do not have.
-    DataError
-        If a point has two values for one repeat, or the axis is not above 0.
+    - Raises ConfigError: if the claim names a column that the rows do not have.
+    - Raises DataError: if a point has two values for one repeat, or the axis is not above 0.
     """
     rule = select.settings(claim, variant)
     axis, metric = rule["axis"], rule["metric"]

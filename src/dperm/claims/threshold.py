@@ -41,34 +41,21 @@ class _Mean:
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim on one data set.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `metric`, one of `at_least` and `at_most` (in the metric's units), `points` (columns, by
-        default none), `level` (by default 0.05), `beyond` (then the mean is that of 1 where the metric is above it,
-        else 0), `limits` ("student" or, by default, "bootstrap"), `variants` (each may hold `where` and set any of
-        these anew).
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        The rows of the data set, with `COLUMNS` and those that the claim names.
+    - claim: entry of the catalogue: `metric`, one of `at_least` and `at_most` (in the metric's units), `points`
+      (columns, by default none), `level` (by default 0.05), `beyond` (then the mean is that of 1 where the metric is
+      above it, else 0), `limits` ("student" or, by default, "bootstrap"), `variants` (each may hold `where` and set any
+      of these anew).
+    - variant: a key of `claim["variants"]`.
+    - rows: the rows of the data set, with `COLUMNS` and those that the claim names.
+    - Returns: `measured`: the mean at the least favourable point, between the bounds that decide there; `n`: its
+      repeats.
 
-    Returns
-    -------
-    Verdict
-        `measured`: the mean at the least favourable point, between the bounds that decide there; `n`: its repeats.
-
-    Notes
-    -----
     Reproduced if it holds at all points; not reproduced if it is refuted at one; else inconclusive. Nothing bounds the
     value of a failed run, so with any of them the verdict is inconclusive.
 
-    Raises
-    ------
-    ConfigError
-        If the claim names a column that the rows do not have, or not exactly one of `at_least` and `at_most`.
-    DataError
-        If a point has two values for one repeat.
+    - Raises ConfigError: if the claim names a column that the rows do not have, or not exactly one of `at_least` and
+      `at_most`.
+    - Raises DataError: if a point has two values for one repeat.
     """
     rule = select.settings(claim, variant)
     sides = [name for name in ("at_least", "at_most") if name in rule]

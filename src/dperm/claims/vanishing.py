@@ -36,33 +36,18 @@ class _Ratio:
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim on one data set.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `metric` (at least 0), `axis`, `points` (further columns, by default none), `variants`
-        (each may hold `where` and set any of these anew).
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        The rows of the data set, with `COLUMNS` and those that the claim names.
+    - claim: entry of the catalogue: `metric` (at least 0), `axis`, `points` (further columns, by default none),
+      `variants` (each may hold `where` and set any of these anew).
+    - variant: a key of `claim["variants"]`.
+    - rows: the rows of the data set, with `COLUMNS` and those that the claim names.
+    - Returns: `measured`: mean at the last value of the axis over the mean at its first, at the least favourable
+      combination of `points`, between its one-sided 95 % bounds; `n`: the fewer of the repeats at the two ends.
 
-    Returns
-    -------
-    Verdict
-        `measured`: mean at the last value of the axis over the mean at its first, at the least favourable combination
-        of `points`, between its one-sided 95 % bounds; `n`: the fewer of the repeats at the two ends.
-
-    Notes
-    -----
     Reproduced if the upper bound is at most 0.1 at every combination; not reproduced if the lower bound is above 0.5 at
     one; else inconclusive. Nothing bounds the value of a failed run, so with one at either end it is inconclusive.
 
-    Raises
-    ------
-    ConfigError
-        If the claim names a column that the rows do not have.
-    DataError
-        If a point has two values for one repeat, or the axis is not a number.
+    - Raises ConfigError: if the claim names a column that the rows do not have.
+    - Raises DataError: if a point has two values for one repeat, or the axis is not a number.
     """
     rule = select.settings(claim, variant)
     axis, metric = rule["axis"], rule["metric"]

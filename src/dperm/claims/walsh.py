@@ -24,17 +24,10 @@ def outside(n: int, level: float) -> int:
 def at(ordered: np.ndarray, places: Sequence[int]) -> dict[int, float]:
     """Return order statistics of the Walsh averages, which are not sorted for that, nor all computed.
 
-    Parameters
-    ----------
-    ordered : ndarray, shape (n,)
-        Values, rising.
-    places : sequence of int
-        Rising, from 0. Averages far from the median are only counted, which is quick as long as all places are near.
-
-    Returns
-    -------
-    dict
-        From places to averages.
+    - ordered: shape (n,); values, rising.
+    - places: rising, from 0. Averages far from the median are only counted, which is quick as long as all places are
+      near.
+    - Returns: from places to averages.
     """
     n = len(ordered)
     reach = 3.0 * float(ordered.std()) / math.sqrt(n)

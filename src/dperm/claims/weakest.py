@@ -17,20 +17,11 @@ COLUMNS = ()
 def decide(claim: Mapping[str, Any], variant: str, verdicts: Sequence[Mapping[str, Any]]) -> Verdict:
     """Decide one variant of a claim by the verdicts of others.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue: `members` (ids), or a variant's own.
-    variant : str
-        A key of `claim["variants"]`; the members' verdicts of that name count, and those of that name followed by
-        `-over-`, on all of their data sets.
-    verdicts : sequence of mapping
-        Records with `id`, `variant` and `verdict`.
-
-    Returns
-    -------
-    Verdict
-        `n`: the verdicts that count.
+    - claim: entry of the catalogue: `members` (ids), or a variant's own.
+    - variant: a key of `claim["variants"]`; the members' verdicts of that name count, and those of that name followed
+      by `-over-`, on all of their data sets.
+    - verdicts: records with `id`, `variant` and `verdict`.
+    - Returns: `n`: the verdicts that count.
     """
     members = select.settings(claim, variant)["members"]
     of_kind = (record for record in verdicts if record["variant"].split("-over-")[0] == variant)

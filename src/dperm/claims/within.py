@@ -46,41 +46,23 @@ class _Interval:
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
     """Decide one variant of a claim.
 
-    Parameters
-    ----------
-    claim : mapping
-        Entry of the catalogue, with the keys of `dperm.claims.points` and at least one of `low` and `high` (in the
-        sum's units: logarithms where its comparison is one), maybe `overlap` (at least 0, default 0), `holm` (true: the
-        level is shared by Holm for the claim too, not only against it) and `provided`: a comparison whose mean has to
-        be above 0 at every point for the claim to be decided at all.
-    variant : str
-        A key of `claim["variants"]`.
-    rows : DataFrame
-        With `COLUMNS` and those that the claim names.
+    - claim: entry of the catalogue, with the keys of `dperm.claims.points` and at least one of `low` and `high` (in the
+      sum's units: logarithms where its comparison is one), maybe `overlap` (at least 0, default 0), `holm` (true: the
+      level is shared by Holm for the claim too, not only against it) and `provided`: a comparison whose mean has to be
+      above 0 at every point for the claim to be decided at all.
+    - variant: a key of `claim["variants"]`.
+    - rows: with `COLUMNS` and those that the claim names.
+    - Returns: `measured`: the mean at the least favourable point with its 95 % interval; `n`: its repeats.
 
-    Returns
-    -------
-    Verdict
-        `measured`: the mean at the least favourable point with its 95 % interval; `n`: its repeats.
-
-    Notes
-    -----
     Reproduced if the interval lies inside [low, high] at every point (with `holm`: if Holm's procedure at 5 % rejects,
     at every point, that it does not); not reproduced if it is disjoint at any, the level shared among the points by
     Holm; else inconclusive. A repeat that lacks a value is left out; a point that
     lacks more than 5 % of them stays open.
 
-    Raises
-    ------
-    ConfigError
-        If neither `low` nor `high` is given, or as `dperm.claims.points.contrasts`.
-    DataError
-        As `dperm.claims.points.contrasts`.
-
-    References
-    ----------
-    jain2013, catalogue of claims: J-c18, c20, c34, c35, c38. Nadeau and Bengio, Machine Learning 52 (2003); Holm,
-    Scandinavian Journal of Statistics 6 (1979).
+    - Raises ConfigError: if neither `low` nor `high` is given, or as `dperm.claims.points.contrasts`.
+    - Raises DataError: as `dperm.claims.points.contrasts`.
+    - Source: jain2013, catalogue of claims: J-c18, c20, c34, c35, c38. Nadeau and Bengio, Machine Learning 52 (2003);
+      Holm, Scandinavian Journal of Statistics 6 (1979).
     """
     rule = select.settings(claim, variant)
     if "low" not in rule and "high" not in rule:

@@ -62,19 +62,10 @@ def interval(measured: float | None, low: float | None, high: float | None) -> s
 def write(path: str | Path, out: str | Path) -> None:
     """Write verdicts for people, as Markdown: statement and place, a table of the verdicts, their reasons and the rule.
 
-    Parameters
-    ----------
-    path : path
-        What `dperm.claims.judge` wrote.
-    out : path
-        Where to write.
-
-    Raises
-    ------
-    CorruptFile
-        If the file is not what `judge` writes.
-    FileNotFoundError
-        If there is no such file.
+    - path: what `dperm.claims.judge` wrote.
+    - out: where to write.
+    - Raises CorruptFile: if the file is not what `judge` writes.
+    - Raises FileNotFoundError: if there is no such file.
     """
     files.write_text(out, "\n".join(_lines(claims.read(path))))
 

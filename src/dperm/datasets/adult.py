@@ -48,17 +48,9 @@ LEVELS = {
 def parse(entry: Mapping[str, Any], folder: Path) -> Raw:
     """Read `adult.data` (train) and `adult.test` (test), every record, missing values marked `?` as in the source.
 
-    Parameters
-    ----------
-    entry : mapping
-        One entry of the catalogue.
-    folder : Path
-        Where the two files lie.
-
-    Raises
-    ------
-    DataError
-        If a line has another number of fields: the file and the line.
+    - entry: one entry of the catalogue.
+    - folder: where the two files lie.
+    - Raises DataError: if a line has another number of fields: the file and the line.
     """
     train, test = _records(folder / "adult.data"), _records(folder / "adult.test")
     cells = np.array(train + test, dtype=object)

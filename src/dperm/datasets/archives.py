@@ -58,26 +58,13 @@ def unpack(path: Path, name: str, wanted: Mapping[str, int], folder: Path) -> se
     What `path` is, is read from its first bytes: a zip, a gzip or bzip2 file with one file or a tar inside, a tar, or
     one plain file.
 
-    Parameters
-    ----------
-    path : Path
-        What was downloaded.
-    name : str
-        Its own name (the end of the address): which file it is, if it holds one only.
-    wanted : mapping of str to int
-        File name -> bytes.
-    folder : Path
-        An existing folder.
-
-    Returns
-    -------
-    set of str
-        The names that were written.
-
-    Raises
-    ------
-    CorruptFile
-        If the archive is broken or hostile, or holds none of the wanted files. Files may then be left in `folder`.
+    - path: what was downloaded.
+    - name: its own name (the end of the address): which file it is, if it holds one only.
+    - wanted: mapping of str to int; file name -> bytes.
+    - folder: an existing folder.
+    - Returns: the names that were written.
+    - Raises CorruptFile: if the archive is broken or hostile, or holds none of the wanted files. Files may then be left
+      in `folder`.
     """
     with blamed_on(name):
         with path.open("rb") as file:

@@ -21,24 +21,12 @@ _OURS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, err
 def streams(path: Path, suffix: str) -> Iterator[tuple[str, IO[bytes]]]:
     """Give what a file holds, to be read as it is unpacked: nothing is written, and never is the whole of it in memory.
 
-    Parameters
-    ----------
-    path : Path
-        One file, plain or compressed by gzip or bzip2, or a tar of several.
-    suffix : str
-        In a tar: what the name of a member ends with; others are passed over.
-
-    Yields
-    ------
-    name : str
-        For messages: the file's, with the member's behind it.
-    file : binary file
-        To be read before the next one is asked for.
-
-    Raises
-    ------
-    CorruptFile
-        If the file is cut, damaged or hostile, or a tar without such a member; reading the file given raises it too.
+    - path: one file, plain or compressed by gzip or bzip2, or a tar of several.
+    - suffix: in a tar: what the name of a member ends with; others are passed over.
+    - name: for messages: the file's, with the member's behind it.
+    - file: binary file; to be read before the next one is asked for.
+    - Raises CorruptFile: if the file is cut, damaged or hostile, or a tar without such a member; reading the file given
+      raises it too.
     """
     with path.open("rb") as file:
         head = file.read(4)
@@ -87,12 +75,7 @@ def check_member(member: tarfile.TarInfo, name: str) -> None:
 
 @contextmanager
 def blamed_on(name: str) -> Iterator[None]:
-    """Make one error of whatever the readers raise: a broken archive makes them raise almost anything.
-
-    Yields
-    ------
-    None
-    """
+    """Make one error of whatever the readers raise: a broken archive makes them raise almost anything."""
     try:
         yield
     except CorruptFile:

@@ -34,34 +34,18 @@ def fetch(
 
     Files that are there already, and whose checksums are known and right, are not brought again.
 
-    Parameters
-    ----------
-    entry : mapping
-        One entry of the catalogue, with its `name`.
-    folder : path
-        Replaced in one step once all files are there and verified.
-    mirror : path, optional
-        A folder searched first, for `<name>/<file>`, `<name with _ for ->/<file>`, `<mirror_folder>/<file>` and
-        `<file>`, each plain or `.gz`.
-    trusted : path, optional
-        The JSON file that remembers checksums found first (`trust-on-first-use`).
-    retries : int
-        How often an address that fails is tried again.
-
-    Returns
-    -------
-    dict
-        File name -> SHA-256 of what is there now.
-
-    Raises
-    ------
-    DataUnavailable
-        If no source has the right files: each attempt with its reason, the addresses, the folder that a file fetched by
-        hand belongs into, and the checksums.
-    ConfigError
-        If the entry has no files to fetch, or asks for trust on first use where `trusted` is not given.
-    CorruptFile
-        If the record of trusted checksums is broken.
+    - entry: one entry of the catalogue, with its `name`.
+    - folder: replaced in one step once all files are there and verified.
+    - mirror: a folder searched first, for `<name>/<file>`, `<name with _ for ->/<file>`, `<mirror_folder>/<file>` and
+      `<file>`, each plain or `.gz`.
+    - trusted: the JSON file that remembers checksums found first (`trust-on-first-use`).
+    - retries: how often an address that fails is tried again.
+    - Returns: file name -> SHA-256 of what is there now.
+    - Raises DataUnavailable: if no source has the right files: each attempt with its reason, the addresses, the folder
+      that a file fetched by hand belongs into, and the checksums.
+    - Raises ConfigError: if the entry has no files to fetch, or asks for trust on first use where `trusted` is not
+      given.
+    - Raises CorruptFile: if the record of trusted checksums is broken.
     """
     catalogue.check(entry)
     if not entry.get("files"):
@@ -97,18 +81,9 @@ def unavailable(entry: Mapping[str, Any], mirror: str | Path | None, asked: Coll
 
     The reason goes into results, so it names no folder of this machine.
 
-    Parameters
-    ----------
-    entry : mapping
-        One entry of the catalogue, with its `name`.
-    mirror : path or None
-    asked : collection of str
-        The sets that are to be downloaded though they are big (`on_request` in the entry).
-
-    Raises
-    ------
-    ConfigError
-        If the entry contradicts itself: this is the first that the pipeline asks of an entry.
+    - entry: one entry of the catalogue, with its `name`.
+    - asked: collection of str; the sets that are to be downloaded though they are big (`on_request` in the entry).
+    - Raises ConfigError: if the entry contradicts itself: this is the first that the pipeline asks of an entry.
     """
     catalogue.check(entry)
     missing = [file for file in entry.get("files", {}) if not list(_candidates(entry, file, mirror))]

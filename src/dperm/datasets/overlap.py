@@ -17,21 +17,10 @@ def standing_in(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> n
 
     It tells of single private rows: for the preparation of experiments, never for what an estimator says.
 
-    Parameters
-    ----------
-    Z : ndarray or CSR, shape (T, p)
-        Rows that claim to be public.
-    X : ndarray or CSR, shape (n, p)
-        The private rows; one may be dense and the other sparse.
-
-    Returns
-    -------
-    ndarray of bool, shape (T,)
-
-    Raises
-    ------
-    ValueError
-        If the numbers of columns differ.
+    - Z: shape (T, p); rows that claim to be public.
+    - X: shape (n, p); the private rows; one may be dense and the other sparse.
+    - Returns: shape (T,).
+    - Raises ValueError: if the numbers of columns differ.
     """
     if Z.shape[1] != X.shape[1]:
         raise ValueError(f"Z has {Z.shape[1]} columns and X has {X.shape[1]}; give rows of the same space")

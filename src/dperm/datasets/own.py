@@ -16,17 +16,10 @@ from dperm.errors import CorruptFile, DataError
 def parse_csv(entry: Mapping[str, Any], path: Path) -> Raw:
     """Read the columns that the entry uses, as text; all other columns are left alone.
 
-    Parameters
-    ----------
-    entry : mapping
-        One entry of the catalogue.
-    path : Path
-        The file.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, or a line has more or fewer fields than the first. The message shows no value.
+    - entry: one entry of the catalogue.
+    - path: the file.
+    - Raises DataError: if a column is missing, or a line has more or fewer fields than the first. The message shows no
+      value.
     """
     broken = []
     # One thread: a broken line then knows its number.
@@ -63,19 +56,10 @@ def parse_csv(entry: Mapping[str, Any], path: Path) -> Raw:
 def parse_parquet(entry: Mapping[str, Any], path: Path) -> Raw:
     """Read the columns that the entry uses; all other columns are left alone.
 
-    Parameters
-    ----------
-    entry : mapping
-        One entry of the catalogue.
-    path : Path
-        The file.
-
-    Raises
-    ------
-    DataError
-        If a column is missing, or holds no plain values.
-    CorruptFile
-        If the file is not Parquet.
+    - entry: one entry of the catalogue.
+    - path: the file.
+    - Raises DataError: if a column is missing, or holds no plain values.
+    - Raises CorruptFile: if the file is not Parquet.
     """
     try:
         schema = pq.read_schema(path)

@@ -35,10 +35,7 @@ OWN = ("csv", "parquet")
 def module(entry: Mapping[str, Any]) -> str:
     """Return the name of the module that parses an entry: what its code digest is taken of, besides this one's.
 
-    Raises
-    ------
-    ConfigError
-        If no parser knows the format; the message lists those there are.
+    - Raises ConfigError: if no parser knows the format; the message lists those there are.
     """
     if entry["format"] not in FORMATS:
         raise ConfigError(
@@ -52,27 +49,16 @@ def prepare(
 ) -> "Dataset":
     """Parse, encode and check a data set.
 
-    Parameters
-    ----------
-    entry : mapping
-        One entry of the catalogue, with its `name`; its slice `catalogue.numeric` is enough.
-    place : path, optional
-        The folder where `fetch` put the entry's files, or the user's own file (if not given: the entry's `path`, taken
-        from the current folder if it is relative). Bundled sets need none.
-    trusted : path, optional
-        The JSON file in which `fetch` remembered checksums (`trust-on-first-use`).
-
-    Raises
-    ------
-    CorruptFile
-        If a file is not the one that the catalogue describes.
-    DataUnavailable
-        If a file is not there.
-    DataError
-        If a record does not fit what the entry declares (see `dperm.datasets.encode.encode`); no message quotes one.
-    ConfigError
-        If the entry contradicts itself, no parser knows its format, or it asks for trust on first use where `trusted`
-        is not given.
+    - entry: one entry of the catalogue, with its `name`; its slice `catalogue.numeric` is enough.
+    - place: the folder where `fetch` put the entry's files, or the user's own file (if not given: the entry's `path`,
+      taken from the current folder if it is relative). Bundled sets need none.
+    - trusted: the JSON file in which `fetch` remembered checksums (`trust-on-first-use`).
+    - Raises CorruptFile: if a file is not the one that the catalogue describes.
+    - Raises DataUnavailable: if a file is not there.
+    - Raises DataError: if a record does not fit what the entry declares (see `dperm.datasets.encode.encode`); no
+      message quotes one.
+    - Raises ConfigError: if the entry contradicts itself, no parser knows its format, or it asks for trust on first use
+      where `trusted` is not given.
     """
     # Here, because every job of the workflow imports this module for `module` alone.
     from dperm.datasets.encode import encode

@@ -73,24 +73,13 @@ def unit_rows(X: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
 def rescale(dataset: Dataset, scaling: str) -> Dataset:
     """Return a set that was prepared as `min-max+unit` under another scaling.
 
-    Parameters
-    ----------
-    dataset : Dataset
-        With numbers and at least one factor, sparse, no constant: `covertype`, `covertype-16pct`, `covertype-like`.
-    scaling : str
-        One of `SCALINGS`. `z-score+unit` looks at all rows given here, and says so under `data_dependent`; take the
-        training rows out first if only they may be looked at.
-
-    Returns
-    -------
-    Dataset
-        With `bounds.x_norm` 1, or sqrt(numbers + factors) for `min-max`. Numbers outside their public range were moved
-        to it when the set was prepared, and stay there.
-
-    Raises
-    ------
-    ValueError
-        If the scaling is unknown, or the set was prepared in another way.
+    - dataset: with numbers and at least one factor, sparse, no constant: `covertype`, `covertype-16pct`,
+      `covertype-like`.
+    - scaling: one of `SCALINGS`. `z-score+unit` looks at all rows given here, and says so under `data_dependent`; take
+      the training rows out first if only they may be looked at.
+    - Returns: with `bounds.x_norm` 1, or sqrt(numbers + factors) for `min-max`. Numbers outside their public range were
+      moved to it when the set was prepared, and stay there.
+    - Raises ValueError: if the scaling is unknown, or the set was prepared in another way.
     """
     if scaling not in SCALINGS:
         raise ValueError(f"scaling={scaling!r} must be one of {', '.join(SCALINGS)}")

@@ -43,27 +43,14 @@ _SAID = {
 def parse(entry: Mapping[str, Any], folder: Path) -> Raw:
     """Read the rows of an entry, all of them or a sample.
 
-    Parameters
-    ----------
-    entry : mapping
-        One entry of the catalogue: `files` (the first is `train`, a second one `test`), `columns` (the largest index),
-        `hash_to` (columns after public hashing), `sample` (`seed`, and how many rows of `train` and `test`),
-        `source_rows` (how many rows each split must hold).
-    folder : Path
-        Where its files lie.
-
-    Returns
-    -------
-    Raw
-        The column that the entry calls its target, and `matrix`, in the order of the source.
-
-    Raises
-    ------
-    DataError
-        If a line is malformed or an index lies outside the space (file and number of the line, never a value), or a
-        split holds another number of rows than expected, or fewer than the sample.
-    CorruptFile
-        If a file is cut or damaged.
+    - entry: one entry of the catalogue: `files` (the first is `train`, a second one `test`), `columns` (the largest
+      index), `hash_to` (columns after public hashing), `sample` (`seed`, and how many rows of `train` and `test`),
+      `source_rows` (how many rows each split must hold).
+    - folder: where its files lie.
+    - Returns: the column that the entry calls its target, and `matrix`, in the order of the source.
+    - Raises DataError: if a line is malformed or an index lies outside the space (file and number of the line, never a
+      value), or a split holds another number of rows than expected, or fewer than the sample.
+    - Raises CorruptFile: if a file is cut or damaged.
     """
     columns, sample = entry["columns"], entry.get("sample", {})
     parts = []

@@ -67,19 +67,10 @@ def kdd_like(n: int, seed: int, *, d: int = 2_000_000) -> Dataset:
     hence ||x|| = 1. P(y = 1) = 1/(1 + exp(-3.5 - sum of the levels' effects)), y is 0 or 1; the effects are
     N(0, 0.5^2), drawn once for each d from a seed of their own: two values of `seed` give disjoint draws of one law.
 
-    Parameters
-    ----------
-    n : int
-        Rows, 1 and above.
-    seed : int
-        Of the rows, 0 and above.
-    d : int
-        Columns, 360 and above.
-
-    Returns
-    -------
-    Dataset
-        X in CSR, ||x||_2 = 1; task `regression` with |y| <= 1.
+    - n: rows, 1 and above.
+    - seed: of the rows, 0 and above.
+    - d: columns, 360 and above.
+    - Returns: X in CSR, ||x||_2 = 1; task `regression` with |y| <= 1.
     """
     n = int(number("n", n, 1, 1e9, ends="[]"))
     d = int(number("d", d, _LEAST_COLUMNS, 2**31 - 1, ends="[]"))
@@ -115,18 +106,10 @@ def _block_sizes(d: int) -> np.ndarray:
 def covertype_like(n: int, seed: int) -> Dataset:
     """Return n cells of `dperm.datasets.terrain`, encoded as the catalogue encodes Covertype.
 
-    Parameters
-    ----------
-    n : int
-        Rows, 1 and above.
-    seed : int
-        0 and above.
-
-    Returns
-    -------
-    Dataset
-        X in CSR with 54 columns (10 numbers, 4 areas, 40 soils), ||x||_2 = 1; y = +1 for class 2. The other scalings:
-        `dperm.datasets.scaling.rescale`.
+    - n: rows, 1 and above.
+    - seed: 0 and above.
+    - Returns: X in CSR with 54 columns (10 numbers, 4 areas, 40 soils), ||x||_2 = 1; y = +1 for class 2. The other
+      scalings: `dperm.datasets.scaling.rescale`.
     """
     n = int(number("n", n, 1, 1e9, ends="[]"))
     return encode(_cells(n, seed), _LIKE_COVERTYPE, "covertype-like", {})

@@ -53,16 +53,8 @@ _SOIL_EFFECT = np.array([
 def cells(n: int, seed: int) -> dict[str, np.ndarray]:
     """Return n cells, column -> values: the ten numbers (whole, within `LIMITS`), `wilderness`, `soil` and `cover`.
 
-    Parameters
-    ----------
-    n : int
-    seed : int
-        0 or above; the same cells on any machine.
-
-    Returns
-    -------
-    dict
-        `wilderness` 1..4 and `soil` 1..40 as in the codebook; `cover` is 2 or 1.
+    - seed: 0 or above; the same cells on any machine.
+    - Returns: `wilderness` 1..4 and `soil` 1..40 as in the codebook; `cover` is 2 or 1.
     """
     rng = seeds.generator(seed, "covertype-like")
     area = rng.choice(4, size=n, p=_AREA_SHARES)

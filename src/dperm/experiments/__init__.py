@@ -33,13 +33,9 @@ def modules(experiment: str, mechanism: str | None = None) -> tuple[str, ...]:
 def run(cell: Mapping[str, Any], **files: str) -> "pd.DataFrame":
     """Return the rows of one cell; of one whose solver gave up, a single row of status `failed` that says where.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    **files : path
-        Of an experiment on data sets: `data`, the prepared one, and `baseline`, the rows of the non-private fit on it.
-        None where the cell makes its own data.
+    - cell: as `dperm.plan` made it.
+    - **files: of an experiment on data sets: `data`, the prepared one, and `baseline`, the rows of the non-private fit
+      on it. None where the cell makes its own data.
     """
     try:
         return _alone("run", cell, **files)
@@ -50,17 +46,9 @@ def run(cell: Mapping[str, Any], **files: str) -> "pd.DataFrame":
 def run_all(cells: Sequence[Mapping[str, Any]], **files: str) -> Iterator["pd.DataFrame"]:
     """Yield the rows of the cells of one job, in order; the log says which cell is on.
 
-    Parameters
-    ----------
-    cells : sequence of mapping
-        As `dperm.plan` made them: on the same data set, or on data that each makes itself.
-    **files : path
-        As of `run`.
-
-    Yields
-    ------
-    DataFrame
-        The rows of a cell.
+    - cells: as `dperm.plan` made them: on the same data set, or on data that each makes itself.
+    - **files: as of `run`.
+    - Yields: the rows of a cell.
     """
     for k, cell in enumerate(cells, start=1):
         point = ", ".join(f"{axis}={value}" for axis, value in cell["point"].items())

@@ -8,20 +8,15 @@ from typing import NamedTuple
 class Experiment(NamedTuple):
     """A module, and what it reads of a configuration.
 
-    Parameters
-    ----------
-    module : str
-        Offers `run(cell)`, or where a grid names data sets `run(cell, data=, baseline=)` and `baseline(cell, data=)`.
-    axes : tuple of str
-        Of the grid: all of them needed, no other used.
-    settings : tuple of str
-        Under `settings` and `common`: all of them needed, no other used.
-    releases : bool
-        False where rows are about formulas and exact laws: their budgets are none that anybody spent, and the privacy
-        ledger does not list them.
-    fixed : mapping of str to str
-        From `mechanism`, `calibration`, `neighbours` to the one value that an entry of `mechanisms` may have: what the
-        code does not read, so that no other would be run. Its rows say what was run themselves.
+    - module: offers `run(cell)`, or where a grid names data sets `run(cell, data=, baseline=)` and `baseline(cell,
+      data=)`.
+    - axes: of the grid: all of them needed, no other used.
+    - settings: under `settings` and `common`: all of them needed, no other used.
+    - releases: false where rows are about formulas and exact laws: their budgets are none that anybody spent, and the
+      privacy ledger does not list them.
+    - fixed: mapping of str to str; from `mechanism`, `calibration`, `neighbours` to the one value that an entry of
+      `mechanisms` may have: what the code does not read, so that no other would be run. Its rows say what was run
+      themselves.
     """
 
     module: str
@@ -34,15 +29,7 @@ class Experiment(NamedTuple):
 def fixed(mechanism: str, calibration: str | None = None, neighbours: str | None = None) -> dict[str, str]:
     """Return `Experiment.fixed` of an experiment that reads none of the words given here.
 
-    Parameters
-    ----------
-    mechanism : str
-    calibration, neighbours : str, optional
-        Left out where the experiment runs whatever the configuration says.
-
-    Returns
-    -------
-    dict
+    - calibration, neighbours: left out where the experiment runs whatever the configuration says.
     """
     entry = {"mechanism": mechanism, "calibration": calibration, "neighbours": neighbours}
     return {key: value for key, value in entry.items() if value is not None}

@@ -68,21 +68,11 @@ TABLES: Catalogue[str, Target] = {
 def draw(name: str, rows_path: str | Path, *, svg: str | Path, png: str | Path) -> None:
     """Draw one figure from rows, as SVG and as PNG at 200 dpi; equal rows give equal bytes.
 
-    Parameters
-    ----------
-    name : str
-        A key of `FIGURES`.
-    rows_path : path
-        The rows of the figure's experiment (`rows.parquet`).
-    svg, png : path
-        Where to write.
-
-    Raises
-    ------
-    ConfigError
-        If no figure has this name.
-    CorruptFile, ValueError
-        If the rows cannot be read or lack a column.
+    - name: a key of `FIGURES`.
+    - rows_path: the rows of the figure's experiment (`rows.parquet`).
+    - svg, png: where to write.
+    - Raises ConfigError: if no figure has this name.
+    - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column.
     """
     draw_all(rows_path, figures={name: (svg, png)})
 
@@ -90,21 +80,11 @@ def draw(name: str, rows_path: str | Path, *, svg: str | Path, png: str | Path) 
 def make_table(name: str, rows_path: str | Path, *, csv: str | Path, md: str | Path) -> None:
     """Make one table from rows, as CSV with plain numbers and as Markdown for people.
 
-    Parameters
-    ----------
-    name : str
-        A key of `TABLES`.
-    rows_path : path
-        The rows of the table's experiment (`rows.parquet`).
-    csv, md : path
-        Where to write. What does not exist is an empty field in the CSV and a dash in the Markdown.
-
-    Raises
-    ------
-    ConfigError
-        If no table has this name.
-    CorruptFile, ValueError
-        If the rows cannot be read or lack a column.
+    - name: a key of `TABLES`.
+    - rows_path: the rows of the table's experiment (`rows.parquet`).
+    - csv, md: where to write. What does not exist is an empty field in the CSV and a dash in the Markdown.
+    - Raises ConfigError: if no table has this name.
+    - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column.
     """
     draw_all(rows_path, tables={name: (csv, md)})
 
@@ -117,20 +97,11 @@ def draw_all(
 ) -> None:
     """Draw figures and make tables of the same rows: all of them, or none if one fails.
 
-    Parameters
-    ----------
-    rows_path : path
-    figures : mapping, optional
-        From keys of `FIGURES` to where the SVG and the PNG go, as `draw` writes them.
-    tables : mapping, optional
-        From keys of `TABLES` to where the CSV and the Markdown go, as `make_table` writes them.
-
-    Raises
-    ------
-    ConfigError
-        If one of the names is not known.
-    CorruptFile, ValueError
-        If the rows cannot be read or lack a column. What is raised names the figure or table.
+    - figures: from keys of `FIGURES` to where the SVG and the PNG go, as `draw` writes them.
+    - tables: from keys of `TABLES` to where the CSV and the Markdown go, as `make_table` writes them.
+    - Raises ConfigError: if one of the names is not known.
+    - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column. What is raised names the figure or
+      table.
     """
     # Nothing gets its final name before the last one is drawn.
     with contextlib.ExitStack() as written:
@@ -162,10 +133,7 @@ def draw_all(
 def modules(name: str) -> tuple[str, ...]:
     """Return the modules that draw the figure and make the table of this name: what its code digest is taken of.
 
-    Raises
-    ------
-    ConfigError
-        If neither a figure nor a table has this name.
+    - Raises ConfigError: if neither a figure nor a table has this name.
     """
     targets = [known[name] for known in (FIGURES, TABLES) if name in known]
     if not targets:
@@ -176,16 +144,8 @@ def modules(name: str) -> tuple[str, ...]:
 def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
     """Return what a figure or table hangs on besides its code: the function that makes it, and what it reads.
 
-    Parameters
-    ----------
-    name : str
-    known : mapping
-        `FIGURES` or `TABLES`.
-
-    Returns
-    -------
-    list of str
-        None if there is no such figure or table, which making it will say.
+    - known: `FIGURES` or `TABLES`.
+    - Returns: none if there is no such figure or table, which making it will say.
     """
     if name not in known:
         return None
@@ -196,16 +156,8 @@ def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
 def words(name: str, known: Mapping[str, Target]) -> dict[str, Any] | None:
     """Return what the reports show beside a figure or table: `title caption alt datasets`.
 
-    Parameters
-    ----------
-    name : str
-    known : mapping
-        `FIGURES` or `TABLES`.
-
-    Returns
-    -------
-    dict
-        None if there is no such figure or table, which making it will say.
+    - known: `FIGURES` or `TABLES`.
+    - Returns: none if there is no such figure or table, which making it will say.
     """
     if name not in known:
         return None

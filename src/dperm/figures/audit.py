@@ -29,23 +29,12 @@ _NO_BOUND = 600.0
 def ledger(rows: pd.DataFrame) -> Figure:
     """Draw what the strongest attack on each guarantee certifies, beside the claim.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of `privacy.parquet`.
-
-    Returns
-    -------
-    Figure
-        A line for each mechanism and law of its noise, and one for all that its estimator was called with, on it a mark
-        for each calibration and relation that was attacked, at the certified share of the claimed epsilon; the claim is
-        the line at 1. Refuted marks have a thick rim and their numbers beside them. What was not audited is counted
-        under the panel.
-
-    Raises
-    ------
-    DataError
-        If a verdict is unknown.
+    - rows: of `privacy.parquet`.
+    - Returns: a line for each mechanism and law of its noise, and one for all that its estimator was called with, on it
+      a mark for each calibration and relation that was attacked, at the certified share of the claimed epsilon; the
+      claim is the line at 1. Refuted marks have a thick rim and their numbers beside them. What was not audited is
+      counted under the panel.
+    - Raises DataError: if a verdict is unknown.
     """
     rows = _sorted(rows)
     attacked = rows[rows["verdict"] != "not audited"]
@@ -125,22 +114,10 @@ def _handles(attacked: pd.DataFrame) -> list:
 def ledger_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Make the table of the ledger, refuted guarantees first.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of `privacy.parquet`.
-
-    Returns
-    -------
-    plain : DataFrame
-        All columns, for machines.
-    words : DataFrame
-        For people; budgets that nobody attacked are one line where they differ in epsilon alone.
-
-    Raises
-    ------
-    DataError
-        If a verdict is unknown.
+    - rows: of `privacy.parquet`.
+    - plain: all columns, for machines.
+    - words: for people; budgets that nobody attacked are one line where they differ in epsilon alone.
+    - Raises DataError: if a verdict is unknown.
     """
     plain = _sorted(rows)
     rows = _together(plain)
@@ -170,17 +147,9 @@ def ledger_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def mutants_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Make the table of mutants: those that were not caught first.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of `mutants.parquet`.
-
-    Returns
-    -------
-    plain : DataFrame
-        All columns, for machines.
-    words : DataFrame
-        For people.
+    - rows: of `mutants.parquet`.
+    - plain: all columns, for machines.
+    - words: for people.
     """
     rows = rows.assign(_missed=rows["verdict"] != "not caught").sort_values(["_missed", "group", "name"], kind="stable")
     rows = rows.drop(columns="_missed").reset_index(drop=True)

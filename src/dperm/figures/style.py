@@ -98,12 +98,7 @@ _PURE, _APPROXIMATE = (0, (4, 1.6)), ("-", (0, (6, 1.4, 1, 1.4)), (0, (1, 1.2)))
 
 @contextlib.contextmanager
 def applied() -> Iterator[None]:
-    """Draw and save inside this, whatever the user's own matplotlibrc says.
-
-    Yields
-    ------
-    None
-    """
+    """Draw and save inside this, whatever the user's own matplotlibrc says."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_RC)
@@ -113,10 +108,7 @@ def applied() -> Iterator[None]:
 def look(mechanism: str, calibration: str, variant: str = "") -> Look:
     """Return the look of a method; variants without a look of their own share their method's.
 
-    Raises
-    ------
-    ConfigError
-        If it has none.
+    - Raises ConfigError: if it has none.
     """
     try:
         return VARIANTS.get((mechanism, variant)) or METHODS[mechanism, calibration]
@@ -130,10 +122,7 @@ def look(mechanism: str, calibration: str, variant: str = "") -> Look:
 def linestyles(deltas: Sequence[float]) -> dict[float, object]:
     """Return a line style for each delta: dashed for pure privacy (0), solid and dotted ones for the others.
 
-    Raises
-    ------
-    ConfigError
-        If more than three are positive: no reader would tell the lines apart.
+    - Raises ConfigError: if more than three are positive: no reader would tell the lines apart.
     """
     positive = sorted(delta for delta in set(deltas) if delta > 0)
     if len(positive) > len(_APPROXIMATE):
@@ -171,15 +160,8 @@ def number(value: float) -> str:
 def mean_interval(values: np.ndarray) -> tuple[float, float, float]:
     """Return the mean and its 95 % confidence interval by Student's t.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n,)
-        Independent repeats.
-
-    Returns
-    -------
-    mean, low, high : float
-        `low` and `high` are NaN below two repeats, all are NaN without any.
+    - values: shape (n,); independent repeats.
+    - mean, low, high: `low` and `high` are NaN below two repeats, all are NaN without any.
     """
     n = len(values)
     mean = float(np.mean(values)) if n else math.nan
@@ -230,15 +212,9 @@ def _log_ticks(low: float, high: float) -> Sequence[float]:
 def footer(figure: Figure, handles: Sequence, *, columns: int, lines: Sequence[str]) -> None:
     """Set the legend and the caption under the panels, where they cover no data; leave the rest to the panels.
 
-    Parameters
-    ----------
-    figure : Figure
-    handles : sequence of artists
-        With labels; in the order of reading, row by row.
-    columns : int
-        Of the legend.
-    lines : sequence of str
-        Paragraphs of the caption; each is wrapped to the figure's width.
+    - handles: sequence of artists; with labels; in the order of reading, row by row.
+    - columns: of the legend.
+    - lines: paragraphs of the caption; each is wrapped to the figure's width.
     """
     width, height = figure.get_size_inches()
     wrapped = [part for line in lines for part in textwrap.wrap(line, int(width * 19.3))]
@@ -274,12 +250,7 @@ def settle(figure: Figure) -> None:
 
 
 def nothing(why: str) -> Figure:
-    """Return a figure that shows why there is none.
-
-    Parameters
-    ----------
-    why : str
-    """
+    """Return a figure that shows why there is none."""
     figure = Figure(figsize=(7, 1.2))
     figure.text(0.5, 0.5, "\n".join(textwrap.wrap(why, 110)), size=8, ha="center", va="center")
     return figure

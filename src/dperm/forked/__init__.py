@@ -33,24 +33,12 @@ _SHELL = "shell"
 def start(jobs: int, preamble: str) -> str | None:
     """Start a server that ends with this process, if that is worth while or asked for.
 
-    Parameters
-    ----------
-    jobs : int
-        How many there are to run.
-    preamble : str
-        The module that each script begins with, before its own: Snakemake's.
-
-    Returns
-    -------
-    str or None
-        The path of a shell whose scripts the server runs; None where jobs had better start alone: few of them, or
-        elsewhere than on Linux, or without a temporary folder for programs. DPERM_FORK in the environment overrules
-        the number: 0 never, 1 always.
-
-    Raises
-    ------
-    ConfigError
-        DPERM_FORK has another value.
+    - jobs: how many there are to run.
+    - preamble: the module that each script begins with, before its own: Snakemake's.
+    - Returns: the path of a shell whose scripts the server runs; None where jobs had better start alone: few of them,
+      or elsewhere than on Linux, or without a temporary folder for programs. DPERM_FORK in the environment overrules
+      the number: 0 never, 1 always.
+    - Raises ConfigError: DPERM_FORK has another value.
     """
     asked = os.environ.get("DPERM_FORK", "")
     if asked not in ("", "0", "1"):

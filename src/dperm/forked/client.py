@@ -19,10 +19,7 @@ STRICT = "set -euo pipefail; "
 def script_of(command: str) -> str | None:
     """Return the path of the script that a command runs with this Python; None where it is another command.
 
-    Parameters
-    ----------
-    command : str
-        As Snakemake composes it: an interpreter, and the path of a script that it has just written.
+    - command: as Snakemake composes it: an interpreter, and the path of a script that it has just written.
     """
     python, _, rest = command.strip().partition(f"{sys.executable} ")
     script = rest[1:-1].replace("'\"'\"'", "'") if rest.startswith("'") else rest
@@ -33,14 +30,7 @@ def script_of(command: str) -> str | None:
 def handed_over(address: str, script: str) -> tuple[int, int] | None:
     """Have the server run a script in this folder, with this environment and these standard streams.
 
-    Parameters
-    ----------
-    address, script : path
-
-    Returns
-    -------
-    tuple of int or None
-        The exit status, and the number of the signal that ended it or 0; None where no server has begun with it.
+    - Returns: the exit status, and the number of the signal that ended it or 0; None where no server has begun with it.
     """
     request = json.dumps([script, os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109 - pathlib is slow to load
     with socket.socket(socket.AF_UNIX) as server:

@@ -46,12 +46,8 @@ LIBRARIES = (
 def serve(listener: socket.socket, preamble: str) -> None:
     """Fork a process for each script that comes in, until the standard input ends; then wait for them.
 
-    Parameters
-    ----------
-    listener : socket
-        Of the Unix domain, listening. Each connection is of one `dperm.forked.client`.
-    preamble : str
-        A module that is loaded beside the libraries.
+    - listener: socket; of the Unix domain, listening. Each connection is of one `dperm.forked.client`.
+    - preamble: a module that is loaded beside the libraries.
     """
     # Of the terminal, or of its end: Snakemake and the jobs end, and then this.
     theirs = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGHUP)}

@@ -12,11 +12,6 @@ class Mechanism(NamedTuple):
 
     The core is `release(...)`, which returns parameters; of a support selection `select(...)`, which returns sets; of
     one that works in rounds `run(...)`, which returns what the rounds gave.
-
-    Parameters
-    ----------
-    module : str
-    calibrations : tuple of str
     """
 
     module: str
@@ -50,19 +45,9 @@ REGISTRY: Catalogue[str, Mechanism] = {
 def module(name: str) -> ModuleType:
     """Return the module of a mechanism.
 
-    Parameters
-    ----------
-    name : str
-        A key of `REGISTRY`.
-
-    Returns
-    -------
-    module
-
-    Raises
-    ------
-    ValueError
-        If there is no such mechanism; the message lists those there are.
+    - name: a key of `REGISTRY`.
+    - Returns: module.
+    - Raises ValueError: if there is no such mechanism; the message lists those there are.
     """
     if name not in REGISTRY:
         raise ValueError(f"mechanism {name!r} is not one of {', '.join(sorted(REGISTRY))}")

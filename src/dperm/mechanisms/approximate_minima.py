@@ -67,11 +67,8 @@ _TRIED = np.concatenate([np.geomspace(1e-5, 0.1, 30), np.linspace(0.11, 0.99, 89
 class Split(NamedTuple):
     """The parts of the budget, in the paper's symbols.
 
-    Parameters
-    ----------
-    epsilon1, epsilon2, epsilon3 : float
-        For tilt and curvature together, for the output noise, and (part of epsilon1) for the tilt.
-    delta1, delta2 : float
+    - epsilon1, epsilon2, epsilon3: for tilt and curvature together, for the output noise, and (part of epsilon1) for
+      the tilt.
     """
 
     epsilon1: float
@@ -84,23 +81,10 @@ class Split(NamedTuple):
 def split(budget: Budget, *, output_share: float = 0.01, tilt_share: float | None = None) -> Split:
     """Return the paper's parts of the budget.
 
-    Parameters
-    ----------
-    budget : Budget
-        delta above 0.
-    output_share : float
-        epsilon2/epsilon = delta2/delta in (0, 1).
-    tilt_share : float, optional
-        epsilon3/epsilon1 in (0, 1) with epsilon1 - epsilon3 < 1; by default the paper's f.
-
-    Returns
-    -------
-    Split
-
-    Raises
-    ------
-    InvalidBudget
-        If delta is 0, a share is outside its range, or epsilon1 - epsilon3 >= 1.
+    - budget: delta above 0.
+    - output_share: epsilon2/epsilon = delta2/delta in (0, 1).
+    - tilt_share: epsilon3/epsilon1 in (0, 1) with epsilon1 - epsilon3 < 1; by default the paper's f.
+    - Raises InvalidBudget: if delta is 0, a share is outside its range, or epsilon1 - epsilon3 >= 1.
     """
     remedy = "both noises are Gaussian; for pure privacy take 'objective' or 'cms11'"
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
@@ -133,21 +117,11 @@ def default_curvature(
 ) -> float:
     """Return r beta/(epsilon1 - epsilon3), the least Lambda that Algorithm 1 allows.
 
-    Parameters
-    ----------
-    loss, domain
-        Give beta = lambda.
-    budget : Budget
-        delta above 0.
-    p : int
-        Number of features.
-    output_share, tilt_share : float
-        As in `split`.
-
-    Returns
-    -------
-    float
-        Of the sum of losses; the same under either relation.
+    - loss, domain: give beta = lambda.
+    - budget: delta above 0.
+    - p: number of features.
+    - output_share, tilt_share: as in `split`.
+    - Returns: of the sum of losses; the same under either relation.
     """
     parts = split(budget, output_share=output_share, tilt_share=tilt_share)
     return min(p, 2) * bounds_everywhere(loss, domain)[1] / (parts.epsilon1 - parts.epsilon3)
@@ -156,17 +130,10 @@ def default_curvature(
 class Calibrated(NamedTuple):
     """What Algorithm 1 asks for, of the sum.
 
-    Parameters
-    ----------
-    tilt : Gaussian
-        Law of n b1.
-    output : Gaussian
-        Law of b2.
-    curvature : float
-        Lambda.
-    gradient_norm : float
-        n gamma, the target of the solver.
-    guarantee : {"proved", "claimed"}
+    - tilt: law of n b1.
+    - output: law of b2.
+    - curvature: Lambda.
+    - gradient_norm: n gamma, the target of the solver.
     """
 
     tilt: Gaussian
@@ -191,39 +158,18 @@ def calibrate(
 ) -> Calibrated:
     """Return the noises, the curvature and the solver's target of Algorithm 1, and what is proved of them.
 
-    Parameters
-    ----------
-    loss, domain
-        Give L = zeta and beta = lambda.
-    budget : Budget
-        Under `neighbours`; delta above 0.
-    n, p : int
-        Public numbers (under add/remove, of n a public guess) of records and features.
-    gamma : float, optional
-        Bound on ||grad J|| of the mean, in [1e-100, L]; by default L/n^2.
-    curvature : float, optional
-        Lambda, of the sum; by default the least.
-    output_share, tilt_share : float
-        As in `split`.
-    neighbours : {"replace", "add_remove"}
-        The paper's, or what the module says of the other.
-
-    Returns
-    -------
-    Calibrated
-
-    Raises
-    ------
-    InvalidBudget
-        If the curvature is below the least (which the message names), or the split or a noise is impossible.
-    DomainViolation
-        If the loss is not bounded over all theta.
-    ValueError
-        If gamma is outside its range.
-
-    References
-    ----------
-    Iyengar et al. 2019, Algorithm 1 and Theorem 1; docs/privacy.md, section 9; erratum K8.
+    - loss, domain: give L = zeta and beta = lambda.
+    - budget: under `neighbours`; delta above 0.
+    - n, p: public numbers (under add/remove, of n a public guess) of records and features.
+    - gamma: bound on ||grad J|| of the mean, in [1e-100, L]; by default L/n^2.
+    - curvature: Lambda, of the sum; by default the least.
+    - output_share, tilt_share: as in `split`.
+    - neighbours: the paper's, or what the module says of the other.
+    - Raises InvalidBudget: if the curvature is below the least (which the message names), or the split or a noise is
+      impossible.
+    - Raises DomainViolation: if the loss is not bounded over all theta.
+    - Raises ValueError: if gamma is outside its range.
+    - Source: Iyengar et al. 2019, Algorithm 1 and Theorem 1; docs/privacy.md, section 9; erratum K8.
     """
     parts = split(budget, output_share=output_share, tilt_share=tilt_share)
     zeta, lam = bounds_everywhere(loss, domain)
@@ -283,47 +229,22 @@ def release(
 ) -> Release:
     """Release `repeats` independent draws of Algorithm 1, solved as one batch.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here.
-    y : ndarray, shape (n,)
-        Within the loss's domain of targets, which is checked.
-    loss : Loss
-        With gradient and curvature bounded over all theta.
-    domain : Domain
-    budget : Budget
-        Spent by each of the repeats; delta above 0.
-    neighbours : {"replace", "add_remove"}
-    calibration : {"paper"}
-    curvature : float, optional
-        Lambda, of the sum of losses; by default the least that Algorithm 1 allows.
-    gamma : float, optional
-        In [1e-100, zeta]; public target of the solver, a bound on the gradient of the mean; by default zeta/n^2.
-    output_share : float
-        In [1e-6, 1): epsilon2/epsilon = delta2/delta.
-    tilt_share : float, optional
-        In (0, 1): epsilon3/epsilon1; by default the paper's f.
-    n_public : int, optional
-        A public number (or guess) of records, for the solver's target; by default n under replace-one. Needed under
-        add/remove, where n is private.
-    rng : Generator
-        Draws the tilts first, then the output noise.
-    repeats : int
-
-    Returns
-    -------
-    Release
-        The certificate is the solver's, for theta before b2, which hides it.
-
-    Raises
-    ------
-    InvalidBudget
-        If delta is 0, a share or the curvature is impossible, or no noise serves the budget.
-    DomainViolation
-        If the loss is not bounded over all theta, or a target is outside its domain.
-    ValueError
-        If another argument is outside its range, `n_public` is missing, or the calibration is not the paper's.
+    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
+    - y: shape (n,); within the loss's domain of targets, which is checked.
+    - loss: with gradient and curvature bounded over all theta.
+    - budget: spent by each of the repeats; delta above 0.
+    - curvature: Lambda, of the sum of losses; by default the least that Algorithm 1 allows.
+    - gamma: in [1e-100, zeta]; public target of the solver, a bound on the gradient of the mean; by default zeta/n^2.
+    - output_share: in [1e-6, 1): epsilon2/epsilon = delta2/delta.
+    - tilt_share: in (0, 1): epsilon3/epsilon1; by default the paper's f.
+    - n_public: a public number (or guess) of records, for the solver's target; by default n under replace-one. Needed
+      under add/remove, where n is private.
+    - rng: draws the tilts first, then the output noise.
+    - Returns: the certificate is the solver's, for theta before b2, which hides it.
+    - Raises InvalidBudget: if delta is 0, a share or the curvature is impossible, or no noise serves the budget.
+    - Raises DomainViolation: if the loss is not bounded over all theta, or a target is outside its domain.
+    - Raises ValueError: if another argument is outside its range, `n_public` is missing, or the calibration is not the
+      paper's.
     """
     one_of("neighbours", neighbours, Neighbours)
     if calibration != "paper":

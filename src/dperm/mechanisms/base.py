@@ -29,18 +29,12 @@ LEAST_TOLERANCE = 1e-12
 class Release:
     """What a batched core returns.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (repeats, p)
-        Independent releases. Each of them spends the budget.
-    certificate : ndarray, shape (repeats,)
-        Upper bound on the distance of each from the point that the proof speaks of, in units of theta.
-    converged : ndarray of bool, shape (repeats,)
-        Whether the certificate is within the public target; where it is not, nothing is promised of that row.
-    guarantee : {"proved", "proved_exact", "none"}
-    event : tuple
-        Name of the `dp_accounting` event, or of ours in `dperm.accounting.events`, and its keyword arguments.
-    mode : {"science", "release"}
+    - theta: shape (repeats, p); independent releases. Each of them spends the budget.
+    - certificate: shape (repeats,); upper bound on the distance of each from the point that the proof speaks of, in
+      units of theta.
+    - converged: shape (repeats,); whether the certificate is within the public target; where it is not, nothing is
+      promised of that row.
+    - event: name of the `dp_accounting` event, or of ours in `dperm.accounting.events`, and its keyword arguments.
     """
 
     theta: np.ndarray
@@ -54,14 +48,7 @@ class Release:
 def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:
     """Return the event of a release about which only its (epsilon, delta) is known.
 
-    Parameters
-    ----------
-    budget : Budget
-
-    Returns
-    -------
-    tuple
-        As in `Release.event`.
+    - Returns: as in `Release.event`.
     """
     return "EpsilonDeltaDpEvent", {"epsilon": budget.epsilon, "delta": budget.delta}
 
@@ -69,18 +56,9 @@ def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:
 def searched(domain: Domain, region: Region, features: int) -> Domain:
     """Return the domain with the size of the set that theta is searched in, and of no other.
 
-    Parameters
-    ----------
-    domain : Domain
-        Its own `theta_norm` is left aside: what it says holds only if the search keeps to it.
-    region : Region
-        The feasible set F.
-    features : int
-        p.
-
-    Returns
-    -------
-    Domain
+    - domain: its own `theta_norm` is left aside: what it says holds only if the search keeps to it.
+    - region: the feasible set F.
+    - features: p.
     """
     return Domain(x_norm=domain.x_norm, y_bound=domain.y_bound, theta_norm=region.theta_norm(features))
 
@@ -91,21 +69,9 @@ def bounds(loss: Loss, domain: Domain) -> tuple[float, float]:
     A GLM loss that is bounded for |u| <= R theta_norm only is read as continued linearly beyond: no theta of F meets
     the continuation, and the proof, which passes through minimisers near F, needs it (docs/privacy.md).
 
-    Parameters
-    ----------
-    loss : Loss
-    domain : Domain
-        As `searched` made it.
-
-    Returns
-    -------
-    zeta, lam : float
-        Bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
-
-    Raises
-    ------
-    DomainViolation
-        If the domain does not bound the loss; the message names the remedy.
+    - domain: as `searched` made it.
+    - zeta, lam: bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
+    - Raises DomainViolation: if the domain does not bound the loss; the message names the remedy.
     """
     if math.isinf(domain.theta_norm):
         within = Domain(x_norm=1.0, y_bound=1.0, theta_norm=1.0)
@@ -123,21 +89,10 @@ def bounds(loss: Loss, domain: Domain) -> tuple[float, float]:
 def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
     """Return (zeta, lambda) of a mechanism that minimises over all of R^p.
 
-    Parameters
-    ----------
-    loss : Loss
-    domain : Domain
-        Its `theta_norm` is left aside: nothing keeps the minimiser within it.
-
-    Returns
-    -------
-    zeta, lam : float
-        Bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
-
-    Raises
-    ------
-    DomainViolation
-        If the loss is bounded on part of R^p only: its minimiser may lie outside, where the bounds say nothing.
+    - domain: its `theta_norm` is left aside: nothing keeps the minimiser within it.
+    - zeta, lam: bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
+    - Raises DomainViolation: if the loss is bounded on part of R^p only: its minimiser may lie outside, where the
+      bounds say nothing.
     """
     everywhere = Domain(x_norm=domain.x_norm, y_bound=domain.y_bound)
     for word, supremum in zip(("gradient", "curvature"), loss.suprema(everywhere), strict=True):
@@ -152,23 +107,10 @@ def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
 def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, epsilon: float) -> float:
     """Return the curvature asked for, or 2 lambda/epsilon, the least that kifer2012's Algorithm 1 allows.
 
-    Parameters
-    ----------
-    curvature : float, optional
-        Delta of the sum of losses, in [1e-100, 1e100].
-    loss, domain
-        Give lambda; theta stays within the domain's `theta_norm`.
-    epsilon : float
-        What pays for the curvature: no part of the budget that is spent on something else.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InvalidBudget
-        If the curvature is not in its range, or epsilon puts the default outside it.
+    - curvature: Delta of the sum of losses, in [1e-100, 1e100].
+    - loss, domain: give lambda; theta stays within the domain's `theta_norm`.
+    - epsilon: what pays for the curvature: no part of the budget that is spent on something else.
+    - Raises InvalidBudget: if the curvature is not in its range, or epsilon puts the default outside it.
     """
     if curvature is not None:
         remedy = "it is Delta of the sum of losses; leave it out for 2 lambda/epsilon"
@@ -186,19 +128,9 @@ def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, ep
 def target(tolerance: float) -> float:
     """Return the solver's public target, as a share of zeta.
 
-    Parameters
-    ----------
-    tolerance : float
-        In [1e-12, 1]: no coarser than one record's gradient, and above what rounding leaves of a small data set's.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If it is outside its range.
+    - tolerance: in [1e-12, 1]: no coarser than one record's gradient, and above what rounding leaves of a small data
+      set's.
+    - Raises ValueError: if it is outside its range.
     """
     remedy = "certificates hold with their rounding, which is above that; 1e-6 is usual"
     return number("tolerance", tolerance, LEAST_TOLERANCE, 1, ends="[]", remedy=remedy)
@@ -207,22 +139,9 @@ def target(tolerance: float) -> float:
 def representable(scale: float, budget: Budget, remedy: str = "raise epsilon (usual values are 0.1 to 10)") -> float:
     """Return the scale of a noise, unless it is so large that its squares would overflow.
 
-    Parameters
-    ----------
-    scale : float
-    budget : Budget
-        What the noise was made for.
-    remedy : str
-        For the message.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InvalidBudget
-        If the scale is above 1e100.
+    - budget: what the noise was made for.
+    - remedy: for the message.
+    - Raises InvalidBudget: if the scale is above 1e100.
     """
     if not scale <= _MOST:
         raise InvalidBudget(
@@ -235,19 +154,8 @@ def representable(scale: float, budget: Budget, remedy: str = "raise epsilon (us
 def checked_share(solver_share: float) -> float:
     """Return the share of the budget that hides the solver's error, or refuse it.
 
-    Parameters
-    ----------
-    solver_share : float
-        In [0, 1).
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InvalidBudget
-        If it is outside its range.
+    - solver_share: in [0, 1).
+    - Raises InvalidBudget: if it is outside its range.
     """
     remedy = "it is the share of the budget that hides the solver's error"
     return number("solver_share", solver_share, 0, 1, ends="[)", error=InvalidBudget, remedy=remedy)
@@ -256,19 +164,10 @@ def checked_share(solver_share: float) -> float:
 def share_or_default(solver_share: float | None, *, printed: bool, coverable: bool = True) -> float:
     """Return an estimator's share of the budget for hiding the solver's error: as asked, or `SOLVER_SHARE` if possible.
 
-    Parameters
-    ----------
-    solver_share : float or None
-        What the user asked for.
-    printed : bool
-        Whether the constants are the printed ones, which know no such noise.
-    coverable : bool
-        Whether theta may be moved by noise and put back into its set.
-
-    Returns
-    -------
-    float
-        In [0, 1); 0 leaves the release `proved_exact`.
+    - solver_share: what the user asked for.
+    - printed: whether the constants are the printed ones, which know no such noise.
+    - coverable: whether theta may be moved by noise and put back into its set.
+    - Returns: in [0, 1); 0 leaves the release `proved_exact`.
     """
     if solver_share is not None:
         return solver_share
@@ -278,25 +177,11 @@ def share_or_default(solver_share: float | None, *, printed: bool, coverable: bo
 def covering(sensitivity: float, budget: Budget) -> Gaussian | SphericalLaplace:
     """Return noise that hides a vector of this l2 sensitivity.
 
-    Parameters
-    ----------
-    sensitivity : float
-        2 tau for a solver that is certified to err by tau at most: under either relation two errors differ by no more.
-    budget : Budget
-        What hiding it may spend.
-
-    Returns
-    -------
-    Gaussian or SphericalLaplace
-
-    Raises
-    ------
-    InvalidBudget
-        If no noise serves the budget.
-
-    References
-    ----------
-    docs/privacy.md, section 5.
+    - sensitivity: 2 tau for a solver that is certified to err by tau at most: under either relation two errors differ
+      by no more.
+    - budget: what hiding it may spend.
+    - Raises InvalidBudget: if no noise serves the budget.
+    - Source: docs/privacy.md, section 5.
     """
     if budget.delta == 0:
         law, scale = SphericalLaplace, sensitivity / budget.epsilon
@@ -310,21 +195,12 @@ def covered(
 ) -> np.ndarray:
     """Return what a solver found with noise that hides its error.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (repeats, p)
-    sensitivity : float
-        As for `covering`.
-    budget : Budget
-    rng : Generator
-    sticky : iterable of float or ndarray, shape (p,)
-        Where exact minimisers have coordinates in their numbers: 0, if the penalty has a kink there, and walls of a
-        box. Coordinates within `_REACH` standard deviations of the noise of one of these are put there, which is
-        post-processing.
-
-    Returns
-    -------
-    ndarray, shape (repeats, p)
+    - theta: shape (repeats, p).
+    - sensitivity: as for `covering`.
+    - sticky: shape (p,); where exact minimisers have coordinates in their numbers: 0, if the penalty has a kink there,
+      and walls of a box. Coordinates within `_REACH` standard deviations of the noise of one of these are put there,
+      which is post-processing.
+    - Returns: shape (repeats, p).
     """
     law = covering(sensitivity, budget)
     theta = theta + law.sample(theta.shape, rng)

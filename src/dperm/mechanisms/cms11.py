@@ -58,14 +58,9 @@ _ROUNDING = 1e-12
 class Calibrated(NamedTuple):
     """What CMS11's constants ask for.
 
-    Parameters
-    ----------
-    noise : SphericalLaplace
-        Law of z or b; its scale is 1/beta.
-    curvature : float
-        Delta of the sum that is minimised, Delta_CMS included.
-    guarantee : {"proved_exact", "none"}
-        For the exact minimiser.
+    - noise: law of z or b; its scale is 1/beta.
+    - curvature: Delta of the sum that is minimised, Delta_CMS included.
+    - guarantee: for the exact minimiser.
     """
 
     noise: SphericalLaplace
@@ -76,15 +71,7 @@ class Calibrated(NamedTuple):
 def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
     """Return lambda/(e^{epsilon/4} - 1), at which Algorithm 2 spends half of epsilon on the tilt.
 
-    Parameters
-    ----------
-    loss, domain
-        Give lambda.
-    epsilon : float
-
-    Returns
-    -------
-    float
+    - loss, domain: give lambda.
     """
     # Past 700 a double overflows; no such budget is meant seriously.
     return bounds_everywhere(loss, domain)[1] / math.expm1(min(float(epsilon) / 4, 700.0))
@@ -101,32 +88,13 @@ def calibrate(
 ) -> Calibrated:
     """Return the noise and the curvature of Algorithm 1 or 2.
 
-    Parameters
-    ----------
-    loss, domain
-        Give zeta and lambda.
-    budget : Budget
-        With delta = 0, under `neighbours`.
-    perturbation : {"output", "objective"}
-    curvature : float, optional
-        Delta = n Lambda in [1e-100, 1e100]; by default `default_curvature`.
-    neighbours : {"replace", "add_remove"}
-        The paper's, or what the module says of the other.
-
-    Returns
-    -------
-    Calibrated
-
-    Raises
-    ------
-    InvalidBudget
-        If delta is not 0, or no noise or curvature serves the budget.
-    DomainViolation
-        If the loss is not bounded over all theta.
-
-    References
-    ----------
-    Chaudhuri, Monteleoni & Sarwate 2011, Algorithms 1 and 2, Theorems 6 and 9.
+    - loss, domain: give zeta and lambda.
+    - budget: with delta = 0, under `neighbours`.
+    - curvature: Delta = n Lambda in [1e-100, 1e100]; by default `default_curvature`.
+    - neighbours: the paper's, or what the module says of the other.
+    - Raises InvalidBudget: if delta is not 0, or no noise or curvature serves the budget.
+    - Raises DomainViolation: if the loss is not bounded over all theta.
+    - Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithms 1 and 2, Theorems 6 and 9.
     """
     one_of("perturbation", perturbation, Perturbation)
     if budget.delta != 0:
@@ -170,45 +138,20 @@ def release(
 ) -> Release:
     """Release `repeats` independent draws of CMS11's Algorithm 1 or 2.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: squared, Huber and hinge losses alone, p in the
-        millions (`dperm.solvers.sparse`).
-    y : ndarray, shape (n,)
-        Within the loss's domain of targets, which is checked.
-    loss : Loss
-        With gradient and curvature bounded over all theta.
-    domain : Domain
-    budget : Budget
-        Spent by each of the repeats; delta = 0.
-    neighbours : {"replace", "add_remove"}
-    calibration : {"paper"}
-    perturbation : {"output", "objective"}
-        Algorithm 1 or 2.
-    curvature : float, optional
-        Delta = n Lambda, of the sum of losses; by default lambda/(e^{epsilon/4} - 1) for both algorithms.
-    rng : Generator
-    repeats : int
-    tolerance : float
-        In [1e-12, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
-    features : int, optional
-        The number of features, if X holds only p of them: theta is then these coordinates of a release of all. Exactly
-        so if X holds every column that is not zero throughout, as the minimiser is -b/Delta on the others; which
-        columns these are may depend on the records, and is not for publication.
-
-    Returns
-    -------
-    Release
-
-    Raises
-    ------
-    InvalidBudget
-        If delta is not 0, or no noise or curvature serves the budget.
-    DomainViolation
-        If the loss is not bounded over all theta, or a target is outside its domain.
-    ValueError
-        If another argument is outside its range, or the calibration is not the paper's.
+    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: squared, Huber and hinge losses
+      alone, p in the millions (`dperm.solvers.sparse`).
+    - y: shape (n,); within the loss's domain of targets, which is checked.
+    - loss: with gradient and curvature bounded over all theta.
+    - budget: spent by each of the repeats; delta = 0.
+    - perturbation: Algorithm 1 or 2.
+    - curvature: Delta = n Lambda, of the sum of losses; by default lambda/(e^{epsilon/4} - 1) for both algorithms.
+    - tolerance: in [1e-12, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
+    - features: the number of features, if X holds only p of them: theta is then these coordinates of a release of all.
+      Exactly so if X holds every column that is not zero throughout, as the minimiser is -b/Delta on the others; which
+      columns these are may depend on the records, and is not for publication.
+    - Raises InvalidBudget: if delta is not 0, or no noise or curvature serves the budget.
+    - Raises DomainViolation: if the loss is not bounded over all theta, or a target is outside its domain.
+    - Raises ValueError: if another argument is outside its range, or the calibration is not the paper's.
     """
     one_of("neighbours", neighbours, Neighbours)
     if calibration != "paper":

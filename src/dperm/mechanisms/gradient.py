@@ -52,20 +52,8 @@ _BLOCK_ENTRIES = 2**16
 def default_clip(loss: Loss, domain: Domain) -> float:
     """Return zeta over all theta, at which no record of the domain is clipped.
 
-    Parameters
-    ----------
-    loss : Loss
-    domain : Domain
-        Its `theta_norm` is left aside: nothing keeps the iterates within it.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DomainViolation
-        If the loss has no bounded gradient.
+    - domain: its `theta_norm` is left aside: nothing keeps the iterates within it.
+    - Raises DomainViolation: if the loss has no bounded gradient.
     """
     everywhere = Domain(x_norm=domain.x_norm, y_bound=domain.y_bound)
     if not math.isfinite(loss.suprema(everywhere)[0]):
@@ -80,29 +68,12 @@ def default_clip(loss: Loss, domain: Domain) -> float:
 def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours) -> Gaussian:
     """Return the noise of one step: sigma = sqrt(T) S/a(epsilon, delta).
 
-    Parameters
-    ----------
-    clip : float
-        Bound c > 0 on one record's gradient norm.
-    budget : Budget
-        What all steps together may spend; delta above 0.
-    steps : int
-        T >= 1.
-    neighbours : {"add_remove", "replace"}
-        S = c or 2c.
-
-    Returns
-    -------
-    Gaussian
-
-    Raises
-    ------
-    InvalidBudget
-        If delta is 0, or no noise serves the budget.
-
-    References
-    ----------
-    Dong, Roth & Su 2022, Corollary 3.3; Balle & Wang 2018, Theorem 8.
+    - clip: bound c > 0 on one record's gradient norm.
+    - budget: what all steps together may spend; delta above 0.
+    - steps: T >= 1.
+    - neighbours: S = c or 2c.
+    - Raises InvalidBudget: if delta is 0, or no noise serves the budget.
+    - Source: Dong, Roth & Su 2022, Corollary 3.3; Balle & Wang 2018, Theorem 8.
     """
     remedy = "noisy gradient descent adds Gaussian noise; for pure privacy take 'objective' or 'output'"
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
@@ -114,18 +85,11 @@ def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours
 def summed_gradient(X: np.ndarray, y: np.ndarray, loss: Loss, theta: np.ndarray, limit: np.ndarray) -> np.ndarray:
     """Return sum_i clip(l'_i x_i) at each theta.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    loss : Loss
-    theta : ndarray, shape (repeats, p)
-    limit : ndarray, shape (n,)
-        c/||x_i||, to which |l'_i| is clipped; infinite where x_i = 0.
-
-    Returns
-    -------
-    ndarray, shape (repeats, p)
+    - X: shape (n, p).
+    - y: shape (n,).
+    - theta: shape (repeats, p).
+    - limit: shape (n,); c/||x_i||, to which |l'_i| is clipped; infinite where x_i = 0.
+    - Returns: shape (repeats, p).
     """
     total = np.zeros(theta.shape)
     rows = max(1, _BLOCK_ENTRIES // len(theta))
@@ -160,53 +124,25 @@ def release(
 ) -> Release:
     """Release the end of `repeats` independent noisy descents, run as one batch.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Longer rows than domain.x_norm cost accuracy (their gradients are clipped), never privacy.
-    y : ndarray, shape (n,)
-        Within the loss's domain of targets, which is checked.
-    loss : Loss
-        Any; without `clip` one with bounded gradient over all theta.
-    domain : Domain
-    budget : Budget
-        Spent by each of the repeats; delta above 0.
-    neighbours : {"add_remove", "replace"}
-    calibration : {"tight"}
-        The composition is exact, so there is no other.
-    ridge : float
-        In [0, 1e30], public; of the sum of losses.
-    steps : int
-        T in [1, 1e6].
-    clip : float, optional
-        c in [1e-30, 1e30], in the units of zeta; by default zeta.
-    momentum : float
-        In [0, 1).
-    step_size : float, optional
-        eta in [1e-30, 1e30], public; by default as the module says.
-    n_public : int, optional
-        A public number (or guess) of records, for the default step size; by default n under replace-one, none under
-        add/remove.
-    average : {"none", "tail"}
-        Release the last iterate, or the mean of the last ceil(T/2).
-    rng : Generator
-    repeats : int
-
-    Returns
-    -------
-    Release
-        With certificate 0. `converged` says that theta is finite: a step size too large overflows.
-
-    Raises
-    ------
-    InvalidBudget
-        If delta is 0, or no noise serves the budget.
-    DomainViolation
-        If the loss has no bounded gradient and `clip` is not given, or a target is outside the loss's domain.
-    DataError
-        If the shapes do not fit or an entry is not finite.
-    ValueError
-        If another argument is outside its range.
+    - X: shape (n, p); longer rows than domain.x_norm cost accuracy (their gradients are clipped), never privacy.
+    - y: shape (n,); within the loss's domain of targets, which is checked.
+    - loss: any; without `clip` one with bounded gradient over all theta.
+    - budget: spent by each of the repeats; delta above 0.
+    - calibration: the composition is exact, so there is no other.
+    - ridge: in [0, 1e30], public; of the sum of losses.
+    - steps: T in [1, 1e6].
+    - clip: c in [1e-30, 1e30], in the units of zeta; by default zeta.
+    - momentum: in [0, 1).
+    - step_size: eta in [1e-30, 1e30], public; by default as the module says.
+    - n_public: a public number (or guess) of records, for the default step size; by default n under replace-one, none
+      under add/remove.
+    - average: release the last iterate, or the mean of the last ceil(T/2).
+    - Returns: with certificate 0. `converged` says that theta is finite: a step size too large overflows.
+    - Raises InvalidBudget: if delta is 0, or no noise serves the budget.
+    - Raises DomainViolation: if the loss has no bounded gradient and `clip` is not given, or a target is outside the
+      loss's domain.
+    - Raises DataError: if the shapes do not fit or an entry is not finite.
+    - Raises ValueError: if another argument is outside its range.
     """
     if calibration != "tight":
         raise ValueError(f"calibration={calibration!r}: noisy gradient descent offers 'tight', which is exact")

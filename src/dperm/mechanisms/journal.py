@@ -37,16 +37,8 @@ _BEFORE = "dperm prediction ledger, version 1"
 class Journal:
     """A journal as one process has it open.
 
-    Parameters
-    ----------
-    path : Path
-    header : bytes
-        Its first line, as `born` returns it.
-
-    Raises
-    ------
-    ReleaseError
-        If that is not the first line of the file, or there is none.
+    - header: its first line, as `born` returns it.
+    - Raises ReleaseError: if that is not the first line of the file, or there is none.
     """
 
     def __init__(self, path: Path, header: bytes):
@@ -64,10 +56,7 @@ class Journal:
     def lock(self) -> None:
         """Wait until nobody else has the lock, and take it; the file must still have its name.
 
-        Raises
-        ------
-        ReleaseError
-            If it was deleted or replaced.
+        - Raises ReleaseError: if it was deleted or replaced.
         """
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
@@ -85,14 +74,8 @@ class Journal:
     def news(self) -> list[list]:
         """Return the records that were written since one last looked, by others; needs the lock.
 
-        Returns
-        -------
-        list of records
-
-        Raises
-        ------
-        CorruptFile
-            If a line is damaged.
+        - Returns: list of records.
+        - Raises CorruptFile: if a line is damaged.
         """
         size = os.fstat(self._file.fileno()).st_size
         if size == self._at:
@@ -120,14 +103,8 @@ class Journal:
     def append(self, records: Iterable[Sequence]) -> None:
         """Write records; when this returns, they are on disk; needs the lock.
 
-        Parameters
-        ----------
-        records : iterable of lists that JSON can hold
-
-        Raises
-        ------
-        OSError
-            If the disk refuses; nobody knows then what was written.
+        - records: iterable of lists that JSON can hold.
+        - Raises OSError: if the disk refuses; nobody knows then what was written.
         """
         lines, checksum = [], self._checksum
         for record in records:
@@ -141,16 +118,7 @@ class Journal:
         self._lines += len(lines)
 
     def damaged(self, what: str) -> CorruptFile:
-        """Return the error for a line that is not as it should be.
-
-        Parameters
-        ----------
-        what : str
-
-        Returns
-        -------
-        CorruptFile
-        """
+        """Return the error for a line that is not as it should be."""
         return CorruptFile(f"{self.path}: {what}; what was spent is not known: take it as all")
 
     def close(self) -> None:
@@ -166,24 +134,11 @@ class Journal:
 def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:
     """Return the first line of a journal, which is made, with its folder, if it does not exist.
 
-    Parameters
-    ----------
-    path : Path
-    terms : dict
-        What is being spent; those of an existing journal must be the same.
-    bound : bytes, optional
-        What is fitted: that of an existing journal must be the same.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    InvalidBudget
-        If the journal is one of other terms, or of something else that was fitted; the message says what.
-    CorruptFile
-        If it is no journal, or was emptied.
+    - terms: what is being spent; those of an existing journal must be the same.
+    - bound: what is fitted: that of an existing journal must be the same.
+    - Raises InvalidBudget: if the journal is one of other terms, or of something else that was fitted; the message says
+      what.
+    - Raises CorruptFile: if it is no journal, or was emptied.
     """
     if path.is_dir():
         raise CorruptFile(f"state={str(path)!r} is a folder; name a file in it")
@@ -205,15 +160,7 @@ def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> by
 def salted(salt: str, content: bytes) -> str:
     """Return a digest that says nothing of the content to who has not the salt.
 
-    Parameters
-    ----------
-    salt : str
-        Of hexadecimal digits.
-    content : bytes
-
-    Returns
-    -------
-    str
+    - salt: of hexadecimal digits.
     """
     return hashlib.blake2b(content, key=bytes.fromhex(salt), digest_size=32).hexdigest()
 

@@ -20,10 +20,7 @@ from dperm.mechanisms.serving import Listener, Serving
 class Noise:
     """Generators for the queries of one dialogue, one after another.
 
-    Parameters
-    ----------
-    rng : Generator
-        The secret is drawn from it.
+    - rng: the secret is drawn from it.
     """
 
     def __init__(self, rng: np.random.Generator):
@@ -32,14 +29,7 @@ class Noise:
     def of(self, key: bytes) -> np.random.Generator:
         """Return the generator of the next query.
 
-        Parameters
-        ----------
-        key : bytes
-            Of the query, as `keys` makes it.
-
-        Returns
-        -------
-        Generator
+        - key: of the query, as `keys` makes it.
         """
         both = hashlib.blake2b(self._state + key).digest()
         # What seeds a generator is never part of what seeds the next.
@@ -53,14 +43,7 @@ class Fresh:
     def of(self, key: bytes) -> np.random.Generator:
         """Return the generator of a query.
 
-        Parameters
-        ----------
-        key : bytes
-            Of the query; not looked at.
-
-        Returns
-        -------
-        Generator
+        - key: of the query; not looked at.
         """
         return np.random.default_rng()
 
@@ -68,16 +51,8 @@ class Fresh:
 class Known(Listener):
     """First answers that are one number each; with a journal, those of others too that fitted the same.
 
-    Parameters
-    ----------
-    serving : Serving
-    fit : bytes
-        What was fitted: answers of anything else are not taken for answers of this.
-
-    Attributes
-    ----------
-    answers : dict
-        By `keys`.
+    - fit: what was fitted: answers of anything else are not taken for answers of this.
+    - answers: by `keys`.
     """
 
     def __init__(self, serving: Serving, fit: bytes):
@@ -85,13 +60,7 @@ class Known(Listener):
         serving.listen(self)
 
     def keep(self, asked: Sequence[bytes], answers: Sequence[float]) -> None:
-        """Keep answers before they are given; needs the turn.
-
-        Parameters
-        ----------
-        asked : sequence of bytes
-        answers : sequence of float
-        """
+        """Keep answers before they are given; needs the turn."""
         if not answers:
             return
         told = list(zip(asked, answers, strict=True))
@@ -103,12 +72,7 @@ class Known(Listener):
         self.answers.clear()
 
     def replay(self, records: list[list]) -> None:
-        """Take in what others answered.
-
-        Parameters
-        ----------
-        records : list of lists
-        """
+        """Take in what others answered."""
         for kind, *said in records:
             if kind == "told" and said[0] == self._fit:
                 self.answers.update((bytes.fromhex(key), value) for key, value in said[1])
@@ -117,13 +81,7 @@ class Known(Listener):
 def written(row: np.ndarray | sparse.csr_array) -> list:
     """Return one row as a journal can hold it, to the last bit.
 
-    Parameters
-    ----------
-    row : ndarray or CSR, shape (1, d)
-
-    Returns
-    -------
-    list
+    - row: shape (1, d).
     """
     thin = sparse.csr_array(row, dtype=np.float64)
     columns, values = thin.indices.astype(np.int64), np.ascontiguousarray(thin.data)
@@ -133,13 +91,8 @@ def written(row: np.ndarray | sparse.csr_array) -> list:
 def read(rows: Sequence[list]) -> np.ndarray | sparse.csr_array:
     """Return rows from what a journal holds of them: CSR if the first was.
 
-    Parameters
-    ----------
-    rows : sequence of lists, one at least
-
-    Returns
-    -------
-    ndarray or CSR, shape (m, d)
+    - rows: sequence of lists, one at least.
+    - Returns: shape (m, d).
     """
     columns = [np.frombuffer(bytes.fromhex(row[2]), dtype=np.int64) for row in rows]
     values = np.concatenate([np.frombuffer(bytes.fromhex(row[3]), dtype=np.float64) for row in rows])
@@ -151,14 +104,9 @@ def read(rows: Sequence[list]) -> np.ndarray | sparse.csr_array:
 def stacked(points: np.ndarray | sparse.csr_array | None, rows: np.ndarray | sparse.csr_array):
     """Return points and more of them, dense or CSR as the first were.
 
-    Parameters
-    ----------
-    points : ndarray or CSR, shape (m, d), or None
-    rows : ndarray or CSR, shape (q, d)
-
-    Returns
-    -------
-    ndarray or CSR, shape (m + q, d)
+    - points: shape (m, d), or None.
+    - rows: shape (q, d).
+    - Returns: shape (m + q, d).
     """
     if points is None:
         return rows
@@ -170,15 +118,8 @@ def stacked(points: np.ndarray | sparse.csr_array | None, rows: np.ndarray | spa
 def first_of(asked: Sequence[bytes], known: Container[bytes]) -> list[int]:
     """Return the places of queries that are not known, each at its first one.
 
-    Parameters
-    ----------
-    asked : sequence of bytes
-        As `keys` makes them.
-    known : container of bytes
-
-    Returns
-    -------
-    list of int
+    - asked: as `keys` makes them.
+    - known: container of bytes.
     """
     first = {key: i for i, key in reversed(list(enumerate(asked))) if key not in known}
     return sorted(first.values())
@@ -187,16 +128,8 @@ def first_of(asked: Sequence[bytes], known: Container[bytes]) -> list[int]:
 def fitted(estimator: Any, *arrays: np.ndarray | sparse.csr_array) -> bytes:
     """Return what tells one fit from another: its parameters and arrays.
 
-    Parameters
-    ----------
-    estimator : scikit-learn estimator
-        Parameters that only say where noise and journal come from are not looked at.
-    *arrays : ndarray or CSR
-        Rows, targets, solutions.
-
-    Returns
-    -------
-    bytes
+    - estimator: scikit-learn estimator; parameters that only say where noise and journal come from are not looked at.
+    - *arrays: rows, targets, solutions.
     """
     given = estimator.get_params()
     named = {name: given[name] for name in sorted(given) if name not in ("state", "random_state")}
@@ -212,13 +145,7 @@ def fitted(estimator: Any, *arrays: np.ndarray | sparse.csr_array) -> bytes:
 def keys(X: np.ndarray | sparse.csr_array) -> list[bytes]:
     """Return a digest of every row, the same for equal rows, dense or CSR.
 
-    Parameters
-    ----------
-    X : ndarray or CSR, shape (m, d)
-
-    Returns
-    -------
-    list of bytes
+    - X: shape (m, d).
     """
     X = sparse.csr_array(X, dtype=np.float64, copy=True)
     X.sum_duplicates()

@@ -11,23 +11,13 @@ def fit(
 ) -> tuple[np.ndarray, float, bool]:
     """Minimise sum_i l(<x_i, theta>, y_i) + ridge/2 ||theta||^2.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    loss : Loss
-    ridge : float
-        Above 0, for the sum of losses.
-    tolerance : float
-        Target for the gradient's norm, in the units of the sum of losses.
-
-    Returns
-    -------
-    theta : ndarray, shape (p,)
-    certificate : float
-        Upper bound on the distance from the minimiser.
-    converged : bool
-        Whether the gradient met the target.
+    - X: shape (n, p).
+    - y: shape (n,).
+    - ridge: above 0, for the sum of losses.
+    - tolerance: target for the gradient's norm, in the units of the sum of losses.
+    - theta: shape (p,).
+    - certificate: upper bound on the distance from the minimiser.
+    - converged: whether the gradient met the target.
     """
     solution = newton.minimise(loss, X, y, ridge=ridge, tolerance=tolerance)
     return solution.theta[0], float(solution.certificate[0]), bool(solution.certificate[0] <= tolerance / ridge)

@@ -67,16 +67,8 @@ NOTHING, EVERYWHERE = Regularizer(), Region()
 def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
     """Return Delta = 2 lambda/epsilon, the least that Algorithm 1 allows.
 
-    Parameters
-    ----------
-    loss, domain
-        Give lambda; theta stays within the domain's `theta_norm`.
-    epsilon : float
-        What pays for the tilt: of a release with a solver share, the rest of its epsilon.
-
-    Returns
-    -------
-    float
+    - loss, domain: give lambda; theta stays within the domain's `theta_norm`.
+    - epsilon: what pays for the tilt: of a release with a solver share, the rest of its epsilon.
     """
     return curvature_or_default(None, loss, domain, epsilon)
 
@@ -92,28 +84,12 @@ def calibrate(
 ) -> tuple[Gaussian | SphericalLaplace, Guarantee]:
     """Return the law of b and whether our theorems prove the budget for it.
 
-    Parameters
-    ----------
-    loss, domain
-        Give zeta, lambda and whether l' keeps its sign. The domain's `theta_norm` must be that of the set searched
-        (`base.searched`).
-    budget : Budget
-        What b may spend under `neighbours`.
-    curvature : float
-        Delta > 0.
-    calibration : {"paper", "tight"}
-    neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    noise : Gaussian or SphericalLaplace
-    guarantee : {"proved_exact", "none"}
-        For the exact minimiser.
-
-    Raises
-    ------
-    InvalidBudget
-        If Delta is too small for epsilon; the message names the least that is enough.
+    - loss, domain: give zeta, lambda and whether l' keeps its sign. The domain's `theta_norm` must be that of the set
+      searched (`base.searched`).
+    - budget: what b may spend under `neighbours`.
+    - curvature: Delta > 0.
+    - guarantee: for the exact minimiser.
+    - Raises InvalidBudget: if Delta is too small for epsilon; the message names the least that is enough.
     """
     one_of("neighbours", neighbours, Neighbours)
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
@@ -166,55 +142,28 @@ def release(
 ) -> Release:
     """Release `repeats` independent minimisers of the tilted risk (kifer2012, Algorithm 1), solved as one batch.
 
-    Parameters
-    ----------
-    X : ndarray or sparse matrix, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: Huber and smoothed hinge losses, no regularizer
-        but l2 and no set F; p in the millions (`dperm.solvers.sparse`).
-    y : ndarray, shape (n,)
-        Within the loss's domain of targets, which is checked.
-    loss : Loss
-        Smooth (finite lambda on the domain).
-    domain : Domain
-        Bounds on the records; its `theta_norm` is left aside for that of `region`.
-    budget : Budget
-        Spent by each of the repeats.
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-    curvature : float, optional
-        Delta, of the sum of losses; by default `default_curvature` for what b may spend of epsilon. What
-        `regularizer.l2` has of it is not added again.
-    rng : Generator
-    repeats : int
-    tolerance : float, optional
-        In [1e-12, 1]. Public target of the solver: least norm of a subgradient <= tolerance zeta. By default 1e-6; 1e-9
-        with a solver share, whose noise is made for it; 1e-3 where cvxpy solves (`solvers.composite.kind`), which
-        certifies half as many digits.
-    solver_share : float
-        In [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The result is put
-        back into a ball or box; what is within reach of that noise of a wall, or with l1 of 0, is there again.
-    regularizer : Regularizer
-        r, beside the sum of losses.
-    region : Region
-        F; needed for a loss that is not bounded everywhere.
-    features : int, optional
-        The number of features, if X holds only p of them: theta is then these coordinates of a release of all, as of
-        `dperm.mechanisms.cms11.release`. Not with a region, a regularizer other than l2 or a solver share.
-
-    Returns
-    -------
-    Release
-
-    Raises
-    ------
-    InvalidBudget
-        If the curvature is too small for epsilon, or no noise serves the budget.
-    DomainViolation
-        If the loss is not bounded over F, or a target is outside its domain.
-    ConfigError
-        If cvxpy does not accept the regularizer or the set as convex.
-    ValueError
-        If another argument is outside its range.
+    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: Huber and smoothed hinge losses, no
+      regularizer but l2 and no set F; p in the millions (`dperm.solvers.sparse`).
+    - y: shape (n,); within the loss's domain of targets, which is checked.
+    - loss: smooth (finite lambda on the domain).
+    - domain: bounds on the records; its `theta_norm` is left aside for that of `region`.
+    - budget: spent by each of the repeats.
+    - curvature: Delta, of the sum of losses; by default `default_curvature` for what b may spend of epsilon. What
+      `regularizer.l2` has of it is not added again.
+    - tolerance: in [1e-12, 1]. Public target of the solver: least norm of a subgradient <= tolerance zeta. By default
+      1e-6; 1e-9 with a solver share, whose noise is made for it; 1e-3 where cvxpy solves (`solvers.composite.kind`),
+      which certifies half as many digits.
+    - solver_share: in [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The
+      result is put back into a ball or box; what is within reach of that noise of a wall, or with l1 of 0, is there
+      again.
+    - regularizer: r, beside the sum of losses.
+    - region: F; needed for a loss that is not bounded everywhere.
+    - features: the number of features, if X holds only p of them: theta is then these coordinates of a release of all,
+      as of `dperm.mechanisms.cms11.release`. Not with a region, a regularizer other than l2 or a solver share.
+    - Raises InvalidBudget: if the curvature is too small for epsilon, or no noise serves the budget.
+    - Raises DomainViolation: if the loss is not bounded over F, or a target is outside its domain.
+    - Raises ConfigError: if cvxpy does not accept the regularizer or the set as convex.
+    - Raises ValueError: if another argument is outside its range.
     """
     y = loss.targets_of(y, domain)
     features = X.shape[1] if features is None else features
@@ -251,23 +200,11 @@ def release_gram(
 ) -> Release:
     """Release what `release` does with the squared loss, from X'X and X'y: all that this loss knows of the records.
 
-    Parameters
-    ----------
-    G : ndarray, shape (p, p)
-        X'X.
-    c : ndarray, shape (p,)
-        X'y, of targets that `Loss.targets_of` has passed: here nothing of them can be checked any more.
-    domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance, solver_share, regularizer, region
-        As for `release`.
-
-    Returns
-    -------
-    Release
-
-    Raises
-    ------
-    InvalidBudget, DomainViolation, ConfigError, ValueError
-        As `release`.
+    - G: shape (p, p); X'X.
+    - c: shape (p,); X'y, of targets that `Loss.targets_of` has passed: here nothing of them can be checked any more.
+    - domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance, solver_share, regularizer, region: as
+      for `release`.
+    - Raises InvalidBudget, DomainViolation, ConfigError, ValueError: as `release`.
     """
 
     def solve(**fixed):

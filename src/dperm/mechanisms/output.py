@@ -50,24 +50,9 @@ def calibrate(
 ) -> tuple[Gaussian | SphericalLaplace, Guarantee]:
     """Return the law of the noise for a vector of this l2 sensitivity, and whether the budget is proved for it.
 
-    Parameters
-    ----------
-    sensitivity : float
-        Under the caller's neighbouring relation, solver slack included.
-    budget : Budget
-    calibration : {"paper", "tight"}
-
-    Returns
-    -------
-    noise : Gaussian or SphericalLaplace
-    guarantee : {"proved", "none"}
-
-    Raises
-    ------
-    InvalidBudget
-        If no noise serves the budget.
-    ValueError
-        If the calibration is another word.
+    - sensitivity: under the caller's neighbouring relation, solver slack included.
+    - Raises InvalidBudget: if no noise serves the budget.
+    - Raises ValueError: if the calibration is another word.
     """
     if calibration not in ("paper", "tight"):
         raise ValueError(f"calibration={calibration!r}: output perturbation offers 'paper' and 'tight'")
@@ -102,39 +87,16 @@ def release(
 ) -> Release:
     """Release the regularised minimiser `repeats` times, each with fresh noise.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here.
-    y : ndarray, shape (n,)
-        Within the loss's domain of targets, which is checked.
-    loss : Loss
-        With gradient and curvature bounded over all theta.
-    domain : Domain
-    budget : Budget
-        Spent by each of the repeats.
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-    curvature : float, optional
-        Delta > 0, of the sum of losses; by default 2 lambda/epsilon, as for objective perturbation.
-    rng : Generator
-    repeats : int
-    tolerance : float
-        In [1e-12, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
-
-    Returns
-    -------
-    Release
-        The certificate is the solver's; the noise already covers it.
-
-    Raises
-    ------
-    InvalidBudget
-        If the curvature is not above 0, or no noise serves the budget.
-    DomainViolation
-        If the loss is not bounded over all theta, or a target is outside its domain.
-    ValueError
-        If another argument is outside its range.
+    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
+    - y: shape (n,); within the loss's domain of targets, which is checked.
+    - loss: with gradient and curvature bounded over all theta.
+    - budget: spent by each of the repeats.
+    - curvature: Delta > 0, of the sum of losses; by default 2 lambda/epsilon, as for objective perturbation.
+    - tolerance: in [1e-12, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
+    - Returns: the certificate is the solver's; the noise already covers it.
+    - Raises InvalidBudget: if the curvature is not above 0, or no noise serves the budget.
+    - Raises DomainViolation: if the loss is not bounded over all theta, or a target is outside its domain.
+    - Raises ValueError: if another argument is outside its range.
     """
     solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
     noise, guarantee = calibrate(sensitivity, budget, calibration=calibration)
@@ -163,39 +125,18 @@ def publish(
     The sensitivity S + 2 tau is the one of `release`; `dperm.grid` adds what rounding to its grid costs, and
     calibrates. (Zero delta: independent discrete Laplace coordinates, not a spherical law.)
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here.
-    y : ndarray, shape (n,)
-        Within the loss's domain of targets, which is checked.
-    loss : Loss
-        With gradient and curvature bounded over all theta.
-    domain : Domain
-    budget : Budget
-        Spent by each of the repeats.
-    neighbours : {"add_remove", "replace"}
-    curvature : float, optional
-        Delta > 0, of the sum of losses; by default 2 lambda/epsilon.
-    repeats : int
-    tolerance : float
-        In [1e-12, 1].
-
-    Returns
-    -------
-    Release
-        With mode="release". Where `converged` is False the statement covers nothing of that row: do not publish it.
-
-    Raises
-    ------
-    ReleaseError
-        If OpenDP is not installed.
-    InvalidBudget
-        If the curvature is not above 0, or no noise serves the budget.
-    DomainViolation
-        If the loss is not bounded over all theta, or a target is outside its domain.
-    ValueError
-        If another argument is outside its range.
+    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
+    - y: shape (n,); within the loss's domain of targets, which is checked.
+    - loss: with gradient and curvature bounded over all theta.
+    - budget: spent by each of the repeats.
+    - curvature: Delta > 0, of the sum of losses; by default 2 lambda/epsilon.
+    - tolerance: in [1e-12, 1].
+    - Returns: with mode="release". Where `converged` is False the statement covers nothing of that row: do not publish
+      it.
+    - Raises ReleaseError: if OpenDP is not installed.
+    - Raises InvalidBudget: if the curvature is not above 0, or no noise serves the budget.
+    - Raises DomainViolation: if the loss is not bounded over all theta, or a target is outside its domain.
+    - Raises ValueError: if another argument is outside its range.
     """
     grid.available()
     solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)

@@ -29,12 +29,7 @@ from dperm.mechanisms.journal import Journal, born, salted
 
 
 class Listener(ABC):
-    """Keeps a part of the state, and is copied with its turns or not at all.
-
-    Attributes
-    ----------
-    serving : Serving
-    """
+    """Keeps a part of the state, and is copied with its turns or not at all."""
 
     serving: "Serving"
 
@@ -44,12 +39,7 @@ class Listener(ABC):
 
     @abstractmethod
     def replay(self, records: list[list]) -> None:
-        """Take in what others recorded; of kinds that are not one's own nothing.
-
-        Parameters
-        ----------
-        records : list of lists
-        """
+        """Take in what others recorded; of kinds that are not one's own nothing."""
 
     def __getstate__(self):
         self.serving.alone()
@@ -74,19 +64,10 @@ os.register_at_fork(after_in_child=lambda: [serving.begin() for serving in list(
 class Serving:
     """Turns of who answers on one budget.
 
-    Parameters
-    ----------
-    path : path-like, optional
-        The journal; made if it does not exist.
-    terms : dict, optional
-        What is being spent; those of an existing journal must be the same.
-    bound : bytes, optional
-        What is fitted, where answers of another fit must not go on in the same journal.
-
-    Raises
-    ------
-    InvalidBudget, CorruptFile
-        If the journal is one of other answers, or none.
+    - path: the journal; made if it does not exist.
+    - terms: what is being spent; those of an existing journal must be the same.
+    - bound: what is fitted, where answers of another fit must not go on in the same journal.
+    - Raises InvalidBudget, CorruptFile: if the journal is one of other answers, or none.
     """
 
     def __init__(
@@ -101,12 +82,7 @@ class Serving:
         self.begin()
 
     def listen(self, listener: Listener) -> None:
-        """Tell a listener from now on what others record, from the first record on.
-
-        Parameters
-        ----------
-        listener : Listener
-        """
+        """Tell a listener from now on what others record, from the first record on."""
         self._listeners.append(listener)
         self._stale = True
 
@@ -122,22 +98,11 @@ class Serving:
     def turn(self, *, inner: bool = False) -> Iterator[None]:
         """Keep everybody else out, having read what they wrote.
 
-        Parameters
-        ----------
-        inner : bool
-            May be a part of one's own turn.
-
-        Yields
-        ------
-        None
-
-        Raises
-        ------
-        ReleaseError
-            If this is another process and there is no journal, if that was closed, deleted or replaced, or if this is
-            asked for in the middle of one's own turn (by a signal's handler, a kernel or a base learner).
-        CorruptFile
-            If it was damaged.
+        - inner: may be a part of one's own turn.
+        - Raises ReleaseError: if this is another process and there is no journal, if that was closed, deleted or
+          replaced, or if this is asked for in the middle of one's own turn (by a signal's handler, a kernel or a base
+          learner).
+        - Raises CorruptFile: if it was damaged.
         """
         with self.lock:
             if self._depth and not inner:
@@ -159,14 +124,9 @@ class Serving:
     def write(self, *records: Sequence) -> None:
         """Record something in one's turn; when this returns, it is on disk. Without a journal there is nothing to do.
 
-        Parameters
-        ----------
-        *records : lists that JSON can hold
-
-        Raises
-        ------
-        OSError
-            If the disk refuses; then nothing is answered any more from here, for nobody knows what was written.
+        - *records: lists that JSON can hold.
+        - Raises OSError: if the disk refuses; then nothing is answered any more from here, for nobody knows what was
+          written.
         """
         if self.path is None or not records:
             return
@@ -177,29 +137,11 @@ class Serving:
             raise
 
     def salted(self, content: bytes) -> str:
-        """Return a digest that only who has the journal can check.
-
-        Parameters
-        ----------
-        content : bytes
-
-        Returns
-        -------
-        str
-        """
+        """Return a digest that only who has the journal can check."""
         return salted(self._salt, content)
 
     def damaged(self, what: str) -> Exception:
-        """Return the error for a record that says what cannot be.
-
-        Parameters
-        ----------
-        what : str
-
-        Returns
-        -------
-        CorruptFile
-        """
+        """Return the error for a record that says what cannot be."""
         return self._journal.damaged(what)
 
     def close(self) -> None:
@@ -211,9 +153,7 @@ class Serving:
     def alone(self) -> None:
         """Refuse a copy where there is no journal to share.
 
-        Raises
-        ------
-        ReleaseError
+        - Raises ReleaseError.
         """
         if self.path is None:
             raise ReleaseError(

@@ -82,18 +82,13 @@ _WORTH: tuple[Guarantee, ...] = ("none", "claimed", "proved_exact", "proved")
 class SparseRelease(Release):
     """What `release` returns; each row spends the budget.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (repeats, p)
-        0 outside the support; with an intercept, which has the last column, (repeats, p + 1).
-    certificate : ndarray, shape (repeats,)
-        Upper bound on the distance from stage two's minimiser on the support.
-    converged : ndarray of bool, shape (repeats,)
-        Whether both stages met their public targets; where not, nothing is promised of that row.
-    guarantee, event, mode
-        As in `Release`, of both stages together.
-    selection : dperm.mechanisms.support.exp_mech.Selection or dperm.mechanisms.support.samp_agg.Selection
-        What stage one found: `supports` is covered by the budget, the rest is not private and for science.
+    - theta: shape (repeats, p); 0 outside the support; with an intercept, which has the last column, (repeats, p + 1).
+    - certificate: shape (repeats,); upper bound on the distance from stage two's minimiser on the support.
+    - converged: shape (repeats,); whether both stages met their public targets; where not, nothing is promised of that
+      row.
+    - guarantee, event, mode: as in `Release`, of both stages together.
+    - selection: dperm.mechanisms.support.exp_mech.Selection or dperm.mechanisms.support.samp_agg.Selection; what stage
+      one found: `supports` is covered by the budget, the rest is not private and for science.
     """
 
     selection: exp_mech.Selection | samp_agg.Selection
@@ -107,14 +102,7 @@ class SparseRelease(Release):
 def case_study(size: int) -> Domain:
     """Return the public bounds of the paper's case study: r = sqrt(s) and Y = s (Section 3.1; B = 1 beside them).
 
-    Parameters
-    ----------
-    size : int
-        s.
-
-    Returns
-    -------
-    Domain
+    - size: s.
     """
     return Domain(x_norm=math.sqrt(size), y_bound=float(size))
 
@@ -122,20 +110,8 @@ def case_study(size: int) -> Domain:
 def split(budget: Budget, support_share: float) -> tuple[Budget, Budget]:
     """Return what the two stages may spend: (share epsilon, 0) and (epsilon - share epsilon, delta).
 
-    Parameters
-    ----------
-    budget : Budget
-    support_share : float
-        In (0, 1); the paper's is 1/2.
-
-    Returns
-    -------
-    first, second : Budget
-
-    Raises
-    ------
-    InvalidBudget
-        If the share is outside its range.
+    - support_share: in (0, 1); the paper's is 1/2.
+    - Raises InvalidBudget: if the share is outside its range.
     """
     remedy = "it is stage one's share of epsilon; the paper's is 0.5"
     number("support_share", support_share, 0, 1, error=InvalidBudget, remedy=remedy)
@@ -161,23 +137,11 @@ def stage_two(
 
     What it refuses is refused here, without data: `release` asks before stage one starts.
 
-    Parameters
-    ----------
-    size, domain, budget, neighbours, calibration, support_share, bound, curvature, solver_share, tolerance
-        As for `release`.
-    fit_intercept : bool
-        Likewise.
-
-    Returns
-    -------
-    arguments : dict
-        All but the Gram matrix, the generator and the repeats.
-    guarantee : {"proved", "proved_exact", "none"}
-
-    Raises
-    ------
-    InvalidBudget, DomainViolation, ValueError
-        As `release`.
+    - size, domain, budget, neighbours, calibration, support_share, bound, curvature, solver_share, tolerance: as for
+      `release`.
+    - fit_intercept: likewise.
+    - arguments: all but the Gram matrix, the generator and the repeats.
+    - Raises InvalidBudget, DomainViolation, ValueError: as `release`.
     """
     one_of("calibration", calibration, Calibration)
     one_of("neighbours", neighbours, Neighbours)
@@ -225,62 +189,32 @@ def release(
 ) -> SparseRelease:
     """Release `repeats` independent sparse vectors, each for the whole budget.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Samp-Agg's votes see it as it is (they are bounded whatever the data are); else long rows are scaled down.
-    y : ndarray, shape (n,)
-        Likewise; else moved into [-Y, Y].
-    size : int
-        s in [1, p].
-    support : {"exp_mech", "samp_agg"}
-        Stage one.
-    domain : Domain
-        `x_norm` is r, the bound on the s largest entries of a row; `y_bound` is Y. `theta_norm` is left aside.
-    budget : Budget
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "corrected", "tight"}
-        As in the module's text.
-    support_share : float
-        In (0, 1): epsilon_1/epsilon.
-    bound : float
-        B: |theta_j| <= B, in both stages (Samp-Agg's lasso has no box, as printed).
-    curvature : float, optional
-        Delta of stage two, of the sum of losses; by default 2 lambda/((1 - solver_share) epsilon_2). It may depend on n
-        under replace-one only.
-    penalty : float, optional
-        Lambda of Samp-Agg's lassos, of the sum of squares over a block; public, and needed for "samp_agg" alone.
-    blocks : int, optional
-        k of Samp-Agg; by default floor(sqrt(n)), where n is public or the calibration is "paper".
-    one_assignment : bool
-        As for `support.samp_agg.select`: repeats share one random assignment of records to blocks.
-    divisor : {"part", "row"}, optional
-        Which norm of a long row it is divided by (erratum K14); by default the calibration's. Both are private.
-    solver_share, tolerance
-        Of stage two: as for `objective.release`, `solver_share` is a share of (epsilon_2, delta).
-    fit_intercept : bool
-        Add a constant feature 1 to stage two: r becomes sqrt(r^2 + 1) and s + 1 replaces s there. It is in every
-        support, in the box and under Delta like the rest, and stage one selects without it.
-    rng : Generator
-        Stage one draws first, then stage two for one support after the other, in lexicographic order.
-    repeats : int
-        At least 1.
-
-    Returns
-    -------
-    SparseRelease
-
-    Raises
-    ------
-    InvalidBudget
-        If a share is outside its range, or Delta is too small for epsilon_2.
-    DomainViolation
-        If y_bound is missing.
-    DataError
-        If X or y has the wrong shape or holds NaN, infinity or an entry above 1e100, or replace-one has more blocks
-        than records.
-    ValueError
-        If another argument is outside its range.
+    - X: shape (n, p); Samp-Agg's votes see it as it is (they are bounded whatever the data are); else long rows are
+      scaled down.
+    - y: shape (n,); likewise; else moved into [-Y, Y].
+    - size: s in [1, p].
+    - support: stage one.
+    - domain: `x_norm` is r, the bound on the s largest entries of a row; `y_bound` is Y. `theta_norm` is left aside.
+    - calibration: as in the module's text.
+    - support_share: in (0, 1): epsilon_1/epsilon.
+    - bound: B: |theta_j| <= B, in both stages (Samp-Agg's lasso has no box, as printed).
+    - curvature: Delta of stage two, of the sum of losses; by default 2 lambda/((1 - solver_share) epsilon_2). It may
+      depend on n under replace-one only.
+    - penalty: Lambda of Samp-Agg's lassos, of the sum of squares over a block; public, and needed for "samp_agg" alone.
+    - blocks: k of Samp-Agg; by default floor(sqrt(n)), where n is public or the calibration is "paper".
+    - one_assignment: as for `support.samp_agg.select`: repeats share one random assignment of records to blocks.
+    - divisor: which norm of a long row it is divided by (erratum K14); by default the calibration's. Both are private.
+    - solver_share, tolerance: of stage two: as for `objective.release`, `solver_share` is a share of (epsilon_2,
+      delta).
+    - fit_intercept: add a constant feature 1 to stage two: r becomes sqrt(r^2 + 1) and s + 1 replaces s there. It is in
+      every support, in the box and under Delta like the rest, and stage one selects without it.
+    - rng: stage one draws first, then stage two for one support after the other, in lexicographic order.
+    - repeats: at least 1.
+    - Raises InvalidBudget: if a share is outside its range, or Delta is too small for epsilon_2.
+    - Raises DomainViolation: if y_bound is missing.
+    - Raises DataError: if X or y has the wrong shape or holds NaN, infinity or an entry above 1e100, or replace-one has
+      more blocks than records.
+    - Raises ValueError: if another argument is outside its range.
     """
     one_of("support", support, Support)
     on_support, proved = stage_two(

@@ -21,10 +21,7 @@ MUTANTS = "mutants"
 class KnownAudits:
     """What the library can attack, by name.
 
-    Parameters
-    ----------
-    families : mapping
-        From families of mechanisms to the pairs that there are for them; from "mutants" to their groups.
+    - families: from families of mechanisms to the pairs that there are for them; from "mutants" to their groups.
     """
 
     families: Mapping[str, Collection[str]]
@@ -35,10 +32,7 @@ def read(
 ) -> dict[str, Any]:
     """Read and validate the file.
 
-    Raises
-    ------
-    ConfigError
-        All mistakes at once, a line each.
+    - Raises ConfigError: all mistakes at once, a line each.
     """
     declared = config_files.read(path, schema)
     mistakes = list(_unknown(declared, known, mechanisms)) if known and mechanisms else []

@@ -25,15 +25,10 @@ SCALES = ("tiny", "quick", "paper")
 class Known:
     """What the library can run and draw, by name; handed in, because a plan imports nothing that computes or draws.
 
-    Parameters
-    ----------
-    experiments : mapping
-        To records with `axes` and `settings`: the names that the experiment reads, all needed and no other used; and
-        `fixed`: the only value of those keys of an entry of `mechanisms` that it does not read.
-    mechanisms : mapping
-        To records with `calibrations`.
-    figures, tables : collection of str
-    audits : KnownAudits, optional
+    - experiments: to records with `axes` and `settings`: the names that the experiment reads, all needed and no other
+      used; and `fixed`: the only value of those keys of an entry of `mechanisms` that it does not read.
+    - mechanisms: to records with `calibrations`.
+    - figures, tables: collection of str.
     """
 
     experiments: Mapping[str, Any]
@@ -105,23 +100,14 @@ def load(
 ) -> Plan:
     """Validate the configuration and expand every selected experiment at every scale.
 
-    Parameters
-    ----------
-    config : mapping
-        The content of config/config.yaml, with what the command line put over it.
-    root : path
-        The project's folder, with `config/` and `workflow/schemas/`.
-    known : Known, optional
-        What the configuration is held against; the workflow always gives it. Without it, only names inside the
-        configuration are held against each other.
-    unavailable : callable
-        Maps a catalogue entry, the mirror and the names under `fetch` to the reason why the data set cannot be had on
-        this machine, or None.
-
-    Raises
-    ------
-    ConfigError
-        One message for all mistakes of a file: key, value, what is allowed, and the nearest key for a typo.
+    - config: the content of config/config.yaml, with what the command line put over it.
+    - root: the project's folder, with `config/` and `workflow/schemas/`.
+    - known: what the configuration is held against; the workflow always gives it. Without it, only names inside the
+      configuration are held against each other.
+    - unavailable: maps a catalogue entry, the mirror and the names under `fetch` to the reason why the data set cannot
+      be had on this machine, or None.
+    - Raises ConfigError: one message for all mistakes of a file: key, value, what is allowed, and the nearest key for a
+      typo.
     """
     folder, schemas = Path(root) / "config", Path(root) / "workflow" / "schemas"
     config = dict(config)

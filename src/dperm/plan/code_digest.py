@@ -26,12 +26,8 @@ _read_so_far: set[str] = set()
 def code_digest(*roots: str, packages: tuple[str, ...] = ()) -> str:
     """Return the SHA-256 over all modules that `roots` load inside dperm and the versions of packages they use.
 
-    Parameters
-    ----------
-    *roots : str
-        Module names, such as `dperm.experiments.kifer2012` and `dperm.mechanisms.objective`.
-    packages : tuple of str
-        Distributions that matter here besides the numerical ones, such as matplotlib for a figure.
+    - *roots: module names, such as `dperm.experiments.kifer2012` and `dperm.mechanisms.objective`.
+    - packages: distributions that matter here besides the numerical ones, such as matplotlib for a figure.
     """
     digest = hashlib.sha256()
     for module in modules(*roots):

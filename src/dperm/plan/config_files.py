@@ -18,10 +18,7 @@ from dperm.yaml_files import parse
 def read(path: str | Path, schema: str | Path) -> dict[str, Any]:
     """Read a YAML file and validate it.
 
-    Raises
-    ------
-    ConfigError
-        If the file cannot be read, is not YAML, or does not keep to the schema.
+    - Raises ConfigError: if the file cannot be read, is not YAML, or does not keep to the schema.
     """
     document = parse(path)
     validate(document, schema, str(path))
@@ -46,10 +43,7 @@ def _validator(schema: str, changed: int) -> jsonschema.Draft202012Validator:
 def validate(document: Any, schema: str | Path, name: str) -> None:
     """Hold a document against the schema in a YAML file.
 
-    Raises
-    ------
-    ConfigError
-        All mistakes at once, a line each: file, key, value, what is allowed, nearest key.
+    - Raises ConfigError: all mistakes at once, a line each: file, key, value, what is allowed, nearest key.
     """
     _check_size(document, name)
     path = Path(schema)

@@ -49,16 +49,9 @@ def expand(
 ) -> Experiment:
     """Return an experiment's cells and jobs at one scale.
 
-    Parameters
-    ----------
-    declared : mapping
-        The experiment's file, validated.
-    scale : str
-    seed : int
-    missing : mapping
-        From data sets that cannot be had to the reason; their cells are left out.
-    whole : collection of str
-        Axes and settings that are counts, as `whole_numbers` gives them.
+    - declared: the experiment's file, validated.
+    - missing: from data sets that cannot be had to the reason; their cells are left out.
+    - whole: collection of str; axes and settings that are counts, as `whole_numbers` gives them.
     """
     plain = {name: _plain(value, name in whole) for name, value in settings(declared, scale).items()}
     axes = {axis: _plain(batches(values), axis in whole) for axis, values in declared["grid"][scale].items()}
@@ -106,15 +99,8 @@ def flat(values: Collection[Any]) -> list[Any]:
 def mistakes(declared: Mapping[str, Any]) -> Iterator[str]:
     """Give what is wrong with the inner brackets of a grid that keeps to the schema.
 
-    Parameters
-    ----------
-    declared : mapping
-        An experiment, as its file declares it.
-
-    Yields
-    ------
-    str
-        Key, value and remedy.
+    - declared: an experiment, as its file declares it.
+    - Yields: key, value and remedy.
     """
     for scale, axes in declared["grid"].items():
         for axis, values in axes.items():
@@ -133,17 +119,9 @@ def mistakes(declared: Mapping[str, Any]) -> Iterator[str]:
 def repeated(place: str, values: Collection[Any]) -> Iterator[str]:
     """Give the values that stand on an axis twice, in brackets or not: one file would be made by two jobs.
 
-    Parameters
-    ----------
-    place : str
-        The key, for the message.
-    values : collection
-        Of the axis.
-
-    Yields
-    ------
-    str
-        Key, value and remedy.
+    - place: the key, for the message.
+    - values: collection; of the axis.
+    - Yields: key, value and remedy.
     """
     found = flat(values)
     for value in sorted({value for value in found if found.count(value) > 1}, key=found.index):

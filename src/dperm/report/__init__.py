@@ -32,37 +32,21 @@ def build(
 ) -> None:
     """Write the report; equal input gives equal bytes.
 
-    Parameters
-    ----------
-    out_html : path
-        Where to write.
-    claims : path
-        `claims.parquet`.
-    privacy, mutants : path
-        `privacy.parquet` and `mutants.parquet`.
-    figures : sequence of paths
-        SVG files; each is packed into the page as it is and shown as an image, so that ids inside them cannot clash.
-    tables : sequence of paths
-        Markdown or CSV files; of one table given as both, the Markdown is shown.
-    rows : sequence of paths
-        The `rows.parquet` of each experiment: what the explorer draws; repeats, data sets, checksums and failures.
-    config : mapping
-        The resolved configuration, JSON-serialisable.
-    provenance : mapping
-        As of `provenance.collect`.
-    unavailable : mapping
-        From data sets that cannot be had on this machine to the reason.
-    errata : path
-        `docs/errata.md`.
-    origins : mapping, optional
-        From figures and tables to the experiment whose rows they are made from; nothing is said of those left out.
-
-    Raises
-    ------
-    CorruptFile
-        If a figure is not SVG, a table is empty, or Parquet cannot be read.
-    FileNotFoundError
-        If an input does not exist.
+    - out_html: where to write.
+    - claims: `claims.parquet`.
+    - privacy, mutants: `privacy.parquet` and `mutants.parquet`.
+    - figures: SVG files; each is packed into the page as it is and shown as an image, so that ids inside them cannot
+      clash.
+    - tables: Markdown or CSV files; of one table given as both, the Markdown is shown.
+    - rows: the `rows.parquet` of each experiment: what the explorer draws; repeats, data sets, checksums and failures.
+    - config: the resolved configuration, JSON-serialisable.
+    - provenance: as of `provenance.collect`.
+    - unavailable: from data sets that cannot be had on this machine to the reason.
+    - errata: `docs/errata.md`.
+    - origins: from figures and tables to the experiment whose rows they are made from; nothing is said of those left
+      out.
+    - Raises CorruptFile: if a figure is not SVG, a table is empty, or Parquet cannot be read.
+    - Raises FileNotFoundError: if an input does not exist.
     """
     facts = {file.name.partition("/")[0]: file for file in map(rows_of.facts, rows)}
     judged = verdicts_of.read(claims)

@@ -32,17 +32,8 @@ HEAD = """(() => {
 def pack(name: str, data: bytes, *, size: tuple[int, int] | None = None) -> Markup:
     """Return a payload as an element of the page: gzip in base64, which `dperm.unpack(name)` reads back.
 
-    Parameters
-    ----------
-    name : str
-    data : bytes
-    size : pair of int, optional
-        Of a figure, that its place on the page can be kept free until it is unpacked.
-
-    Returns
-    -------
-    Markup
-        Equal data give equal characters: no time is kept.
+    - size: pair of int; of a figure, that its place on the page can be kept free until it is unpacked.
+    - Returns: equal data give equal characters: no time is kept.
     """
     text = base64.b64encode(gzip.compress(data, compresslevel=9, mtime=0)).decode("ascii")
     kept = Markup(' data-size="{} {}"').format(*size) if size else ""
@@ -53,10 +44,7 @@ def pack(name: str, data: bytes, *, size: tuple[int, int] | None = None) -> Mark
 def compact(svg: bytes) -> bytes:
     """Return a figure with the coordinates of its paths to a hundredth of a point: nobody sees it, and it is shorter.
 
-    Parameters
-    ----------
-    svg : bytes
-        As matplotlib writes it.
+    - svg: as matplotlib writes it.
     """
     return _PATH.sub(lambda path: _LONG.sub(_rounded, path.group(0)).replace(b"\n", b""), svg)
 
@@ -70,10 +58,7 @@ def weigh(page: str) -> None:
 
     A page that is too large is better than none after a day of computing.
 
-    Parameters
-    ----------
-    page : str
-        The whole page.
+    - page: the whole page.
     """
     size = len(page.encode())
     if size < LIMIT:
@@ -98,10 +83,7 @@ def scripts() -> list[Markup]:
 def libraries() -> dict[str, str]:
     """Return the libraries that the page carries: a script that leaves one name in `window`, by name.
 
-    Returns
-    -------
-    dict
-        `datatables` (window.DataTable) and `vega` (window.vegaEmbed, window.vega, window.vegaLite).
+    - Returns: `datatables` (window.DataTable) and `vega` (window.vegaEmbed, window.vega, window.vegaLite).
     """
     # Loaded here: only a report needs it, and it takes a while.
     import vl_convert
@@ -136,10 +118,7 @@ def versions() -> dict[str, str]:
 def checksums(codes: Sequence[str]) -> str:
     """Return what a Content-Security-Policy's script-src says to allow these scripts and no others.
 
-    Parameters
-    ----------
-    codes : sequence of str
-        The text of each script element.
+    - codes: the text of each script element.
     """
     digests = (hashlib.sha256(code.encode()).digest() for code in codes)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)

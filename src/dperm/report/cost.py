@@ -35,27 +35,16 @@ _SAID = re.compile(
 class Job:
     """What one job took.
 
-    Parameters
-    ----------
-    name : str
-        Its place in `benchmarks/`, such as `quick/claims`.
-    stage : str
-        An experiment, or a kind of job: `audits`, `figures`, ...
-    rule : str
-        The rule it is of; `draw` for all that draw.
-    ended : float
-        In seconds since the epoch.
-    wall : float
-        Seconds, interpreter and imports included.
-    work, cpu : float
-        Seconds of wall time and of CPU in the library, imports left out.
-    start : float
-        Seconds of CPU before and besides: the interpreter, the imports and the workflow's checks.
-    peak, declared : int
-        Its largest resident memory, and what its rule declares, in MB; 0 where it is not known.
-    said : bool
-        Whether its log says what it worked; else the last five are 0. What Snakemake samples of memory and CPU is
-        not asked: it is of the process that waits for the job where a `dperm.forked.server` runs it.
+    - name: its place in `benchmarks/`, such as `quick/claims`.
+    - stage: an experiment, or a kind of job: `audits`, `figures`, ...
+    - rule: the rule it is of; `draw` for all that draw.
+    - ended: in seconds since the epoch.
+    - wall: seconds, interpreter and imports included.
+    - work, cpu: seconds of wall time and of CPU in the library, imports left out.
+    - start: seconds of CPU before and besides: the interpreter, the imports and the workflow's checks.
+    - peak, declared: its largest resident memory, and what its rule declares, in MB; 0 where it is not known.
+    - said: whether its log says what it worked; else the last five are 0. What Snakemake samples of memory and CPU is
+      not asked: it is of the process that waits for the job where a `dperm.forked.server` runs it.
     """
 
     name: str
@@ -77,12 +66,10 @@ def jobs(benchmarks: str | Path, planned: Collection[str] | None = None) -> list
     Benchmarks outlive the jobs that wrote them: of other brackets in a grid, of an experiment that is gone, of one
     claim that was judged apart. Only who knows the plan can tell them from those of the run.
 
-    Parameters
-    ----------
-    benchmarks : path
-        The folder of the scale; beside it lie `fetch` and `prepare`. The folder of logs lies beside the one of all.
-    planned : collection of str, optional
-        Names of the jobs that count, such as `quick/claims`; by default all that left a benchmark.
+    - benchmarks: the folder of the scale; beside it lie `fetch` and `prepare`. The folder of logs lies beside the one
+      of all.
+    - planned: collection of str; names of the jobs that count, such as `quick/claims`; by default all that left a
+      benchmark.
     """
     folder, scale = Path(benchmarks).parent, Path(benchmarks).name
     found = [path for part in (scale, "fetch", "prepare") for path in sorted((folder / part).rglob("*.tsv"))]
@@ -130,17 +117,10 @@ def _said(log: Path) -> dict[str, str]:
 class Cost:
     """The price of a run.
 
-    Parameters
-    ----------
-    jobs : int
-        Jobs that ran.
-    job_seconds : float
-        Sum of their wall times, interpreter and imports included.
-    work_seconds : float
-        Sum of what they spent in the library.
-    seconds : float
-        Wall time of the run.
-    cores : int
+    - jobs: jobs that ran.
+    - job_seconds: sum of their wall times, interpreter and imports included.
+    - work_seconds: sum of what they spent in the library.
+    - seconds: wall time of the run.
     """
 
     jobs: int
@@ -163,16 +143,10 @@ class Cost:
 def of_run(root: str | Path, scale: str, *, since: float, until: float, cores: int | None = None) -> Cost:
     """Add up the jobs that ended in a stretch of time.
 
-    Parameters
-    ----------
-    root : path
-        The project's folder.
-    scale : str
-        Jobs of other scales are not counted; fetching and preparing data is.
-    since, until : float
-        Seconds since the epoch.
-    cores : int, optional
-        How many the run had; all of the machine by default.
+    - root: the project's folder.
+    - scale: jobs of other scales are not counted; fetching and preparing data is.
+    - since, until: seconds since the epoch.
+    - cores: how many the run had; all of the machine by default.
     """
     ran = [job for job in jobs(Path(root, "benchmarks", scale)) if since <= job.ended <= until]
     return Cost(
@@ -188,18 +162,11 @@ def of_run(root: str | Path, scale: str, *, since: float, until: float, cores: i
 class Stage:
     """What the jobs of one stage took together.
 
-    Parameters
-    ----------
-    name : str
-        An experiment, or a kind of job: `audits`, `figures`, ...
-    jobs : int
-    wall, work, cpu, start : float
-        Seconds, summed over the jobs, as in `Job`; of those that ran side by side too, so that the sum may exceed the
-        run's time.
-    longest : float
-        Seconds of wall time of the longest job.
-    memory, declared : int
-        MB, of the job that came nearest to what its rule declares.
+    - name: an experiment, or a kind of job: `audits`, `figures`, ...
+    - wall, work, cpu, start: seconds, summed over the jobs, as in `Job`; of those that ran side by side too, so that
+      the sum may exceed the run's time.
+    - longest: seconds of wall time of the longest job.
+    - memory, declared: MB, of the job that came nearest to what its rule declares.
     """
 
     name: str
@@ -218,21 +185,12 @@ def stages(
 ) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
     """Add up the jobs of a scale by stage.
 
-    Parameters
-    ----------
-    benchmarks : path
-        The folder of the scale, as for `jobs`.
-    datasets : collection of str
-        Those whose fetching and preparation count.
-    planned : collection of str, optional
-        Names below the folder of all other jobs that count, such as `claims`; by default all that left a benchmark.
-
-    Returns
-    -------
-    stages : list of dict
-        The fields of `Stage`, in the order of their names. The report itself is left out: it cannot time itself.
-    span : dict or None
-        What `busy` says of these jobs, and `last`, when the last of them ended; None without jobs.
+    - benchmarks: the folder of the scale, as for `jobs`.
+    - datasets: collection of str; those whose fetching and preparation count.
+    - planned: collection of str; names below the folder of all other jobs that count, such as `claims`; by default all
+      that left a benchmark.
+    - stages: the fields of `Stage`, in the order of their names. The report itself is left out: it cannot time itself.
+    - span: what `busy` says of these jobs, and `last`, when the last of them ended; None without jobs.
     """
     shared = ("fetch", "prepare")
     if planned is not None:
@@ -266,14 +224,7 @@ def busy(ran: Sequence[Job]) -> dict[str, float]:
 
     Breaks between runs, which may be days, do not count; nor does what Snakemake does before its first job.
 
-    Parameters
-    ----------
-    ran : sequence of Job
-
-    Returns
-    -------
-    dict
-        `seconds` in which at least one job ran, and `cores`, the most jobs that ran at once.
+    - Returns: `seconds` in which at least one job ran, and `cores`, the most jobs that ran at once.
     """
     # At equal times ends come first: a job does not run beside the one whose core it takes.
     events = sorted((time, step) for job in ran for time, step in ((job.ended - job.wall, 1), (job.ended, -1)))

@@ -21,16 +21,10 @@ _INLINE = re.compile(
 class Erratum:
     """One slip of a paper; texts are Markdown as in the document (`html` renders them).
 
-    Parameters
-    ----------
-    name : str
-        Such as "K2".
-    paper : str
-        Such as "kifer2012".
-    privacy : bool
-        Whether a guarantee depends on it.
-    printed, right, what, tested : str
-        What the paper says, what is right, what the library does, and the tests.
+    - name: such as "K2".
+    - paper: such as "kifer2012".
+    - privacy: whether a guarantee depends on it.
+    - printed, right, what, tested: what the paper says, what is right, what the library does, and the tests.
     """
 
     name: str
@@ -45,23 +39,12 @@ class Erratum:
 def read(path: str | Path) -> dict[str, Erratum]:
     """Return the errata that have an id, by id, in the order of the document.
 
-    Parameters
-    ----------
-    path : path
-        docs/errata.md: a heading `## <paper>` before each table of the columns id, printed, right, what we do, tested
-        in; ids carry a P where a guarantee depends on them.
-
-    Returns
-    -------
-    dict
-        From ids to `Erratum`.
-
-    Raises
-    ------
-    CorruptFile
-        If there is no such table, or a row of one has not five cells or an id that is none or there twice.
-    FileNotFoundError
-        If there is no such file.
+    - path: docs/errata.md: a heading `## <paper>` before each table of the columns id, printed, right, what we do,
+      tested in; ids carry a P where a guarantee depends on them.
+    - Returns: from ids to `Erratum`.
+    - Raises CorruptFile: if there is no such table, or a row of one has not five cells or an id that is none or there
+      twice.
+    - Raises FileNotFoundError: if there is no such file.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}; restore it")

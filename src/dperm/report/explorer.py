@@ -33,26 +33,13 @@ _NUMBERS = ("mean", "half", "gap", "gap_half")
 def context(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[str, Any]:
     """Return what the explorer's template and script need.
 
-    Parameters
-    ----------
-    rows_paths : iterable of path
-        `rows.parquet` of the experiments, each in a folder of its experiment's name; those that are not in `SOURCES`
-        are passed over.
-    privacy_path : path
-        `privacy.parquet`.
-
-    Returns
-    -------
-    dict
-        `packed` (the payload, an element of the page), `default` (the choice that the page begins with), `view` (its
-        lines, best first, as `view` gives them) and `sources` (for the words). `packed` is None without any rows.
-
-    Raises
-    ------
-    CorruptFile
-        If a file cannot be read.
-    DataError
-        If a method has two values for one repeat of a point.
+    - rows_paths: `rows.parquet` of the experiments, each in a folder of its experiment's name; those that are not in
+      `SOURCES` are passed over.
+    - privacy_path: `privacy.parquet`.
+    - Returns: `packed` (the payload, an element of the page), `default` (the choice that the page begins with), `view`
+      (its lines, best first, as `view` gives them) and `sources` (for the words). `packed` is None without any rows.
+    - Raises CorruptFile: if a file cannot be read.
+    - Raises DataError: if a method has two values for one repeat of a point.
     """
     found = payload(rows_paths, privacy_path)
     if not found["lines"]["arm"]:
@@ -70,23 +57,12 @@ def context(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
 def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[str, Any]:
     """Return all lines as columns, text and grid values as places in lists.
 
-    Parameters
-    ----------
-    rows_paths, privacy_path
-        As of `context`.
-
-    Returns
-    -------
-    dict
-        JSON-serialisable. `lines` has an entry for each method at each point: places in `sources`, `datasets`, ...
-        (`KEYS`, `arm`, `standing`), counts `n` and `failed`, and `mean`, `half` (of its interval), `gap`, `gap_half`
-        (to the best; null for the best itself), on the scale of the logarithm where the metric is `log`. `levels`: the
-        references without privacy.
-
-    Raises
-    ------
-    CorruptFile, DataError
-        As `context`.
+    - rows_paths, privacy_path: as of `context`.
+    - Returns: JSON-serialisable. `lines` has an entry for each method at each point: places in `sources`, `datasets`,
+      ... (`KEYS`, `arm`, `standing`), counts `n` and `failed`, and `mean`, `half` (of its interval), `gap`, `gap_half`
+      (to the best; null for the best itself), on the scale of the logarithm where the metric is `log`. `levels`: the
+      references without privacy.
+    - Raises CorruptFile, DataError: as `context`.
     """
     standing_of = explorer_points.standings(ledgers.read(privacy_path, ledgers.PRIVACY))
     paths = {Path(path).parent.name: Path(path) for path in rows_paths}
@@ -131,20 +107,11 @@ def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
 def view(found: dict[str, Any], choice: dict[str, Any], *, every: bool = False) -> dict[str, Any]:
     """Return the lines of one choice, best first: what the page's table holds.
 
-    Parameters
-    ----------
-    found : dict
-        As `payload` gives it.
-    choice : dict
-        A place for each of `KEYS`.
-    every : bool
-        Also methods without a real guarantee.
-
-    Returns
-    -------
-    dict
-        `words` (of the choice), `lines` and `levels`: dicts with `label`, `mean`, `low`, `high`, `n`, ... Of the lines
-        at most one is `best`: that to which the gaps of the others are.
+    - found: as `payload` gives it.
+    - choice: a place for each of `KEYS`.
+    - every: also methods without a real guarantee.
+    - Returns: `words` (of the choice), `lines` and `levels`: dicts with `label`, `mean`, `low`, `high`, `n`, ... Of the
+      lines at most one is `best`: that to which the gaps of the others are.
     """
     source = found["sources"][choice["source"]]
     dataset, metric = found["datasets"][choice["dataset"]], found["metrics"][choice["metric"]]

@@ -39,24 +39,10 @@ def plain(value: Any) -> Any:
 def read(path: Path, key: str, source: Source) -> pd.DataFrame:
     """Return the rows of an experiment that can be compared; failed ones hold no value.
 
-    Parameters
-    ----------
-    path : path
-        Its `rows.parquet`.
-    key : str
-        Of `SOURCES`.
-    source : Source
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    CorruptFile
-        If the file is not Parquet or lacks a column of the schema.
-    DataError
-        If it lacks a column that the source asks for.
+    - path: its `rows.parquet`.
+    - key: of `SOURCES`.
+    - Raises CorruptFile: if the file is not Parquet or lacks a column of the schema.
+    - Raises DataError: if it lacks a column that the source asks for.
     """
     metrics = [*source.metrics, *(level.metric for level in source.levels if level.metric)]
     own = [choice.column for choice in source.choices]
@@ -80,25 +66,11 @@ def read(path: Path, key: str, source: Source) -> pd.DataFrame:
 def points(source: Source, rows: pd.DataFrame) -> Iterable[tuple[dict[str, Any], list[dict], list[dict]]]:
     """Yield each point with its methods and references, all on the same repeats.
 
-    Parameters
-    ----------
-    source : Source
-    rows : DataFrame
-        As `read` returns them, of one data set.
-
-    Yields
-    ------
-    point : dict
-        Data set, metric, relation, epsilon, and the source's choices.
-    methods : list of dict
-        Each with its name's parts, `delta`, `guarantee` and `values`, shape (repeats,), NaN where it failed.
-    references : list of dict
-        Each with `level`, `mean`, `half`, `n`.
-
-    Raises
-    ------
-    DataError
-        If a method has two values for one repeat.
+    - rows: as `read` returns them, of one data set.
+    - point: data set, metric, relation, epsilon, and the source's choices.
+    - methods: each with its name's parts, `delta`, `guarantee` and `values`, shape (repeats,), NaN where it failed.
+    - references: each with `level`, `mean`, `half`, `n`.
+    - Raises DataError: if a method has two values for one repeat.
     """
     own = [choice.column for choice in source.choices]
     free = next((choice.column for choice in source.choices if choice.free), None)
@@ -182,20 +154,10 @@ def compared(
 ) -> Iterable[dict[str, Any]]:
     """Yield a line for each method: its mean, and its gap to the best one whose guarantee is real.
 
-    Parameters
-    ----------
-    arms : sequence of dict
-        The methods of a point, as `points` gives them.
-    lower : bool
-        Whether lower is better.
-    standing_of : callable
-        As `standings` returns it.
-    point : dict
-
-    Yields
-    ------
-    dict
-        `arm`, `standing`, `n`, `failed`, and `mean`, `half`, `gap`, `gap_half`: six digits, None for no value.
+    - arms: the methods of a point, as `points` gives them.
+    - lower: whether lower is better.
+    - standing_of: as `standings` returns it.
+    - Yields: `arm`, `standing`, `n`, `failed`, and `mean`, `half`, `gap`, `gap_half`: six digits, None for no value.
     """
     standings = [standing_of(arm, point["neighbours"]) for arm in arms]
     measured = [_interval(arm["values"]) for arm in arms]
@@ -229,17 +191,10 @@ def _short(value: float) -> float | None:
 def standings(ledger: pd.DataFrame) -> Callable[..., tuple[bool, str, str]]:
     """Return what tells of a method and relation whether its guarantee is real, with a mark and in words.
 
-    Parameters
-    ----------
-    ledger : DataFrame
-        `privacy.parquet`. A refutation counts for every budget and paper: each law, calibration and relation is
-        attacked at its worst budget, and a mechanism is the same code wherever it is run. Where a method names no
-        law, a refutation of any law counts.
-
-    Returns
-    -------
-    callable
-        From a method (as `points` gives it), a relation and the rows' paper to (real, mark, words).
+    - ledger: `privacy.parquet`. A refutation counts for every budget and paper: each law, calibration and relation is
+      attacked at its worst budget, and a mechanism is the same code wherever it is run. Where a method names no law, a
+      refutation of any law counts.
+    - Returns: from a method (as `points` gives it), a relation and the rows' paper to (real, mark, words).
     """
     families: dict[tuple, pd.DataFrame] = {
         key: group for key, group in ledger.groupby(["mechanism", "calibration", "neighbours"], observed=True)

@@ -234,15 +234,7 @@ SHAPES = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross"
 def metric_of(key: str, name: str, dataset: str) -> Metric:
     """Return what a metric is called on a data set.
 
-    Parameters
-    ----------
-    key : str
-        Of `SOURCES`.
-    name, dataset : str
-
-    Returns
-    -------
-    Metric
+    - key: of `SOURCES`.
     """
     if key != "li2021-simulations":
         return SOURCES[key].metrics[name]
@@ -252,15 +244,8 @@ def metric_of(key: str, name: str, dataset: str) -> Metric:
 def look(mechanism: str, variant: str, calibration: str, target: str = "") -> style.Look:
     """Return how a method is called and drawn: as in the figures, its marker in Vega's words.
 
-    Parameters
-    ----------
-    mechanism, variant, calibration, target : str
-        As in rows; `target` is a column of li2021-simulations.
-
-    Returns
-    -------
-    Look
-        One that no figure knows is called by its own name.
+    - mechanism, variant, calibration, target: as in rows; `target` is a column of li2021-simulations.
+    - Returns: one that no figure knows is called by its own name.
     """
     if mechanism == "napp":
         kind, _, moor = variant.partition("-")

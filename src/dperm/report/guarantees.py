@@ -72,28 +72,15 @@ _CLAIM, _END, _HEIGHT = 100.0, 150.0, 14
 def context(privacy: str | Path, mutants: str | Path, errata: str | Path) -> dict[str, Any]:
     """Return what page/privacy.html shows.
 
-    Parameters
-    ----------
-    privacy, mutants : path
-        `privacy.parquet` and `mutants.parquet`.
-    errata : path
-        docs/errata.md.
-
-    Returns
-    -------
-    dict
-        `counts` and `mutant_counts` (verdict -> number), `apart` (what the counts hold: `controls`, rows whose code
-        draws the wrong `noise`, not audited ones that are other `budgets` of attacked laws, and those `undeclared`),
-        `guarantees` and `mutants` (a mapping for each row, guarantees worst first), `errata` (paper -> the document's
-        entries, texts rendered).
-
-    Raises
-    ------
-    CorruptFile
-        If a ledger lacks a column, holds unknown verdicts or says a budget twice, or a row names an erratum that the
-        document has not.
-    FileNotFoundError
-        If there is no such file.
+    - privacy, mutants: `privacy.parquet` and `mutants.parquet`.
+    - errata: docs/errata.md.
+    - Returns: `counts` and `mutant_counts` (verdict -> number), `apart` (what the counts hold: `controls`, rows whose
+      code draws the wrong `noise`, not audited ones that are other `budgets` of attacked laws, and those `undeclared`),
+      `guarantees` and `mutants` (a mapping for each row, guarantees worst first), `errata` (paper -> the document's
+      entries, texts rendered).
+    - Raises CorruptFile: if a ledger lacks a column, holds unknown verdicts or says a budget twice, or a row names an
+      erratum that the document has not.
+    - Raises FileNotFoundError: if there is no such file.
     """
     known = {name: _rendered(entry) for name, entry in errata_of.read(errata).items()}
     counts = ledgers.counts(privacy, ledgers.PRIVACY)
@@ -133,20 +120,11 @@ def context(privacy: str | Path, mutants: str | Path, errata: str | Path) -> dic
 def bar(bound: float, epsilon: float, proved: bool) -> Markup:
     """Draw the interval in which the epsilon really spent lies, as a share of the claim.
 
-    Parameters
-    ----------
-    bound : float
-        Certified lower bound of epsilon; NaN where nothing was attacked.
-    epsilon : float
-        The claim, > 0.
-    proved : bool
-        Whether the claim is an upper bound too.
-
-    Returns
-    -------
-    Markup
-        SVG: a line at the claim, filled up to the bound, hatched between bound and claim if proved, an arrow where the
-        bound is beyond one and a half times the claim. It repeats what stands beside it in words.
+    - bound: certified lower bound of epsilon; NaN where nothing was attacked.
+    - epsilon: the claim, > 0.
+    - proved: whether the claim is an upper bound too.
+    - Returns: SVG: a line at the claim, filled up to the bound, hatched between bound and claim if proved, an arrow
+      where the bound is beyond one and a half times the claim. It repeats what stands beside it in words.
     """
     least = 0.0 if math.isnan(bound) else max(0.0, _CLAIM * bound / epsilon)
     parts = [f'<path class="axis" d="M0 7H{_END:g}"/>']

@@ -49,24 +49,11 @@ def controls(ledger: pd.DataFrame) -> pd.Series:
 def counts(path: str | Path, verdicts: Sequence[str]) -> dict[str, int]:
     """Return how often each verdict was given.
 
-    Parameters
-    ----------
-    path : path
-        `privacy.parquet` or `mutants.parquet`.
-    verdicts : sequence of str
-        All that there are.
-
-    Returns
-    -------
-    dict
-        From verdicts to counts, zeros included.
-
-    Raises
-    ------
-    CorruptFile
-        If the file holds no verdicts, or others.
-    FileNotFoundError
-        If there is no such file.
+    - path: `privacy.parquet` or `mutants.parquet`.
+    - verdicts: all that there are.
+    - Returns: from verdicts to counts, zeros included.
+    - Raises CorruptFile: if the file holds no verdicts, or others.
+    - Raises FileNotFoundError: if there is no such file.
     """
     given = read(path, verdicts)["verdict"].value_counts()
     return {verdict: int(given.get(verdict, 0)) for verdict in verdicts}
@@ -75,20 +62,8 @@ def counts(path: str | Path, verdicts: Sequence[str]) -> dict[str, int]:
 def summary(privacy: str | Path, mutants: str | Path) -> str:
     """Return the ledgers' verdicts in a few lines: the counts, then a line for each refuted claim and missed mutant.
 
-    Parameters
-    ----------
-    privacy, mutants : path
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    CorruptFile
-        If a file holds no verdicts.
-    FileNotFoundError
-        If there is no such file.
+    - Raises CorruptFile: if a file holds no verdicts.
+    - Raises FileNotFoundError: if there is no such file.
     """
     ledger = read(privacy, PRIVACY)
     ours = controls(ledger)
@@ -121,19 +96,10 @@ def _counted(numbers: dict[str, int]) -> str:
 def read(path: str | Path, verdicts: Sequence[str]) -> pd.DataFrame:
     """Return a ledger.
 
-    Parameters
-    ----------
-    path : path
-        `privacy.parquet` or `mutants.parquet`.
-    verdicts : sequence of str
-        All that there are.
-
-    Raises
-    ------
-    CorruptFile
-        If the file holds no verdicts, or others.
-    FileNotFoundError
-        If there is no such file.
+    - path: `privacy.parquet` or `mutants.parquet`.
+    - verdicts: all that there are.
+    - Raises CorruptFile: if the file holds no verdicts, or others.
+    - Raises FileNotFoundError: if there is no such file.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no {path}; run snakemake for this scale first")

@@ -42,27 +42,15 @@ def collect(
 ) -> dict[str, Any]:
     """Return what made the results; differs between machines, commits and runs.
 
-    Parameters
-    ----------
-    seed : int
-        Root of every random stream.
-    data : iterable of paths
-        The prepared data sets.
-    benchmarks : path
-        The folder in which Snakemake recorded each job's time.
-    planned : collection of str, optional
-        The jobs whose times count, as for `dperm.report.cost.stages`.
-    root : path
-        The project's folder.
-    cited : path, optional
-        `CITATION.cff`; by default that of the project's folder, if there is one.
-
-    Returns
-    -------
-    dict
-        `made` (when the last job ended, in UTC), `code`, `seed`, `machine`, `packages`, `data`, `cost` (see
-        `dperm.report.cost.stages`), `span` (for how long jobs ran, and how many at once) and `citation` (BibTeX, or
-        None without CITATION.cff): strings, numbers, lists and mappings.
+    - seed: root of every random stream.
+    - data: the prepared data sets.
+    - benchmarks: the folder in which Snakemake recorded each job's time.
+    - planned: collection of str; the jobs whose times count, as for `dperm.report.cost.stages`.
+    - root: the project's folder.
+    - cited: `CITATION.cff`; by default that of the project's folder, if there is one.
+    - Returns: `made` (when the last job ended, in UTC), `code`, `seed`, `machine`, `packages`, `data`, `cost` (see
+      `dperm.report.cost.stages`), `span` (for how long jobs ran, and how many at once) and `citation` (BibTeX, or None
+      without CITATION.cff): strings, numbers, lists and mappings.
     """
     prepared = sorted(map(Path, data))
     stages, span = cost.stages(benchmarks, [path.stem for path in prepared], planned)
@@ -96,24 +84,14 @@ def context(
 ) -> dict[str, Any]:
     """Arrange for the page what `collect` found; equal input gives an equal context.
 
-    Parameters
-    ----------
-    collected : mapping
-        What `collect` returned; all of it is optional, and what is not known here is shown as it is.
-    rows : sequence of mappings or of dperm.report.rows.Facts
-        The files of rows: `name`, `rows`, `failed`, `sha256`.
-    config : mapping, optional
-        The resolved configuration: it says how data sets are called, licensed and cited.
-    libraries : mapping, optional
-        What the page carries, name -> version.
-
-    Returns
-    -------
-    dict
-        `facts` and `machine` (pairs of a name and words), `packages`, `libraries`, `data`, `stages` (one a paper and
-        kind of job), `experiments`, `total`, `split` (of all core time: work, start of Python, the rest), `untimed`
-        (experiments of which no time is recorded), `citation`, `rows`, `packed` (the configuration, as an element of
-        the page) and `others`.
+    - collected: what `collect` returned; all of it is optional, and what is not known here is shown as it is.
+    - rows: sequence of mappings or of dperm.report.rows.Facts; the files of rows: `name`, `rows`, `failed`, `sha256`.
+    - config: the resolved configuration: it says how data sets are called, licensed and cited.
+    - libraries: what the page carries, name -> version.
+    - Returns: `facts` and `machine` (pairs of a name and words), `packages`, `libraries`, `data`, `stages` (one a paper
+      and kind of job), `experiments`, `total`, `split` (of all core time: work, start of Python, the rest), `untimed`
+      (experiments of which no time is recorded), `citation`, `rows`, `packed` (the configuration, as an element of the
+      page) and `others`.
     """
     config = config or {}
     known = ("made", "code", "seed", "machine", "packages", "data", "cost", "span", "citation")

@@ -17,18 +17,11 @@ _RUNS = "runs"
 class Facts:
     """Of one experiment's `rows.parquet`.
 
-    Parameters
-    ----------
-    name : str
-        The experiment and the file.
-    rows, failed : int
-        All rows, and those of status `failed`.
-    datasets : dict
-        From each data set to the metrics that were measured on it.
-    repeats : dict
-        From each metric to its number of different repeats; where a cell has averaged over its repeats, it says of how
-        many in the metric `runs`.
-    sha256 : str
+    - name: the experiment and the file.
+    - rows, failed: all rows, and those of status `failed`.
+    - datasets: from each data set to the metrics that were measured on it.
+    - repeats: from each metric to its number of different repeats; where a cell has averaged over its repeats, it says
+      of how many in the metric `runs`.
     """
 
     name: str
@@ -42,17 +35,9 @@ class Facts:
 def facts(path: str | Path) -> Facts:
     """Return what a report says of a file of rows.
 
-    Parameters
-    ----------
-    path : path
-        `<experiment>/rows.parquet`.
-
-    Raises
-    ------
-    CorruptFile
-        If it is not Parquet or lacks a column of the schema.
-    FileNotFoundError
-        If there is no such file.
+    - path: `<experiment>/rows.parquet`.
+    - Raises CorruptFile: if it is not Parquet or lacks a column of the schema.
+    - Raises FileNotFoundError: if there is no such file.
     """
     path = Path(path)
     found = Facts(f"{path.parent.name}/{path.name}", 0, 0, _sha256(path))
@@ -81,15 +66,8 @@ def facts(path: str | Path) -> Facts:
 def failures(folder: str | Path) -> list[str]:
     """Return a line for each experiment with rows whose solver did not converge.
 
-    Parameters
-    ----------
-    folder : path
-        `results/<scale>`.
-
-    Raises
-    ------
-    CorruptFile
-        If rows cannot be read.
+    - folder: `results/<scale>`.
+    - Raises CorruptFile: if rows cannot be read.
     """
     lines = []
     for path in sorted(Path(folder).glob("*/rows.parquet")):

@@ -58,18 +58,10 @@ def counted(verdicts: pd.Series, all_of: Sequence[str]) -> dict[str, int]:
 def papers(claims: pd.DataFrame, privacy: pd.DataFrame, verdicts: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row of counts for each paper of which there is a claim or a guarantee.
 
-    Parameters
-    ----------
-    claims, privacy : DataFrame
-        As in `claims.parquet` and `privacy.parquet`.
-    verdicts : sequence of str
-        That a guarantee can be given.
-
-    Returns
-    -------
-    list of dict
-        `key title authors claims headline guarantees controls`: claims, headline and guarantees from verdicts to
-        counts, controls how many of the refuted guarantees are no paper's.
+    - claims, privacy: as in `claims.parquet` and `privacy.parquet`.
+    - verdicts: that a guarantee can be given.
+    - Returns: `key title authors claims headline guarantees controls`: claims, headline and guarantees from verdicts to
+      counts, controls how many of the refuted guarantees are no paper's.
     """
     found = [*claims["paper"].unique(), *privacy["paper"].unique()]
     known = {
@@ -96,17 +88,10 @@ def refuted(guarantees: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     Controls are left out: nobody printed them.
 
-    Parameters
-    ----------
-    guarantees : sequence of mappings
-        As `guarantees.context` gives them.
-
-    Returns
-    -------
-    list of dict
-        `paper mechanism calibration neighbours count laws epsilon spends factor errata notes`; epsilon, factor and what
-        it spends, in words, of the one that is furthest beyond its claim; the erratum that decides each, worst first;
-        notes where it is no slip of the paper.
+    - guarantees: as `guarantees.context` gives them.
+    - Returns: `paper mechanism calibration neighbours count laws epsilon spends factor errata notes`; epsilon, factor
+      and what it spends, in words, of the one that is furthest beyond its claim; the erratum that decides each, worst
+      first; notes where it is no slip of the paper.
     """
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for row in guarantees:
@@ -141,10 +126,7 @@ def refuted(guarantees: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def badge(entry: Mapping[str, Any]) -> str:
     """Return `sample` or `synthetic` if a data set of the catalogue is not the whole of a published one, else nothing.
 
-    Parameters
-    ----------
-    entry : mapping
-        Of the resolved configuration.
+    - entry: of the resolved configuration.
     """
     if str(entry.get("citation", "")).startswith("none"):
         return "synthetic"
@@ -155,11 +137,7 @@ def badge(entry: Mapping[str, Any]) -> str:
 def datasets(facts: Iterable[Facts], catalogue: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the data sets in use: `known`, those of the catalogue, and `made`, names of what experiments make up.
 
-    Parameters
-    ----------
-    facts : iterable of Facts
-    catalogue : mapping
-        From names to entries of the resolved configuration.
+    - catalogue: from names to entries of the resolved configuration.
     """
     names = sorted({name for file in facts for name in file.datasets if name})
     known = [
@@ -179,27 +157,13 @@ def figures(
 ) -> list[dict[str, Any]]:
     """Return what the page shows of each figure.
 
-    Parameters
-    ----------
-    paths : sequence of paths
-        SVG files.
-    claims : mapping
-        From figures to the claims decided on them, as `by_figure` of `verdicts.context`.
-    facts : mapping
-        From experiments to what their rows hold.
-    origins : mapping
-        From figures to the experiment whose rows they are drawn from.
-
-    Returns
-    -------
-    list of dict
-        `name paper svg title caption alt source width height claims note`, svg being the bytes of the file, the size
-        in points, and note what the rows say of repeats and data sets.
-
-    Raises
-    ------
-    CorruptFile
-        If a file is not SVG.
+    - paths: SVG files.
+    - claims: from figures to the claims decided on them, as `by_figure` of `verdicts.context`.
+    - facts: from experiments to what their rows hold.
+    - origins: from figures to the experiment whose rows they are drawn from.
+    - Returns: `name paper svg title caption alt source width height claims note`, svg being the bytes of the file, the
+      size in points, and note what the rows say of repeats and data sets.
+    - Raises CorruptFile: if a file is not SVG.
     """
     return [_figure(Path(path), claims, facts, origins) for path in paths]
 
@@ -248,15 +212,8 @@ def tables(
 ) -> list[dict[str, Any]]:
     """Return what the page shows of each table; of one given as Markdown and CSV, the Markdown.
 
-    Returns
-    -------
-    list of dict
-        `name title caption source header lines long note`.
-
-    Raises
-    ------
-    CorruptFile
-        If a file holds no table.
+    - Returns: `name title caption source header lines long note`.
+    - Raises CorruptFile: if a file holds no table.
     """
     return [_table(path, facts, origins) for path in _one_of_each(paths)]
 
@@ -320,10 +277,7 @@ def by_paper(figures: Sequence[dict[str, Any]], tables: Sequence[dict[str, Any]]
 
     The ledgers' own figures and tables belong to no paper and are left out.
 
-    Returns
-    -------
-    list of dict
-        `key title authors figures tables`, figures being groups of one or two.
+    - Returns: `key title authors figures tables`, figures being groups of one or two.
     """
     plots = _in_order(figure for figure in figures if figure["source"] not in _LEDGERS)
     numbers = _in_order(table for table in tables if table["source"] not in _LEDGERS)

@@ -20,16 +20,8 @@ class _Quiet(SimpleHTTPRequestHandler):
 def server(folder: str | Path, port: int) -> ThreadingHTTPServer:
     """Return a server of one folder, reachable from this machine alone; its caller starts and closes it.
 
-    Parameters
-    ----------
-    folder : path
-    port : int
-        0 takes any that is free.
-
-    Raises
-    ------
-    ConfigError
-        If the port is taken or forbidden.
+    - port: 0 takes any that is free.
+    - Raises ConfigError: if the port is taken or forbidden.
     """
     try:
         return ThreadingHTTPServer((HOST, port), partial(_Quiet, directory=str(folder)))
@@ -41,16 +33,8 @@ def server(folder: str | Path, port: int) -> ThreadingHTTPServer:
 def serve(folder: str | Path, port: int) -> None:
     """Serve a folder until Ctrl-C, and say where.
 
-    Parameters
-    ----------
-    folder : path
-    port : int
-        0 takes any that is free.
-
-    Raises
-    ------
-    ConfigError
-        If the port is taken or forbidden.
+    - port: 0 takes any that is free.
+    - Raises ConfigError: if the port is taken or forbidden.
     """
     # A script that starts this in the background has it ignore Ctrl-C, and nothing else ends it in words.
     signal.signal(signal.SIGINT, signal.default_int_handler)

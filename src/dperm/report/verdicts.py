@@ -30,29 +30,15 @@ _CODE = re.compile(r"`([^`]+)`")
 def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ()) -> dict[str, Any]:
     """Return what the partial claims.html shows.
 
-    Parameters
-    ----------
-    claims_path : path
-        `claims.parquet`.
-    scale : str
-        Of the run, for the commands.
-    errata : container of str
-        Ids of the errata that the page lists, which mentions of them are linked to.
-
-    Returns
-    -------
-    dict
-        `rows` (a dict for each verdict, by paper and then in the file's order: `row` its id on the page, texts as they
-        are shown, numbers in words and in full), `counts` and `headline` (verdict -> how many, of all and of the
-        headline claims), `papers` (paper -> the same two), `by_figure` (figure -> its claims), `rules` (test -> how it
-        decides, of those in use), `options` (of the table, as JSON).
-
-    Raises
-    ------
-    CorruptFile
-        If the file is not what `dperm.claims.judge` writes.
-    FileNotFoundError
-        If there is no such file.
+    - claims_path: `claims.parquet`.
+    - scale: of the run, for the commands.
+    - errata: container of str; ids of the errata that the page lists, which mentions of them are linked to.
+    - Returns: `rows` (a dict for each verdict, by paper and then in the file's order: `row` its id on the page, texts
+      as they are shown, numbers in words and in full), `counts` and `headline` (verdict -> how many, of all and of the
+      headline claims), `papers` (paper -> the same two), `by_figure` (figure -> its claims), `rules` (test -> how it
+      decides, of those in use), `options` (of the table, as JSON).
+    - Raises CorruptFile: if the file is not what `dperm.claims.judge` writes.
+    - Raises FileNotFoundError: if there is no such file.
     """
     judged = claims.read(claims_path)
     place = {paper: k for k, paper in enumerate(sections.in_order(judged["paper"]))}
@@ -79,12 +65,8 @@ def row_id(name: str, variant: str, dataset: str) -> str:
 def command(name: str, scale: str, papers: Sequence[str] = ()) -> str:
     """Return the command that decides one claim anew, and makes no more than it lacks.
 
-    Parameters
-    ----------
-    name, scale : str
-        The claim's id, and the scale of the run.
-    papers : sequence of str
-        Those that the run was confined to; none for all.
+    - name, scale: the claim's id, and the scale of the run.
+    - papers: those that the run was confined to; none for all.
     """
     chosen = f" 'papers=[{','.join(papers)}]'" if papers else ""
     return f"snakemake --cores all results/{scale}/claims/{name}.md --config scale={scale}{chosen}"

@@ -44,13 +44,9 @@ _SPHERE_SLACK = 16 * _EPS
 class Spectrum:
     """A positive semidefinite G with its eigendecomposition, G = V diag(w) V'.
 
-    Parameters
-    ----------
-    G : ndarray, shape (p, p) or (R, p, p)
-    values : ndarray, shape (p,) or (R, p)
-        w, ascending, at least 0.
-    vectors : ndarray, shape of G
-        V.
+    - G: shape (p, p) or (R, p, p).
+    - values: shape (p,) or (R, p); w, ascending, at least 0.
+    - vectors: ndarray, shape of G; V.
     """
 
     G: np.ndarray
@@ -62,16 +58,12 @@ class Spectrum:
 class Solution:
     """What `minimise` found.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (R, p)
-        ||theta||_2 <= radius.
-    multiplier : ndarray, shape (R,)
-        mu, at least 0; 0 inside the ball.
-    certificate : ndarray, shape (R,)
-        subgradient_norm / (ridge + modulus), an upper bound on ||theta_r - theta_r*||_2; infinite if that sum is 0.
-    subgradient_norm : ndarray, shape (R,)
-        Least norm of gradient plus the normal cone of the ball, evaluated at the theta returned.
+    - theta: shape (R, p); ||theta||_2 <= radius.
+    - multiplier: shape (R,); mu, at least 0; 0 inside the ball.
+    - certificate: shape (R,); subgradient_norm / (ridge + modulus), an upper bound on ||theta_r - theta_r*||_2;
+      infinite if that sum is 0.
+    - subgradient_norm: shape (R,); least norm of gradient plus the normal cone of the ball, evaluated at the theta
+      returned.
     """
 
     theta: np.ndarray
@@ -83,20 +75,10 @@ class Solution:
 def decompose(G: np.ndarray) -> Spectrum:
     """Return the eigendecomposition that `minimise` otherwise makes itself, to be used again.
 
-    Parameters
-    ----------
-    G : ndarray, shape (p, p) or (R, p, p)
-        Symmetric and positive semidefinite (not checked: the lower triangle counts, and negative eigenvalues become
-        0); entries of at most 1e100 in size.
-
-    Returns
-    -------
-    Spectrum
-
-    Raises
-    ------
-    DataError
-        If the shape does not fit, or an entry is NaN, infinite or above 1e100. The message gives no value of the data.
+    - G: shape (p, p) or (R, p, p); symmetric and positive semidefinite (not checked: the lower triangle counts, and
+      negative eigenvalues become 0); entries of at most 1e100 in size.
+    - Raises DataError: if the shape does not fit, or an entry is NaN, infinite or above 1e100. The message gives no
+      value of the data.
     """
     G = np.asarray(G, dtype=np.float64)
     if G.ndim not in (2, 3) or G.shape[-1] != G.shape[-2] or G.shape[-1] == 0:
@@ -117,37 +99,18 @@ def minimise(
 ) -> Solution:
     """Minimise 1/2 theta'G theta - <c_r, theta> + ridge/2 ||theta||^2 over the ball for r = 1..R.
 
-    Parameters
-    ----------
-    G : ndarray, shape (p, p) or (R, p, p), or Spectrum
-        Symmetric and positive semidefinite, of any rank; as in `decompose`.
-    c : ndarray, shape (R, p)
-        Entries of at most 1e100 in size; R may be 0.
-    radius : float
-        In [1e-100, 1e100], or infinite for no ball.
-    ridge : float
-        In [0, 1e100].
-    modulus : float
-        In [0, 1e100]: a lower bound on the least eigenvalue of G that the caller vouches for. Only the certificate
-        looks at it.
-
-    Returns
-    -------
-    Solution
-        A row agrees with the same problem solved alone to rounding. Where there is no minimiser (radius infinite, a
-        slope without curvature) the `subgradient_norm` tells.
-
-    Raises
-    ------
-    DataError
-        If a shape of G or c does not fit, or an entry is NaN, infinite or above 1e100. The message gives no value of
-        the data.
-    ValueError
-        If another argument is outside its range.
-
-    References
-    ----------
-    kifer2012, Algorithm 1 (the problem). More and Sorensen 1983 (the method).
+    - G: shape (p, p) or (R, p, p), or Spectrum; symmetric and positive semidefinite, of any rank; as in `decompose`.
+    - c: shape (R, p); entries of at most 1e100 in size; R may be 0.
+    - radius: in [1e-100, 1e100], or infinite for no ball.
+    - ridge: in [0, 1e100].
+    - modulus: in [0, 1e100]: a lower bound on the least eigenvalue of G that the caller vouches for. Only the
+      certificate looks at it.
+    - Returns: a row agrees with the same problem solved alone to rounding. Where there is no minimiser (radius
+      infinite, a slope without curvature) the `subgradient_norm` tells.
+    - Raises DataError: if a shape of G or c does not fit, or an entry is NaN, infinite or above 1e100. The message
+      gives no value of the data.
+    - Raises ValueError: if another argument is outside its range.
+    - Source: kifer2012, Algorithm 1 (the problem). More and Sorensen 1983 (the method).
     """
     if radius != math.inf:
         radius = number("radius", radius, _LEAST, _LARGEST, ends="[]", remedy="it is the radius of the ball, or inf")
@@ -181,25 +144,12 @@ def subgradient_norm(theta: np.ndarray, gradient: np.ndarray, radius: float) -> 
 
     Inside the ball the cone is {0}, and the norm that of the gradient.
 
-    Parameters
-    ----------
-    theta, gradient : ndarray, shape (R, p)
-        The gradient may hold values that are not finite.
-    radius : float
-        In [1e-100, 1e100], or infinite.
+    - theta, gradient: shape (R, p); the gradient may hold values that are not finite.
+    - radius: in [1e-100, 1e100], or infinite.
+    - Returns: shape (R,); 0 at a minimiser over the ball, and there alone; infinite outside the ball or where a value
+      is not finite.
+    - Raises ValueError: if the shapes differ.
 
-    Returns
-    -------
-    ndarray, shape (R,)
-        0 at a minimiser over the ball, and there alone; infinite outside the ball or where a value is not finite.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ.
-
-    Notes
-    -----
     A theta within 16 ulps of the sphere counts as on it. The certificate is then that of the minimiser over the ball
     through theta; with the condition number kappa of the Hessian, the two are within (sqrt(kappa) + 1/sqrt(kappa))/2
     times those ulps of each other (Kantorovich's inequality): less than the gradient's rounding makes of it.
@@ -220,21 +170,11 @@ def subgradient_norm(theta: np.ndarray, gradient: np.ndarray, radius: float) -> 
 def diagonal(w: np.ndarray, d: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
     """Solve the problem for a diagonal G, in O(p) a Newton step and row.
 
-    Parameters
-    ----------
-    w : ndarray, shape (p,)
-        The diagonal, 0 or above.
-    d : ndarray, shape (R, p)
-        One slope a row.
-    radius : float
-        Above 0; may be infinite.
-
-    Returns
-    -------
-    theta : ndarray, shape (R, p)
-        d/(w + mu), and 0 where w is 0: no slope is expected there.
-    mu : ndarray, shape (R,)
-        The least multiplier, 0 or above, with ||theta_r|| <= radius up to a few ulps.
+    - w: shape (p,); the diagonal, 0 or above.
+    - d: shape (R, p); one slope a row.
+    - radius: above 0; may be infinite.
+    - theta: shape (R, p); d/(w + mu), and 0 where w is 0: no slope is expected there.
+    - mu: shape (R,); the least multiplier, 0 or above, with ||theta_r|| <= radius up to a few ulps.
     """
     curved = w > 0
     theta, mu = np.zeros(d.shape), np.zeros(len(d))

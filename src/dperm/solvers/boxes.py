@@ -17,17 +17,9 @@ import numpy as np
 def smallest(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners of the smallest box around the ones.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, d)
-        Finite.
-    y : ndarray, shape (n,)
-        Labels 0 and 1.
-
-    Returns
-    -------
-    low, high : ndarray, shape (d,)
-        Infinity and minus infinity where no label is 1: nothing is inside.
+    - X: shape (n, d); finite.
+    - y: shape (n,); labels 0 and 1.
+    - low, high: shape (d,); infinity and minus infinity where no label is 1: nothing is inside.
     """
     ones = X[np.asarray(y) == 1]
     return ones.min(axis=0, initial=np.inf), ones.max(axis=0, initial=-np.inf)
@@ -36,14 +28,8 @@ def smallest(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def inside(X: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return which rows lie in a box, its faces included.
 
-    Parameters
-    ----------
-    X : ndarray, shape (m, d)
-    low, high : ndarray, shape (d,)
-
-    Returns
-    -------
-    ndarray of int, shape (m,)
-        0 or 1.
+    - X: shape (m, d).
+    - low, high: shape (d,).
+    - Returns: shape (m,); 0 or 1.
     """
     return ((low <= X) & (high >= X)).all(axis=1).astype(int)

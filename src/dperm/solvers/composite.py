@@ -45,17 +45,7 @@ _UPHILL = 1024 * float(np.finfo(float).eps)
 
 
 def kind(regularizer: Regularizer, region: Region) -> str:
-    """Return which solver serves a regularizer and a set.
-
-    Parameters
-    ----------
-    regularizer : Regularizer
-    region : Region
-
-    Returns
-    -------
-    {"smooth", "gram", "ball", "general"}
-    """
+    """Return which solver serves a regularizer and a set."""
     bounded = math.isfinite(region.radius)
     if regularizer.expression is not None or region.constraints is not None or (bounded and region.boxed):
         return "general"
@@ -78,36 +68,17 @@ def minimise(
 ) -> newton.Solution:
     """Minimise J_r(theta) over F for r = 1..R; J_r as in the module's text, a sum over records.
 
-    Parameters
-    ----------
-    loss : Loss
-        With finite curvature on F.
-    X : ndarray or sparse matrix, shape (n, p)
-        n may be 0. Sparse: for smooth r, F = R^p and the losses of `sparse`.
-    y : ndarray, shape (n,)
-    ridge : float
-        In [0, inf), with ridge + regularizer.l2 > 0.
-    tolerance : float
-        In (0, inf): bound aimed at for the least norm of a subgradient; certificate <= tolerance/m.
-    regularizer : Regularizer, optional
-    region : Region, optional
-    tilt : ndarray, shape (R, p), optional
-        b_r; without it R = 1 and b = 0.
-    max_iterations : int
-        Of prox-Newton or Newton, at least 1.
-
-    Returns
-    -------
-    Solution
-        Of `newton`; `gradient_norm` is m times the certificate. Nothing is raised where a repeat does not reach the
-        tolerance.
-
-    Raises
-    ------
-    ConfigError
-        If cvxpy does not accept the regularizer or the set as convex.
-    ValueError
-        If m is not above 0, a shape does not fit, or X is sparse and the problem is not for `sparse`.
+    - loss: with finite curvature on F.
+    - X: shape (n, p); n may be 0. Sparse: for smooth r, F = R^p and the losses of `sparse`.
+    - y: shape (n,).
+    - ridge: in [0, inf), with ridge + regularizer.l2 > 0.
+    - tolerance: in (0, inf): bound aimed at for the least norm of a subgradient; certificate <= tolerance/m.
+    - tilt: shape (R, p); b_r; without it R = 1 and b = 0.
+    - max_iterations: of prox-Newton or Newton, at least 1.
+    - Returns: of `newton`; `gradient_norm` is m times the certificate. Nothing is raised where a repeat does not reach
+      the tolerance.
+    - Raises ConfigError: if cvxpy does not accept the regularizer or the set as convex.
+    - Raises ValueError: if m is not above 0, a shape does not fit, or X is sparse and the problem is not for `sparse`.
     """
     regularizer, region = regularizer or Regularizer(), region or Region()
     modulus = ridge + regularizer.l2
@@ -184,18 +155,9 @@ def minimise_quadratic(
 ) -> newton.Solution:
     """Minimise 1/2 theta'G theta - <c, theta> + r(theta) + ridge/2 ||theta||^2 + <b_r, theta> over F for r = 1..R.
 
-    Parameters
-    ----------
-    G : ndarray, shape (p, p)
-        X'X: what the squared loss knows of the records besides c. Symmetric positive semidefinite.
-    c : ndarray, shape (p,)
-        X'y.
-    ridge, tolerance, tilt, regularizer, region
-        As for `minimise`.
-
-    Returns
-    -------
-    Solution
+    - G: shape (p, p); X'X: what the squared loss knows of the records besides c. Symmetric positive semidefinite.
+    - c: shape (p,); X'y.
+    - ridge, tolerance, tilt, regularizer, region: as for `minimise`.
     """
     modulus = ridge + regularizer.l2
     H = G + modulus * np.eye(len(G))

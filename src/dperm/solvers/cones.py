@@ -24,13 +24,8 @@ _EPS = float(np.finfo(float).eps)
 class Cone:
     """One factor of a product of cones.
 
-    Parameters
-    ----------
-    kind : {"nonneg", "soc", "psd", "exp", "power"}
-    rows : slice
-        Its place in the product.
-    exponents : tuple of float
-        Of `power`.
+    - rows: slice; its place in the product.
+    - exponents: of `power`.
     """
 
     kind: str
@@ -41,14 +36,8 @@ class Cone:
 def product(dims: Any) -> list[Cone]:
     """Return the factors that follow the equalities in cvxpy's data for Clarabel.
 
-    Parameters
-    ----------
-    dims : cvxpy's ConeDims
-        `nonneg` and `exp` are counts, `soc` and `psd` sizes, `p3d` exponents and `pnd` lists of them.
-
-    Returns
-    -------
-    list of Cone
+    - dims: cvxpy's ConeDims; `nonneg` and `exp` are counts, `soc` and `psd` sizes, `p3d` exponents and `pnd` lists of
+      them.
     """
     sizes = [("nonneg", dims.nonneg, ())] if dims.nonneg else []
     sizes += [("soc", size, ()) for size in dims.soc]
@@ -66,15 +55,7 @@ def product(dims: Any) -> list[Cone]:
 def stated(zeros: int, factors: Sequence[Cone]) -> list[Any]:
     """Return Clarabel's own words for equalities and factors.
 
-    Parameters
-    ----------
-    zeros : int
-        Number of equalities, which come first.
-    factors : sequence of Cone
-
-    Returns
-    -------
-    list
+    - zeros: number of equalities, which come first.
     """
     import clarabel
 
@@ -95,16 +76,7 @@ def stated(zeros: int, factors: Sequence[Cone]) -> list[Any]:
 
 
 def middle(factors: Sequence[Cone]) -> np.ndarray:
-    """Return a point well inside each factor, of about length 1.
-
-    Parameters
-    ----------
-    factors : sequence of Cone
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return a point well inside each factor, of about length 1."""
     found = np.zeros(factors[-1].rows.stop if factors else 0)
     for one in factors:
         part = found[one.rows]
@@ -123,13 +95,7 @@ def middle(factors: Sequence[Cone]) -> np.ndarray:
 def from_dual(factors: Sequence[Cone]) -> np.ndarray:
     """Return the matrix that maps the dual cone onto the cone.
 
-    Parameters
-    ----------
-    factors : sequence of Cone
-
-    Returns
-    -------
-    ndarray, square
+    - Returns: ndarray, square.
     """
     found = np.eye(factors[-1].rows.stop if factors else 0)
     for one in factors:
@@ -141,32 +107,17 @@ def from_dual(factors: Sequence[Cone]) -> np.ndarray:
 
 
 def smooth(factors: Sequence[Cone]) -> bool:
-    """Return whether `projection` serves all factors: whether all are their own duals.
-
-    Parameters
-    ----------
-    factors : sequence of Cone
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether `projection` serves all factors: whether all are their own duals."""
     return all(one.kind in _PROJECTIONS for one in factors)
 
 
 def projection(v: np.ndarray, factors: Sequence[Cone]) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest point of the product, and the projection's derivative at v (one of them at a kink).
 
-    Parameters
-    ----------
-    v : ndarray, shape (m,)
-    factors : sequence of Cone
-        Their own duals.
-
-    Returns
-    -------
-    nearest : ndarray, shape (m,)
-    derivative : ndarray, shape (m, m)
+    - v: shape (m,).
+    - factors: their own duals.
+    - nearest: shape (m,).
+    - derivative: shape (m, m).
     """
     nearest, derivative = np.zeros_like(v), np.zeros((len(v), len(v)))
     for one in factors:
@@ -223,18 +174,8 @@ def _triangle(S: np.ndarray) -> np.ndarray:
 def inside(v: np.ndarray, radius: float, factors: Sequence[Cone], *, dual: bool = False) -> bool:
     """Return whether the ball of this radius around v is certain to be in the product, or in its dual.
 
-    Parameters
-    ----------
-    v : ndarray
-    radius : float
-        Not negative.
-    factors : sequence of Cone
-    dual : bool
-
-    Returns
-    -------
-    bool
-        False where rounding leaves it open.
+    - radius: not negative.
+    - Returns: false where rounding leaves it open.
     """
     return bool(np.isfinite(radius)) and all(_INSIDE[one.kind](v[one.rows], radius, one, dual) for one in factors)
 

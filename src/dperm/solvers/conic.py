@@ -62,10 +62,7 @@ _NEAR = 1e-4
 class Equations:
     """M v = r for one M: the way to a solution, and how far a point is from the nearest one.
 
-    Parameters
-    ----------
-    M : ndarray, shape (k, n)
-        Rows of zeros are left out, and rows that repeat another up to the sign.
+    - M: shape (k, n); rows of zeros are left out, and rows that repeat another up to the sign.
     """
 
     def __init__(self, M: np.ndarray):
@@ -86,14 +83,9 @@ class Equations:
     def nearest(self, v: np.ndarray, r: np.ndarray) -> np.ndarray:
         """Return the solution nearest to v, up to rounding; v itself where M has not full rank.
 
-        Parameters
-        ----------
-        v : ndarray, shape (n,)
-        r : ndarray, shape (k,)
-
-        Returns
-        -------
-        ndarray, shape (n,)
+        - v: shape (n,).
+        - r: shape (k,).
+        - Returns: shape (n,).
         """
         if self._factor is None:
             return v
@@ -105,14 +97,8 @@ class Equations:
     def distance(self, v: np.ndarray, r: np.ndarray) -> float:
         """Return an upper bound on the distance from v to a solution; infinite where none is shown to exist.
 
-        Parameters
-        ----------
-        v : ndarray, shape (n,)
-        r : ndarray, shape (k,)
-
-        Returns
-        -------
-        float
+        - v: shape (n,).
+        - r: shape (k,).
         """
         signed = self._signs * r
         own = signed[self._first]
@@ -126,14 +112,10 @@ class Equations:
 class Program:
     """The part of a conic program that is the same for all P and q.
 
-    Parameters
-    ----------
-    A : ndarray, shape (m, n)
-    b : ndarray, shape (m,)
-    equalities : int
-        k.
-    factors : list of Cone
-        Of K.
+    - A: shape (m, n).
+    - b: shape (m,).
+    - equalities: k.
+    - factors: of K.
     """
 
     A: np.ndarray
@@ -144,16 +126,10 @@ class Program:
     def solve(self, P: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
         """Return a point, its multipliers, and what Clarabel says of them; polished where K is its own dual.
 
-        Parameters
-        ----------
-        P : ndarray, shape (n, n)
-        q : ndarray, shape (n,)
-
-        Returns
-        -------
-        x : ndarray, shape (n,)
-        z : ndarray, shape (m,)
-        status : str
+        - P: shape (n, n).
+        - q: shape (n,).
+        - x: shape (n,).
+        - z: shape (m,).
         """
         if not _moderate(P, q):
             return np.full(len(q), np.nan), np.full(len(self.b), np.nan), "NumericalError"
@@ -198,11 +174,8 @@ class Program:
 class Certifier:
     """Gaps for one program and one P.
 
-    Parameters
-    ----------
-    program : Program
-    P : ndarray, shape (n, n)
-        Symmetric, positive semidefinite: where an eigenvalue is below 0 by more than rounding nothing is shown.
+    - P: shape (n, n); symmetric, positive semidefinite: where an eigenvalue is below 0 by more than rounding nothing is
+      shown.
     """
 
     def __init__(self, program: Program, P: np.ndarray):
@@ -220,18 +193,11 @@ class Certifier:
     def certify(self, q: np.ndarray, x: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, float]:
         """Return a point next to x that is feasible up to rounding, and an upper bound on f there less min f.
 
-        Parameters
-        ----------
-        q : ndarray, shape (n,)
-        x : ndarray, shape (n,)
-        z : ndarray, shape (m,)
-            Multipliers.
-
-        Returns
-        -------
-        x : ndarray, shape (n,)
-        gap : float
-            1/2 |x - x*|_P^2 for a minimiser x* is at most this too. Infinite where nothing is shown.
+        - q: shape (n,).
+        - x: shape (n,).
+        - z: shape (m,); multipliers.
+        - x: shape (n,).
+        - gap: 1/2 |x - x*|_P^2 for a minimiser x* is at most this too. Infinite where nothing is shown.
         """
         if not (self._known and _moderate(q, x, z)):
             return x, math.inf

@@ -52,22 +52,14 @@ _SEED = 88172645463325252
 class Fit:
     """What `minimise` found.
 
-    Parameters
-    ----------
-    columns : ndarray of int, shape (F,)
-        The features that rows of X have, as columns of `dperm.kernels.monomials`; all others have weight 0.
-    weights : ndarray, shape (F,)
-        w on them: <w, phi(x)> is the prediction.
-    dual : ndarray, shape (n,)
-        alpha, in [0, 1].
-    gap : float
-        Upper bound on P(w) - P(w*), sum scale.
-    slack : float
-        sqrt(2 gap/total), upper bound on ||w - w*||_2.
-    norm : float
-        ||w||_2.
-    epochs : int
-        Passes over all or over the remaining rows.
+    - columns: shape (F,); the features that rows of X have, as columns of `dperm.kernels.monomials`; all others have
+      weight 0.
+    - weights: shape (F,); w on them: <w, phi(x)> is the prediction.
+    - dual: shape (n,); alpha, in [0, 1].
+    - gap: upper bound on P(w) - P(w*), sum scale.
+    - slack: sqrt(2 gap/total), upper bound on ||w - w*||_2.
+    - norm: ||w||_2.
+    - epochs: passes over all or over the remaining rows.
     """
 
     columns: np.ndarray
@@ -81,13 +73,8 @@ class Fit:
     def predict(self, Z: np.ndarray | sparse.csr_array) -> np.ndarray:
         """Return <w, phi(z)> of every row.
 
-        Parameters
-        ----------
-        Z : CSR or ndarray, shape (T, d)
-
-        Returns
-        -------
-        ndarray, shape (T,)
+        - Z: shape (T, d).
+        - Returns: shape (T,).
         """
         rows = patterns.group(Z)
         places = rows.places()
@@ -113,40 +100,20 @@ def minimise(
 ) -> Fit:
     """Solve the support vector machine of the module's text; the same bytes for the same data.
 
-    Parameters
-    ----------
-    X : CSR or ndarray, shape (n, d)
-        Rows of a few entries each, ||x||_2 <= x_norm.
-    y : ndarray, shape (n,)
-        In {-1, +1}.
-    total : float
-        n lambda, 1/C of LibSVM; in [1e-30, 1e30].
-    slack : float
-        Public bound on ||w - w*||_2 to certify, above 0.
-    x_norm : float
-        The public bound on rows.
-    max_epochs : int
-        At least 1.
-
-    Returns
-    -------
-    Fit
-        With `slack` at most the one asked for.
-
-    Raises
-    ------
-    DataError
-        If shapes or labels do not fit, or rows hold NaN or share no patterns. The message gives no value of the data.
-    DomainViolation
-        If a row is longer than x_norm.
-    SolverError
-        If the slack is not certified in time (or is below rounding). Whether it is depends on private data.
-    ValueError
-        If another argument is outside its range.
-
-    References
-    ----------
-    jain2013, equation (2); errata J8, J9.
+    - X: shape (n, d); rows of a few entries each, ||x||_2 <= x_norm.
+    - y: shape (n,); in {-1, +1}.
+    - total: n lambda, 1/C of LibSVM; in [1e-30, 1e30].
+    - slack: public bound on ||w - w*||_2 to certify, above 0.
+    - x_norm: the public bound on rows.
+    - max_epochs: at least 1.
+    - Returns: with `slack` at most the one asked for.
+    - Raises DataError: if shapes or labels do not fit, or rows hold NaN or share no patterns. The message gives no
+      value of the data.
+    - Raises DomainViolation: if a row is longer than x_norm.
+    - Raises SolverError: if the slack is not certified in time (or is below rounding). Whether it is depends on private
+      data.
+    - Raises ValueError: if another argument is outside its range.
+    - Source: jain2013, equation (2); errata J8, J9.
     """
     total = number("total", total, LEAST, MOST, ends="[]", remedy="it is n lambda, LibSVM's 1/C")
     number("slack", slack, 0, math.inf, remedy="a public share, such as 1/20, of 2 L R/total")

@@ -20,13 +20,7 @@ Direction = Callable[[Point, np.ndarray], np.ndarray]
 def suits_exact(X: np.ndarray) -> bool:
     """Return whether the pairwise products of the columns of X are few enough for exact Hessians.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-
-    Returns
-    -------
-    bool
+    - X: shape (n, p).
     """
     n, p = X.shape
     return p <= EXACT_FEATURES and 4 * n * p * (p + 1) <= EXACT_BYTES
@@ -35,16 +29,8 @@ def suits_exact(X: np.ndarray) -> bool:
 def through(objective: Objective, centre: Point) -> Direction:
     """Return the rule for directions.
 
-    Parameters
-    ----------
-    objective : Objective
-    centre : Point
-        One column; its Hessian is the preconditioner, where one is needed.
-
-    Returns
-    -------
-    callable
-        A `Direction`.
+    - centre: one column; its Hessian is the preconditioner, where one is needed.
+    - Returns: a `Direction`.
     """
     X = objective.X
     if suits_exact(X):

@@ -28,12 +28,9 @@ _INFEASIBLE = ("PrimalInfeasible", "AlmostPrimalInfeasible")
 class Solution:
     """What `minimise` found.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (R, p)
-    gap : ndarray, shape (R,)
-        At least the objective at theta less its minimum, and at least m/2 ||theta - theta*||^2 for the least eigenvalue
-        m of H_r; infinite where nothing is shown.
+    - theta: shape (R, p).
+    - gap: shape (R,); at least the objective at theta less its minimum, and at least m/2 ||theta - theta*||^2 for the
+      least eigenvalue m of H_r; infinite where nothing is shown.
     """
 
     theta: np.ndarray
@@ -45,25 +42,13 @@ def minimise(H: np.ndarray, c: np.ndarray, regularizer: Regularizer, region: Reg
 
     The l2 part of the regularizer is left aside: the caller has it in H.
 
-    Parameters
-    ----------
-    H : ndarray, shape (p, p) or (R, p, p)
-        Symmetric positive definite: callers add m > 0 to a sum of squares. P of cvxpy's own rules is semidefinite.
-    c : ndarray, shape (R, p)
-    regularizer : Regularizer
-    region : Region
-
-    Returns
-    -------
-    Solution
-        Where Clarabel failed, or H or c is not finite or above 1e100, theta is NaN and the gap infinite: nothing is
-        raised, because that depends on data.
-
-    Raises
-    ------
-    ConfigError
-        If the expression or a constraint is not what cvxpy accepts as convex, a variable is whole-numbered, or the set
-        is empty. None of it depends on H and c.
+    - H: shape (p, p) or (R, p, p); symmetric positive definite: callers add m > 0 to a sum of squares. P of cvxpy's own
+      rules is semidefinite.
+    - c: shape (R, p).
+    - Returns: where Clarabel failed, or H or c is not finite or above 1e100, theta is NaN and the gap infinite: nothing
+      is raised, because that depends on data.
+    - Raises ConfigError: if the expression or a constraint is not what cvxpy accepts as convex, a variable is
+      whole-numbered, or the set is empty. None of it depends on H and c.
     """
     p, shared = c.shape[1], H.ndim == 2
     program, P, q, at = _conic(regularizer, region, p)
@@ -105,14 +90,8 @@ def _conic(regularizer: Regularizer, region: Region, p: int) -> tuple[conic.Prog
 def value(regularizer: Regularizer, theta: np.ndarray) -> np.ndarray:
     """Return l1 ||theta||_1 + expression(theta) for each point.
 
-    Parameters
-    ----------
-    regularizer : Regularizer
-    theta : ndarray, shape (R, p)
-
-    Returns
-    -------
-    ndarray, shape (R,)
+    - theta: shape (R, p).
+    - Returns: shape (R,).
     """
     total = regularizer.l1 * np.abs(theta).sum(axis=1)
     if regularizer.expression is not None:

@@ -50,17 +50,12 @@ _ROUNDING = 2 * float(np.finfo(float).eps)
 class Solution:
     """What `minimise` found.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (R, p)
-        Within the box, bounds met exactly.
-    certificate : ndarray, shape (R,)
-        subgradient_norm / (ridge + modulus): an upper bound on ||theta_r - theta_r*||_2; infinite if that sum is 0.
-    subgradient_norm : ndarray, shape (R,)
-        Least norm s of a subgradient of P_r plus the box's normal cone, evaluated anew at the theta returned;
-        P_r(theta_r) - P_r(theta_r*) <= s^2 / (2 (ridge + modulus)).
-    iterations : ndarray of int, shape (R,)
-        Passes over all or over the free coordinates, and Newton steps.
+    - theta: shape (R, p); within the box, bounds met exactly.
+    - certificate: shape (R,); subgradient_norm / (ridge + modulus): an upper bound on ||theta_r - theta_r*||_2;
+      infinite if that sum is 0.
+    - subgradient_norm: shape (R,); least norm s of a subgradient of P_r plus the box's normal cone, evaluated anew at
+      the theta returned; P_r(theta_r) - P_r(theta_r*) <= s^2 / (2 (ridge + modulus)).
+    - iterations: shape (R,); passes over all or over the free coordinates, and Newton steps.
     """
 
     theta: np.ndarray
@@ -84,45 +79,25 @@ def minimise(
 ) -> Solution:
     """Minimise P_r over the box for r = 1..R; P_r as in the module's text.
 
-    Parameters
-    ----------
-    G : ndarray, shape (p, p) or (R, p, p)
-        Symmetric and positive semidefinite (not checked), of any rank; entries of at most 1e100 in size.
-    c : ndarray, shape (R, p)
-        Likewise at most 1e100; R may be 0.
-    tolerance : float
-        In [0, inf): absolute bound aimed at for the least norm of a subgradient. 0 asks for all that rounding allows.
-    ridge : float
-        In [0, 1e100].
-    modulus : float
-        In [0, 1e100]: a lower bound on the least eigenvalue of G, which the caller vouches for. Only the certificate
-        looks at it.
-    l1 : float or ndarray, shape (p,)
-        In [0, 1e100].
-    low, high : float or ndarray, shape (p,)
-        Bounds on theta, low <= high; infinite where there is none.
-    start : ndarray, shape (p,) or (R, p), optional
-        Where to begin, moved into the box; by default 0.
-    max_iterations : int
-        At least 1; a bound on `iterations`, up to one round.
-
-    Returns
-    -------
-    Solution
-        A problem that did not reach the tolerance (too few iterations, a tolerance below rounding, or no minimiser at
-        all) is returned as it is: compare its `subgradient_norm`. Whether it converged depends on private data.
-
-    Raises
-    ------
-    DataError
-        If a shape of G, c or start does not fit, or an entry is NaN, infinite or above 1e100. The message gives no
-        value of the data.
-    ValueError
-        If another argument is outside its range.
-
-    References
-    ----------
-    kifer2012, Algorithm 1 (the problem). Friedman, Hastie and Tibshirani 2010 (the method).
+    - G: shape (p, p) or (R, p, p); symmetric and positive semidefinite (not checked), of any rank; entries of at most
+      1e100 in size.
+    - c: shape (R, p); likewise at most 1e100; R may be 0.
+    - tolerance: in [0, inf): absolute bound aimed at for the least norm of a subgradient. 0 asks for all that rounding
+      allows.
+    - ridge: in [0, 1e100].
+    - modulus: in [0, 1e100]: a lower bound on the least eigenvalue of G, which the caller vouches for. Only the
+      certificate looks at it.
+    - l1: shape (p,); in [0, 1e100].
+    - low, high: shape (p,); bounds on theta, low <= high; infinite where there is none.
+    - start: shape (p,) or (R, p); where to begin, moved into the box; by default 0.
+    - max_iterations: at least 1; a bound on `iterations`, up to one round.
+    - Returns: a problem that did not reach the tolerance (too few iterations, a tolerance below rounding, or no
+      minimiser at all) is returned as it is: compare its `subgradient_norm`. Whether it converged depends on private
+      data.
+    - Raises DataError: if a shape of G, c or start does not fit, or an entry is NaN, infinite or above 1e100. The
+      message gives no value of the data.
+    - Raises ValueError: if another argument is outside its range.
+    - Source: kifer2012, Algorithm 1 (the problem). Friedman, Hastie and Tibshirani 2010 (the method).
     """
     number("tolerance", tolerance, 0, np.inf, ends="[)", remedy="it bounds the norm of a subgradient")
     ridge = number("ridge", ridge, 0, _LARGEST_ENTRY, ends="[]", remedy="it is the weight of ||theta||^2/2")
@@ -150,25 +125,13 @@ def subgradient_norm(
 ) -> np.ndarray:
     """Return the least norm of a subgradient of f + l1 ||.||_1 plus the normal cone of the box, f smooth.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (R, p)
-    gradient : ndarray, shape (R, p)
-        Of f at theta; may hold values that are not finite.
-    l1 : float or ndarray, shape (p,)
-        In [0, 1e100].
-    low, high : float or ndarray, shape (p,)
-        low <= high. A coordinate is at a bound if it equals it.
-
-    Returns
-    -------
-    ndarray, shape (R,)
-        0 at a minimiser, and there alone; infinite where theta is outside the box or a gradient not finite.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, or l1 or a bound is outside its range.
+    - theta: shape (R, p).
+    - gradient: shape (R, p); of f at theta; may hold values that are not finite.
+    - l1: shape (p,); in [0, 1e100].
+    - low, high: shape (p,); low <= high. A coordinate is at a bound if it equals it.
+    - Returns: shape (R,); 0 at a minimiser, and there alone; infinite where theta is outside the box or a gradient not
+      finite.
+    - Raises ValueError: if a shape does not fit, or l1 or a bound is outside its range.
     """
     theta, gradient = (np.ascontiguousarray(values, dtype=np.float64) for values in (theta, gradient))
     if theta.ndim != 2 or theta.shape != gradient.shape:

@@ -25,20 +25,10 @@ _NEVER = np.iinfo(np.int64).max // 2
 def minimise(x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarray, int]:
     """Return the ends of a union of intervals with the fewest errors.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n,)
-        Finite points, in any order; ties are welcome.
-    y : ndarray, shape (n,)
-        Labels 0 and 1.
-    k : int
-        Most ends, 0 or more.
-
-    Returns
-    -------
-    ends : ndarray, shape (at most k,)
-        Points of the sample, rising; as few as the fewest errors need.
-    errors : int
+    - x: shape (n,); finite points, in any order; ties are welcome.
+    - y: shape (n,); labels 0 and 1.
+    - k: most ends, 0 or more.
+    - ends: shape (at most k,); points of the sample, rising; as few as the fewest errors need.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y)
     order = np.argsort(x)
@@ -77,16 +67,10 @@ def _traced(ones, zeros, k):
 def fewest_errors(ones: np.ndarray, zeros: np.ndarray, k: int) -> np.ndarray:
     """Return the fewest errors of at most k ends on many samples.
 
-    Parameters
-    ----------
-    ones, zeros : ndarray of int, shape (repeats, points)
-        How many records of each label a sample has at each point, in the order of the points.
-    k : int
-        Most ends, 0 or more.
-
-    Returns
-    -------
-    ndarray of int, shape (repeats,)
+    - ones, zeros: shape (repeats, points); how many records of each label a sample has at each point, in the order of
+      the points.
+    - k: most ends, 0 or more.
+    - Returns: shape (repeats,).
     """
     return _fewest(np.ascontiguousarray(ones, dtype=np.int64), np.ascontiguousarray(zeros, dtype=np.int64), int(k))
 
@@ -110,15 +94,8 @@ def _fewest(ones, zeros, k):
 def inside(x: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return the function with these ends at points.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n,)
-    ends : ndarray, shape (k,)
-        Rising.
-
-    Returns
-    -------
-    ndarray of int8, shape (n,)
-        0 or 1.
+    - x: shape (n,).
+    - ends: shape (k,); rising.
+    - Returns: shape (n,); 0 or 1.
     """
     return (np.searchsorted(ends, x, side="right") % 2).astype(np.int8)

@@ -55,20 +55,12 @@ _ROUNDINGS = 64
 class Fit:
     """What `minimise` found.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray or CSR, shape (n, d)
-    mu : ndarray, shape (n,)
-        w = sum_i mu_i phi(x_i).
-    gap : float
-        Upper bound on P(w) - P(w*), sum scale.
-    slack : float
-        Upper bound on ||w - w*||: sqrt(2 gap/total), or, where rounding hides the gap, that by the slopes.
-    norm : float
-        ||w||.
-    rounds : int
-        Working sets.
+    - X: shape (n, d).
+    - mu: shape (n,); w = sum_i mu_i phi(x_i).
+    - gap: upper bound on P(w) - P(w*), sum scale.
+    - slack: upper bound on ||w - w*||: sqrt(2 gap/total), or, where rounding hides the gap, that by the slopes.
+    - norm: ||w||.
+    - rounds: working sets.
     """
 
     kernel: Kernel = field(repr=False)
@@ -82,13 +74,8 @@ class Fit:
     def predict(self, Z: Rows) -> np.ndarray:
         """Return <w, phi(z)> of every row.
 
-        Parameters
-        ----------
-        Z : ndarray or CSR, shape (T, d)
-
-        Returns
-        -------
-        ndarray, shape (T,)
+        - Z: shape (T, d).
+        - Returns: shape (T,).
         """
         carriers = np.flatnonzero(self.mu)
         return _times(self.kernel, Z, self.X[carriers], self.mu[carriers])
@@ -136,41 +123,19 @@ def minimise(
 ) -> Fit:
     """Solve the problem of the module's text; the same bytes for the same data.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray or CSR, shape (n, d)
-        Rows with sqrt(K(x, x)) <= kernel.R.
-    y : ndarray, shape (n,)
-        In {-1, +1} for hinge, smoothed_hinge and logistic; finite for huber and squared.
-    loss : str or Loss
-        One of these five.
-    total : float
-        n lambda, 1/C of LibSVM; in [1e-30, 1e30].
-    slack : float
-        Public bound on ||w - w*|| to certify, above 0.
-    max_rounds : int
-        At least 1.
-
-    Returns
-    -------
-    Fit
-        With `slack` at most the one asked for.
-
-    Raises
-    ------
-    DataError
-        If shapes do not fit. The message gives no value of the data.
-    DomainViolation
-        If a row is above R, or a target outside the loss's domain.
-    SolverError
-        If the slack is not certified in time (or is below rounding). Whether it is depends on private data.
-    ValueError
-        If another argument is outside its range, or the loss has no solver here.
-
-    References
-    ----------
-    jain2013, equation (2); errata J8, J9.
+    - X: shape (n, d); rows with sqrt(K(x, x)) <= kernel.R.
+    - y: shape (n,); in {-1, +1} for hinge, smoothed_hinge and logistic; finite for huber and squared.
+    - loss: one of these five.
+    - total: n lambda, 1/C of LibSVM; in [1e-30, 1e30].
+    - slack: public bound on ||w - w*|| to certify, above 0.
+    - max_rounds: at least 1.
+    - Returns: with `slack` at most the one asked for.
+    - Raises DataError: if shapes do not fit. The message gives no value of the data.
+    - Raises DomainViolation: if a row is above R, or a target outside the loss's domain.
+    - Raises SolverError: if the slack is not certified in time (or is below rounding). Whether it is depends on private
+      data.
+    - Raises ValueError: if another argument is outside its range, or the loss has no solver here.
+    - Source: jain2013, equation (2); errata J8, J9.
     """
     total = number("total", total, LEAST, MOST, ends="[]", remedy="it is n lambda, LibSVM's 1/C")
     number("slack", slack, 0, math.inf, remedy="a public share, such as 1/20, of 2 L R/total")

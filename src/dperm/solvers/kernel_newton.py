@@ -27,14 +27,8 @@ _PIVOTS, _SMALL, _CG_STEPS, _CG_SHARE, _CG_LEAST, _HALVINGS, _SHORTEST = 512, 1e
 def steps(problem: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield feasible mu and u = K mu, of a smooth loss, after every step: of steps in w where those in mu end.
 
-    Parameters
-    ----------
-    problem : _Problem
-        Of `dperm.solvers.kernel`.
-
-    Yields
-    ------
-    mu, u : ndarray, shape (n,)
+    - problem: _Problem; of `dperm.solvers.kernel`.
+    - mu, u: shape (n,).
     """
     factors = _pivots(problem)
     # Where LL' is all of K there is no need to creep.

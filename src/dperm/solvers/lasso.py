@@ -43,15 +43,11 @@ _SUPPORT_SWEEPS = 9
 class Solution:
     """What `minimise` found.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (blocks, p)
-    gap : ndarray, shape (blocks,)
-        P_b(theta_b) - P_b(theta_b*) is at most this, up to rounding of the order of 1e-16 ||y_b||^2. It bounds the
-        objective (and the fitted values), not the distance of theta_b from a minimiser.
-    converged : ndarray of bool, shape (blocks,)
-        Whether the gap is within tolerance/2 ||y_b||^2.
-    sweeps : ndarray of int, shape (blocks,)
+    - theta: shape (blocks, p).
+    - gap: shape (blocks,); P_b(theta_b) - P_b(theta_b*) is at most this, up to rounding of the order of 1e-16
+      ||y_b||^2. It bounds the objective (and the fitted values), not the distance of theta_b from a minimiser.
+    - converged: shape (blocks,); whether the gap is within tolerance/2 ||y_b||^2.
+    - sweeps: shape (blocks,).
     """
 
     theta: np.ndarray
@@ -72,38 +68,18 @@ def minimise(
 ) -> Solution:
     """Minimise 1/2 ||y_b - X_b theta||^2 + l1 ||theta||_1 for every block b of rows.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Entries of at most 1e100 in size; n may be 0.
-    y : ndarray, shape (n,)
-        Likewise.
-    l1 : float
-        Lambda in [1e-30, 1e30], in units of the squared target over theta.
-    block : ndarray of int, shape (n,), optional
-        Which block each row is in, in [0, blocks); without it all rows are in block 0.
-    blocks : int
-        How many blocks; those without rows get theta = 0.
-    tolerance : float
-        In [1e-12, 1]: aim at gap <= tolerance/2 ||y_b||^2.
-    max_sweeps : int
-        At least 1: coordinate-descent sweeps per block, over a working set or its support.
-
-    Returns
-    -------
-    Solution
-        A block that ran out of sweeps is returned as it is: whether it converged depends on private data.
-
-    Raises
-    ------
-    DataError
-        If a shape does not fit, or an entry is NaN, infinite or above 1e100. The message gives no value of the data.
-    ValueError
-        If another argument is outside its range.
-
-    References
-    ----------
-    kifer2012, Algorithm 6, line 1.
+    - X: shape (n, p); entries of at most 1e100 in size; n may be 0.
+    - y: shape (n,); likewise.
+    - l1: Lambda in [1e-30, 1e30], in units of the squared target over theta.
+    - block: shape (n,); which block each row is in, in [0, blocks); without it all rows are in block 0.
+    - blocks: how many blocks; those without rows get theta = 0.
+    - tolerance: in [1e-12, 1]: aim at gap <= tolerance/2 ||y_b||^2.
+    - max_sweeps: at least 1: coordinate-descent sweeps per block, over a working set or its support.
+    - Returns: a block that ran out of sweeps is returned as it is: whether it converged depends on private data.
+    - Raises DataError: if a shape does not fit, or an entry is NaN, infinite or above 1e100. The message gives no value
+      of the data.
+    - Raises ValueError: if another argument is outside its range.
+    - Source: kifer2012, Algorithm 6, line 1.
     """
     number("l1", l1, LEAST, MOST, ends="[]", remedy="it is Lambda, of the sum of squares")
     number("tolerance", tolerance, 1e-12, 1, ends="[]", remedy="1e-6 is usual")
@@ -126,20 +102,10 @@ def minimise(
 def checked(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the data as contiguous doubles, or refuse them.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-
-    Returns
-    -------
-    X, y : ndarray
-        The arguments themselves where they are such already.
-
-    Raises
-    ------
-    DataError
-        If a shape does not fit, or an entry is NaN, infinite or above 1e100 in size.
+    - X: shape (n, p).
+    - y: shape (n,).
+    - X, y: the arguments themselves where they are such already.
+    - Raises DataError: if a shape does not fit, or an entry is NaN, infinite or above 1e100 in size.
     """
     X, y = (np.ascontiguousarray(values, dtype=np.float64) for values in (X, y))
     if X.ndim != 2 or y.shape != (len(X),) or X.shape[1] == 0:

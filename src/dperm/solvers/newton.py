@@ -49,16 +49,11 @@ PATIENCE, GAIN = 5, 0.9
 class Solution:
     """What `minimise` found.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (R, p)
-        Of all iterates the one with the smallest gradient.
-    certificate : ndarray, shape (R,)
-        gradient_norm / ridge: an upper bound on ||theta_r - theta_r*||_2.
-    gradient_norm : ndarray, shape (R,)
-        At least ||grad J_r(theta_r)||_2: as evaluated in double precision, plus a bound on the rounding of that.
-    iterations : ndarray of int, shape (R,)
-        Newton steps taken from the shared start.
+    - theta: shape (R, p); of all iterates the one with the smallest gradient.
+    - certificate: shape (R,); gradient_norm / ridge: an upper bound on ||theta_r - theta_r*||_2.
+    - gradient_norm: shape (R,); at least ||grad J_r(theta_r)||_2: as evaluated in double precision, plus a bound on the
+      rounding of that.
+    - iterations: shape (R,); Newton steps taken from the shared start.
     """
 
     theta: np.ndarray
@@ -88,39 +83,19 @@ def minimise(
     compare its `gradient_norm` with the tolerance, or its certificate with what you need. Nothing is raised then,
     because whether a solver converged depends on private data.
 
-    Parameters
-    ----------
-    loss : Loss
-        With finite curvature: squared, logistic, poisson, huber, smoothed_hinge.
-    X : ndarray, shape (n, p)
-        n may be 0.
-    y : ndarray, shape (n,)
-        Targets of the kind the loss declares; not checked here.
-    ridge : float
-        In (0, inf); in units of the loss over theta squared.
-    tolerance : float
-        In (0, inf): absolute bound aimed at for ||grad J_r||_2.
-    tilt : ndarray, shape (R, p), optional
-        b_r; without it R = 1 and b = 0.
-    start : ndarray, shape (p,) or (R, p), optional
-        Where to begin; by default 0, and for several repeats the untilted optimum.
-    max_iterations : int
-        At most this many Newton steps per repeat, at least 1.
-
-    Returns
-    -------
-    Solution
-        The same bytes for the same input, however many threads or cores there are.
-
-    Raises
-    ------
-    ValueError
-        If the loss has a kink, ridge or tolerance are not finite numbers above 0, a shape does not fit, or an entry is
-        not finite. The message gives no value of the data.
-
-    References
-    ----------
-    kifer2012, Algorithm 1 (the problem). Nocedal and Wright, Numerical Optimization, Algorithm 7.1 (the method).
+    - loss: with finite curvature: squared, logistic, poisson, huber, smoothed_hinge.
+    - X: shape (n, p); n may be 0.
+    - y: shape (n,); targets of the kind the loss declares; not checked here.
+    - ridge: in (0, inf); in units of the loss over theta squared.
+    - tolerance: in (0, inf): absolute bound aimed at for ||grad J_r||_2.
+    - tilt: shape (R, p); b_r; without it R = 1 and b = 0.
+    - start: shape (p,) or (R, p); where to begin; by default 0, and for several repeats the untilted optimum.
+    - max_iterations: at most this many Newton steps per repeat, at least 1.
+    - Returns: the same bytes for the same input, however many threads or cores there are.
+    - Raises ValueError: if the loss has a kink, ridge or tolerance are not finite numbers above 0, a shape does not
+      fit, or an entry is not finite. The message gives no value of the data.
+    - Source: kifer2012, Algorithm 1 (the problem). Nocedal and Wright, Numerical Optimization, Algorithm 7.1 (the
+      method).
     """
     X, y, tilt, start = _checked(loss, X, y, ridge, tolerance, tilt, start, max_iterations)
     repeats, p = tilt.shape

@@ -37,13 +37,9 @@ ROUNDING = 32 * float(np.finfo(float).eps)
 class Point:
     """A point of each repeat, and what is known of J there.
 
-    Parameters
-    ----------
-    theta, gradient : ndarray, shape (p, k)
-    value, slack, norm : ndarray, shape (k,)
-        J, a bound on the order of its rounding error, and ||gradient||_2.
-    weights : ndarray, shape (n, k)
-        l''(u_i, y_i); single precision if the curvature is.
+    - theta, gradient: shape (p, k).
+    - value, slack, norm: shape (k,); J, a bound on the order of its rounding error, and ||gradient||_2.
+    - weights: shape (n, k); l''(u_i, y_i); single precision if the curvature is.
     """
 
     theta: np.ndarray
@@ -56,25 +52,14 @@ class Point:
     def take(self, columns: np.ndarray) -> "Point":
         """Return a copy of these columns.
 
-        Parameters
-        ----------
-        columns : ndarray
-            Indices or a mask of repeats.
-
-        Returns
-        -------
-        Point
+        - columns: indices or a mask of repeats.
         """
         return Point(*(array[..., columns] for array in vars(self).values()))
 
     def put(self, columns: np.ndarray, other: "Point", its: np.ndarray) -> None:
         """Overwrite these columns with the columns `its` of another point.
 
-        Parameters
-        ----------
-        columns, its : ndarray
-            Indices or masks of as many repeats.
-        other : Point
+        - columns, its: indices or masks of as many repeats.
         """
         for name, array in vars(self).items():
             array[..., columns] = getattr(other, name)[..., its]
@@ -88,16 +73,11 @@ def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 class Objective:
     """J for a data set, a loss and a ridge.
 
-    Parameters
-    ----------
-    loss : Loss
-        With finite curvature.
-    X : ndarray, shape (n, p), C-ordered
-    y : ndarray, shape (n,)
-    ridge : float
-        Above 0.
-    single : bool
-        Allow curvature in single precision where that is safe.
+    - loss: with finite curvature.
+    - X: shape (n, p), C-ordered.
+    - y: shape (n,).
+    - ridge: above 0.
+    - single: allow curvature in single precision where that is safe.
     """
 
     def __init__(self, loss: Loss, X: np.ndarray, y: np.ndarray, ridge: float, *, single: bool = True):
@@ -115,13 +95,7 @@ class Objective:
     def blocks(self, columns: int) -> list[slice]:
         """Return the row blocks in which `columns` repeats are worked through.
 
-        Parameters
-        ----------
-        columns : int
-
-        Returns
-        -------
-        list of slice
+        - Returns: list of slice.
         """
         size = max(BLOCK_ROWS, BLOCK_ENTRIES // max(columns, 1))
         return [slice(low, low + size) for low in range(0, len(self.X), size)]
@@ -129,13 +103,7 @@ class Objective:
     def evaluate(self, theta: np.ndarray, tilt: np.ndarray) -> Point:
         """Return the `Point` at theta; overflow (Poisson, far out) gives an infinite value.
 
-        Parameters
-        ----------
-        theta, tilt : ndarray, shape (p, k)
-
-        Returns
-        -------
-        Point
+        - theta, tilt: shape (p, k).
         """
         data = np.zeros(theta.shape[1])
         gradient = self.ridge * theta + tilt
@@ -155,15 +123,8 @@ class Objective:
     def tilted(self, origin: Point, tilt: np.ndarray) -> Point:
         """Return the `Point` for several tilts at the same theta.
 
-        Parameters
-        ----------
-        origin : Point
-            One column, evaluated without a tilt.
-        tilt : ndarray, shape (p, k)
-
-        Returns
-        -------
-        Point
+        - origin: one column, evaluated without a tilt.
+        - tilt: shape (p, k).
         """
         k = tilt.shape[1]
         theta, gradient = np.repeat(origin.theta, k, axis=1), origin.gradient + tilt
@@ -176,16 +137,9 @@ class Objective:
     def rounding(self, theta: np.ndarray, tilt: np.ndarray, *, blocks: bool = True) -> np.ndarray:
         """Return a bound on the norm of the error in `evaluate`'s gradient, from the largest l' and l'' there can be.
 
-        Parameters
-        ----------
-        theta, tilt : ndarray, shape (p, k)
-        blocks : bool
-            False for a gradient whose sums over records are in any order, or go through X'X.
-
-        Returns
-        -------
-        ndarray, shape (k,)
-            Infinite where l' overflows.
+        - theta, tilt: shape (p, k).
+        - blocks: false for a gradient whose sums over records are in any order, or go through X'X.
+        - Returns: shape (k,); infinite where l' overflows.
         """
         n, size = len(self.X), np.sqrt(_dots(theta, theta))
         reach, height, total, squares = self._sizes
@@ -204,17 +158,10 @@ class Objective:
     def carefully(self, theta: np.ndarray, tilt: np.ndarray, kind: type = np.float64) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient by sums of few terms, and a bound on the norm of its error from the sizes there are.
 
-        Parameters
-        ----------
-        theta, tilt : ndarray, shape (p, k)
-        kind : numpy.float64 or numpy.longdouble
-            What the sums are done in; the second is slow.
-
-        Returns
-        -------
-        gradient : ndarray, shape (p, k)
-        error : ndarray, shape (k,)
-            Infinite where l' overflows.
+        - theta, tilt: shape (p, k).
+        - kind: numpy.float64 or numpy.longdouble; what the sums are done in; the second is slow.
+        - gradient: shape (p, k).
+        - error: shape (k,); infinite where l' overflows.
         """
         n, k = len(self.X), theta.shape[1]
         theta, tilt = theta.astype(kind), tilt.astype(kind)
@@ -266,14 +213,9 @@ class Objective:
     def curvature_times(self, weights: np.ndarray, directions: np.ndarray) -> np.ndarray:
         """Return H_r v_r for each column: (X^T diag(weights_r) X + ridge I) v_r.
 
-        Parameters
-        ----------
-        weights : ndarray, shape (n, k)
-        directions : ndarray, shape (p, k)
-
-        Returns
-        -------
-        ndarray, shape (p, k)
+        - weights: shape (n, k).
+        - directions: shape (p, k).
+        - Returns: shape (p, k).
         """
         # Columns of size one neither overflow nor vanish in single precision.
         size = np.abs(directions).max(axis=0, initial=0.0)
@@ -292,13 +234,8 @@ class Objective:
     def curvature(self, weights: np.ndarray) -> np.ndarray:
         """Return the Hessian X^T diag(weights) X + ridge I of one repeat.
 
-        Parameters
-        ----------
-        weights : ndarray, shape (n,)
-
-        Returns
-        -------
-        ndarray, shape (p, p)
+        - weights: shape (n,).
+        - Returns: shape (p, p).
         """
         p = self.X.shape[1]
         total = np.zeros((p, p))

@@ -29,14 +29,9 @@ BLOCK = 64
 class Monomials:
     """The order of the monomials of m + 1 numbers.
 
-    Parameters
-    ----------
-    triples : ndarray of int, shape (F, 3)
-        i <= j <= k of each.
-    multiplicity : ndarray, shape (F,)
-        mu.
-    by_pair : ndarray of int, shape (F,)
-        Where (i, j, k) stands, for k = j, j + 1, ... in turn, pair by pair: the order of `margins`.
+    - triples: shape (F, 3); i <= j <= k of each.
+    - multiplicity: shape (F,); mu.
+    - by_pair: shape (F,); where (i, j, k) stands, for k = j, j + 1, ... in turn, pair by pair: the order of `margins`.
     """
 
     triples: np.ndarray
@@ -48,17 +43,10 @@ class Monomials:
 class Grouped:
     """Rows, sorted by pattern.
 
-    Parameters
-    ----------
-    z : ndarray, shape (n, m + 1)
-        The entries of each row, the first of which is 1.
-    rows : ndarray of int, shape (n,)
-        Which row of X each is.
-    starts : ndarray of int, shape (P + 1,)
-        Where the rows of each pattern begin.
-    columns : ndarray of int, shape (P, m + 1)
-        The pattern: 0 for the constant, then column + 1 in increasing order.
-    order : Monomials
+    - z: shape (n, m + 1); the entries of each row, the first of which is 1.
+    - rows: shape (n,); which row of X each is.
+    - starts: shape (P + 1,); where the rows of each pattern begin.
+    - columns: shape (P, m + 1); the pattern: 0 for the constant, then column + 1 in increasing order.
     """
 
     z: np.ndarray
@@ -70,9 +58,7 @@ class Grouped:
     def places(self) -> np.ndarray:
         """Return the column, as in `dperm.kernels.monomials`, of every monomial of every pattern.
 
-        Returns
-        -------
-        ndarray of int, shape (P, F)
+        - Returns: shape (P, F).
         """
         first, second, third = (self.columns[:, self.order.triples[:, which]] for which in range(3))
         second = second * (second + 1) // 2
@@ -91,14 +77,7 @@ def _cubes(a: np.ndarray) -> np.ndarray:
 def monomials(size: int) -> Monomials:
     """Return the order of the monomials of `size` numbers.
 
-    Parameters
-    ----------
-    size : int
-        m + 1, at least 1.
-
-    Returns
-    -------
-    Monomials
+    - size: m + 1, at least 1.
     """
     pairs = [(i, j) for j in range(size) for i in range(j + 1)]
     triples = [(i, j, j) for i, j in pairs] + [
@@ -115,18 +94,9 @@ def group(X: np.ndarray | sparse.csr_array) -> Grouped:
 
     Rows with fewer entries than the fullest one are given zeros in the columns that are most frequent.
 
-    Parameters
-    ----------
-    X : CSR or ndarray, shape (n, d)
-
-    Returns
-    -------
-    Grouped
-
-    Raises
-    ------
-    DataError
-        If X holds NaN or infinity, or its rows have so many entries or patterns that nothing is gained by grouping.
+    - X: shape (n, d).
+    - Raises DataError: if X holds NaN or infinity, or its rows have so many entries or patterns that nothing is gained
+      by grouping.
     """
     X = sparse.csr_array(X)
     if not (X.has_canonical_format and X.data.dtype == np.float64):

@@ -60,26 +60,16 @@ _CENTRED, _SIGNED = ("squared", "huber", "absolute"), ("hinge", "smoothed_hinge"
 class Fit:
     """What `minimise` found; of R repeats if the tilt has R rows, else without that axis.
 
-    Parameters
-    ----------
-    columns : ndarray of int, shape (m,)
-        The columns that a row touches, ascending.
-    weights : ndarray, shape (R, m) or (m,)
-        w on them.
-    rest : ndarray, shape (R, d), or (d,), or None
+    - columns: shape (m,); the columns that a row touches, ascending.
+    - weights: shape (R, m) or (m,); w on them.
+    - rest: shape (R, d), or (d,), or None:
         -tilt/total: w on every other column. None stands for zeros.
-    dual : ndarray, shape (R, n) or (n,)
-        alpha, an element of l' at the optimum.
-    gap : ndarray, shape (R,), or float
-        P(w) minus the dual's value, >= P(w) - P(w*).
-    slack : ndarray, shape (R,), or float
-        sqrt(2 gap/total) >= ||w - w*||_2.
-    norm : ndarray, shape (R,), or float
-        ||w||_2 over all d columns.
-    passes : int
-        Over all rows, and over those within their bounds; the most of any batch of repeats.
-    features : int
-        d.
+    - dual: shape (R, n) or (n,); alpha, an element of l' at the optimum.
+    - gap: shape (R,), or float; P(w) minus the dual's value, >= P(w) - P(w*).
+    - slack: shape (R,), or float; sqrt(2 gap/total) >= ||w - w*||_2.
+    - norm: shape (R,), or float; ||w||_2 over all d columns.
+    - passes: over all rows, and over those within their bounds; the most of any batch of repeats.
+    - features: d.
     """
 
     columns: np.ndarray
@@ -99,13 +89,8 @@ class Fit:
     def on(self, columns: np.ndarray) -> np.ndarray:
         """Return w on some columns.
 
-        Parameters
-        ----------
-        columns : ndarray of int, shape (k,)
-
-        Returns
-        -------
-        ndarray, shape (R, k) or (k,)
+        - columns: shape (k,).
+        - Returns: shape (R, k) or (k,).
         """
         shape = (*self.weights.shape[:-1], len(columns))
         w = np.zeros(shape) if self.rest is None else self.rest[..., columns]
@@ -117,13 +102,8 @@ class Fit:
     def predict(self, Z: sparse.csr_matrix) -> np.ndarray:
         """Return <z, w> for the rows z of Z.
 
-        Parameters
-        ----------
-        Z : sparse matrix, shape (k, d)
-
-        Returns
-        -------
-        ndarray, shape (R, k) or (k,)
+        - Z: shape (k, d).
+        - Returns: shape (R, k) or (k,).
         """
         Z = sparse.csr_matrix(Z)
         columns, place = np.unique(Z.indices, return_inverse=True)
@@ -145,35 +125,18 @@ def minimise(
     A repeat that does not reach `slack` (too few passes, or a slack below rounding) is returned as it is: compare its
     `slack`. Nothing is raised then, because whether a solver converged depends on private data.
 
-    Parameters
-    ----------
-    X : CSR matrix, shape (n, d)
-        Memory beyond it: 16 R m + 24 R n bytes for m active columns, and 4 d; with a tilt, that of the tilt again.
-    y : ndarray, shape (n,)
-    loss : Loss or str
-        squared, huber, hinge, smoothed_hinge or absolute; a name stands for the default knee or width.
-    total : float
-        In (0, inf): n lambda.
-    slack : float
-        In (0, inf): aim for sqrt(2 gap/total), a public number.
-    tilt : ndarray, shape (R, d) or (d,), optional
-        b.
-    max_passes : int
-        At least 1.
-
-    Returns
-    -------
-    Fit
-        The same bytes for the same input.
-
-    Raises
-    ------
-    ValueError
-        If the loss is none of these, a number is outside its range, shapes do not fit or an entry is not finite.
-
-    References
-    ----------
-    jain2013, equation 2; errata J7 to J9.
+    - X: shape (n, d); memory beyond it: 16 R m + 24 R n bytes for m active columns, and 4 d; with a tilt, that of the
+      tilt again.
+    - y: shape (n,).
+    - loss: squared, huber, hinge, smoothed_hinge or absolute; a name stands for the default knee or width.
+    - total: in (0, inf): n lambda.
+    - slack: in (0, inf): aim for sqrt(2 gap/total), a public number.
+    - tilt: shape (R, d) or (d,); b.
+    - max_passes: at least 1.
+    - Returns: the same bytes for the same input.
+    - Raises ValueError: if the loss is none of these, a number is outside its range, shapes do not fit or an entry is
+      not finite.
+    - Source: jain2013, equation 2; errata J7 to J9.
     """
     X, y, loss, tilts = _checked(X, y, loss, total, slack, tilt, max_passes)
     n, d = X.shape
@@ -209,27 +172,13 @@ def tilted(
 ) -> Solution:
     """Minimise as `dperm.solvers.newton.minimise` does, for sparse X and the losses of this module.
 
-    Parameters
-    ----------
-    loss : Loss
-    X : CSR matrix, shape (n, d)
-    y : ndarray, shape (n,)
-    ridge : float
-        In (0, inf).
-    tolerance : float
-        In (0, inf): the certificate aims at tolerance/ridge.
-    tilt : ndarray, shape (R, d), or None
-        None stands for one repeat without a tilt.
-
-    Returns
-    -------
-    Solution
-        theta in all d columns; certificate sqrt(2 gap/ridge); `gradient_norm` is ridge times that.
-
-    Raises
-    ------
-    ValueError
-        As `minimise`.
+    - X: shape (n, d).
+    - y: shape (n,).
+    - ridge: in (0, inf).
+    - tolerance: in (0, inf): the certificate aims at tolerance/ridge.
+    - tilt: shape (R, d), or None; none stands for one repeat without a tilt.
+    - Returns: theta in all d columns; certificate sqrt(2 gap/ridge); `gradient_norm` is ridge times that.
+    - Raises ValueError: as `minimise`.
     """
     fit = minimise(X, y, loss, total=ridge, slack=tolerance / ridge, tilt=tilt)
     theta, slack = np.atleast_2d(fit.dense()), np.atleast_1d(fit.slack)

@@ -18,15 +18,9 @@ import numpy as np
 class Stump(NamedTuple):
     """A comparison of one feature.
 
-    Parameters
-    ----------
-    feature : int
-    threshold : float
-        a; infinity for the constant.
-    upper : int
-        What it says of x_j >= a, 0 or 1; of the others the contrary.
-    errors : int
-        On the sample.
+    - threshold: a; infinity for the constant.
+    - upper: what it says of x_j >= a, 0 or 1; of the others the contrary.
+    - errors: on the sample.
     """
 
     feature: int
@@ -38,17 +32,9 @@ class Stump(NamedTuple):
 def minimise(X: np.ndarray, y: np.ndarray) -> Stump:
     """Return the stump with the fewest errors.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, d)
-        Finite; n and d at least 1.
-    y : ndarray, shape (n,)
-        Labels 0 and 1.
-
-    Returns
-    -------
-    Stump
-        Of equally good ones that of the first feature, the least threshold, and `upper` 1.
+    - X: shape (n, d); finite; n and d at least 1.
+    - y: shape (n,); labels 0 and 1.
+    - Returns: of equally good ones that of the first feature, the least threshold, and `upper` 1.
     """
     signs = 2 * np.asarray(y).astype(np.int64) - 1
     n, zeros, best = len(signs), int((signs < 0).sum()), None
@@ -68,14 +54,7 @@ def minimise(X: np.ndarray, y: np.ndarray) -> Stump:
 def predict(stump: Stump, X: np.ndarray) -> np.ndarray:
     """Return what a stump says of rows.
 
-    Parameters
-    ----------
-    stump : Stump
-    X : ndarray, shape (m, d)
-
-    Returns
-    -------
-    ndarray of int, shape (m,)
-        0 or 1.
+    - X: shape (m, d).
+    - Returns: shape (m,); 0 or 1.
     """
     return np.where(X[:, stump.feature] >= stump.threshold, stump.upper, 1 - stump.upper)

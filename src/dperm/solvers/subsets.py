@@ -59,13 +59,9 @@ _STEPS = 100
 class Scores:
     """What `search` found.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (C(p, s),)
-        q(Z) >= 0, in colexicographic order, in units of y squared; a sum over records.
-    gap : float
-        max_Z |scores - q(Z)| is at most this. It is a function of private data: a mechanism declares a public tau and
-        compares.
+    - scores: shape (C(p, s),); q(Z) >= 0, in colexicographic order, in units of y squared; a sum over records.
+    - gap: max_Z |scores - q(Z)| is at most this. It is a function of private data: a mechanism declares a public tau
+      and compares.
     """
 
     scores: np.ndarray
@@ -75,21 +71,9 @@ class Scores:
 def count(p: int, s: int) -> int:
     """Return C(p, s), the number of subsets.
 
-    Parameters
-    ----------
-    p : int
-        Features, at least 1.
-    s : int
-        Features of a subset, in [1, p].
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If s or p is not an integer of its range.
+    - p: features, at least 1.
+    - s: features of a subset, in [1, p].
+    - Raises ValueError: if s or p is not an integer of its range.
     """
     _whole("p", p, 1, math.inf, "it is the number of features")
     _whole("s", s, 1, p, f"a subset has at least one and at most all of the p={p} features")
@@ -99,22 +83,10 @@ def count(p: int, s: int) -> int:
 def subset(index: int, p: int, s: int) -> tuple[int, ...]:
     """Return the subset at a place of the colexicographic order (the inverse of `rank`).
 
-    Parameters
-    ----------
-    index : int
-        In [0, C(p, s)).
-    p, s : int
-        1 <= s <= p.
-
-    Returns
-    -------
-    tuple of int
-        Features in [0, p), rising.
-
-    Raises
-    ------
-    ValueError
-        If a number is outside its range.
+    - index: in [0, C(p, s)).
+    - p, s: 1 <= s <= p.
+    - Returns: features in [0, p), rising.
+    - Raises ValueError: if a number is outside its range.
     """
     _whole("index", index, 0, count(p, s) - 1, f"there are C({p}, {s}) subsets, counted from 0")
     found, rest, above = [], int(index), p
@@ -129,19 +101,8 @@ def subset(index: int, p: int, s: int) -> tuple[int, ...]:
 def rank(features: Sequence[int]) -> int:
     """Return the place of a subset in the colexicographic order, which is the same for every p.
 
-    Parameters
-    ----------
-    features : sequence of int
-        Distinct, at least 0, in any order.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If there is no feature, one comes twice, or one is not an integer of at least 0.
+    - features: distinct, at least 0, in any order.
+    - Raises ValueError: if there is no feature, one comes twice, or one is not an integer of at least 0.
     """
     return sum(math.comb(z, i) for i, z in enumerate(_features(features, math.inf), start=1))
 
@@ -149,35 +110,19 @@ def rank(features: Sequence[int]) -> int:
 def search(G: np.ndarray, c: np.ndarray, yy: float, s: int, *, bound: float = 1.0, records: int = 0) -> Scores:
     """Score every subset of s features.
 
-    Parameters
-    ----------
-    G : ndarray, shape (p, p)
-        X'X: symmetric positive semidefinite of any rank (semidefiniteness is not checked; see Raises), entries of at
-        most 1e100. Where G[j, k] and G[k, j] differ by rounding their mean is taken.
-    c : ndarray, shape (p,)
-        X'y.
-    yy : float
-        y'y, in [0, 1e100].
-    s : int
-        In [1, p], with C(p, s) <= 10^7.
-    bound : float
-        In [1e-30, 1e30]: |theta_j| <= bound.
-    records : int
-        Of how many records' products G, c and yy are floating-point sums: their rounding then enters `gap`, which
-        speaks of the data (X, y) themselves. 0 takes G, c and yy as exact.
-
-    Returns
-    -------
-    Scores
-
-    Raises
-    ------
-    ValueError
-        If s, bound or records is outside its range, or there are more than 10^7 subsets; before any work.
-    DataError
-        If a shape does not fit, an entry is NaN, infinite or above 1e100, G is not symmetric, or no X and y have these
-        G, c and yy by Cauchy and Schwarz (G[j, k]^2 <= G[j, j] G[k, k], c_j^2 <= G[j, j] yy). The message gives no
-        value of the data.
+    - G: shape (p, p); X'X: symmetric positive semidefinite of any rank (semidefiniteness is not checked; see Raises),
+      entries of at most 1e100. Where G[j, k] and G[k, j] differ by rounding their mean is taken.
+    - c: shape (p,); X'y.
+    - yy: y'y, in [0, 1e100].
+    - s: in [1, p], with C(p, s) <= 10^7.
+    - bound: in [1e-30, 1e30]: |theta_j| <= bound.
+    - records: of how many records' products G, c and yy are floating-point sums: their rounding then enters `gap`,
+      which speaks of the data (X, y) themselves. 0 takes G, c and yy as exact.
+    - Raises ValueError: if s, bound or records is outside its range, or there are more than 10^7 subsets; before any
+      work.
+    - Raises DataError: if a shape does not fit, an entry is NaN, infinite or above 1e100, G is not symmetric, or no X
+      and y have these G, c and yy by Cauchy and Schwarz (G[j, k]^2 <= G[j, j] G[k, k], c_j^2 <= G[j, j] yy). The
+      message gives no value of the data.
     """
     subsets = count(np.size(c), s)
     if subsets > MOST_SUBSETS:
@@ -198,22 +143,11 @@ def search(G: np.ndarray, c: np.ndarray, yy: float, s: int, *, bound: float = 1.
 def coefficients(G: np.ndarray, c: np.ndarray, yy: float, features: Sequence[int], *, bound: float = 1.0) -> np.ndarray:
     """Return the minimiser for one subset, as `search` found it.
 
-    Parameters
-    ----------
-    G, c, yy, bound
-        As in `search`.
-    features : sequence of int
-        Distinct, in [0, p), in any order.
-
-    Returns
-    -------
-    ndarray, shape (s,)
-        theta, in the order of `features`, with |theta_j| <= bound. Where G_ZZ is singular, one of the minimisers.
-
-    Raises
-    ------
-    ValueError
-        As in `search`, or if a feature comes twice.
+    - G, c, yy, bound: as in `search`.
+    - features: distinct, in [0, p), in any order.
+    - Returns: shape (s,); theta, in the order of `features`, with |theta_j| <= bound. Where G_ZZ is singular, one of
+      the minimisers.
+    - Raises ValueError: as in `search`, or if a feature comes twice.
     """
     Z = np.array(_features(features, np.size(c)))
     G, c, yy = _checked(G, c, yy, bound)

@@ -17,18 +17,10 @@ import numpy as np
 def minimise(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the thresholds with the fewest errors.
 
-    Parameters
-    ----------
-    x : ndarray, shape (repeats, n)
-        Finite points, in any order; ties are welcome.
-    y : ndarray, shape (repeats, n)
-        Labels 0 and 1.
-
-    Returns
-    -------
-    a : ndarray, shape (repeats,)
-        The least of the best thresholds among the points and infinity (which says 0 everywhere).
-    errors : ndarray of int, shape (repeats,)
+    - x: shape (repeats, n); finite points, in any order; ties are welcome.
+    - y: shape (repeats, n); labels 0 and 1.
+    - a: shape (repeats,); the least of the best thresholds among the points and infinity (which says 0 everywhere).
+    - errors: shape (repeats,).
     """
     x, y = np.atleast_2d(np.asarray(x, dtype=np.float64)), np.atleast_2d(np.asarray(y))
     order = np.argsort(x, axis=1)
@@ -47,14 +39,7 @@ def minimise(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def least_positive(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the least point with label 1 of each sample, a consistent threshold wherever there is one.
 
-    Parameters
-    ----------
-    x, y : ndarray, shape (repeats, n)
-        Points, and labels 0 and 1.
-
-    Returns
-    -------
-    ndarray, shape (repeats,)
-        Infinity where no label is 1.
+    - x, y: shape (repeats, n); points, and labels 0 and 1.
+    - Returns: shape (repeats,); infinity where no label is 1.
     """
     return np.where(np.asarray(y) == 1, x, np.inf).min(axis=-1, initial=np.inf)

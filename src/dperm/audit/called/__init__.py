@@ -36,16 +36,7 @@ KNOWN["sparse", "tight"] = tuple(_PREFIX + name for name in sparse.STAGES)
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of one job; as `dperm.audit.together.run`, which says what is raised.
-
-    Parameters
-    ----------
-    job : mapping
-
-    Returns
-    -------
-    list of dict
-    """
+    """Return the rows of one job; as `dperm.audit.together.run`, which says what is raised."""
     # Estimators warn of what is attacked here: statements that promise little, noise that drowns all.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -40,14 +40,9 @@ _SAME = 1e-6
 class Kind(NamedTuple):
     """How an estimator's answers are listened to.
 
-    Parameters
-    ----------
-    step : str
-        As of `heard.fit`.
-    read : callable
-        (fit that nobody has asked yet, row that is asked) -> f, the noise of the answer, its scale.
-    law : type
-        Gaussian or Laplace.
+    - step: as of `heard.fit`.
+    - read: (fit that nobody has asked yet, row that is asked) -> f, the noise of the answer, its scale.
+    - law: type; Gaussian or Laplace.
     """
 
     step: str
@@ -58,14 +53,7 @@ class Kind(NamedTuple):
 def path_centre(one: Heard, asked: np.ndarray) -> float:
     """Return the number that a path has noise on.
 
-    Parameters
-    ----------
-    one : Heard
-    asked : ndarray, shape (1, d)
-
-    Returns
-    -------
-    float
+    - asked: shape (1, d).
     """
     return float(one.handed["exact"](asked)[0])
 
@@ -85,24 +73,11 @@ def of_one_draw(
 ) -> tuple[float, float, float]:
     """Ask for one answer, and return f, its noise and the scale at which this was drawn.
 
-    Parameters
-    ----------
-    one : Heard
-        Nobody has asked it yet.
-    asked : ndarray, shape (1, d)
-    centre : callable
-        (fit, row) -> f.
-    ask : callable
-        As of `heard.answer`.
-
-    Returns
-    -------
-    centre, noise, scale : float
-
-    Raises
-    ------
-    DataError
-        As `heard.answer` raises it.
+    - one: nobody has asked it yet.
+    - asked: shape (1, d).
+    - centre: (fit, row) -> f.
+    - ask: as of `heard.answer`.
+    - Raises DataError: as `heard.answer` raises it.
     """
     answer, unit = heard.answer(one, asked, ask)
     f = centre(one, asked)
@@ -135,23 +110,8 @@ KINDS = {
 def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one answer, as columns of `dperm.audit.attacks.ATTACKS`.
 
-    Parameters
-    ----------
-    front : Front
-    mechanism : str
-        A key of `KINDS`.
-    neighbours : {"add_remove", "replace"}
-    delta : float
-    rng : Generator
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    DataError
-        If the scale of the noise differs between fits, or an answer is not made of one draw.
+    - mechanism: a key of `KINDS`.
+    - Raises DataError: if the scale of the noise differs between fits, or an answer is not made of one draw.
     """
     kind = KINDS[mechanism]
     signs = kind is _STABLE and front.make().classes is not None

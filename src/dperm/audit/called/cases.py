@@ -126,18 +126,8 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
 def published(mechanism: str, variant: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give the ways in which what is published is made: as it is by default, and with `clip`.
 
-    Parameters
-    ----------
-    mechanism : str
-    variant : str
-        A key of `PUBLISHED`.
-    row : mapping
-        `epsilon`, `delta`, `neighbours`.
-
-    Yields
-    ------
-    words : str
-    arguments : dict
+    - variant: a key of `PUBLISHED`.
+    - row: `epsilon`, `delta`, `neighbours`.
     """
     budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
     for clip in (False, True):
@@ -149,10 +139,7 @@ def published(mechanism: str, variant: str, row: Mapping[str, Any]) -> Iterator[
 class Taught:
     """A student of a stable predictor that is fitted first, as one estimator on private records.
 
-    Parameters
-    ----------
-    **given
-        Parameters of the teacher.
+    - **given: parameters of the teacher.
     """
 
     public = ((0.5,), (-0.25,))
@@ -163,14 +150,7 @@ class Taught:
     def fit(self, X, y) -> Student:
         """Fit the teacher, and let it label the public rows.
 
-        Parameters
-        ----------
-        X, y : array_like
-            Private records.
-
-        Returns
-        -------
-        Student
+        - X, y: array_like; private records.
         """
         return Student(StableERM(**self._given).fit(X, y)).fit(self.public)
 
@@ -178,20 +158,10 @@ class Taught:
 def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], tuple[int, float]]]:
     """Give the ways in which an estimator is called for one budget.
 
-    Parameters
-    ----------
-    mechanism, name : str
-        The name is a key of the mechanism's losses in `CALLS`.
-    row : mapping
-        `epsilon`, `delta`, `neighbours`.
-
-    Yields
-    ------
-    words : str
-    arguments : dict
-        Of the estimator.
-    crowd : tuple
-        As of `corners.Front`.
+    - mechanism, name: the name is a key of the mechanism's losses in `CALLS`.
+    - row: `epsilon`, `delta`, `neighbours`.
+    - arguments: of the estimator.
+    - crowd: as of `corners.Front`.
     """
     make, losses = CALLS[mechanism]
     own = losses[name]

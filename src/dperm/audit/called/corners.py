@@ -28,20 +28,12 @@ Corner = tuple[float, float] | None
 class Front(NamedTuple):
     """One estimator with its arguments, and the corners of the domain that they declare.
 
-    Parameters
-    ----------
-    make : callable
-        random_state and the arguments aside: () -> estimator.
-    targets : tuple of float
-        Extreme targets.
-    words : str
-    additive : bool
-        Noise on a number, not in the objective.
-    walls : tuple of float
-        Of theta.
-    crowd : tuple
-        How many records all data sets have, and at which share of x_norm: short rows are satisfied late, and push theta
-        to where others are badly fitted.
+    - make: random_state and the arguments aside: () -> estimator.
+    - targets: extreme targets.
+    - additive: noise on a number, not in the objective.
+    - walls: of theta.
+    - crowd: how many records all data sets have, and at which share of x_norm: short rows are satisfied late, and push
+      theta to where others are badly fitted.
     """
 
     make: Callable[[], Any]
@@ -55,21 +47,10 @@ class Front(NamedTuple):
 def fits(front: Front, step: str, number: int, rng: np.random.Generator) -> tuple[dict[Corner, Heard], list[Heard]]:
     """Fit on every corner.
 
-    Parameters
-    ----------
-    front : Front
-    step : str
-        As of `heard.fit`.
-    number : int
-        Of further fits on the first of the corners that is accepted, with noise of their own.
-    rng : Generator
-        For the seeds of all.
-
-    Returns
-    -------
-    found : dict
-        Of None and of each corner that is accepted.
-    more : list of Heard
+    - step: as of `heard.fit`.
+    - number: of further fits on the first of the corners that is accepted, with noise of their own.
+    - rng: for the seeds of all.
+    - found: of None and of each corner that is accepted.
     """
     model = front.make()
     far = _BEYOND if model.clip else 1.0
@@ -95,15 +76,7 @@ def fits(front: Front, step: str, number: int, rng: np.random.Generator) -> tupl
 def pairs(found: Mapping[Corner, Any], neighbours: str) -> Iterator[tuple[Corner, Corner]]:
     """Give the pairs of accepted corners.
 
-    Parameters
-    ----------
-    found : mapping
-        Keys are corners, and None.
-    neighbours : {"add_remove", "replace"}
-
-    Yields
-    ------
-    tuple
+    - found: keys are corners, and None.
     """
     accepted = [corner for corner in found if corner is not None]
     for i, corner in enumerate(accepted):
@@ -114,17 +87,7 @@ def pairs(found: Mapping[Corner, Any], neighbours: str) -> Iterator[tuple[Corner
 
 
 def words(front: Front, first: Corner, second: Corner) -> str:
-    """Return a pair in words.
-
-    Parameters
-    ----------
-    front : Front
-    first, second : tuple or None
-
-    Returns
-    -------
-    str
-    """
+    """Return a pair in words."""
     there = f" beside {front.crowd[0]} records" if front.crowd[0] > 1 else ""
     one, other = (corner and f"({corner[0]:g}, {corner[1]:g})" for corner in (first, second))
     return f"{front.words}{there}: {other} comes" if one is None else f"{front.words}{there}: {one} becomes {other}"

@@ -29,18 +29,11 @@ _BINS, _REACH = 2_000, 9.0
 class Answer(NamedTuple):
     """What one answer told, to whoever listened.
 
-    Parameters
-    ----------
-    centre : float
-        f.
-    threshold : float
-        Of the decision.
-    deciding : float
-        Scale of its noise.
-    scale : float or None
-        Standard deviation of the noise of an answer; None where none was drawn.
-    noise : float or None
-        This answer's.
+    - centre: f.
+    - threshold: of the decision.
+    - deciding: scale of its noise.
+    - scale: standard deviation of the noise of an answer; None where none was drawn.
+    - noise: this answer's.
     """
 
     centre: float
@@ -53,20 +46,9 @@ class Answer(NamedTuple):
 def answer(one: Heard, asked: np.ndarray) -> Answer:
     """Ask a fitted PINP one row, and listen.
 
-    Parameters
-    ----------
-    one : Heard
-        Nobody has asked it yet.
-    asked : ndarray, shape (1, d)
-
-    Returns
-    -------
-    Answer
-
-    Raises
-    ------
-    DataError
-        If it is not made of the draws that were heard.
+    - one: nobody has asked it yet.
+    - asked: shape (1, d).
+    - Raises DataError: if it is not made of the draws that were heard.
     """
     centre = float(one.handed["exact"](asked)[0])
     with heard.generators(one):
@@ -84,20 +66,10 @@ def answer(one: Heard, asked: np.ndarray) -> Answer:
 def outcomes(heard_of: Answer, scale: float, number: int, edges: np.ndarray) -> np.ndarray:
     """Return the law of the mean of so many answers to one question.
 
-    Parameters
-    ----------
-    heard_of : Answer
-        Its centre and decision.
-    scale : float
-        Standard deviation of the noise of an answer.
-    number : int
-    edges : ndarray
-        Of the bins.
-
-    Returns
-    -------
-    ndarray
-        Probabilities: not all were answered with noise; or the mean is in each bin.
+    - heard_of: its centre and decision.
+    - scale: standard deviation of the noise of an answer.
+    - edges: of the bins.
+    - Returns: probabilities: not all were answered with noise; or the mean is in each bin.
     """
     sides = (heard_of.threshold + np.array([-1.0, 1.0]) * heard_of.centre) / heard_of.deciding
     noisy = float(targets.lower_tail(SphericalLaplace(1.0), -sides).sum()) ** number
@@ -106,17 +78,7 @@ def outcomes(heard_of: Answer, scale: float, number: int, edges: np.ndarray) -> 
 
 
 def bins(found: list[Answer], scale: float) -> np.ndarray:
-    """Return the edges of bins that cover all answers.
-
-    Parameters
-    ----------
-    found : list of Answer
-    scale : float
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return the edges of bins that cover all answers."""
     centres = [one.centre for one in found]
     low, high = min(centres) - _REACH * scale, max(centres) + _REACH * scale
     return np.concatenate([[-np.inf], np.linspace(low, high, _BINS), [np.inf]])
@@ -125,21 +87,7 @@ def bins(found: list[Answer], scale: float) -> np.ndarray:
 def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one answer, as columns of `dperm.audit.attacks.ATTACKS`.
 
-    Parameters
-    ----------
-    front : Front
-    neighbours : {"add_remove", "replace"}
-    delta : float
-    rng : Generator
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    DataError
-        If a scale differs between fits, or as `answer`.
+    - Raises DataError: if a scale differs between fits, or as `answer`.
     """
     fits, more = corners.fits(front, STEP, _FITS, rng)
     asked = np.array([[front.make().x_norm]])

@@ -59,18 +59,12 @@ class Remembering(np.random.Generator):
 class Heard(NamedTuple):
     """One fit.
 
-    Parameters
-    ----------
-    model : object
-        Fitted.
-    handed : dict
-        What its step to the core was given, by name, the model aside.
-    made : object
-        What the step returned.
-    drawn : list of tuple
-        (law, vector) of each noise, in order; of noise from the operating system (vectors without it, `GridRelease`).
-    units : list of float
-        Draws of `standard_normal` and `laplace`, divided by the scale that the generator was asked for.
+    - model: fitted.
+    - handed: what its step to the core was given, by name, the model aside.
+    - made: what the step returned.
+    - drawn: (law, vector) of each noise, in order; of noise from the operating system (vectors without it,
+      `GridRelease`).
+    - units: draws of `standard_normal` and `laplace`, divided by the scale that the generator was asked for.
     """
 
     model: Any
@@ -85,26 +79,11 @@ def fit(
 ) -> Heard:
     """Fit a model and listen.
 
-    Parameters
-    ----------
-    model : estimator
-        Not fitted; its `random_state` is left aside, but where `release` is set.
-    step : str
-        Name of the method that takes checked records to the core.
-    X, y : ndarray
-        As a user has them.
-    seed : int
-    make : callable
-        Of the generator that is listened to: a class made of `Remembering`.
-
-    Returns
-    -------
-    Heard
-
-    Raises
-    ------
-    Exception
-        What `fit` raises.
+    - model: estimator; not fitted; its `random_state` is left aside, but where `release` is set.
+    - step: name of the method that takes checked records to the core.
+    - X, y: as a user has them.
+    - make: of the generator that is listened to: a class made of `Remembering`.
+    - Raises Exception: what `fit` raises.
     """
     calls: list[tuple] = []
     public, rng = type(model), make(np.random.PCG64(seed), [], [])
@@ -136,15 +115,9 @@ def fit(
 def value(model: Any, asked: np.ndarray) -> np.ndarray:
     """Return what a model answers, as a number each.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    asked : ndarray, shape (m, d)
-
-    Returns
-    -------
-    ndarray, shape (m,)
+    - model: estimator; fitted.
+    - asked: shape (m, d).
+    - Returns: shape (m,).
     """
     return getattr(model, "decision_function", model.predict)(asked)
 
@@ -152,25 +125,12 @@ def value(model: Any, asked: np.ndarray) -> np.ndarray:
 def answer(one: Heard, asked: np.ndarray, ask: Callable[[Any, np.ndarray], np.ndarray] = value) -> tuple[float, float]:
     """Ask a fitted model for one number, and listen to the generator that draws its noise.
 
-    Parameters
-    ----------
-    one : Heard
-        Nobody has asked it yet.
-    asked : ndarray, shape (1, d)
-    ask : callable
-        (model, rows) -> answers.
-
-    Returns
-    -------
-    answer : float
-        As a user sees it.
-    unit : float
-        The one draw that it was made of, at scale 1: by the fit, or by the answer.
-
-    Raises
-    ------
-    DataError
-        If it was made of no draw, or of several.
+    - one: nobody has asked it yet.
+    - asked: shape (1, d).
+    - ask: (model, rows) -> answers.
+    - answer: as a user sees it.
+    - unit: the one draw that it was made of, at scale 1: by the fit, or by the answer.
+    - Raises DataError: if it was made of no draw, or of several.
     """
     with generators(one):
         told = float(ask(one.model, asked)[0])
@@ -183,16 +143,7 @@ def answer(one: Heard, asked: np.ndarray, ask: Callable[[Any, np.ndarray], np.nd
 
 @contextlib.contextmanager
 def generators(one: Heard) -> Iterator[None]:
-    """Let a fit's lists go on with what the generators of its queries draw.
-
-    Parameters
-    ----------
-    one : Heard
-
-    Yields
-    ------
-    None
-    """
+    """Let a fit's lists go on with what the generators of its queries draw."""
     of = kept.Noise.of
 
     def listening(self, key):

@@ -26,22 +26,8 @@ _REACH = 20.0
 def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one release, as columns of `dperm.audit.attacks.ATTACKS`.
 
-    Parameters
-    ----------
-    front : Front
-    neighbours : {"add_remove", "replace"}
-    delta : float
-    rng : Generator
-        For seeds that a release does not take.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    DataError
-        If the grid or the noise depends on the records, or something else was released.
+    - rng: for seeds that a release does not take.
+    - Raises DataError: if the grid or the noise depends on the records, or something else was released.
     """
     kind = Gaussian if delta else Laplace
     fits, _ = corners.fits(front, STEP, 0, rng)
@@ -66,17 +52,8 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
 def on_integers(first: int, second: int, law: Gaussian | Laplace, delta: float) -> ExactAudit:
     """Return the exact audit of integer noise on two integers.
 
-    Parameters
-    ----------
-    first, second : int
-    law : Gaussian or Laplace
-        Its discrete form.
-    delta : float
-
-    Returns
-    -------
-    ExactAudit
-        Its outcomes are left empty.
+    - law: its discrete form.
+    - Returns: its outcomes are left empty.
     """
     reach = int(_REACH * law.scale)
     values = np.arange(min(first, second) - reach, max(first, second) + reach + 1)

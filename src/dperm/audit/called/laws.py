@@ -47,20 +47,12 @@ _THIN = 1e-15
 class Line:
     """The law of a released number.
 
-    Parameters
-    ----------
-    z : callable
-        points -> ndarray, increasing: the quantile of the noise that puts theta there.
-    kind : type
-        Gaussian or SphericalLaplace, of scale 1.
-    slack : float
-        Above 0: by how much the released number may miss theta (and `hiding`).
-    low, high : float
-        Walls.
-    hiding : Gaussian or SphericalLaplace, optional
-        Noise on top of theta.
-    share : float
-        Probability that a number is released at all: of what is released instead nothing is looked at.
+    - z: points -> ndarray, increasing: the quantile of the noise that puts theta there.
+    - kind: type; Gaussian or SphericalLaplace, of scale 1.
+    - slack: above 0: by how much the released number may miss theta (and `hiding`).
+    - low, high: walls.
+    - hiding: noise on top of theta.
+    - share: probability that a number is released at all: of what is released instead nothing is looked at.
     """
 
     z: Callable[[np.ndarray], np.ndarray]
@@ -98,14 +90,8 @@ class Line:
     def roughly(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return about the probability of each piece (edges[i], edges[i + 1]], and what rounding makes of it.
 
-        Parameters
-        ----------
-        edges : ndarray, shape (m + 1,)
-            Increasing, from -inf to inf.
-
-        Returns
-        -------
-        tuple of ndarray, shape (m,)
+        - edges: shape (m + 1,); increasing, from -inf to inf.
+        - Returns: shape (m,).
         """
         nodes = np.zeros(1) if self.hiding is None else self.hiding.scale * _middles(type(self.hiding))
         z = self._quantile(self._beyond(edges) - nodes[:, None])
@@ -114,13 +100,8 @@ class Line:
     def brackets(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and the largest probability of each interval (low, high].
 
-        Parameters
-        ----------
-        low, high : ndarray, shape (m,)
-
-        Returns
-        -------
-        tuple of ndarray, shape (m,)
+        - low, high: shape (m,).
+        - Returns: shape (m,).
         """
         left, right, weight = self.cells()
         known = np.isfinite(left) & np.isfinite(right)
@@ -155,16 +136,8 @@ class Line:
 def attack(first: Line, second: Line, *, delta: float) -> ExactAudit:
     """Return the largest bound that a union of pieces proves, in either direction.
 
-    Parameters
-    ----------
-    first, second : Line
-        With the data, and with the neighbour.
-    delta : float
-
-    Returns
-    -------
-    ExactAudit
-        Its pair and outcomes are left empty; its event is in words.
+    - first, second: with the data, and with the neighbour.
+    - Returns: its pair and outcomes are left empty; its event is in words.
     """
     cuts = np.concatenate([first.quantiles(), second.quantiles(), _beside_walls(first), _beside_walls(second)])
     cuts = np.unique(cuts[(cuts > first.low) & (cuts < first.high)])
@@ -187,16 +160,8 @@ def first_of_best(candidates: Sequence[Any], value: Callable[[Any], float]) -> A
 
     Laws that mirror each other are as good to the last digits, and no row may hang on a processor's.
 
-    Parameters
-    ----------
-    candidates : sequence
-        One at least.
-    value : callable
-        candidate -> float, 0 or above.
-
-    Returns
-    -------
-    object
+    - candidates: one at least.
+    - value: candidate -> float, 0 or above.
     """
     values = [value(one) for one in candidates]
     least = max(values) * (1 - _ALIKE)

@@ -42,9 +42,7 @@ _FURTHEST = 1e12
 class Rows(NamedTuple):
     """Records as the core has them, along one line; equal ones stand once, with their number.
 
-    Parameters
-    ----------
-    x, y, count : ndarray, shape (n,)
+    - x, y, count: shape (n,).
     """
 
     x: np.ndarray
@@ -55,17 +53,9 @@ class Rows(NamedTuple):
 class Found(NamedTuple):
     """What fits on the corners told.
 
-    Parameters
-    ----------
-    rows : dict
-        Corner (x, y) -> the rows that the core was handed, the common record first.
-    law : type
-    scale, ridge, slack : float
-    loss : Loss
-    hiding : Gaussian, SphericalLaplace or None
-    guarantee : str
-    centres : dict
-        Corner -> theta without its noise, of additive ones.
+    - rows: corner (x, y) -> the rows that the core was handed, the common record first.
+    - law: type.
+    - centres: corner -> theta without its noise, of additive ones.
     """
 
     rows: dict[Corner, Rows]
@@ -80,19 +70,7 @@ class Found(NamedTuple):
 
 
 def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the strongest attack on one estimator, as columns of `dperm.audit.attacks.ATTACKS`.
-
-    Parameters
-    ----------
-    front : Front
-    neighbours : {"add_remove", "replace"}
-    delta : float
-    rng : Generator
-
-    Returns
-    -------
-    dict
-    """
+    """Return the strongest attack on one estimator, as columns of `dperm.audit.attacks.ATTACKS`."""
     found = listen(front, rng)
     lines = {corner: line(front, found, corner) for corner in found.rows}
     tried = [
@@ -112,19 +90,7 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
 def listen(front: Front, rng: np.random.Generator) -> Found:
     """Fit on every corner, and find the law.
 
-    Parameters
-    ----------
-    front : Front
-    rng : Generator
-
-    Returns
-    -------
-    Found
-
-    Raises
-    ------
-    DataError
-        If the law of the noise depends on the records, or a fit does not solve the equation.
+    - Raises DataError: if the law of the noise depends on the records, or a fit does not solve the equation.
     """
     fits, more = corners.fits(front, STEP, _FITS, rng)
     return law(front, fits, more)
@@ -133,22 +99,9 @@ def listen(front: Front, rng: np.random.Generator) -> Found:
 def law(front: Front, fits: dict[Corner, Heard], more: list[Heard]) -> Found:
     """Find the law that fits tell.
 
-    Parameters
-    ----------
-    front : Front
-    fits : dict
-        On every corner.
-    more : list of Heard
-        On one of them.
-
-    Returns
-    -------
-    Found
-
-    Raises
-    ------
-    DataError
-        As `listen`.
+    - fits: on every corner.
+    - more: on one of them.
+    - Raises DataError: as `listen`.
     """
     kinds = {tuple((type(law), law.scale) for law, _ in one.drawn) for one in (*fits.values(), *more)}
     if len(kinds) > 1:
@@ -200,18 +153,7 @@ def _check(front: Front, found: Found, one: Heard, allowed: float) -> None:
 
 
 def line(front: Front, found: Found, corner: Corner) -> Line:
-    """Return the law of the release on one corner's data.
-
-    Parameters
-    ----------
-    front : Front
-    found : Found
-    corner : tuple or None
-
-    Returns
-    -------
-    Line
-    """
+    """Return the law of the release on one corner's data."""
     if front.additive:
         return Line(lambda t: (t - found.centres[corner]) / found.scale, found.law, found.slack)
 
@@ -240,18 +182,7 @@ def _strongest(front: Front, found: Found, neighbours: str) -> list[tuple[Corner
 
 
 def forces(found: Found, corner: Corner, points: np.ndarray) -> np.ndarray:
-    """Return J'(t) of one corner's data.
-
-    Parameters
-    ----------
-    found : Found
-    corner : tuple or None
-    points : ndarray
-
-    Returns
-    -------
-    ndarray
-    """
+    """Return J'(t) of one corner's data."""
     return _forces(found.loss, found.rows[corner], points)
 
 

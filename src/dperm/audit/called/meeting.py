@@ -36,16 +36,9 @@ class Meeting:
     def ask(self, ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list[Any]:
         """Return what each batch is answered, asked by a thread of its own, all at once.
 
-        Parameters
-        ----------
-        ask : callable
-            Of a model that was fitted with this kernel.
-        batches : list of ndarray, shape (rows, d)
-
-        Returns
-        -------
-        list
-            Answers, or the errors that were raised instead.
+        - ask: of a model that was fitted with this kernel.
+        - batches: shape (rows, d).
+        - Returns: answers, or the errors that were raised instead.
         """
         self._barrier = threading.Barrier(len(batches))
         try:
@@ -57,15 +50,8 @@ class Meeting:
 def at_once(ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list[Any]:
     """Return what each batch is answered, asked by a thread of its own.
 
-    Parameters
-    ----------
-    ask : callable
-    batches : list of ndarray, shape (rows, d)
-
-    Returns
-    -------
-    list
-        Answers, or the errors that were raised instead.
+    - batches: shape (rows, d).
+    - Returns: answers, or the errors that were raised instead.
     """
     with ThreadPoolExecutor(len(batches)) as pool:
         asked = [pool.submit(ask, rows) for rows in batches]
@@ -75,15 +61,8 @@ def at_once(ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list
 def in_step(ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list[Any]:
     """Return what each batch is answered, by threads that do one line of the library's mechanisms at a time, together.
 
-    Parameters
-    ----------
-    ask : callable
-    batches : list of ndarray, shape (rows, d)
-
-    Returns
-    -------
-    list
-        As `at_once`.
+    - batches: shape (rows, d).
+    - Returns: as `at_once`.
     """
     begin, step = (threading.Barrier(len(batches)) for _ in range(2))
 

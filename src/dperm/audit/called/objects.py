@@ -31,19 +31,7 @@ _FITS = 40
 def attacks(front: Front, neighbours: str) -> Iterator[dict[str, Any]]:
     """Give the attacks on one object, as columns of `dperm.audit.attacks.ATTACKS`.
 
-    Parameters
-    ----------
-    front : Front
-    neighbours : {"add_remove", "replace"}
-
-    Yields
-    ------
-    dict
-
-    Raises
-    ------
-    DataError
-        If what is left differs between fits on the same records.
+    - Raises DataError: if what is left differs between fits on the same records.
     """
     common = [(0.0, front.targets[0])]
     # Under replace-one what is replaced holds nothing.
@@ -72,17 +60,7 @@ def attacks(front: Front, neighbours: str) -> Iterator[dict[str, Any]]:
 
 
 def told(make: Callable[[], Any], records: list[tuple[float, float]]) -> str:
-    """Return a digest of all that a fit tells besides what its statement covers.
-
-    Parameters
-    ----------
-    make : callable
-    records : list of tuple
-
-    Returns
-    -------
-    str
-    """
+    """Return a digest of all that a fit tells besides what its statement covers."""
     try:
         model = _fitted(make, records)
     except Exception as error:

@@ -54,18 +54,9 @@ class _Listening(supports.Told, heard.Remembering):
 def attacks(name: str, row: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
     """Return the attacks on one stage one, as columns of `dperm.audit.attacks.ATTACKS`.
 
-    Parameters
-    ----------
-    name : str
-        A key of `STAGES`.
-    row : mapping
-        `epsilon`, `delta`, `neighbours`.
-    rng : Generator
-        For seeds.
-
-    Returns
-    -------
-    list of dict
+    - name: a key of `STAGES`.
+    - row: `epsilon`, `delta`, `neighbours`.
+    - rng: for seeds.
     """
     budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
     return [_attack(STAGES[name], budget, clip, rng) for clip in (False, True)]

@@ -37,19 +37,12 @@ _BISECTIONS = 42
 class Choice(NamedTuple):
     """An estimator that chooses, and what is drawn for it.
 
-    Parameters
-    ----------
-    make : type
-    given : dict
-        Its parameters, the budget aside.
-    crowd : list of Record
-        What all data sets have.
-    records : tuple of Record
-        What may come.
-    first, last : float
-        Between them lies the number that decides; at `first` the first feature is chosen.
-    probability : callable
-        Threshold -> probability of the first feature.
+    - make: type.
+    - given: its parameters, the budget aside.
+    - crowd: what all data sets have.
+    - records: what may come.
+    - first, last: between them lies the number that decides; at `first` the first feature is chosen.
+    - probability: threshold -> probability of the first feature.
     """
 
     make: type
@@ -97,17 +90,7 @@ class Told(np.random.Generator):
 def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> dict[str, Any]:
     """Return the strongest attack, as columns of `dperm.audit.attacks.ATTACKS`.
 
-    Parameters
-    ----------
-    mechanism : str
-        A key of `CHOICES`.
-    neighbours : {"add_remove", "replace"}
-    epsilon : float
-    clip : bool
-
-    Returns
-    -------
-    dict
+    - mechanism: a key of `CHOICES`.
     """
     choice = CHOICES[mechanism]
     given = {**choice.given, "size": 1, "clip": clip, "neighbours": neighbours, "epsilon": epsilon}
@@ -132,17 +115,8 @@ def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> di
 def accepted(choice: Choice, clip: bool, of: Callable[[list[Record]], Any]) -> dict[Record | None, Any]:
     """Return something of each record that `fit` accepts, and of none.
 
-    Parameters
-    ----------
-    choice : Choice
-    clip : bool
-        Whether records lie far outside of what is declared.
-    of : callable
-        Records beside the crowd -> what is returned.
-
-    Returns
-    -------
-    dict
+    - clip: whether records lie far outside of what is declared.
+    - of: records beside the crowd -> what is returned.
     """
     far = _BEYOND if clip else 1.0
     found: dict[Record | None, Any] = {None: of([])}
@@ -158,15 +132,7 @@ def accepted(choice: Choice, clip: bool, of: Callable[[list[Record]], Any]) -> d
 def pairs(found: dict[Record | None, Any], neighbours: str) -> list[tuple[Record | None, Record]]:
     """Return the pairs of neighbours.
 
-    Parameters
-    ----------
-    found : dict
-        As `accepted` makes it.
-    neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    list of tuple
+    - found: as `accepted` makes it.
     """
     records = [record for record in found if record]
     return [(None, one) for one in records] if neighbours == "add_remove" else list(itertools.combinations(records, 2))
@@ -175,15 +141,7 @@ def pairs(found: dict[Record | None, Any], neighbours: str) -> list[tuple[Record
 def chance(choice: Choice, chosen: Callable[[float], bool]) -> float:
     """Return the probability of the first feature.
 
-    Parameters
-    ----------
-    choice : Choice
-    chosen : callable
-        The number that decides -> whether it is chosen.
-
-    Returns
-    -------
-    float
+    - chosen: the number that decides -> whether it is chosen.
     """
     low, high = choice.first, choice.last
     for _ in range(_BISECTIONS):
@@ -193,17 +151,7 @@ def chance(choice: Choice, chosen: Callable[[float], bool]) -> float:
 
 
 def rows(choice: Choice, records: list[Record]) -> tuple[np.ndarray, np.ndarray]:
-    """Return records beside the crowd as X and y.
-
-    Parameters
-    ----------
-    choice : Choice
-    records : list of Record
-
-    Returns
-    -------
-    X, y : ndarray
-    """
+    """Return records beside the crowd as X and y."""
     every = [*choice.crowd, *records]
     return np.array([row for row, _ in every]), np.array([target for _, target in every])
 
@@ -211,30 +159,13 @@ def rows(choice: Choice, records: list[Record]) -> tuple[np.ndarray, np.ndarray]
 def words(make: type, given: dict[str, Any], clip: bool) -> str:
     """Return a call in words.
 
-    Parameters
-    ----------
-    make : type
-    given : dict
-    clip : bool
-
-    Returns
-    -------
-    str
+    - make: type.
     """
     return f"{make.__name__}({', '.join(f'{key}={value!r}' for key, value in given.items())}, clip={clip})"
 
 
 def came(first: Record | None, second: Record) -> str:
-    """Return a pair in words.
-
-    Parameters
-    ----------
-    first, second : Record or None
-
-    Returns
-    -------
-    str
-    """
+    """Return a pair in words."""
     return f"{second} comes" if first is None else f"{first} becomes {second}"
 
 

@@ -52,15 +52,10 @@ Records = list[tuple[float, float]]
 class Voting(NamedTuple):
     """A predictor of labels, and two data sets between which its answer at x = 1 changes.
 
-    Parameters
-    ----------
-    make : type
-    given : dict
-        Its parameters, the budget, `queries` and `classes` aside.
-    crowd : list of (x, y)
-        What both data sets have.
-    record, other : tuple (x, y)
-        What comes, and (replace-one) what it replaces.
+    - make: type.
+    - given: its parameters, the budget, `queries` and `classes` aside.
+    - crowd: list of (x, y); what both data sets have.
+    - record, other: tuple (x, y); what comes, and (replace-one) what it replaces.
     """
 
     make: type
@@ -90,14 +85,9 @@ _BESIDE, _WEAK = 2_000, 1e-4
 class Asked(NamedTuple):
     """What threads found.
 
-    Parameters
-    ----------
-    number : int
-        Noises for one answer that was paid for.
-    model : estimator
-        Fitted.
-    attack : dict
-        As `dperm.audit.attempts` makes it.
+    - number: noises for one answer that was paid for.
+    - model: estimator; fitted.
+    - attack: as `dperm.audit.attempts` makes it.
     """
 
     number: int
@@ -108,22 +98,9 @@ class Asked(NamedTuple):
 def attack(mechanism: str, neighbours: str, epsilon: float, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the attack, as columns of `dperm.audit.attacks.ATTACKS`.
 
-    Parameters
-    ----------
-    mechanism : str
-        A key of `SHARED`.
-    neighbours : {"add_remove", "replace"}
-    epsilon, delta : float
-    rng : Generator
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    DataError
-        If a thread got another error than its due, for then nothing is known of what it would have been told.
+    - mechanism: a key of `SHARED`.
+    - Raises DataError: if a thread got another error than its due, for then nothing is known of what it would have been
+      told.
     """
     budget = {"neighbours": neighbours, "epsilon": epsilon, "delta": delta}
     found = _ATTACKS.get(mechanism, _on_votes)(mechanism, budget, rng)
@@ -143,21 +120,10 @@ def attack(mechanism: str, neighbours: str, epsilon: float, delta: float, rng: n
 def fit(y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: Any) -> tuple[Heard, Meeting]:
     """Fit a path on one record at x = 1, or on one that holds nothing.
 
-    Parameters
-    ----------
-    y : {-1, 0, 1}
-        The record's label; 0: there is none.
-    rng : Generator
-        For the seed.
-    make : type
-        RKHSGaussian, or a class made of it.
-    **given
-        Parameters of the estimator.
-
-    Returns
-    -------
-    fit : Heard
-    kernel : Meeting
+    - y: the record's label; 0: there is none.
+    - rng: for the seed.
+    - make: type; RKHSGaussian, or a class made of it.
+    - **given: parameters of the estimator.
     """
     kernel = Meeting()
     model = make(kernel=kernel, feature_norm=1.0, classes=(-1, 1), C=_C, tolerance=1e-3, **given)
@@ -170,21 +136,8 @@ def fit(y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: 
 def noises(model: Any, kernel: Meeting, scale: float) -> int:
     """Return how many different noises the answers to one question had, all rows of all threads counted.
 
-    Parameters
-    ----------
-    model : RKHSGaussian
-    kernel : Meeting
-    scale : float
-        Of the noise of an answer.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    DataError
-        If a thread got no answer.
+    - scale: of the noise of an answer.
+    - Raises DataError: if a thread got no answer.
     """
     rows = 1 - _APART * np.arange(THREADS * _BATCH).reshape(THREADS, _BATCH, 1)
     told = np.sort(_answered(kernel.ask(model.decision_function, list(rows))), axis=None)
@@ -194,14 +147,7 @@ def noises(model: Any, kernel: Meeting, scale: float) -> int:
 def sigma(rng: np.random.Generator, **given: Any) -> float:
     """Return the scale of the noise of an answer of a path, of a fit that is made to be overheard.
 
-    Parameters
-    ----------
-    rng, **given
-        As of `fit`.
-
-    Returns
-    -------
-    float
+    - rng, **given: as of `fit`.
     """
     return answers.of_one_draw(fit(1, rng, **given)[0], np.array([[1.0]]))[2]
 
@@ -257,20 +203,11 @@ class _Told(np.random.Generator):
 def predictor(mechanism: str, budget: Mapping[str, Any], rng: np.random.Generator, *, record: bool) -> Any:
     """Fit a predictor for one answer, on one of its two data sets.
 
-    Parameters
-    ----------
-    mechanism : str
-        A key of `SHARED` with a `Voting`.
-    budget : mapping
-        `epsilon`, `delta`, `neighbours`.
-    rng : Generator
-        For the seed.
-    record : bool
-        Whether the record is there.
-
-    Returns
-    -------
-    estimator
+    - mechanism: a key of `SHARED` with a `Voting`.
+    - budget: `epsilon`, `delta`, `neighbours`.
+    - rng: for the seed.
+    - record: whether the record is there.
+    - Returns: estimator.
     """
     make, given, crowd, one, other = SHARED[mechanism]
     first = [one] if record else [] if budget["neighbours"] == "add_remove" else [other]
@@ -283,14 +220,7 @@ def predictor(mechanism: str, budget: Mapping[str, Any], rng: np.random.Generato
 def chance(model: Any) -> float:
     """Return the probability of the answer 1 at x = 1, found by bisection of the uniform number that decides.
 
-    Parameters
-    ----------
-    model : estimator
-        As `predictor` makes it.
-
-    Returns
-    -------
-    float
+    - model: estimator; as `predictor` makes it.
     """
     rows, (low, high) = model._rows(np.array([[1.0]])), (0.0, 1.0)
     for _ in range(_BISECTIONS):
@@ -302,19 +232,9 @@ def chance(model: Any) -> float:
 def answered(make: Callable[[], Any]) -> int:
     """Return how many answers threads get for one that is paid for.
 
-    Parameters
-    ----------
-    make : callable
-        () -> a fitted predictor that answers one row.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    DataError
-        If a thread got another error than that the budget is exhausted, or where all asked the same row any.
+    - make: () -> a fitted predictor that answers one row.
+    - Raises DataError: if a thread got another error than that the budget is exhausted, or where all asked the same row
+      any.
     """
     drawn: list[bytes] = []
     of, lock = kept.Noise.of, threading.Lock()
@@ -337,15 +257,7 @@ def answered(make: Callable[[], Any]) -> int:
 def bits(probability: float, number: int) -> np.ndarray:
     """Return the law of how many of so many answers to one question are 1.
 
-    Parameters
-    ----------
-    probability : float
-        Of one.
-    number : int
-
-    Returns
-    -------
-    ndarray
+    - probability: of one.
     """
     return stats.binom.pmf(np.arange(number + 1), number, probability)
 

@@ -22,14 +22,5 @@ KNOWN = {**answers.KNOWN, **vectors.KNOWN, **net.KNOWN}
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of one job; as `dperm.audit.together.run`, which says what is raised.
-
-    Parameters
-    ----------
-    job : mapping
-
-    Returns
-    -------
-    list of dict
-    """
+    """Return the rows of one job; as `dperm.audit.together.run`, which says what is raised."""
     return together.run(job, _BY_MECHANISM[job["mechanism"]].attacks, KNOWN)

@@ -47,13 +47,8 @@ _MOST_DRAWS = 20_000
 class Answering(NamedTuple):
     """Noisy answers on near-copies of x.
 
-    Parameters
-    ----------
-    draw : callable
-        (position of w along u, repeats, rng) -> ndarray, shape (repeats, T): the mechanism's own answers.
-    noise : callable
-        (answers, position) -> what was added, of the law below.
-    law : Laplace or Gaussian
+    - draw: (position of w along u, repeats, rng) -> ndarray, shape (repeats, T): the mechanism's own answers.
+    - noise: (answers, position) -> what was added, of the law below.
     """
 
     draw: Callable[[float, int, np.random.Generator], np.ndarray]
@@ -64,17 +59,9 @@ class Answering(NamedTuple):
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the attacks on one budget.
 
-    Parameters
-    ----------
-    job, row : mapping
-        As `dperm.audit.kernel.run` hands them on.
-    rng : callable
-        What it is for -> Generator.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as `dperm.audit.kernel.run` hands them on.
+    - rng: what it is for -> Generator.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     variant, budget = row["variant"], Budget(row["epsilon"], row["delta"])
     pair = paired(row["calibration"], variant, row["neighbours"])
@@ -103,18 +90,7 @@ PROPER = ("laplace", "gaussian", "fresh", "bare")
 
 
 def paired(calibration: str, variant: str, neighbours: str) -> Pair:
-    """Return the pair that a row is attacked at.
-
-    Parameters
-    ----------
-    calibration : {"paper", "corrected", "tight"}
-    variant : str
-    neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    Pair
-    """
+    """Return the pair that a row is attacked at."""
     of = pairs.setting(neighbours)
     if variant in _OTHER_SOLVERS:
         return _OTHER_SOLVERS[variant](of)
@@ -127,17 +103,8 @@ _OTHER_SOLVERS = {"loose-solver": pairs.loose, "bias": pairs.majority}
 def exact(pair: Pair, budget: Budget, row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the exact attack: aligned Laplace shifts, or a Gaussian on a line.
 
-    Parameters
-    ----------
-    pair : Pair
-    budget : Budget
-    row : mapping
-        `calibration`, `variant`.
-
-    Returns
-    -------
-    dict
-        With `pair_words`.
+    - row: `calibration`, `variant`.
+    - Returns: with `pair_words`.
     """
     distance, norm = pair.second - pair.first, pair.setting.feature_norm
     if row["variant"] in ("gaussian", "fresh"):
@@ -159,14 +126,8 @@ def exact(pair: Pair, budget: Budget, row: Mapping[str, Any]) -> dict[str, Any]:
 def points(queries: int) -> np.ndarray:
     """Return near-copies of x as vectors.
 
-    Parameters
-    ----------
-    queries : int
-        T.
-
-    Returns
-    -------
-    ndarray, shape (T, T + 1)
+    - queries: T.
+    - Returns: shape (T, T + 1).
     """
     c = pairs.near(queries)
     apart = np.sqrt(1 - c**2) * np.eye(queries)
@@ -174,16 +135,7 @@ def points(queries: int) -> np.ndarray:
 
 
 def on_a_line(law: Gaussian | SphericalLaplace) -> Target:
-    """Return additive noise as the auditor sees it; its data are the values without noise.
-
-    Parameters
-    ----------
-    law : Gaussian or SphericalLaplace
-
-    Returns
-    -------
-    Target
-    """
+    """Return additive noise as the auditor sees it; its data are the values without noise."""
     return Target(
         draw=lambda centre, repeats, rng: centre + law.sample((repeats, 1), rng),
         law=law,

@@ -48,14 +48,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 class Crossing(NamedTuple):
     """N queries at one level and one at another, which a record moves in opposite directions.
 
-    Parameters
-    ----------
-    setting : Setting
-    constants : Constants
-    count : int
-        N.
-    first, second : float
-        d_1 and d_2, between the pair.
+    - count: N.
+    - first, second: d_1 and d_2, between the pair.
     """
 
     setting: Setting
@@ -78,14 +72,7 @@ class Crossing(NamedTuple):
     def levels(self, side: int) -> tuple[float, float]:
         """Return the answers at z_1 and z_2.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-            1 where z_2 is more likely to update.
-
-        Returns
-        -------
-        tuple of float
+        - side: 1 where z_2 is more likely to update.
         """
         (a, b), move = self.sines, side * self.half
         return self.first - move * math.sqrt(1 - a**2), self.second + move * math.sqrt(1 - b**2)
@@ -93,16 +80,8 @@ class Crossing(NamedTuple):
     def decisions(self, side: int, groups: np.ndarray) -> np.ndarray:
         """Return the probabilities of the outcomes, answers aside.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-        groups : ndarray of int, shape (g + 1,)
-            From 0 to N.
-
-        Returns
-        -------
-        ndarray, shape (g + 2,)
-            Yes in each group of rounds at z_1; yes at z_2; no to the end.
+        - groups: shape (g + 1,); from 0 to N.
+        - Returns: shape (g + 2,); yes in each group of rounds at z_1; yes at z_2; no to the end.
         """
         rho, weights = _threshold_noise(self.constants.moving)
         # log(1 - h_1), of shape (nodes,).
@@ -115,15 +94,8 @@ class Crossing(NamedTuple):
     def outcomes(self, side: int, edges: np.ndarray) -> np.ndarray:
         """Return the probabilities of the transcripts of the corrected form, an answer seen in bins.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-        edges : ndarray, shape (b,)
-            Of the bins, from between the pair.
-
-        Returns
-        -------
-        ndarray, shape ((N + 1) (b + 1) + 1,)
+        - edges: shape (b,); of the bins, from between the pair.
+        - Returns: shape ((N + 1) (b + 1) + 1,).
         """
         decided = np.maximum(self.decisions(side, np.arange(self.count + 1)), 0.0)
         law, moved = Laplace(self.constants.answering), side * self.half
@@ -135,15 +107,7 @@ class Crossing(NamedTuple):
     def spent(self, side: int, answer: Spent) -> Spent:
         """Return the law of the loss of the transcript on one side.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-        answer : Spent
-            Of what an update answers; as much in either direction.
-
-        Returns
-        -------
-        Spent
+        - answer: of what an update answers; as much in either direction.
         """
         groups = np.unique(np.round(np.linspace(0, self.count, _GROUPS + 1)).astype(int))
         p, q = (self.decisions(one, groups) for one in (side, -side))
@@ -153,18 +117,8 @@ class Crossing(NamedTuple):
     def draw(self, side: int, repeats: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Run the mechanism.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-        repeats : int
-        rng : Generator
-
-        Returns
-        -------
-        round : ndarray, shape (repeats,)
-            Of the update; N + 1 where there is none.
-        noise : ndarray, shape (repeats,)
-            Of its answer, from between the pair; 0 where there is none.
+        - round: shape (repeats,); of the update; N + 1 where there is none.
+        - noise: shape (repeats,); of its answer, from between the pair; 0 where there is none.
         """
         # phi(z) and w* in coordinates along u and v.
         (a, b), norm = self.sines, self.setting.feature_norm
@@ -180,18 +134,7 @@ class Crossing(NamedTuple):
 
 
 def worst(made: Crossing, answer: Spent, delta: float) -> Crossing:
-    """Return the crossing whose number of queries and levels spend the most.
-
-    Parameters
-    ----------
-    made : Crossing
-    answer : Spent
-    delta : float
-
-    Returns
-    -------
-    Crossing
-    """
+    """Return the crossing whose number of queries and levels spend the most."""
 
     def spends(one: Crossing) -> float:
         return max(one.spent(side, answer).epsilon(delta)[0] for side in (1, -1))
@@ -203,16 +146,6 @@ def proper(neighbours: str, budget: Budget, calibration: str) -> tuple[Crossing,
     """Return the crossing of a row, its levels yet to be chosen, and the law of the loss of its answer.
 
     The law comes twice: the second is cut less finely, for the search.
-
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-    calibration : {"corrected", "tight"}
-
-    Returns
-    -------
-    tuple
     """
     of = pairs.setting(neighbours, radius=_FREE)
     made = Crossing(of, pinp.constants(of, budget, queries=1, beta=BETA, calibration=calibration))
@@ -224,17 +157,8 @@ def proper(neighbours: str, budget: Budget, calibration: str) -> tuple[Crossing,
 def at_levels(made: Crossing, count: int, first: float, second: float) -> Crossing:
     """Return the crossing with these queries.
 
-    Parameters
-    ----------
-    made : Crossing
-    count : int
-        N.
-    first, second : float
-        d_1 - sigma and d_2 - sigma, in units of the decision's noise.
-
-    Returns
-    -------
-    Crossing
+    - count: N.
+    - first, second: d_1 - sigma and d_2 - sigma, in units of the decision's noise.
     """
     sigma, unit = made.constants.threshold, made.constants.deciding
     return made._replace(count=count, first=sigma + first * unit, second=sigma + second * unit)
@@ -243,14 +167,8 @@ def at_levels(made: Crossing, count: int, first: float, second: float) -> Crossi
 def fit_p(outcomes: np.ndarray, law: np.ndarray) -> float:
     """Return the p-value of a chi-square test, rare outcomes put together.
 
-    Parameters
-    ----------
-    outcomes : ndarray of int, shape (m,)
-    law : ndarray, shape (k,)
-
-    Returns
-    -------
-    float
+    - outcomes: shape (m,).
+    - law: shape (k,).
     """
     expected, seen = len(outcomes) * law, np.bincount(outcomes, minlength=len(law)).astype(float)
     rare = expected < 5
@@ -271,14 +189,8 @@ def _yes(constants: Constants, level: float, rho: np.ndarray) -> np.ndarray:
 def law_of(law: Laplace, edges: np.ndarray) -> np.ndarray:
     """Return the distribution function at the edges, 0 before and 1 behind them.
 
-    Parameters
-    ----------
-    law : Laplace
-    edges : ndarray, shape (b,)
-
-    Returns
-    -------
-    ndarray, shape (b + 2,)
+    - edges: shape (b,).
+    - Returns: shape (b + 2,).
     """
     return np.concatenate([[0.0], 1 - beyond(edges / law.scale), [1.0]])
 
@@ -286,13 +198,7 @@ def law_of(law: Laplace, edges: np.ndarray) -> np.ndarray:
 def beyond(z: np.ndarray | float) -> np.ndarray:
     """Return P(Lap(1) > z).
 
-    Parameters
-    ----------
-    z : ndarray or float
-
-    Returns
-    -------
-    ndarray, shape of z
+    - Returns: ndarray, shape of z.
     """
     z = np.asarray(z)
     return np.where(z > 0, 0.5 * np.exp(-np.abs(z)), 1 - 0.5 * np.exp(-np.abs(z)))

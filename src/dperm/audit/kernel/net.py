@@ -68,18 +68,10 @@ _THRESHOLDS, _DEVIATIONS, _ROUNDING = 4_001, 9, 1e-12
 class Choice(NamedTuple):
     """Two public points, one of them many times.
 
-    Parameters
-    ----------
-    setting : Setting
-    constants : Constants
-    half : float
-        Half of how far w* moves, in units of w.
-    middle : ndarray, shape (2,)
-        w* in the middle of the pair, along u and v.
-    points : ndarray, shape (2, 2)
-        z_1 and z_2.
-    copies : int
-        Of z_1.
+    - half: half of how far w* moves, in units of w.
+    - middle: shape (2,); w* in the middle of the pair, along u and v.
+    - points: shape (2, 2); z_1 and z_2.
+    - copies: of z_1.
     """
 
     setting: Setting
@@ -92,27 +84,15 @@ class Choice(NamedTuple):
     def exact(self, side: int) -> np.ndarray:
         """Return <w*, z_i>.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-            1 where w* lies further out along u.
-
-        Returns
-        -------
-        ndarray, shape (2,)
+        - side: 1 where w* lies further out along u.
+        - Returns: shape (2,).
         """
         return self.points @ (self.middle + np.array([side * self.half, 0.0]))
 
     def chances(self, side: int) -> np.ndarray:
         """Return the probabilities of z_1 and z_2 in the first round.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-
-        Returns
-        -------
-        ndarray, shape (2,)
+        - Returns: shape (2,).
         """
         log_odds = self.constants.weight * np.abs(self.exact(side)) + np.log([self.copies, 1])
         odds = np.exp(log_odds - log_odds.max())
@@ -121,14 +101,7 @@ class Choice(NamedTuple):
     def outcomes(self, side: int) -> np.ndarray:
         """Return the probabilities of the point and of what is answered there.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-
-        Returns
-        -------
-        ndarray, shape (2, bins)
-            Bins of the answer a: a < -sigma, |a| <= sigma, and above.
+        - Returns: shape (2, bins); bins of the answer a: a < -sigma, |a| <= sigma, and above.
         """
         sigma, scale = self.constants.threshold, self.constants.noise
         ends = np.stack([self.exact(1), self.exact(-1)])
@@ -141,32 +114,14 @@ class Choice(NamedTuple):
         return self.chances(side)[:, None] * np.array(laws)
 
     def spent(self, side: int) -> Spent:
-        """Return the law of the loss of a round on one side.
-
-        Parameters
-        ----------
-        side : {-1, 1}
-
-        Returns
-        -------
-        Spent
-        """
+        """Return the law of the loss of a round on one side."""
         p, q = (self.outcomes(one).ravel() for one in (side, -side))
         return spent.law(p, q, _WIDTH)
 
     def run(self, side: int, repeats: int, rng: np.random.Generator) -> tdil.Run:
         """Run the mechanism.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-        repeats : int
-        rng : Generator
-
-        Returns
-        -------
-        Run
-            The last of the set's points is z_2.
+        - Returns: the last of the set's points is z_2.
         """
         which = np.repeat([0, 1], [self.copies, 1])
         features = self.points[which]
@@ -175,15 +130,7 @@ class Choice(NamedTuple):
     def draw(self, side: int, repeats: int, rng: np.random.Generator) -> np.ndarray:
         """Return which points were chosen, and the answers.
 
-        Parameters
-        ----------
-        side : {-1, 1}
-        repeats : int
-        rng : Generator
-
-        Returns
-        -------
-        ndarray, shape (repeats, 2 rounds)
+        - Returns: shape (repeats, 2 rounds).
         """
         found = self.run(side, repeats, rng)
         return np.column_stack([found.chosen == self.copies, found.answers])
@@ -192,15 +139,8 @@ class Choice(NamedTuple):
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the attacks on one budget.
 
-    Parameters
-    ----------
-    job, row, rng
-        As of `dperm.audit.kernel.answers.attacks`.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row, rng: as of `dperm.audit.kernel.answers.attacks`.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     budget = Budget(row["epsilon"], row["delta"])
     made, found = _CASES[row["calibration"]](row["neighbours"], budget)
@@ -216,17 +156,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
 
 def printed(neighbours: str, budget: Budget) -> Choice:
-    """Return one far centre and a point at 0, and constants with B = 1 of many n lambda.
-
-    Parameters
-    ----------
-    neighbours : {"replace"}
-    budget : Budget
-
-    Returns
-    -------
-    Choice
-    """
+    """Return one far centre and a point at 0, and constants with B = 1 of many n lambda."""
     of = pairs.setting(neighbours, total=_LARGE, slack=0.0)
     of = replace(of, radius=2 * of.shift)
     # B is n epsilon/(100 L R log(4/delta)): so many records, all with x = 0 but one.
@@ -247,17 +177,7 @@ def _paper(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]:
 
 
 def corrected(neighbours: str, budget: Budget) -> tuple[Setting, Constants]:
-    """Return constants with B = 1, C as large as it may be for that.
-
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-
-    Returns
-    -------
-    tuple
-    """
+    """Return constants with B = 1, C as large as it may be for that."""
     of = pairs.setting(neighbours, radius=1e-9)
     fixed = {"records": 1, "dimension": 1, "beta": BETA, "calibration": "corrected"}
     small = tdil.constants(of, budget, **fixed)
@@ -273,18 +193,7 @@ def _corrected(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]
 
 
 def worst(of: Setting, made: Constants, delta: float) -> Choice:
-    """Return the choice whose angles and copies spend the most in a round.
-
-    Parameters
-    ----------
-    of : Setting
-    made : Constants
-    delta : float
-
-    Returns
-    -------
-    Choice
-    """
+    """Return the choice whose angles and copies spend the most in a round."""
 
     def spends(one: Choice) -> float:
         return max(one.spent(side).epsilon(delta)[0] for side in (1, -1))
@@ -298,18 +207,8 @@ _ANGLES = tuple(itertools.product(_OF_W, _OF_FIRST, _OF_SECOND, _COPIES))
 def placed(of: Setting, made: Constants, of_w: float, first: float | None, second: float, copies: int) -> Choice:
     """Return the choice at some angles.
 
-    Parameters
-    ----------
-    of : Setting
-    made : Constants
-    of_w, first, second : float
-        In degrees: c, a and b; first None is z_1 = 0.
-    copies : int
-        Of z_1.
-
-    Returns
-    -------
-    Choice
+    - of_w, first, second: in degrees: c, a and b; first None is z_1 = 0.
+    - copies: of z_1.
     """
     a, b, c = (math.radians(angle or 0.0) for angle in (first, second, of_w))
     length = max(of.radius - of.covered / 2, 0.0)
@@ -320,17 +219,7 @@ def placed(of: Setting, made: Constants, of_w: float, first: float | None, secon
 
 
 def tight(neighbours: str, budget: Budget) -> Choice:
-    """Return two public points on either side of u, and a w* that lies far along v.
-
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-
-    Returns
-    -------
-    Choice
-    """
+    """Return two public points on either side of u, and a w* that lies far along v."""
     of = pairs.setting(neighbours)
     of = replace(of, radius=_SMALL * of.covered)
     made = tdil.constants(of, budget, records=1, dimension=2, beta=BETA, calibration="tight")
@@ -340,17 +229,7 @@ def tight(neighbours: str, budget: Budget) -> Choice:
 
 
 def leaking(made: Choice, delta: float) -> dict[str, Any]:
-    """Return the exact attack on all choices and answers of `tight` together.
-
-    Parameters
-    ----------
-    made : Choice
-    delta : float
-
-    Returns
-    -------
-    dict
-    """
+    """Return the exact attack on all choices and answers of `tight` together."""
     rounds = made.constants.rounds
     moved = made.exact(1)[1] - made.exact(-1)[1]
     a, m = made.constants.weight * moved, rounds * (moved / made.constants.noise) ** 2 / 2

@@ -40,13 +40,8 @@ RELATIVE_GAP, RECORDS = 1e-3, 10_000
 class Pair(NamedTuple):
     """Two minimisers on a line.
 
-    Parameters
-    ----------
-    setting : Setting
-        What the mechanism is told.
-    first, second : float
-        <w, u> with the data and with the neighbour.
-    words : str
+    - setting: what the mechanism is told.
+    - first, second: <w, u> with the data and with the neighbour.
     """
 
     setting: Setting
@@ -57,46 +52,24 @@ class Pair(NamedTuple):
     def answers(self, queries: int) -> tuple[np.ndarray, np.ndarray]:
         """Return <w, phi(z_t)> at near-copies, with the data and with the neighbour.
 
-        Parameters
-        ----------
-        queries : int
-            T.
-
-        Returns
-        -------
-        tuple of ndarray, shape (T,)
+        - queries: T.
+        - Returns: shape (T,).
         """
         each = self.setting.feature_norm * near(queries)
         return np.full(queries, self.first * each), np.full(queries, self.second * each)
 
 
 def near(queries: int) -> float:
-    """Return c: a single point is x itself.
-
-    Parameters
-    ----------
-    queries : int
-
-    Returns
-    -------
-    float
-    """
+    """Return c: a single point is x itself."""
     return 1.0 if queries == 1 else math.sqrt(1 - ASIDE**2)
 
 
 def copies(queries: int, feature_norm: float = FEATURE_NORM) -> np.ndarray:
     """Return K(Z, Z) of near-copies of x.
 
-    Parameters
-    ----------
-    queries : int
-        T.
-    feature_norm : float
-        R.
-
-    Returns
-    -------
-    ndarray, shape (T, T)
+    - queries: T.
+    - feature_norm: R.
+    - Returns: shape (T, T).
     """
     c = near(queries)
     return feature_norm**2 * (np.full((queries, queries), c**2) + (1 - c**2) * np.eye(queries))
@@ -105,16 +78,8 @@ def copies(queries: int, feature_norm: float = FEATURE_NORM) -> np.ndarray:
 def setting(neighbours: Neighbours, **changed: float) -> Setting:
     """Return the public constants of the pairs.
 
-    Parameters
-    ----------
-    neighbours : {"add_remove", "replace"}
-    **changed : float
-        Other parameters of `Setting`.
-
-    Returns
-    -------
-    Setting
-        Its ball is all of space, unless said.
+    - **changed: other parameters of `Setting`.
+    - Returns: its ball is all of space, unless said.
     """
     made = Setting(LIPSCHITZ, FEATURE_NORM, TOTAL, neighbours=neighbours)
     return replace(made, **{"slack": SLACK * made.shift, **changed})
@@ -123,17 +88,8 @@ def setting(neighbours: Neighbours, **changed: float) -> Setting:
 def flip(of: Setting, *, erring: float = 0.0, offset: float = 0.0) -> Pair:
     """Return the label flip, or under add/remove the record that comes.
 
-    Parameters
-    ----------
-    of : Setting
-    erring : float
-        By how much the solver errs, in units of w.
-    offset : float
-        How far records that both have push w out along u, in units of w.
-
-    Returns
-    -------
-    Pair
+    - erring: by how much the solver errs, in units of w.
+    - offset: how far records that both have push w out along u, in units of w.
     """
     force = of.lipschitz * of.feature_norm / of.total
     first = -force if of.neighbours == "replace" else 0.0
@@ -145,15 +101,8 @@ def flip(of: Setting, *, erring: float = 0.0, offset: float = 0.0) -> Pair:
 def loose(of: Setting) -> Pair:
     """Return the flip with a solver that stops at a usual relative duality gap.
 
-    Parameters
-    ----------
-    of : Setting
-
-    Returns
-    -------
-    Pair
-        Records with x = 0 have the loss 1 and hold nothing: F - F* = total/2 ||w - w*||^2 near w*, so that
-        w* + slack u has just the gap that is allowed.
+    - Returns: records with x = 0 have the loss 1 and hold nothing: F - F* = total/2 ||w - w*||^2 near w*, so that w* +
+      slack u has just the gap that is allowed.
     """
     slack = math.sqrt(2 * RELATIVE_GAP * RECORDS / of.total)
     pair = flip(of, erring=slack)
@@ -163,14 +112,7 @@ def loose(of: Setting) -> Pair:
 def majority(of: Setting) -> Pair:
     """Return LibSVM's predictions on equal x of which one label turns the majority.
 
-    Parameters
-    ----------
-    of : Setting
-
-    Returns
-    -------
-    Pair
-        In units of w: predictions -1 and 1.
+    - Returns: in units of w: predictions -1 and 1.
     """
     return Pair(
         of, -1 / of.feature_norm, 1 / of.feature_norm, "majority: equal x, one label of an odd number is turned"

@@ -39,13 +39,8 @@ _LARGEST = 1 << 18
 class Spent:
     """The law of a loss, some of its outcomes left out.
 
-    Parameters
-    ----------
-    masses : ndarray, shape (m,)
-        Probabilities under P, of the losses (low + i) width.
-    low : int
-    width : float
-        Above 0.
+    - masses: shape (m,); probabilities under P, of the losses (low + i) width.
+    - width: above 0.
     """
 
     masses: np.ndarray
@@ -60,14 +55,7 @@ class Spent:
     def and_then(self, other: "Spent") -> "Spent":
         """Return the law of this and another round, independent of each other.
 
-        Parameters
-        ----------
-        other : Spent
-            Of the same width.
-
-        Returns
-        -------
-        Spent
+        - other: of the same width.
         """
         masses = np.maximum(signal.fftconvolve(self.masses, other.masses), 0.0)
         return _trimmed(Spent(masses, self.low + other.low, self.width))
@@ -75,14 +63,7 @@ class Spent:
     def times(self, number: int) -> "Spent":
         """Return the law of so many rounds alike.
 
-        Parameters
-        ----------
-        number : int
-            0 or more.
-
-        Returns
-        -------
-        Spent
+        - number: 0 or more.
         """
         total, power = Spent(np.ones(1), 0, self.width), self
         while number:
@@ -95,14 +76,7 @@ class Spent:
     def beside(self, other: "Spent") -> "Spent":
         """Return the law of outcomes that exclude each other: masses of equal losses are added.
 
-        Parameters
-        ----------
-        other : Spent
-            Of the same width.
-
-        Returns
-        -------
-        Spent
+        - other: of the same width.
         """
         low = min(self.low, other.low)
         high = max(self.low + len(self.masses), other.low + len(other.masses))
@@ -114,19 +88,10 @@ class Spent:
     def epsilon(self, delta: float) -> tuple[float, float, float, float]:
         """Return the best bound, with the event that proves it.
 
-        Parameters
-        ----------
-        delta : float
-            Well above 1e-11, the convolution's error.
-
-        Returns
-        -------
-        epsilon : float
-            0 or above.
-        least : float
-            The event: the loss is this or more.
-        probability, other_probability : float
-            Of the event under P, rounded down, and under Q, rounded up.
+        - delta: well above 1e-11, the convolution's error.
+        - epsilon: 0 or above.
+        - least: the event: the loss is this or more.
+        - probability, other_probability: of the event under P, rounded down, and under Q, rounded up.
         """
         losses, error = self.losses, _ERROR * len(self.masses)
         above = np.maximum(np.cumsum(self.masses[::-1])[::-1] - error, 0.0)
@@ -141,16 +106,8 @@ class Spent:
 def law(p: np.ndarray, q: np.ndarray, width: float) -> Spent:
     """Return the law of the loss of outcomes with these probabilities.
 
-    Parameters
-    ----------
-    p, q : ndarray, shape (m,)
-        Under P and Q, 0 or above; their sums may be less than 1: what is missing is left out.
-    width : float
-        Losses are rounded down to multiples of it.
-
-    Returns
-    -------
-    Spent
+    - p, q: shape (m,); under P and Q, 0 or above; their sums may be less than 1: what is missing is left out.
+    - width: losses are rounded down to multiples of it.
     """
     # What rounding alone may have made is left out of P, and counts for Q.
     some = p > _KNOWN
@@ -161,19 +118,10 @@ def law(p: np.ndarray, q: np.ndarray, width: float) -> Spent:
 def laplace(shift: float, pieces: int, left_out: float = 0.0) -> Spent:
     """Return the law of the loss of one answer with Laplace noise.
 
-    Parameters
-    ----------
-    shift : float
-        a: by how much the answer moves, in units of the noise's scale; above 0.
-    pieces : int
-        k: into how many pieces the stretch between the two centres is cut.
-    left_out : float
-        Probability of the far end of either tail, whose outcomes are left out.
-
-    Returns
-    -------
-    Spent
-        Of width a/k. It is the same in both directions.
+    - shift: a: by how much the answer moves, in units of the noise's scale; above 0.
+    - pieces: k: into how many pieces the stretch between the two centres is cut.
+    - left_out: probability of the far end of either tail, whose outcomes are left out.
+    - Returns: of width a/k. It is the same in both directions.
     """
     h = shift / pieces
     lower, upper = h * np.arange(pieces), h * np.arange(1, pieces + 1)
@@ -186,17 +134,9 @@ def laplace(shift: float, pieces: int, left_out: float = 0.0) -> Spent:
 def gaussian(ratio: float, pieces: int) -> Spent:
     """Return the law of the loss of one answer with Gaussian noise, cut into pieces of equal loss.
 
-    Parameters
-    ----------
-    ratio : float
-        By how much the answer moves, in standard deviations.
-    pieces : int
-        How many cover one standard deviation.
-
-    Returns
-    -------
-    Spent
-        Of width ratio/pieces. It is the same in both directions.
+    - ratio: by how much the answer moves, in standard deviations.
+    - pieces: how many cover one standard deviation.
+    - Returns: of width ratio/pieces. It is the same in both directions.
     """
     # P = N(ratio, 1): the loss at x is ratio x - ratio^2/2.
     width = ratio / pieces
@@ -215,16 +155,8 @@ def _between(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
 def aligned(shift: float, answers: int) -> Spent:
     """Return the law of the loss of T answers with Laplace noise, all moved by the same.
 
-    Parameters
-    ----------
-    shift : float
-        Of each, in units of the noise's scale.
-    answers : int
-        T.
-
-    Returns
-    -------
-    Spent
+    - shift: of each, in units of the noise's scale.
+    - answers: T.
     """
     pieces = max(2, min(2_000, _LARGEST // (4 * answers)))
     return laplace(shift, pieces).times(answers)
@@ -233,17 +165,8 @@ def aligned(shift: float, answers: int) -> Spent:
 def best(forth: Spent, back: Spent, delta: float, words: str) -> dict:
     """Return the better of both directions as columns of `dperm.audit.attacks.ATTACKS`.
 
-    Parameters
-    ----------
-    forth, back : Spent
-        Losses of the data against the neighbour, and of the neighbour against the data.
-    delta : float
-    words : str
-        What the loss is of.
-
-    Returns
-    -------
-    dict
+    - forth, back: losses of the data against the neighbour, and of the neighbour against the data.
+    - words: what the loss is of.
     """
     found = [(*spent.epsilon(delta), side) for spent, side in ((forth, "data"), (back, "neighbour"))]
     epsilon, least, probability, other, side = max(found, key=lambda one: one[0])

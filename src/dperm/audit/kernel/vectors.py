@@ -56,15 +56,8 @@ _FEW, _WHITE_BOX, _MOST_DRAWS = 15, 1_000, 20_000
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the attacks on one budget.
 
-    Parameters
-    ----------
-    job, row, rng
-        As of `dperm.audit.kernel.answers.attacks`.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row, rng: as of `dperm.audit.kernel.answers.attacks`.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     budget = Budget(row["epsilon"], row["delta"])
     give = _single if row["calibration"] == "paper" else _crossed
@@ -75,12 +68,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 class Single(NamedTuple):
     """The printed algorithm at copies of x.
 
-    Parameters
-    ----------
-    pair : Pair
-        Its offset puts f at sigma or far above it.
-    constants : Constants
-    words : str
+    - pair: its offset puts f at sigma or far above it.
     """
 
     pair: Pair
@@ -153,16 +141,7 @@ def _halting(neighbours: str, budget: Budget) -> dict[str, Any]:
 def single(variant: str, neighbours: str, budget: Budget) -> Single:
     """Return what a row of the printed algorithm is attacked at.
 
-    Parameters
-    ----------
-    variant : {"laplace", "part-of-an-update", "theorem9"}
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-
-    Returns
-    -------
-    Single
-        Its guarantee is what the mechanism states, and none for constants that are not the algorithm's.
+    - Returns: its guarantee is what the mechanism states, and none for constants that are not the algorithm's.
     """
     if variant == "theorem9":
         # S = R Delta_w of replace-one.

@@ -31,15 +31,8 @@ GROUPS: dict[str, tuple[Mutant, ...]] = {
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one group, one for each mutant and its twin.
 
-    Parameters
-    ----------
-    job : mapping
-        `group`, `draws`, `confidence`, `seed`.
-
-    Returns
-    -------
-    list of dict
-        Columns of `dperm.audit.attacks.MUTANTS`.
+    - job: `group`, `draws`, `confidence`, `seed`.
+    - Returns: columns of `dperm.audit.attacks.MUTANTS`.
     """
     return [_row(mutant, job) for mutant in GROUPS[job["group"]]]
 

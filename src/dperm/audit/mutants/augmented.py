@@ -33,14 +33,7 @@ class _Mistaken(Problem):
 def printed_radius(broken: bool) -> Sampled:
     """NAPP-ERM's spherical noise with the radius Gamma(1, 2 zeta/(r epsilon)) in 16 dimensions.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's radius is Gamma(16, zeta/(r epsilon)).
-
-    Returns
-    -------
-    Sampled
+    - broken: the twin's radius is Gamma(16, zeta/(r epsilon)).
     """
     table, calibration = (ball.PRINTED, "paper") if broken else (ball.CORRECTED, "corrected")
     return _sampled(table["erm"].make(ONE, calibration), 1.0)
@@ -49,30 +42,14 @@ def printed_radius(broken: bool) -> Sampled:
 def truncated_tilt(broken: bool) -> Sampled:
     """NAPP-VS+: b cut off at 0 weighs |theta|.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin has two-sided noise and the half-normal mean as a public lasso.
-
-    Returns
-    -------
-    Sampled
+    - broken: the twin has two-sided noise and the half-normal mean as a public lasso.
     """
     table, calibration = (ball.PRINTED, "paper") if broken else (ball.CORRECTED, "corrected")
     return _sampled(table["vs_plus"].make(ONE, calibration), 1.0)
 
 
 def quarter_floor(broken: bool) -> Finite:
-    """NAPP-ERM with the floor Lambda0 of a loss whose curvature is a quarter of this one's.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-    """
+    """NAPP-ERM with the floor Lambda0 of a loss whose curvature is a quarter of this one's."""
     proper = cases.squared(ONE, "corrected")
     quarter = Bounds(1.0, proper.bounds.zeta2, 0.25)
     problem = _Mistaken(**{**vars(proper), "bounds": quarter}, proper=proper) if broken else proper
@@ -82,14 +59,7 @@ def quarter_floor(broken: bool) -> Finite:
 def both_signs(broken: bool) -> Finite:
     """NAPP-VS with corrected noise: signs of the first iteration's estimate turn b around.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin is NAPP-ERM.
-
-    Returns
-    -------
-    Finite
+    - broken: the twin is NAPP-ERM.
     """
     problem = cases.mild(ONE, "paper", variant="vs" if broken else "erm")
     return _pieced(iter([cases.signed(problem)]), _CUTS)
@@ -98,14 +68,7 @@ def both_signs(broken: bool) -> Finite:
 def joined_floor(broken: bool) -> Finite:
     """NAPP-ERM with MOOR: the larger one of a lasso's weight and Lambda0.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin adds the two.
-
-    Returns
-    -------
-    Finite
+    - broken: the twin adds the two.
     """
     return _pieced(cases.gap(cases.wide(ONE, "paper", moor=broken)), _CUTS)
 
@@ -113,14 +76,7 @@ def joined_floor(broken: bool) -> Finite:
 def forgotten_floor(broken: bool) -> Finite:
     """A ridge's recycled noise, made for a weight of 2 Lambda0.
 
-    Parameters
-    ----------
-    broken : bool
-        The problem that is solved keeps the old floor Lambda0; the twin's weight is what was paid for.
-
-    Returns
-    -------
-    Finite
+    - broken: the problem that is solved keeps the old floor Lambda0; the twin's weight is what was paid for.
     """
     proper = cases.recycled(ONE, "corrected")
     problem = _Mistaken(**{**vars(proper), "strength": proper.floor}, proper=proper) if broken else proper

@@ -94,14 +94,7 @@ class _Guarded(TDDL):
 def unchecked_domain(broken: bool) -> Finite:
     """Objective perturbation of counts between walls: is theta at the lower one, between, or at the upper?
 
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-        Its data are corners that `fit` accepts; the record -Y comes, or of the twin none below 0.
+    - Returns: its data are corners that `fit` accepts; the record -Y comes, or of the twin none below 0.
     """
     make = partial(_Unchecked if broken else ObjectivePerturbation, **_COUNTS)
     front = Front(make, (0.0, -2.0, 2.0), "", walls=(_LOW, _HIGH))
@@ -121,15 +114,7 @@ def unchecked_domain(broken: bool) -> Finite:
 def path(broken: bool, mistake: Literal["no turns", "less noise"]) -> Finite:
     """A Gaussian path that eight threads ask at once: the mean of its answers to one question, in bins.
 
-    Parameters
-    ----------
-    broken : bool
-    mistake : {"no turns", "less noise"}
-
-    Returns
-    -------
-    Finite
-        Its data are the answers without noise.
+    - Returns: its data are the answers without noise.
     """
     rng = np.random.default_rng(0)
     given = {"make": _Quiet if broken and mistake == "less noise" else RKHSGaussian, "neighbours": "replace"}
@@ -145,14 +130,7 @@ def path(broken: bool, mistake: Literal["no turns", "less noise"]) -> Finite:
 def votes(broken: bool) -> Finite:
     """A soft majority that eight threads ask for the one answer that is paid for: how many of its answers are 1?
 
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-        Its data are whether the record is there.
+    - Returns: its data are whether the record is there.
     """
     rng, budget = np.random.default_rng(0), {"neighbours": "replace", "epsilon": 1.0, "delta": 0.0}
 
@@ -184,20 +162,10 @@ _GUARDED = {"kernel": "linear", "public": [[0.5], [-0.25]], "radius": 1.0, "clas
 def told(broken: bool, mistaken: type, right: type, given: dict[str, Any], record: tuple[float, float]) -> Sampled:
     """A model as it is handed on: a digest of all but what its statement covers, or of the error instead of it.
 
-    Parameters
-    ----------
-    broken : bool
-    mistaken, right : type
-        The estimator with the mistake, and without it.
-    given : dict
-        Its parameters.
-    record : tuple (x, y)
-        What comes.
-
-    Returns
-    -------
-    Sampled
-        Its data are records (x, y).
+    - mistaken, right: type; the estimator with the mistake, and without it.
+    - given: its parameters.
+    - record: tuple (x, y); what comes.
+    - Returns: its data are records (x, y).
     """
     make = partial(mistaken if broken else right, neighbours="add_remove", **given)
 

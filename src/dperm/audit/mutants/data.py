@@ -20,14 +20,7 @@ _RIGHT, _WRONG = (np.ones((1, 1)), np.array([1.0])), (np.ones((1, 1)), np.array(
 def clipping_to_the_data(broken: bool) -> Sampled:
     """Output perturbation whose rows are clipped to the longest row of the data, and whose noise is made for that.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's bound is declared.
-
-    Returns
-    -------
-    Sampled
+    - broken: the twin's bound is declared.
     """
     case = pairs.linear(neighbours="add_remove", budget=ONE, rng=_RNG, records=4)
     X, y = case.data
@@ -44,16 +37,7 @@ def clipping_to_the_data(broken: bool) -> Sampled:
 
 
 def intercept_outside_the_bound(broken: bool) -> Sampled:
-    """Output perturbation with a constant feature appended, and noise for ||x|| <= 1/2 instead of sqrt(1/4 + 1).
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Output perturbation with a constant feature appended, and noise for ||x|| <= 1/2 instead of sqrt(1/4 + 1)."""
     norm, curvature = 0.5, 2.0
     charged = norm if broken else float(np.hypot(norm, 1.0))
     # A record's force, (x, 1) times Huber's knee, is longer than the bound on x.
@@ -65,16 +49,7 @@ def intercept_outside_the_bound(broken: bool) -> Sampled:
 
 
 def same_seed(broken: bool) -> Sampled:
-    """Output perturbation whose generator is seeded with the same number at every call.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Output perturbation whose generator is seeded with the same number at every call."""
     case = pairs.linear(neighbours="replace", budget=ONE, rng=_RNG, records=4)
     law = SphericalLaplace(2 / case.curvature / ONE.epsilon)
 
@@ -87,16 +62,7 @@ def same_seed(broken: bool) -> Sampled:
 
 
 def few_seeds(broken: bool) -> Sampled:
-    """Output perturbation whose generator is seeded with one random byte: 256 noises in all.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Output perturbation whose generator is seeded with one random byte: 256 noises in all."""
     case = pairs.linear(neighbours="replace", budget=ONE, rng=_RNG, records=4)
     law = SphericalLaplace(2 / case.curvature / ONE.epsilon)
 
@@ -110,16 +76,7 @@ def few_seeds(broken: bool) -> Sampled:
 
 
 def retried(broken: bool) -> Sampled:
-    """Output perturbation that draws new noise until the model is right on its training data.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Output perturbation that draws new noise until the model is right on its training data."""
     made = _logistic_model()
 
     def draw(data, repeats, rng):
@@ -134,14 +91,7 @@ def retried(broken: bool) -> Sampled:
 def best_of_ten(broken: bool) -> Sampled:
     """The best on the data of ten private models, each of which spends epsilon; the selection is not paid for.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin releases one of them, chosen by lot.
-
-    Returns
-    -------
-    Sampled
+    - broken: the twin releases one of them, chosen by lot.
     """
     made = _logistic_model()
 
@@ -154,16 +104,7 @@ def best_of_ten(broken: bool) -> Sampled:
 
 
 def printed_sgd(broken: bool) -> Sampled:
-    """A prediction of averaged projected SGD with Laplace noise for the printed stability RL/sqrt(n), not twice that.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """A prediction of averaged projected SGD, noise for the printed stability RL/sqrt(n), not twice that."""
     case = pairs.first_example(neighbours="replace", budget=ONE, rng=_RNG)
     n = len(case.data[1])
     stability = (1 if broken else 2) / np.sqrt(n)
@@ -184,16 +125,7 @@ def printed_sgd(broken: bool) -> Sampled:
 
 
 def scale_upside_down(broken: bool) -> Sampled:
-    """The average of two models' predictions in [0, 1] with Laplace noise of scale epsilon/gamma, not gamma/epsilon.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """The average of two models' predictions in [0, 1] with Laplace noise of scale epsilon/gamma, not gamma/epsilon."""
     gamma, epsilon = 1 / 2, 1 / 4
     scale = epsilon / gamma if broken else gamma / epsilon
 
@@ -209,14 +141,6 @@ def blocks_cut_anew(broken: bool) -> Sampled:
     Every block votes for the feature with the larger sum. Feature 0 has 1 in every eleventh record, feature 1 has 0.095
     in each: blocks of 11 (n = 99) vote for feature 1, nine of the ten blocks of 10 (n = 100) for feature 0. The twin
     has nine blocks, and a key that the record brings along, independent of the others, decides on its block.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
     """
     # The third column is the record's key: not its place in the list, which other records may move.
     records = np.column_stack([np.arange(100) % 11 == 5, np.full(100, 0.095), np.arange(100)]).astype(float)
@@ -241,16 +165,7 @@ def blocks_cut_anew(broken: bool) -> Sampled:
 
 
 def exponential_votes(broken: bool) -> Finite:
-    """A majority vote of 15 models with weights e^(epsilon votes), not e^(epsilon v/2).
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-    """
+    """A majority vote of 15 models with weights e^(epsilon votes), not e^(epsilon v/2)."""
     law = finite.weighted_votes if broken else finite.soft_majority
     return Finite(lambda count: law(count, models=15, epsilon=1.0), list(finite.vote_margins(15)))
 

@@ -21,16 +21,7 @@ _BINS = np.linspace(-8, 8, 129)
 
 
 def half_sensitivity(broken: bool) -> Sampled:
-    """TDDL whose noise is made for L R^2/total, half of what one replaced record does.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """TDDL whose noise is made for L R^2/total, half of what one replaced record does."""
     pair = pairs.flip(pairs.setting("replace"))
     told = replace(pair.setting, lipschitz=pair.setting.lipschitz / 2) if broken else pair.setting
     return _tddl(pair, told, "paper")
@@ -39,14 +30,7 @@ def half_sensitivity(broken: bool) -> Sampled:
 def forgotten_slack(broken: bool) -> Sampled:
     """TDDL on solutions that err by half of Delta_w, with noise for the exact ones.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's noise counts twice the slack.
-
-    Returns
-    -------
-    Sampled
+    - broken: the twin's noise counts twice the slack.
     """
     of = pairs.setting("replace")
     of = replace(of, slack=_ERRING * of.shift)
@@ -56,15 +40,8 @@ def forgotten_slack(broken: bool) -> Sampled:
 def private_ball(broken: bool) -> Sampled:
     """TDDL over the ball whose radius is ||w*||.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's radius is public.
-
-    Returns
-    -------
-    Sampled
-        Its data are the places of w* on a line.
+    - broken: the twin's radius is public.
+    - Returns: its data are the places of w* on a line.
     """
     pair = pairs.flip(pairs.setting("replace"), offset=1.0)
     spectrum = tddl.spectrum(pairs.copies(1))
@@ -80,15 +57,8 @@ def private_ball(broken: bool) -> Sampled:
 def training_points(broken: bool) -> Sampled:
     """TDDL whose public points are the training rows.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's Z is anybody's.
-
-    Returns
-    -------
-    Sampled
-        Its data are the row that is replaced; its answer is 0 whichever it is.
+    - broken: the twin's Z is anybody's.
+    - Returns: its data are the row that is replaced; its answer is 0 whichever it is.
     """
     of = pairs.setting("replace")
     norm = of.feature_norm
@@ -107,14 +77,7 @@ def training_points(broken: bool) -> Sampled:
 def fresh_noise(broken: bool) -> Sampled:
     """The Gaussian process with fresh noise for each of sixteen queries near x.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin keeps its path.
-
-    Returns
-    -------
-    Sampled
+    - broken: the twin keeps its path.
     """
     pair = pairs.flip(pairs.setting("replace", slack=0.0))
     K = pairs.copies(_SIXTEEN)
@@ -134,14 +97,7 @@ def fresh_noise(broken: bool) -> Sampled:
 def bare_threshold(broken: bool) -> Finite:
     """PINP's sparse vector whose threshold has no noise, so that every "no" tells.
 
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-        Its data are the side, 1 or -1.
+    - Returns: its data are the side, 1 or -1.
     """
     made, _, coarse = crossing.proper("replace", _BUDGET, "corrected")
     made = made._replace(constants=replace(made.constants, moving=0.0)) if broken else made
@@ -152,15 +108,8 @@ def bare_threshold(broken: bool) -> Finite:
 def one_release_a_round(broken: bool) -> Finite:
     """TDIL's round with epsilon for each of its two releases, the choice of z and the answer.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's two share it.
-
-    Returns
-    -------
-    Finite
-        Its data are the side, 1 or -1.
+    - broken: the twin's two share it.
+    - Returns: its data are the side, 1 or -1.
     """
     of, made = net.corrected("replace", _BUDGET)
     if broken:
@@ -172,15 +121,8 @@ def one_release_a_round(broken: bool) -> Finite:
 def exponent_twice(broken: bool) -> Finite:
     """TDIL's choice of z, its weight eps0 total/(8 L R^2) with an eps0 that holds total/(L R^2) already.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's weight is epsilon/(2 Delta_1).
-
-    Returns
-    -------
-    Finite
-        Its data are the side, 1 or -1.
+    - broken: the twin's weight is epsilon/(2 Delta_1).
+    - Returns: its data are the side, 1 or -1.
     """
     made = net.printed("replace", _BUDGET)
     if not broken:

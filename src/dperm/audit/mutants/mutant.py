@@ -16,13 +16,8 @@ Attack = Literal["sampling", "raw", "exact"]
 class Sampled:
     """What is attacked by drawing from it.
 
-    Parameters
-    ----------
-    mechanism : Target or callable
-        (data, repeats, rng) -> outputs. If it has `noise` and `law`, its noise is tested too.
-    data, neighbour : object
-    most_draws : int, optional
-        Of a mechanism whose runs are dear: no more than this many a side.
+    - mechanism: (data, repeats, rng) -> outputs. If it has `noise` and `law`, its noise is tested too.
+    - most_draws: of a mechanism whose runs are dear: no more than this many a side.
     """
 
     mechanism: Target | Callable[[Any, int, np.random.Generator], np.ndarray]
@@ -35,12 +30,8 @@ class Sampled:
 class Finite:
     """What is attacked exactly.
 
-    Parameters
-    ----------
-    law : callable
-        input -> probabilities of the outcomes.
-    pairs : iterable of tuple
-        All pairs of neighbours.
+    - law: input -> probabilities of the outcomes.
+    - pairs: all pairs of neighbours.
     """
 
     law: Callable[[Any], np.ndarray]
@@ -51,20 +42,11 @@ class Finite:
 class Mutant:
     """A mechanism with one mistake.
 
-    Parameters
-    ----------
-    name : str
-    broken : str
-        The mistake, in words.
-    source : str
-        Where it was made: an erratum of a paper, a library, or everywhere.
-    neighbours : {"add_remove", "replace"}
-    epsilon, delta : float
-        What it claims.
-    make : callable
-        broken -> `Sampled` or `Finite`: the mutant if True, else its correct twin.
-    raw : bool
-        Whether the outputs are looked at bit by bit.
+    - broken: the mistake, in words.
+    - source: where it was made: an erratum of a paper, a library, or everywhere.
+    - epsilon, delta: what it claims.
+    - make: broken -> `Sampled` or `Finite`: the mutant if True, else its correct twin.
+    - raw: whether the outputs are looked at bit by bit.
     """
 
     name: str

@@ -19,17 +19,7 @@ _RNG = np.random.default_rng(0)
 
 
 def tilted(case: pairs.Case, noise) -> Target:
-    """Return objective perturbation of a case with the tilts that `noise(repeats, p, rng)` draws.
-
-    Parameters
-    ----------
-    case : Case
-    noise : callable
-
-    Returns
-    -------
-    Target
-    """
+    """Return objective perturbation of a case with the tilts that `noise(repeats, p, rng)` draws."""
 
     def draw(data, repeats, rng):
         X, y = data
@@ -40,17 +30,7 @@ def tilted(case: pairs.Case, noise) -> Target:
 
 
 def shifted(case: pairs.Case, noise) -> Target:
-    """Return output perturbation of a case with the noise that `noise(repeats, p, rng)` draws.
-
-    Parameters
-    ----------
-    case : Case
-    noise : callable
-
-    Returns
-    -------
-    Target
-    """
+    """Return output perturbation of a case with the noise that `noise(repeats, p, rng)` draws."""
 
     def centre(data):
         X, y = data
@@ -65,29 +45,13 @@ def shifted(case: pairs.Case, noise) -> Target:
 def of_law(law):
     """Return the sampler of a noise law.
 
-    Parameters
-    ----------
-    law : Laplace, SphericalLaplace or Gaussian
-
-    Returns
-    -------
-    callable
-        (repeats, p, rng) -> ndarray, shape (repeats, p).
+    - Returns: (repeats, p, rng) -> ndarray, shape (repeats, p).
     """
     return lambda repeats, p, rng: law.sample((repeats, p), rng)
 
 
 def half_noise(broken: bool) -> Sampled:
-    """Objective perturbation, tight constants, with half of its noise.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Objective perturbation, tight constants, with half of its noise."""
     case = pairs.saturating(neighbours="add_remove", budget=ONE, rng=_RNG)
     whole = _objective(case, ONE, "add_remove", "tight")
     scale = whole.law.scale / (2 if broken else 1)
@@ -96,16 +60,7 @@ def half_noise(broken: bool) -> Sampled:
 
 
 def half_gaussian_noise(broken: bool) -> Sampled:
-    """Output perturbation with half of its Gaussian noise: at delta = 1e-6 only the noise itself tells.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Output perturbation with half of its Gaussian noise: at delta = 1e-6 only the noise itself tells."""
     budget = Budget(1.0, 1e-6)
     case = pairs.linear(neighbours="replace", budget=budget, rng=_RNG, features=2)
     whole = targets.target("output", **_problem(case), budget=budget, neighbours="replace", calibration="tight")
@@ -114,16 +69,7 @@ def half_gaussian_noise(broken: bool) -> Sampled:
 
 
 def gamma_shape(broken: bool) -> Sampled:
-    """Spherical noise whose length is Gamma(1, 2 S/epsilon), as li2021 prints, in place of Gamma(p, S/epsilon).
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Spherical noise whose length is Gamma(1, 2 S/epsilon), as li2021 prints, in place of Gamma(p, S/epsilon)."""
     case = pairs.linear(neighbours="add_remove", budget=ONE, rng=_RNG, features=5)
     sensitivity = 1 / case.curvature
 
@@ -138,16 +84,7 @@ def gamma_shape(broken: bool) -> Sampled:
 
 
 def over_n_squared(broken: bool) -> Sampled:
-    """Output perturbation of a mean of losses whose sensitivity 2 zeta/(n Lambda) is divided by n once more.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Output perturbation of a mean of losses whose sensitivity 2 zeta/(n Lambda) is divided by n once more."""
     n = 10
     case = pairs.linear(neighbours="replace", budget=ONE, rng=_RNG, records=n)
     law = SphericalLaplace(2 / case.curvature / ONE.epsilon)
@@ -159,14 +96,6 @@ def missing_curvature(broken: bool) -> Sampled:
     """Algorithm 1 of kifer2012 with a hundredth of the curvature that its noise counts on.
 
     The record's parabola, and with it det H, is then felt in full: log(1 + 50) in place of log(3/2).
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
     """
     least = 2 / ONE.epsilon
     curvature = least / (100 if broken else 1)
@@ -178,32 +107,14 @@ def missing_curvature(broken: bool) -> Sampled:
 
 
 def printed_as_replace(broken: bool) -> Sampled:
-    """Algorithm 1's printed constants, which are for add/remove, under replace-one (erratum K3); the twin is tight.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Algorithm 1's printed constants, which are for add/remove, under replace-one (erratum K3); the twin is tight."""
     calibration = "paper" if broken else "tight"
     case = pairs.knee(neighbours="replace", budget=ONE, rng=_RNG, calibration=calibration)
     return Sampled(_objective(case, ONE, "replace", calibration), case.data, case.neighbour)
 
 
 def truncated(broken: bool) -> Sampled:
-    """Objective perturbation with tilts cut off below a point (li2021's NAPP-VS+): the support moves with the data.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Objective perturbation with tilts cut off below a point (li2021's NAPP-VS+): the support moves with the data."""
     case = pairs.linear(neighbours="add_remove", budget=ONE, rng=_RNG, records=2)
     law = SphericalLaplace(1 / ONE.epsilon)
 
@@ -218,16 +129,7 @@ def truncated(broken: bool) -> Sampled:
 
 
 def reused_noise(broken: bool) -> Sampled:
-    """Two models, each worth epsilon/2, with the same noise: their difference has none.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Two models, each worth epsilon/2, with the same noise: their difference has none."""
     case = pairs.linear(neighbours="add_remove", budget=ONE, rng=_RNG, records=4)
     law = SphericalLaplace(1 / case.curvature / (ONE.epsilon / 2))
 
@@ -245,16 +147,7 @@ def reused_noise(broken: bool) -> Sampled:
 
 
 def curvature_not_squared(broken: bool) -> Sampled:
-    """Objective perturbation that takes R/4 for the largest eigenvalue of a logistic record's Hessian, not R^2/4.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Objective perturbation that takes R/4 for the largest eigenvalue of a logistic record's Hessian, not R^2/4."""
     domain, loss = Domain(x_norm=10.0), losses.logistic()
     eigenvalue = domain.x_norm / 4 if broken else domain.x_norm**2 / 4
     # Half of epsilon for the determinant, the rest for the gradient.
@@ -265,16 +158,7 @@ def curvature_not_squared(broken: bool) -> Sampled:
 
 
 def raw_laplace(broken: bool) -> Sampled:
-    """NumPy's Laplace noise, added to a count in doubles; the twin adds whole multiples of 2^-10 to such a multiple.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """NumPy's Laplace noise, added to a count in doubles; the twin adds whole multiples of 2^-10 to such a multiple."""
     step = 2.0**-10
     # P(k) proportional to e^{-epsilon step |k|}: the difference of two geometric numbers.
     stop = -np.expm1(-ONE.epsilon * step)

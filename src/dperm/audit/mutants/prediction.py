@@ -29,15 +29,7 @@ _LARGE_DELTA, _DEARER, _BEFORE = 1e-2, 8, 30
 def halved(mechanism: str, broken: bool) -> Sampled:
     """One answer with half of its Laplace noise.
 
-    Parameters
-    ----------
-    mechanism : {"averaged", "stable_erm", "stable_sgd"}
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-        Its data are the sides of the pair, 0 and 1.
+    - Returns: its data are the sides of the pair, 0 and 1.
     """
     variant, calibration = ("half-noise", "paper") if broken else ("laplace", "tight")
     row = {"variant": variant, "calibration": calibration, "neighbours": "replace", "epsilon": _CLAIM}
@@ -48,14 +40,7 @@ def halved(mechanism: str, broken: bool) -> Sampled:
 def half_noise_bit(broken: bool) -> Finite:
     """The average's bit of Boolean votes, from half of its Laplace noise.
 
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-        Its data are (votes for 1, shards).
+    - Returns: its data are (votes for 1, shards).
     """
     row = {"calibration": "tight", "variant": "bit", "epsilon": _CLAIM}
     made = bits.average(row, share=0.5 if broken else 1.0)
@@ -65,14 +50,7 @@ def half_noise_bit(broken: bool) -> Finite:
 def whole_steps(broken: bool) -> Finite:
     """ExpPW with a factor e^epsilon a step under replace-one, where a record is worth two.
 
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-        Its data are small data sets on two points, in order.
+    - Returns: its data are small data sets on two points, in order.
     """
     epsilon = 2 * _CLAIM if broken else _CLAIM
     pairs = neighbours_of_tiny_domain([(x, y) for x in (0, 1) for y in (0, 1)], 5, "replace", ordered=True)
@@ -82,15 +60,8 @@ def whole_steps(broken: bool) -> Finite:
 def order_by_the_others(broken: bool) -> Finite:
     """ExpPW on one point, ones first where the number of records is even.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's order is by keys, each drawn for its own record.
-
-    Returns
-    -------
-    Finite
-        Its data are (ones, records).
+    - broken: the twin's order is by keys, each drawn for its own record.
+    - Returns: its data are (ones, records).
     """
 
     def law(data):
@@ -111,15 +82,8 @@ def order_by_the_others(broken: bool) -> Finite:
 def repeats_afresh(broken: bool) -> Finite:
     """A soft majority bit that is drawn anew when its query is repeated, at no charge.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin repeats its first answer.
-
-    Returns
-    -------
-    Finite
-        Its data are votes of 15 shards.
+    - broken: the twin repeats its first answer.
+    - Returns: its data are votes of 15 shards.
     """
     return _bits(_REPEATS if broken else 1, _CLAIM)
 
@@ -127,15 +91,8 @@ def repeats_afresh(broken: bool) -> Finite:
 def charged_after(broken: bool) -> Finite:
     """A ledger that writes its charge down after the answer: who crashes it in between is answered for nothing.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin is the library's, closed by a crash after every answer.
-
-    Returns
-    -------
-    Finite
-        Its data are votes of 15 shards; its outcomes numbers of ones.
+    - broken: the twin is the library's, closed by a crash after every answer.
+    - Returns: its data are votes of 15 shards; its outcomes numbers of ones.
     """
     with tempfile.TemporaryDirectory() as folder:
 
@@ -164,14 +121,7 @@ def charged_after(broken: bool) -> Finite:
 def range_for_any(broken: bool) -> Finite:
     """A ledger that prices the average's bits, which are pure, as if of bounded range.
 
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-        Its data are (votes for 1, of two shards); its outcomes numbers of ones.
+    - Returns: its data are (votes for 1, of two shards); its outcomes numbers of ones.
     """
     each = filters.each(_CLAIM, _DELTA, _ANSWERS, bounded_range=broken)
     one = bits.average({"calibration": "tight", "variant": "bit", "epsilon": each}).law
@@ -184,15 +134,8 @@ def two_accountants(broken: bool) -> Finite:
     Either is sound by itself, and exact: one for answers of the lower price alone, the other for thirty of those and
     then of the higher. An adversary goes on with the one or the other, as the first thirty answers suggest.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin is the library's: epsilon of the sum, or zCDP's.
-
-    Returns
-    -------
-    Finite
-        Its data are the side, 1 or -1; its outcomes losses.
+    - broken: the twin is the library's: epsilon of the sum, or zCDP's.
+    - Returns: its data are the side, 1 or -1; its outcomes losses.
     """
     return _against(lambda low, first, second: _exact(low, first, second) and (second == 0 or first == _BEFORE), broken)
 
@@ -200,15 +143,8 @@ def two_accountants(broken: bool) -> Finite:
 def as_if_fixed(broken: bool) -> Finite:
     """A ledger that asks of the prices so far what they would cost had they been fixed beforehand.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin is the library's.
-
-    Returns
-    -------
-    Finite
-        Its data are the side, 1 or -1; its outcomes losses.
+    - broken: the twin is the library's.
+    - Returns: its data are the side, 1 or -1; its outcomes losses.
     """
     return _against(_exact, broken)
 
@@ -216,14 +152,7 @@ def as_if_fixed(broken: bool) -> Finite:
 def free_without_noise(broken: bool) -> Finite:
     """Consensus that compares the votes with the threshold as they are: a free answer tells that they agree.
 
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-        Its data are votes for 1; its outcomes free 0 and 1, contested 0 and 1.
+    - Returns: its data are votes for 1; its outcomes free 0 and 1, contested 0 and 1.
     """
     shards = consensus.shards_needed(_CLAIM, _DELTA, 1)
     terms = ContestedLedger(_CLAIM, _DELTA, shards, 1).terms

@@ -24,43 +24,20 @@ STEPS = 9
 def weight_upside_down(broken: bool) -> Finite:
     """The exponential mechanism with weights exp(-epsilon q alpha), as Section 3.2 of kifer2012 prints (K4).
 
-    Parameters
-    ----------
-    broken : bool
-        The twin has exp(-epsilon q/(2 alpha)), as Algorithm 4.
-
-    Returns
-    -------
-    Finite
+    - broken: the twin has exp(-epsilon q/(2 alpha)), as Algorithm 4.
     """
     return _exponential(ONE.epsilon * ALPHA if broken else ONE.epsilon / (2 * ALPHA))
 
 
 def weight_doubled(broken: bool) -> Finite:
-    """The exponential mechanism under replace-one with the weights exp(-epsilon q/alpha) of add/remove.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-    """
+    """The exponential mechanism under replace-one with the weights exp(-epsilon q/alpha) of add/remove."""
     return _exponential(ONE.epsilon / ALPHA if broken else ONE.epsilon / (2 * ALPHA))
 
 
 def printed_blocks(broken: bool) -> Finite:
     """Samp-Agg with its lassos and printed blocks, from 99 records to 100 (K6).
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's records draw one of 200 blocks each.
-
-    Returns
-    -------
-    Finite
+    - broken: the twin's records draw one of 200 blocks each.
     """
     calibration, blocks = ("paper", None) if broken else ("corrected", voting.BLOCKS)
     made = voting.selector(budget=ONE, neighbours="add_remove", calibration=calibration, blocks=blocks)
@@ -69,16 +46,7 @@ def printed_blocks(broken: bool) -> Finite:
 
 
 def half_noise_top(broken: bool) -> Finite:
-    """The two most voted-for of four features with noise Lap(s/(k epsilon)), half of Lap(2 s/(k epsilon)).
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-    """
+    """The two most voted-for of four features with noise Lap(s/(k epsilon)), half of Lap(2 s/(k epsilon))."""
     size, blocks = 2, 60
     scale = (1 if broken else 2) * size / (blocks * ONE.epsilon)
 
@@ -94,14 +62,7 @@ def half_noise_top(broken: bool) -> Finite:
 def epsilon_for_each_stage(broken: bool) -> Finite:
     """Sparse regression whose stages get all of epsilon each, where either should get half.
 
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-        Over the supports, each with its parameter at an end of the box or between.
+    - Returns: over the supports, each with its parameter at an end of the box or between.
     """
     budget = Budget((2 if broken else 1) * ONE.epsilon)
     problem = composed.Problem("exp_mech", budget, "add_remove", "tight", curvature=400.0, bound=1.0)
@@ -113,14 +74,7 @@ def epsilon_for_each_stage(broken: bool) -> Finite:
 def curvature_for_the_whole(broken: bool) -> Finite:
     """Stage two, with half of epsilon and gamma noise, but Delta = 2 lambda/epsilon: half of 4 lambda/epsilon.
 
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Finite
-        Over the piece of the line just inside a Huber record's knee, and what is on either side of it.
+    - Returns: over the piece of the line just inside a Huber record's knee, and what is on either side of it.
     """
     half = ONE.epsilon / 2
     curvature = 2 / (ONE.epsilon if broken else half)
@@ -130,15 +84,8 @@ def curvature_for_the_whole(broken: bool) -> Finite:
 def ridge_counted_twice(broken: bool) -> Finite:
     """A ridge l2 = Delta = 2 that is all of the curvature, and gamma noise made for Delta + l2.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin's noise is for max(Delta, l2), which is what bends the sum.
-
-    Returns
-    -------
-    Finite
-        As `curvature_for_the_whole`.
+    - broken: the twin's noise is for max(Delta, l2), which is what bends the sum.
+    - Returns: as `curvature_for_the_whole`.
     """
     ridge = 2.0
     credited = 2 * ridge if broken else ridge
@@ -147,30 +94,12 @@ def ridge_counted_twice(broken: bool) -> Finite:
 
 
 def clipping_forgotten(broken: bool) -> Sampled:
-    """Noisy gradient descent with noise for gradients of length 1, which nobody clipped.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Noisy gradient descent with noise for gradients of length 1, which nobody clipped."""
     return _descent(broken, clipped=not broken)
 
 
 def noise_of_one_step(broken: bool) -> Sampled:
-    """Noisy gradient descent of nine steps, each with noise as if it were the only one.
-
-    Parameters
-    ----------
-    broken : bool
-
-    Returns
-    -------
-    Sampled
-    """
+    """Noisy gradient descent of nine steps, each with noise as if it were the only one."""
     return _descent(broken, shrunk=np.sqrt(STEPS))
 
 
@@ -180,14 +109,7 @@ def told_by_the_solver(broken: bool) -> Sampled:
     Every point within the solver's target will do, and the exact minimiser's law leaks nothing here: this solver stops
     on a grid, and the record that differs moves the grid by half of its step.
 
-    Parameters
-    ----------
-    broken : bool
-        The twin adds the output noise that is made for such solvers.
-
-    Returns
-    -------
-    Sampled
+    - broken: the twin adds the output noise that is made for such solvers.
     """
     loss = losses.huber(1.0)
     made = approximate_minima.calibrate(loss, pairs.UNIT, APPROXIMATE, n=2, p=1, gamma=0.05)

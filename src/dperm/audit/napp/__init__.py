@@ -56,22 +56,10 @@ _FEATURES = (2, 16)
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    Parameters
-    ----------
-    job : mapping
-        As `dperm.audit.linear.run` takes it.
-
-    Returns
-    -------
-    list of dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
-
-    Raises
-    ------
-    ConfigError
-        If a row's variant is none of the calibration's under its neighbours.
-    DataError
-        If a corrected or tight row claims what the mechanism does not state.
+    - job: as `dperm.audit.linear.run` takes it.
+    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Raises ConfigError: if a row's variant is none of the calibration's under its neighbours.
+    - Raises DataError: if a corrected or tight row claims what the mechanism does not state.
     """
     for row in job["rows"]:
         turned = () if job["calibration"] == "paper" else tuple(replaced.VARIANTS)
@@ -171,20 +159,8 @@ def _sixteen(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
 def guaranteed(problem: line.Problem, claim: Budget) -> str:
     """Return what the mechanism states for as many features as in li2021's simulations.
 
-    Parameters
-    ----------
-    problem : Problem
-    claim : Budget
-        The row's.
-
-    Returns
-    -------
-    {"proved_exact", "none"}
-
-    Raises
-    ------
-    DataError
-        If a corrected or tight form is not stated as proved, or as spending more than the claim.
+    - claim: the row's.
+    - Raises DataError: if a corrected or tight form is not stated as proved, or as spending more than the claim.
     """
     planned = problem.plan(line.FEATURES)
     guarantee, spent = line.stated(planned), planned.spent

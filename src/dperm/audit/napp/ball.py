@@ -48,18 +48,9 @@ _SMALL = 0.025
 def exact_ball(budget: Budget, calibration: str, features: int) -> dict[str, Any]:
     """Return the exact attack that sees whether theta is in a small ball at 0.
 
-    Parameters
-    ----------
-    budget : Budget
-        Pure.
-    calibration : {"paper", "corrected", "tight"}
-    features : int
-        p.
-
-    Returns
-    -------
-    dict
-        As `attempts.on_a_line`.
+    - budget: pure.
+    - features: p.
+    - Returns: as `attempts.on_a_line`.
     """
     problem = Problem("logistic", _LOGISTIC, budget, calibration, target="ridge", strength=_SMALL, y_bound=None)
     weight = max(problem.strength, problem.floor)
@@ -74,20 +65,10 @@ def exact_ball(budget: Budget, calibration: str, features: int) -> dict[str, Any
 def with_record(radius: float, weight: float, shape: float, scale: float, features: int) -> float:
     """Return P(||theta|| <= radius) with the record (e_1, 1) alone.
 
-    Parameters
-    ----------
-    radius : float
-        So small that b_D(theta) = 0 lies outside.
-    weight : float
-        w.
-    shape, scale : float
-        Of the law of ||b||.
-    features : int
-        p, at least 2.
-
-    Returns
-    -------
-    float
+    - radius: so small that b_D(theta) = 0 lies outside.
+    - weight: w.
+    - shape, scale: of the law of ||b||.
+    - features: p, at least 2.
     """
     nodes, gauss = np.polynomial.legendre.leggauss(_NODES)
     # theta = radius t (cos a, sin a e), a from 0 to pi.
@@ -107,16 +88,7 @@ def with_record(radius: float, weight: float, shape: float, scale: float, featur
 
 
 def neighbours(label: float) -> tuple[LinearData, LinearData]:
-    """Return a record without features, whose y changes nothing, alone and with (e_1, label) beside it.
-
-    Parameters
-    ----------
-    label : float
-
-    Returns
-    -------
-    data, neighbour : tuple of ndarray
-    """
+    """Return a record without features, whose y changes nothing, alone and with (e_1, label) beside it."""
     X = np.zeros((2, FEATURES))
     X[1, 0] = 1.0
     return (X[:1], np.ones(1)), (X, np.array([1.0, label]))
@@ -127,21 +99,9 @@ def drawn(
 ) -> tuple[str, dict[str, Any]]:
     """Return the attack by sampling the mechanism's own code with sixteen features.
 
-    Parameters
-    ----------
-    row : mapping
-        `variant`, `epsilon`, `delta`.
-    calibration : {"paper", "corrected", "tight"}
-    draws : int
-        Of the job; so many at p = 16 would take too long.
-    confidence : float
-    rng : Generator
-
-    Returns
-    -------
-    words : str
-    found : dict
-        As `attempts.sampled`.
+    - row: `variant`, `epsilon`, `delta`.
+    - draws: of the job; so many at p = 16 would take too long.
+    - found: as `attempts.sampled`.
     """
     made = (PRINTED if calibration == "paper" else CORRECTED)[row["variant"]]
     problem = made.make(Budget(row["epsilon"], row["delta"]), calibration)
@@ -176,15 +136,9 @@ def _in_gap(problem: Problem) -> tuple[Event, ...]:
 class Draws(NamedTuple):
     """What is drawn with sixteen features.
 
-    Parameters
-    ----------
-    make : callable
-        (budget, calibration) -> Problem.
-    label : float
-        y of the record that differs.
-    words : str
-    events : callable
-        Problem -> events besides the sampler's own.
+    - make: (budget, calibration) -> Problem.
+    - label: y of the record that differs.
+    - events: problem -> events besides the sampler's own.
     """
 
     make: Callable[[Budget, str], Problem]

@@ -49,14 +49,7 @@ _SMALL = 0.1
 
 
 class Pair(NamedTuple):
-    """A problem and two neighbours.
-
-    Parameters
-    ----------
-    problem : Problem
-    data, neighbour : Records
-    words : str
-    """
+    """A problem and two neighbours."""
 
     problem: Problem
     data: Records
@@ -67,12 +60,8 @@ class Pair(NamedTuple):
 class Variant(NamedTuple):
     """What stands under one name in the ledger.
 
-    Parameters
-    ----------
-    pairs : callable
-        (budget, calibration) -> Pairs, each to be attacked.
-    probe : callable
-        (budget, calibration) -> the problem whose own draws are held against its law.
+    - pairs: (budget, calibration) -> Pairs, each to be attacked.
+    - probe: (budget, calibration) -> the problem whose own draws are held against its law.
     """
 
     pairs: Callable[[Budget, str], Iterator[Pair]]
@@ -91,14 +80,7 @@ PROBES = {
 def places(problem: Problem) -> np.ndarray:
     """Return where the noise may lie when the record meets it: its middle, and for a Gaussian as far as delta's tail.
 
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    ndarray
-        In units of b, 0 or above.
+    - Returns: in units of b, 0 or above.
     """
     law = line.symmetric(problem)
     if not isinstance(law, Gaussian):
@@ -109,20 +91,9 @@ def places(problem: Problem) -> np.ndarray:
 def pressed(problem: Problem, record: tuple[float, float], top: float, at: float, place: float) -> tuple:
     """Return thin records, and them with `record`, so that with it b = -place puts theta at `at`.
 
-    Parameters
-    ----------
-    problem : Problem
-    record : tuple of float
-        (x, y).
-    top : float
-        y of the thin records: they pull up.
-    at : float
-        Above 0.
-    place : float
-
-    Returns
-    -------
-    data, neighbour : Records
+    - record: (x, y).
+    - top: y of the thin records: they pull up.
+    - at: above 0.
     """
     point = np.array([at])
     alone = records(record)
@@ -139,17 +110,7 @@ def pressed(problem: Problem, record: tuple[float, float], top: float, at: float
 
 
 def walled(problem: Problem, words: str) -> Iterator[Pair]:
-    """Give the pairs whose record has its full force and its full curvature where the noise lies.
-
-    Parameters
-    ----------
-    problem : Problem
-    words : str
-
-    Yields
-    ------
-    Pair
-    """
+    """Give the pairs whose record has its full force and its full curvature where the noise lies."""
     record, top = ((problem.bounds.zeta1, 0.0), math.floor(problem.bounds.zeta2)) if problem.loss == "poisson" else (
         (problem.bounds.zeta1, -1.0), 1.0
     )  # fmt: skip
@@ -162,16 +123,7 @@ def walled(problem: Problem, words: str) -> Iterator[Pair]:
 def squared(budget: Budget, calibration: str, **form: Any) -> Problem:
     """Return the squared loss with |y| <= 1, continued linearly from `EDGE` on.
 
-    Parameters
-    ----------
-    budget : Budget
-    calibration : {"paper", "corrected", "tight"}
-    **form
-        Of `Problem`.
-
-    Returns
-    -------
-    Problem
+    - **form: of `Problem`.
     """
     form = {"bounds": Bounds(1.0, 1 + EDGE, 1.0), "eta_bound": EDGE, **form}
     return Problem("squared", budget=budget, calibration=calibration, **form)
@@ -180,16 +132,7 @@ def squared(budget: Budget, calibration: str, **form: Any) -> Problem:
 def wide(budget: Budget, calibration: str, **form: Any) -> Problem:
     """Return the squared loss with |y| <= 1, continued linearly from 1 on, and Lambda = Lambda0.
 
-    Parameters
-    ----------
-    budget : Budget
-    calibration : {"paper", "corrected", "tight"}
-    **form
-        Of `Problem`.
-
-    Returns
-    -------
-    Problem
+    - **form: of `Problem`.
     """
     made = Problem("squared", Bounds(1.0, 2.0, 1.0), budget, calibration, **{"eta_bound": 1.0, **form})
     return replace(made, strength=made.floor) if "strength" not in form else made
@@ -198,16 +141,7 @@ def wide(budget: Budget, calibration: str, **form: Any) -> Problem:
 def mild(budget: Budget, calibration: str, **form: Any) -> Problem:
     """Return `wide` with a small Lambda, for events that Lambda is in the way of.
 
-    Parameters
-    ----------
-    budget : Budget
-    calibration : {"paper", "corrected", "tight"}
-    **form
-        Of `Problem`.
-
-    Returns
-    -------
-    Problem
+    - **form: of `Problem`.
     """
     return wide(budget, calibration, strength=_SMALL, **form)
 
@@ -215,14 +149,7 @@ def mild(budget: Budget, calibration: str, **form: Any) -> Problem:
 def gap(problem: Problem) -> Iterator[Pair]:
     """Give the pair whose data leave a gap between 0 and Lambda/Lambda0.
 
-    Parameters
-    ----------
-    problem : Problem
-        With MOOR.
-
-    Yields
-    ------
-    Pair
+    - problem: with MOOR.
     """
     words = "gap: theta in (0, Lambda/Lambda0), where the penalty has no curvature, with (1, 0) beside (0, 0)"
     yield Pair(problem, NOBODY, NOBODY.and_one(1.0, 0.0), words)
@@ -231,14 +158,7 @@ def gap(problem: Problem) -> Iterator[Pair]:
 def signed(problem: Problem) -> Pair:
     """Return the pair of which one side never gives theta < 0.
 
-    Parameters
-    ----------
-    problem : Problem
-        VS, on both sides of 0.
-
-    Returns
-    -------
-    Pair
+    - problem: VS, on both sides of 0.
     """
     return Pair(problem, NOBODY, NOBODY.and_one(1.0, -1.0), "sign: theta < 0, with (1, -1) beside (0, 0)")
 
@@ -272,17 +192,7 @@ def _net(budget: Budget, calibration: str) -> Problem:
 
 
 def recycled(budget: Budget, calibration: str) -> Problem:
-    """Return ridge with Lambda = 2 Lambda0, recycled: its modulus is public, and the noise gets what it leaves.
-
-    Parameters
-    ----------
-    budget : Budget
-    calibration : {"corrected", "tight"}
-
-    Returns
-    -------
-    Problem
-    """
+    """Return ridge with Lambda = 2 Lambda0, recycled: its modulus is public, and the noise gets what it leaves."""
     made = squared(budget, calibration, target="ridge", retrieval="recycle")
     return replace(made, strength=2 * made.floor)
 
@@ -382,14 +292,6 @@ CORRECTED: Mapping[str, Variant] = {
 def find(name: str, calibration: str) -> Variant:
     """Return what stands under a name in the ledger.
 
-    Parameters
-    ----------
-    name : str
-        A key of `PRINTED`, or of `CORRECTED` for the other calibrations.
-    calibration : {"paper", "corrected", "tight"}
-
-    Returns
-    -------
-    Variant
+    - name: a key of `PRINTED`, or of `CORRECTED` for the other calibrations.
     """
     return (PRINTED if calibration == "paper" else CORRECTED)[name]

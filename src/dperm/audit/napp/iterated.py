@@ -49,13 +49,8 @@ _LEAST = 1e-300
 class Magnitude:
     """|theta| as a function of |b|.
 
-    Parameters
-    ----------
-    problem : Problem
-    of : callable
-        (problem, h, u) -> |theta|, never falling in u.
-    draw : callable
-        (problem, X, y, b) -> theta, shape (R, p): the mechanism's own code.
+    - of: (problem, h, u) -> |theta|, never falling in u.
+    - draw: (problem, X, y, b) -> theta, shape (R, p): the mechanism's own code.
     """
 
     problem: Problem
@@ -63,12 +58,7 @@ class Magnitude:
     draw: Callable[[Problem, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
     def target(self) -> Target:
-        """Return the release as the auditor sees it, rounded to 0 within `NEAR`, which is what a solver may miss.
-
-        Returns
-        -------
-        Target
-        """
+        """Return the release as the auditor sees it, rounded to 0 within `NEAR`, which is what a solver may miss."""
         law = line.symmetric(self.problem)
 
         def outside(points, data):
@@ -95,15 +85,7 @@ class Magnitude:
     def reach(self, h: float, t: np.ndarray) -> np.ndarray:
         """Return v(t), the largest |b| for which |theta| <= t.
 
-        Parameters
-        ----------
-        h : float
-        t : ndarray
-            0 or above.
-
-        Returns
-        -------
-        ndarray
+        - t: 0 or above.
         """
         low, high = np.zeros_like(t), np.full_like(t, 1.0)
         while (short := self.of(self.problem, h, high) <= t).any():
@@ -120,15 +102,7 @@ class Magnitude:
 def steps(problem: Problem, number: int) -> Magnitude:
     """Return the release of theta^(T).
 
-    Parameters
-    ----------
-    problem : Problem
-    number : int
-        T.
-
-    Returns
-    -------
-    Magnitude
+    - number: T.
     """
 
     def of(made, h, u):
@@ -163,14 +137,7 @@ def _steps(u, h, strength, floor, bound, moor, number):
 def recycled(problem: Problem) -> Magnitude:
     """Return the release of one round of recycling.
 
-    Parameters
-    ----------
-    problem : Problem
-        Lasso with MOOR.
-
-    Returns
-    -------
-    Magnitude
+    - problem: Lasso with MOOR.
     """
 
     def of(made, h, u):
@@ -186,15 +153,8 @@ def recycled(problem: Problem) -> Magnitude:
 def redrawn(problem: Problem) -> Target:
     """Return the release of one round of recycling where its law has no formula here: VS and VS+, to be sampled.
 
-    Parameters
-    ----------
-    problem : Problem
-        With MOOR.
-
-    Returns
-    -------
-    Target
-        What lies within `NEAR` of 0 is 0.
+    - problem: with MOOR.
+    - Returns: what lies within `NEAR` of 0 is 0.
     """
 
     def draw(data, repeats, rng):
@@ -215,17 +175,7 @@ def _again(made: Problem, X: np.ndarray, y: np.ndarray, b: np.ndarray) -> np.nda
 
 
 def attack(made: Magnitude, *, delta: float) -> dict[str, Any]:
-    """Return the exact attack in the gap: pieces of 0 < |theta| <= Lambda/Lambda0, and |theta| outside it.
-
-    Parameters
-    ----------
-    made : Magnitude
-    delta : float
-
-    Returns
-    -------
-    dict
-    """
+    """Return the exact attack in the gap: pieces of 0 < |theta| <= Lambda/Lambda0, and |theta| outside it."""
     law = line.symmetric(made.problem)
     end = made.problem.strength / made.problem.floor
     edges = np.concatenate([np.geomspace(1e-6, 0.5, _PIECES // 4), np.linspace(0.5, 1.0, _PIECES)[1:]]) * end
@@ -242,18 +192,9 @@ def attack(made: Magnitude, *, delta: float) -> dict[str, Any]:
 def best(data: np.ndarray, neighbour: np.ndarray, words: list[str], delta: float) -> dict[str, Any]:
     """Return the best union of pieces whose probabilities are known, in either direction.
 
-    Parameters
-    ----------
-    data, neighbour : ndarray, shape (k,)
-        Probabilities; they need not be all that there is.
-    words : list of str, length k
-        The pieces.
-    delta : float
-
-    Returns
-    -------
-    dict
-        As `attempts.on_a_line`.
+    - data, neighbour: shape (k,); probabilities; they need not be all that there is.
+    - words: list of str, length k; the pieces.
+    - Returns: as `attempts.on_a_line`.
     """
     data, neighbour = (np.maximum(side, 0.0) for side in (data, neighbour))
     found = []
@@ -272,20 +213,8 @@ def best(data: np.ndarray, neighbour: np.ndarray, words: list[str], delta: float
 def returned(epsilon: float, delta: float, calibration: str, *, moor: bool, ridge: bool = False) -> Iterator[tuple]:
     """Give attacks on what a run that returns budget claims.
 
-    Parameters
-    ----------
-    epsilon : float
-        epsilon - Delta epsilon: what outcomes with at least this return are claimed to cost.
-    delta : float
-    calibration : {"paper", "corrected"}
-    moor : bool
-    ridge : bool
-        Corrected: w = max(Lambda, Lambda0) is public, and so is what is returned.
-
-    Yields
-    ------
-    pair : Pair
-    found : dict
+    - epsilon: epsilon - Delta epsilon: what outcomes with at least this return are claimed to cost.
+    - ridge: corrected: w = max(Lambda, Lambda0) is public, and so is what is returned.
     """
     # Half of the Jacobian's budget; without MOOR all but a hundredth, which leaves little more than r epsilon.
     q = 0.5 if moor or ridge else 0.99

@@ -48,9 +48,7 @@ FEATURES = 16
 class Records(NamedTuple):
     """Data with one feature; equal records stand once, with their number.
 
-    Parameters
-    ----------
-    x, y, count : ndarray, shape (k,)
+    - x, y, count: shape (k,).
     """
 
     x: np.ndarray
@@ -58,16 +56,7 @@ class Records(NamedTuple):
     count: np.ndarray
 
     def and_one(self, x: float, y: float) -> "Records":
-        """Return these records and one more.
-
-        Parameters
-        ----------
-        x, y : float
-
-        Returns
-        -------
-        Records
-        """
+        """Return these records and one more."""
         return Records(np.append(self.x, x), np.append(self.y, y), np.append(self.count, 1.0))
 
     def expanded(self) -> tuple[np.ndarray, np.ndarray]:
@@ -77,17 +66,7 @@ class Records(NamedTuple):
 
 
 def records(*pairs: tuple[float, float], count: float = 1.0) -> Records:
-    """Return records (x, y), each `count` times.
-
-    Parameters
-    ----------
-    *pairs : tuple of float
-    count : float
-
-    Returns
-    -------
-    Records
-    """
+    """Return records (x, y), each `count` times."""
     x, y = np.asarray(pairs, float).reshape(-1, 2).T
     return Records(x, y, np.full(len(x), float(count)))
 
@@ -96,31 +75,14 @@ def records(*pairs: tuple[float, float], count: float = 1.0) -> Records:
 class Problem:
     """One release with one feature.
 
-    Parameters
-    ----------
-    loss : {"squared", "logistic", "poisson"}
-        y in {-1, +1} for logistic.
-    bounds : Bounds
-        What the noise and Lambda0 are made for; whether the records keep them is the attack's question.
-    budget : Budget
-    calibration : {"paper", "corrected", "tight"}
-    variant : {"erm", "vs", "vs_plus"}
-    target : {"lasso", "ridge", "elastic_net"}
-    strength : float
-        Lambda.
-    moor : bool
-    kappa : float
-    eta_bound : float
-        |eta| beyond which the loss goes on linearly.
-    box : tuple of float, optional
-        Theta = [low, high].
-    neighbours : {"add_remove", "replace"}
-    retrieval : {"none", "return", "recycle"}
-        Of the (1 - r) epsilon; public for ridge.
-    x_norm : float, optional
-        Of the declared domain; zeta1 if left out.
-    y_bound : float, optional
-        Of the declared domain; none for logistic.
+    - loss: y in {-1, +1} for logistic.
+    - bounds: what the noise and Lambda0 are made for; whether the records keep them is the attack's question.
+    - strength: Lambda.
+    - eta_bound: |eta| beyond which the loss goes on linearly.
+    - box: theta = [low, high].
+    - retrieval: of the (1 - r) epsilon; public for ridge.
+    - x_norm: of the declared domain; zeta1 if left out.
+    - y_bound: of the declared domain; none for logistic.
     """
 
     loss: str
@@ -171,52 +133,21 @@ class Problem:
         }  # fmt: skip
 
     def plan(self, features: int = 1) -> napp.Plan:
-        """Return what the mechanism would do, and what stands in the way of its proof.
-
-        Parameters
-        ----------
-        features : int
-
-        Returns
-        -------
-        Plan
-        """
+        """Return what the mechanism would do, and what stands in the way of its proof."""
         return _planned(self, features)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Draw b by the mechanism's own law, for as many features as `shape` ends with.
-
-        Parameters
-        ----------
-        shape : tuple of int
-        rng : Generator
-
-        Returns
-        -------
-        ndarray
-        """
+        """Draw b by the mechanism's own law, for as many features as `shape` ends with."""
         return self.plan(shape[-1]).law.sample(shape, rng)
 
     def released(self, X: np.ndarray, y: np.ndarray, repeats: int, rng: np.random.Generator) -> np.ndarray:
         """Run the mechanism.
 
-        Parameters
-        ----------
-        X : ndarray, shape (n, p)
-        y : ndarray, shape (n,)
-        repeats : int
-        rng : Generator
-
-        Returns
-        -------
-        ndarray, shape (repeats, p)
-
-        Raises
-        ------
-        DataError
-            If the release does not state what its plan does.
-        SolverError
-            If a repeat missed the solver's target.
+        - X: shape (n, p).
+        - y: shape (n,).
+        - Returns: shape (repeats, p).
+        - Raises DataError: if the release does not state what its plan does.
+        - Raises SolverError: if a repeat missed the solver's target.
         """
         found = napp.release(X, y, self.loss, rng=rng, repeats=repeats, **self.declared)
         if found.guarantee != stated(self.plan(X.shape[1])):
@@ -232,31 +163,15 @@ def _planned(problem: Problem, features: int) -> napp.Plan:
 
 
 def stated(plan: napp.Plan) -> Guarantee:
-    """Return what the mechanism states of its exact minimiser.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    {"proved_exact", "none"}
-    """
+    """Return what the mechanism states of its exact minimiser."""
     return "none" if plan.obstacles else "proved_exact"
 
 
 def force(problem: Problem, points: np.ndarray, data: Records) -> np.ndarray:
     """Return J(t), increasing in t.
 
-    Parameters
-    ----------
-    problem : Problem
-    points : ndarray, shape (m,)
-    data : Records
-
-    Returns
-    -------
-    ndarray, shape (m,)
+    - points: shape (m,).
+    - Returns: shape (m,).
     """
     x, y, count = (column[:, None] for column in data)
     eta = np.clip(x * np.asarray(points, float), -problem.eta_bound, problem.eta_bound)
@@ -273,15 +188,7 @@ _DERIVATIVES = {
 def slope(problem: Problem, u: np.ndarray) -> np.ndarray:
     """Return S(u), at 0 its limit from the right.
 
-    Parameters
-    ----------
-    problem : Problem
-    u : ndarray
-        0 or above.
-
-    Returns
-    -------
-    ndarray
+    - u: 0 or above.
     """
     kinked = problem.target != "ridge"
     a = problem.strength * (0.5 if problem.halved else 1.0) if kinked else 0.0
@@ -294,14 +201,7 @@ def slope(problem: Problem, u: np.ndarray) -> np.ndarray:
 def target(problem: Problem) -> Target:
     """Return the release as the auditor sees it; its data are `Records`.
 
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    Target
-        `law` is Laplace's or Gauss's, symmetric: b's, or of VS+ that of which b is the absolute value.
+    - Returns: `law` is Laplace's or Gauss's, symmetric: b's, or of VS+ that of which b is the absolute value.
     """
     law = symmetric(problem)
     low, high = problem.box or (-math.inf, math.inf)
@@ -328,15 +228,7 @@ def target(problem: Problem) -> Target:
 def rescaled(budget: Budget, q: float | np.ndarray) -> float | np.ndarray:
     """Return f(q), Equation 14's noise at r epsilon + q (1 - r) epsilon over that at r epsilon.
 
-    Parameters
-    ----------
-    budget : Budget
-    q : float or ndarray
-        In [0, 1].
-
-    Returns
-    -------
-    float or ndarray
+    - q: in [0, 1].
     """
     first = SHARE * budget.epsilon
     spent = first + q * (1 - SHARE) * budget.epsilon
@@ -348,14 +240,7 @@ def rescaled(budget: Budget, q: float | np.ndarray) -> float | np.ndarray:
 def symmetric(problem: Problem) -> Gaussian | SphericalLaplace:
     """Return b's law on a line, or that of which it is the absolute value.
 
-    Parameters
-    ----------
-    problem : Problem
-
-    Returns
-    -------
-    Gaussian or SphericalLaplace
-        With one feature the printed radius Gamma(1, .) is Laplace noise's.
+    - Returns: with one feature the printed radius Gamma(1, .) is Laplace noise's.
     """
     law = problem.plan().law
     law = law.law if isinstance(law, Absolute) else law

@@ -27,16 +27,7 @@ KNOWN = {key: tuple(variants) for key, variants in _BY_VARIANT.items()}
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of one job; as `dperm.audit.together.run`, which says what is raised.
-
-    Parameters
-    ----------
-    job : mapping
-
-    Returns
-    -------
-    list of dict
-    """
+    """Return the rows of one job; as `dperm.audit.together.run`, which says what is raised."""
     return together.run(job, _attacks, KNOWN)
 
 

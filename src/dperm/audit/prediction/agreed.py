@@ -43,10 +43,8 @@ _FITTED = bits.FITTED
 class Block(NamedTuple):
     """Up to N queries at one margin, ended by the first contested one.
 
-    Parameters
-    ----------
-    free, contested : list of (loss, chance)
-        Outcomes, their losses in widths and probabilities under P; the contested ones take one of B.
+    - free, contested: list of (loss, chance); outcomes, their losses in widths and probabilities under P; the contested
+      ones take one of B.
     """
 
     free: list[tuple[int, float]]
@@ -56,17 +54,9 @@ class Block(NamedTuple):
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the attack on a ledger of consensus answers.
 
-    Parameters
-    ----------
-    job, row : mapping
-        As `dperm.audit.prediction.run` hands them on.
-    rng : callable
-        What it is for -> Generator.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as `dperm.audit.prediction.run` hands them on.
+    - rng: what it is for -> Generator.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     fixed = row["epsilon"], row["delta"]
     record = {"guarantee": "proved", "loss": "none", "white_box_p": _fit_p(row, rng("fit"))}
@@ -82,18 +72,9 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> Spent:
     """Return the law of the loss of the best strategy.
 
-    Parameters
-    ----------
-    terms : Terms
-        e, `each` and T.
-    shards, contested : int
-        r and B.
-    epsilon : float
-        Where the strategy is the best.
-
-    Returns
-    -------
-    Spent
+    - terms: e, `each` and T.
+    - shards, contested: r and B.
+    - epsilon: where the strategy is the best.
     """
     width = terms.round / _PIECES
     half = math.ceil(_REACH * epsilon / width)
@@ -135,15 +116,7 @@ def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> Spent
 def free(disagree: float, terms: Terms) -> float:
     """Return f: P(q + Lap(1/e) < T).
 
-    Parameters
-    ----------
-    disagree : float
-        q.
-    terms : Terms
-
-    Returns
-    -------
-    float
+    - disagree: q.
     """
     room = terms.round * (terms.threshold - disagree)
     return 1 - 0.5 * math.exp(-room) if room > 0 else 0.5 * math.exp(room)

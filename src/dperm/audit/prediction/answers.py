@@ -43,19 +43,11 @@ _WHITE_BOX, _MOST_DRAWS = 400, 20_000
 class Answer(NamedTuple):
     """A pair, and what the mechanism answers on it.
 
-    Parameters
-    ----------
-    first, second : float
-        The answers without noise that the exact law is of.
-    scale : float
-        Of the noise that the mechanism states.
-    draw : callable
-        (side, repeats, rng) -> ndarray, shape (repeats,): its own answers.
-    centre : tuple of float
-        What its own answers are noisy versions of, on side 0 and 1.
-    guarantee, words : str
-    walls : tuple of float
-        Ends of the range that answers are clipped to.
+    - first, second: the answers without noise that the exact law is of.
+    - scale: of the noise that the mechanism states.
+    - draw: (side, repeats, rng) -> ndarray, shape (repeats,): its own answers.
+    - centre: what its own answers are noisy versions of, on side 0 and 1.
+    - walls: ends of the range that answers are clipped to.
     """
 
     first: float
@@ -71,17 +63,9 @@ class Answer(NamedTuple):
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the attacks on one answer.
 
-    Parameters
-    ----------
-    job, row : mapping
-        As `dperm.audit.prediction.run` hands them on.
-    rng : callable
-        What it is for -> Generator.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as `dperm.audit.prediction.run` hands them on.
+    - rng: what it is for -> Generator.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     for made in MAKERS[job["mechanism"]](row):
         yield from on(made, job, row, rng)
@@ -90,15 +74,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 def on(made: Answer, job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the exact attack and the sampled one.
 
-    Parameters
-    ----------
-    made : Answer
-    job, row, rng
-        As of `attacks`.
-
-    Yields
-    ------
-    dict
+    - job, row, rng: as of `attacks`.
     """
     line = target(made)
     outputs = made.draw(0, _WHITE_BOX, rng(f"fit {made.words}"))
@@ -117,16 +93,7 @@ def on(made: Answer, job: Mapping[str, Any], row: Mapping[str, Any], rng: Callab
 
 
 def target(made: Answer) -> Target:
-    """Return the law on a line; its data are answers without noise.
-
-    Parameters
-    ----------
-    made : Answer
-
-    Returns
-    -------
-    Target
-    """
+    """Return the law on a line; its data are answers without noise."""
     law = Laplace(made.scale)
 
     def tail(z, beyond):
@@ -145,14 +112,7 @@ def target(made: Answer) -> Target:
 def average(row: Mapping[str, Any]) -> list[Answer]:
     """Return an average of ten predictions in [0, 1].
 
-    Parameters
-    ----------
-    row : mapping
-        `calibration`, `variant`, `epsilon`.
-
-    Returns
-    -------
-    list of Answer
+    - row: `calibration`, `variant`, `epsilon`.
     """
     epsilon = row["epsilon"]
     if row["variant"] == "upside-down":
@@ -176,14 +136,7 @@ def average(row: Mapping[str, Any]) -> list[Answer]:
 def erm(row: Mapping[str, Any]) -> list[Answer]:
     """Return stable ERM, as in Corollary 4.11 and as in 4.10.
 
-    Parameters
-    ----------
-    row : mapping
-        `calibration`, `variant`, `neighbours`, `epsilon`.
-
-    Returns
-    -------
-    list of Answer
+    - row: `calibration`, `variant`, `neighbours`, `epsilon`.
     """
     return [_erm(row, corollary, convexity) for corollary, convexity in (("4.11", 2), ("4.10", 1))]
 
@@ -191,14 +144,7 @@ def erm(row: Mapping[str, Any]) -> list[Answer]:
 def sgd(row: Mapping[str, Any]) -> list[Answer]:
     """Return stable SGD.
 
-    Parameters
-    ----------
-    row : mapping
-        `calibration`, `variant`, `epsilon`; `neighbours` has to be "replace".
-
-    Returns
-    -------
-    list of Answer
+    - row: `calibration`, `variant`, `epsilon`; `neighbours` has to be "replace".
     """
     case = pairs.first_example(
         neighbours=row["neighbours"], budget=Budget(row["epsilon"]), rng=np.random.default_rng(0), records=_EXAMPLES

@@ -41,18 +41,11 @@ _RECORDS, _FEW_SHARDS, _ASSIGNED = 5, 3, 300
 class Bits(NamedTuple):
     """A mechanism that answers with a bit.
 
-    Parameters
-    ----------
-    law : callable
-        input -> (P(0), P(1)).
-    pairs : iterable of tuple
-        (input, neighbour).
-    release : callable
-        (input, repeats, rng) -> ndarray, shape (repeats,): its own bits.
-    guarantee : str
-        What it states.
-    words : str
-        What is looked at.
+    - law: input -> (P(0), P(1)).
+    - pairs: (input, neighbour).
+    - release: (input, repeats, rng) -> ndarray, shape (repeats,): its own bits.
+    - guarantee: what it states.
+    - words: what is looked at.
     """
 
     law: Callable[[Any], np.ndarray]
@@ -65,17 +58,9 @@ class Bits(NamedTuple):
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the attacks on one bit.
 
-    Parameters
-    ----------
-    job, row : mapping
-        As `dperm.audit.prediction.run` hands them on.
-    rng : callable
-        What it is for -> Generator.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as `dperm.audit.prediction.run` hands them on.
+    - rng: what it is for -> Generator.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     made = (majority if job["mechanism"] == "soft_majority" else average)(row)
     yield from on(made, job, row, rng)
@@ -86,15 +71,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 def on(made: Bits, job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the exact attack over all pairs, and the sampled one at the pair that shows most.
 
-    Parameters
-    ----------
-    made : Bits
-    job, row, rng
-        As of `attacks`.
-
-    Yields
-    ------
-    dict
+    - job, row, rng: as of `attacks`.
     """
     pairs = list(made.pairs)
     found = exact.exact(made.law, pairs, delta=row["delta"])
@@ -114,18 +91,7 @@ def on(made: Bits, job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable
 
 
 def fit_p(made: Bits, inputs: Iterable[Any], rng: np.random.Generator) -> float:
-    """Return how well the mechanism's own bits fit the law: the p-value of exact binomial tests by Bonferroni.
-
-    Parameters
-    ----------
-    made : Bits
-    inputs : iterable
-    rng : Generator
-
-    Returns
-    -------
-    float
-    """
+    """Return how well the mechanism's own bits fit the law: the p-value of exact binomial tests by Bonferroni."""
     found = []
     for value in inputs:
         ones = int(made.release(value, FITTED, rng).sum())
@@ -135,16 +101,7 @@ def fit_p(made: Bits, inputs: Iterable[Any], rng: np.random.Generator) -> float:
 
 
 def margins(most: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Yield (count, r) and (count + 1, r) for all counts of 2 to `most` shards.
-
-    Parameters
-    ----------
-    most : int
-
-    Yields
-    ------
-    tuple
-    """
+    """Yield (count, r) and (count + 1, r) for all counts of 2 to `most` shards."""
     for r in range(2, most + 1):
         for count, other in finite.vote_margins(r):
             yield (count, r), (other, r)
@@ -153,14 +110,7 @@ def margins(most: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
 def majority(row: Mapping[str, Any]) -> Bits:
     """Return the soft majority.
 
-    Parameters
-    ----------
-    row : mapping
-        `calibration`, `epsilon`.
-
-    Returns
-    -------
-    Bits
+    - row: `calibration`, `epsilon`.
     """
     calibration, epsilon = row["calibration"], row["epsilon"]
     law = finite.weighted_votes if calibration == "paper" else finite.soft_majority
@@ -178,16 +128,8 @@ def majority(row: Mapping[str, Any]) -> Bits:
 def average(row: Mapping[str, Any], share: float = 1.0) -> Bits:
     """Return the bit of the average.
 
-    Parameters
-    ----------
-    row : mapping
-        `calibration`, `epsilon`, `variant`.
-    share : float
-        Of the noise that is due; below 1 nothing is promised.
-
-    Returns
-    -------
-    Bits
+    - row: `calibration`, `epsilon`, `variant`.
+    - share: of the noise that is due; below 1 nothing is promised.
     """
 
     def scale(r):
@@ -209,17 +151,9 @@ def average(row: Mapping[str, Any], share: float = 1.0) -> Bits:
 def clipped(value: float, scale: float) -> np.ndarray:
     r"""Return the law of a bit drawn with the probability clip(v + Lap(b), 0, 1): P(1) = int_0^1 P(v + Lap(b) > t) dt.
 
-    Parameters
-    ----------
-    value : float
-        v in [0, 1].
-    scale : float
-        b.
-
-    Returns
-    -------
-    ndarray, shape (2,)
-        P(0), P(1).
+    - value: v in [0, 1].
+    - scale: b.
+    - Returns: shape (2,); P(0), P(1).
     """
 
     def above(v):

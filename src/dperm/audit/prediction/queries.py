@@ -48,17 +48,9 @@ CHEAP, _DEARER = 60, 4
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the attacks on a ledger.
 
-    Parameters
-    ----------
-    job, row : mapping
-        As `dperm.audit.prediction.run` hands them on.
-    rng : callable
-        What it is for -> Generator.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as `dperm.audit.prediction.run` hands them on.
+    - rng: what it is for -> Generator.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     record = {"guarantee": "proved", "loss": "none"}
     if row["variant"] == "ledger-prices":
@@ -84,20 +76,9 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 def opened(row: Mapping[str, Any], count: int, ranged: bool, accountant: str | None = None) -> tuple[float, int]:
     """Return the price of an answer, and how many answers a ledger for so many really grants.
 
-    Parameters
-    ----------
-    row : mapping
-        `epsilon`, `delta`, `neighbours`.
-    count : int
-        Answers that are asked for.
-    ranged : bool
-        Whether they are of bounded range.
-    accountant : str, optional
-
-    Returns
-    -------
-    each : float
-    granted : int
+    - row: `epsilon`, `delta`, `neighbours`.
+    - count: answers that are asked for.
+    - ranged: whether they are of bounded range.
     """
     ledger = PredictionLedger(
         row["epsilon"], row["delta"], answers=count, bounded_range=ranged, neighbours=row["neighbours"],
@@ -117,18 +98,8 @@ def opened(row: Mapping[str, Any], count: int, ranged: bool, accountant: str | N
 def many_bits(law: Callable[[Any], np.ndarray], pairs: list, count: int, delta: float) -> exact.ExactAudit:
     """Return the exact audit of so many bits at one pair.
 
-    Parameters
-    ----------
-    law : callable
-        input -> (P(0), P(1)) of one.
-    pairs : list of tuple
-    count : int
-    delta : float
-
-    Returns
-    -------
-    ExactAudit
-        Its outcomes are numbers of ones.
+    - law: input -> (P(0), P(1)) of one.
+    - Returns: its outcomes are numbers of ones.
     """
 
     return exact.exact(lambda value: ones(law(value)[1], count), pairs, delta=delta)
@@ -137,16 +108,9 @@ def many_bits(law: Callable[[Any], np.ndarray], pairs: list, count: int, delta: 
 def ones(chance: float, count: int) -> np.ndarray:
     """Return the law of the number of ones.
 
-    Parameters
-    ----------
-    chance : float
-        Of a 1.
-    count : int
-        Bits.
-
-    Returns
-    -------
-    ndarray, shape (count + 1,)
+    - chance: of a 1.
+    - count: bits.
+    - Returns: shape (count + 1,).
     """
     masses = stats.binom.pmf(np.arange(count + 1), count, chance)
     return masses / math.fsum(masses)
@@ -155,16 +119,7 @@ def ones(chance: float, count: int) -> np.ndarray:
 def adaptive(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
     """Return the attack by margins that depend on the answers so far.
 
-    Parameters
-    ----------
-    row : mapping
-        `epsilon`, `delta`.
-    each : float
-    granted : int
-
-    Returns
-    -------
-    dict
+    - row: `epsilon`, `delta`.
     """
 
     def law(count):
@@ -196,14 +151,7 @@ def adaptive(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any
 def of_prices(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attack by prices that depend on the answers so far.
 
-    Parameters
-    ----------
-    row : mapping
-        `epsilon`, `delta`, `neighbours`.
-
-    Returns
-    -------
-    dict
+    - row: `epsilon`, `delta`, `neighbours`.
     """
     low = cheap(row["epsilon"], row["delta"])
     allowed = table(granting(AdaptiveLedger, row, low, _DEARER), 2 * CHEAP)
@@ -214,37 +162,18 @@ def of_prices(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def cheap(epsilon: float, delta: float) -> float:
-    """Return the lower of two prices: zCDP allows `CHEAP` answers at it.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-
-    Returns
-    -------
-    float
-    """
+    """Return the lower of two prices: zCDP allows `CHEAP` answers at it."""
     return math.sqrt(2 * composition.zcdp_rho(epsilon, delta) / CHEAP) * (1 - 1e-9)
 
 
 def granting(opened: Callable[..., Any], row: Mapping[str, Any], low: float, dearer: int) -> Callable[[int, int], bool]:
     """Return what says whether a ledger, asked anew, grants so many answers of either price.
 
-    Parameters
-    ----------
-    opened : callable
-        The ledger's class.
-    row : mapping
-        `epsilon`, `delta`, `neighbours`.
-    low : float
-        The lower price.
-    dearer : int
-        How many times as much the higher is.
-
-    Returns
-    -------
-    callable
-        (of the lower, of the higher) -> bool
+    - opened: the ledger's class.
+    - row: `epsilon`, `delta`, `neighbours`.
+    - low: the lower price.
+    - dearer: how many times as much the higher is.
+    - Returns: (of the lower, of the higher) -> bool
     """
 
     def granted(first, second):
@@ -263,17 +192,9 @@ def granting(opened: Callable[..., Any], row: Mapping[str, Any], low: float, dea
 def table(granted: Callable[[int, int], bool], most: int) -> np.ndarray:
     """Return which numbers of answers of two prices a ledger grants.
 
-    Parameters
-    ----------
-    granted : callable
-        (of the first, of the second) -> bool; what it grants it grants fewer of, too.
-    most : int
-        No more of the first are asked for.
-
-    Returns
-    -------
-    ndarray of bool, shape (a, b)
-        False in the last row and column.
+    - granted: (of the first, of the second) -> bool; what it grants it grants fewer of, too.
+    - most: no more of the first are asked for.
+    - Returns: shape (a, b); false in the last row and column.
     """
     found = []
     for first in range(most + 1):

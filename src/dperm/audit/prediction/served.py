@@ -38,14 +38,9 @@ _MAJORITY = DummyClassifier(strategy="most_frequent")
 class Served(NamedTuple):
     """What a predictor gave.
 
-    Parameters
-    ----------
-    each : float
-        Price of an answer, by the accountants.
-    answered : int
-        Answers until it refused; never more than twice those allowed.
-    p_value : float
-        That its answers have their law.
+    - each: price of an answer, by the accountants.
+    - answered: answers until it refused; never more than twice those allowed.
+    - p_value: that its answers have their law.
     """
 
     each: float
@@ -56,16 +51,7 @@ class Served(NamedTuple):
 def served(mechanism: str, row: Mapping[str, Any], rng: np.random.Generator) -> Served:
     """Ask a predictor for all that it gives.
 
-    Parameters
-    ----------
-    mechanism : {"soft_majority", "averaged", "exppw", "stable_erm", "stable_sgd"}
-    row : mapping
-        `epsilon`, `delta`, `neighbours`.
-    rng : Generator
-
-    Returns
-    -------
-    Served
+    - row: `epsilon`, `delta`, `neighbours`.
     """
     make, own, label, test = _MODELS[mechanism]
     how = {"bounded_range": make.bounded_range}

@@ -30,12 +30,8 @@ from dperm.audit.kernel.spent import Spent
 class Answer(NamedTuple):
     """The law of one answer's loss, of a price that is a whole number of widths.
 
-    Parameters
-    ----------
-    steps : tuple of int
-        Losses, in widths.
-    chances : tuple of float
-        Their probabilities under P.
+    - steps: losses, in widths.
+    - chances: their probabilities under P.
     """
 
     steps: tuple[int, ...]
@@ -45,12 +41,8 @@ class Answer(NamedTuple):
 class Bit(NamedTuple):
     """The law of the loss of a bit whose log-odds move by its price.
 
-    Parameters
-    ----------
-    most : float
-        What it spends if it is the bit that is likelier under P; the other spends the price less.
-    chance : float
-        Of that, under P.
+    - most: what it spends if it is the bit that is likelier under P; the other spends the price less.
+    - chance: of that, under P.
     """
 
     most: float
@@ -60,14 +52,7 @@ class Bit(NamedTuple):
 def bit(law: np.ndarray, other: np.ndarray) -> Bit:
     """Return the loss of a bit.
 
-    Parameters
-    ----------
-    law, other : ndarray, shape (2,)
-        Probabilities under P and Q.
-
-    Returns
-    -------
-    Bit
+    - law, other: shape (2,); probabilities under P and Q.
     """
     losses = np.log(law / other)
     likelier = int(losses.argmax())
@@ -78,32 +63,13 @@ def laplace(price: int, width: float) -> Answer:
     """Return the loss of an answer with Laplace noise that moves by `price` widths: above both centres, between, below.
 
     Between the centres, taken together, nothing is spent; so the law is exact, of a post-processing.
-
-    Parameters
-    ----------
-    price : int
-    width : float
-
-    Returns
-    -------
-    Answer
     """
     far = 0.5 * np.exp(-price * width)
     return Answer((price, 0, -price), (0.5, float(0.5 - far), float(far)))
 
 
 def response(price: int, width: float) -> Answer:
-    """Return the loss of randomised response, the most that an answer of this price can spend.
-
-    Parameters
-    ----------
-    price : int
-    width : float
-
-    Returns
-    -------
-    Answer
-    """
+    """Return the loss of randomised response, the most that an answer of this price can spend."""
     likely = 1 / (1 + np.exp(-price * width))
     return Answer((price, -price), (float(likely), float(1 - likely)))
 
@@ -111,21 +77,11 @@ def response(price: int, width: float) -> Answer:
 def rounds(first: Bit, second: Bit, count: int, price: float, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the law of the loss of the best strategy for a number of bits.
 
-    Parameters
-    ----------
-    first, second : Bit
-        What every query may be answered with.
-    count : int
-        How many are given.
-    price : float
-        By how much their log-odds move.
-    epsilon : float
-        Where delta is to be large.
-
-    Returns
-    -------
-    probabilities, losses : ndarray, shape ((count + 1)^2,)
-        Under P; not in order.
+    - first, second: what every query may be answered with.
+    - count: how many are given.
+    - price: by how much their log-odds move.
+    - epsilon: where delta is to be large.
+    - probabilities, losses: shape ((count + 1)^2,); under P; not in order.
     """
     of_first, less = np.mgrid[: count + 1, : count + 1]
     losses = of_first * first.most + (count - of_first) * second.most - price * less
@@ -155,18 +111,9 @@ def rounds(first: Bit, second: Bit, count: int, price: float, epsilon: float) ->
 def prices(allowed: np.ndarray, offered: tuple[Answer, Answer], epsilon: float, width: float) -> Spent:
     """Return the law of the loss of the best strategy against a ledger of two prices.
 
-    Parameters
-    ----------
-    allowed : ndarray of bool, shape (a, b)
-        Whether i answers of the first price and j of the second may have been given; False in the last row and column.
-    offered : tuple of Answer
-        Of either price.
-    epsilon : float
-    width : float
-
-    Returns
-    -------
-    Spent
+    - allowed: shape (a, b); whether i answers of the first price and j of the second may have been given; False in the
+      last row and column.
+    - offered: of either price.
     """
     sizes = [max(map(abs, answer.steps)) for answer in offered]
     ends = np.argwhere(allowed)

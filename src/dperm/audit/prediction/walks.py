@@ -45,17 +45,9 @@ Law = dict[float, float]
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the attacks on one bit: small data sets, their like by sampling, and a long run.
 
-    Parameters
-    ----------
-    job, row : mapping
-        As `dperm.audit.prediction.run` hands them on.
-    rng : callable
-        What it is for -> Generator.
-
-    Yields
-    ------
-    dict
-        Columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as `dperm.audit.prediction.run` hands them on.
+    - rng: what it is for -> Generator.
+    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
     """
     made = Form(row)
     worst = max((made.worst(alpha) for alpha in ALPHAS), key=lambda found: found[0])[1]
@@ -77,10 +69,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 class Form:
     """One form of ExpPW: its step, its T, its order, and its guarantee.
 
-    Parameters
-    ----------
-    row : mapping
-        `calibration`, `neighbours`, `variant`, `epsilon`.
+    - row: `calibration`, `neighbours`, `variant`, `epsilon`.
     """
 
     def __init__(self, row: Mapping[str, Any]):
@@ -91,16 +80,7 @@ class Form:
         self.step = self.epsilon / 2 if half else self.epsilon
 
     def bound(self, alpha: float) -> float:
-        """Return T.
-
-        Parameters
-        ----------
-        alpha : float
-
-        Returns
-        -------
-        float
-        """
+        """Return T."""
         if self.calibration == "paper":
             return math.log((1 - alpha) / alpha) / self.epsilon
         return float(math.ceil(math.log(2 / alpha) / self.step))
@@ -108,30 +88,14 @@ class Form:
     def law(self, value: tuple) -> np.ndarray:
         """Return (P(0), P(1)).
 
-        Parameters
-        ----------
-        value : tuple
-            Records, the query, alpha.
-
-        Returns
-        -------
-        ndarray, shape (2,)
+        - value: records, the query, alpha.
+        - Returns: shape (2,).
         """
         data, query, alpha = value
         return self._law(_groups(data)[: query + 1], self.bound(alpha))
 
     def worst(self, alpha: float) -> tuple[float, tuple]:
-        """Return the largest loss over all small data sets, and the pair of inputs.
-
-        Parameters
-        ----------
-        alpha : float
-
-        Returns
-        -------
-        float
-        tuple
-        """
+        """Return the largest loss over all small data sets, and the pair of inputs."""
         data, first, second = _neighbours(self.neighbours)
         bound, known = self.bound(alpha), {}
         laws = np.empty((len(data), POINTS, 2))
@@ -154,16 +118,8 @@ class Form:
     def bits(self, pairs: list[tuple], words: str) -> Bits:
         """Return what `dperm.audit.prediction.bits` attacks.
 
-        Parameters
-        ----------
-        pairs : list of tuple
-            Pairs of inputs, as `law` takes them.
-        words : str
-            What the pairs are.
-
-        Returns
-        -------
-        Bits
+        - pairs: pairs of inputs, as `law` takes them.
+        - words: what the pairs are.
         """
         return Bits(self.law, pairs, self._release, self.guarantee, words)
 
@@ -209,17 +165,9 @@ def _neighbours(relation: str) -> tuple[list[tuple], np.ndarray, np.ndarray]:
 def end(groups: tuple[tuple[int, int], ...], bound: float, order: str) -> Law:
     """Return the law of V at a query.
 
-    Parameters
-    ----------
-    groups : tuple of (ones, records)
-        At the points up to the query's own, which is the last.
-    bound : float
-        T.
-    order : {"strict", "exponential", "sorted"}
-
-    Returns
-    -------
-    dict of float to float
+    - groups: tuple of (ones, records); at the points up to the query's own, which is the last.
+    - bound: T.
+    - Returns: dict of float to float.
     """
     before = after(groups[:-1], bound, order)
     ones, records = groups[-1]
@@ -237,15 +185,8 @@ def end(groups: tuple[tuple[int, int], ...], bound: float, order: str) -> Law:
 def after(groups: tuple[tuple[int, int], ...], bound: float, order: str) -> Law:
     """Return the law of the walk behind these groups.
 
-    Parameters
-    ----------
-    groups : tuple of (ones, records)
-    bound : float
-    order : str
-
-    Returns
-    -------
-    dict of float to float
+    - groups: tuple of (ones, records).
+    - Returns: dict of float to float.
     """
     if not groups:
         return {0.0: 1.0}

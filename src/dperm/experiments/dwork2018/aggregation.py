@@ -28,19 +28,10 @@ _CANDIDATES = 200
 def excess(n: int, r: int, epsilon: float, mu: np.ndarray) -> np.ndarray:
     """Return the mean excess loss of averaging with r shards, at each mean of the labels.
 
-    Parameters
-    ----------
-    n : int
-    r : int
-        At most n.
-    epsilon : float
-        Of one answer.
-    mu : ndarray, shape (k,)
-        In [0, 1].
-
-    Returns
-    -------
-    ndarray, shape (k,)
+    - r: at most n.
+    - epsilon: of one answer.
+    - mu: shape (k,); in [0, 1].
+    - Returns: shape (k,).
     """
     m = n // r
     q = (1 + mu) / 2
@@ -55,16 +46,7 @@ def excess(n: int, r: int, epsilon: float, mu: np.ndarray) -> np.ndarray:
 def best(n: int, epsilon: float) -> tuple[float, int]:
     """Return the worst excess over mu at the number of shards that makes it least, and that number.
 
-    Parameters
-    ----------
-    n : int
-    epsilon : float
-
-    Returns
-    -------
-    excess : float
-    r : int
-        The best of a geometric grid; fixed beforehand, for it depends on n and epsilon alone.
+    - r: the best of a geometric grid; fixed beforehand, for it depends on n and epsilon alone.
     """
     mu = signs.means(n)
     candidates = np.unique(np.geomspace(1, n, _CANDIDATES).astype(int))

@@ -30,17 +30,9 @@ from dperm.mechanisms.prediction import exppw
 def target(x: np.ndarray, k: int) -> np.ndarray:
     """Return the target at points.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n,)
-        In [0, 1].
-    k : int
-        Ends, 0 or more.
-
-    Returns
-    -------
-    ndarray of int8, shape (n,)
-        0 or 1.
+    - x: shape (n,); in [0, 1].
+    - k: ends, 0 or more.
+    - Returns: shape (n,); 0 or 1.
     """
     return (np.minimum(np.floor(np.asarray(x) * (k + 1)), k) % 2).astype(np.int8)
 
@@ -48,20 +40,10 @@ def target(x: np.ndarray, k: int) -> np.ndarray:
 def draw(n: int, k: int, flip: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return a sample, in the order of its points.
 
-    Parameters
-    ----------
-    n : int
-    k : int
-        Ends of the target.
-    flip : float
-        Share of wrong labels, in [0, 1/2).
-    rng : Generator
-
-    Returns
-    -------
-    x : ndarray, shape (n,)
-    y : ndarray of int8, shape (n,)
-        0 or 1.
+    - k: ends of the target.
+    - flip: share of wrong labels, in [0, 1/2).
+    - x: shape (n,).
+    - y: shape (n,); 0 or 1.
     """
     x = np.sort(rng.random(n))
     return x, target(x, k) ^ (rng.random(n) < flip)
@@ -70,18 +52,9 @@ def draw(n: int, k: int, flip: float, rng: np.random.Generator) -> tuple[np.ndar
 def error(walk: exppw.Walk, k: int, flip: float, step: float) -> float:
     """Return Err_P of ExpPW on one sample, exactly.
 
-    Parameters
-    ----------
-    walk : Walk
-        Over a sample of points in [0, 1] without ties.
-    k, flip
-        The law.
-    step : float
-        How far the log-odds move with a unit of V, as `exppw.step` gives it.
-
-    Returns
-    -------
-    float
+    - walk: over a sample of points in [0, 1] without ties.
+    - k, flip: the law.
+    - step: how far the log-odds move with a unit of V, as `exppw.step` gives it.
     """
     ends = np.arange(1, k + 1) / (k + 1)
     # Between two cuts both the target and the walk are constant.
@@ -97,25 +70,13 @@ def errors(
 ) -> np.ndarray:
     """Return Err_P of ExpPW on many independent samples, each exactly.
 
-    Parameters
-    ----------
-    n : int
-        Records of a sample.
-    k : int
-        Ends of the target, 0 or more.
-    flip : float
-        Share of wrong labels, in [0, 1/2).
-    bound : float
-        T of the walk, an integer.
-    step : float
-        How far the log-odds move with a unit of V, as `exppw.step` gives it.
-    repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    ndarray, shape (repeats,)
-        About 10 ns a record with flips; without them only the 2 T records after an end are drawn.
+    - n: records of a sample.
+    - k: ends of the target, 0 or more.
+    - flip: share of wrong labels, in [0, 1/2).
+    - bound: T of the walk, an integer.
+    - step: how far the log-odds move with a unit of V, as `exppw.step` gives it.
+    - Returns: shape (repeats,); about 10 ns a record with flips; without them only the 2 T records after an end are
+      drawn.
     """
     counts = rng.multinomial(n, np.full(k + 1, 1 / (k + 1)), size=repeats)
     T = round(bound)
@@ -170,17 +131,9 @@ def _flipped(counts, wrong, T, flip, rng):
 def promised(k: int, alpha: float, epsilon: float) -> tuple[int, int]:
     """Return Theorem 5.3's n as printed, 4(k + 2) ln(2/alpha)/(alpha eps), and mended, 2(k + 2) T/alpha.
 
-    Parameters
-    ----------
-    k : int
-        Ends, 1 or more.
-    alpha, epsilon : float
-        Accuracy, and epsilon of one answer under replace-one.
-
-    Returns
-    -------
-    printed, mended : int
-        Rounded up; they differ by the rounding of T = ceil(2 ln(2/alpha)/eps) (erratum D13).
+    - k: ends, 1 or more.
+    - alpha, epsilon: accuracy, and epsilon of one answer under replace-one.
+    - printed, mended: rounded up; they differ by the rounding of T = ceil(2 ln(2/alpha)/eps) (erratum D13).
     """
     printed = 4 * (k + 2) * math.log(2 / alpha) / (alpha * epsilon)
     # 2(k + 2)T/alpha is often an integer that division misses by a rounding.

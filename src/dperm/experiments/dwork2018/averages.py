@@ -45,15 +45,8 @@ _SHARDS, _RECORDS = 5, 20
 def checks(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the rows of all forms.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Yields
-    ------
-    dict
-        A row; `value` may be an array over repeats.
+    - cell: as `dperm.plan` made it.
+    - Yields: a row; `value` may be an array over repeats.
     """
     settings = cell["settings"]
     yield from _scales()
@@ -81,16 +74,9 @@ def _scales() -> Iterator[dict[str, Any]]:
 def logistic_cost(f: np.ndarray, b: float) -> np.ndarray:
     """Return E log(1 + e^{-(f + zeta)}) - log(1 + e^{-f}) for Laplace noise of scale b.
 
-    Parameters
-    ----------
-    f : ndarray, shape (m,)
-        Margins y a.
-    b : float
-        0.05 or above: quadrature takes pieces of a quarter of b.
-
-    Returns
-    -------
-    ndarray, shape (m,)
+    - f: shape (m,); margins y a.
+    - b: 0.05 or above: quadrature takes pieces of a quarter of b.
+    - Returns: shape (m,).
     """
     at, weight = np.polynomial.legendre.leggauss(10)
     found = []
@@ -131,14 +117,8 @@ def _stability() -> Iterator[dict[str, Any]]:
 def small_shards(m: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return all samples of m records at so many points, and which of them differ in one record.
 
-    Parameters
-    ----------
-    m, points : int
-
-    Returns
-    -------
-    x, y : ndarray, shape (count, m)
-    pairs : ndarray of int, shape (pairs, 2)
+    - x, y: shape (count, m).
+    - pairs: shape (pairs, 2).
     """
     kinds = np.array(list(itertools.product(np.arange(1, points + 1) / (points + 1), (0.0, 1.0))))
     codes = np.array(list(itertools.product(range(len(kinds)), repeat=m)))
@@ -149,17 +129,8 @@ def small_shards(m: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def largest_change(table: np.ndarray, pairs: np.ndarray, r: int) -> float:
     """Return the largest change of an average of r shards over all data sets, their neighbours and queries.
 
-    Parameters
-    ----------
-    table : ndarray, shape (samples, queries)
-        What a shard says.
-    pairs : ndarray, shape (pairs, 2)
-        Neighbouring samples of one shard.
-    r : int
-
-    Returns
-    -------
-    float
+    - table: shape (samples, queries); what a shard says.
+    - pairs: shape (pairs, 2); neighbouring samples of one shard.
     """
     total = np.zeros((*[len(table)] * r, table.shape[1]))
     for k in range(r):
@@ -245,14 +216,6 @@ def _choices(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def failure(alpha: float, beta: float, epsilon: float, variant: str) -> float:
     """Return beta', with which Corollary 4.7 lets a shard fail.
 
-    Parameters
-    ----------
-    alpha, beta, epsilon : float
-    variant : {"printed", "mended"}
-
-    Returns
-    -------
-    float
-        2 beta alpha epsilon as printed, alpha beta epsilon/2 mended (erratum D8).
+    - Returns: 2 beta alpha epsilon as printed, alpha beta epsilon/2 mended (erratum D8).
     """
     return (2 if variant == "printed" else 0.5) * alpha * beta * epsilon

@@ -41,19 +41,8 @@ _BLANK = {
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of everything above.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`.
+    - cell: as `dperm.plan` made it.
+    - Raises ConfigError: if the cell's part is another than `all`.
     """
     if cell["point"]["part"] != "all":
         raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-averaging; there is: all")
@@ -69,16 +58,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def promised(alpha: float, beta: float, epsilon: float, variant: str) -> tuple[int, int, int]:
     """Return r, m and n of Corollary 4.7 for thresholds.
 
-    Parameters
-    ----------
-    alpha, beta, epsilon : float
-        Excess error, failure probability, and epsilon of one answer; epsilon at most 1.
-    variant : {"printed", "mended", "tight"}
-
-    Returns
-    -------
-    r, m, n : int
-        n of "printed" is 2 m/(alpha epsilon), rounded up; else r m.
+    - alpha, beta, epsilon: excess error, failure probability, and epsilon of one answer; epsilon at most 1.
+    - r, m, n: n of "printed" is 2 m/(alpha epsilon), rounded up; else r m.
     """
     if variant == "tight":
         # The cost falls with r, and the printed scale's is enough at ceil(2/(alpha epsilon)).
@@ -97,15 +78,7 @@ def promised(alpha: float, beta: float, epsilon: float, variant: str) -> tuple[i
 def rate(alpha: float, beta: float, epsilon: float, d: int = 1) -> float:
     """Return Corollary 4.8's (d + log(1/(alpha beta epsilon)))/(epsilon alpha^3).
 
-    Parameters
-    ----------
-    alpha, beta, epsilon : float
-    d : int
-        VC dimension.
-
-    Returns
-    -------
-    float
+    - d: VC dimension.
     """
     return (d + math.log(1 / (alpha * beta * epsilon))) / (epsilon * alpha**3)
 

@@ -45,17 +45,9 @@ _TAIL = 41.0
 def wrong(counts: np.ndarray, budget: Budget) -> np.ndarray:
     """Return w(v): the least error of a private bit after v = 0, 1, 2, .. agreeing records (or votes).
 
-    Parameters
-    ----------
-    counts : ndarray of int
-        v >= 0.
-    budget : Budget
-        Of the bit; replace-one.
-
-    Returns
-    -------
-    ndarray of float, of the shape of `counts`
-        In [0, 1/2].
+    - counts: v >= 0.
+    - budget: of the bit; replace-one.
+    - Returns: ndarray of float, of the shape of `counts`; in [0, 1/2].
     """
     counts = np.asarray(counts)
     start = np.where(counts % 2, (1 - budget.delta) / (1 + math.exp(budget.epsilon)), 0.5)
@@ -67,19 +59,10 @@ def wrong(counts: np.ndarray, budget: Budget) -> np.ndarray:
 def error(n: int, q: float, budget: Budget) -> float:
     """Return E w(t), t ~ Bin(n, q): the least mean error on a point of mass q, or what is below it by rounding.
 
-    Parameters
-    ----------
-    n : int
-        Records.
-    q : float
-        In (0, 1].
-    budget : Budget
-        Replace-one.
-
-    Returns
-    -------
-    float
-        In [0, 1/2].
+    - n: records.
+    - q: in (0, 1].
+    - budget: replace-one.
+    - Returns: in [0, 1/2].
     """
     # Bernstein: Pr[t >= n q + s] <= exp(-s^2/(2 (n q + s/3))), which is e^-_TAIL or less at this s.
     last = n * q + 2 / 3 * _TAIL + math.sqrt(2 * _TAIL * n * q)
@@ -90,18 +73,9 @@ def error(n: int, q: float, budget: Budget) -> float:
 def records(q: float, budget: Budget, most: float) -> int:
     """Return the least n with E w(t) <= most.
 
-    Parameters
-    ----------
-    q : float
-        In (0, 1].
-    budget : Budget
-    most : float
-        In (0, 1/2).
-
-    Returns
-    -------
-    int
-        E w(t) falls in n, for w falls and t grows (stochastically).
+    - q: in (0, 1].
+    - most: in (0, 1/2).
+    - Returns: E w(t) falls in n, for w falls and t grows (stochastically).
     """
     low, high = 0, 1
     while error(high, q, budget) > most:
@@ -115,18 +89,7 @@ def records(q: float, budget: Budget, most: float) -> int:
 def few(d: int, epsilon: float) -> float:
     """Return Pr[t <= 1/(4 epsilon)], t ~ Bin(floor(d/(8 epsilon)), 1/d).
 
-    Parameters
-    ----------
-    d : int
-    epsilon : float
-
-    Returns
-    -------
-    float
-
-    References
-    ----------
-    dwork2018, proof of Theorem 4.3; erratum D12.
+    - Source: dwork2018, proof of Theorem 4.3; erratum D12.
     """
     # Quotients that are whole numbers may have been rounded down.
     n, most = (math.floor(value * (1 + 1e-12)) for value in (d / (8 * epsilon), 1 / (4 * epsilon)))

@@ -44,19 +44,8 @@ _NEGLIGIBLE = 1e-16
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of everything above.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`.
+    - cell: as `dperm.plan` made it.
+    - Raises ConfigError: if the cell's part is another than `all`.
     """
     if cell["point"]["part"] != "all":
         raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-beyond; there is: all")
@@ -73,17 +62,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def walk_records(alpha: float, epsilon: float, flip: float, k: int = 1) -> int:
     """Return n* of ExpPW on alternating intervals.
 
-    Parameters
-    ----------
-    alpha, epsilon : float
-    flip : float
-        In [0, 1/2).
-    k : int
-        Ends.
-
-    Returns
-    -------
-    int
+    - flip: in [0, 1/2).
+    - k: ends.
     """
     T = round(exppw.walk_bound(alpha, epsilon))
     return mean_walk.least_records(T, exppw.step(epsilon), flip, k, alpha)[0]
@@ -92,16 +72,7 @@ def walk_records(alpha: float, epsilon: float, flip: float, k: int = 1) -> int:
 def walk_error(n: int, log_domain: int, alpha: float, epsilon: float) -> float:
     """Return the mean error of ExpPW on the law of two points, over samples, keys and queries.
 
-    Parameters
-    ----------
-    n : int
-    log_domain : int
-        log2 N, at most 60.
-    alpha, epsilon : float
-
-    Returns
-    -------
-    float
+    - log_domain: log2 N, at most 60.
     """
     T, c = exppw.walk_bound(alpha, epsilon), 2 ** (log_domain - 1)
     points = np.array([_ORIGIN + c, _ORIGIN + c + 1], dtype=np.int64).view(np.float64)
@@ -121,16 +92,7 @@ def walk_error(n: int, log_domain: int, alpha: float, epsilon: float) -> float:
 def exponential_error(n: int, log_domain: int, epsilon: float) -> float:
     """Return the mean error of the exponential mechanism over all thresholds, on the law of two points.
 
-    Parameters
-    ----------
-    n : int
-    log_domain : int
-        log2 N.
-    epsilon : float
-
-    Returns
-    -------
-    float
+    - log_domain: log2 N.
     """
     at_c = np.arange(n + 1)
     # c = N - c = N/2.
@@ -141,15 +103,7 @@ def exponential_error(n: int, log_domain: int, epsilon: float) -> float:
 def least(error: Callable[[int], float], alpha: float) -> int:
     """Return the least n with an error of at most alpha, by doubling and halving: errors fall with n.
 
-    Parameters
-    ----------
-    error : callable
-        n -> error.
-    alpha : float
-
-    Returns
-    -------
-    int
+    - error: n -> error.
     """
     low, high = 0, 1
     while error(high) > alpha:
@@ -206,14 +160,7 @@ def _over_alpha(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def crossings(points: list[tuple[float, int, int]]) -> list[float]:
     """Return where two curves cross, by interpolation in logarithms.
 
-    Parameters
-    ----------
-    points : list of (x, first, second)
-        All above 0, x rising.
-
-    Returns
-    -------
-    list of float
+    - points: list of (x, first, second); all above 0, x rising.
     """
     x, first, second = np.log(np.array(points, float)).T
     gap = first - second

@@ -18,18 +18,13 @@ _BLOCK = 4_000_000
 def counts(X: np.ndarray, y: np.ndarray, shards: list[np.ndarray], queries: np.ndarray) -> np.ndarray:
     """Return how many of the shards vote for +1.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
+    - X: shape (n, p).
+    - y: shape (n,):
         -1 or +1.
-    shards : list of r ndarrays of int
-        Of one size, as `dperm.mechanisms.prediction.shards.assign` makes them under replace-one.
-    queries : ndarray, shape (m, p)
-
-    Returns
-    -------
-    ndarray of int, shape (m,)
+    - shards: list of r ndarrays of int; of one size, as `dperm.mechanisms.prediction.shards.assign` makes them under
+      replace-one.
+    - queries: shape (m, p).
+    - Returns: shape (m,).
     """
     index = np.stack(shards)
     r, size = index.shape

@@ -38,20 +38,10 @@ _BLANK = {"epsilon": 0.0, "alpha": 0.0, "n": 0, "d": 0, "drawn": 0}
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of all bounds.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        As the module says; `claim` is the id of the claim that the bound belongs to, `series` says what it bounds.
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`.
+    - cell: as `dperm.plan` made it.
+    - Returns: as the module says; `claim` is the id of the claim that the bound belongs to, `series` says what it
+      bounds.
+    - Raises ConfigError: if the cell's part is another than `all`.
     """
     if cell["point"]["part"] != "all":
         raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-constants; there is: all")

@@ -46,22 +46,11 @@ _TAIL = 1e-15
 def direction(n: int, mu: float, p: int, *, sigma: float = 0.0, gamma: float = 0.0) -> float:
     """Return E <w, u> of w = (S - b)/||S - b||.
 
-    Parameters
-    ----------
-    n : int
-    mu : float
-        In [0, 1].
-    p : int
-        At least 2.
-    sigma : float
-        Standard deviation of an entry of Gaussian b.
-    gamma : float
-        Scale s of gamma b; not both.
-
-    Returns
-    -------
-    float
-        In [0, 1].
+    - mu: in [0, 1].
+    - p: at least 2.
+    - sigma: standard deviation of an entry of Gaussian b.
+    - gamma: scale s of gamma b; not both.
+    - Returns: in [0, 1].
     """
     values, weights = _binomial(n, mu)
     variances, shares = _mixture(p, gamma) if gamma else (np.array([sigma**2]), np.ones(1))
@@ -75,22 +64,10 @@ def stable_excess(
 ) -> np.ndarray:
     """Return the excess of stable ERM given S, noise and fresh record integrated, for independent S.
 
-    Parameters
-    ----------
-    n : int
-    mu : float
-        In [0, 1].
-    p : int
-    curvature : float
-        lambda, above 0.
-    scale : float
-        b, above 0.
-    repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    ndarray, shape (repeats,)
+    - mu: in [0, 1].
+    - curvature: lambda, above 0.
+    - scale: b, above 0.
+    - Returns: shape (repeats,).
     """
     values, counts = _entries(n, mu, p, repeats, rng)
     length = np.sqrt((counts * values**2).sum(axis=1) / p)

@@ -42,20 +42,9 @@ _ATTEMPTS = 20
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one part, or of both.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        As the module says.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such part.
+    - cell: as `dperm.plan` made it.
+    - Returns: as the module says.
+    - Raises ConfigError: if there is no such part.
     """
     part = cell["point"]["part"]
     if part not in (*_PARTS, "all"):
@@ -69,17 +58,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def model_size(p: int, alpha: float, *, sigma: float = 0.0, gamma: float = 0.0) -> int:
     """Return n* of w = (S - b)/||S - b||: without noise, with Gaussian or with gamma b.
 
-    Parameters
-    ----------
-    p : int
-    alpha : float
-        In (0, 1).
-    sigma, gamma : float
-        As of `cube.direction`.
-
-    Returns
-    -------
-    int
+    - alpha: in (0, 1).
+    - sigma, gamma: as of `cube.direction`.
     """
     # With ||b|| near B the worst excess is near 0.3 sqrt(n + B^2)/n, and its mu near 0.79 sqrt(n + B^2)/n.
     length = math.sqrt(p) * sigma + p * gamma
@@ -102,17 +82,8 @@ def model_size(p: int, alpha: float, *, sigma: float = 0.0, gamma: float = 0.0) 
 def least_size(excess: Callable[[int], float], alpha: float, start: int) -> int:
     """Return the least n at which a falling excess is at most alpha.
 
-    Parameters
-    ----------
-    excess : callable
-        n -> excess, falling roughly like 1/n or its root.
-    alpha : float
-    start : int
-        A first guess, at least 1.
-
-    Returns
-    -------
-    int
+    - excess: n -> excess, falling roughly like 1/n or its root.
+    - start: a first guess, at least 1.
     """
     known = functools.cache(excess)
     low, high, reach = start, start, 1.02
@@ -138,20 +109,9 @@ def stable_sizes(
 ) -> np.ndarray:
     """Return n* of stable ERM, estimated by each batch.
 
-    Parameters
-    ----------
-    p : int
-    epsilon : float
-        Of one answer.
-    alpha : float
-    calibration : {"paper", "tight"}
-    batches, draws : int
-        `draws` data sets at each n and mu in each of `batches`.
-    rng : Generator
-
-    Returns
-    -------
-    ndarray, shape (batches,)
+    - epsilon: of one answer.
+    - batches, draws: `draws` data sets at each n and mu in each of `batches`.
+    - Returns: shape (batches,).
     """
 
     def worst(n: int) -> np.ndarray:

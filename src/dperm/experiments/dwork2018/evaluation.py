@@ -49,16 +49,8 @@ class Chain(NamedTuple):
 def member(epsilon: float, share: float = _SHARE) -> float:
     """Return a, the Pr[1] of the mechanism `member` for its own records; a e^eps for all others.
 
-    Parameters
-    ----------
-    epsilon : float
-        Above 0.
-    share : float
-        In (0, 1]: of the greatest a whose bit 0 keeps epsilon too, 1/(e^eps + 1).
-
-    Returns
-    -------
-    float
+    - epsilon: above 0.
+    - share: in (0, 1]: of the greatest a whose bit 0 keeps epsilon too, 1/(e^eps + 1).
     """
     return share / (math.exp(epsilon) + 1)
 
@@ -66,18 +58,9 @@ def member(epsilon: float, share: float = _SHARE) -> float:
 def chains(epsilon: float, shards: list[int], alphas: list[float]) -> Iterator[Chain]:
     """Give the bit mechanisms whose guarantee is proved, and `member`.
 
-    Parameters
-    ----------
-    epsilon : float
-        Of one answer.
-    shards : list of int
-        r.
-    alphas : list of float
-        Accuracies of ExpPW, which set T.
-
-    Yields
-    ------
-    Chain
+    - epsilon: of one answer.
+    - shards: r.
+    - alphas: accuracies of ExpPW, which set T.
     """
     for r in shards:
         counts = np.arange(r + 1)
@@ -124,15 +107,7 @@ def extreme_chain(start: float, epsilon: float, delta: float, length: int) -> np
 def curve(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     """Return the least delta with which two finite laws are (epsilon, delta)-close in both directions.
 
-    Parameters
-    ----------
-    p, q : ndarray, shape (outcomes,)
-        Probabilities.
-    epsilon : float
-
-    Returns
-    -------
-    float
+    - p, q: shape (outcomes,); probabilities.
     """
     factor = math.exp(epsilon)
     return float(max(np.maximum(p - factor * q, 0).sum(), np.maximum(q - factor * p, 0).sum()))
@@ -141,18 +116,8 @@ def curve(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
 def largest_gap(epsilon: float, delta: float, bound: float) -> float:
     """Return the largest E[U] - e^eps E[V] of laws on a grid of [0, bound] with U (eps, delta)-close to V.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-    bound : float
-        B.
+    - bound: B.
 
-    Returns
-    -------
-    float
-
-    Notes
-    -----
     Variables u, v (laws) and s_j >= u_j - e^eps v_j, s >= 0, sum s <= delta: P(U in A) - e^eps P(V in A) is at most the
     sum of these excesses, and equal to it on the set where they are above 0.
     """
@@ -173,15 +138,8 @@ def largest_gap(epsilon: float, delta: float, bound: float) -> float:
 def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the rows of Lemmas 3.1, 6.2 and 6.3 and of membership inference.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Yields
-    ------
-    dict
-        `excess`: what is measured minus what is said; `advantage`: TPR - FPR of the best attack on one bit.
+    - cell: as `dperm.plan` made it.
+    - Yields: `excess`: what is measured minus what is said; `advantage`: TPR - FPR of the best attack on one bit.
     """
     settings = cell["settings"]
     epsilons, deltas = settings["epsilons"], [delta for delta in settings["deltas"] if delta > 0]

@@ -53,19 +53,8 @@ _Rows = tuple[dict[str, Any], np.ndarray]
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of all series.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`.
+    - cell: as `dperm.plan` made it.
+    - Raises ConfigError: if the cell's part is another than `all`.
     """
     if cell["point"]["part"] != "all":
         raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-exppw; there is: all")

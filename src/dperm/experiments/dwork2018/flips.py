@@ -57,15 +57,7 @@ _NEGLIGIBLE = 1e-17
 def error(thresholds: np.ndarray, flip: float = FLIP) -> np.ndarray:
     """Return the error of a threshold: flip + (1 - 2 flip)|t - 1/2|.
 
-    Parameters
-    ----------
-    thresholds : ndarray
-        In [0, 1].
-    flip : float
-
-    Returns
-    -------
-    ndarray
+    - thresholds: in [0, 1].
     """
     return flip + (1 - 2 * flip) * np.abs(thresholds - 0.5)
 
@@ -73,17 +65,8 @@ def error(thresholds: np.ndarray, flip: float = FLIP) -> np.ndarray:
 def agnostic_size(alpha: float, beta: float) -> int:
     """Return m(alpha, beta) = ceil(8 ln(4/beta)/alpha^2): m records give excess alpha with probability 1 - beta.
 
-    Parameters
-    ----------
-    alpha, beta : float
-        Above 0, beta below 4.
+    - alpha, beta: above 0, beta below 4.
 
-    Returns
-    -------
-    int
-
-    Notes
-    -----
     For thresholds and any law: by the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart for each label, both
     empirical functions are within alpha/4 of the truth with probability 1 - 4 e^{-m alpha^2/8}, and the excess error is
     at most twice the sum of both deviations.
@@ -94,16 +77,9 @@ def agnostic_size(alpha: float, beta: float) -> int:
 def erm(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the thresholds of many samples (`dperm.solvers.thresholds`); of those that say 0 everywhere, 1.
 
-    Parameters
-    ----------
-    x : ndarray, shape (repeats, m)
-        In [0, 1].
-    y : ndarray, shape (repeats, m)
-        0 or 1.
-
-    Returns
-    -------
-    ndarray, shape (repeats,)
+    - x: shape (repeats, m); in [0, 1].
+    - y: shape (repeats, m); 0 or 1.
+    - Returns: shape (repeats,).
     """
     return np.minimum(minimise(x, y)[0], 1.0)
 
@@ -111,18 +87,8 @@ def erm(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def thresholds(m: int, shape: tuple[int, ...], rng: np.random.Generator, flip: float = FLIP) -> np.ndarray:
     """Draw thresholds of independent shards of m records.
 
-    Parameters
-    ----------
-    m : int
-    shape : tuple of int
-    rng : Generator
-    flip : float
-        At most 0.2, for which walks of `_LONG` steps are long.
-
-    Returns
-    -------
-    ndarray
-        Of m < 800 records by drawing them; else from the law of the walk's least place and of order statistics.
+    - flip: at most 0.2, for which walks of `_LONG` steps are long.
+    - Returns: of m < 800 records by drawing them; else from the law of the walk's least place and of order statistics.
     """
     count = math.prod(shape)
     if m < _MANY:
@@ -142,17 +108,9 @@ def thresholds(m: int, shape: tuple[int, ...], rng: np.random.Generator, flip: f
 def excesses(drawn: np.ndarray, scale: float, flip: float = FLIP) -> np.ndarray:
     """Return the excess error of the noised average of each data set, integrated over x exactly.
 
-    Parameters
-    ----------
-    drawn : ndarray, shape (repeats, r)
-        Thresholds of its shards.
-    scale : float
-        b of the Laplace noise; 0 for the average itself.
-    flip : float
-
-    Returns
-    -------
-    ndarray, shape (repeats,)
+    - drawn: shape (repeats, r); thresholds of its shards.
+    - scale: b of the Laplace noise; 0 for the average itself.
+    - Returns: shape (repeats,).
     """
     r = drawn.shape[1]
     values = np.arange(r + 1) / r
@@ -167,16 +125,7 @@ def excesses(drawn: np.ndarray, scale: float, flip: float = FLIP) -> np.ndarray:
 def mean_excess(m: int, r: int, scale: float, flip: float = FLIP) -> float:
     """Return the mean excess error of the noised average of r shards of m records each.
 
-    Parameters
-    ----------
-    m, r : int
-    scale : float
-        b; 0 for the mean shard, whatever r.
-    flip : float
-
-    Returns
-    -------
-    float
+    - scale: b; 0 for the mean shard, whatever r.
     """
     weights, shares = _beyond(m, flip)
     mean = shares
@@ -190,16 +139,7 @@ def mean_excess(m: int, r: int, scale: float, flip: float = FLIP) -> float:
 def mean_over_votes(m: int, r: int, left: np.ndarray, right: np.ndarray, flip: float = FLIP) -> float:
     """Return the mean over x and the data of a number that depends on the votes of r shards of m records.
 
-    Parameters
-    ----------
-    m, r : int
-    left, right : ndarray, shape (r + 1,)
-        The number, by how many shards are wrong, left of 1/2 and right of it.
-    flip : float
-
-    Returns
-    -------
-    float
+    - left, right: shape (r + 1,); the number, by how many shards are wrong, left of 1/2 and right of it.
     """
     weights, shares = _beyond(m, flip)
     ways = gammaln(r + 1) - gammaln(np.arange(1, r + 2)) - gammaln(np.arange(r + 1, 0, -1))
@@ -217,22 +157,8 @@ def mean_over_votes(m: int, r: int, left: np.ndarray, right: np.ndarray, flip: f
 def least_records(alpha: float, r: int, scale: float, flip: float = FLIP) -> int:
     """Return the least m at which r shards of m records have a mean excess of at most alpha.
 
-    Parameters
-    ----------
-    alpha : float
-    r : int
-    scale : float
-        b.
-    flip : float
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If the noise alone costs more than alpha, whatever m.
+    - scale: b.
+    - Raises ValueError: if the noise alone costs more than alpha, whatever m.
     """
     if (1 - 2 * flip) * averaged.expected_clip(0.0, scale) >= alpha:
         raise ValueError(
@@ -247,19 +173,8 @@ def least_records(alpha: float, r: int, scale: float, flip: float = FLIP) -> int
 def best_split(alpha: float, epsilon: float, calibration: Calibration = "tight", flip: float = FLIP) -> tuple[int, int]:
     """Return (r, m) with the least n = r m at which the mean excess of the noised average is at most alpha.
 
-    Parameters
-    ----------
-    alpha, epsilon : float
-    calibration : {"paper", "tight"}
-        Of the noise of a bit.
-    flip : float
+    - calibration: of the noise of a bit.
 
-    Returns
-    -------
-    r, m : int
-
-    Notes
-    -----
     The mean excess falls with r at fixed m (more shards, less noise), so for each m the least r is found by halving.
     """
 

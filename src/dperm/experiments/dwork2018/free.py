@@ -51,20 +51,9 @@ _CONSTANTS = (0.5, 1.0, 3.0)
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of all laws and sizes.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        As the module says; `dataset` is the law, `scaled` is eps n^{1/4}.
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`, or a law is unknown.
+    - cell: as `dperm.plan` made it.
+    - Returns: as the module says; `dataset` is the law, `scaled` is eps n^{1/4}.
+    - Raises ConfigError: if the cell's part is another than `all`, or a law is unknown.
     """
     settings = cell["settings"]
     if cell["point"]["part"] != "all":
@@ -84,18 +73,9 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def crossing(noise: Callable[[float], float], statistical: float, start: float) -> float:
     """Return the scale of Laplace noise at which the noise costs as much as the statistics.
 
-    Parameters
-    ----------
-    noise : callable
-        Scale -> noise excess, rising from 0 without bound.
-    statistical : float
-        Above 0.
-    start : float
-        A first guess, above 0.
-
-    Returns
-    -------
-    float
+    - noise: scale -> noise excess, rising from 0 without bound.
+    - statistical: above 0.
+    - start: a first guess, above 0.
     """
     low, high = start / 2, 2 * start
     while noise(low) >= statistical:

@@ -45,22 +45,11 @@ _BOUNDS = (1.0, 2.0)
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of Lemmas 3.1 and 6.2 to 6.5 and of membership inference.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        `excess`: what is measured minus what is said (moments enumerated: of the logarithms); `log_ratio`: of the k-th
-        moments of E_S' and E_S; `ratio`: E_S'/alpha of a repeat; `violated`: whether that is at least the factor of
-        Lemma 6.5, `factor`, at beta = `gamma`.
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`.
+    - cell: as `dperm.plan` made it.
+    - Returns: `excess`: what is measured minus what is said (moments enumerated: of the logarithms); `log_ratio`: of
+      the k-th moments of E_S' and E_S; `ratio`: E_S'/alpha of a repeat; `violated`: whether that is at least the factor
+      of Lemma 6.5, `factor`, at beta = `gamma`.
+    - Raises ConfigError: if the cell's part is another than `all`.
     """
     if cell["point"]["part"] != "all":
         raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-generalization; there is: all")
@@ -77,16 +66,7 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def factor(epsilon: float, beta: float, form: str) -> float:
     """Return c of Lemma 6.5, by how much E_S' may exceed alpha except with probability beta.
 
-    Parameters
-    ----------
-    epsilon : float
-    beta : float
-        In (0, 1).
-    form : {"printed", "mended"}
-
-    Returns
-    -------
-    float
+    - beta: in (0, 1).
     """
     log = math.log(1 / beta)
     if form == "printed":
@@ -99,19 +79,10 @@ def factor(epsilon: float, beta: float, form: str) -> float:
 def simplex(sums: list[np.ndarray], parts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the first three moments of sum_g f_g D_g, D uniform on the simplex of `parts` parts.
 
-    Parameters
-    ----------
-    sums : list of three ndarrays
-        sum f_g, sum f_g^2 and sum f_g^3.
-    parts : ndarray
-        Their number.
+    - sums: list of three ndarrays; sum f_g, sum f_g^2 and sum f_g^3.
+    - parts: their number.
+    - Returns: tuple of three ndarrays.
 
-    Returns
-    -------
-    tuple of three ndarrays
-
-    Notes
-    -----
     E[D_g D_h D_i] = (number of permutations of g, h, i that fix it)/(parts (parts + 1)(parts + 2)).
     """
     one, two, three = sums
@@ -124,17 +95,8 @@ def simplex(sums: list[np.ndarray], parts: np.ndarray) -> tuple[np.ndarray, np.n
 def fresh(first: Any, squares: Any, mixed: Any, cubes: Any, n: int, k: int) -> Any:
     """Return the k-th moment of a mean of n independent losses, mixed over S.
 
-    Parameters
-    ----------
-    first, squares, mixed, cubes : float or ndarray
-        E A_1; E A_2 and E A_1^2; E A_2 A_1; E A_3 and E A_1^3.
-    n : int
-    k : int
-        1, 2 or 3.
-
-    Returns
-    -------
-    float or ndarray
+    - first, squares, mixed, cubes: E A_1; E A_2 and E A_1^2; E A_2 A_1; E A_3 and E A_1^3.
+    - k: 1, 2 or 3.
     """
     if k == 1:
         return first
@@ -146,19 +108,9 @@ def fresh(first: Any, squares: Any, mixed: Any, cubes: Any, n: int, k: int) -> A
 def moments(law: tuple[float, float], epsilon: float, bound: float, n: int) -> dict[int, tuple[float, float]]:
     """Return E (E_S')^k and E (E_S)^k of ExpPW for k = 1, 2, 3, over all labels and all m.
 
-    Parameters
-    ----------
-    law : tuple of float
-        Pr[y = 1] below and above 1/2.
-    epsilon : float
-    bound : float
-        T.
-    n : int
-        Up to about 12: 2^n labels.
-
-    Returns
-    -------
-    dict
+    - law: pr[y = 1] below and above 1/2.
+    - bound: T.
+    - n: up to about 12: 2^n labels.
     """
     labels = np.array(list(itertools.product((0, 1), repeat=n)), dtype=float)
     p = exppw.probability(exppw.walks(labels, bound), epsilon)
@@ -291,19 +243,8 @@ def _tails(cell: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
 def worst_empirical(epsilon: float, bound: float, n: int) -> float:
     """Return the largest E_S of ExpPW over data sets of n records that agree with a threshold.
 
-    Parameters
-    ----------
-    epsilon : float
-    bound : float
-        T.
-    n : int
+    - bound: T.
 
-    Returns
-    -------
-    float
-
-    Notes
-    -----
     Labels are m zeros, then ones: after j zeros v = -min(j, T), after i ones more min(i - min(m, T), T).
     """
     steps = np.arange(n + 1)

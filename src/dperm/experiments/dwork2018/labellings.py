@@ -26,14 +26,8 @@ from dperm.experiments.dwork2018 import alternating
 def exhaustive(n: int) -> np.ndarray:
     """Return all rows of n labels.
 
-    Parameters
-    ----------
-    n : int
-        At most 20.
-
-    Returns
-    -------
-    ndarray of int8, shape (2^n, n)
+    - n: at most 20.
+    - Returns: shape (2^n, n).
     """
     return ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.int8)
 
@@ -41,14 +35,7 @@ def exhaustive(n: int) -> np.ndarray:
 def blocks(n: int, lengths: list[int]) -> np.ndarray:
     """Return alternating blocks, zeros first, a row for each length.
 
-    Parameters
-    ----------
-    n : int
-    lengths : list of int
-
-    Returns
-    -------
-    ndarray of int8, shape (len(lengths), n)
+    - Returns: shape (len(lengths), n).
     """
     return np.array([np.arange(n) // length % 2 for length in lengths], dtype=np.int8)
 
@@ -56,19 +43,9 @@ def blocks(n: int, lengths: list[int]) -> np.ndarray:
 def drawn(kind: str, n: int, k: int, flip: float, repeats: int, rng: np.random.Generator) -> np.ndarray:
     """Return labels of drawn samples, in the order of their points.
 
-    Parameters
-    ----------
-    kind : {"realizable", "flipped", "random"}
-    n, k : int
-        Records, and ends of the target.
-    flip : float
-        Share of wrong labels where they are flipped.
-    repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of int8, shape (repeats, n)
+    - n, k: records, and ends of the target.
+    - flip: share of wrong labels where they are flipped.
+    - Returns: shape (repeats, n).
     """
     if kind == "random":
         return rng.integers(2, size=(repeats, n), dtype=np.int8)
@@ -79,19 +56,11 @@ def drawn(kind: str, n: int, k: int, flip: float, repeats: int, rng: np.random.G
 def sample_errors(labels: np.ndarray, bound: float, step: float, *, own: bool = True) -> np.ndarray:
     """Return n Err_S(M(S)) of each row, exactly.
 
-    Parameters
-    ----------
-    labels : ndarray of int8, shape (repeats, n)
-    bound : float
-        T, an integer.
-    step : float
-        How far the log-odds move with a unit of V.
-    own : bool
-        Whether the query at x_i sees the record i; False is Section 2.2's walk.
-
-    Returns
-    -------
-    ndarray, shape (repeats,)
+    - labels: shape (repeats, n).
+    - bound: T, an integer.
+    - step: how far the log-odds move with a unit of V.
+    - own: whether the query at x_i sees the record i; False is Section 2.2's walk.
+    - Returns: shape (repeats,).
     """
     T = round(bound)
     return _sums(np.ascontiguousarray(labels, dtype=np.int8), expit(step * np.arange(-T, T + 1)), T, own)
@@ -113,16 +82,6 @@ def _sums(labels, one, T, own):
 def lemma_bound(k: int, T: float, n: int, step: float) -> float:
     """Return (k + 2) T/n + e^{-step T}.
 
-    Parameters
-    ----------
-    k : int
-    T : float
-    n : int
-    step : float
-        epsilon/2 in the lemma.
-
-    Returns
-    -------
-    float
+    - step: epsilon/2 in the lemma.
     """
     return (k + 2) * T / n + float(np.exp(-step * T))

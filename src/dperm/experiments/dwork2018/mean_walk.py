@@ -32,15 +32,10 @@ _NEGLIGIBLE = 1e-16
 class Chain(NamedTuple):
     """The walk within a segment, for up to N records.
 
-    Parameters
-    ----------
-    flip : float
-    costs : ndarray, shape (N + 1, 2T + 1)
-        C_N(u), u = -T..T.
-    first, later : ndarray, shape (N + 1, 2T + 1)
-        The law of u after so many records, from 0, and from the stationary law with its sign changed.
-    apart : ndarray, shape (N + 1,)
-        d(N).
+    - costs: shape (N + 1, 2T + 1); C_N(u), u = -T..T.
+    - first, later: shape (N + 1, 2T + 1); the law of u after so many records, from 0, and from the stationary law with
+      its sign changed.
+    - apart: shape (N + 1,); d(N).
     """
 
     flip: float
@@ -53,19 +48,9 @@ class Chain(NamedTuple):
 def chain(T: int, step: float, flip: float, records: int) -> Chain:
     """Return the walk within a segment.
 
-    Parameters
-    ----------
-    T : int
-    step : float
-        How far the log-odds move with a unit of V, as `exppw.step` gives it.
-    flip : float
-        In [0, 1/2).
-    records : int
-        The most that a segment has.
-
-    Returns
-    -------
-    Chain
+    - step: how far the log-odds move with a unit of V, as `exppw.step` gives it.
+    - flip: in [0, 1/2).
+    - records: the most that a segment has.
     """
     u = np.arange(-T, T + 1)
     # Detailed balance: a step up is (1 - flip)/flip times as probable as one down.
@@ -139,18 +124,9 @@ def _unmet(width, flip, records):
 def mean_excess(walk: Chain, n: int, k: int) -> tuple[float, float]:
     """Return the mean excess error over all samples of n records, and a bound on how far off it is.
 
-    Parameters
-    ----------
-    walk : Chain
-        For at least as many records as a segment may have, but for a probability of 1e-16.
-    n : int
-    k : int
-        Ends, 1 or more.
-
-    Returns
-    -------
-    mean, off : float
-        `off` is 0 for k = 1.
+    - walk: for at least as many records as a segment may have, but for a probability of 1e-16.
+    - k: ends, 1 or more.
+    - mean, off: `off` is 0 for k = 1.
     """
     counts, weights = _window(n, 1 / (k + 1))
     costs, middle = walk.costs, walk.costs.shape[1] // 2
@@ -188,23 +164,9 @@ def _second(n, p, counts, weights, costs) -> np.ndarray:
 def least_records(T: int, step: float, flip: float, k: int, alpha: float) -> tuple[int, float]:
     """Return the least n at which the mean excess error is at most alpha, and the mean there.
 
-    Parameters
-    ----------
-    T : int
-    step, flip : float
-    k : int
-    alpha : float
-
-    Returns
-    -------
-    n : int
-        Found by doubling and halving: the mean falls with n. What `mean_excess` may be off counts against it.
-    mean : float
-
-    Raises
-    ------
-    ValueError
-        If no n does: walks at T err with probability 1/(1 + e^{step T}), and that alone costs more than alpha.
+    - n: found by doubling and halving: the mean falls with n. What `mean_excess` may be off counts against it.
+    - Raises ValueError: if no n does: walks at T err with probability 1/(1 + e^{step T}), and that alone costs more
+      than alpha.
     """
     if (1 - 2 * flip) * expit(-step * T) >= alpha:
         raise ValueError(

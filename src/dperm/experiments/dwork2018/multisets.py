@@ -27,16 +27,8 @@ RULES = ("lifted", "sorted", "strict")
 def data_sets(points: int, most: int) -> np.ndarray:
     """Return all multisets of at most `most` records, as counts.
 
-    Parameters
-    ----------
-    points : int
-        N.
-    most : int
-
-    Returns
-    -------
-    ndarray of int, shape (count, points, 2)
-        Zeros and ones at each point.
+    - points: N.
+    - Returns: shape (count, points, 2); zeros and ones at each point.
     """
     kinds = 2 * points
     found = [
@@ -59,17 +51,8 @@ def _steps(T: int) -> tuple[np.ndarray, np.ndarray]:
 def at_a_point(zeros: int, ones: int, T: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
     """Return what a point's records do to the law of V.
 
-    Parameters
-    ----------
-    zeros, ones : int
-        How many of them.
-    T : int
-    rule : {"lifted", "sorted", "strict"}
-
-    Returns
-    -------
-    passed, asked : ndarray, shape (2 T + 1, 2 T + 1)
-        For a query further right, and for one at this point.
+    - zeros, ones: how many of them.
+    - passed, asked: shape (2 T + 1, 2 T + 1); for a query further right, and for one at this point.
     """
     down, up = _steps(T)
     if rule != "lifted":
@@ -94,17 +77,8 @@ def at_a_point(zeros: int, ones: int, T: int, rule: str) -> tuple[np.ndarray, np
 def laws(counts: np.ndarray, T: int, rule: str) -> np.ndarray:
     """Return the law of V(S, x) for all data sets and all queries.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (count, points, 2)
-        As `data_sets` gives them.
-    T : int
-    rule : {"lifted", "sorted", "strict"}
-
-    Returns
-    -------
-    ndarray, shape (count, points, 2 T + 1)
-        Probabilities of -T, .., T.
+    - counts: shape (count, points, 2); as `data_sets` gives them.
+    - Returns: shape (count, points, 2 T + 1); probabilities of -T, .., T.
     """
     most = int(counts.sum(axis=(1, 2)).max())
     matrices = {
@@ -125,17 +99,9 @@ def laws(counts: np.ndarray, T: int, rule: str) -> np.ndarray:
 def families(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the bases B, and all B + t.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (count, points, 2)
-        All multisets of at most some number of records.
-
-    Returns
-    -------
-    bases : ndarray of int, shape (bases,)
-        Indices of those with fewer records than the most.
-    larger : ndarray of int, shape (bases, 2 points)
-        Indices of B + t for each record t.
+    - counts: shape (count, points, 2); all multisets of at most some number of records.
+    - bases: shape (bases,); indices of those with fewer records than the most.
+    - larger: shape (bases, 2 points); indices of B + t for each record t.
     """
     flat = counts.reshape(len(counts), -1)
     place = {tuple(row): i for i, row in enumerate(flat.tolist())}
@@ -147,20 +113,11 @@ def families(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def greatest_ratios(law: np.ndarray, step: float, bases: np.ndarray, larger: np.ndarray) -> dict[str, float]:
     """Return the greatest log ratios over all pairs of neighbours and all queries.
 
-    Parameters
-    ----------
-    law : ndarray, shape (count, points, 2 T + 1)
-        As `laws` gives it.
-    step : float
-        How far the log-odds move with a unit of V.
-    bases, larger : ndarray of int
-        As `families` gives them.
-
-    Returns
-    -------
-    dict
-        "replace", "add_remove": max |log Pr_S[b]/Pr_S'[b]| over both bits; "range": the greatest difference of the
-        log-odds of a replaced pair, whose bound makes the range of the privacy loss bounded.
+    - law: shape (count, points, 2 T + 1); as `laws` gives it.
+    - step: how far the log-odds move with a unit of V.
+    - bases, larger: as `families` gives them.
+    - Returns: "replace", "add_remove": max |log Pr_S[b]/Pr_S'[b]| over both bits; "range": the greatest difference of
+      the log-odds of a replaced pair, whose bound makes the range of the privacy loss bounded.
     """
     T = (law.shape[2] - 1) // 2
     at = step * np.arange(-T, T + 1)
@@ -175,15 +132,8 @@ def greatest_ratios(law: np.ndarray, step: float, bases: np.ndarray, larger: np.
 def greatest_moves(law: np.ndarray, bases: np.ndarray, larger: np.ndarray) -> dict[str, float]:
     """Return how far V moves at most, where it is a number (ties sorted, or points < x).
 
-    Parameters
-    ----------
-    law, bases, larger : ndarray
-        As for `greatest_ratios`.
-
-    Returns
-    -------
-    dict
-        "replace", "add_remove".
+    - law, bases, larger: as for `greatest_ratios`.
+    - Returns: "replace", "add_remove".
     """
     v = np.argmax(law, axis=2)
     return {

@@ -63,15 +63,8 @@ class Walk(NamedTuple):
 def walk(eta: float) -> Walk:
     """Return the places of a walk of step eta between -1 and 1, from 0.
 
-    Parameters
-    ----------
-    eta : float
-        Above 0. A wall that is a whole number of steps away within rounding counts as that.
-
-    Returns
-    -------
-    Walk
-        Lattices k eta, 1 - j eta and -1 + j eta, each rising.
+    - eta: above 0. A wall that is a whole number of steps away within rounding counts as that.
+    - Returns: lattices k eta, 1 - j eta and -1 + j eta, each rising.
     """
     once, twice = (math.floor(reach / eta * (1 + 1e-12)) for reach in (1, 2))
     up = np.arange(twice + 1) * eta
@@ -82,16 +75,7 @@ def walk(eta: float) -> Walk:
 def mean_iterate(chain: Walk, mean: float, n: int) -> float:
     """Return E v of `hard` at e1.
 
-    Parameters
-    ----------
-    chain : Walk
-    mean : float
-        m, of the sign of y at e1; in [-1, 1].
-    n : int
-
-    Returns
-    -------
-    float
+    - mean: m, of the sign of y at e1; in [-1, 1].
     """
     return _forward(chain.places, chain.above, chain.below, mean, n, np.ones(len(chain.places)))[0] / n
 
@@ -99,19 +83,9 @@ def mean_iterate(chain: Walk, mean: float, n: int) -> float:
 def exponential_moment(chain: Walk, mean: float, n: int, rate: float) -> float:
     """Return E e^{rate (v - 1)} of `hard` at e1.
 
-    Parameters
-    ----------
-    chain : Walk
-    mean : float
-        m; that of -v is had by -m.
-    n : int
-    rate : float
-        1/b, above 0.
-
-    Returns
-    -------
-    float
-        In (0, 1].
+    - mean: m; that of -v is had by -m.
+    - rate: 1/b, above 0.
+    - Returns: in (0, 1].
     """
     return _forward(chain.places, chain.above, chain.below, mean, n, np.exp(rate / n * (chain.places - 1)))[1]
 
@@ -119,15 +93,7 @@ def exponential_moment(chain: Walk, mean: float, n: int, rate: float) -> float:
 def hard_statistical(n: int, share: float) -> tuple[float, float]:
     """Return the statistical excess of `hard` at the worst c, and that c.
 
-    Parameters
-    ----------
-    n : int
-    share : float
-        Of the printed step: 1, or 1/2.
-
-    Returns
-    -------
-    excess, c : float
+    - share: of the printed step: 1, or 1/2.
     """
     chain, most = walk(step("hard", n, share)), math.sqrt(n)
 
@@ -146,17 +112,7 @@ def hard_statistical(n: int, share: float) -> tuple[float, float]:
 def hard_noise(n: int, share: float, c: float, scale: float) -> float:
     """Return the noise excess of `hard` at c: what Laplace noise adds to the risk of v.
 
-    Parameters
-    ----------
-    n : int
-    share : float
-    c : float
-    scale : float
-        b, above 0.
-
-    Returns
-    -------
-    float
+    - scale: b, above 0.
     """
     at_knee = 2 * scale**2 * -math.expm1(-0.5 / scale)
     # |r| >= 1 at e1: beyond this its noise costs less than a rounding error of what it costs at e2.
@@ -172,16 +128,7 @@ def hard_noise(n: int, share: float, c: float, scale: float) -> float:
 def squared_statistical(n: int, share: float, means: np.ndarray) -> tuple[float, float]:
     """Return the statistical excess of `sq` at the worst of some means of y, and that mean.
 
-    Parameters
-    ----------
-    n : int
-    share : float
-    means : ndarray
-        In [-1, 1].
-
-    Returns
-    -------
-    excess, mean : float
+    - means: in [-1, 1].
     """
     eta = step("sq", n, share)
     # The weight of y_t in v: eta (1 + q + .. + q^{n-t-2})/n with q = 1 - eta.
@@ -194,18 +141,7 @@ def squared_statistical(n: int, share: float, means: np.ndarray) -> tuple[float,
 
 
 def step(law: str, n: int, share: float) -> float:
-    """Return eta = share R/(L_f L_l sqrt n).
-
-    Parameters
-    ----------
-    law : {"hard", "sq"}
-    n : int
-    share : float
-
-    Returns
-    -------
-    float
-    """
+    """Return eta = share R/(L_f L_l sqrt n)."""
     problem = PROBLEMS[law]
     return share * problem.radius / (problem.x_norm * problem.lipschitz * math.sqrt(n))
 

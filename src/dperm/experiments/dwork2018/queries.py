@@ -58,16 +58,8 @@ _NO_COLUMNS = {
 def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     """Return the accuracy without privacy: logistic regression on all training rows of every split, and the majority.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-
-    Returns
-    -------
-    DataFrame
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
     """
     found = []
     for repeat, (X, y, _, Q, target) in enumerate(_splits(cell, data)):
@@ -81,23 +73,11 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     """Return the rows of the accountants, of the flip law and of the data set.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data, baseline : path
-        The prepared data set; the baseline's rows stand beside these and are not read.
-
-    Returns
-    -------
-    DataFrame
-        Metrics total_epsilon, delta, excess (its excess over the allowed delta, relative), accuracy, answered: how many
-        answers at the accuracy `level`, and unlimited: 1 if a student has that accuracy.
-
-    Raises
-    ------
-    DataError
-        If the data set has too few rows.
+    - cell: as `dperm.plan` made it.
+    - data, baseline: the prepared data set; the baseline's rows stand beside these and are not read.
+    - Returns: metrics total_epsilon, delta, excess (its excess over the allowed delta, relative), accuracy, answered:
+      how many answers at the accuracy `level`, and unlimited: 1 if a student has that accuracy.
+    - Raises DataError: if the data set has too few rows.
     """
     del baseline
     head = {**_head(cell), "mechanism": "soft_majority", "neighbours": "replace", "guarantee": "proved", "variant": ""}

@@ -61,11 +61,7 @@ class Split:
 class Committee:
     """Votes of r shards for each test row, made when they are first asked for.
 
-    Parameters
-    ----------
-    split : Split
-    rng : callable
-        From r to the generator of its shards.
+    - rng: from r to the generator of its shards.
     """
 
     def __init__(self, split: Split, rng):
@@ -88,16 +84,8 @@ class Committee:
 def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     """Return the error of logistic regression without privacy and of the majority of the training labels.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-
-    Returns
-    -------
-    DataFrame
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
     """
     lines = []
     for repeat, split in enumerate(_splits(cell, prepared.read(data))):
@@ -114,19 +102,11 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     """Return the error of every private method on every split of a data set.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-    baseline : path
-        The rows of `baseline`; no row here is measured against them.
-
-    Returns
-    -------
-    DataFrame
-        Metric `error`; columns `series`, `queries` (m), `each`, `shards` (r) and `radius` (R), 0 where there is none.
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
+    - baseline: the rows of `baseline`; no row here is measured against them.
+    - Returns: metric `error`; columns `series`, `queries` (m), `each`, `shards` (r) and `radius` (R), 0 where there is
+      none.
     """
     settings, dataset, lines = cell["settings"], prepared.read(data), []
     feature = _feature(settings, dataset)

@@ -34,16 +34,8 @@ _BLOCK = 4_000_000
 def thr_records(alpha: float, beta: float) -> int:
     """Return m(alpha, beta) of thr: the least n with Pr[error > alpha] <= beta.
 
-    Parameters
-    ----------
-    alpha : float
-        In (0, 1/2).
-    beta : float
-        In (0, 1).
-
-    Returns
-    -------
-    int
+    - alpha: in (0, 1/2).
+    - beta: in (0, 1).
     """
     number("alpha", alpha, 0, 0.5, remedy="the worst error on thr is 1/2")
     number("beta", beta, 0, 1)
@@ -53,15 +45,7 @@ def thr_records(alpha: float, beta: float) -> int:
 def thr_errors(n: int, r: int, repeats: int, rng: np.random.Generator) -> np.ndarray:
     """Draw the errors of r shards of n records each, ascending.
 
-    Parameters
-    ----------
-    n, r, repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    ndarray, shape (repeats, r)
-        In [0, 1/2].
+    - Returns: shape (repeats, r); in [0, 1/2].
     """
     errors = np.minimum(-np.expm1(np.log1p(-rng.random((repeats, r))) / n), 0.5)
     errors.sort(axis=1)
@@ -71,16 +55,9 @@ def thr_errors(n: int, r: int, repeats: int, rng: np.random.Generator) -> np.nda
 def thr_risk(errors: np.ndarray, wrong: np.ndarray) -> np.ndarray:
     """Return the error of the majority given the records, integrated over x.
 
-    Parameters
-    ----------
-    errors : ndarray, shape (repeats, r)
-        As `thr_errors` gives them.
-    wrong : ndarray, shape (r + 1,)
-        p_W, W = 0..r.
-
-    Returns
-    -------
-    ndarray, shape (repeats,)
+    - errors: shape (repeats, r); as `thr_errors` gives them.
+    - wrong: shape (r + 1,); p_W, W = 0..r.
+    - Returns: shape (repeats,).
     """
     # On [G_(j), G_(j+1)) r - j shards are wrong; summed by parts.
     return wrong[0] + errors @ np.diff(wrong)[::-1]
@@ -89,18 +66,9 @@ def thr_risk(errors: np.ndarray, wrong: np.ndarray) -> np.ndarray:
 def thr_mean(n: int, wrong: np.ndarray) -> float:
     r"""Return the mean error of the majority over the records.
 
-    Parameters
-    ----------
-    n : int
-        Records of a shard.
-    wrong : ndarray, shape (r + 1,)
+    - n: records of a shard.
+    - wrong: shape (r + 1,).
 
-    Returns
-    -------
-    float
-
-    Notes
-    -----
     With u = (1 - t)^n, the mass of the t in [0, 1/2] at which W shards are wrong has the mean
     C(r, W)/n int_{2^{-n}}^1 u^{W + 1/n - 1} (1 - u)^{r - W} du: a beta function, less its incomplete part.
     """
@@ -117,20 +85,10 @@ def thr_mean(n: int, wrong: np.ndarray) -> float:
 def pts_records(d: int, alpha: float, error: float, beta: float) -> int:
     """Return m(error, beta) on D_alpha: the least n with Pr[error of n records > error] <= beta.
 
-    Parameters
-    ----------
-    d : int
-        Points, at least 2.
-    alpha : float
-        Of D_alpha, in (0, 1/4].
-    error : float
-        In (0, 1).
-    beta : float
-        In (0, 1).
-
-    Returns
-    -------
-    int
+    - d: points, at least 2.
+    - alpha: of D_alpha, in (0, 1/4].
+    - error: in (0, 1).
+    - beta: in (0, 1).
     """
     light, mass = _light(d, alpha)
     allowed = math.floor(error / mass * light * (1 + 1e-12))
@@ -159,16 +117,8 @@ def pts_records(d: int, alpha: float, error: float, beta: float) -> int:
 def pts_unseen(d: int, alpha: float, n: int) -> np.ndarray:
     """Return the law of the number of light points that n records do not hold.
 
-    Parameters
-    ----------
-    d, alpha
-        As for `pts_records`.
-    n : int
-
-    Returns
-    -------
-    ndarray, shape (d,)
-        Pr[U = 0], .., Pr[U = d - 1]; sums to 1 up to 1e-15.
+    - d, alpha: as for `pts_records`.
+    - Returns: shape (d,); pr[U = 0], .., Pr[U = d - 1]; sums to 1 up to 1e-15.
     """
     light, mass = _light(d, alpha)
     first, last = (int(end) for end in stats.binom.ppf([1e-17, 1 - 1e-16], n, mass))
@@ -185,23 +135,11 @@ def pts_unseen(d: int, alpha: float, n: int) -> np.ndarray:
 def pts_risk(d: int, alpha: float, n: int, wrong: np.ndarray, repeats: int, rng: np.random.Generator) -> np.ndarray:
     """Draw the error of the majority given the records, integrated over x.
 
-    Parameters
-    ----------
-    d, alpha
-        As for `pts_records`.
-    n : int
-        Records of a shard.
-    wrong : ndarray, shape (k, r + 1)
-        p_W, W = 0..r, of k rules on the same shards.
-    repeats : int
-    rng : Generator
+    - d, alpha: as for `pts_records`.
+    - n: records of a shard.
+    - wrong: shape (k, r + 1); p_W, W = 0..r, of k rules on the same shards.
+    - Returns: shape (k, repeats).
 
-    Returns
-    -------
-    ndarray, shape (k, repeats)
-
-    Notes
-    -----
     A shard's unseen light points are a uniformly random set of U of them, U of the law of `pts_unseen`.
     """
     light, mass = _light(d, alpha)
@@ -218,17 +156,9 @@ def pts_risk(d: int, alpha: float, n: int, wrong: np.ndarray, repeats: int, rng:
 def pts_mean(d: int, alpha: float, n: int, wrong: np.ndarray) -> float:
     """Return the mean error of the majority over the records.
 
-    Parameters
-    ----------
-    d, alpha
-        As for `pts_records`.
-    n : int
-        Records of a shard.
-    wrong : ndarray, shape (r + 1,)
-
-    Returns
-    -------
-    float
+    - d, alpha: as for `pts_records`.
+    - n: records of a shard.
+    - wrong: shape (r + 1,).
     """
     light, mass = _light(d, alpha)
     q = math.exp(n * math.log1p(-mass / light)) if mass < light else float(n == 0)

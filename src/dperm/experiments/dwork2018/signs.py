@@ -35,13 +35,7 @@ _GRID, _FIRST = 25, 0.5
 def means(n: int) -> np.ndarray:
     """Return the 201 means mu among which the worst is sought: 0, and from a tenth of 1/sqrt n up to 1 (by symmetry).
 
-    Parameters
-    ----------
-    n : int
-
-    Returns
-    -------
-    ndarray, shape (201,)
+    - Returns: shape (201,).
     """
     return np.concatenate([[0.0], np.geomspace(0.1 / math.sqrt(n), 1.0, 200)])
 
@@ -49,20 +43,10 @@ def means(n: int) -> np.ndarray:
 def erm_excess(problem: str, n: int, curvature: float, scale: float, mu: np.ndarray) -> np.ndarray:
     """Return the mean excess loss of the noisy minimiser, at each mean of the labels.
 
-    Parameters
-    ----------
-    problem : {"signs", "abs"}
-    n : int
-    curvature : float
-        lambda.
-    scale : float
-        b of the noise; 0 is the minimiser itself.
-    mu : ndarray, shape (m,)
-        In [-1, 1].
-
-    Returns
-    -------
-    ndarray, shape (m,)
+    - curvature: lambda.
+    - scale: b of the noise; 0 is the minimiser itself.
+    - mu: shape (m,); in [-1, 1].
+    - Returns: shape (m,).
     """
     curved = problem == "signs"
     return np.array([_erm(n, float(m), curvature, scale, curved) for m in mu])
@@ -78,15 +62,7 @@ def worst(problem: str, n: int, curvature: float, scale: float) -> tuple[float, 
 def minimiser(problem: str, n: int, curvature: float) -> np.ndarray:
     """Return w_S for each number k = 0 .. n of positive labels.
 
-    Parameters
-    ----------
-    problem : {"signs", "abs"}
-    n : int
-    curvature : float
-
-    Returns
-    -------
-    ndarray, shape (n + 1,)
+    - Returns: shape (n + 1,).
     """
     mean = (2 * np.arange(n + 1) - n) / n
     return np.clip(mean / (curvature if problem == "signs" else 2 * curvature), -1, 1)
@@ -95,16 +71,8 @@ def minimiser(problem: str, n: int, curvature: float) -> np.ndarray:
 def lin_excess(n: int, eta: float) -> tuple[float, float]:
     """Return the excess of gradient descent on `lin` at the worst mean c/sqrt n of a grid, and that mean.
 
-    Parameters
-    ----------
-    n : int
-    eta : float
-        Above 0.
-
-    Returns
-    -------
-    excess, mean : float
-        mu (1 - E w): noise adds nothing to a linear loss.
+    - eta: above 0.
+    - excess, mean: mu (1 - E w): noise adds nothing to a linear loss.
     """
     mu = np.geomspace(_FIRST, math.sqrt(n), _GRID) / math.sqrt(n)
     found = np.array([m * (1 - lin_mean(n, eta, m)) for m in mu])
@@ -114,17 +82,8 @@ def lin_excess(n: int, eta: float) -> tuple[float, float]:
 def lin_mean(n: int, eta: float, mu: float) -> float:
     """Return E of the mean of w_0 .. w_{n-1} on `lin`.
 
-    Parameters
-    ----------
-    n : int
-    eta : float
-        Above 0.
-    mu : float
-        In [-1, 1].
-
-    Returns
-    -------
-    float
+    - eta: above 0.
+    - mu: in [-1, 1].
     """
     chain = projected.walk(eta)
     return _forward(chain.places, chain.above, chain.below, (1 + mu) / 2, n) / n

@@ -60,20 +60,9 @@ _BLANK = {
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one part.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Columns as in the module's text.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such part.
+    - cell: as `dperm.plan` made it.
+    - Returns: columns as in the module's text.
+    - Raises ConfigError: if there is no such part.
     """
     part, settings = cell["point"]["part"], cell["settings"]
     if part not in _PARTS:
@@ -87,17 +76,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def promised(dataset: str, d: int, alpha: float, epsilon: float, beta: float) -> tuple[int, int]:
     """Return r and the records of a shard that Theorem 4.1 asks for.
 
-    Parameters
-    ----------
-    dataset : {"thr", "pts"}
-    d : int
-        Of pts.
-    alpha, epsilon, beta : float
-
-    Returns
-    -------
-    r, n : int
-        n r records in all.
+    - d: of pts.
+    - r, n: n r records in all.
     """
     r = soft_majority.shards_needed(alpha, epsilon)
     if dataset == "thr":
@@ -108,15 +88,7 @@ def promised(dataset: str, d: int, alpha: float, epsilon: float, beta: float) ->
 def logarithms(d: int, alpha: float, epsilon: float, beta: float) -> float:
     """Return Corollary 4.2's n over d/(epsilon alpha), its constant 1.
 
-    Parameters
-    ----------
-    d : int
-        The VC dimension.
-    alpha, epsilon, beta : float
-
-    Returns
-    -------
-    float
+    - d: the VC dimension.
     """
     log = math.log(1 / alpha)
     return log**2 + log * math.log(log / (epsilon * beta)) / d
@@ -125,20 +97,9 @@ def logarithms(d: int, alpha: float, epsilon: float, beta: float) -> float:
 def needed(dataset: str, d: int, alpha: float, wrong: np.ndarray, most: float = math.inf) -> float:
     """Return the least n of a shard with a mean error of the majority of at most alpha.
 
-    Parameters
-    ----------
-    dataset : {"thr", "pts"}
-    d : int
-    alpha : float
-    wrong : ndarray, shape (r + 1,)
-        How often the bit is wrong if W = 0..r shards are.
-    most : float
-        Not looked for beyond this.
-
-    Returns
-    -------
-    float
-        Infinite if there is none up to `most`.
+    - wrong: shape (r + 1,); how often the bit is wrong if W = 0..r shards are.
+    - most: not looked for beyond this.
+    - Returns: infinite if there is none up to `most`.
     """
 
     def enough(n: int) -> bool:

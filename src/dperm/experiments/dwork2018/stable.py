@@ -67,20 +67,9 @@ _BLANK = {
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of all series.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        As the module says.
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`.
+    - cell: as `dperm.plan` made it.
+    - Returns: as the module says.
+    - Raises ConfigError: if the cell's part is another than `all`.
     """
     if cell["point"]["part"] != "all":
         raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-stable; there is: all")
@@ -92,17 +81,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def needed(alpha: float, epsilon: float, calibration: str) -> int:
     """Return the least n at which Corollary 4.11's mechanism has a mean excess of alpha on `abs`, at the worst mean.
 
-    Parameters
-    ----------
-    alpha : float
-        In (0, 1).
-    epsilon : float
-    calibration : {"paper", "tight"}
-
-    Returns
-    -------
-    int
-        By bisection: the excess falls with n.
+    - alpha: in (0, 1).
+    - Returns: by bisection: the excess falls with n.
     """
 
     def enough(n: int) -> bool:
@@ -254,16 +234,8 @@ def _shifts(law: str, n: int, positions: np.ndarray, eta: str) -> list[float]:
 def all_shifts(law: str, n: int, eta: str) -> np.ndarray:
     """Return the change of descent's mean for a label replaced by its opposite, at every position of the pass.
 
-    Parameters
-    ----------
-    law : {"lin", "sq"}
-    n : int
-        Labels that alternate, from +1.
-    eta : {"printed", "halved"}
-
-    Returns
-    -------
-    ndarray, shape (n,)
+    - n: labels that alternate, from +1.
+    - Returns: shape (n,).
     """
     radius, x_norm, lipschitz, _ = _LAWS[law]
     size = stable_sgd.step(lipschitz, x_norm, radius, n, eta)

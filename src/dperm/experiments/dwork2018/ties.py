@@ -29,19 +29,9 @@ SHARE = 0.25
 def sorted_error(points: int, n: int, bound: float, step: float) -> float:
     """Return E Err_S of ExpPW with ties sorted by (x, y), exactly.
 
-    Parameters
-    ----------
-    points : int
-        N, a divisor of n.
-    n : int
-    bound : float
-        T, an integer.
-    step : float
-        How far the log-odds move with a unit of V.
-
-    Returns
-    -------
-    float
+    - points: N, a divisor of n.
+    - bound: T, an integer.
+    - step: how far the log-odds move with a unit of V.
     """
     T, each = round(bound), n // points
     ones = np.arange(each + 1)
@@ -66,24 +56,11 @@ def lifted(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the errors of ExpPW with lifted ties on drawn samples.
 
-    Parameters
-    ----------
-    points : int
-        N, a divisor of n.
-    n : int
-    bound : float
-        T.
-    step : float
-        How far the log-odds move with a unit of V.
-    repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    own, fresh : ndarray, shape (repeats,)
-        Err_S.
-    best : ndarray, shape (repeats,)
-        Opt_S(Thr) on the points as they are.
+    - points: N, a divisor of n.
+    - bound: T.
+    - step: how far the log-odds move with a unit of V.
+    - own, fresh: shape (repeats,); err_S.
+    - best: shape (repeats,); opt_S(Thr) on the points as they are.
     """
     each = n // points
     # Given its counts, a point's labels in the order of their keys are in random order: as they are drawn.
@@ -101,17 +78,8 @@ def lifted(
 def sorted_population_error(n: int, bound: float, step: float) -> float:
     """Return E Err_P of ExpPW with ties sorted by (x, y) on tie(1), exactly.
 
-    Parameters
-    ----------
-    n : int
-    bound : float
-        T, an integer.
-    step : float
-        How far the log-odds move with a unit of V.
-
-    Returns
-    -------
-    float
+    - bound: T, an integer.
+    - step: how far the log-odds move with a unit of V.
     """
     ones = np.arange(n + 1)
     v = np.minimum(np.maximum(ones - n, -bound) + ones, bound)

@@ -35,18 +35,8 @@ _TEETH = 101
 def bits_delta(epsilon: float, m: int, log_odds: float, step: float) -> float:
     """Return delta of m bits with log-odds t under P and t - step under Q.
 
-    Parameters
-    ----------
-    epsilon : float
-    m : int
-    log_odds : float
-        t; with step = 2 e, t = e it is randomised response.
-    step : float
-        Above 0.
-
-    Returns
-    -------
-    float
+    - log_odds: t; with step = 2 e, t = e it is randomised response.
+    - step: above 0.
     """
     one, zero = _losses(log_odds, step)
     # Ones that lose more than epsilon; beyond 20 sqrt(m) above their mean lies less than e^-800 (Hoeffding).
@@ -59,18 +49,8 @@ def bits_delta(epsilon: float, m: int, log_odds: float, step: float) -> float:
 def worst_delta(epsilon: float, m: int, each: float, *, bounded_range: bool) -> float:
     """Return the largest delta of m like bits of a price, over a fine grid of t.
 
-    Parameters
-    ----------
-    epsilon : float
-    m : int
-    each : float
-        Above 0.
-    bounded_range : bool
-        Else randomised response.
-
-    Returns
-    -------
-    float
+    - each: above 0.
+    - bounded_range: else randomised response.
     """
     if not bounded_range:
         return bits_delta(epsilon, m, each, 2 * each)
@@ -85,17 +65,8 @@ def worst_delta(epsilon: float, m: int, each: float, *, bounded_range: bool) -> 
 def adaptive_delta(epsilon: float, m: int, each: float) -> float:
     """Return an upper bound on delta of the best adaptive choice of m bits of bounded range.
 
-    Parameters
-    ----------
-    epsilon : float
-    m : int
-    each : float
-        Above 0.
-
-    Returns
-    -------
-    float
-        Some per cent above the best attack's.
+    - each: above 0.
+    - Returns: some per cent above the best attack's.
     """
     width = each / _FINE
     reach = math.ceil(4 * each * math.sqrt(m) / width)

@@ -44,16 +44,10 @@ _BLOCK = 4_000_000
 class Split:
     """One split of a data set.
 
-    Parameters
-    ----------
-    X, y
-        Training rows, CSR of shape (n, d), and their labels.
-    Z : CSR
-        The pool of public points, none of them equal to a training row.
-    Q, target
-        Test rows and their labels.
-    left_out : int
-        Rows of the pool that equalled one.
+    - X, y: training rows, CSR of shape (n, d), and their labels.
+    - Z: the pool of public points, none of them equal to a training row.
+    - Q, target: test rows and their labels.
+    - left_out: rows of the pool that equalled one.
     """
 
     X: sparse.csr_array
@@ -68,15 +62,9 @@ class Split:
 class Model:
     """A certified non-private fit, and what its mechanisms may know of it.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    setting : Setting
-        L, R, total, C and the public slack.
-    predict : callable
-        Maps rows to <w*, phi(x)>.
-    noise : callable
-        Maps rows and a generator to one draw of <xi, phi(x)>, xi ~ N(0, I) in feature space.
+    - setting: L, R, total, C and the public slack.
+    - predict: maps rows to <w*, phi(x)>.
+    - noise: maps rows and a generator to one draw of <xi, phi(x)>, xi ~ N(0, I) in feature space.
     """
 
     kernel: Kernel
@@ -88,24 +76,11 @@ class Model:
 def splits(cell: Mapping[str, Any], data: str | prepared.Dataset, count: int) -> Iterator[Split]:
     """Give the first `count` splits of a data set, one after another.
 
-    Parameters
-    ----------
-    cell : mapping
-        Settings `row_splits`: data set -> [training rows, rows of the pool, test rows]; `queries`, `public_points`.
-    data : path or Dataset
-        The prepared data set.
-    count : int
-
-    Yields
-    ------
-    Split
-
-    Raises
-    ------
-    ConfigError
-        If `public_points` is none of `queries`.
-    DataError
-        If the data set has too few rows or stands not in `row_splits`, or its pool has fewer than T rows.
+    - cell: settings `row_splits`: data set -> [training rows, rows of the pool, test rows]; `queries`, `public_points`.
+    - data: the prepared data set.
+    - Raises ConfigError: if `public_points` is none of `queries`.
+    - Raises DataError: if the data set has too few rows or stands not in `row_splits`, or its pool has fewer than T
+      rows.
     """
     dataset = data if isinstance(data, prepared.Dataset) else prepared.read(data)
     sizes = _sizes(cell["settings"], dataset.name)
@@ -168,18 +143,7 @@ def setting(kernel: Kernel, total: float, n: int, slack_share: float) -> Setting
 def lines(cell: Mapping[str, Any], model: Model, split: Split, repeat: int, penalty: str) -> Iterator[dict[str, Any]]:
     """Give the rows of one fit on one split: without privacy, and every method at every epsilon and T.
 
-    Parameters
-    ----------
-    cell : mapping
-    model : Model
-    split : Split
-    repeat : int
-        Number of the split.
-    penalty : str
-
-    Yields
-    ------
-    dict
+    - repeat: number of the split.
     """
     settings, head = cell["settings"], {"repeat": repeat, "penalty": penalty, "total": model.setting.total}
     exact = model.predict(split.Q)
@@ -266,18 +230,9 @@ def _scored(
 def rows(cell: Mapping[str, Any], data: str, fits: Callable[[Split], Iterable[tuple[str, Model]]]) -> pd.DataFrame:
     """Return the rows of every fit on every split.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-    fits : callable
-        Gives the fits on a split, each with the name of its penalty.
-
-    Returns
-    -------
-    DataFrame
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
+    - fits: gives the fits on a split, each with the name of its penalty.
     """
     found = [
         line

@@ -44,16 +44,7 @@ _MIDDLE_N, _MIDDLE_T, _COUNTED_T, _NOMINAL = 400, 200, (50, 100, 200, 400), 1e9
 
 
 def net(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give J-c07's rows: the size of the printed net, and which nets are refused.
-
-    Parameters
-    ----------
-    cell : mapping
-
-    Yields
-    ------
-    dict
-    """
+    """Give J-c07's rows: the size of the printed net, and which nets are refused."""
     settings, sizes = cell["settings"], itertools.count()
     for total, d in itertools.product(map(float, settings["totals"]), settings["features"]):
         made = tdil_constants(settings, total, d, "paper")
@@ -77,18 +68,8 @@ def net(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def tdil_constants(settings: Mapping[str, Any], total: float, d: int, calibration: str) -> tdil.Constants:
     """Return Algorithm 3's constants on the theory grid: R = L = C = L_phi = lambda = 1, so n = n lambda.
 
-    Parameters
-    ----------
-    settings : mapping
-        `epsilon`, `delta` and `gammas`, whose first is beta.
-    total : float
-        n lambda.
-    d : int
-    calibration : {"paper", "corrected", "tight"}
-
-    Returns
-    -------
-    Constants
+    - settings: `epsilon`, `delta` and `gammas`, whose first is beta.
+    - total: n lambda.
     """
     budget = Budget(settings["epsilon"], settings["delta"])
     return tdil.constants(
@@ -113,14 +94,7 @@ def _refused(d: int, width: float) -> bool:
 def theorem11(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give J-c24's rows.
 
-    Parameters
-    ----------
-    cell : mapping
-        Not read: there is nothing to set.
-
-    Yields
-    ------
-    dict
+    - cell: not read: there is nothing to set.
     """
     del cell
     for number, (k, each, delta) in enumerate(itertools.product(_K, _EACH, _DELTAS)):
@@ -139,16 +113,7 @@ def theorem11(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def exponential(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give J-c31's rows.
-
-    Parameters
-    ----------
-    cell : mapping
-
-    Yields
-    ------
-    dict
-    """
+    """Give J-c31's rows."""
     settings, points = cell["settings"], tdil.net(2, _NET)
     off = seeds.generator(cell["seed"], cell["experiment"], "exponential").standard_normal((_STARTS, 2))
     for total, how in itertools.product(map(float, settings["totals"]), CALIBRATIONS):
@@ -162,16 +127,9 @@ def exponential(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def tail_excess(scores: np.ndarray, weight: float) -> float:
     """Return the largest Pr[score <= OPT - gamma] - m e^{-weight gamma} over gamma, P(z) ~ e^{weight score(z)}.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (m,)
-    weight : float
-        Lambda.
-
-    Returns
-    -------
-    float
-        Both sides jump up at a score, so the gammas that reach one suffice.
+    - scores: shape (m,).
+    - weight: Lambda.
+    - Returns: both sides jump up at a score, so the gammas that reach one suffice.
     """
     ordered = np.sort(scores)
     below = np.exp(np.logaddexp.accumulate(weight * ordered) - special.logsumexp(weight * ordered))
@@ -182,16 +140,7 @@ def tail_excess(scores: np.ndarray, weight: float) -> float:
 
 
 def translation(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give J-c33's rows.
-
-    Parameters
-    ----------
-    cell : mapping
-
-    Yields
-    ------
-    dict
-    """
+    """Give J-c33's rows."""
     rows = sphere.queries(cell["seed"], 20)
     for (variant, kernel), (number, length) in itertools.product(
         (("cubic", kernels.polynomial(2.0)), ("gaussian", kernels.gaussian())), enumerate(_SHIFTS)
@@ -218,16 +167,7 @@ class _Counting:
 
 
 def work(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give J-c06's rows: column `series` is `work-n` or `work-t`.
-
-    Parameters
-    ----------
-    cell : mapping
-
-    Yields
-    ------
-    dict
-    """
+    """Give J-c06's rows: column `series` is `work-n` or `work-t`."""
     grid = [("work-n", n, _MIDDLE_T) for n in cell["settings"]["sizes"]]
     grid += [("work-t", _MIDDLE_N, T) for T in _COUNTED_T]
     for series, n, T in grid:

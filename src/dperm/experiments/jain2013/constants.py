@@ -39,20 +39,9 @@ _BLANK = {
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one part, or of all.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        As the module says.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such part.
+    - cell: as `dperm.plan` made it.
+    - Returns: as the module says.
+    - Raises ConfigError: if there is no such part.
     """
     part, settings = cell["point"]["part"], cell["settings"]
     if part not in (*_PARTS, "all"):

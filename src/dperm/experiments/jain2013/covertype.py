@@ -41,16 +41,8 @@ def totals(n: int) -> dict[str, float]:
 def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     """Return the accuracy of LibSVM, of the majority, and of the machine under all scalings but the stored one.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-
-    Returns
-    -------
-    DataFrame
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
     """
     settings, dataset = cell["settings"], prepared.read(data)
     found = []
@@ -73,16 +65,8 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     """Return the rows of the machine itself and of every private method.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data, baseline : path
-        The prepared data set; the baseline's rows stand beside these and are not read.
-
-    Returns
-    -------
-    DataFrame
+    - cell: as `dperm.plan` made it.
+    - data, baseline: the prepared data set; the baseline's rows stand beside these and are not read.
     """
     del baseline
     return accuracy.rows(cell, data, _fits).assign(scaling=scaling.STORED)

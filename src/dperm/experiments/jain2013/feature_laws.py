@@ -33,13 +33,9 @@ _BLOCK = 4096
 class Rows:
     """Rows and w* in one orthonormal basis.
 
-    Parameters
-    ----------
-    phi : ndarray, shape (count, r)
-    w : ndarray, shape (r,)
-        ||w|| = 1.
-    d : int
-        Dimensions of the feature space; r of them are in the basis.
+    - phi: shape (count, r).
+    - w: shape (r,); ||w|| = 1.
+    - d: dimensions of the feature space; r of them are in the basis.
     """
 
     phi: np.ndarray
@@ -50,23 +46,9 @@ class Rows:
 def draw(law: str, count: int, d: int, rng: np.random.Generator) -> Rows:
     """Draw independent rows of a law.
 
-    Parameters
-    ----------
-    law : {"ten-directions", "decaying"}
-    count : int
-        Rows, at least 1.
-    d : int
-        At least 10.
-    rng : Generator
-
-    Returns
-    -------
-    Rows
-
-    Raises
-    ------
-    ConfigError
-        If the law is unknown, or d below 10.
+    - count: rows, at least 1.
+    - d: at least 10.
+    - Raises ConfigError: if the law is unknown, or d below 10.
     """
     if law not in LAWS:
         raise ConfigError(f"designs: {law!r} is none of {', '.join(LAWS)}")

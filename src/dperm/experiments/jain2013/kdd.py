@@ -51,17 +51,10 @@ DOMAIN = Domain(x_norm=1.0, y_bound=1.0)
 def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     """Return the rows without privacy: the error of each predictor, and what chose the headline.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-
-    Returns
-    -------
-    DataFrame
-        Metrics `error`, `cv_error` by `total` (one repeat), and `left_out`: public points that equal a training row.
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
+    - Returns: metrics `error`, `cv_error` by `total` (one repeat), and `left_out`: public points that equal a training
+      row.
     """
     errors = cross_validated(cell, *tuning(cell, data))
     chosen = min(errors, key=errors.get)
@@ -98,22 +91,10 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     """Return the rows of every private method at every epsilon and total.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data, baseline : path
-        The prepared data set, and the rows of `baseline`, which know the headline.
-
-    Returns
-    -------
-    DataFrame
-        Metric `error`; on a formula those of `kdd_dimension` too.
-
-    Raises
-    ------
-    CorruptFile
-        If the baseline does not say which total is the headline.
+    - cell: as `dperm.plan` made it.
+    - data, baseline: the prepared data set, and the rows of `baseline`, which know the headline.
+    - Returns: metric `error`; on a formula those of `kdd_dimension` too.
+    - Raises CorruptFile: if the baseline does not say which total is the headline.
     """
     lines = [
         {**line, "repeat": repeat, "total": total, "features": split.features}
@@ -132,16 +113,9 @@ def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
 def cross_validated(cell: Mapping[str, Any], X: sparse.csr_array, y: np.ndarray) -> dict[float, float]:
     """Return the root mean square error of least squares by total, each fold predicted from the others.
 
-    Parameters
-    ----------
-    cell : mapping
-    X : CSR, shape (n, m)
-    y : ndarray, shape (n,)
-
-    Returns
-    -------
-    dict
-        total -> error. A fold keeps lambda: its total is smaller in proportion to its rows.
+    - X: shape (n, m).
+    - y: shape (n,).
+    - Returns: total -> error. A fold keeps lambda: its total is smaller in proportion to its rows.
     """
     fold = _generator(cell, "folds").permutation(len(y)) % FOLDS
     errors = {}
@@ -159,14 +133,7 @@ def cross_validated(cell: Mapping[str, Any], X: sparse.csr_array, y: np.ndarray)
 def rms(split: Split, predictions: np.ndarray | float) -> float:
     """Return ||p - y||_2/sqrt(q) over the test rows, averaged over the draws.
 
-    Parameters
-    ----------
-    split : Split
-    predictions : ndarray, shape (draws, q) or (q,), or float
-
-    Returns
-    -------
-    float
+    - predictions: shape (draws, q) or (q,), or float.
     """
     return float(np.sqrt(np.mean((predictions - split.target) ** 2, axis=-1)).mean())
 

@@ -27,21 +27,13 @@ _FORMULAS = {"kdd-like": synthetic.kdd_like}
 class Split:
     """One split; every matrix holds the same columns, those that any of its rows touches.
 
-    Parameters
-    ----------
-    X : CSR, shape (n, m)
-        Training rows.
-    y : ndarray, shape (n,)
-    Z : CSR, shape (T, m)
-        Public points, none of them equal to a training row.
-    Q : CSR, shape (q, m)
-        Test rows.
-    target : ndarray, shape (q,)
-        Of the test rows.
-    features : int
-        d >= m: of the data set.
-    left_out : int
-        Rows of the pool that equal a training row.
+    - X: shape (n, m); training rows.
+    - y: shape (n,).
+    - Z: shape (T, m); public points, none of them equal to a training row.
+    - Q: shape (q, m); test rows.
+    - target: shape (q,); of the test rows.
+    - features: d >= m: of the data set.
+    - left_out: rows of the pool that equal a training row.
     """
 
     X: sparse.csr_array
@@ -56,22 +48,10 @@ class Split:
 def splits(cell: Mapping[str, Any], data: str) -> Iterator[Split]:
     """Give the splits one after another.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it: settings `repeats`, `records`, `pool_rows`, `public_points`, `test_rows`, `tuning_rows`
-        and, for a formula, `columns`.
-    data : path
-        The prepared data set.
-
-    Yields
-    ------
-    Split
-
-    Raises
-    ------
-    DataError
-        If the data set has too few rows, or its pool fewer than `public_points`.
+    - cell: as `dperm.plan` made it: settings `repeats`, `records`, `pool_rows`, `public_points`, `test_rows`,
+      `tuning_rows` and, for a formula, `columns`.
+    - data: the prepared data set.
+    - Raises DataError: if the data set has too few rows, or its pool fewer than `public_points`.
     """
     settings = cell["settings"]
     T = settings["public_points"]
@@ -95,20 +75,10 @@ def splits(cell: Mapping[str, Any], data: str) -> Iterator[Split]:
 def tuning(cell: Mapping[str, Any], data: str) -> tuple[sparse.csr_array, np.ndarray]:
     """Return the public rows that n lambda is chosen on, `tuning_rows` of them.
 
-    Parameters
-    ----------
-    cell, data
-        As for `splits`.
-
-    Returns
-    -------
-    X : CSR, shape (tuning_rows, m)
-    y : ndarray, shape (tuning_rows,)
-
-    Raises
-    ------
-    DataError
-        If the data set has too few rows.
+    - cell, data: as for `splits`.
+    - X: shape (tuning_rows, m).
+    - y: shape (tuning_rows,).
+    - Raises DataError: if the data set has too few rows.
     """
     count = cell["settings"]["tuning_rows"]
     if cell["point"]["dataset"] in _FORMULAS:
@@ -122,13 +92,8 @@ def tuning(cell: Mapping[str, Any], data: str) -> tuple[sparse.csr_array, np.nda
 def touched(X: sparse.csr_array) -> sparse.csr_array:
     """Return X without the columns that no row touches.
 
-    Parameters
-    ----------
-    X : CSR, shape (n, d)
-
-    Returns
-    -------
-    CSR, shape (n, m)
+    - X: shape (n, d).
+    - Returns: shape (n, m).
     """
     columns, place = np.unique(X.indices, return_inverse=True)
     return sparse.csr_array((X.data, place.ravel().astype(np.int32), X.indptr), shape=(X.shape[0], len(columns)))

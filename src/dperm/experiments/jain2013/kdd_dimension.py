@@ -35,14 +35,7 @@ CALIBRATIONS = ("paper", "corrected", "tight")
 def lines(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the rows.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it: settings `features` (the d), `side_repeats`, `delta` and `tolerance`.
-
-    Yields
-    ------
-    dict
+    - cell: as `dperm.plan` made it: settings `features` (the d), `side_repeats`, `delta` and `tolerance`.
     """
     for d in cell["settings"]["features"]:
         for repeat in range(cell["settings"]["side_repeats"]):

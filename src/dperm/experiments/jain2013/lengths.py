@@ -53,27 +53,12 @@ def run(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ||w* - w^|| of each repeat, and the largest shortfall of its z.
 
-    Parameters
-    ----------
-    constants : Constants
-        Of sign steps ("paper" or "corrected"), for R = 1.
-    length : float
-        ||w*||.
-    d : int
-        1 or above.
-    rng : Generator
-    repeats : int
-
-    Returns
-    -------
-    lengths : ndarray, shape (repeats,)
-    shortfall : ndarray, shape (repeats,)
-        Largest max_z |<z, w_t - w*>| - |<z_t, w_t - w*>| over the rounds.
-
-    Raises
-    ------
-    ValueError
-        If the constants are those of kernel ridge.
+    - constants: of sign steps ("paper" or "corrected"), for R = 1.
+    - length: ||w*||.
+    - d: 1 or above.
+    - lengths: shape (repeats,).
+    - shortfall: shape (repeats,); largest max_z |<z, w_t - w*>| - |<z_t, w_t - w*>| over the rounds.
+    - Raises ValueError: if the constants are those of kernel ridge.
     """
     if constants.calibration == "tight":
         raise ValueError("calibration='tight': kernel ridge has no chain of lengths; take tdil.run_linear")

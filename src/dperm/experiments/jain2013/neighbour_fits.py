@@ -34,13 +34,9 @@ _PASSES = 20_000
 class Fits:
     """Minimisers in explicit coordinates.
 
-    Parameters
-    ----------
-    weights : ndarray, shape (m, p)
-    slack : ndarray, shape (m,)
-        ||w - w*|| is at most this.
-    duals : ndarray, shape (m, n)
-        c.
+    - weights: shape (m, p).
+    - slack: shape (m,); ||w - w*|| is at most this.
+    - duals: shape (m, n); c.
     """
 
     weights: np.ndarray
@@ -62,28 +58,16 @@ def fit(
 ) -> Fits:
     """Fit one data set, or each of those that replace one record of it.
 
-    Parameters
-    ----------
-    features : ndarray, shape (n, p)
-        phi(x_i).
-    y : ndarray, shape (n,)
-        Labels -1 and +1; real targets for huber.
-    loss : {"hinge", "huber", "logistic"}
-        L = 1 for each.
-    total : float
-        n lambda, above 0.
-    slack : float
-        Aimed at; passes end there, or after 20,000 of them.
-    places : ndarray of int, shape (m,), optional
-        Fit r has record places[r] replaced by others[r], other_y[r]; without it the one data set as it is.
-    others : ndarray, shape (m, p), optional
-    other_y : ndarray, shape (m,), optional
-    start : ndarray, shape (n,), optional
-        Duals to begin at; by default 0 (logistic: y/2).
-
-    Returns
-    -------
-    Fits
+    - features: shape (n, p); phi(x_i).
+    - y: shape (n,); labels -1 and +1; real targets for huber.
+    - loss: L = 1 for each.
+    - total: n lambda, above 0.
+    - slack: aimed at; passes end there, or after 20,000 of them.
+    - places: shape (m,); fit r has record places[r] replaced by others[r], other_y[r]; without it the one data set as
+      it is.
+    - others: shape (m, p).
+    - other_y: shape (m,).
+    - start: shape (n,); duals to begin at; by default 0 (logistic: y/2).
     """
     code = LOSSES.index(loss)
     fresh = 0.5 * y if loss == "logistic" else np.zeros(len(y))

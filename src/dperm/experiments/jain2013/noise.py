@@ -45,14 +45,7 @@ _FAR = 1e3
 def setting(total: float) -> Setting:
     """Return the public constants.
 
-    Parameters
-    ----------
-    total : float
-        n lambda.
-
-    Returns
-    -------
-    Setting
+    - total: n lambda.
     """
     R = kernels.polynomial().R
     exact = Setting(1.0, R, total)
@@ -73,16 +66,7 @@ def monomials() -> int:
 
 
 def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows of the series `noise`: all T at `query_epsilons`, all epsilons at T = `public_points`.
-
-    Parameters
-    ----------
-    cell : mapping
-
-    Yields
-    ------
-    dict
-    """
+    """Give the rows of the series `noise`: all T at `query_epsilons`, all epsilons at T = `public_points`."""
     settings = cell["settings"]
     grid = [(T, e) for T in settings["queries"] for e in settings["query_epsilons"]]
     grid += [(settings["public_points"], e) for e in settings["epsilons"]]

@@ -38,20 +38,9 @@ _BLANK = {"variant": "", "n": 0, "curvature": 0.0, "total": 0.0, "queries": 0, "
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of all mechanisms and n.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Columns as in the module's text.
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`.
+    - cell: as `dperm.plan` made it.
+    - Returns: columns as in the module's text.
+    - Raises ConfigError: if the cell's part is another than `all`.
     """
     if cell["point"]["part"] != "all":
         raise ConfigError(f"part: {cell['point']['part']!r} is none of jain2013-queries; there is: all")

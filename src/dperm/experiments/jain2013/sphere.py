@@ -15,16 +15,9 @@ FEATURES = 10
 def queries(root: int, count: int) -> np.ndarray:
     """Return phi(z_1) .. phi(z_count), each of length 1.
 
-    Parameters
-    ----------
-    root : int
-        The run's seed.
-    count : int
-        T; smaller sets begin larger ones.
-
-    Returns
-    -------
-    ndarray, shape (count, 10)
+    - root: the run's seed.
+    - count: T; smaller sets begin larger ones.
+    - Returns: shape (count, 10).
     """
     Z = seeds.generator(root, "jain2013", DATASET, "queries").standard_normal((count, FEATURES))
     # Rounding may not carry a length past R = 1.
@@ -35,10 +28,7 @@ def queries(root: int, count: int) -> np.ndarray:
 def target(root: int) -> np.ndarray:
     """Return w* / ||w*||, shape (10,).
 
-    Parameters
-    ----------
-    root : int
-        The run's seed.
+    - root: the run's seed.
     """
     w = seeds.generator(root, "jain2013", DATASET, "target").standard_normal(FEATURES)
     return w / np.linalg.norm(w)
@@ -47,18 +37,10 @@ def target(root: int) -> np.ndarray:
 def path_maxima(features: np.ndarray, ends: list[int], repeats: int, rng: np.random.Generator) -> np.ndarray:
     """Return max_{t <= T} |<xi, phi(z_t)>| of sample paths xi ~ N(0, I), and ||xi||.
 
-    Parameters
-    ----------
-    features : ndarray, shape (count, r)
-    ends : list of int
-        T, rising, at most `count`.
-    repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    ndarray, shape (len(ends) + 1, repeats)
-        The last row is ||xi||, the supremum over the unit ball: more queries than any number.
+    - features: shape (count, r).
+    - ends: T, rising, at most `count`.
+    - Returns: shape (len(ends) + 1, repeats); the last row is ||xi||, the supremum over the unit ball: more queries
+      than any number.
     """
     xi = rng.standard_normal((repeats, features.shape[1]))
     worst, found, low = np.zeros(repeats), [], 0

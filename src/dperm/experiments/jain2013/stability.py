@@ -47,20 +47,9 @@ _SVM_TOLERANCE = 1e-8
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of all losses, kernels, n and lambda.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        A row for each pair (`repeat`) and metric; columns as in the module's text.
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`.
+    - cell: as `dperm.plan` made it.
+    - Returns: a row for each pair (`repeat`) and metric; columns as in the module's text.
+    - Raises ConfigError: if the cell's part is another than `all`.
     """
     if cell["point"]["part"] != "all":
         raise ConfigError(f"part: {cell['point']['part']!r} is none of jain2013-stability; there is: all")
@@ -99,15 +88,8 @@ def _of_kernel(cell: Mapping[str, Any], name: str, n: int) -> Iterator[dict[str,
 def coordinates(name: str, X: np.ndarray) -> np.ndarray:
     """Return phi(x) of every row in explicit coordinates, shape (m, p).
 
-    Parameters
-    ----------
-    name : {"linear", "cubic", "gaussian"}
-    X : ndarray, shape (m, d)
-
-    Returns
-    -------
-    ndarray
-        Products are K(x, v), those of the Gaussian kernel up to 1e-12.
+    - X: shape (m, d).
+    - Returns: products are K(x, v), those of the Gaussian kernel up to 1e-12.
     """
     if name == "linear":
         return X

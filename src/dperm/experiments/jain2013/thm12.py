@@ -37,20 +37,9 @@ _STEPS = 4096
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of all laws, T and d.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        `deviation`, the supremum, of each repeat; `dataset` is the law, `form` is linear or absolute.
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`, or a law is unknown.
+    - cell: as `dperm.plan` made it.
+    - Returns: `deviation`, the supremum, of each repeat; `dataset` is the law, `form` is linear or absolute.
+    - Raises ConfigError: if the cell's part is another than `all`, or a law is unknown.
     """
     settings = cell["settings"]
     if cell["point"]["part"] != "all":
@@ -77,18 +66,9 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def sphere(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return ||s_T||/T for each T, of walks that go on from T to T.
 
-    Parameters
-    ----------
-    queries : list of int
-        Values of T, rising.
-    d : int
-        At least 2.
-    repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    list of ndarray, each of shape (repeats,)
+    - queries: values of T, rising.
+    - d: at least 2.
+    - Returns: shape (repeats,).
     """
     squared, done, found = np.zeros(repeats), 0, []
     for T in queries:
@@ -108,17 +88,8 @@ def sphere(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -
 def one_hot(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return ||counts/T - 1/d|| for each T.
 
-    Parameters
-    ----------
-    queries : list of int
-        Values of T.
-    d : int
-    repeats : int
-    rng : Generator
-
-    Returns
-    -------
-    list of ndarray, each of shape (repeats,)
+    - queries: values of T.
+    - Returns: shape (repeats,).
     """
     shares = np.full(d, 1 / d)
     return [np.linalg.norm(rng.multinomial(T, shares, size=repeats) / T - 1 / d, axis=1) for T in queries]
@@ -144,15 +115,8 @@ def disc(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -> 
 def absolute_deviation(points: np.ndarray, expected: float) -> float:
     """Return sup over ||w|| = 1 of |expected - mean |<w, phi_t>||, exactly.
 
-    Parameters
-    ----------
-    points : ndarray, shape (T, 2)
-    expected : float
-        E |<w, phi>|, the same for all w.
-
-    Returns
-    -------
-    float
+    - points: shape (T, 2).
+    - expected: E |<w, phi>|, the same for all w.
     """
     # |<w, phi>| does not know the sign of phi: turn all into the upper half plane.
     points = np.where(((points[:, 1] < 0) | ((points[:, 1] == 0) & (points[:, 0] < 0)))[:, None], -points, points)

@@ -53,20 +53,9 @@ _BLANK = {
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of all mechanisms, calibrations and grid points.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Columns as in the module's text.
-
-    Raises
-    ------
-    ConfigError
-        If the cell's part is another than `all`.
+    - cell: as `dperm.plan` made it.
+    - Returns: columns as in the module's text.
+    - Raises ConfigError: if the cell's part is another than `all`.
     """
     if cell["point"]["part"] != "all":
         raise ConfigError(f"part: {cell['point']['part']!r} is none of jain2013-thm3; there is: all")
@@ -84,18 +73,9 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def frame(found: list[dict[str, Any]], blank: Mapping[str, Any], head: Mapping[str, Any]) -> pd.DataFrame:
     """Return rows of dicts whose `value` is a number or an array over repeats; NaN is one that has none.
 
-    Parameters
-    ----------
-    found : list of dict
-        With `metric`, `value` and any keys of `blank`.
-    blank : mapping
-        Columns that a row may leave out.
-    head : mapping
-        Columns that all rows share.
-
-    Returns
-    -------
-    DataFrame
+    - found: with `metric`, `value` and any keys of `blank`.
+    - blank: columns that a row may leave out.
+    - head: columns that all rows share.
     """
     values = [np.atleast_1d(np.asarray(row["value"], float)) for row in found]
     sizes = [len(value) for value in values]
@@ -110,14 +90,7 @@ def frame(found: list[dict[str, Any]], blank: Mapping[str, Any], head: Mapping[s
 def grid(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the grid points, each once: n, curvature, total, queries, radius and what is held `fixed`.
 
-    Parameters
-    ----------
-    settings : mapping
-        Of the cell.
-
-    Returns
-    -------
-    list of dict
+    - settings: of the cell.
     """
     points = [
         *((total, T, _RADIUS, "lambda") for total in (_LOW_TOTAL, _TOTAL) for T in settings["queries"]),
@@ -136,22 +109,9 @@ def grid(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 def theorem_3(setting: Setting, budget: Budget, queries: float, beta: float) -> float:
     """Return C R^2 sqrt(L log(T/beta)) log^2(1/delta)/sqrt(n epsilon lambda), as printed, with constant 1.
 
-    Parameters
-    ----------
-    setting : Setting
-    budget : Budget
-    queries : float
-        T.
-    beta : float
-
-    Returns
-    -------
-    float
-        In units of the answers.
-
-    References
-    ----------
-    jain2013, Theorem 3.
+    - queries: T.
+    - Returns: in units of the answers.
+    - Source: jain2013, Theorem 3.
     """
     square = setting.lipschitz * math.log(queries / beta) / (setting.total * budget.epsilon)
     return setting.radius * setting.feature_norm**2 * math.sqrt(square) * math.log(1 / budget.delta) ** 2
@@ -160,24 +120,10 @@ def theorem_3(setting: Setting, budget: Budget, queries: float, beta: float) -> 
 def theorem_10(setting: Setting, budget: Budget, updates: float, queries: float, beta: float) -> float:
     """Return S sqrt(B) log(1/delta) log(T/beta)/epsilon with constant 1 and S = R Delta_w.
 
-    Parameters
-    ----------
-    setting : Setting
-    budget : Budget
-    updates : float
-        B.
-    queries : float
-        T.
-    beta : float
-
-    Returns
-    -------
-    float
-        In units of the answers.
-
-    References
-    ----------
-    jain2013, Theorem 10 (Appendix A.2); erratum J2 for the place of S.
+    - updates: B.
+    - queries: T.
+    - Returns: in units of the answers.
+    - Source: jain2013, Theorem 10 (Appendix A.2); erratum J2 for the place of S.
     """
     change = setting.feature_norm * setting.shift
     return change * math.sqrt(updates) * math.log(1 / budget.delta) * math.log(queries / beta) / budget.epsilon

@@ -94,20 +94,9 @@ class Point:
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one series, or of all.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        As the module says.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such part.
+    - cell: as `dperm.plan` made it.
+    - Returns: as the module says.
+    - Raises ConfigError: if there is no such part.
     """
     part, settings = cell["point"]["part"], cell["settings"]
     if part not in (*_SERIES, "all"):
@@ -126,35 +115,14 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def theorem5_queries(total: float, radius: float, epsilon: float, delta: float) -> int:
     """Return T = C n lambda epsilon/(L R sqrt(log(1/delta))), L = R = 1, at least 1.
 
-    Parameters
-    ----------
-    total, radius : float
-        n lambda and C.
-    epsilon, delta : float
-
-    Returns
-    -------
-    int
-
-    References
-    ----------
-    jain2013, Theorem 5; erratum J17.
+    - total, radius: n lambda and C.
+    - Source: jain2013, Theorem 5; erratum J17.
     """
     return max(1, round(radius * total * epsilon / math.sqrt(math.log(1 / delta))))
 
 
 def theorem5_bound(point: Point, epsilon: float, delta: float, beta: float) -> float:
-    """Return the expression of Theorem 5 with the constant 1, L = R = 1.
-
-    Parameters
-    ----------
-    point : Point
-    epsilon, delta, beta : float
-
-    Returns
-    -------
-    float
-    """
+    """Return the expression of Theorem 5 with the constant 1, L = R = 1."""
     ball = math.sqrt(point.radius * math.sqrt(math.log(1 / delta)))
     return ball * math.log(point.queries / beta) / math.sqrt(point.total * epsilon)
 
@@ -299,15 +267,8 @@ def _fits(
 def thin(features: np.ndarray) -> tddl.Spectrum:
     """Return the eigendecomposition of K = Phi Phi' without its kernel, at the cost of the smaller side of Phi.
 
-    Parameters
-    ----------
-    features : ndarray, shape (T, r)
-        Phi.
-
-    Returns
-    -------
-    Spectrum
-        `vectors` of shape (T, rank); `K` is left empty: `tddl.fit` needs none.
+    - features: shape (T, r); Phi.
+    - Returns: `vectors` of shape (T, rank); `K` is left empty: `tddl.fit` needs none.
     """
     with one_thread():
         if features.shape[0] <= features.shape[1]:

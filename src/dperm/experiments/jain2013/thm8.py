@@ -69,20 +69,9 @@ _BLANK = {
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one series, or of all.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        As the module says.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such part.
+    - cell: as `dperm.plan` made it.
+    - Returns: as the module says.
+    - Raises ConfigError: if there is no such part.
     """
     part, settings = cell["point"]["part"], cell["settings"]
     if part not in (*_SERIES, "all"):
@@ -102,18 +91,8 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def theorem8_bound(total: float, d: int, settings: Mapping[str, Any], logarithm: float) -> float:
     """Return the expression of Theorem 8 with the constant 1, R = L = lambda = 1, and `logarithm` for ln(L_phi).
 
-    Parameters
-    ----------
-    total : float
-        n.
-    d : int
-    settings : mapping
-        `epsilon`, `delta` and `gammas`, whose first is beta.
-    logarithm : float
-
-    Returns
-    -------
-    float
+    - total: n.
+    - settings: `epsilon`, `delta` and `gammas`, whose first is beta.
     """
     logs = math.log(1 / settings["gammas"][0]) * math.log(1 / settings["delta"]) ** 2
     return d ** (1 / 3) * logarithm * logs / (total ** (2 / 3) * math.sqrt(settings["epsilon"]))
@@ -184,19 +163,9 @@ def _learned(
 def theorem14_mu(made: tdil.Constants, total: float, d: int, settings: Mapping[str, Any]) -> float:
     """Return mu of Theorem 14 with 1 + ln(1 + L_phi) for ln(L_phi), R = L = lambda = L_phi = ||w*|| = 1.
 
-    Parameters
-    ----------
-    made : Constants
-        Give sigma.
-    total : float
-        n.
-    d : int
-    settings : mapping
-        `epsilon` and `gammas`, whose first is beta.
-
-    Returns
-    -------
-    float
+    - made: give sigma.
+    - total: n.
+    - settings: `epsilon` and `gammas`, whose first is beta.
     """
     sigma, epsilon = made.threshold, settings["epsilon"]
     second = d * _REREAD * math.log(1 / settings["gammas"][0]) / (sigma**2 * total**2 * epsilon)
@@ -219,14 +188,8 @@ def _others(
 def polynomial_map(points: np.ndarray, degree: int) -> np.ndarray:
     """Return phi with <phi(x), phi(v)> = <x, v>^degree in two dimensions.
 
-    Parameters
-    ----------
-    points : ndarray, shape (m, 2)
-    degree : int
-
-    Returns
-    -------
-    ndarray, shape (m, degree + 1)
+    - points: shape (m, 2).
+    - Returns: shape (m, degree + 1).
     """
     powers = [
         math.sqrt(math.comb(degree, a)) * points[:, 0] ** a * points[:, 1] ** (degree - a) for a in range(degree + 1)
@@ -277,19 +240,10 @@ def _sampler(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def distance(s: np.ndarray, concentration: float, d: int) -> float:
     """Return the greatest distance between the empirical law of s = 1 - |t| and its law.
 
-    Parameters
-    ----------
-    s : ndarray, shape (m,)
-        In (0, 1].
-    concentration : float
-        c.
-    d : int
-        2 or above.
-
-    Returns
-    -------
-    float
-        By the trapezoid rule on a grid that is fine where the density, e^{-c s} (s (2 - s))^{(d - 1)/2}, is.
+    - s: shape (m,); in (0, 1].
+    - concentration: c.
+    - d: 2 or above.
+    - Returns: by the trapezoid rule on a grid that is fine where the density, e^{-c s} (s (2 - s))^{(d - 1)/2}, is.
     """
     a, ordered = 0.5 * (d - 1), np.sort(s)
     # A grid of the draws' own range, well beyond on either side, and as fine at 0, where s may be tiny.
@@ -346,16 +300,9 @@ def _crossed(
 def crossing(x: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Return where each row last comes from below 0 to 0 or above, linear between grid points.
 
-    Parameters
-    ----------
-    x : ndarray, shape (m,)
-        Rising.
-    values : ndarray, shape (repeats, m)
-
-    Returns
-    -------
-    ndarray, shape (repeats,)
-        NaN where a row does not end at 0 or above, or is never below.
+    - x: shape (m,); rising.
+    - values: shape (repeats, m).
+    - Returns: shape (repeats,); NaN where a row does not end at 0 or above, or is never below.
     """
     found = np.full(len(values), math.nan)
     for k, row in enumerate(values):

@@ -28,16 +28,8 @@ _FINE = 1 / 20
 def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     """Return the accuracy of the training rows' majority, and of LibSVM at each n lambda.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-
-    Returns
-    -------
-    DataFrame
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
     """
     settings, found = cell["settings"], []
     for repeat, split in enumerate(accuracy.splits(cell, data, settings["repeats"])):
@@ -53,16 +45,8 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     """Return the rows of the machine itself and of every private method.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data, baseline : path
-        The prepared data set; the baseline's rows stand beside these and are not read.
-
-    Returns
-    -------
-    DataFrame
+    - cell: as `dperm.plan` made it.
+    - data, baseline: the prepared data set; the baseline's rows stand beside these and are not read.
     """
     del baseline
     totals = cell["settings"]["totals"]

@@ -42,16 +42,9 @@ _HUBER = losses.make("huber", knee=1.0)
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the noise of every theorem, and what the worst pair on the line needs.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Metric `noise`: sigma/zeta. `sign`: whether l' keeps its sign (`one`) or not (`any`). `row`: the axis along
-        which the point lies, `epsilon` or `delta`.
+    - cell: as `dperm.plan` made it.
+    - Returns: metric `noise`: sigma/zeta. `sign`: whether l' keeps its sign (`one`) or not (`any`). `row`: the axis
+      along which the point lies, `epsilon` or `delta`.
     """
     settings = cell["settings"]
     ranges = (settings["epsilon_range"], settings["delta_range"])

@@ -22,17 +22,10 @@ _MATRICES, _SPARSE = 4, 8
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one p: every bound, on every design, for every repeat.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        `row` is the place in the paper, `form` the reading (printed, mended, tight). Metrics `excess` (measured/bound -
-        1), `slack` (what a solver or a standard error leaves open, alike), `ratio` (measured/bound) and `violated`, the
-        last two of bounds that may fail with probability `gamma`.
+    - cell: as `dperm.plan` made it.
+    - Returns: `row` is the place in the paper, `form` the reading (printed, mended, tight). Metrics `excess`
+      (measured/bound - 1), `slack` (what a solver or a standard error leaves open, alike), `ratio` (measured/bound) and
+      `violated`, the last two of bounds that may fail with probability `gamma`.
     """
     settings, p = cell["settings"], int(cell["point"]["p"])
 

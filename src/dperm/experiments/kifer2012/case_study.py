@@ -68,14 +68,8 @@ class Moments(NamedTuple):
     def risk(self, theta: np.ndarray, supports: np.ndarray) -> np.ndarray:
         """Return L(theta) = (1/2n) ||y - X theta||^2.
 
-        Parameters
-        ----------
-        theta, supports : ndarray, shape (R, s)
-            Coefficients and their features.
-
-        Returns
-        -------
-        ndarray, shape (R,)
+        - theta, supports: shape (R, s); coefficients and their features.
+        - Returns: shape (R,).
         """
         blocks = self.G[supports[:, :, None], supports[:, None, :]]
         slope = 0.5 * np.einsum("rjk,rk->rj", blocks, theta) - self.c[supports]
@@ -107,17 +101,8 @@ def curvature(size: int, epsilon: float) -> float:
 def support_law(moments: Moments, size: int, spending: Spending) -> Law:
     """Return the law of Exp-mech's support (kifer2012, Algorithm 4, with half of epsilon).
 
-    Parameters
-    ----------
-    moments : Moments
-        Of records within `domain(size)`.
-    size : int
-        s.
-    spending : Spending
-
-    Returns
-    -------
-    Law
+    - moments: of records within `domain(size)`.
+    - size: s.
     """
     weight = exp_mech.exponent(
         exp_mech.largest_loss(size, domain(size)), spending.support,
@@ -133,19 +118,9 @@ def second_stage(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Run Algorithm 1 on each support (kifer2012, Algorithm 6, line 5).
 
-    Parameters
-    ----------
-    moments : Moments
-    supports : ndarray of int, shape (R, s)
-        One for each release; equal ones are solved as one batch.
-    spending : Spending
-    rng : Generator
-
-    Returns
-    -------
-    theta : ndarray, shape (R, s)
-        In the order of the supports.
-    converged : ndarray of bool, shape (R,)
+    - supports: shape (R, s); one for each release; equal ones are solved as one batch.
+    - theta: shape (R, s); in the order of the supports.
+    - converged: shape (R,).
     """
     size = supports.shape[1]
     theta, converged = np.empty(supports.shape), np.empty(len(supports), bool)
@@ -166,16 +141,10 @@ def shuffled(X: np.ndarray, theta: np.ndarray, rng: np.random.Generator) -> tupl
 
     Ties fall to the feature that comes first: a support that stands first would win all of them.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    theta : ndarray, shape (p,)
-    rng : Generator
-
-    Returns
-    -------
-    X : ndarray, shape (n, p)
-    support : ndarray of int, shape (s,)
+    - X: shape (n, p).
+    - theta: shape (p,).
+    - X: shape (n, p).
+    - support: shape (s,).
     """
     order = rng.permutation(len(theta))
     return X[:, order], np.flatnonzero(theta[order])
@@ -186,17 +155,9 @@ def frame(
 ) -> pd.DataFrame:
     """Return one row for each repeat; a run that did not converge has no value.
 
-    Parameters
-    ----------
-    head : mapping
-        Columns that all rows share.
-    metric : str
-    values : array_like, shape (R,)
-    converged : ndarray of bool, shape (R,), optional
-
-    Returns
-    -------
-    DataFrame
+    - head: columns that all rows share.
+    - values: shape (R,).
+    - converged: shape (R,).
     """
     values = np.atleast_1d(np.asarray(values, dtype=float))
     ok = np.broadcast_to(converged, values.shape)

@@ -14,23 +14,12 @@ def rademacher(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the design `rad`: x uniform on {-1, 1}^p, y = <x, theta*> + N(0, noise^2), clipped to [-s, s].
 
-    Parameters
-    ----------
-    n, p : int
-    size : int
-        s in [1, p]: theta* is 1 and -1 in turn on the first s columns, 0 elsewhere.
-    rng : Generator
-    noise : float
-        Standard deviation of the noise of y.
-    clip : bool
-        Whether y is clipped to [-s, s], as Section 3.1 asks for.
-
-    Returns
-    -------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    theta : ndarray, shape (p,)
-        theta*.
+    - size: s in [1, p]: theta* is 1 and -1 in turn on the first s columns, 0 elsewhere.
+    - noise: standard deviation of the noise of y.
+    - clip: whether y is clipped to [-s, s], as Section 3.1 asks for.
+    - X: shape (n, p).
+    - y: shape (n,).
+    - theta: shape (p,); theta*.
     """
     X = 2.0 * rng.integers(0, 2, size=(n, p), dtype=np.int8) - 1.0
     theta = np.zeros(p)
@@ -42,13 +31,7 @@ def rademacher(
 def hadamard_rows(p: int) -> np.ndarray:
     """Return the rows of a Hadamard matrix, entries +-1 and X'X = p I: stacked n/p times they are the design `had`.
 
-    Parameters
-    ----------
-    p : int
-        A power of two.
-
-    Returns
-    -------
-    ndarray, shape (p, p)
+    - p: a power of two.
+    - Returns: shape (p, p).
     """
     return hadamard(p).astype(float)

@@ -66,16 +66,9 @@ _ROUNDING = 1e-12
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one design.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        `index` is i, infinite for the limit; `at` the point of a profile or distribution function, or the multiple of
-        i_0; `set` a set in words; `informative` is false where an inequality could not fail.
+    - cell: as `dperm.plan` made it.
+    - Returns: `index` is i, infinite for the limit; `at` the point of a profile or distribution function, or the
+      multiple of i_0; `set` a set in words; `informative` is false where an inequality could not fail.
     """
     head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")}
     head |= {"variant": "gaussian", "guarantee": "proved_exact", "dataset": cell["point"]["design"]}

@@ -96,19 +96,10 @@ class _Problem(NamedTuple):
 def measured(cell: Mapping[str, Any], p: int, plan: Plan) -> Iterator[Measured]:
     """Give the fits of one p.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    p : int
-        A power of two.
-    plan : Plan
-
-    Yields
-    ------
-    Measured
-        Metrics `excess` (measured/bound - 1) with `slack`, what the solvers' certificates leave open; where gamma is
-        above 0 `ratio` (measured/bound) and `violated`.
+    - cell: as `dperm.plan` made it.
+    - p: a power of two.
+    - Yields: metrics `excess` (measured/bound - 1) with `slack`, what the solvers' certificates leave open; where gamma
+      is above 0 `ratio` (measured/bound) and `violated`.
     """
     X, y = _records(cell, p, plan)
     for multiple in plan.ridge_multiples:

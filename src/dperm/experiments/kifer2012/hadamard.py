@@ -23,45 +23,22 @@ SIGMA = 2 * NOISE
 
 
 def whole(n: int, p: int) -> bool:
-    """Return whether sqrt(n) blocks of the Hadamard design are whole Hadamard matrices.
-
-    Parameters
-    ----------
-    n, p : int
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether sqrt(n) blocks of the Hadamard design are whole Hadamard matrices."""
     k = math.isqrt(n)
     return k * k == n and k % p == 0
 
 
 def enough(n: int, p: int) -> bool:
-    """Return whether n >= (16 sigma/(Psi Phi))^4 s^2 log^2 p with Psi = 1 (kifer2012, Lemma 41).
-
-    Parameters
-    ----------
-    n, p : int
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether n >= (16 sigma/(Psi Phi))^4 s^2 log^2 p with Psi = 1 (kifer2012, Lemma 41)."""
     return n >= (16 * SIGMA / PHI) ** 4 * (SIZE * math.log(p)) ** 2
 
 
 class Blocks(NamedTuple):
     """All that blocks of whole Hadamard matrices know of their records.
 
-    Parameters
-    ----------
-    moments : Moments
-        Of all records.
-    c : ndarray, shape (k, p)
-        X_b'y_b.
-    well_behaved : ndarray of bool, shape (k,)
-        Whether ||X_b'w_b||_inf <= 2 sigma sqrt(k log p) and |y| <= s.
+    - moments: of all records.
+    - c: shape (k, p); X_b'y_b.
+    - well_behaved: shape (k,); whether ||X_b'w_b||_inf <= 2 sigma sqrt(k log p) and |y| <= s.
     """
 
     moments: Moments
@@ -72,15 +49,7 @@ class Blocks(NamedTuple):
 def draw(n: int, p: int, rng: np.random.Generator) -> Blocks:
     """Draw the noise of the Hadamard design: k = sqrt(n) blocks of k rows, each k/p copies of a Hadamard matrix.
 
-    Parameters
-    ----------
-    n, p : int
-        `whole`.
-    rng : Generator
-
-    Returns
-    -------
-    Blocks
+    - n, p: `whole`.
     """
     k = math.isqrt(n)
     H, theta = designs.hadamard_rows(p), star(p)
@@ -95,14 +64,8 @@ def draw(n: int, p: int, rng: np.random.Generator) -> Blocks:
 def vote_shares(blocks: Blocks) -> np.ndarray:
     """Return the share of the votes that each feature has, by each block's lasso.
 
-    Parameters
-    ----------
-    blocks : Blocks
-
-    Returns
-    -------
-    ndarray, shape (p,)
-        With Lambda = 4 sigma sqrt(k log p) theta_j is X_b'y_b moved towards 0 by Lambda, over k: exact.
+    - Returns: shape (p,); with Lambda = 4 sigma sqrt(k log p) theta_j is X_b'y_b moved towards 0 by Lambda, over k:
+      exact.
     """
     k, p = blocks.c.shape
     distance = np.maximum(np.abs(blocks.c) - samp_agg.paper_penalty(SIGMA, k, p), 0.0) / k
@@ -112,14 +75,7 @@ def vote_shares(blocks: Blocks) -> np.ndarray:
 def star(p: int, phi: float = PHI) -> np.ndarray:
     """Return theta* = phi (1, -1, 0, ..., 0).
 
-    Parameters
-    ----------
-    p : int
-    phi : float, optional
-
-    Returns
-    -------
-    ndarray, shape (p,)
+    - Returns: shape (p,).
     """
     theta = np.zeros(p)
     theta[:SIZE] = phi * np.where(np.arange(SIZE) % 2, -1.0, 1.0)

@@ -31,10 +31,7 @@ _DEPTH = 12.0
 class HalfPlane:
     """The laws of theta for m records, and their divergences.
 
-    Parameters
-    ----------
-    zeta, curvature, sigma : float
-        zeta, Delta and the noise's standard deviation, all above 0.
+    - zeta, curvature, sigma: zeta, Delta and the noise's standard deviation, all above 0.
     """
 
     zeta: float

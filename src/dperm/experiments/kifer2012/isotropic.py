@@ -39,16 +39,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 def second_moment(noise: Noise, p: int) -> float:
     """Return E B^2 = p scale^2 (Gaussian), p (p + 1) scale^2 (gamma).
 
-    Parameters
-    ----------
-    noise : Gaussian or SphericalLaplace
-        The law of b.
-    p : int
-        Its dimension.
-
-    Returns
-    -------
-    float
+    - noise: the law of b.
+    - p: its dimension.
     """
     return p * noise.scale**2 * (1 if isinstance(noise, Gaussian) else p + 1)
 
@@ -56,18 +48,8 @@ def second_moment(noise: Noise, p: int) -> float:
 def length_quantile(noise: Noise, p: int, share: float | np.ndarray, *, upper: bool = False) -> float | np.ndarray:
     """Return the quantiles of B = ||b||.
 
-    Parameters
-    ----------
-    noise : Gaussian or SphericalLaplace
-    p : int
-    share : float or ndarray
-        P(B <= quantile), in (0, 1).
-    upper : bool
-        `share` is P(B > quantile) instead, which keeps its digits where it is small.
-
-    Returns
-    -------
-    float or ndarray
+    - share: P(B <= quantile), in (0, 1).
+    - upper: `share` is P(B > quantile) instead, which keeps its digits where it is small.
     """
     inverse = special.gammainccinv if upper else special.gammaincinv
     if isinstance(noise, Gaussian):
@@ -80,29 +62,14 @@ def mean_distance(
 ) -> tuple[float, float]:
     """Return E ||theta_priv - theta_hat||_2^2, and how much of it the projection onto F has taken off.
 
-    Parameters
-    ----------
-    noise : Gaussian or SphericalLaplace
-        The law of b, of scale above 0.
-    p : int
-        At least 2.
-    eigenvalue : float
-        c > 0, of X'X = c I.
-    curvature : float
-        Delta > 0.
-    length : float
-        T = ||theta_hat||_2, in (0, radius].
-    radius : float
-        rho of F.
-
-    Returns
-    -------
-    mean, gain : float
-        In units of theta squared.
-
-    References
-    ----------
-    kifer2012, Algorithm 1; the formula in this module's docstring.
+    - noise: the law of b, of scale above 0.
+    - p: at least 2.
+    - eigenvalue: c > 0, of X'X = c I.
+    - curvature: Delta > 0.
+    - length: T = ||theta_hat||_2, in (0, radius].
+    - radius: rho of F.
+    - mean, gain: in units of theta squared.
+    - Source: kifer2012, Algorithm 1; the formula in this module's docstring.
     """
     stiff = eigenvalue + curvature
     centre, bias = eigenvalue * length / stiff, curvature * length / stiff

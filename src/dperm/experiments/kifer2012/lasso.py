@@ -48,22 +48,10 @@ _TOLERANCE = 1e-8
 def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     """Return the rows of the non-private lasso at every Lambda.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-
-    Returns
-    -------
-    DataFrame
-        Metrics `relative_error`, `support`; and `coefficient`, one row for each of them (column `feature`).
-
-    Raises
-    ------
-    DataError
-        If a part of the split has too few rows.
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
+    - Returns: metrics `relative_error`, `support`; and `coefficient`, one row for each of them (column `feature`).
+    - Raises DataError: if a part of the split has too few rows.
     """
     (X, y), public, test, _ = _parts(cell, data)
     head = {
@@ -89,26 +77,12 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     """Return the rows of one calibration on one data set: every delta, epsilon, Lambda and repeat.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data, baseline : path
-        The prepared data set, and the rows of `baseline`, whose coefficients are compared with.
-
-    Returns
-    -------
-    DataFrame
-        Metrics `relative_error`, `support`, `overlap` and `certificate`.
-
-    Raises
-    ------
-    DataError
-        If a part of the split has too few rows.
-    CorruptFile
-        If the baseline lacks a lasso.
-    SolverError
-        If it did not converge.
+    - cell: as `dperm.plan` made it.
+    - data, baseline: the prepared data set, and the rows of `baseline`, whose coefficients are compared with.
+    - Returns: metrics `relative_error`, `support`, `overlap` and `certificate`.
+    - Raises DataError: if a part of the split has too few rows.
+    - Raises CorruptFile: if the baseline lacks a lasso.
+    - Raises SolverError: if it did not converge.
     """
     (X, y), public, test, y_bound = _parts(cell, data)
     settings, region, p = cell["settings"], _region(cell["settings"]), X.shape[1]

@@ -32,18 +32,9 @@ _STEPS, _REACH = 201, 5.0
 def measured(p: int, instances: int, rng: np.random.Generator) -> Iterator[Measured]:
     """Give every lemma on `instances` random instances of dimension p.
 
-    Parameters
-    ----------
-    p : int
-        At least 2.
-    instances : int
-    rng : Generator
-
-    Yields
-    ------
-    Measured
-        Metric `excess`: measured/bound - 1 (Claim 23, whose sides have signs: their difference over the sum of their
-        sizes); of Lemma 15 the size of it, for an equation. `slack` where a solver was asked.
+    - p: at least 2.
+    - Yields: metric `excess`: measured/bound - 1 (Claim 23, whose sides have signs: their difference over the sum of
+      their sizes); of Lemma 15 the size of it, for an equation. `slack` where a solver was asked.
     """
     for row, form, values in (
         *_determinants(p, instances, rng),

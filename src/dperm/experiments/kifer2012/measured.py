@@ -9,13 +9,9 @@ import numpy as np
 class Measured(NamedTuple):
     """One statement at one point.
 
-    Parameters
-    ----------
-    where : mapping
-        Columns of its rows, such as `row` (its place in the paper) and `dataset`; what is not named has the default of
-        `dperm.experiments.kifer2012.bounds`.
-    values : mapping
-        From metrics to arrays over repeats, of equal shape (repeats,); what could not be measured is not finite.
+    - where: columns of its rows, such as `row` (its place in the paper) and `dataset`; what is not named has the
+      default of `dperm.experiments.kifer2012.bounds`.
+    - values: from metrics to arrays over repeats, of equal shape (repeats,); what could not be measured is not finite.
     """
 
     where: Mapping[str, str | float | int]

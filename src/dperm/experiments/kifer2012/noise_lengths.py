@@ -31,17 +31,10 @@ _PHI = (1.0, 1.0001, 1.01, 1.1, 1.5, 2.0, 4.0, 10.0, 100.0)
 class Tail(NamedTuple):
     """One inequality at one point.
 
-    Parameters
-    ----------
-    row : str
-        Which one.
-    p : int
-    gamma : float
-        Allowed failure; 0 where the statement has none.
-    at : float
-        t or phi; 0 where the statement has neither.
-    log_tail, log_bound : float
-        Logarithms of the exact probability and of what the paper puts above it.
+    - row: which one.
+    - gamma: allowed failure; 0 where the statement has none.
+    - at: t or phi; 0 where the statement has neither.
+    - log_tail, log_bound: logarithms of the exact probability and of what the paper puts above it.
     """
 
     row: str
@@ -55,17 +48,9 @@ class Tail(NamedTuple):
 def log_upper_gamma(a: float, x: float) -> float:
     """Return log Q(a, x) = log P(X > x), X ~ Gamma(a, 1).
 
-    Parameters
-    ----------
-    a : float
-        Above 0.
-    x : float
-        0 or above.
-
-    Returns
-    -------
-    float
-        To about 1e-12 max(1, |log Q|).
+    - a: above 0.
+    - x: 0 or above.
+    - Returns: to about 1e-12 max(1, |log Q|).
     """
     if x <= a + 1:
         return math.log(special.gammaincc(a, x))
@@ -87,16 +72,8 @@ def log_upper_gamma(a: float, x: float) -> float:
 def tails(features: Sequence[int], gammas: Sequence[float]) -> Iterator[Tail]:
     """Give every inequality at every p and gamma.
 
-    Parameters
-    ----------
-    features : sequence of int
-        p, at least 1.
-    gammas : sequence of float
-        In (0, 1).
-
-    Yields
-    ------
-    Tail
+    - features: p, at least 1.
+    - gammas: in (0, 1).
     """
     for t in _T:
         yield Tail("lemma-17", 1, 0.0, t, math.log(2) + float(special.log_ndtr(-t)), -(t**2) / 2)

@@ -71,22 +71,12 @@ def measured(
 ) -> Iterator[Measured]:
     """Give what one record spends under the nuclear norm, for each noise, calibration and record.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    epsilon, delta : float
-    ridge_multiples : sequence of float
-        Delta in units of lambda/epsilon.
-    draws : int
-        Of b, for each noise, calibration and record.
-
-    Yields
-    ------
-    Measured
-        Metric `excess`, measured/claim - 1: of |log q/p| against epsilon on each stratum, or of the certified delta
-        against delta; `slack` three standard errors of the latter, and of the mass at rank 0. For `nuclear-prox` the
-        distance from the closed form over the certificate.
+    - cell: as `dperm.plan` made it.
+    - ridge_multiples: Delta in units of lambda/epsilon.
+    - draws: of b, for each noise, calibration and record.
+    - Yields: metric `excess`, measured/claim - 1: of |log q/p| against epsilon on each stratum, or of the certified
+      delta against delta; `slack` three standard errors of the latter, and of the mass at rank 0. For `nuclear-prox`
+      the distance from the closed form over the certificate.
     """
     loss = losses.huber(1.0)
     for multiple, used, calibration in itertools.product(ridge_multiples, (0.0, delta), ("paper", "tight")):
@@ -115,18 +105,9 @@ def spent(
 ) -> Iterator[tuple[str, float, float]]:
     """Give what one setting spends beyond its claim.
 
-    Parameters
-    ----------
-    setting : _Setting
-    epsilon, delta : float
-        The claim.
-    draws : int
-    rng : Generator
-
-    Yields
-    ------
-    tuple of str, float and float
-        Row, excess and slack, as in `measured`.
+    - setting: _Setting.
+    - epsilon, delta: the claim.
+    - Yields: tuple of str, float and float; row, excess and slack, as in `measured`.
     """
     b, log_weight = _tilts(setting, draws, rng)
     theta = shrunk(b, setting)
@@ -182,13 +163,9 @@ def log_ratios(
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return log q/p at each theta, its rank, and three standard errors of log q/p at rank 0.
 
-    Parameters
-    ----------
-    theta, b : ndarray, shape (R, 4)
-        theta = `shrunk` of b.
-    log_weight : ndarray, shape (R,)
-        Of b, for means under its law.
-    setting : _Setting
+    - theta, b: shape (R, 4); theta = `shrunk` of b.
+    - log_weight: shape (R,); of b, for means under its law.
+    - setting: _Setting.
     """
     s = np.linalg.svd((-b / setting.curvature).reshape(-1, 2, 2), compute_uv=False)
     rank = (s > setting.weight / setting.curvature).sum(axis=1)

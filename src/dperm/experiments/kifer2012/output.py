@@ -129,27 +129,13 @@ class _Candidate(NamedTuple):
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     """Return the rows of one mechanism at one epsilon: every delta it serves, every candidate, every repeat.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data, baseline : path
-        The prepared data set, and the rows of `baseline`.
-
-    Returns
-    -------
-    DataFrame
-        Metrics `excess_risk`, `test_loss`, for two labels `test_error`, `certificate`; and `tuning_loss` of the runs on
-        public rows.
-
-    Raises
-    ------
-    DataError
-        If a part of the split has too few rows.
-    ConfigError
-        If the mechanism serves none of the deltas.
-    CorruptFile, SolverError
-        If the baseline is not one number.
+    - cell: as `dperm.plan` made it.
+    - data, baseline: the prepared data set, and the rows of `baseline`.
+    - Returns: metrics `excess_risk`, `test_loss`, for two labels `test_error`, `certificate`; and `tuning_loss` of the
+      runs on public rows.
+    - Raises DataError: if a part of the split has too few rows.
+    - Raises ConfigError: if the mechanism serves none of the deltas.
+    - Raises CorruptFile, SolverError: if the baseline is not one number.
     """
     problem, settings = _problem(cell, data), cell["settings"]
     minimum, epsilon = _baseline_risk(baseline), cell["point"]["epsilon"]

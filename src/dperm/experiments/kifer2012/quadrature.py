@@ -50,20 +50,12 @@ _EPSILON = 1e-12
 class Law:
     """The law of theta.
 
-    Parameters
-    ----------
-    slope, curvature : callable
-        J' and J'' as functions of an array.
-    kinks : tuple of float
-        Where J'' jumps, or changes fast: points of every cut.
-    strong : float
-        A bound below J'', above 0.
-    noise : Gaussian or SphericalLaplace
-        The law of b; in one dimension the latter is Laplace's.
-    l1 : float
-        Weight of |theta|.
-    low, high : float
-        The set.
+    - slope, curvature: J' and J'' as functions of an array.
+    - kinks: where J'' jumps, or changes fast: points of every cut.
+    - strong: a bound below J'', above 0.
+    - noise: the law of b; in one dimension the latter is Laplace's.
+    - l1: weight of |theta|.
+    - low, high: the set.
     """
 
     slope: Callable[[np.ndarray], np.ndarray]
@@ -128,20 +120,10 @@ def law(
 ) -> Law:
     """Return the law of Algorithm 1's output on a few records.
 
-    Parameters
-    ----------
-    loss : Loss
-        l(u, y), u = x theta.
-    records : sequence of (x, y)
-    curvature : float
-        Delta > 0: J = sum of l + Delta/2 theta^2.
-    noise : Gaussian or SphericalLaplace
-    l1, low, high
-        As for `Law`.
-
-    Returns
-    -------
-    Law
+    - loss: l(u, y), u = x theta.
+    - records: sequence of (x, y).
+    - curvature: Delta > 0: J = sum of l + Delta/2 theta^2.
+    - l1, low, high: as for `Law`.
     """
     kinks = tuple(t for x, y in records for t in _bends(loss, x, y))
     return Law(
@@ -176,17 +158,9 @@ def between(noise: Noise, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def cut(first: Law, second: Law, *more: float) -> np.ndarray:
     """Return points that cut the line finely for both laws: with all their kinks, 0, the ends of the set.
 
-    Parameters
-    ----------
-    first, second : Law
-        With the same set and noise.
-    *more : float
-        Further points.
-
-    Returns
-    -------
-    ndarray, shape (points,)
-        Increasing.
+    - first, second: with the same set and noise.
+    - *more: further points.
+    - Returns: shape (points,); increasing.
     """
     depth = _DEPTH[type(first.noise)] * first.noise.scale
     levels = np.linspace(-depth, depth, _POINTS)
@@ -206,11 +180,7 @@ def cut(first: Law, second: Law, *more: float) -> np.ndarray:
 class Pair:
     """Two laws on one cut: the hockey-stick divergence and the sup of the log-ratio, first against second.
 
-    Parameters
-    ----------
-    first, second : Law
-    *more : float
-        Further points of the cut.
+    - *more: further points of the cut.
     """
 
     def __init__(self, first: Law, second: Law, *more: float):

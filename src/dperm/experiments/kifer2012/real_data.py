@@ -14,25 +14,11 @@ def three_parts(
 ) -> tuple[Records, Records, Records]:
     """Cut a data set; all rows scaled to ||x||_2 <= 1 by the declared bound.
 
-    Parameters
-    ----------
-    dataset : Dataset
-    public_share : float
-        Share of the training rows, in (0, 1).
-    test_share : float
-        Share of all rows, where the source has no test set of its own.
-    rng : Generator
-        Of the data axes alone: every mechanism meets the same rows.
-
-    Returns
-    -------
-    private, public, test : (ndarray, ndarray)
-        Disjoint; X and y of each.
-
-    Raises
-    ------
-    DataError
-        If a part has too few rows.
+    - public_share: share of the training rows, in (0, 1).
+    - test_share: share of all rows, where the source has no test set of its own.
+    - rng: of the data axes alone: every mechanism meets the same rows.
+    - private, public, test: (ndarray, ndarray); disjoint; X and y of each.
+    - Raises DataError: if a part has too few rows.
     """
     order = rng.permutation(len(dataset.y))
     official = dataset.split[order] == "test"
@@ -56,13 +42,6 @@ def three_parts(
 def private_size(public: Records, public_share: float) -> int:
     """Return how many private rows there are by the public shares: no private row decides it.
 
-    Parameters
-    ----------
-    public : (ndarray, ndarray)
-    public_share : float
-
-    Returns
-    -------
-    int
+    - public: (ndarray, ndarray).
     """
     return round(len(public[1]) * (1 - public_share) / public_share)

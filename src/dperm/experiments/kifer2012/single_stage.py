@@ -34,19 +34,8 @@ _SPECTRUM = 1.1
 def ratio(n: int, p: int, size: int, spending: Spending, rng: np.random.Generator) -> tuple[float, bool]:
     """Return L(theta)/L(0) of one release on fresh data of the design `rad`, and whether it is certified.
 
-    Parameters
-    ----------
-    n, p : int
-    size : int
-        s.
-    spending : Spending
-    rng : Generator
-        Of the data, then of the noise.
-
-    Returns
-    -------
-    ratio : float
-    converged : bool
+    - size: s.
+    - rng: of the data, then of the noise.
     """
     X, y, _ = designs.rademacher(n, p, size, rng)
     curvature = 2 * p / spending.epsilon
@@ -64,21 +53,12 @@ def ratio(n: int, p: int, size: int, spending: Spending, rng: np.random.Generato
 def minimise(X: np.ndarray, c: np.ndarray, *, curvature: float, radius: float) -> tuple[np.ndarray, float]:
     """Minimise 1/2 ||X theta||^2 - <c, theta> + curvature/2 ||theta||^2 over an l1 ball.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Whose ||X||_2^2 is at most 1.1 (sqrt(n) + sqrt(p))^2, as that of independent signs.
-    c : ndarray, shape (p,)
-    curvature : float
-        Above 0.
-    radius : float
-        Above 0.
-
-    Returns
-    -------
-    theta : ndarray, shape (p,)
-    distance : float
-        At most so far from the minimiser in the l2 norm.
+    - X: shape (n, p); whose ||X||_2^2 is at most 1.1 (sqrt(n) + sqrt(p))^2, as that of independent signs.
+    - c: shape (p,).
+    - curvature: above 0.
+    - radius: above 0.
+    - theta: shape (p,).
+    - distance: at most so far from the minimiser in the l2 norm.
     """
     n, p = X.shape
     largest = curvature + _SPECTRUM * (math.sqrt(n) + math.sqrt(p)) ** 2
@@ -97,18 +77,9 @@ def minimise(X: np.ndarray, c: np.ndarray, *, curvature: float, radius: float) -
 def project(theta: np.ndarray, radius: float) -> np.ndarray:
     """Return the nearest point of the l1 ball.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (p,)
-    radius : float
-
-    Returns
-    -------
-    ndarray, shape (p,)
-
-    References
-    ----------
-    Duchi, Shalev-Shwartz, Singer and Chandra, ICML 2008.
+    - theta: shape (p,).
+    - Returns: shape (p,).
+    - Source: Duchi, Shalev-Shwartz, Singer and Chandra, ICML 2008.
     """
     size = np.abs(theta)
     if size.sum() <= radius:

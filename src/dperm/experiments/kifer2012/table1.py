@@ -79,15 +79,8 @@ class _Case(NamedTuple):
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one calibration at one p: every row of the table, design and n, every repeat.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Metrics `excess_risk`; for each gamma `bound`, and `violated`, 1 where a repeat's excess is above it.
+    - cell: as `dperm.plan` made it.
+    - Returns: metrics `excess_risk`; for each gamma `bound`, and `violated`, 1 where a repeat's excess is above it.
     """
     settings = cell["settings"]
     p, epsilon = int(cell["point"]["p"]), settings["epsilon"]

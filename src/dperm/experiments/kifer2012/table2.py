@@ -67,17 +67,10 @@ MAGNITUDES = {"samp_agg": (1.0, 0.5)}
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one part.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Columns p, n, s, ratio, row, support (`exp_mech`, `samp_agg`, `lasso`), noise (sd), clipping, divisor,
-        magnitude. Metrics: `right` and `work` (subsets, or at most so many coordinate updates) of the recovery;
-        `excess_risk`; `raw_risk`.
+    - cell: as `dperm.plan` made it.
+    - Returns: columns p, n, s, ratio, row, support (`exp_mech`, `samp_agg`, `lasso`), noise (sd), clipping, divisor,
+      magnitude. Metrics: `right` and `work` (subsets, or at most so many coordinate updates) of the recovery;
+      `excess_risk`; `raw_risk`.
     """
     parts = {"recovery": _recovery, "consistency": _consistency, "comparison": _comparison}
     head = {
@@ -164,17 +157,9 @@ def _consistency(cell: Mapping[str, Any]) -> Iterator[tuple]:
 def signs(n: int, p: int, s: int, magnitude: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return `rad` with |theta*_j| = magnitude and its columns in a random order.
 
-    Parameters
-    ----------
-    n, p, s : int
-    magnitude : float
-        In (0, 1]; the records of another one have the same X and the same noise.
-    rng : Generator
-
-    Returns
-    -------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
+    - magnitude: in (0, 1]; the records of another one have the same X and the same noise.
+    - X: shape (n, p).
+    - y: shape (n,).
     """
     X, y, theta = designs.rademacher(n, p, s, rng, noise=designs.NOISE / magnitude, clip=False)
     return case_study.shuffled(X, theta, rng)[0], np.clip(magnitude * y, -s, s)
@@ -262,18 +247,9 @@ def _comparison(cell: Mapping[str, Any]) -> Iterator[tuple]:
 def near_copies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
     """Return `rad` with ten columns beside each true one that differ from it in a share 1/sqrt(n) of the records.
 
-    Parameters
-    ----------
-    n : int
-    rng : Generator
-
-    Returns
-    -------
-    X : ndarray, shape (n, FEATURES)
-        Columns in a random order.
-    y : ndarray, shape (n,)
-    noise : float
-        Its standard deviation.
+    - X: shape (n, FEATURES); columns in a random order.
+    - y: shape (n,).
+    - noise: its standard deviation.
     """
     X, y, theta = designs.rademacher(n, FEATURES, SIZE, rng)
     for j in range(SIZE):
@@ -285,15 +261,7 @@ def near_copies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
 def small_signal(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
     """Return `rad` with |theta*_j| = SIGNAL and the noise of which Lemma 41 holds with equality at this n (Psi = 1).
 
-    Parameters
-    ----------
-    n : int
-    rng : Generator
-
-    Returns
-    -------
-    X, y, noise
-        As of `near_copies`.
+    - Returns: X, y, noise; as of `near_copies`.
     """
     sigma = SIGNAL * (n / (SIZE * math.log(FEATURES)) ** 2) ** 0.25 / 16
     noise = sigma * designs.NOISE / designs.DECLARED

@@ -50,17 +50,10 @@ _HEAD = ("paper", "experiment", "mechanism")
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one design: all budgets, calibrations and relations.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Metrics: `spent`, the exact epsilon at the row's delta; `excess`, it less what `bound` names (`claim`: epsilon;
-        `terms`: epsilon/2 + C, gamma noise alone); `profile`, delta at the epsilon in `at`; `noise`, the noise's scale
-        over zeta.
+    - cell: as `dperm.plan` made it.
+    - Returns: metrics: `spent`, the exact epsilon at the row's delta; `excess`, it less what `bound` names (`claim`:
+      epsilon; `terms`: epsilon/2 + C, gamma noise alone); `profile`, delta at the epsilon in `at`; `noise`, the noise's
+      scale over zeta.
     """
     settings = cell["settings"]
     found = {"q1": _line, "half-plane": _plane}[cell["point"]["design"]](settings)

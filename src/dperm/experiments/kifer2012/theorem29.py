@@ -54,15 +54,8 @@ _KINKS = np.array([-1 - KNEE, -1 + KNEE, 1 - KNEE, 1 + KNEE])
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of both populations.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        The metrics above, all with the one repeat 0.
+    - cell: as `dperm.plan` made it.
+    - Returns: the metrics above, all with the one repeat 0.
     """
     settings = cell["settings"]
     if cell["point"]["design"] != "coins":
@@ -123,25 +116,12 @@ def _best(q: float) -> float:
 def mean_excess(m: int, q: float, *, curvature: float, scale: float) -> float:
     """Return E Jbar(theta_priv) - Jbar(tbar) of one coin.
 
-    Parameters
-    ----------
-    m : int
-        Records, at least 1.
-    q : float
-        P(y = 1) in (1/2, 1).
-    curvature : float
-        Delta > 0.
-    scale : float
-        Standard deviation of b, above 0.
-
-    Returns
-    -------
-    float
-        In units of the loss.
-
-    References
-    ----------
-    kifer2012, Theorem 29; this module's docstring.
+    - m: records, at least 1.
+    - q: P(y = 1) in (1/2, 1).
+    - curvature: Delta > 0.
+    - scale: standard deviation of b, above 0.
+    - Returns: in units of the loss.
+    - Source: kifer2012, Theorem 29; this module's docstring.
     """
     ones, weights = _binomial(m, q)
     return float(weights @ _given(ones, m, q, curvature, scale))
@@ -150,14 +130,7 @@ def mean_excess(m: int, q: float, *, curvature: float, scale: float) -> float:
 def mean_excess_without_privacy(m: int, q: float) -> float:
     """Return E Jbar(theta_hat) - Jbar(tbar) of one coin, theta_hat the minimiser of the empirical risk.
 
-    Parameters
-    ----------
-    m, q
-        As for `mean_excess`.
-
-    Returns
-    -------
-    float
+    - m, q: as for `mean_excess`.
     """
     ones, weights = _binomial(m, q)
     most, least = np.maximum(ones, m - ones), np.minimum(ones, m - ones)

@@ -124,15 +124,8 @@ class _Risk(NamedTuple):
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one calibration.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        The metrics above; exact ones have the one repeat 0.
+    - cell: as `dperm.plan` made it.
+    - Returns: the metrics above; exact ones have the one repeat 0.
     """
     settings = cell["settings"]
     if cell["point"]["design"] != "isotropic":

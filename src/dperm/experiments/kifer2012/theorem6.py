@@ -59,23 +59,12 @@ Row = dict[str, Any]
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one calibration on one design.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it; `design` is planted (with near-tie), rademacher or tiny-domain.
-
-    Returns
-    -------
-    DataFrame
-        Metrics, for each p, s, n and repeat: `excess_risk` (the mean), on `planted` `over_log` (the same over
-        log(p/s), which is the column `log_p_over_s`), `right` (P(right support)); for each gamma
-        `bound` (Theorem 34), `exceeded` (P(excess > bound)), `quantile` (the excess that is exceeded with probability
-        gamma at most). `excess` is measured minus stated, of the statement named by `row`.
-
-    Raises
-    ------
-    ConfigError
-        If the design is unknown, or n is too small for it.
+    - cell: as `dperm.plan` made it; `design` is planted (with near-tie), rademacher or tiny-domain.
+    - Returns: metrics, for each p, s, n and repeat: `excess_risk` (the mean), on `planted` `over_log` (the same over
+      log(p/s), which is the column `log_p_over_s`), `right` (P(right support)); for each gamma `bound` (Theorem 34),
+      `exceeded` (P(excess > bound)), `quantile` (the excess that is exceeded with probability gamma at most). `excess`
+      is measured minus stated, of the statement named by `row`.
+    - Raises ConfigError: if the design is unknown, or n is too small for it.
     """
     design, settings = cell["point"]["design"], cell["settings"]
     makers = {"planted": _planted, "rademacher": _rademacher, "tiny-domain": _tiny}
@@ -92,16 +81,9 @@ def run(cell: Mapping[str, Any]) -> pd.DataFrame:
 def missed_law(p: int, size: int, cost: float) -> np.ndarray:
     """Return the logarithm of P(t of the s columns are missed), t = 0, ..., min(s, p - s), on the design `planted`.
 
-    Parameters
-    ----------
-    p, size : int
-        s in [1, p].
-    cost : float
-        w m/2: by how much the exponent falls for each column that is missed.
-
-    Returns
-    -------
-    ndarray, shape (min(s, p - s) + 1,)
+    - p, size: s in [1, p].
+    - cost: w m/2: by how much the exponent falls for each column that is missed.
+    - Returns: shape (min(s, p - s) + 1,).
     """
     t = np.arange(min(size, p - size) + 1)
     logits = _log_binomial(size, t) + _log_binomial(p - size, t) - cost * t
@@ -111,15 +93,7 @@ def missed_law(p: int, size: int, cost: float) -> np.ndarray:
 def planted_rows(p: int, size: int, epsilon: float) -> int:
     """Return m, so that m/2 is (2 alpha/epsilon) log(p/s) with the printed alpha = 4 s^2, rounded.
 
-    Parameters
-    ----------
-    p, size : int
-        s < p.
-    epsilon : float
-
-    Returns
-    -------
-    int
+    - p, size: s < p.
     """
     printed = exp_mech.exponent(
         exp_mech.largest_loss(size, case_study.domain(size)),
@@ -133,16 +107,10 @@ def planted_rows(p: int, size: int, epsilon: float) -> int:
 def near_tie(p: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Return records of which the last one decides which subset is best.
 
-    Parameters
-    ----------
-    p, size : int
-        s < p.
-
-    Returns
-    -------
-    X : ndarray, shape (200 s + 2, p)
-    y : ndarray, shape (200 s + 2,)
-        The first s columns are best by 1/4; without the last record, the first s - 1 and column s are, by as much.
+    - p, size: s < p.
+    - X: shape (200 s + 2, p).
+    - y: shape (200 s + 2,); the first s columns are best by 1/4; without the last record, the first s - 1 and column s
+      are, by as much.
     """
     columns = np.repeat(np.arange(size + 1), [2 * _TIED] * (size - 1) + [_TIED] * 2)
     y = np.ones(len(columns) + 2)

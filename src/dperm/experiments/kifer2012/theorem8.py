@@ -60,22 +60,11 @@ Row = dict[str, Any]
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one design.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it; `design` is votes, hadamard or rademacher.
-
-    Returns
-    -------
-    DataFrame
-        Metrics: `recovery` (P(right)), `recovery_bound` (Theorem 8), `log_failure` and `log_failure_bound`;
-        `blocks_right`, `well_behaved` (shares of blocks), `work` (coordinate updates at most, or subsets). `excess` is
-        measured minus stated, of the statement named by `row`, and `slack` what the solver leaves open.
-
-    Raises
-    ------
-    ConfigError
-        If the design is unknown.
+    - cell: as `dperm.plan` made it; `design` is votes, hadamard or rademacher.
+    - Returns: metrics: `recovery` (P(right)), `recovery_bound` (Theorem 8), `log_failure` and `log_failure_bound`;
+      `blocks_right`, `well_behaved` (shares of blocks), `work` (coordinate updates at most, or subsets). `excess` is
+      measured minus stated, of the statement named by `row`, and `slack` what the solver leaves open.
+    - Raises ConfigError: if the design is unknown.
     """
     design = cell["point"]["design"]
     makers = {"votes": _votes, "hadamard": _hadamard, "rademacher": _rademacher}
@@ -124,17 +113,9 @@ def _unanimous(cell: Mapping[str, Any], p: int, size: int, blocks: int) -> Itera
 def lattice_spent(p: int, size: int, epsilon: float) -> float:
     """Return the largest |log P(O; q) - log P(O; q')| over a lattice of scores, noise Lap(2 s Dq/epsilon).
 
-    Parameters
-    ----------
-    p, size : int
-        1 <= s < p.
-    epsilon : float
-
-    Returns
-    -------
-    float
-        Over all q in Dq {1, 2, 13}^p and all q' with every q'_j - q_j in {-Dq, Dq} (what lies between is no worse: the
-        ratio is monotone in each score), and all sets O of size s.
+    - p, size: 1 <= s < p.
+    - Returns: over all q in Dq {1, 2, 13}^p and all q' with every q'_j - q_j in {-Dq, Dq} (what lies between is no
+      worse: the ratio is monotone in each score), and all sets O of size s.
     """
     scale, laws, worst = 2 * size / epsilon, {}, 0.0
 
@@ -155,18 +136,7 @@ def lattice_spent(p: int, size: int, epsilon: float) -> float:
 def needed_rows(p: int, size: int, *, sigma: float = designs.DECLARED, phi: float = PHI) -> int:
     """Return the least multiple b of p with b^2 = n >= (16 sigma/(Psi Phi))^4 s^2 log^2 p, Psi = 1.
 
-    Parameters
-    ----------
-    p, size : int
-    sigma, phi : float
-
-    Returns
-    -------
-    int
-
-    References
-    ----------
-    kifer2012, Lemma 41.
+    - Source: kifer2012, Lemma 41.
     """
     return p * math.ceil((16 * sigma / phi) ** 2 * size * math.log(p) / p)
 
@@ -218,23 +188,12 @@ def hadamard_blocks(
 ) -> tuple[lasso.Solution, np.ndarray]:
     """Solve the lasso of some blocks of stacked Hadamard rows.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (p,)
-        theta*; p is a power of two.
-    rows : int
-        b, a multiple of p.
-    count : int
-        Blocks.
-    noise : {"gaussian", "worst"}
-    rng : Generator
-
-    Returns
-    -------
-    solution : Solution
-        With Lambda = 4 sigma sqrt(b log p).
-    well_behaved : ndarray of bool, shape (count,)
-        Whether ||X'w||_inf <= 2 sigma sqrt(b log p) and |y| <= s, up to rounding; the other conditions hold always.
+    - theta: shape (p,); theta*; p is a power of two.
+    - rows: b, a multiple of p.
+    - count: blocks.
+    - solution: with Lambda = 4 sigma sqrt(b log p).
+    - well_behaved: shape (count,); whether ||X'w||_inf <= 2 sigma sqrt(b log p) and |y| <= s, up to rounding; the other
+      conditions hold always.
     """
     p, copies = len(theta), rows // len(theta)
     H, support = designs.hadamard_rows(p), np.flatnonzero(theta)

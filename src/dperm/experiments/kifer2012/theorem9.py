@@ -53,17 +53,10 @@ _MOST_ENTRIES = 2**22
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one p.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Columns p, n, s, row, support, gamma, sizing (`printed`, `mended`: of the bound). Metrics: `excess_risk`; for
-        each gamma `bound` (mean over repeats) and `violated`; `well_behaved` (share of Samp-Agg's blocks);
-        `noise_risk`; `risk_right` and `risk_votes` (means over `draws`); `risk_ratio`.
+    - cell: as `dperm.plan` made it.
+    - Returns: columns p, n, s, row, support, gamma, sizing (`printed`, `mended`: of the bound). Metrics: `excess_risk`;
+      for each gamma `bound` (mean over repeats) and `violated`; `well_behaved` (share of Samp-Agg's blocks);
+      `noise_risk`; `risk_right` and `risk_votes` (means over `draws`); `risk_ratio`.
     """
     settings, p = cell["settings"], int(cell["point"]["p"])
     head = {
@@ -88,21 +81,10 @@ def bounds(
 ) -> dict[tuple[str, str], tuple[float, np.ndarray]]:
     """Return what the theorems say of the excess risk.
 
-    Parameters
-    ----------
-    n, p, size : int
-    gamma : float
-        g of the module's text.
-    phi : ndarray, shape (R,)
-        ||phi||^2 of each repeat.
-    psi : float
-        Psi, of the mean of losses.
-    spending : Spending
-
-    Returns
-    -------
-    dict
-        (support, printed or mended) -> probability with which the bound may fail, and the bound, of shape (R,).
+    - gamma: g of the module's text.
+    - phi: shape (R,); ||phi||^2 of each repeat.
+    - psi: psi, of the mean of losses.
+    - Returns: (support, printed or mended) -> probability with which the bound may fail, and the bound, of shape (R,).
     """
     epsilon, curvature = spending.epsilon, case_study.curvature(size, spending.epsilon)
     zeta, alpha = 2 * size**1.5, 4 * size**2
@@ -164,16 +146,9 @@ def _by_votes(blocks: hadamard.Blocks, spending: Spending, repeats: int, rng: np
 def excess_risk(moments: Moments, theta: np.ndarray, supports: np.ndarray, phi: float) -> np.ndarray:
     """Return L(theta) - L(theta*), theta* on the first features.
 
-    Parameters
-    ----------
-    moments : Moments
-    theta, supports : ndarray, shape (R, s)
-    phi : float
-        |theta*_j|.
-
-    Returns
-    -------
-    ndarray, shape (R,)
+    - theta, supports: shape (R, s).
+    - phi: |theta*_j|.
+    - Returns: shape (R,).
     """
     at_star = moments.risk(hadamard.star(len(moments.G), phi)[None, :SIZE], np.arange(SIZE)[None])
     return moments.risk(theta, supports) - at_star
@@ -203,16 +178,8 @@ def _minimisers(moments: Moments, supports: np.ndarray) -> np.ndarray:
 def least_eigenvalue(G: np.ndarray, size: int) -> float:
     """Return the least eigenvalue of all principal submatrices of this size.
 
-    Parameters
-    ----------
-    G : ndarray, shape (p, p)
-        Symmetric.
-    size : int
-        s, with few enough subsets to look at each.
-
-    Returns
-    -------
-    float
+    - G: shape (p, p); symmetric.
+    - size: s, with few enough subsets to look at each.
     """
     sets = np.array(list(combinations(range(len(G)), size)))
     return float(np.linalg.eigvalsh(G[sets[:, :, None], sets[:, None, :]])[:, 0].min())
@@ -221,14 +188,7 @@ def least_eigenvalue(G: np.ndarray, size: int) -> float:
 def clipped_square(mean: np.ndarray, sd: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return E[min(max(Z, low), high)^2] for Z ~ N(mean, sd^2).
 
-    Parameters
-    ----------
-    mean, sd, low, high : float or ndarray
-        sd > 0, low < high.
-
-    Returns
-    -------
-    float or ndarray
+    - mean, sd, low, high: sd > 0, low < high.
     """
     a, b = (low - mean) / sd, (high - mean) / sd
     density_a, density_b = (np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) for z in (a, b))
@@ -241,20 +201,10 @@ def clipped_square(mean: np.ndarray, sd: np.ndarray, low: np.ndarray, high: np.n
 def noise_risk(n: int, size: int, value: float, spending: Spending) -> float:
     """Return what the noise adds to the second stage's mean risk where X'X = n I, exactly.
 
-    Parameters
-    ----------
-    n : int
-    size : int
-        s.
-    value : float
-        |theta*_j| on the support.
-    spending : Spending
-
-    Returns
-    -------
-    float
-        E L(theta) less L at the minimiser without noise. Features do not mix: theta_j = (n theta*_j - b_j)/(n + Delta),
-        clipped to [-1, 1], and L - L(theta*) = sum_j (theta_j - theta*_j)^2/2.
+    - size: s.
+    - value: |theta*_j| on the support.
+    - Returns: E L(theta) less L at the minimiser without noise. Features do not mix: theta_j = (n theta*_j - b_j)/(n +
+      Delta), clipped to [-1, 1], and L - L(theta*) = sum_j (theta_j - theta*_j)^2/2.
     """
     curvature = case_study.curvature(size, spending.epsilon)
     law, _ = objective.calibrate(

@@ -30,15 +30,9 @@ _CHUNK = 2**15
 class Changes(NamedTuple):
     """What adding one record does, over all pairs of neighbours.
 
-    Parameters
-    ----------
-    rise, fall : float
-        Largest increase and largest decrease of a score, both 0 or above.
-    spent : tuple of float
-        For each weight w, the largest |log P(Gamma; D) - log P(Gamma; D')| of the law exp(-w q).
-    gap : float
-        No score is further from its exact value.
-    pairs : int
+    - rise, fall: largest increase and largest decrease of a score, both 0 or above.
+    - spent: for each weight w, the largest |log P(Gamma; D) - log P(Gamma; D')| of the law exp(-w q).
+    - gap: no score is further from its exact value.
     """
 
     rise: float
@@ -51,15 +45,8 @@ class Changes(NamedTuple):
 def records(p: int, size: int) -> np.ndarray:
     """Return the records (x, y) of the domain up to their common sign, (0, 0) first.
 
-    Parameters
-    ----------
-    p : int
-    size : int
-        s: y is in {-s, 0, s}.
-
-    Returns
-    -------
-    ndarray, shape ((3^{p+1} + 1)/2, p + 1)
+    - size: s: y is in {-s, 0, s}.
+    - Returns: shape ((3^{p+1} + 1)/2, p + 1).
     """
     signs = np.array(list(itertools.product((0, 1, -1), repeat=p + 1)), dtype=float)
     # Of a record and its opposite the one that the product gives first: its first entry that is not 0 is 1.
@@ -70,23 +57,10 @@ def records(p: int, size: int) -> np.ndarray:
 def changes(p: int, size: int, weights: tuple[float, ...]) -> Changes:
     """Go through all data sets D of up to two records and all D' with one record more.
 
-    Parameters
-    ----------
-    p : int
-        In [s, 5].
-    size : int
-        s, 1 or 2.
-    weights : tuple of float
-        w of exp(-w q).
-
-    Returns
-    -------
-    Changes
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
+    - p: in [s, 5].
+    - size: s, 1 or 2.
+    - weights: w of exp(-w q).
+    - Raises ValueError: if an argument is outside its range.
     """
     number("size", size, 1, 2, ends="[]", remedy="larger supports have too many data sets")
     number("p", p, size, 5, ends="[]", remedy="more features have too many data sets")

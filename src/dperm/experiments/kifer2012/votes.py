@@ -28,14 +28,9 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 class Votes(NamedTuple):
     """What k blocks voted.
 
-    Parameters
-    ----------
-    shares : ndarray, shape (p,)
-    support : ndarray of int, shape (s,)
-        The right one.
-    sweeps : int
-        Of coordinate descent, over all blocks.
-    converged : bool
+    - shares: shape (p,).
+    - support: shape (s,); the right one.
+    - sweeps: of coordinate descent, over all blocks.
     """
 
     shares: np.ndarray
@@ -47,19 +42,9 @@ class Votes(NamedTuple):
 def rademacher(n: int, p: int, size: int, rng: np.random.Generator, *, entries: int = _ENTRIES) -> Votes:
     """Return the votes of floor(sqrt(n)) blocks of the design `rad`, as Algorithm 6 prints them.
 
-    Parameters
-    ----------
-    n, p : int
-    size : int
-        s.
-    rng : Generator
-    entries : int
-        Of X, to have in memory at once.
-
-    Returns
-    -------
-    Votes
-        Lambda = 4 sigma n^{1/4} sqrt(log p) with the declared sigma of `designs`.
+    - size: s.
+    - entries: of X, to have in memory at once.
+    - Returns: Lambda = 4 sigma n^{1/4} sqrt(log p) with the declared sigma of `designs`.
     """
     blocks = max(1, math.isqrt(n))
     block = samp_agg.partition(n, blocks)
@@ -84,23 +69,11 @@ def rademacher(n: int, p: int, size: int, rng: np.random.Generator, *, entries: 
 def set_probability(shares: np.ndarray, chosen: np.ndarray, scale: float) -> float:
     """Return the probability that the noisy top set is `chosen`.
 
-    Parameters
-    ----------
-    shares : ndarray, shape (p,)
-        q.
-    chosen : ndarray of int, shape (s,)
-        O, with s < p.
-    scale : float
-        Of the Laplace noise, above 0.
-
-    Returns
-    -------
-    float
-        Absolute accuracy about 1e-12.
-
-    References
-    ----------
-    kifer2012, Algorithm 5, lines 5 and 6.
+    - shares: shape (p,); q.
+    - chosen: shape (s,); O, with s < p.
+    - scale: of the Laplace noise, above 0.
+    - Returns: absolute accuracy about 1e-12.
+    - Source: kifer2012, Algorithm 5, lines 5 and 6.
     """
     q = shares / scale
     inside = np.zeros(len(q), bool)
@@ -121,16 +94,8 @@ def set_probability(shares: np.ndarray, chosen: np.ndarray, scale: float) -> flo
 def printed_scale(blocks: int, size: int, spending: case_study.Spending) -> float:
     """Return the scale of Algorithm 5's noise with half of epsilon: 2 s/(k epsilon/2).
 
-    Parameters
-    ----------
-    blocks, size : int
-        k and s.
-    spending : Spending
-
-    Returns
-    -------
-    float
-        In units of the shares.
+    - blocks, size: k and s.
+    - Returns: in units of the shares.
     """
     return 2 * size / (blocks * spending.support.epsilon)
 

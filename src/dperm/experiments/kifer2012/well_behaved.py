@@ -43,21 +43,10 @@ def measured(
 ) -> Iterator[Measured]:
     """Give the four conditions of Definition 2 on each design, and the least eigenvalues, at one p.
 
-    Parameters
-    ----------
-    p : int
-        At least 8: the Remark speaks of p far above s = 2.
-    instances : int
-        Data sets of each design.
-    variances : sequence of float
-    growth : float
-    rng : Generator
-
-    Yields
-    ------
-    Measured
-        Metrics `ratio` (measured/bound; of condition 4 Psi over the convexity that was certified, or refuted) and
-        `violated`, not finite where nothing is known; `excess` of the least eigenvalue.
+    - p: at least 8: the Remark speaks of p far above s = 2.
+    - instances: data sets of each design.
+    - Yields: metrics `ratio` (measured/bound; of condition 4 Psi over the convexity that was certified, or refuted) and
+      `violated`, not finite where nothing is known; `excess` of the least eigenvalue.
     """
     for design, scales in (("gaussian", variances), ("rademacher", [1.0])):
         for variance in scales:

@@ -38,15 +38,9 @@ _NEAR, _ROUNDS = 1e-3, 5
 class Case(NamedTuple):
     """A mechanism on the line: what a claim is about.
 
-    Parameters
-    ----------
-    row : str
-        Its name in rows.
-    loss : Loss
-    domain : Domain
-        Of a record, with a bound on theta where the loss needs one.
-    l1, low, high : float
-        Weight of |theta|, and the set.
+    - row: its name in rows.
+    - domain: of a record, with a bound on theta where the loss needs one.
+    - l1, low, high: weight of |theta|, and the set.
     """
 
     row: str
@@ -70,21 +64,10 @@ def worst(
 ) -> dict[str, tuple[str, Pair]]:
     """Return for each direction the pair that spends most.
 
-    Parameters
-    ----------
-    case : Case
-    curvature : float
-        Delta.
-    noise : Gaussian or SphericalLaplace
-    budget : Budget
-        Where delta is above 0, what is spent is the least epsilon at this delta; else the sup of the log-ratio.
-    neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    dict
-        From `adding` and `removing`, of replace-one `either` (the relation is symmetric), to the pair in words and its
-        laws, the likelier one first.
+    - curvature: Delta.
+    - budget: where delta is above 0, what is spent is the least epsilon at this delta; else the sup of the log-ratio.
+    - Returns: from `adding` and `removing`, of replace-one `either` (the relation is symmetric), to the pair in words
+      and its laws, the likelier one first.
     """
     pairs = _pairs(case, curvature, noise, neighbours)
     laws = {records: case.law(records, curvature, noise) for pair in pairs for records in pair}

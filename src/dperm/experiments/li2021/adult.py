@@ -70,17 +70,9 @@ class _Task:
 def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
     """Return the rows of the two lassos without privacy, and the counts of records.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-
-    Returns
-    -------
-    DataFrame
-        Metrics `error` by `variant` and `strength`; `records` and `excess` by `row` (split and label).
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
+    - Returns: metrics `error` by `variant` and `strength`; `records` and `excess` by `row` (split and label).
     """
     dataset, settings = prepared.read(data), cell["settings"]
     task, lambdas = _task(cell, dataset), settings["lambdas"]
@@ -112,19 +104,10 @@ def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
 def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
     """Return the rows of one calibration on one data set: every method, epsilon, delta, Lambda and repeat.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-    data : path
-        The prepared data set.
-    baseline : path
-        The rows of `baseline`; no row here is measured against them.
-
-    Returns
-    -------
-    DataFrame
-        Metric `error`, with the column `strength` (Lambda).
+    - cell: as `dperm.plan` made it.
+    - data: the prepared data set.
+    - baseline: the rows of `baseline`; no row here is measured against them.
+    - Returns: metric `error`, with the column `strength` (Lambda).
     """
     dataset = prepared.read(data)
     task, settings = _task(cell, dataset), cell["settings"]

@@ -57,15 +57,8 @@ Record = dict[str, Any]
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one design.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        `row`, `form`, `metric` as above; a fit that did not converge has the status `failed`.
+    - cell: as `dperm.plan` made it.
+    - Returns: `row`, `form`, `metric` as above; a fit that did not converge has the status `failed`.
     """
     settings, design = cell["settings"], cell["point"]["design"]
     if design == NO_DATA:

@@ -33,22 +33,11 @@ _BLANK = {
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one part.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        `row` is the place in the paper, `form` and `reading` tell its readings apart. `excess` is measured minus bound,
-        0 or below where the bound holds, in units that the part states; `violated` is 0 or 1. Where a part knows
-        nothing although no fit failed, the status is `unknown`.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such part.
+    - cell: as `dperm.plan` made it.
+    - Returns: `row` is the place in the paper, `form` and `reading` tell its readings apart. `excess` is measured minus
+      bound, 0 or below where the bound holds, in units that the part states; `violated` is 0 or 1. Where a part knows
+      nothing although no fit failed, the status is `unknown`.
+    - Raises ConfigError: if there is no such part.
     """
     part = cell["point"]["part"]
     if part not in (*_PARTS, "all"):

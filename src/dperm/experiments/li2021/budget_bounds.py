@@ -69,15 +69,8 @@ _KAPPA, _MULTIPLES = 0.5, (1.0, 2.0, 10.0)
 def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the rows of every statement.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Yields
-    ------
-    dict
-        One row, without the columns that `dperm.experiments.li2021.bounds` fills in.
+    - cell: as `dperm.plan` made it.
+    - Yields: one row, without the columns that `dperm.experiments.li2021.bounds` fills in.
     """
     settings = cell["settings"]
     for epsilon in settings["epsilons"]:
@@ -94,21 +87,11 @@ def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def tight_epsilon(law: noise.Law, zeta: float, delta: float, log_det: float) -> float:
     """Return the least epsilon that is proved of objective perturbation with this law of b.
 
-    Parameters
-    ----------
-    law : Gaussian, SphericalLaplace or PrintedSpherical
-        In p >= 2 dimensions.
-    zeta : float
-        Bound on one record's gradient norm, of any sign.
-    delta : float
-        Above 0 for Gaussian b, else 0.
-    log_det : float
-        log(1 + zeta3/(2 Lambda0)).
-
-    Returns
-    -------
-    float
-        Infinite for the printed radius (erratum N1).
+    - law: in p >= 2 dimensions.
+    - zeta: bound on one record's gradient norm, of any sign.
+    - delta: above 0 for Gaussian b, else 0.
+    - log_det: log(1 + zeta3/(2 Lambda0)).
+    - Returns: infinite for the printed radius (erratum N1).
     """
     if isinstance(law, SphericalLaplace):
         return objective.gamma_epsilon(law.scale, zeta, log_det=log_det, **_PAIR)

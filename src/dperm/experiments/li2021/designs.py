@@ -44,26 +44,17 @@ _POISSON_RANGE = 7.5
 class Design:
     """One column of Table 4 at one n.
 
-    Parameters
-    ----------
-    loss : str
-        "squared", "logistic" or "poisson".
-    n : int
-        Records of a training set.
-    half_width : float
-        h: x_ij ~ Unif(-h, h).
-    truth : ndarray, shape (16,)
-        theta*; the first eight are not 0.
-    zeta1, zeta2, zeta3 : float
-        ||x||, |l'| and the eigenvalue of a record's Hessian are at most these on the range of the truth.
-    boxed_zeta2 : float
-        The bound on |l'| for the corrected mechanism: in all of `box`, with the loss continued beyond `eta_bound`.
-    box : tuple of float
-        (low, high): Theta = [low, high]^16, inside one orthant, with the minimiser's side of 0.
-    eta_bound : float
-        |eta| beyond which the corrected mechanism continues the loss linearly; infinity: nowhere.
-    sign : int
-        Of eta in the law of a logistic y: -1 as printed.
+    - loss: "squared", "logistic" or "poisson".
+    - n: records of a training set.
+    - half_width: h: x_ij ~ Unif(-h, h).
+    - truth: shape (16,); theta*; the first eight are not 0.
+    - zeta1, zeta2, zeta3: ||x||, |l'| and the eigenvalue of a record's Hessian are at most these on the range of the
+      truth.
+    - boxed_zeta2: the bound on |l'| for the corrected mechanism: in all of `box`, with the loss continued beyond
+      `eta_bound`.
+    - box: (low, high): Theta = [low, high]^16, inside one orthant, with the minimiser's side of 0.
+    - eta_bound: |eta| beyond which the corrected mechanism continues the loss linearly; infinity: nowhere.
+    - sign: of eta in the law of a logistic y: -1 as printed.
     """
 
     loss: str
@@ -121,10 +112,7 @@ DESIGNS = {
 def find(name: str) -> Design:
     """Return the design of this name.
 
-    Raises
-    ------
-    ConfigError
-        If there is none.
+    - Raises ConfigError: if there is none.
     """
     try:
         return DESIGNS[name]
@@ -135,20 +123,10 @@ def find(name: str) -> Design:
 def training(seed: int, experiment: str, name: str, repeats: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the training sets of a design: of repeat r the same however many there are.
 
-    Parameters
-    ----------
-    seed : int
-    experiment : str
-    name : str
-        Of the design.
-    repeats : int
-        R.
-
-    Returns
-    -------
-    X : ndarray, shape (R, n, 16)
-    y : ndarray, shape (R, n)
-        In {-1, 1} for the logistic design, counts of at most e^7.5 for the Poisson design.
+    - name: of the design.
+    - repeats: R.
+    - X: shape (R, n, 16).
+    - y: shape (R, n); in {-1, 1} for the logistic design, counts of at most e^7.5 for the Poisson design.
     """
     design = find(name)
     X, y = np.empty((repeats, design.n, design.p)), np.empty((repeats, design.n))
@@ -160,18 +138,9 @@ def training(seed: int, experiment: str, name: str, repeats: int) -> tuple[np.nd
 def test(seed: int, experiment: str, name: str, rows: int = TEST_ROWS) -> tuple[np.ndarray, np.ndarray]:
     """Return the one test set of a design, independent of its training sets.
 
-    Parameters
-    ----------
-    seed : int
-    experiment : str
-    name : str
-        Of the design.
-    rows : int
-
-    Returns
-    -------
-    X : ndarray, shape (rows, 16)
-    y : ndarray, shape (rows,)
+    - name: of the design.
+    - X: shape (rows, 16).
+    - y: shape (rows,).
     """
     return draw(find(name), rows, seeds.generator(seed, experiment, "test", name))
 
@@ -182,16 +151,8 @@ test.__test__ = False  # A test set, no test of pytest's.
 def draw(design: Design, rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw independent records of a design.
 
-    Parameters
-    ----------
-    design : Design
-    rows : int
-    rng : Generator
-
-    Returns
-    -------
-    X : ndarray, shape (rows, 16)
-    y : ndarray, shape (rows,)
+    - X: shape (rows, 16).
+    - y: shape (rows,).
     """
     X = rng.uniform(-design.half_width, design.half_width, (rows, design.p))
     return X, _RESPONSES[design.loss](design.sign * (X @ design.truth), rng)

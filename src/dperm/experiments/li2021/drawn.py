@@ -35,16 +35,8 @@ Record = dict[str, Any]
 def measured(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
     """Give the rows of all parts.
 
-    Parameters
-    ----------
-    settings : mapping
-        Of the cell: `augmented_rows` (n_e), `floor` (Lambda0), `draws`, `epsilon`, `delta`, `budget_share` (r).
-    rng : Generator
-
-    Yields
-    ------
-    dict
-        Columns of one row: `row`, `form`, `metric`, `value`, and what tells it from others.
+    - settings: of the cell: `augmented_rows` (n_e), `floor` (Lambda0), `draws`, `epsilon`, `delta`, `budget_share` (r).
+    - Yields: columns of one row: `row`, `form`, `metric`, `value`, and what tells it from others.
     """
     for part in (_responses, _radii, _subsets):
         yield from part(settings, rng)

@@ -27,26 +27,12 @@ from dperm.domain import Budget
 def noise_square(budget: Budget, features: int, zeta: float, share: float, failure: float) -> float:
     """Return S, which ||b||^2 is said not to exceed with probability 1 - failure.
 
-    Parameters
-    ----------
-    budget : Budget
-    features : int
-        p.
-    zeta : float
-        Bound on one record's gradient norm (add/remove).
-    share : float
-        r in (0, 1).
-    failure : float
-        pi in (0, 1).
-
-    Returns
-    -------
-    float
-        In the square of zeta's units.
-
-    References
-    ----------
-    li2021, Theorem 8 and its proof, S.6.
+    - features: p.
+    - zeta: bound on one record's gradient norm (add/remove).
+    - share: r in (0, 1).
+    - failure: pi in (0, 1).
+    - Returns: in the square of zeta's units.
+    - Source: li2021, Theorem 8 and its proof, S.6.
     """
     spent = share * budget.epsilon
     if budget.delta == 0:
@@ -57,19 +43,9 @@ def noise_square(budget: Budget, features: int, zeta: float, share: float, failu
 def lemma(square: np.ndarray | float, modulus: np.ndarray | float, gap: np.ndarray | float, n: int) -> np.ndarray:
     """Return (square/modulus + gap)/n: Lemma 7 for the square of ||b||, Theorem 8 as its proof has it for S.
 
-    Parameters
-    ----------
-    square : ndarray or float
-        ||b||^2 or S.
-    modulus : ndarray or float
-        m; may be infinite.
-    gap : ndarray or float
-        G; may be infinite.
-    n : int
-
-    Returns
-    -------
-    ndarray
+    - square: ||b||^2 or S.
+    - modulus: m; may be infinite.
+    - gap: G; may be infinite.
     """
     return (square / np.asarray(modulus, float) + gap) / n
 
@@ -84,23 +60,10 @@ def theorem_26(
 ) -> np.ndarray:
     """Return kifer2012's bound on the same risk.
 
-    Parameters
-    ----------
-    budget, features, zeta, failure
-        As for `noise_square`.
-    curvature : float
-        Delta, above 0.
-    squares : ndarray
-        ||theta_hat||^2.
-    n : int
-
-    Returns
-    -------
-    ndarray
-
-    References
-    ----------
-    kifer2012, Theorem 26.
+    - budget, features, zeta, failure: as for `noise_square`.
+    - curvature: Delta, above 0.
+    - squares: ||theta_hat||^2.
+    - Source: kifer2012, Theorem 26.
     """
     if budget.delta == 0:
         first = 8 * (zeta * features * math.log(features / failure)) ** 2
@@ -115,24 +78,11 @@ def enough_records(
 ) -> int:
     """Return the least n above Equation 21 with C' = 0.
 
-    Parameters
-    ----------
-    budget, features, zeta, share, failure
-        As for `noise_square`; pi is `failure`.
-    modulus : float
-        m.
-    penalty : float
-        R^(t)(theta0).
-    rho : float
-        Excess of the expected loss that is allowed.
-
-    Returns
-    -------
-    int
-
-    References
-    ----------
-    li2021, Theorem 10.
+    - budget, features, zeta, share, failure: as for `noise_square`; pi is `failure`.
+    - modulus: m.
+    - penalty: R^(t)(theta0).
+    - rho: excess of the expected loss that is allowed.
+    - Source: li2021, Theorem 10.
     """
     constant = (2 if budget.delta == 0 else 1) * noise_square(budget, features, zeta, share, failure)
     return math.floor((penalty + constant / modulus) / rho) + 1
@@ -141,17 +91,8 @@ def enough_records(
 def printed_order(budget: Budget, features: int, n: int) -> float:
     """Return the order that Equations 18 and 19 state for their bounds, without a constant.
 
-    Parameters
-    ----------
-    budget : Budget
-    features : int
-        p.
-    n : int
-
-    Returns
-    -------
-    float
-        p^2 log(p)/(n epsilon^2), or p (1/epsilon + log(1/delta)/epsilon^2)/n.
+    - features: p.
+    - Returns: p^2 log(p)/(n epsilon^2), or p (1/epsilon + log(1/delta)/epsilon^2)/n.
     """
     if budget.delta == 0:
         return features**2 * math.log(features) / (n * budget.epsilon**2)

@@ -82,15 +82,8 @@ class _Task:
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one design.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it; `side_repeats` of all but the published figure, `delta` of `same-b`.
-
-    Returns
-    -------
-    DataFrame
-        Columns strength (Lambda), floor (Lambda0), floored, row, reference, informative, sound.
+    - cell: as `dperm.plan` made it; `side_repeats` of all but the published figure, `delta` of `same-b`.
+    - Returns: columns strength (Lambda), floor (Lambda0), floored, row, reference, informative, sound.
     """
     settings, name = cell["settings"], cell["point"]["design"]
     design, strengths = designs.find(name), np.geomspace(*settings["strengths"], settings["steps"])

@@ -49,31 +49,14 @@ def iterates(
 ) -> Iterator[np.ndarray]:
     """Give theta^(1), ..., theta^(T) of Algorithm 1, as `literal.literal` does with the same generator.
 
-    Parameters
-    ----------
-    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    noise : ndarray, shape (p,)
-        b.
-    rule : Scheme
-    strength : float
-        Lambda.
-    variant : {"erm", "vs", "vs_plus"}
-    rows : int
-        n_e, even.
-    steps : int
-        T.
-    rng : Generator
-
-    Yields
-    ------
-    ndarray, shape (p,)
-
-    Raises
-    ------
-    SolverError
-        If a fit does not converge.
+    - X: shape (n, p).
+    - y: shape (n,).
+    - noise: shape (p,); b.
+    - strength: Lambda.
+    - rows: n_e, even.
+    - steps: T.
+    - Yields: shape (p,).
+    - Raises SolverError: if a fit does not converge.
     """
     targets, force, curvature = augmented_targets(loss, rows)
     model, theta, older = losses.make(loss), None, None
@@ -215,19 +198,9 @@ def mean(
     finite n_e changes systematically (erratum N8): l''/(2 n_e l'^2) <b, theta>^2 for the squared loss, and higher terms
     for the others. Drawing adds the rest.
 
-    Parameters
-    ----------
-    loss, X, y, noise, rule, strength, rows, steps
-        As for `iterates`.
-
-    Returns
-    -------
-    ndarray, shape (p,)
-
-    Raises
-    ------
-    SolverError
-        If a fit does not converge.
+    - loss, X, y, noise, rule, strength, rows, steps: as for `iterates`.
+    - Returns: shape (p,).
+    - Raises SolverError: if a fit does not converge.
     """
     targets, force, curvature = augmented_targets(loss, rows)
     model, theta = losses.make(loss), None
@@ -301,19 +274,9 @@ def at_infinity(
     `limit.reweighted` does the same by the objective, which knows theta to the root of its rounding only: enough for
     a run of 15 steps, but over thousands it stands still too soon.
 
-    Parameters
-    ----------
-    loss, X, y, noise, rule, strength, steps
-        As for `iterates`; what stands still to the last digits is not repeated.
-
-    Returns
-    -------
-    ndarray, shape (p,)
-
-    Raises
-    ------
-    SolverError
-        If a fit does not converge.
+    - loss, X, y, noise, rule, strength, steps: as for `iterates`; what stands still to the last digits is not repeated.
+    - Returns: shape (p,).
+    - Raises SolverError: if a fit does not converge.
     """
     model, theta = losses.make(loss), None
     for _ in range(steps):

@@ -116,15 +116,8 @@ class _Run:
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one design at one epsilon.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Columns strength (Lambda; 0 where a value is of the whole path), row, round, informative.
+    - cell: as `dperm.plan` made it.
+    - Returns: columns strength (Lambda; 0 where a value is of the whole path), row, round, informative.
     """
     settings, name, epsilon = cell["settings"], cell["point"]["design"], float(cell["point"]["epsilon"])
     design, strengths = designs.find(name), np.geomspace(*settings["strengths"], settings["steps"])
@@ -252,17 +245,11 @@ def _changed(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 def agreement(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Return how far two rankings of methods by mean error agree, for each batch of repeats.
 
-    Parameters
-    ----------
-    before, after : ndarray, shape (M, R, L)
-        Errors of M methods in R repeats at L strengths; repeats with NaN are left out of their batch's means.
-
-    Returns
-    -------
-    ndarray, shape (min(10, R),)
-        The mean over pairs of methods, and over the strengths at which any error changes, of 1 where both have the same
-        order (or both a tie, up to 1e-9), -1 where the opposite, 0 where one of them alone is a tie: Kendall's tau, but
-        for common ties. NaN where no error changes: such strengths would say nothing but 1.
+    - before, after: shape (M, R, L); errors of M methods in R repeats at L strengths; repeats with NaN are left out of
+      their batch's means.
+    - Returns: shape (min(10, R),); the mean over pairs of methods, and over the strengths at which any error changes,
+      of 1 where both have the same order (or both a tie, up to 1e-9), -1 where the opposite, 0 where one of them alone
+      is a tie: Kendall's tau, but for common ties. NaN where no error changes: such strengths would say nothing but 1.
     """
     changed = _changed(before, after)
     before, after = before[..., changed], after[..., changed]

@@ -40,18 +40,10 @@ Record = dict[str, Any]
 def measured(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
     """Give the rows of all parts.
 
-    Parameters
-    ----------
-    settings : mapping
-        Of the cell: `strength` (Lambda), `floor` (Lambda0), `kappa`, `bridge_gamma`, `reach` (theta runs from minus
-        this to this), `points` (even, so that 0 is not among them), `augmented_rows` (n_e), `iterations` (T),
-        `repeats`.
-    rng : Generator
-
-    Yields
-    ------
-    dict
-        Columns of one row: `row`, `form`, `metric`, `value`, and what tells it from others.
+    - settings: of the cell: `strength` (Lambda), `floor` (Lambda0), `kappa`, `bridge_gamma`, `reach` (theta runs from
+      minus this to this), `points` (even, so that 0 is not among them), `augmented_rows` (n_e), `iterations` (T),
+      `repeats`.
+    - Yields: columns of one row: `row`, `form`, `metric`, `value`, and what tells it from others.
     """
     for part in (_figure1, _nearer, _reached, _moduli, _schematic, _weights):
         yield from part(settings, rng)
@@ -66,18 +58,8 @@ def schemes(settings: Mapping[str, Any], target: str, *, moor: bool, halved: boo
 def stated(settings: Mapping[str, Any], target: str, strength: float, theta: np.ndarray) -> np.ndarray:
     """Return Lambda R(theta), the target as it is stated.
 
-    Parameters
-    ----------
-    settings : mapping
-        With `kappa` and `bridge_gamma`.
-    target : {"ridge", "lasso", "bridge", "elastic_net"}
-    strength : float
-        Lambda.
-    theta : ndarray
-
-    Returns
-    -------
-    ndarray
+    - settings: with `kappa` and `bridge_gamma`.
+    - strength: Lambda.
     """
     u = np.abs(theta)
     return (

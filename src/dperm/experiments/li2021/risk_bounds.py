@@ -72,15 +72,8 @@ class _Case:
 def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the rows of every design.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Yields
-    ------
-    dict
-        Rows, or columns of rows: some values are arrays over repeats.
+    - cell: as `dperm.plan` made it.
+    - Yields: rows, or columns of rows: some values are arrays over repeats.
     """
     settings = cell["settings"]
     strengths = np.sort(np.asarray(settings["lambdas"], float))[::-1]

@@ -34,15 +34,8 @@ _METHODS = (("erm", "paper"), ("erm-moor", "paper"), ("erm", "corrected"))
 def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the rows of all axes.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Yields
-    ------
-    dict
-        Columns of rows; values are arrays over data sets.
+    - cell: as `dperm.plan` made it.
+    - Yields: columns of rows; values are arrays over data sets.
     """
     settings = cell["settings"]
     sizes = [int(n) for n in settings["sizes"]]

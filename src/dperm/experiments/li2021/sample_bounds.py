@@ -43,15 +43,8 @@ _DESIGN = "linear-500"
 def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the rows of both statements.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Yields
-    ------
-    dict
-        Columns of rows; values are arrays over data sets.
+    - cell: as `dperm.plan` made it.
+    - Yields: columns of rows; values are arrays over data sets.
     """
     yield from _lemma_9(cell)
     yield from _theorem_10(cell)

@@ -134,15 +134,8 @@ class _Fits:
 def run(cell: Mapping[str, Any]) -> pd.DataFrame:
     """Return the rows of one design at one epsilon.
 
-    Parameters
-    ----------
-    cell : mapping
-        As `dperm.plan` made it.
-
-    Returns
-    -------
-    DataFrame
-        Own columns target, strength, step, budget_share (r).
+    - cell: as `dperm.plan` made it.
+    - Returns: own columns target, strength, step, budget_share (r).
     """
     setting = _setting(cell)
     lines = [line for delta in cell["settings"]["deltas"] for line in _of_delta(setting, delta)]

@@ -29,15 +29,8 @@ _RECORDS = {
 def averaging(rows: pd.DataFrame) -> Figure:
     """Draw the mean excess over r and n over 1/alpha, a column for each epsilon.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-averaging.
-
-    Returns
-    -------
-    Figure
-        All values are exact.
+    - rows: of the experiment dwork2018-averaging.
+    - Returns: all values are exact.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[(rows["status"] == "ok") & (rows["dataset"] == "flip")]

@@ -26,15 +26,8 @@ _FLIPS = {0.0: _WALK.marker, 0.2: "^"}
 def beyond(rows: pd.DataFrame) -> Figure:
     """Draw n over 1/alpha for each epsilon, over N and over k.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-beyond.
-
-    Returns
-    -------
-    Figure
-        All values are exact.
+    - rows: of the experiment dwork2018-beyond.
+    - Returns: all values are exact.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[(rows["status"] == "ok") & rows["metric"].isin(("needed", "promised"))]

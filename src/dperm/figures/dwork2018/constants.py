@@ -14,17 +14,9 @@ _PLACE = ["claim", "place", "series", "epsilon", "alpha", "n", "d", "drawn"]
 def constants_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate the bounds in all their forms.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-constants.
-
-    Returns
-    -------
-    plain : DataFrame
-        A line for each bound, epsilon and form, with `bound`, `value` and `ratio`.
-    words : DataFrame
-        A line for each bound and epsilon: P, M, H, T; the value, one for each form where they differ; the ratios.
+    - rows: of the experiment dwork2018-constants.
+    - plain: a line for each bound, epsilon and form, with `bound`, `value` and `ratio`.
+    - words: a line for each bound and epsilon: P, M, H, T; the value, one for each form where they differ; the ratios.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[rows["status"] == "ok"]

@@ -24,15 +24,8 @@ _PROMISED = {False: (0, (1, 1.2)), True: (0, (6, 1.4, 1, 1.4))}
 def dimension(rows: pd.DataFrame) -> Figure:
     """Draw n* over p at two epsilons, and the excess over n.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-dimension.
-
-    Returns
-    -------
-    Figure
-        Bars: 95 % confidence intervals of what was estimated.
+    - rows: of the experiment dwork2018-dimension.
+    - Returns: bars: 95 % confidence intervals of what was estimated.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[rows["status"] == "ok"]

@@ -36,15 +36,8 @@ _DASHES = ((0, (1, 1.4)), (0, (4, 1.6)))
 def exppw(rows: pd.DataFrame) -> Figure:
     """Draw the panels: on the sample, with ties, and on fresh points for each alpha.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-exppw.
-
-    Returns
-    -------
-    Figure
-        Bars: 95 % confidence intervals of means.
+    - rows: of the experiment dwork2018-exppw.
+    - Returns: bars: 95 % confidence intervals of means.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[rows["status"] == "ok"]

@@ -27,15 +27,8 @@ _TERMS = {
 def free(rows: pd.DataFrame) -> Figure:
     """Draw the ratio of both parts for each law, and eps* over n.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-free.
-
-    Returns
-    -------
-    Figure
-        All values are exact.
+    - rows: of the experiment dwork2018-free.
+    - Returns: all values are exact.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[rows["status"] == "ok"]

@@ -18,15 +18,8 @@ _PRINTED, _MENDED = ("#333333", (0, (5, 1.5))), ("#333333", (0, (1, 1.2)))
 def generalization(rows: pd.DataFrame) -> Figure:
     """Draw the ratio of the k-th moments over epsilon, and quantiles of the loss over beta, beside Lemmas 6.4 and 6.5.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-generalization.
-
-    Returns
-    -------
-    Figure
-        Bands are 95 % intervals of the quantiles by order statistics.
+    - rows: of the experiment dwork2018-generalization.
+    - Returns: bands are 95 % intervals of the quantiles by order statistics.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     figure = Figure(figsize=(7.0, 3.75))

@@ -33,14 +33,7 @@ _LINES = {"not private, all records": "-", "majority label": (0, (1, 1.5))}
 def queries(rows: pd.DataFrame) -> Figure:
     """Draw accuracy over m for both laws, total epsilon over m, and the exact delta at that epsilon.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-queries.
-
-    Returns
-    -------
-    Figure
+    - rows: of the experiment dwork2018-queries.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[rows["status"] == "ok"]
@@ -84,17 +77,9 @@ def queries(rows: pd.DataFrame) -> Figure:
 def answered_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate how many queries are answered at a given accuracy.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-queries.
-
-    Returns
-    -------
-    plain : DataFrame
-        A line for each law, level and way to answer; `answered` is infinite for a student that has the accuracy.
-    words : DataFrame
-        A line for each way to answer, a column for each law and level.
+    - rows: of the experiment dwork2018-queries.
+    - plain: a line for each law, level and way to answer; `answered` is infinite for a student that has the accuracy.
+    - words: a line for each way to answer, a column for each law and level.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[(rows["status"] == "ok") & rows["metric"].isin(["answered", "unlimited"])]

@@ -16,15 +16,8 @@ _LEVELS = {"logistic": ("logistic regression (not private)", "--"), "majority": 
 def realdata(rows: pd.DataFrame) -> Figure:
     """Draw the error over epsilon, over the number of queries and over R.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-realdata.
-
-    Returns
-    -------
-    Figure
-        Means over splits; bands are 95 % intervals.
+    - rows: of the experiment dwork2018-realdata.
+    - Returns: means over splits; bands are 95 % intervals.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[(rows["status"] == "ok") & (rows["metric"] == "error")]

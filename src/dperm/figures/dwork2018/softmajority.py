@@ -28,15 +28,8 @@ _RULES = {
 def softmajority(rows: pd.DataFrame) -> Figure:
     """Draw n over 1/alpha and over d on pts, n over 1/alpha on thr, and the error of a bit over the margin.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-softmajority, both parts.
-
-    Returns
-    -------
-    Figure
-        A column for each epsilon but the last row's.
+    - rows: of the experiment dwork2018-softmajority, both parts.
+    - Returns: a column for each epsilon but the last row's.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     records = rows[(rows["metric"] == "records") & rows["over"].isin(["alpha", "d"])].copy()

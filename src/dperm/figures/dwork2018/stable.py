@@ -33,14 +33,7 @@ _NOT_PRIVATE = "#777777"
 def stable(rows: pd.DataFrame) -> Figure:
     """Draw the excess over n for each epsilon and corollary, and how far a label moves an answer.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment dwork2018-stable.
-
-    Returns
-    -------
-    Figure
+    - rows: of the experiment dwork2018-stable.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[(rows["status"] == "ok") & (rows["metric"] == "excess")]

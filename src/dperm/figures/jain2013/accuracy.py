@@ -33,15 +33,8 @@ _STORED = ("", "min-max+unit")
 def fig2a(rows: pd.DataFrame) -> Figure:
     """Draw Covertype, or the data set that stands in for it where it is not among the rows.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-covertype, metrics `accuracy` and `accuracy_one`.
-
-    Returns
-    -------
-    Figure
-        Accuracy over epsilon at each penalty and the baseline by scaling; over T at each epsilon that has all T.
+    - rows: of the experiment jain2013-covertype, metrics `accuracy` and `accuracy_one`.
+    - Returns: accuracy over epsilon at each penalty and the baseline by scaling; over T at each epsilon that has all T.
     """
     dataset, rows = _of_one(rows, "covertype")
     penalties = [name for name in ("C", "nC") if (rows["penalty"] == name).any()]
@@ -81,14 +74,7 @@ def fig2a(rows: pd.DataFrame) -> Figure:
 def url(rows: pd.DataFrame) -> Figure:
     """Draw URL Reputation, or its sample: accuracy over epsilon, and over T at two epsilons, by n lambda.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-url, metrics `accuracy` and `accuracy_one`.
-
-    Returns
-    -------
-    Figure
+    - rows: of the experiment jain2013-url, metrics `accuracy` and `accuracy_one`.
     """
     dataset, rows = _of_one(rows, "url")
     private = rows[rows["mechanism"] != "nonprivate"]

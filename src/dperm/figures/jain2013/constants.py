@@ -31,18 +31,10 @@ _CHECKS = (
 def constants_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate B, epsilon0, sigma, |S| and T, and below them the exact checks.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-constants.
-
-    Returns
-    -------
-    plain : DataFrame
-        A line for each algorithm, n lambda, T or d and calibration; `vacuous` is 1 where B < 1 or sigma >= C R/2. Then
-        one for each check and calibration, with `excess` and `holds`.
-    words : DataFrame
-        The same for people, the three calibrations in one cell.
+    - rows: of the experiment jain2013-constants.
+    - plain: a line for each algorithm, n lambda, T or d and calibration; `vacuous` is 1 where B < 1 or sigma >= C R/2.
+      Then one for each check and calibration, with `excess` and `holds`.
+    - words: the same for people, the three calibrations in one cell.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows, plain, words = rows[rows["status"] == "ok"], [], []

@@ -19,15 +19,8 @@ _T, _D = 10_000, 10
 def fig1(rows: pd.DataFrame) -> Figure:
     """Draw the three models: dataset, trusted learner, user, and what passes between them.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-constants.
-
-    Returns
-    -------
-    Figure
-        Numbers under each are constants as printed, of the largest n lambda at most 10^7 among the rows.
+    - rows: of the experiment jain2013-constants.
+    - Returns: numbers under each are constants as printed, of the largest n lambda at most 10^7 among the rows.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     table = rows[rows["series"].isin(["pinp", "tddl", "tdil"]) & (rows["calibration"] == "paper")]

@@ -29,15 +29,8 @@ _ZOOM, _CLOSE, _FROM = (0.9, 2.0), 1.1, 0.5
 def fig2b(rows: pd.DataFrame) -> Figure:
     """Draw KDD Cup 2010 algebra, or the data set that stands in for it where it is not among the rows.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-kdd: metric `error`, one row for each split.
-
-    Returns
-    -------
-    Figure
-        Above the error, below its ratio to least squares, a column for each n lambda.
+    - rows: of the experiment jain2013-kdd: metric `error`, one row for each split.
+    - Returns: above the error, below its ratio to least squares, a column for each n lambda.
     """
     names = sorted(map(str, rows["dataset"].unique()))
     dataset = _KDD if _KDD in names else names[0]

@@ -38,15 +38,8 @@ _LEVEL = "#333333"
 def noise(rows: pd.DataFrame) -> Figure:
     """Draw formulas as lines and what was drawn from the mechanisms as markers.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-constants.
-
-    Returns
-    -------
-    Figure
-        A panel over T for each epsilon that has several T, and one over epsilon.
+    - rows: of the experiment jain2013-constants.
+    - Returns: a panel over T for each epsilon that has several T, and one over epsilon.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[(rows["series"] == "noise") & (rows["status"] == "ok")]

@@ -23,15 +23,8 @@ _PROMISED = {calibration: style.look("pinp", calibration) for calibration in ("p
 def queries(rows: pd.DataFrame) -> Figure:
     """Draw M at T = n^3 over n for each lambda, and the log of the most queries that PINP promises to answer.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-queries.
-
-    Returns
-    -------
-    Figure
-        Bands: 95 % intervals of the mean over repeats; hollow markers where PINP is vacuous.
+    - rows: of the experiment jain2013-queries.
+    - Returns: bands: 95 % intervals of the mean over repeats; hollow markers where PINP is vacuous.
     """
     rows = rows[rows["status"] == "ok"]
     errors = rows[rows["metric"] == "error"]

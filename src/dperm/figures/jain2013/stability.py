@@ -23,15 +23,8 @@ _SIZES = (7, 16, 30)
 def stability(rows: pd.DataFrame) -> Figure:
     """Draw the largest ratio over random pairs, and that of the worst pair, over n for each loss, kernel and lambda.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-stability: metric `excess`.
-
-    Returns
-    -------
-    Figure
-        A row for w and one for predictions, a column for each kernel.
+    - rows: of the experiment jain2013-stability: metric `excess`.
+    - Returns: a row for w and one for predictions, a column for each kernel.
     """
     rows = rows[(rows["metric"] == "excess") & rows["row"].isin(list(_ROWS))]
     rows = rows.assign(ratio=1 + rows["value"])

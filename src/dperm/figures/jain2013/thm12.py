@@ -21,15 +21,8 @@ _BOUND = ("Theorem 12, constant 1", "#333333", (0, (5, 1.5)))
 def thm12(rows: pd.DataFrame) -> Figure:
     """Draw the 95 % quantile of the supremum over T and over d, beside the bound.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-thm12.
-
-    Returns
-    -------
-    Figure
-        Bars reach from the median to the greatest repeat.
+    - rows: of the experiment jain2013-thm12.
+    - Returns: bars reach from the median to the greatest repeat.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[(rows["status"] == "ok") & (rows["metric"] == "deviation")]

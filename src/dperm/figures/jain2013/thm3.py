@@ -25,15 +25,9 @@ _LABELS = {"queries": "T", "total": "nλ", "radius": "C"}
 def thm3(rows: pd.DataFrame) -> Figure:
     """Draw M over T, n lambda and C, and B and sigma over n lambda.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-thm3.
-
-    Returns
-    -------
-    Figure
-        Bands: 95 % intervals of the mean over repeats; hollow markers where the bound or the mechanism is vacuous.
+    - rows: of the experiment jain2013-thm3.
+    - Returns: bands: 95 % intervals of the mean over repeats; hollow markers where the bound or the mechanism is
+      vacuous.
     """
     rows = rows[rows["status"] == "ok"]
     figure = Figure(figsize=(7.0, 5.3))

@@ -31,15 +31,8 @@ _D = "D = mean |⟨ŵ − w*, φ⟩|"
 def thm5(rows: pd.DataFrame) -> Figure:
     """Draw D along the sweeps, the constant of Theorem 5's bound, and D with PINP's answers.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-thm5.
-
-    Returns
-    -------
-    Figure
-        Lines: means over repeats with 95 % intervals.
+    - rows: of the experiment jain2013-thm5.
+    - Returns: lines: means over repeats with 95 % intervals.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[rows["status"] == "ok"]

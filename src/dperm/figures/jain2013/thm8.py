@@ -26,15 +26,8 @@ _LINES = ("-", (0, (4, 1.6)))
 def thm8(rows: pd.DataFrame) -> Figure:
     """Draw S over n lambda, d and degrees, the n lambda and the d that it asks for, and the sampler's cost.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment jain2013-thm8.
-
-    Returns
-    -------
-    Figure
-        Lines: means over repeats with 95 % intervals; hollow where Theorem 8, or the mechanism, is vacuous.
+    - rows: of the experiment jain2013-thm8.
+    - Returns: lines: means over repeats with 95 % intervals; hollow where Theorem 8, or the mechanism, is vacuous.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[rows["status"] == "ok"]

@@ -29,15 +29,8 @@ _TICKS = {"epsilon": (0.1, 0.3, 1, 3), "delta": (1e-10, 1e-6, 1e-2)}
 def bound(rows: pd.DataFrame) -> Figure:
     """Draw sigma/zeta over epsilon, and the share of it that our theorems save, over epsilon and over delta.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-bound.
-
-    Returns
-    -------
-    Figure
-        Above add/remove, below replace-one; losses with any sign of l'. Line styles tell ridge multiples apart.
+    - rows: of the experiment kifer2012-bound.
+    - Returns: above add/remove, below replace-one; losses with any sign of l'. Line styles tell ridge multiples apart.
     """
     shown = rows[(rows["metric"] == "noise") & (rows["sign"] == "any")]
     multiples = sorted(shown["ridge_multiple"].unique())

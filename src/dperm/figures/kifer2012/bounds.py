@@ -66,16 +66,9 @@ _POINT = ["dataset", "variant", "p", "n", "problem", "ridge_multiple", "variance
 def bounds(rows: pd.DataFrame) -> Figure:
     """Draw measured/bound for each bound and design, and the violation rates of the bounds that may fail.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-bounds.
-
-    Returns
-    -------
-    Figure
-        Left: thin lines from the least to the largest ratio, thick ones over the middle 90 %, ticks at the median.
-        Right: the rate at the least favourable point of each bound, with its 95 % Clopper-Pearson interval.
+    - rows: of the experiment kifer2012-bounds.
+    - Returns: left: thin lines from the least to the largest ratio, thick ones over the middle 90 %, ticks at the
+      median. Right: the rate at the least favourable point of each bound, with its 95 % Clopper-Pearson interval.
     """
     figure = Figure(figsize=(7.0, 4.7))
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": (1.5, 1)})
@@ -111,17 +104,9 @@ def bounds(rows: pd.DataFrame) -> Figure:
 def bounds_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate for each bound how often it was checked and violated, and how near the measured came to it.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-bounds.
-
-    Returns
-    -------
-    plain : DataFrame
-        Numbers.
-    words : DataFrame
-        The same for people.
+    - rows: of the experiment kifer2012-bounds.
+    - plain: numbers.
+    - words: the same for people.
     """
     found = []
     for (row, form), group in _by(_exact(rows), ["row", "form"]):

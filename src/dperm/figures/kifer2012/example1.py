@@ -21,15 +21,8 @@ _TARGET = 0.05
 def example1(rows: pd.DataFrame) -> Figure:
     """Draw the distribution functions, delta(epsilon), and the distance of phi_i from phi over i.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-example1.
-
-    Returns
-    -------
-    Figure
-        Three panels, for the Huber loss on design q1.
+    - rows: of the experiment kifer2012-example1.
+    - Returns: three panels, for the Huber loss on design q1.
     """
     rows = rows[(rows["dataset"] == "q1") & (rows["loss"] == "huber")]
     finite = sorted(index for index in rows["index"].unique() if math.isfinite(index))

@@ -28,22 +28,11 @@ _MOST_TICKS = 5
 def lasso(rows: pd.DataFrame) -> Figure:
     """Draw test error, size of the support and its overlap over epsilon, for every l1 strength.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-lasso (kifer2012, Algorithm 1 with r = l1).
-
-    Returns
-    -------
-    Figure
-        A column of panels for each data set and delta, a row for each metric; the panels of one data set and metric
-        share their y-axis. A line for each l1 strength and calibration, a level for each non-private lasso. Bands: 95 %
-        t intervals of the mean over repeats. What failed stands in words under the panels.
-
-    Raises
-    ------
-    ConfigError
-        If there are more l1 strengths than colours.
+    - rows: of the experiment kifer2012-lasso (kifer2012, Algorithm 1 with r = l1).
+    - Returns: a column of panels for each data set and delta, a row for each metric; the panels of one data set and
+      metric share their y-axis. A line for each l1 strength and calibration, a level for each non-private lasso. Bands:
+      95 % t intervals of the mean over repeats. What failed stands in words under the panels.
+    - Raises ConfigError: if there are more l1 strengths than colours.
     """
     private, points, levels = _read(rows)
     shares, epsilons = sorted(rows["l1_share"].unique()), sorted(points["epsilon"].unique())
@@ -94,17 +83,9 @@ def lasso(rows: pd.DataFrame) -> Figure:
 def lasso_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate test error, support and overlap: means and 95 % t intervals over repeats.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-lasso.
-
-    Returns
-    -------
-    plain : DataFrame
-        Numbers, with the ends of intervals in columns of their own; what does not exist is null.
-    words : DataFrame
-        The same for people, all text.
+    - rows: of the experiment kifer2012-lasso.
+    - plain: numbers, with the ends of intervals in columns of their own; what does not exist is null.
+    - words: the same for people, all text.
     """
     _, points, levels = _read(rows)
     levels = levels.rename(columns={"value": "mean"}).assign(

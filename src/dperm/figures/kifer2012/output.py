@@ -22,24 +22,12 @@ _MARKERS = ("v", "o", "s", "^", "D", "P")
 def output(rows: pd.DataFrame) -> Figure:
     """Draw excess risk and test loss over epsilon, each method at the setting chosen on the public split.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-output (kifer2012, Section 1: objective against output perturbation).
-
-    Returns
-    -------
-    Figure
-        A column of panels for each data set, a row for each metric and delta; the panels of one data set and metric
-        share their y-axis. Bands: 95 % t intervals of the mean over repeats. What failed or is not among the rows
-        stands in words under the panels, and nothing is drawn in its place.
-
-    Raises
-    ------
-    ConfigError
-        If a method has no colour.
-    DataError
-        If a method has two chosen settings at one point.
+    - rows: of the experiment kifer2012-output (kifer2012, Section 1: objective against output perturbation).
+    - Returns: a column of panels for each data set, a row for each metric and delta; the panels of one data set and
+      metric share their y-axis. Bands: 95 % t intervals of the mean over repeats. What failed or is not among the rows
+      stands in words under the panels, and nothing is drawn in its place.
+    - Raises ConfigError: if a method has no colour.
+    - Raises DataError: if a method has two chosen settings at one point.
     """
     points, levels = _points(rows), _levels(rows)
     points = points[points["chosen"]]
@@ -80,23 +68,11 @@ def output(rows: pd.DataFrame) -> Figure:
 def output_sweep(rows: pd.DataFrame) -> Figure:
     """Draw excess risk over epsilon for every setting of every method; rings mark the chosen ones.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-output.
-
-    Returns
-    -------
-    Figure
-        A column of panels for each data set, a row for each method; the panels of a data set share their y-axis. Bands
-        and missing points as in `output`.
-
-    Raises
-    ------
-    ConfigError
-        If a method has no colour.
-    DataError
-        If a method has two chosen settings at one point.
+    - rows: of the experiment kifer2012-output.
+    - Returns: a column of panels for each data set, a row for each method; the panels of a data set share their y-axis.
+      Bands and missing points as in `output`.
+    - Raises ConfigError: if a method has no colour.
+    - Raises DataError: if a method has two chosen settings at one point.
     """
     return _sweep(rows, "excess_risk")
 
@@ -104,19 +80,8 @@ def output_sweep(rows: pd.DataFrame) -> Figure:
 def output_sweep_test(rows: pd.DataFrame) -> Figure:
     """Draw the loss on test rows over epsilon for every setting of every method, as `output_sweep` does the risk.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-output.
-
-    Returns
-    -------
-    Figure
-
-    Raises
-    ------
-    ConfigError, DataError
-        As `output_sweep`.
+    - rows: of the experiment kifer2012-output.
+    - Raises ConfigError, DataError: as `output_sweep`.
     """
     return _sweep(rows, "test_loss")
 
@@ -182,25 +147,12 @@ def _candidates(points: pd.DataFrame, colour: str) -> dict[str, tuple[tuple[floa
 def output_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate each method at its chosen setting: means and 95 % t intervals over repeats.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-output.
-
-    Returns
-    -------
-    plain : DataFrame
-        Numbers, with the ends of intervals in columns of their own; what does not exist (an interval of one run, the
-        test error of a regression, a mean without a converged repeat) is null.
-    words : DataFrame
-        The same for people, all text: `mean [low, high]`, a dash for what does not exist.
-
-    Raises
-    ------
-    ConfigError
-        If a method has no name in words.
-    DataError
-        If a method has two chosen settings at one point.
+    - rows: of the experiment kifer2012-output.
+    - plain: numbers, with the ends of intervals in columns of their own; what does not exist (an interval of one run,
+      the test error of a regression, a mean without a converged repeat) is null.
+    - words: the same for people, all text: `mean [low, high]`, a dash for what does not exist.
+    - Raises ConfigError: if a method has no name in words.
+    - Raises DataError: if a method has two chosen settings at one point.
     """
     points = _points(rows, private_only=False)
     points = points[points["chosen"]]

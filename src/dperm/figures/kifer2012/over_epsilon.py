@@ -17,14 +17,7 @@ GREY = "#555555"
 def by(frame: pd.DataFrame, keys: list[str]) -> Iterable[tuple[tuple, pd.DataFrame]]:
     """Group by keys; text in alphabetical order whatever the order of its categories.
 
-    Parameters
-    ----------
-    frame : DataFrame
-    keys : list of str
-
-    Returns
-    -------
-    iterable of (key, DataFrame)
+    - Returns: iterable of (key, DataFrame).
     """
     frame = frame.astype({key: object for key in keys if isinstance(frame[key].dtype, pd.CategoricalDtype)})
     return frame.groupby(keys, sort=True)
@@ -33,16 +26,8 @@ def by(frame: pd.DataFrame, keys: list[str]) -> Iterable[tuple[tuple, pd.DataFra
 def summary(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return a line for each combination of keys: mean and 95 % t interval over repeats that converged.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        With `keys`, `value` and `status`.
-    keys : list of str
-
-    Returns
-    -------
-    DataFrame
-        Columns `keys`, mean, low, high, ok and failed (numbers of repeats).
+    - rows: with `keys`, `value` and `status`.
+    - Returns: columns `keys`, mean, low, high, ok and failed (numbers of repeats).
     """
     lines = []
     for key, group in by(rows, keys):
@@ -56,19 +41,10 @@ def summary(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
 def grid(columns: int, rows: int, *, panel_height: float, notes: int) -> tuple[Figure, np.ndarray]:
     """Return a figure as wide as a page's text, with room for the footer, and its panels.
 
-    Parameters
-    ----------
-    columns, rows : int
-        Without columns there is one panel, which says so.
-    panel_height : float
-        In inches.
-    notes : int
-        Lines of text under the panels.
-
-    Returns
-    -------
-    figure : Figure
-    axes : ndarray of Axes, shape (rows, max(columns, 1))
+    - columns, rows: without columns there is one panel, which says so.
+    - panel_height: in inches.
+    - notes: lines of text under the panels.
+    - axes: shape (rows, max(columns, 1)).
     """
     figure = Figure(figsize=(7.0 if columns > 2 else 5.2, 1.0 + panel_height * rows + 0.135 * notes))
     axes = figure.subplots(rows, max(columns, 1), squeeze=False)
@@ -87,15 +63,8 @@ def frame(
 ) -> None:
     """Set the scales of a panel from everything that will be in it, and draw the non-private level.
 
-    Parameters
-    ----------
-    axis : Axes
-    points : DataFrame
-        As `summary` makes them; also those of panels that share the y-axis.
-    level : float, optional
-    epsilons : sequence of float
-    empty : bool
-        Say that nothing of this panel converged.
+    - points: as `summary` makes them; also those of panels that share the y-axis.
+    - empty: say that nothing of this panel converged.
     """
     drawn = points[points["ok"] > 0]
     if epsilons:
@@ -128,21 +97,12 @@ def line(
 ) -> None:
     """Draw one line with its band; where an epsilon is missing it breaks instead of bridging the gap.
 
-    Parameters
-    ----------
-    axis : Axes
-        Framed already.
-    points : DataFrame
-        As `summary` makes them, one for each epsilon.
-    epsilons : sequence of float
-    colour, marker, linestyle
-        As matplotlib takes them.
-    hollow : bool
-        White markers.
-    band : float
-        Opacity.
-    aside : float
-        Points of 1/72 inch by which to move the line to the right, so that equal lines are seen as two.
+    - axis: framed already.
+    - points: as `summary` makes them, one for each epsilon.
+    - colour, marker, linestyle: as matplotlib takes them.
+    - hollow: white markers.
+    - band: opacity.
+    - aside: points of 1/72 inch by which to move the line to the right, so that equal lines are seen as two.
     """
     points = points[points["ok"] > 0].set_index("epsilon").reindex(epsilons)
     face = "white" if hollow else colour

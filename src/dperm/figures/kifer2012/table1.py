@@ -36,17 +36,10 @@ _ABOVE = 4.0
 def table1(rows: pd.DataFrame) -> Figure:
     """Draw the excess risk over p and over n, a column for each row of Table 1.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-table1.
-
-    Returns
-    -------
-    Figure
-        Above over p, at the smallest n (third column: at n = 100 p^2, without the design that breaks Assumption 1),
-        below over n at the largest p. Lines: means over repeats; their 95 % intervals are narrower than the markers.
-        Dotted: the slopes of Table 1, drawn above the line of the design that decides the row; dashed: its bound.
+    - rows: of the experiment kifer2012-table1.
+    - Returns: above over p, at the smallest n (third column: at n = 100 p^2, without the design that breaks Assumption
+      1), below over n at the largest p. Lines: means over repeats; their 95 % intervals are narrower than the markers.
+      Dotted: the slopes of Table 1, drawn above the line of the design that decides the row; dashed: its bound.
     """
     points = _points(rows)
     figure = Figure(figsize=(7.0, 5.3))
@@ -98,17 +91,9 @@ def table1(rows: pd.DataFrame) -> Figure:
 def table1_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate the slopes of the mean excess risk beside those that Table 1 states.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-table1.
-
-    Returns
-    -------
-    plain : DataFrame
-        Numbers.
-    words : DataFrame
-        The same for people.
+    - rows: of the experiment kifer2012-table1.
+    - plain: numbers.
+    - words: the same for people.
     """
     points = _points(rows)
     shared = _sizes(rows)

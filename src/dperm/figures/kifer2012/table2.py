@@ -32,14 +32,7 @@ _LEAST = 1e-12
 def table2(rows: pd.DataFrame) -> Figure:
     """Draw what Table 2 states: records needed, work, and the risk along the records.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-table2; parts that were not run leave their panels out.
-
-    Returns
-    -------
-    Figure
+    - rows: of the experiment kifer2012-table2; parts that were not run leave their panels out.
     """
     risks = bool(len(rows[rows["row"] == "consistency"]))
     figure = Figure(figsize=(7.0, 5.0 if risks else 3.1))
@@ -82,17 +75,9 @@ def table2(rows: pd.DataFrame) -> Figure:
 def table2_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate n90, the same in units of Table 2's laws, and the work there.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-table2.
-
-    Returns
-    -------
-    plain : DataFrame
-        Numbers; n90 is missing where it is outside the grid.
-    words : DataFrame
-        The same for people.
+    - rows: of the experiment kifer2012-table2.
+    - plain: numbers; n90 is missing where it is outside the grid.
+    - words: the same for people.
     """
     needed = _needed(rows)
     plain = pd.DataFrame(
@@ -126,16 +111,9 @@ def table2_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def least_size(sizes: np.ndarray, right: np.ndarray) -> float:
     """Return the n at which a probability reaches ENOUGH: its logit interpolated linearly in log n.
 
-    Parameters
-    ----------
-    sizes : ndarray, shape (m,)
-        Rising.
-    right : ndarray, shape (m,)
-        In [0, 1].
-
-    Returns
-    -------
-    float
+    - sizes: shape (m,); rising.
+    - right: shape (m,); in [0, 1].
+    - Returns:
         -inf if it is enough at the first size, inf if it is at none.
     """
     enough = np.flatnonzero(right >= ENOUGH)

@@ -28,16 +28,9 @@ _ROWS = ("smooth", "lasso", "ball", "box", "norm", "curvature")
 def theorem2(rows: pd.DataFrame) -> Figure:
     """Draw delta(epsilon) at every budget, and the scale of the noise over epsilon.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem2.
-
-    Returns
-    -------
-    Figure
-        A row of panels for each delta and a column for each epsilon that is promised; the cross marks the promise, and
-        a line that passes above it breaks it. Below: the noise's scale over zeta, a panel for each delta.
+    - rows: of the experiment kifer2012-theorem2.
+    - Returns: a row of panels for each delta and a column for each epsilon that is promised; the cross marks the
+      promise, and a line that passes above it breaks it. Below: the noise's scale over zeta, a panel for each delta.
     """
     profile = rows[rows["metric"] == "profile"]
     epsilons, deltas = sorted(profile["epsilon"].unique()), sorted(profile["delta"].unique())
@@ -83,17 +76,9 @@ def theorem2(rows: pd.DataFrame) -> Figure:
 def theorem2_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate what is spent of the promise, by statement and calibration: the largest share over all budgets.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem2.
-
-    Returns
-    -------
-    plain : DataFrame
-        Numbers.
-    words : DataFrame
-        The same for people.
+    - rows: of the experiment kifer2012-theorem2.
+    - plain: numbers.
+    - words: the same for people.
     """
     spent = rows[rows["metric"] == "spent"].assign(share=lambda frame: frame["value"] / frame["epsilon"])
     keys = ["row", "loss", "variant", "neighbours", "calibration", "ridge_multiple"]

@@ -24,15 +24,8 @@ _HUE, _MARKERS = "#009E73", ("o", "s", "^", "D", "v")
 def theorem29(rows: pd.DataFrame) -> Figure:
     """Draw the excess risk on new records over n with its bounds, and its ratio to that without privacy over p.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem29.
-
-    Returns
-    -------
-    Figure
-        All numbers are exact. On the right Delta is the printed one, which the paper speaks of.
+    - rows: of the experiment kifer2012-theorem29.
+    - Returns: all numbers are exact. On the right Delta is the printed one, which the paper speaks of.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     coin = rows[rows["dataset"] == "coin"]

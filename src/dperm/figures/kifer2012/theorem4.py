@@ -64,15 +64,9 @@ _GAINS = (
 def theorem4(rows: pd.DataFrame) -> Figure:
     """Draw the mean risk over p and over n, the length of the noise, and what it does to the minimiser.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem4; the printed calibration is drawn.
-
-    Returns
-    -------
-    Figure
-        All numbers are exact. Over p: at the least n that every p has; over n: at the largest p that has every n.
+    - rows: of the experiment kifer2012-theorem4; the printed calibration is drawn.
+    - Returns: all numbers are exact. Over p: at the least n that every p has; over n: at the largest p that has every
+      n.
     """
     rows = _plain(rows)
     rows = rows[rows["calibration"] == "paper"]
@@ -130,15 +124,8 @@ def theorem4(rows: pd.DataFrame) -> Figure:
 def gap(rows: pd.DataFrame) -> Figure:
     """Draw what gamma noise and data that are not nice cost, as ratios of mean risks over p.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem4.
-
-    Returns
-    -------
-    Figure
-        Lines are exact, at n = 100 p^2. Crosses: ratios of means over runs of Algorithm 1, with 95 % intervals.
+    - rows: of the experiment kifer2012-theorem4.
+    - Returns: lines are exact, at n = 100 p^2. Crosses: ratios of means over runs of Algorithm 1, with 95 % intervals.
     """
     rows = _plain(rows)
     figure = Figure(figsize=(7.0, 3.9))
@@ -175,17 +162,9 @@ def gap(rows: pd.DataFrame) -> Figure:
 def gap_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate the slopes of the ratios beside those that the paper states.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem4.
-
-    Returns
-    -------
-    plain : DataFrame
-        Numbers.
-    words : DataFrame
-        The same for people.
+    - rows: of the experiment kifer2012-theorem4.
+    - plain: numbers.
+    - words: the same for people.
     """
     rows, found = _plain(rows), []
     for line in (*_GAPS, *_GAINS):

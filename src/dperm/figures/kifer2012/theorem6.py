@@ -24,16 +24,10 @@ _BELOW = 3.0
 def theorem6(rows: pd.DataFrame) -> Figure:
     """Draw how well Exp-mech selects, beside what Theorems 6 and 34 state.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem6.
-
-    Returns
-    -------
-    Figure
-        P(right support) and mean excess over n at the smallest p and s (bands: 95 % over data sets); the excess that is
-        exceeded with probability gamma over gamma, and the mean excess over s at the largest p, on the planted design.
+    - rows: of the experiment kifer2012-theorem6.
+    - Returns: P(right support) and mean excess over n at the smallest p and s (bands: 95 % over data sets); the excess
+      that is exceeded with probability gamma over gamma, and the mean excess over s at the largest p, on the planted
+      design.
     """
     rows = _plain(rows)
     wide = rows["p"] == rows["p"].max()

@@ -22,16 +22,9 @@ _ENOUGH = 0.9
 def theorem8(rows: pd.DataFrame) -> Figure:
     """Draw P(right support) and P(failure) over k, and what runs on random signs give.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem8.
-
-    Returns
-    -------
-    Figure
-        A column for each s. Where all blocks agree, exactly and by Theorem 8: P(right), and P(wrong). Below (where they
-        were run) runs with k = sqrt(n) blocks beside the exact probability if all blocks agreed.
+    - rows: of the experiment kifer2012-theorem8.
+    - Returns: a column for each s. Where all blocks agree, exactly and by Theorem 8: P(right), and P(wrong). Below
+      (where they were run) runs with k = sqrt(n) blocks beside the exact probability if all blocks agreed.
     """
     rows = _plain(rows)
     agreed, runs = rows[rows["row"] == "theorem-8"], rows[rows["row"] == "run"]
@@ -71,18 +64,10 @@ def theorem8(rows: pd.DataFrame) -> Figure:
 def theorem8_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate how many blocks are enough: by the exact law, by Theorem 8's bound.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem8.
-
-    Returns
-    -------
-    plain : DataFrame
-        k at which P(right) is 0.9: the exact one by interpolation of log P(wrong) in k, the bound's by its formula; and
-        from which k on the bound says anything at all. Missing where it is outside the grid.
-    words : DataFrame
-        The same for people.
+    - rows: of the experiment kifer2012-theorem8.
+    - plain: k at which P(right) is 0.9: the exact one by interpolation of log P(wrong) in k, the bound's by its
+      formula; and from which k on the bound says anything at all. Missing where it is outside the grid.
+    - words: the same for people.
     """
     rows = _plain(rows)
     found = []

@@ -30,15 +30,8 @@ _NOISE_LAWS = {1: "Theorem 7: s", 4: "its substitution: s⁴"}
 def theorem9(rows: pd.DataFrame) -> Figure:
     """Draw the risk over n, over p, its noise term over s, and the risk of a single stage.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment kifer2012-theorem9; without a single stage there is no panel for it.
-
-    Returns
-    -------
-    Figure
-        Lines: means over repeats with 95 % intervals. Bounds at the smallest gamma that was run.
+    - rows: of the experiment kifer2012-theorem9; without a single stage there is no panel for it.
+    - Returns: lines: means over repeats with 95 % intervals. Bounds at the smallest gamma that was run.
     """
     rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
     rows = rows[rows["status"] == "ok"]

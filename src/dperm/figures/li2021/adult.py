@@ -44,17 +44,9 @@ _SOUND = (
 def _draw(rows: pd.DataFrame, *, corrected: bool) -> Figure:
     """Draw Adult, or the data set that stands in for it where it is not among the rows.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-adult: metric `error`.
-    corrected : bool
-        The corrected mechanisms instead of the published ones.
-
-    Returns
-    -------
-    Figure
-        A panel for each Lambda, all with one y-axis.
+    - rows: of the experiment li2021-adult: metric `error`.
+    - corrected: the corrected mechanisms instead of the published ones.
+    - Returns: a panel for each Lambda, all with one y-axis.
     """
     names = sorted(map(str, rows["dataset"].unique()))
     dataset = _ADULT if _ADULT in names else names[0]

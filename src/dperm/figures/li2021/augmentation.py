@@ -34,15 +34,8 @@ _CASES = {"nothing": "one coefficient is large", "some": "all coefficients are s
 def fig1(rows: pd.DataFrame) -> Figure:
     """Draw regularizer and modulus of NAPP-ERM as published, beside what the fixed point reaches.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-augmentation.
-
-    Returns
-    -------
-    Figure
-        A column for each target; above the regularizer, below its modulus.
+    - rows: of the experiment li2021-augmentation.
+    - Returns: a column for each target; above the regularizer, below its modulus.
     """
     rows = _of(rows, "figure-1", "paper")
     figure = _panels(rows, ("lasso", "elastic_net", "bridge"), (12.0, 14.0), -3.0)
@@ -63,15 +56,8 @@ def fig1(rows: pd.DataFrame) -> Figure:
 def fig1_corrected(rows: pd.DataFrame) -> Figure:
     """Draw regularizer and curvature of the forms whose modulus is 2 Lambda0 for all data.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-augmentation.
-
-    Returns
-    -------
-    Figure
-        As `fig1`.
+    - rows: of the experiment li2021-augmentation.
+    - Returns: as `fig1`.
     """
     rows = _of(rows, "figure-1", "corrected")
     figure = _panels(rows, ("lasso", "elastic_net", "ridge"), (12.0, 7.0), -0.5)
@@ -97,15 +83,8 @@ def fig1_corrected(rows: pd.DataFrame) -> Figure:
 def fig2(rows: pd.DataFrame) -> Figure:
     """Draw Fig 2 anew: where the modulus of each coefficient comes from, and when budget can be retrieved.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-augmentation.
-
-    Returns
-    -------
-    Figure
-        A row for each case; existing DP-ERM, NAPP-ERM, and the budget.
+    - rows: of the experiment li2021-augmentation.
+    - Returns: a row for each case; existing DP-ERM, NAPP-ERM, and the budget.
     """
     rows = _text(rows)
     needed = float(rows.loc[(rows["row"] == "schematic") & (rows["form"] == "needed"), "value"].iloc[0])
@@ -150,15 +129,8 @@ def fig2(rows: pd.DataFrame) -> Figure:
 def convergence(rows: pd.DataFrame) -> Figure:
     """Draw the distance of Algorithm 1's theta to the limit over n_e, and to what the mean over the rows gives.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-augmentation.
-
-    Returns
-    -------
-    Figure
-        A panel for each model: means over repeats with 95 % intervals; dotted the slope -1/2 of Proposition 1.
+    - rows: of the experiment li2021-augmentation.
+    - Returns: a panel for each model: means over repeats with 95 % intervals; dotted the slope -1/2 of Proposition 1.
     """
     rows = _text(rows)
     rows = rows[(rows["row"] == "convergence") & (rows["status"] == "ok")]

@@ -19,15 +19,8 @@ _LOSSES = {
 def table1(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate e_y as printed and as repaired, and whether Eq 3 can be run with it.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-augmentation.
-
-    Returns
-    -------
-    plain, words : DataFrame
-        Numbers, and the same for people.
+    - rows: of the experiment li2021-augmentation.
+    - plain, words: numbers, and the same for people.
     """
     here = _of(rows, "table-1")
     found = []
@@ -55,14 +48,7 @@ def table1(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def table2(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate weights, the penalty that they reach and the one that is stated, by maximum and by sum.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-augmentation.
-
-    Returns
-    -------
-    plain, words : DataFrame
+    - rows: of the experiment li2021-augmentation.
     """
     here = _of(rows, "table-2")
     found = []
@@ -86,14 +72,7 @@ def table2(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def table3(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tabulate the losses of Table 3 at their minimisers, for one data set.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-augmentation.
-
-    Returns
-    -------
-    plain, words : DataFrame
+    - rows: of the experiment li2021-augmentation.
     """
     here = _of(rows, "table-3")
     found = []

@@ -38,15 +38,8 @@ _JACOBIANS = {
 def bounds(rows: pd.DataFrame) -> Figure:
     """Draw the measured excess risk and the bounds on it over n, epsilon and p, for either noise.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-bounds.
-
-    Returns
-    -------
-    Figure
-        A column for each axis, a row for each delta. Bands: 95 % intervals of the mean over data sets.
+    - rows: of the experiment li2021-bounds.
+    - Returns: a column for each axis, a row for each delta. Bands: 95 % intervals of the mean over data sets.
     """
     drawn = rows[rows["axis"].isin(list(_AXES)) & rows["metric"].isin(["risk", "bound"]) & (rows["status"] == "ok")]
     deltas = sorted(drawn["delta"].unique())
@@ -95,14 +88,7 @@ def _growth(axis: Axes, rows: pd.DataFrame, over: str) -> None:
 def budget(rows: pd.DataFrame) -> Figure:
     """Draw what Eq 2 spends of its budget, Corollary 5's noise, and what the Jacobian costs by Proposition 6.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-bounds.
-
-    Returns
-    -------
-    Figure
+    - rows: of the experiment li2021-bounds.
     """
     rows = rows[rows["status"] == "ok"]
     figure = Figure(figsize=(7.0, 3.7))

@@ -27,15 +27,9 @@ _LEAST = 1e-4
 def fig3(rows: pd.DataFrame) -> Figure:
     """Draw the distance of the published estimates to lasso(Lambda) and to lasso(2 Lambda).
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-moor.
-
-    Returns
-    -------
-    Figure
-        A column for each model, a row for each n and lasso. Lines: means over repeats, one shade for each epsilon.
+    - rows: of the experiment li2021-moor.
+    - Returns: a column for each model, a row for each n and lasso. Lines: means over repeats, one shade for each
+      epsilon.
     """
     rows = _figure_rows(rows, "paper")
     models, sizes = _models(rows), _sizes(rows)
@@ -69,15 +63,8 @@ def fig3(rows: pd.DataFrame) -> Figure:
 def fig3_corrected(rows: pd.DataFrame) -> Figure:
     """Draw the distance to lasso(Lambda) of what is proved: the lasso without MOOR, elastic nets with it and without.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-moor.
-
-    Returns
-    -------
-    Figure
-        A column for each model, a row for each n; one shade for each epsilon.
+    - rows: of the experiment li2021-moor.
+    - Returns: a column for each model, a row for each n; one shade for each epsilon.
     """
     rows = _figure_rows(rows, "corrected")
     rows = rows[rows["reference"] == 1]
@@ -165,14 +152,8 @@ def _panel(axis: Axes, rows: pd.DataFrame, looks: dict) -> None:
 def curve(rows: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return Lambda and the mean distance there with its 95 % interval; NaN where all distances are 0.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of one design, epsilon, variant and lasso.
-
-    Returns
-    -------
-    x, mean, low, high : ndarray, shape (L,)
+    - rows: of one design, epsilon, variant and lasso.
+    - x, mean, low, high: shape (L,).
     """
     points = rows.pivot(index="strength", columns="metric", values="value").sort_index()
     mean = points["distance_mean"].where(points["distance_mean"] > _LEAST * (1 + 1e-9)).to_numpy()

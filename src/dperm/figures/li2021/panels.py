@@ -100,18 +100,9 @@ def of_delta(rows: pd.DataFrame, pure: bool) -> float:
 def read(rows: pd.DataFrame, curve: Curve, metrics: Sequence[str]) -> pd.DataFrame:
     """Return a curve's points.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of one panel: one design, epsilon and delta.
-    curve : Curve
-    metrics : sequence of str
-
-    Returns
-    -------
-    DataFrame
-        Indexed by `strength`, falling; a column for each metric, NaN where there is no value. Empty if the curve is not
-        among the rows.
+    - rows: of one panel: one design, epsilon and delta.
+    - Returns: indexed by `strength`, falling; a column for each metric, NaN where there is no value. Empty if the curve
+      is not among the rows.
     """
     for name, value in curve.where.items():
         rows = rows[rows[name] == value]
@@ -138,20 +129,9 @@ def grid(
 ) -> tuple[Figure, Iterator[tuple]]:
     """Return a figure with a row of panels for each design and a column for each epsilon.
 
-    Parameters
-    ----------
-    rows : DataFrame
-    designs : sequence of str
-    words : sequence of str
-        What the titles of each row say besides, if anything.
-    notes : float
-        Inches for what stands under the panels.
-
-    Returns
-    -------
-    figure : Figure
-    panels : iterator of (Axes, design, epsilon, row, column)
-        Titles are set.
+    - words: what the titles of each row say besides, if anything.
+    - notes: inches for what stands under the panels.
+    - panels: iterator of (Axes, design, epsilon, row, column); titles are set.
     """
     epsilons = sorted(float(value) for value in rows["epsilon"].unique())
     figure = Figure(figsize=(7.2, 1.25 * len(designs) + notes))
@@ -191,19 +171,8 @@ def setting(rows: pd.DataFrame, pure: bool) -> str:
 def along(axis: Axes, points: pd.DataFrame, curve: Curve, metric: str, via: Callable = lambda values: values) -> list:
     """Draw a mean with its 95 % band over Lambda, through `via`; return the values drawn.
 
-    Parameters
-    ----------
-    axis : Axes
-    points : DataFrame
-        As `read` made them, with `<metric>_mean` and `<metric>_half`.
-    curve : Curve
-    metric : str
-    via : callable
-        From the metric to what is drawn.
-
-    Returns
-    -------
-    list of float
+    - points: as `read` made them, with `<metric>_mean` and `<metric>_half`.
+    - via: from the metric to what is drawn.
     """
     mean, half = points[f"{metric}_mean"].to_numpy(float), points[f"{metric}_half"].to_numpy(float)
     x = points.index.to_numpy(float)

@@ -16,18 +16,9 @@ _MODELS = ("linear", "poisson", "logistic")
 def _draw(rows: pd.DataFrame, *, pure: bool, corrected: bool) -> Figure:
     """Draw a panel for each design and epsilon; those of a design share their y-axis.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-simulations: `METRICS` and `runs`.
-    pure : bool
-        delta = 0.
-    corrected : bool
-        The corrected mechanisms instead of the published ones.
-
-    Returns
-    -------
-    Figure
+    - rows: of the experiment li2021-simulations: `METRICS` and `runs`.
+    - pure: delta = 0.
+    - corrected: the corrected mechanisms instead of the published ones.
     """
     curves = panels.CORRECTED_AND_LASSOS if corrected else panels.PUBLISHED_AND_LASSOS
     rows = panels.plain(rows)

@@ -30,15 +30,8 @@ _GREY = "#777777"
 def fig8(rows: pd.DataFrame) -> Figure:
     """Draw ROC curves and test error of the published methods with Gaussian noise.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-recycling.
-
-    Returns
-    -------
-    Figure
-        A column for each epsilon; rows: the ROC curve and the error, for each n.
+    - rows: of the experiment li2021-recycling.
+    - Returns: a column for each epsilon; rows: the ROC curve and the error, for each n.
     """
     return _draw(rows, "paper", LOOKS, pure=False)
 
@@ -154,16 +147,9 @@ def _error(axis: Axes, rows: pd.DataFrame, looks: dict) -> list[float]:
 def along(rows: pd.DataFrame, metric: str) -> np.ndarray:
     """Return a summary along the path, the largest Lambda first, which starts at (0, 0); or Lambda itself.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of one design, epsilon, variant and round.
-    metric : str
-        Or "strength".
-
-    Returns
-    -------
-    ndarray, shape (L,)
+    - rows: of one design, epsilon, variant and round.
+    - metric: or "strength".
+    - Returns: shape (L,).
     """
     column = "strength" if metric == "strength" else "value"
     asked = "log_mse_mean" if metric == "strength" else metric

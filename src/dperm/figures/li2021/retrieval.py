@@ -17,18 +17,9 @@ _MODELS = ("linear", "poisson", "logistic")
 def _draw(rows: pd.DataFrame, *, pure: bool, corrected: bool) -> Figure:
     """Draw a panel for each design and epsilon, and of the last linear design one for each option of Equation 13.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-simulations: `METRICS` and `runs`.
-    pure : bool
-        delta = 0.
-    corrected : bool
-        Ridge, for which retrieval is sound, instead of the published mechanisms.
-
-    Returns
-    -------
-    Figure
+    - rows: of the experiment li2021-simulations: `METRICS` and `runs`.
+    - pure: delta = 0.
+    - corrected: ridge, for which retrieval is sound, instead of the published mechanisms.
     """
     curves = (panels.RIDGE,) if corrected else panels.PUBLISHED
     rows = panels.plain(rows)

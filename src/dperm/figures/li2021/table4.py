@@ -24,14 +24,7 @@ _LAWS = {
 def table4(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return one line for each design, as numbers and in words.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        Of the experiment li2021-simulations, with what is not about the design too: budgets are read from it.
-
-    Returns
-    -------
-    plain, words : DataFrame
+    - rows: of the experiment li2021-simulations, with what is not about the design too: budgets are read from it.
     """
     rows = panels.plain(rows)
     facts = rows[rows["metric"].isin(METRICS)]

@@ -110,24 +110,11 @@ def _all(c, a, rng, s, proposals):
 def heights(c: np.ndarray, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw s = 1 - |t|, one for each c.
 
-    Parameters
-    ----------
-    c : ndarray, shape (n,)
-        0 or above, finite.
-    d : int
-        Dimension of the ball, 1 or above.
-    rng : Generator
-
-    Returns
-    -------
-    s : ndarray, shape (n,)
-        In (0, 1], in [0, 1) for d = 1.
-    proposals : ndarray of int, shape (n,)
-
-    Raises
-    ------
-    DataError
-        If a c or d is outside its range.
+    - c: shape (n,); 0 or above, finite.
+    - d: dimension of the ball, 1 or above.
+    - s: shape (n,); in (0, 1], in [0, 1) for d = 1.
+    - proposals: shape (n,).
+    - Raises DataError: if a c or d is outside its range.
     """
     c = np.ascontiguousarray(c, dtype=np.float64)
     if isinstance(d, bool) or not isinstance(d, Integral) or d < 1:
@@ -142,22 +129,11 @@ def heights(c: np.ndarray, d: int, rng: np.random.Generator) -> tuple[np.ndarray
 def sample(direction: np.ndarray, c: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw z with density proportional to exp(c |<z, u>|) on the unit ball, one for each row.
 
-    Parameters
-    ----------
-    direction : ndarray, shape (n, d)
-        u: unit rows.
-    c : ndarray, shape (n,)
-    rng : Generator
-
-    Returns
-    -------
-    z : ndarray, shape (n, d)
-    proposals : ndarray of int, shape (n,)
-
-    Raises
-    ------
-    DataError
-        As `heights`.
+    - direction: shape (n, d); u: unit rows.
+    - c: shape (n,).
+    - z: shape (n, d).
+    - proposals: shape (n,).
+    - Raises DataError: as `heights`.
     """
     n, d = direction.shape
     s, proposals = heights(c, d, rng)

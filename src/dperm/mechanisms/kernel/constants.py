@@ -42,27 +42,14 @@ _NUGGET, _GROWTH = 1e-10, 8 * float(np.finfo(float).eps)
 class Setting:
     """The public constants of a kernel model.
 
-    Parameters
-    ----------
-    lipschitz : float
-        L, in [1e-30, 1e30]: |l'| <= L everywhere.
-    feature_norm : float
-        R, in [1e-30, 1e30]: sqrt(K(x, x)) <= R for every record and every query.
-    total : float
-        n lambda, in [1e-30, 1e30]: the weight of ||w||^2/2 beside the *sum* of losses; LibSVM's C is its inverse.
-    radius : float
-        C, in [1e-30, 1e30] or infinite: the ball in which w is searched; public (erratum J10).
-    slack : float
-        0 or above: public target of the solver, ||w - w*|| <= slack.
-    neighbours : {"add_remove", "replace"}
-        The paper's are replace-one.
-
-    Raises
-    ------
-    DomainViolation
-        If a number is outside its range.
-    ValueError
-        If `neighbours` is another word.
+    - lipschitz: L, in [1e-30, 1e30]: |l'| <= L everywhere.
+    - feature_norm: R, in [1e-30, 1e30]: sqrt(K(x, x)) <= R for every record and every query.
+    - total: n lambda, in [1e-30, 1e30]: the weight of ||w||^2/2 beside the *sum* of losses; LibSVM's C is its inverse.
+    - radius: C, in [1e-30, 1e30] or infinite: the ball in which w is searched; public (erratum J10).
+    - slack: 0 or above: public target of the solver, ||w - w*|| <= slack.
+    - neighbours: the paper's are replace-one.
+    - Raises DomainViolation: if a number is outside its range.
+    - Raises ValueError: if `neighbours` is another word.
     """
 
     lipschitz: float
@@ -106,23 +93,11 @@ class Setting:
 def a_priori_radius(loss_at_zero: float, lipschitz: float, feature_norm: float, total: float, n: int) -> float:
     """Return a bound on ||w*|| that looks at no data but their number.
 
-    Parameters
-    ----------
-    loss_at_zero : float
-        sup_y l(0, y), 0 or above; infinite where there is none.
-    lipschitz, feature_norm, total : float
-        L, R and n lambda, each above 0.
-    n : int
-        Number of records, 0 or above; public (replace-one).
-
-    Returns
-    -------
-    float
-        min(sqrt(2 n sup_y l(0, y)/total), n L R/total), and 1e-30 where that is less.
-
-    References
-    ----------
-    jain2013, Section 5 (the second, up to its factor 2); erratum J10.
+    - loss_at_zero: sup_y l(0, y), 0 or above; infinite where there is none.
+    - lipschitz, feature_norm, total: L, R and n lambda, each above 0.
+    - n: number of records, 0 or above; public (replace-one).
+    - Returns: min(sqrt(2 n sup_y l(0, y)/total), n L R/total), and 1e-30 where that is less.
+    - Source: jain2013, Section 5 (the second, up to its factor 2); erratum J10.
     """
     if not n:
         return LEAST
@@ -142,19 +117,9 @@ def nugget(count: int) -> float:
     itself up to 1.9e-13 R^2 an entry: some 1,700 roundings at worst. Errors delta of the exact answers are not covered:
     they add at most 2 sqrt(T) delta/(sqrt(kappa) R) to the sensitivity.
 
-    Parameters
-    ----------
-    count : int
-        Number of queries, or for a query of a path how many were kept before it.
-
-    Returns
-    -------
-    float
-        1e-10 + 8 eps count^2: 3e-7 at 12,000.
-
-    References
-    ----------
-    Higham 2002, Theorems 8.5 and 10.3; docs/privacy.md, section 11.
+    - count: number of queries, or for a query of a path how many were kept before it.
+    - Returns: 1e-10 + 8 eps count^2: 3e-7 at 12,000.
+    - Source: Higham 2002, Theorems 8.5 and 10.3; docs/privacy.md, section 11.
     """
     return _NUGGET + _GROWTH * count**2
 
@@ -162,26 +127,11 @@ def nugget(count: int) -> float:
 def sigma(setting: Setting, budget: Budget) -> float:
     """Return the least sd at which w + N(0, sigma^2 I), in feature space, meets the budget.
 
-    Parameters
-    ----------
-    setting : Setting
-        Its neighbouring relation is the one promised for.
-    budget : Budget
-        With delta of at least 1e-300.
-
-    Returns
-    -------
-    float
-        (Delta_w + 2 slack)/a, a the largest ratio with H_epsilon(a) <= delta; in units of w.
-
-    Raises
-    ------
-    InvalidBudget
-        If delta is 0 or epsilon so small that the noise leaves the doubles.
-
-    References
-    ----------
-    jain2013, equation (3); erratum J12; Balle & Wang 2018; docs/privacy.md, section 11.
+    - setting: its neighbouring relation is the one promised for.
+    - budget: with delta of at least 1e-300.
+    - Returns: (Delta_w + 2 slack)/a, a the largest ratio with H_epsilon(a) <= delta; in units of w.
+    - Raises InvalidBudget: if delta is 0 or epsilon so small that the noise leaves the doubles.
+    - Source: jain2013, equation (3); erratum J12; Balle & Wang 2018; docs/privacy.md, section 11.
     """
     if budget.delta == 0:
         raise InvalidBudget("delta=0: Gaussian noise in feature space needs some; take delta=1e-6, say")

@@ -29,18 +29,9 @@ MOST = 128
 def check(left: np.ndarray, allowed: float, kernel: Kernel) -> None:
     """Refuse a kernel that leaves a query a negative variance.
 
-    Parameters
-    ----------
-    left : ndarray
-        Conditional variances K(z, z) - ||c||^2, given the queries before.
-    allowed : float
-        kappa R^2.
-    kernel : Kernel
-
-    Raises
-    ------
-    DomainViolation
-        If one is below -allowed.
+    - left: conditional variances K(z, z) - ||c||^2, given the queries before.
+    - allowed: kappa R^2.
+    - Raises DomainViolation: if one is below -allowed.
     """
     least = float(np.min(left, initial=0.0))
     if least < -allowed:
@@ -54,14 +45,9 @@ def check(left: np.ndarray, allowed: float, kernel: Kernel) -> None:
 def below(points: np.ndarray | sparse.csr_array, row: np.ndarray | sparse.csr_array):
     """Return the points and one more, dense or CSR as they are.
 
-    Parameters
-    ----------
-    points : ndarray or CSR, shape (m, d)
-    row : ndarray or CSR, shape (1, d)
-
-    Returns
-    -------
-    ndarray or CSR, shape (m + 1, d)
+    - points: shape (m, d).
+    - row: shape (1, d).
+    - Returns: shape (m + 1, d).
     """
     if sparse.issparse(row):
         return sparse.vstack([points, row], format="csr")
@@ -69,12 +55,7 @@ def below(points: np.ndarray | sparse.csr_array, row: np.ndarray | sparse.csr_ar
 
 
 class Watch:
-    """Holds every query against those before it, of which it keeps up to `MOST` that do not follow from each other.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    """
+    """Holds every query against those before it, of which it keeps up to `MOST` that do not follow from each other."""
 
     def __init__(self, kernel: Kernel):
         self._kernel, self._points, self._L = kernel, None, np.zeros((0, 0))
@@ -82,14 +63,8 @@ class Watch:
     def see(self, Z: np.ndarray | sparse.csr_array) -> None:
         """Look at some queries, one after another.
 
-        Parameters
-        ----------
-        Z : ndarray or CSR, shape (q, d)
-
-        Raises
-        ------
-        DomainViolation
-            If the kernel is shown to be none.
+        - Z: shape (q, d).
+        - Raises DomainViolation: if the kernel is shown to be none.
         """
         with one_thread():
             for i, own in enumerate(self._kernel.diagonal(Z)):

@@ -15,16 +15,10 @@ from dperm.mechanisms.serving import Listener, Serving
 class Answers:
     """What a private learner answered, and how.
 
-    Parameters
-    ----------
-    values : ndarray, shape (m,)
-        Margins.
-    updated : ndarray of bool, shape (m,)
-        A noisy answer of w* itself.
-    frozen : ndarray of bool, shape (m,)
-        After the last update: of a model that learns no more.
-    vacuous : bool
-        The run's constants promise nothing for any of them.
+    - values: shape (m,); margins.
+    - updated: shape (m,); a noisy answer of w* itself.
+    - frozen: shape (m,); after the last update: of a model that learns no more.
+    - vacuous: the run's constants promise nothing for any of them.
     """
 
     values: np.ndarray
@@ -40,16 +34,10 @@ class Dialogue(Listener):
     are refused (`dperm.mechanisms.serving`). In the journal a query that may be an update is charged before its noise
     is drawn; one that was broken off counts as an update.
 
-    Parameters
-    ----------
-    constants : pinp.Constants
-    kernel : Kernel
-    exact : callable
-        Rows to <w*, phi(z)>; with a journal, of the same w* in every process.
-    rng : Generator
-        With a journal nothing is drawn from it.
-    serving : Serving, optional
-        Its turns, with the journal. By default a new one without.
+    - constants: pinp.Constants.
+    - exact: rows to <w*, phi(z)>; with a journal, of the same w* in every process.
+    - rng: with a journal nothing is drawn from it.
+    - serving: its turns, with the journal. By default a new one without.
     """
 
     def __init__(self, constants, kernel, exact, rng, *, serving=None):
@@ -84,24 +72,11 @@ class Dialogue(Listener):
     def answer(self, X) -> Answers:
         """Answer the rows of X one after another.
 
-        Parameters
-        ----------
-        X : ndarray or CSR, shape (m, d)
-            Within R of the kernel that was fitted.
-
-        Returns
-        -------
-        Answers
-
-        Raises
-        ------
-        DomainViolation
-            If a row is longer, or all queries so far show that the kernel is not positive semidefinite
-            (`dperm.mechanisms.kernel.definite`); nothing is answered then.
-        BudgetExhausted
-            As `Session.ask`.
-        ReleaseError
-            If this process or copy may not answer, or the journal is gone.
+        - X: shape (m, d); within R of the kernel that was fitted.
+        - Raises DomainViolation: if a row is longer, or all queries so far show that the kernel is not positive
+          semidefinite (`dperm.mechanisms.kernel.definite`); nothing is answered then.
+        - Raises BudgetExhausted: as `Session.ask`.
+        - Raises ReleaseError: if this process or copy may not answer, or the journal is gone.
         """
         asked = keys(kernels.within(self._kernel, X))
         with self.serving.turn():
@@ -154,12 +129,7 @@ class Dialogue(Listener):
         return self._kernel(row, self._points)[0] if self._points is not None else np.zeros(0)
 
     def replay(self, records: list[list]) -> None:
-        """Take in what others asked and were told.
-
-        Parameters
-        ----------
-        records : list of lists
-        """
+        """Take in what others asked and were told."""
         for kind, *said in records:
             if kind == "moved":
                 (self._session.moved,), self._begun = said, True

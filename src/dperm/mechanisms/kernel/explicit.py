@@ -34,25 +34,10 @@ _ENTRIES = 2**22
 def release(w: np.ndarray, setting: Setting, budget: Budget, *, rng: np.random.Generator, repeats: int = 1) -> Release:
     """Release w itself `repeats` times, each with fresh noise.
 
-    Parameters
-    ----------
-    w : ndarray, shape (D,)
-        Explicit, within setting.slack of w*.
-    setting : Setting
-    budget : Budget
-        Spent by each of the repeats; delta > 0.
-    rng : Generator
-    repeats : int
-
-    Returns
-    -------
-    Release
-        theta of shape (repeats, D); the certificate is the slack, which the noise covers.
-
-    Raises
-    ------
-    InvalidBudget
-        If no Gaussian noise serves the budget.
+    - w: shape (D,); explicit, within setting.slack of w*.
+    - budget: spent by each of the repeats; delta > 0.
+    - Returns: theta of shape (repeats, D); the certificate is the slack, which the noise covers.
+    - Raises InvalidBudget: if no Gaussian noise serves the budget.
     """
     scale = sigma(setting, budget)
     theta = np.asarray(w, dtype=np.float64) + scale * rng.standard_normal((repeats, len(w)))
@@ -71,29 +56,12 @@ def predictions(
 ) -> rkhs.Release:
     """Release w and predict some rows with it, drawing only the noise that these rows meet.
 
-    Parameters
-    ----------
-    answers : ndarray, shape (m,)
-        <w, phi(q)>, exact.
-    features : ndarray or CSR, shape (m, D)
-        phi(q) of every row.
-    setting : Setting
-    budget : Budget
-        Spent by each of the repeats; delta > 0.
-    rng : Generator
-    repeats : int
-
-    Returns
-    -------
-    Release
-        answers of shape (repeats, m).
-
-    Raises
-    ------
-    DomainViolation
-        If a row has ||phi(q)|| > R.
-    InvalidBudget
-        If no Gaussian noise serves the budget.
+    - answers: shape (m,); <w, phi(q)>, exact.
+    - features: shape (m, D); phi(q) of every row.
+    - budget: spent by each of the repeats; delta > 0.
+    - Returns: answers of shape (repeats, m).
+    - Raises DomainViolation: if a row has ||phi(q)|| > R.
+    - Raises InvalidBudget: if no Gaussian noise serves the budget.
     """
     squares = features.multiply(features) if sparse.issparse(features) else np.square(features)
     within(np.asarray(squares.sum(axis=1)).ravel(), setting.feature_norm)

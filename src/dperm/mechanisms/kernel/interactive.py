@@ -89,21 +89,12 @@ def answer_all(Phi, f, zeta, rho, fresh, kind, sigma, step, ridge, most, g, stat
 class Session:
     """One run of Algorithm 1, a query at a time.
 
-    Parameters
-    ----------
-    constants : pinp.Constants
-    noise : Noise or Fresh
-        Of `kept`: generators, one a query.
-
-    Attributes
-    ----------
-    coefficients : ndarray
-        c of w_t = sum_i c_i phi(z_i) over the points of the updates.
-    lost : int
-        Queries that were broken off after they were charged: nobody knows whether they were updates, so they count as
-        such.
-    moved : float
-        Noise on the threshold, until the next update: private.
+    - constants: pinp.Constants.
+    - noise: of `kept`: generators, one a query.
+    - coefficients: c of w_t = sum_i c_i phi(z_i) over the points of the updates.
+    - lost: queries that were broken off after they were charged: nobody knows whether they were updates, so they count
+      as such.
+    - moved: noise on the threshold, until the next update: private.
     """
 
     def __init__(self, constants, noise):
@@ -128,27 +119,12 @@ class Session:
     def ask(self, exact: float, cross: np.ndarray, own: float, key: bytes) -> tuple[float, int]:
         """Answer one query.
 
-        Parameters
-        ----------
-        exact : float
-            f = <w*, phi(z)>: private.
-        cross : ndarray, shape of `coefficients`
-            K(z, z_i) with the points of the updates so far, in their order.
-        own : float
-            K(z, z).
-        key : bytes
-            Tells z from other queries, as `kept.keys` makes it.
-
-        Returns
-        -------
-        answer : float
-        status : int
-            `LIVE`, `UPDATED` (the caller then keeps z among the points) or `FROZEN`.
-
-        Raises
-        ------
-        BudgetExhausted
-            If the run has halted.
+        - exact: f = <w*, phi(z)>: private.
+        - cross: ndarray, shape of `coefficients`; K(z, z_i) with the points of the updates so far, in their order.
+        - own: K(z, z).
+        - key: tells z from other queries, as `kept.keys` makes it.
+        - status: `LIVE`, `UPDATED` (the caller then keeps z among the points) or `FROZEN`.
+        - Raises BudgetExhausted: if the run has halted.
         """
         known = self.constants
         if self.halted:
@@ -181,13 +157,8 @@ class Session:
     def update(self, answer: float, cross: np.ndarray, own: float, moved: float) -> None:
         """Learn from a noisy answer: one's own, or another process's.
 
-        Parameters
-        ----------
-        answer : float
-        cross : ndarray, shape of `coefficients`
-        own : float
-        moved : float
-            Noise on the threshold from now on.
+        - cross: ndarray, shape of `coefficients`.
+        - moved: noise on the threshold from now on.
         """
         if self.constants.calibration == "tight":
             self._append(answer, cross, own + self.constants.ridge)
@@ -199,15 +170,8 @@ class Session:
     def lose(self, moved: float | None = None) -> float:
         """Count a query that was broken off as an update that nobody learns from; a new round begins.
 
-        Parameters
-        ----------
-        moved : float, optional
-            Noise on the threshold from now on; by default it is drawn.
-
-        Returns
-        -------
-        float
-            That noise.
+        - moved: noise on the threshold from now on; by default it is drawn.
+        - Returns: that noise.
         """
         self.lost += 1
         self.moved = self._threshold_noise(self._noise.of(b"")) if moved is None else moved

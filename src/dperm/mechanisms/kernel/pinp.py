@@ -22,17 +22,12 @@ __all__ = ["ANSWER_SHARE", "Constants", "Run", "constants", "factor", "log_queri
 class Run:
     """Many runs on the same queries.
 
-    Parameters
-    ----------
-    predictions : ndarray, shape (repeats, T), or (0, T) if they were not kept
-        The answers; NaN where a printed run has halted. Each row spends the budget.
-    status : ndarray of int8, as `predictions`
-        `interactive.LIVE`, `UPDATED`, `FROZEN` or `UNANSWERED`.
-    updates : ndarray of int, shape (repeats,)
-    live_error : ndarray, shape (repeats,)
-        Largest |answer - f| while live: not private.
-    error : ndarray, shape (repeats,)
-        The same of all answers: not private.
+    - predictions: shape (repeats, T), or (0, T) if they were not kept; the answers; NaN where a printed run has halted.
+      Each row spends the budget.
+    - status: ndarray of int8, as `predictions`; `interactive.LIVE`, `UPDATED`, `FROZEN` or `UNANSWERED`.
+    - updates: shape (repeats,).
+    - live_error: shape (repeats,); largest |answer - f| while live: not private.
+    - error: shape (repeats,); the same of all answers: not private.
     """
 
     predictions: np.ndarray
@@ -55,19 +50,9 @@ class Run:
 def factor(K: np.ndarray) -> np.ndarray:
     """Return Phi with Phi Phi' = K, as thin as rounding allows: coordinates of phi(z_1) .. phi(z_T).
 
-    Parameters
-    ----------
-    K : ndarray, shape (T, T)
-        Positive semidefinite.
-
-    Returns
-    -------
-    ndarray, shape (T, rank)
-
-    Raises
-    ------
-    DataError, DomainViolation
-        As `tddl.spectrum`.
+    - K: shape (T, T); positive semidefinite.
+    - Returns: shape (T, rank).
+    - Raises DataError, DomainViolation: as `tddl.spectrum`.
     """
     found = spectrum(K)
     kept = found.values > 0
@@ -87,33 +72,14 @@ def run(
 ) -> Run:
     """Run Algorithm 1 `repeats` times on queries z_1 .. z_T.
 
-    Parameters
-    ----------
-    constants : Constants
-        Of the same setting.
-    setting : Setting
-    features : ndarray, shape (T, r)
-        phi(z_t) in any coordinates, each at most R long: explicit ones, or `factor(K)`. The kernel matrix itself is
-        never needed.
-    answers : ndarray, shape (T,)
-        f_t = <w*, phi(z_t)>: private.
-    rng : Generator
-    repeats : int
-    keep : bool
-        Whether to keep predictions and status, T entries a run.
-    noise : tuple of ndarray, optional
-        Instead of drawing: zeta (repeats, T), rho and fresh (repeats, min(B, T)), in units of the answers.
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    DataError
-        If the shapes do not fit, or a number is not finite.
-    DomainViolation
-        If a phi(z_t) is longer than R: its answer may move by more than S.
+    - constants: of the same setting.
+    - features: shape (T, r); phi(z_t) in any coordinates, each at most R long: explicit ones, or `factor(K)`. The
+      kernel matrix itself is never needed.
+    - answers: shape (T,); f_t = <w*, phi(z_t)>: private.
+    - keep: whether to keep predictions and status, T entries a run.
+    - noise: instead of drawing: zeta (repeats, T), rho and fresh (repeats, min(B, T)), in units of the answers.
+    - Raises DataError: if the shapes do not fit, or a number is not finite.
+    - Raises DomainViolation: if a phi(z_t) is longer than R: its answer may move by more than S.
     """
     features = np.ascontiguousarray(features, dtype=np.float64)
     answers = np.ascontiguousarray(answers, dtype=np.float64)

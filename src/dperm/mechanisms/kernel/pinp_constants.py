@@ -67,31 +67,18 @@ _MOST_UPDATES = 2**53
 class Constants:
     """What a run is made of; public.
 
-    Parameters
-    ----------
-    calibration : {"paper", "corrected", "tight"}
-    bound : float
-        B before it is made whole: as printed, or what the potential argument gives at `threshold`.
-    updates : int
-        At most so many updates, 1 or above.
-    epsilon0 : float
-        The inverse scale of the noise of an answer ("paper", "corrected") or of a decision ("tight"), in 1/units of f.
-    threshold : float
-        sigma.
-    step : float
-        eta of the sign step; 0 with kernel ridge.
-    ridge : float
-        kappa of kernel ridge; 0 with sign steps.
-    deciding, moving, answering : float
-        Scales of the noise on |d_t| or d_t, on the threshold, and of an answer (its sd in "tight"); 0 where there is
-        none.
-    error : float
-        5 sigma/4, to the exact answers of what the solver returned; R slack more to those of w*.
-    vacuous : bool
-        B < 1, or sigma >= C R/2.
-    guarantee : {"proved", "proved_exact", "none"}
-    event, mode
-        As in `dperm.mechanisms.base.Release`.
+    - bound: B before it is made whole: as printed, or what the potential argument gives at `threshold`.
+    - updates: at most so many updates, 1 or above.
+    - epsilon0: the inverse scale of the noise of an answer ("paper", "corrected") or of a decision ("tight"), in
+      1/units of f.
+    - threshold: sigma.
+    - step: eta of the sign step; 0 with kernel ridge.
+    - ridge: kappa of kernel ridge; 0 with sign steps.
+    - deciding, moving, answering: scales of the noise on |d_t| or d_t, on the threshold, and of an answer (its sd in
+      "tight"); 0 where there is none.
+    - error: 5 sigma/4, to the exact answers of what the solver returned; R slack more to those of w*.
+    - vacuous: B < 1, or sigma >= C R/2.
+    - event, mode: as in `dperm.mechanisms.base.Release`.
     """
 
     calibration: Calibration
@@ -132,32 +119,13 @@ def constants(
 ) -> Constants:
     """Return the constants of Algorithm 1.
 
-    Parameters
-    ----------
-    setting : Setting
-        With a finite radius C.
-    budget : Budget
-        With delta of at least 1e-300; for a whole run.
-    queries : float
-        T, 1 or above: for how many of them the error is promised. Privacy holds for any number.
-    beta : float
-        In (0, 1): how often the error may be larger.
-    calibration : {"paper", "corrected", "tight"}
-
-    Returns
-    -------
-    Constants
-
-    Raises
-    ------
-    InvalidBudget
-        If delta is 0, or no noise serves the budget.
-    ValueError
-        If another argument is outside its range.
-
-    References
-    ----------
-    jain2013, Algorithm 1, lines 1 and 2; errata J2 to J4.
+    - setting: with a finite radius C.
+    - budget: with delta of at least 1e-300; for a whole run.
+    - queries: T, 1 or above: for how many of them the error is promised. Privacy holds for any number.
+    - beta: in (0, 1): how often the error may be larger.
+    - Raises InvalidBudget: if delta is 0, or no noise serves the budget.
+    - Raises ValueError: if another argument is outside its range.
+    - Source: jain2013, Algorithm 1, lines 1 and 2; errata J2 to J4.
     """
     one_of("calibration", calibration, Calibration)
     number("queries", queries, 1, math.inf, ends="[)", remedy="it is T, the number of queries")
@@ -266,15 +234,8 @@ def _squared(setting: Setting, distance: float) -> float:
 def whole(needed: Callable[[int], float]) -> int:
     """Return a B >= 1 with B >= floor(needed(B)), the least one if `needed` does not grow with B.
 
-    Parameters
-    ----------
-    needed : callable
-        How many updates there can be at the noise that B updates need.
-
-    Returns
-    -------
-    int
-        At most about 2^53: past that nothing is run.
+    - needed: how many updates there can be at the noise that B updates need.
+    - Returns: at most about 2^53: past that nothing is run.
     """
     high = 1
     while math.floor(min(needed(high), _MOST_UPDATES)) > high:
@@ -296,24 +257,10 @@ def log_queries(
 ) -> float:
     """Return log T for the largest T that is answered within `error`: 5 sigma/4 = error (beyond the doubles, T itself).
 
-    Parameters
-    ----------
-    setting : Setting
-        With a finite radius C.
-    budget : Budget
-    error : float
-        Above 0, in units of the answers.
-    beta : float
-    calibration : {"paper", "corrected", "tight"}
-
-    Returns
-    -------
-    float
-        Below 0 if not even one query is. (The cap B <= T, of use for small T only, is left aside.)
-
-    References
-    ----------
-    jain2013, Sections 2 and 5 (claim J-c02).
+    - setting: with a finite radius C.
+    - error: above 0, in units of the answers.
+    - Returns: below 0 if not even one query is. (The cap B <= T, of use for small T only, is left aside.)
+    - Source: jain2013, Sections 2 and 5 (claim J-c02).
     """
     one_of("calibration", calibration, Calibration)
     number("error", error, 0, math.inf, remedy="it is the largest error of an answer")

@@ -58,15 +58,9 @@ _BLOCK = 1024
 class Release:
     """Independent paths at the same points.
 
-    Parameters
-    ----------
-    answers : ndarray, shape (repeats, T)
-        Each row spends the budget.
-    scale : float
-        sigma, in units of w.
-    guarantee : {"proved"}
-    event : tuple
-        As in `dperm.mechanisms.base.Release`.
+    - answers: shape (repeats, T); each row spends the budget.
+    - scale: sigma, in units of w.
+    - event: as in `dperm.mechanisms.base.Release`.
     """
 
     answers: np.ndarray
@@ -78,16 +72,8 @@ class Release:
 def event(setting: Setting, scale: float) -> tuple[str, dict[str, float]]:
     """Return the event of one path: a Gaussian mechanism, however many queries it answers.
 
-    Parameters
-    ----------
-    setting : Setting
-    scale : float
-        Its sigma.
-
-    Returns
-    -------
-    tuple
-        As in `dperm.mechanisms.base.Release`.
+    - scale: its sigma.
+    - Returns: as in `dperm.mechanisms.base.Release`.
     """
     return "GaussianDpEvent", {"noise_multiplier": scale / setting.covered}
 
@@ -103,28 +89,11 @@ def release(
 ) -> Release:
     """Release the answers at points known beforehand, `repeats` times, each on a path of its own.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-        Of K(Z, Z), as `dperm.mechanisms.kernel.tddl.spectrum` makes it.
-    answers : ndarray, shape (T,)
-        Exact: <w, phi(z_t)> of a w within setting.slack of w*.
-    setting : Setting
-    budget : Budget
-        Spent by each of the repeats; delta > 0.
-    rng : Generator
-    repeats : int
-
-    Returns
-    -------
-    Release
-
-    Raises
-    ------
-    DomainViolation
-        If a query has K(z, z) > R^2.
-    InvalidBudget
-        If no Gaussian noise serves the budget.
+    - spectrum: of K(Z, Z), as `dperm.mechanisms.kernel.tddl.spectrum` makes it.
+    - answers: shape (T,); exact: <w, phi(z_t)> of a w within setting.slack of w*.
+    - budget: spent by each of the repeats; delta > 0.
+    - Raises DomainViolation: if a query has K(z, z) > R^2.
+    - Raises InvalidBudget: if no Gaussian noise serves the budget.
     """
     within(np.diag(spectrum.K), setting.feature_norm)
     scale = sigma(setting, budget)
@@ -141,31 +110,15 @@ class Path(Listener):
     Threads take turns, and so do copies and processes that share a journal; without one, copies and other processes
     are refused (`dperm.mechanisms.serving`).
 
-    Parameters
-    ----------
-    kernel : Kernel
-    setting : Setting
-    budget : Budget
-        Spent as a whole by the first query; delta > 0.
-    rng : Generator
-        With a journal nothing is drawn from it.
-    memory : float
-        Bytes that L may take: 8 for each pair of directions.
-    serving : Serving, optional
-        Its turns, with the journal. By default a new one without.
-    exact : callable, optional
-        Rows to <w, phi(z)>, of the same w in every process: needed with a journal.
-
-    Attributes
-    ----------
-    scale : float
-        sigma, in units of w.
-    exactly : callable or None
-        As given.
-    directions : int
-        Queries so far that were not implied by others: the size of what is kept.
-    guarantee, event, mode
-        As in `dperm.mechanisms.base.Release`, of all answers together.
+    - budget: spent as a whole by the first query; delta > 0.
+    - rng: with a journal nothing is drawn from it.
+    - memory: bytes that L may take: 8 for each pair of directions.
+    - serving: its turns, with the journal. By default a new one without.
+    - exact: rows to <w, phi(z)>, of the same w in every process: needed with a journal.
+    - scale: sigma, in units of w.
+    - exactly: as given.
+    - directions: queries so far that were not implied by others: the size of what is kept.
+    - guarantee, event, mode: as in `dperm.mechanisms.base.Release`, of all answers together.
     """
 
     guarantee: Guarantee = "proved"
@@ -199,26 +152,13 @@ class Path(Listener):
     def answer(self, Z: np.ndarray, exact: np.ndarray) -> np.ndarray:
         """Return the released answers to some queries; of a repeated one the first answer.
 
-        Parameters
-        ----------
-        Z : ndarray or CSR, shape (q, d)
-            One query a row; q may be 0.
-        exact : ndarray, shape (q,)
-            <w, phi(z)> of each, of the same w in every call.
-
-        Returns
-        -------
-        ndarray, shape (q,)
-
-        Raises
-        ------
-        DomainViolation
-            If a query has K(z, z) > R^2, the path would outgrow its memory, or all queries so far show that the kernel
-            is not positive semidefinite (`definite`): none of the call is answered then.
-        DataError
-            If the kernel or an exact answer is not finite.
-        ReleaseError
-            If this process or copy may not answer, or the journal is gone.
+        - Z: shape (q, d); one query a row; q may be 0.
+        - exact: shape (q,); <w, phi(z)> of each, of the same w in every call.
+        - Returns: shape (q,).
+        - Raises DomainViolation: if a query has K(z, z) > R^2, the path would outgrow its memory, or all queries so far
+          show that the kernel is not positive semidefinite (`definite`): none of the call is answered then.
+        - Raises DataError: if the kernel or an exact answer is not finite.
+        - Raises ReleaseError: if this process or copy may not answer, or the journal is gone.
         """
         if Z.shape[0] != len(exact):
             raise DataError(f"{Z.shape[0]} queries and {len(exact)} exact answers do not fit; give one for each")
@@ -251,12 +191,7 @@ class Path(Listener):
         self._known.update(zip(asked, answers.tolist(), strict=True))
 
     def replay(self, records: list[list]) -> None:
-        """Take in what others answered: the same directions, with the same values on them.
-
-        Parameters
-        ----------
-        records : list of lists
-        """
+        """Take in what others answered: the same directions, with the same values on them."""
         told = [answer for kind, answers in records if kind == "told" for answer in answers]
         directions = [answer[2:] for answer in told if len(answer) > 2]
         with one_thread():

@@ -59,15 +59,10 @@ _NEGATIVE = 1e-12
 class Spectrum:
     """K = K(Z, Z) with its eigendecomposition.
 
-    Parameters
-    ----------
-    K : ndarray, shape (T, T)
-    values : ndarray, shape (T,)
-        s, ascending; exactly 0 where rounding hides it.
-    vectors : ndarray, shape (T, T)
-        U, one eigenvector a column.
-    uncut : ndarray, shape (T,), optional
-        s as computed, 0 at least, which noise is made of; None for fits alone.
+    - K: shape (T, T).
+    - values: shape (T,); s, ascending; exactly 0 where rounding hides it.
+    - vectors: shape (T, T); U, one eigenvector a column.
+    - uncut: shape (T,); s as computed, 0 at least, which noise is made of; None for fits alone.
     """
 
     K: np.ndarray
@@ -78,15 +73,8 @@ class Spectrum:
     def roots(self, feature_norm: float) -> np.ndarray:
         """Return the sd, in units of sigma, of Gaussian noise along every eigenvector.
 
-        Parameters
-        ----------
-        feature_norm : float
-            R.
-
-        Returns
-        -------
-        ndarray, shape (T,)
-            sqrt(s + kappa R^2), kappa of `constants.nugget`.
+        - feature_norm: R.
+        - Returns: shape (T,); sqrt(s + kappa R^2), kappa of `constants.nugget`.
         """
         return np.sqrt(self.uncut + nugget(len(self.uncut)) * feature_norm**2)
 
@@ -95,14 +83,9 @@ class Spectrum:
 class Fit:
     """The least-squares fits over the ball, one a row.
 
-    Parameters
-    ----------
-    coefficients : ndarray, shape (repeats, T)
-        a: w^ = sum_t a_t phi(z_t).
-    norm : ndarray, shape (repeats,)
-        ||w^||, at most C.
-    multiplier : ndarray, shape (repeats,)
-        m; 0 inside the ball.
+    - coefficients: shape (repeats, T); a: w^ = sum_t a_t phi(z_t).
+    - norm: shape (repeats,); ||w^||, at most C.
+    - multiplier: shape (repeats,); m; 0 inside the ball.
     """
 
     coefficients: np.ndarray
@@ -112,14 +95,8 @@ class Fit:
     def at(self, cross: np.ndarray) -> np.ndarray:
         """Return the predictions <w^, phi(q)> at some points.
 
-        Parameters
-        ----------
-        cross : ndarray, shape (m, T)
-            K(Q, Z).
-
-        Returns
-        -------
-        ndarray, shape (repeats, m)
+        - cross: shape (m, T); K(Q, Z).
+        - Returns: shape (repeats, m).
         """
         return self.coefficients @ cross.T
 
@@ -128,15 +105,9 @@ class Fit:
 class Release(Fit):
     """Releases of one budget.
 
-    Parameters
-    ----------
-    coefficients, norm, multiplier
-        As in `Fit`. Each row spends the budget.
-    scale : float
-        nu of Laplace noise, or sigma of the tight calibration, in units of w.
-    guarantee : {"proved", "proved_exact", "none"}
-    event, mode
-        As in `dperm.mechanisms.base.Release`.
+    - coefficients, norm, multiplier: as in `Fit`. Each row spends the budget.
+    - scale: nu of Laplace noise, or sigma of the tight calibration, in units of w.
+    - event, mode: as in `dperm.mechanisms.base.Release`.
     """
 
     scale: float
@@ -148,21 +119,10 @@ class Release(Fit):
 def spectrum(K: np.ndarray) -> Spectrum:
     """Return the eigendecomposition that every draw, budget and calibration shares.
 
-    Parameters
-    ----------
-    K : ndarray, shape (T, T)
-        K(Z, Z): symmetric (the lower triangle counts) and positive semidefinite up to rounding.
-
-    Returns
-    -------
-    Spectrum
-
-    Raises
-    ------
-    DataError
-        If K is not square or not finite.
-    DomainViolation
-        If K has a negative eigenvalue beyond rounding: no feature map exists then, and no sensitivity.
+    - K: shape (T, T); K(Z, Z): symmetric (the lower triangle counts) and positive semidefinite up to rounding.
+    - Raises DataError: if K is not square or not finite.
+    - Raises DomainViolation: if K has a negative eigenvalue beyond rounding: no feature map exists then, and no
+      sensitivity.
     """
     K = np.asarray(K, dtype=np.float64)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or not K.size:
@@ -184,30 +144,13 @@ def scale(
 ) -> tuple[float, Guarantee]:
     """Return nu of the Laplace noise, or sigma of the tight calibration, and what is proved of it.
 
-    Parameters
-    ----------
-    setting : Setting
-        L, R, total, slack and the neighbouring relation.
-    budget : Budget
-        delta = 0 composes the answers by basic composition; "tight" and the bare constant need delta > 0.
-    queries : int
-        T, at least 1.
-    calibration : {"paper", "corrected", "tight"}
-    bare : bool
-        The printed O(.) with constant 1, of "paper" alone: of no guarantee.
-
-    Returns
-    -------
-    scale : float
-        In units of a prediction, and of w for "tight".
-    guarantee : {"proved", "proved_exact", "none"}
-
-    Raises
-    ------
-    InvalidBudget
-        If no noise serves the budget.
-    ValueError
-        If the calibration is another word, or the bare one is not of "paper".
+    - setting: L, R, total, slack and the neighbouring relation.
+    - budget: delta = 0 composes the answers by basic composition; "tight" and the bare constant need delta > 0.
+    - queries: T, at least 1.
+    - bare: the printed O(.) with constant 1, of "paper" alone: of no guarantee.
+    - scale: in units of a prediction, and of w for "tight".
+    - Raises InvalidBudget: if no noise serves the budget.
+    - Raises ValueError: if the calibration is another word, or the bare one is not of "paper".
     """
     if calibration not in _GUARANTEES:
         raise ValueError(f"calibration={calibration!r} is not one of {', '.join(map(repr, _GUARANTEES))}")
@@ -230,23 +173,11 @@ def scale(
 def fit(spectrum: Spectrum, targets: np.ndarray, radius: float) -> Fit:
     """Fit all targets over the ball, by one batched secular equation.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-        Of K(Z, Z).
-    targets : ndarray, shape (repeats, T)
-        f + b, one draw a row.
-    radius : float
-        C, above 0; may be infinite.
-
-    Returns
-    -------
-    Fit
-        Row by row the shortest minimiser of sum_t (<w, phi(z_t)> - target_t)^2 over ||w|| <= C.
-
-    References
-    ----------
-    jain2013, Algorithm 2, line 2.
+    - spectrum: of K(Z, Z).
+    - targets: shape (repeats, T); f + b, one draw a row.
+    - radius: C, above 0; may be infinite.
+    - Returns: row by row the shortest minimiser of sum_t (<w, phi(z_t)> - target_t)^2 over ||w|| <= C.
+    - Source: jain2013, Algorithm 2, line 2.
     """
     with one_thread():
         return _fit(spectrum, targets @ spectrum.vectors, radius)
@@ -266,37 +197,18 @@ def release(
 ) -> Release:
     """Release w^ `repeats` times, each with fresh noise.
 
-    Parameters
-    ----------
-    spectrum : Spectrum
-        Of K(Z, Z), Z public and free of the training data.
-    answers : ndarray, shape (T,)
-        f = K(Z, X) mu, of a w within setting.slack of w*.
-    setting : Setting
-        Its radius is C.
-    budget : Budget
-        Spent by each of the repeats.
-    calibration : {"paper", "corrected", "tight"}
-    bare : bool
-        As in `scale`.
-    rng : Generator
-    repeats : int
-    noise : ndarray, shape (repeats, T), optional
-        Noise of scale 1 to be used instead of fresh draws: Laplace for each answer, or for "tight" standard Gaussian
-        for each eigenvector. The same draws at several budgets are for figures, never for releases.
-
-    Returns
-    -------
-    Release
-
-    Raises
-    ------
-    DomainViolation
-        If a public point has K(z, z) > R^2: one record may move its answer by more than the noise is made for.
-    InvalidBudget
-        If no noise serves the budget.
-    ValueError
-        If the calibration is another word.
+    - spectrum: of K(Z, Z), Z public and free of the training data.
+    - answers: shape (T,); f = K(Z, X) mu, of a w within setting.slack of w*.
+    - setting: its radius is C.
+    - budget: spent by each of the repeats.
+    - bare: as in `scale`.
+    - noise: shape (repeats, T); noise of scale 1 to be used instead of fresh draws: Laplace for each answer, or for
+      "tight" standard Gaussian for each eigenvector. The same draws at several budgets are for figures, never for
+      releases.
+    - Raises DomainViolation: if a public point has K(z, z) > R^2: one record may move its answer by more than the noise
+      is made for.
+    - Raises InvalidBudget: if no noise serves the budget.
+    - Raises ValueError: if the calibration is another word.
     """
     return releases(spectrum, answers, setting, [(budget, calibration, bare)], rng=rng, repeats=repeats, noise=noise)[0]
 
@@ -313,27 +225,12 @@ def releases(
 ) -> list[Release]:
     """Release w^ under several budgets and calibrations, in one batch.
 
-    Parameters
-    ----------
-    spectrum, answers, setting
-        As in `release`.
-    asked : sequence of (Budget, calibration, bare)
-        Each of them spends its budget on each of the repeats.
-    rng : Generator
-    repeats : int
-        For each of `asked`.
-    noise : ndarray, shape (repeats, T), optional
-        As in `release`; the same for all that is asked.
-
-    Returns
-    -------
-    list of Release
-        In the order of `asked`.
-
-    Raises
-    ------
-    DomainViolation, InvalidBudget, ValueError
-        As in `release`.
+    - spectrum, answers, setting: as in `release`.
+    - asked: sequence of (Budget, calibration, bare); each of them spends its budget on each of the repeats.
+    - repeats: for each of `asked`.
+    - noise: shape (repeats, T); as in `release`; the same for all that is asked.
+    - Returns: in the order of `asked`.
+    - Raises DomainViolation, InvalidBudget, ValueError: as in `release`.
     """
     within(np.diag(spectrum.K), setting.feature_norm)
     roots = spectrum.roots(setting.feature_norm)
@@ -383,17 +280,9 @@ def _fit(spectrum: Spectrum, rotated: np.ndarray, radius: float) -> Fit:
 def within(diagonal: np.ndarray, feature_norm: float) -> None:
     """Refuse queries longer than R.
 
-    Parameters
-    ----------
-    diagonal : ndarray
-        K(z, z) of each query.
-    feature_norm : float
-        R.
-
-    Raises
-    ------
-    DomainViolation
-        If a query is longer, beyond rounding. The message gives no value of the data.
+    - diagonal: K(z, z) of each query.
+    - feature_norm: R.
+    - Raises DomainViolation: if a query is longer, beyond rounding. The message gives no value of the data.
     """
     longer = int((np.asarray(diagonal) > (feature_norm * (1 + NORM_SLACK)) ** 2).sum())
     if longer:

@@ -27,20 +27,13 @@ MOST_POINTS = 10**6
 class Run:
     """Many runs.
 
-    Parameters
-    ----------
-    w : ndarray, shape (repeats, r)
-        w^ in the coordinates of the features. Each row spends the budget.
-    updates : ndarray of int, shape (repeats,)
-        In how many rounds w moved.
-    shortfall : ndarray, shape (repeats,)
-        Largest difference, over the rounds, of the set's best score and that of z: not private.
-    proposals : ndarray of int, shape (repeats,)
-        Of the ball's sampler, all rounds together; 0 of a finite set.
-    chosen : ndarray of int, shape (repeats, rounds)
-        The z of every round, as rows of the finite set; no columns over the ball.
-    answers : ndarray, as `chosen`
-        What was output in every round.
+    - w: shape (repeats, r); w^ in the coordinates of the features. Each row spends the budget.
+    - updates: shape (repeats,); in how many rounds w moved.
+    - shortfall: shape (repeats,); largest difference, over the rounds, of the set's best score and that of z: not
+      private.
+    - proposals: shape (repeats,); of the ball's sampler, all rounds together; 0 of a finite set.
+    - chosen: shape (repeats, rounds); the z of every round, as rows of the finite set; no columns over the ball.
+    - answers: ndarray, as `chosen`; what was output in every round.
     """
 
     w: np.ndarray
@@ -54,19 +47,8 @@ class Run:
 def net_size(d: int, nu: float) -> float:
     """Return (4/nu)^d, the paper's number of centres of a nu-net of the unit ball; infinite beyond the doubles.
 
-    Parameters
-    ----------
-    d : int
-    nu : float
-        Above 0.
-
-    Returns
-    -------
-    float
-
-    References
-    ----------
-    jain2013, Appendix C (proof of Theorem 8); claim J-c07.
+    - nu: above 0.
+    - Source: jain2013, Appendix C (proof of Theorem 8); claim J-c07.
     """
     power = d * math.log(4 / nu)
     return math.exp(power) if power < 709 else math.inf
@@ -78,23 +60,11 @@ def net(d: int, nu: float, radius: float = 1.0) -> np.ndarray:
     A cubic lattice of width 2 nu/sqrt(d), what lies outside the ball moved to its surface (which brings it nearer to
     every point of the ball).
 
-    Parameters
-    ----------
-    d : int
-        1 or above.
-    nu : float
-        Above 0.
-    radius : float
-        Above 0.
-
-    Returns
-    -------
-    ndarray, shape (m, d)
-
-    Raises
-    ------
-    DomainViolation
-        If (4 radius/nu)^d is above 10^6; the message says how much it is.
+    - d: 1 or above.
+    - nu: above 0.
+    - radius: above 0.
+    - Returns: shape (m, d).
+    - Raises DomainViolation: if (4 radius/nu)^d is above 10^6; the message says how much it is.
     """
     nu = number("nu", nu, 0, math.inf, remedy="it is the net's width") / radius
     size = net_size(d, nu)
@@ -124,32 +94,14 @@ def run(
 ) -> Run:
     """Run Algorithm 3 over a finite public set.
 
-    Parameters
-    ----------
-    constants : Constants
-        Of the same setting.
-    setting : Setting
-    features : ndarray, shape (m, r)
-        phi(z) of the set's points in any coordinates (`pinp.factor` makes some of a kernel matrix), each at most R
-        long; m <= 10^6.
-    answers : ndarray, shape (m,)
-        <w*, phi(z)>: private.
-    rng : Generator
-    repeats : int
-    noise : tuple of ndarray, optional
-        Instead of drawing: uniform numbers that choose z, zeta and (of "paper" alone) the second noise, each (repeats,
-        rounds), the latter two in units of the answers.
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    DataError
-        If the shapes do not fit, a number is not finite, or there are too many points.
-    DomainViolation
-        If a phi(z) is longer than R.
+    - constants: of the same setting.
+    - features: shape (m, r); phi(z) of the set's points in any coordinates (`pinp.factor` makes some of a kernel
+      matrix), each at most R long; m <= 10^6.
+    - answers: shape (m,); <w*, phi(z)>: private.
+    - noise: instead of drawing: uniform numbers that choose z, zeta and (of "paper" alone) the second noise, each
+      (repeats, rounds), the latter two in units of the answers.
+    - Raises DataError: if the shapes do not fit, a number is not finite, or there are too many points.
+    - Raises DomainViolation: if a phi(z) is longer than R.
     """
     features = np.ascontiguousarray(features, dtype=np.float64)
     answers = np.ascontiguousarray(answers, dtype=np.float64)
@@ -175,28 +127,10 @@ def run_linear(
 ) -> Run:
     """Run Algorithm 3 with a linear kernel, over all of the ball ||z|| <= R.
 
-    Parameters
-    ----------
-    constants : Constants
-        Of the same setting.
-    setting : Setting
-    target : ndarray, shape (d,)
-        w*: private.
-    rng : Generator
-    repeats : int
-
-    Returns
-    -------
-    Run
-
-    Raises
-    ------
-    DataError
-        If w* is no finite vector.
-
-    References
-    ----------
-    jain2013, Section 6.2 (claim J-c08).
+    - constants: of the same setting.
+    - target: shape (d,); w*: private.
+    - Raises DataError: if w* is no finite vector.
+    - Source: jain2013, Section 6.2 (claim J-c08).
     """
     target = np.ascontiguousarray(target, dtype=np.float64)
     if target.ndim != 1 or not len(target) or not np.isfinite(target).all():

@@ -50,32 +50,17 @@ _MOST_ROUNDS = 10**9
 class Constants:
     """What a run is made of; public.
 
-    Parameters
-    ----------
-    calibration : {"paper", "corrected", "tight"}
-    bound : float
-        B before it is made whole.
-    rounds : int
-        Rounds that are run; 0 where the printed B is below 1.
-    epsilon0 : float
-        Inverse scale of the noise of an answer ("paper": as printed, half of it), in 1/units of f.
-    weight : float
-        The exponent's factor, in 1/units of f.
-    threshold : float
-        sigma; 0 where the printed one is undefined: 2 B <= beta, whose logarithm is 0 or below.
-    step : float
-        eta of the sign step; 0 with kernel ridge.
-    ridge : float
-        kappa of kernel ridge; 0 with sign steps.
-    noise : float
-        Scale of an answer's noise (its sd in "tight").
-    radius : float
-        nu of the net as printed, d R/(eps0 n L_phi); NaN of other calibrations, which take any net.
-    vacuous : bool
-        B < 1, or sigma >= C R/2.
-    guarantee : {"proved", "proved_exact", "none"}
-    event, mode
-        As in `dperm.mechanisms.base.Release`.
+    - bound: B before it is made whole.
+    - rounds: rounds that are run; 0 where the printed B is below 1.
+    - epsilon0: inverse scale of the noise of an answer ("paper": as printed, half of it), in 1/units of f.
+    - weight: the exponent's factor, in 1/units of f.
+    - threshold: sigma; 0 where the printed one is undefined: 2 B <= beta, whose logarithm is 0 or below.
+    - step: eta of the sign step; 0 with kernel ridge.
+    - ridge: kappa of kernel ridge; 0 with sign steps.
+    - noise: scale of an answer's noise (its sd in "tight").
+    - radius: nu of the net as printed, d R/(eps0 n L_phi); NaN of other calibrations, which take any net.
+    - vacuous: B < 1, or sigma >= C R/2.
+    - event, mode: as in `dperm.mechanisms.base.Release`.
     """
 
     calibration: Calibration
@@ -111,39 +96,18 @@ def constants(
 ) -> Constants:
     """Return the constants of Algorithm 3.
 
-    Parameters
-    ----------
-    setting : Setting
-        With a finite radius C.
-    budget : Budget
-        With delta of at least 1e-300.
-    records : int
-        n, public (replace-one); the printed B and nu hold it beside `setting.total`, "corrected" and "tight" do not.
-    dimension : int
-        d of the input ball, 1 or above; half the number of rounds of "tight", where it stands for the directions of
-        feature space that S takes up (d of a linear kernel).
-    beta : float
-        In (0, 1).
-    calibration : {"paper", "corrected", "tight"}
-    feature_lipschitz : float
-        L_phi of phi over the ball, 1 for a linear kernel; only in the printed nu.
-
-    Returns
-    -------
-    Constants
-
-    Raises
-    ------
-    DomainViolation
-        If the printed constants are asked for under add/remove.
-    InvalidBudget
-        If delta is 0, or no noise serves the budget.
-    ValueError
-        If another argument is outside its range.
-
-    References
-    ----------
-    jain2013, Algorithm 3, line 1; errata J1, J3.
+    - setting: with a finite radius C.
+    - budget: with delta of at least 1e-300.
+    - records: n, public (replace-one); the printed B and nu hold it beside `setting.total`, "corrected" and "tight" do
+      not.
+    - dimension: d of the input ball, 1 or above; half the number of rounds of "tight", where it stands for the
+      directions of feature space that S takes up (d of a linear kernel).
+    - beta: in (0, 1).
+    - feature_lipschitz: L_phi of phi over the ball, 1 for a linear kernel; only in the printed nu.
+    - Raises DomainViolation: if the printed constants are asked for under add/remove.
+    - Raises InvalidBudget: if delta is 0, or no noise serves the budget.
+    - Raises ValueError: if another argument is outside its range.
+    - Source: jain2013, Algorithm 3, line 1; errata J1, J3.
     """
     one_of("calibration", calibration, Calibration)
     number("records", records, 1, math.inf, ends="[)", remedy="it is n, the number of training records")

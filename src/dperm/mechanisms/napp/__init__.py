@@ -57,14 +57,10 @@ _GAP = 1e-9
 class NappRelease(Release):
     """A `Release`, and what of it is not proved.
 
-    Parameters
-    ----------
-    theta, certificate, converged, guarantee, event, mode
-        As of `Release`; the certificate is infinite where the problem is not known to be strongly convex.
-    retrieved : ndarray, shape (repeats,)
-        Share of (1 - r) epsilon that was retrieved; not private unless the penalty is ridge.
-    obstacles : tuple of Obstacle
-        Why the guarantee is `none`; empty if it is not.
+    - theta, certificate, converged, guarantee, event, mode: as of `Release`; the certificate is infinite where the
+      problem is not known to be strongly convex.
+    - retrieved: shape (repeats,); share of (1 - r) epsilon that was retrieved; not private unless the penalty is ridge.
+    - obstacles: why the guarantee is `none`; empty if it is not.
     """
 
     retrieved: np.ndarray | None = None
@@ -75,27 +71,15 @@ class NappRelease(Release):
 class Plan:
     """Everything about a release that does not depend on the data.
 
-    Parameters
-    ----------
-    scheme : Scheme
-        With the floor Lambda0.
-    law : object
-        Of b, with `sample(shape, rng)`.
-    extra_l1 : float
-        Weight of a public ||theta||_1 beside the scheme's penalty.
-    obstacles : tuple of Obstacle
-        What the proof does not cover; none where it covers the exact minimiser.
-    box : tuple of ndarray, shape (p,)
-        Theta.
-    bounds : Bounds
-    modulus : float
-        Strong convexity of the penalty at the fixed point, 0 if it has none.
-    certified : bool
-        Whether the distance from the exact minimiser can be bounded.
-    credit : float
-        Share of (1 - r) epsilon that a ridge's public modulus retrieves.
-    spent : Budget
-        What is claimed, the solver's share included.
+    - scheme: with the floor Lambda0.
+    - law: of b, with `sample(shape, rng)`.
+    - extra_l1: weight of a public ||theta||_1 beside the scheme's penalty.
+    - obstacles: what the proof does not cover; none where it covers the exact minimiser.
+    - box: shape (p,); theta.
+    - modulus: strong convexity of the penalty at the fixed point, 0 if it has none.
+    - certified: whether the distance from the exact minimiser can be bounded.
+    - credit: share of (1 - r) epsilon that a ridge's public modulus retrieves.
+    - spent: what is claimed, the solver's share included.
     """
 
     scheme: Scheme
@@ -137,24 +121,11 @@ def plan(
 ) -> Plan:
     """Return what `release` would do, and what is proved of it, without looking at any data.
 
-    Parameters
-    ----------
-    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
-    features : int
-        p.
-    penalty, strength, domain, budget, neighbours, calibration, variant, moor, gamma, kappa, halved, share, truncation
-        As for `release`.
-    eta_bound, low, high, bounds, retrieval, method, solver_share
-        As for `release`.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    InvalidBudget, DomainViolation, ValueError
-        As `release`.
+    - features: p.
+    - penalty, strength, domain, budget, neighbours, calibration, variant, moor, gamma, kappa, halved, share,
+      truncation: as for `release`.
+    - eta_bound, low, high, bounds, retrieval, method, solver_share: as for `release`.
+    - Raises InvalidBudget, DomainViolation, ValueError: as `release`.
     """
     for name, value, kind in (
         ("variant", variant, Variant), ("calibration", calibration, Calibration),
@@ -252,75 +223,34 @@ def release(
 ) -> NappRelease:
     """Release `repeats` independent estimates of NAPP-ERM from one data set.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here.
-    y : ndarray, shape (n,)
-        Real, counts, or labels -1 and +1, within the loss's domain of targets (|y| <= domain.y_bound), which is
-        checked.
-    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
-    penalty : {"ridge", "lasso", "bridge", "elastic_net"}
-    strength : float
-        Lambda, above 0, beside the sum of losses.
-    domain : Domain
-        x_norm and, for squared and Poisson, y_bound. Its `theta_norm` is left aside for that of the box.
-    budget : Budget
-        Spent by each of the repeats.
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "corrected", "tight"}
-    rng : Generator
-    repeats : int
-    variant : {"erm", "vs", "vs_plus"}
-    moor : bool
-    gamma : float, optional
-        In [0, 2), for "bridge"; default 1.
-    kappa : float, optional
-        In (0, 1), for "elastic_net".
-    halved : bool, optional
-        Reach Lambda R and not 2 Lambda R (erratum N6); by default unless calibration="paper".
-    share : float
-        r in (0, 1).
-    truncation : float, optional
-        c of Eqs 9 and 10; the variant's own if left out.
-    eta_bound : float
-        |<x, theta>| beyond which the loss goes on linearly (erratum N10). Its bounds then hold for every theta.
-    low, high : float or ndarray, shape (p,)
-        Theta.
-    bounds : Bounds, optional
-        The zetas to calibrate for, in place of those of the domain: for the settings of the paper.
-    retrieval : {"none", "return", "recycle"}
-    rounds : int
-        Of recycling, for penalties other than ridge.
-    method : {"limit", "literal"}
-        The fixed point, or Algorithm 1 with `rows` noise rows and `steps` iterations (unconstrained).
-    rows, steps : int
-        n_e and T of the literal way.
-    tolerance : float, optional
-        In [1e-12, 1]; the solver's public target: least norm of a subgradient <= tolerance zeta1 zeta2. Default 1e-6,
-        with a solver share 1e-9.
-    solver_share : float
-        In [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The result is put
-        back into the box; what is within reach of that noise of a wall, or of a lasso's 0, is there again. For forms
-        that are certified (`Plan.certified`), as all proved ones are.
-
-    Returns
-    -------
-    NappRelease
-
-    Raises
-    ------
-    InvalidBudget
-        If the budget or r is impossible.
-    DomainViolation
-        If the loss is not bounded on the domain, or a target is outside its domain.
-    ValueError
-        If another argument is outside its range, or the calibration has no valid form for these; the message says what
-        would be valid.
-
-    References
-    ----------
-    li2021, Algorithms 1 and 2, Theorem 4; errata N1 to N8, N10, N11.
+    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
+    - y: shape (n,); real, counts, or labels -1 and +1, within the loss's domain of targets (|y| <= domain.y_bound),
+      which is checked.
+    - strength: Lambda, above 0, beside the sum of losses.
+    - domain: x_norm and, for squared and Poisson, y_bound. Its `theta_norm` is left aside for that of the box.
+    - budget: spent by each of the repeats.
+    - gamma: in [0, 2), for "bridge"; default 1.
+    - kappa: in (0, 1), for "elastic_net".
+    - halved: reach Lambda R and not 2 Lambda R (erratum N6); by default unless calibration="paper".
+    - share: r in (0, 1).
+    - truncation: c of Eqs 9 and 10; the variant's own if left out.
+    - eta_bound: |<x, theta>| beyond which the loss goes on linearly (erratum N10). Its bounds then hold for every
+      theta.
+    - low, high: shape (p,); theta.
+    - bounds: the zetas to calibrate for, in place of those of the domain: for the settings of the paper.
+    - rounds: of recycling, for penalties other than ridge.
+    - method: the fixed point, or Algorithm 1 with `rows` noise rows and `steps` iterations (unconstrained).
+    - rows, steps: n_e and T of the literal way.
+    - tolerance: in [1e-12, 1]; the solver's public target: least norm of a subgradient <= tolerance zeta1 zeta2.
+      Default 1e-6, with a solver share 1e-9.
+    - solver_share: in [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The
+      result is put back into the box; what is within reach of that noise of a wall, or of a lasso's 0, is there again.
+      For forms that are certified (`Plan.certified`), as all proved ones are.
+    - Raises InvalidBudget: if the budget or r is impossible.
+    - Raises DomainViolation: if the loss is not bounded on the domain, or a target is outside its domain.
+    - Raises ValueError: if another argument is outside its range, or the calibration has no valid form for these; the
+      message says what would be valid.
+    - Source: li2021, Algorithms 1 and 2, Theorem 4; errata N1 to N8, N10, N11.
     """
     if tolerance is None:
         tolerance = COVERED_TARGET if solver_share > 0 else TARGET

@@ -28,21 +28,10 @@ _COUNTS = MappingProxyType(
 def box_of(low: float | np.ndarray, high: float | np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
     """Return Theta = {low <= theta <= high} coordinate by coordinate.
 
-    Parameters
-    ----------
-    low, high : float or array_like, shape (p,)
-        low < high; may be infinite.
-    features : int
-        p.
-
-    Returns
-    -------
-    low, high : ndarray, shape (p,)
-
-    Raises
-    ------
-    DomainViolation
-        If a bound is no number, of another shape, or the box is empty.
+    - low, high: shape (p,); low < high; may be infinite.
+    - features: p.
+    - low, high: shape (p,).
+    - Raises DomainViolation: if a bound is no number, of another shape, or the box is empty.
     """
     walls = []
     for name, given in (("low", low), ("high", high)):
@@ -71,18 +60,9 @@ def box_of(low: float | np.ndarray, high: float | np.ndarray, features: int) -> 
 def truncation_of(truncation: float | None, variant: Variant, calibration: Calibration) -> None:
     """Refuse a truncation point c of Eqs 9 and 10 that the variant does not have.
 
-    Parameters
-    ----------
-    truncation : float, optional
-        c; None is the variant's own.
-    variant : {"erm", "vs", "vs_plus"}
-    calibration : {"paper", "corrected", "tight"}
-
-    Raises
-    ------
-    ValueError
-        If c is not that of the variant: minus infinity for `vs`, 0 for `vs_plus`, none for `erm`; or if it truncates
-        and the calibration draws two-sided noise.
+    - truncation: c; None is the variant's own.
+    - Raises ValueError: if c is not that of the variant: minus infinity for `vs`, 0 for `vs_plus`, none for `erm`; or
+      if it truncates and the calibration draws two-sided noise.
     """
     if truncation is None:
         return
@@ -100,26 +80,11 @@ def truncation_of(truncation: float | None, variant: Variant, calibration: Calib
 def whole(name: str, value: Any, least: int, remedy: str, *, even: bool = False) -> int:
     """Return `value` as an int, or refuse it.
 
-    Parameters
-    ----------
-    name : str
-        What the user calls it.
-    value : object
-        An integer; neither a bool, a float nor a string.
-    least : int
-    remedy : str
-        What it is, for the message.
-    even : bool
-        Refuse odd numbers too.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If it is not such an integer.
+    - name: what the user calls it.
+    - value: an integer; neither a bool, a float nor a string.
+    - remedy: what it is, for the message.
+    - even: refuse odd numbers too.
+    - Raises ValueError: if it is not such an integer.
     """
     if not (
         isinstance(value, Integral) and not isinstance(value, bool) and value >= least and not (even and value % 2)
@@ -132,17 +97,9 @@ def whole(name: str, value: Any, least: int, remedy: str, *, even: bool = False)
 def counts_of(rows: int, steps: int, rounds: int, *, rows_name: str = "rows") -> None:
     """Refuse numbers of rows, steps and rounds that are no such integers, wherever they are used.
 
-    Parameters
-    ----------
-    rows, steps, rounds : int
-        n_e (even, 2 or above), T (1 or above), and re-runs (0 or above).
-    rows_name : str
-        What the user calls n_e.
-
-    Raises
-    ------
-    ValueError
-        If one is not; the message names it.
+    - rows, steps, rounds: n_e (even, 2 or above), T (1 or above), and re-runs (0 or above).
+    - rows_name: what the user calls n_e.
+    - Raises ValueError: if one is not; the message names it.
     """
     for name, value in (("rows", rows), ("steps", steps), ("rounds", rounds)):
         least, even, remedy = _COUNTS[name]

@@ -30,18 +30,12 @@ _NEAR = 1e-20
 class Composite:
     """The problem of one release.
 
-    Parameters
-    ----------
-    loss : Loss
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    tilt : ndarray, shape (p,)
-    added : float or ndarray, shape (p,)
-        a, 0 or above: weights of |theta_j| beside the scheme's penalty.
-    scheme : Scheme
-    strength : float
-        Lambda.
-    box : tuple of ndarray, shape (p,)
+    - X: shape (n, p).
+    - y: shape (n,).
+    - tilt: shape (p,).
+    - added: shape (p,); a, 0 or above: weights of |theta_j| beside the scheme's penalty.
+    - strength: Lambda.
+    - box: shape (p,).
     """
 
     loss: Loss
@@ -56,13 +50,8 @@ class Composite:
     def residual(self, theta: np.ndarray) -> np.ndarray:
         """Return the subgradient of least norm.
 
-        Parameters
-        ----------
-        theta : ndarray, shape (p,)
-
-        Returns
-        -------
-        ndarray, shape (p,)
+        - theta: shape (p,).
+        - Returns: shape (p,).
         """
         return self._least(theta, self.X.T @ self.loss.derivative(self.X @ theta, self.y) + self.tilt)
 
@@ -79,17 +68,10 @@ class Composite:
     def known(self, theta: np.ndarray, bend: float) -> float:
         """Return an upper bound on the norm of `residual`: in extended precision, and with the rounding that is left.
 
-        Parameters
-        ----------
-        theta : ndarray, shape (p,)
-        bend : float
-            Bound on l'': it carries the rounding of <x, theta> on to l'.
-
-        Returns
-        -------
-        float
-            Above 0, of first order in the unit of rounding: each sum errs by at most as many units of the sum of sizes
-            as it has products.
+        - theta: shape (p,).
+        - bend: bound on l'': it carries the rounding of <x, theta> on to l'.
+        - Returns: above 0, of first order in the unit of rounding: each sum errs by at most as many units of the sum of
+          sizes as it has products.
         """
         kind, n = np.longdouble, len(self.X)
         gradient = self.tilt.astype(kind)
@@ -110,19 +92,10 @@ class Composite:
 def polished(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.ndarray, float]:
     """Return a point at least as good, and the least norm of a subgradient there.
 
-    Parameters
-    ----------
-    problem : Composite
-    theta : ndarray, shape (p,)
-        In the box.
-    target : float
-        Norm at which to stop.
-
-    Returns
-    -------
-    theta : ndarray, shape (p,)
-    norm : float
-        Above the target if Newton's steps no longer lower it.
+    - theta: shape (p,); in the box.
+    - target: norm at which to stop.
+    - theta: shape (p,).
+    - norm: above the target if Newton's steps no longer lower it.
     """
     with one_thread():
         theta, residual = _without_stragglers(problem, theta)

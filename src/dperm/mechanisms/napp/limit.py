@@ -48,20 +48,13 @@ _TINY = float(np.finfo(float).tiny)
 class Problems:
     """D data sets with one loss, and what every fit on them needs again; made by `problems`.
 
-    Parameters
-    ----------
-    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
-    X : ndarray, shape (D, n, p)
-    y : ndarray, shape (D, n)
-    eta_bound : float
-    gram : ndarray, shape (D, p, p)
-        X'X for the squared loss without bound, else empty (D, 0, 0); likewise xy (D, p) and yy (D,).
-    xy, yy : ndarray
-    bottom : ndarray, shape (D,)
-        A lower bound on the sum of losses, minus infinity where the continued loss has none.
-    rows : tuple of ndarray
-        Starts (n + 1,), columns and values of the entries that are not 0, for one data set of many columns with few
-        such entries; else empty.
+    - X: shape (D, n, p).
+    - y: shape (D, n).
+    - gram: shape (D, p, p); X'X for the squared loss without bound, else empty (D, 0, 0); likewise xy (D, p) and yy
+      (D,).
+    - bottom: shape (D,); a lower bound on the sum of losses, minus infinity where the continued loss has none.
+    - rows: starts (n + 1,), columns and values of the entries that are not 0, for one data set of many columns with few
+      such entries; else empty.
     """
 
     loss: str
@@ -79,19 +72,14 @@ class Problems:
 class Paths:
     """What `path` and `reweighted` found.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (R, L, p)
-        Zeros of the penalty are exact; bounds of the box are met exactly.
-    gap : ndarray, shape (R, L)
-        Certified: (F(theta) - min F)/|F(theta)| is at most this. `vs`: of the problem in the orthant of its signs.
-        `reweighted`: of the last step's problem.
-    converged : ndarray of bool, shape (R, L)
-        Whether the gap is at most the tolerance.
-    iterations : ndarray of int, shape (R, L)
-        Prox-Newton steps; passes over the coordinates for the squared loss without bound on eta.
-    flips : ndarray of int, shape (R, L, p), optional
-        `reweighted` only: sign changes in the last 10 steps, which tell a coordinate that "fluctuates around 0".
+    - theta: shape (R, L, p); zeros of the penalty are exact; bounds of the box are met exactly.
+    - gap: shape (R, L); certified: (F(theta) - min F)/|F(theta)| is at most this. `vs`: of the problem in the orthant
+      of its signs. `reweighted`: of the last step's problem.
+    - converged: shape (R, L); whether the gap is at most the tolerance.
+    - iterations: shape (R, L); prox-Newton steps; passes over the coordinates for the squared loss without bound on
+      eta.
+    - flips: shape (R, L, p); `reweighted` only: sign changes in the last 10 steps, which tell a coordinate that
+      "fluctuates around 0".
     """
 
     theta: np.ndarray
@@ -104,29 +92,15 @@ class Paths:
 def problems(loss: str, X: np.ndarray, y: np.ndarray, eta_bound: float = np.inf) -> Problems:
     """Return data sets ready for `path` and `reweighted`.
 
-    Parameters
-    ----------
-    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
-        Of a record: (y - eta)^2/2; log(1 + exp(-y eta)); exp(eta) - y eta; li2021's hinge of section 6.
-    X : ndarray, shape (D, n, p) or (n, p)
-        D = R for a data set for each repeat, D = 1 (or two axes) for many draws on one data set. n may be 0.
-    y : ndarray, shape (D, n) or (n,)
+    - loss: of a record: (y - eta)^2/2; log(1 + exp(-y eta)); exp(eta) - y eta; li2021's hinge of section 6.
+    - X: shape (D, n, p) or (n, p); D = R for a data set for each repeat, D = 1 (or two axes) for many draws on one data
+      set. n may be 0.
+    - y: shape (D, n) or (n,):
         -1 or 1 for logistic and smoothed_hinge, 0 or above for poisson, real for squared.
-    eta_bound : float
-        In (0, inf]: beyond |eta| <= eta_bound the loss goes on linearly (erratum N10).
-
-    Returns
-    -------
-    Problems
-
-    Raises
-    ------
-    ValueError
-        If there is no such loss, or eta_bound is not above 0.
-    DataError
-        If shapes do not fit or an entry is not finite; no value of the data is shown.
-    DomainViolation
-        If a target is outside the loss's domain.
+    - eta_bound: in (0, inf]: beyond |eta| <= eta_bound the loss goes on linearly (erratum N10).
+    - Raises ValueError: if there is no such loss, or eta_bound is not above 0.
+    - Raises DataError: if shapes do not fit or an entry is not finite; no value of the data is shown.
+    - Raises DomainViolation: if a target is outside the loss's domain.
     """
     if loss not in LOSSES:
         raise ValueError(f"loss={loss!r} is not one of {', '.join(LOSSES)}")
@@ -161,41 +135,21 @@ def path(
 ) -> Paths:
     """Solve the fixed point of NAPP-ERM for R repeats and L strengths.
 
-    Parameters
-    ----------
-    problems : Problems
-        Of one data set, or of R.
-    noise : ndarray, shape (R, p) or (R, L, p)
-        b; above 0 for vs_plus, and 0 for no noise.
-    scheme : Scheme
-        With gamma = 1 or 0, of which the slope of P is piecewise linear; other bridges: `reweighted`.
-    strengths : ndarray, shape (L,)
-        Lambda, 0 or above. erm and vs_plus start each fit from the one before: fastest if sorted.
-    variant : {"erm", "vs", "vs_plus"}
-    extra_l1 : float
-        Weight of a further ||theta||_1, 0 or above (the corrected substitute for vs_plus).
-    floors : ndarray, shape (R, L), optional
-        In place of scheme.floor, 0 or above: recycling has one for each fit, and 0 leaves the target alone.
-    box : (low, high), optional
-        Numbers or arrays (p,); infinite where there is no bound.
-    tolerance : float
-        In (0, 1): the certified gap aimed at, relative to |objective|. Whoever asks for less than 1e-9 wants theta
-        rather than the objective: such a fit takes one more step, which squares what is left.
-
-    Returns
-    -------
-    Paths
-        The same bytes on any number of cores, and for a repeat alone as among others. A fit that did not converge is
-        returned as it is: see `converged`, which depends on private data.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or a shape does not fit, or the scheme is a bridge that `path` cannot serve.
-
-    References
-    ----------
-    li2021, Proposition 1 and section 3.5; errata N3 and N6.
+    - problems: of one data set, or of R.
+    - noise: shape (R, p) or (R, L, p); b; above 0 for vs_plus, and 0 for no noise.
+    - scheme: with gamma = 1 or 0, of which the slope of P is piecewise linear; other bridges: `reweighted`.
+    - strengths: shape (L,); Lambda, 0 or above. erm and vs_plus start each fit from the one before: fastest if sorted.
+    - extra_l1: weight of a further ||theta||_1, 0 or above (the corrected substitute for vs_plus).
+    - floors: shape (R, L); in place of scheme.floor, 0 or above: recycling has one for each fit, and 0 leaves the
+      target alone.
+    - box: (low, high); numbers or arrays (p,); infinite where there is no bound.
+    - tolerance: in (0, 1): the certified gap aimed at, relative to |objective|. Whoever asks for less than 1e-9 wants
+      theta rather than the objective: such a fit takes one more step, which squares what is left.
+    - Returns: the same bytes on any number of cores, and for a repeat alone as among others. A fit that did not
+      converge is returned as it is: see `converged`, which depends on private data.
+    - Raises ValueError: if an argument is out of range or a shape does not fit, or the scheme is a bridge that `path`
+      cannot serve.
+    - Source: li2021, Proposition 1 and section 3.5; errata N3 and N6.
     """
     number("tolerance", tolerance, 0, 1, remedy="it bounds the duality gap relative to |objective|")
     if scheme.gamma not in (0, 1):
@@ -241,28 +195,12 @@ def reweighted(
 ) -> Paths:
     """Run the T steps of NAPP-ERM in the limit n_e -> infinity, each solved to rounding.
 
-    Parameters
-    ----------
-    problems, noise, scheme, strengths, variant, floors, box
-        As for `path`; any bridge will do.
-    steps : int
-        T, at least 1.
-    extra_l1 : float
-        As for `path`; realised as the target is, by the weight extra_l1/(2 |theta_j^(t-1)|) from t = 2 on.
-
-    Returns
-    -------
-    Paths
-        `converged` says whether the last step's problem was solved to 1e-9.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range or a shape does not fit.
-
-    References
-    ----------
-    li2021, Algorithm 1, Proposition 1, Table 2, Claim 2.
+    - problems, noise, scheme, strengths, variant, floors, box: as for `path`; any bridge will do.
+    - steps: T, at least 1.
+    - extra_l1: as for `path`; realised as the target is, by the weight extra_l1/(2 |theta_j^(t-1)|) from t = 2 on.
+    - Returns: `converged` says whether the last step's problem was solved to 1e-9.
+    - Raises ValueError: if an argument is out of range or a shape does not fit.
+    - Source: li2021, Algorithm 1, Proposition 1, Table 2, Claim 2.
     """
     number("steps", steps, 1, np.inf, ends="[)", remedy="it is T, the number of iterations")
     noise, strengths, floors, low, high = _checked(problems, noise, scheme, strengths, variant, extra_l1, floors, box)

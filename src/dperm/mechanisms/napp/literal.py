@@ -71,45 +71,21 @@ def literal(
 ) -> np.ndarray:
     """Run Algorithm 1 and return every iterate.
 
-    Parameters
-    ----------
-    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-        Real, counts, or labels -1 and +1.
-    noise : ndarray, shape (p,)
-        b; positive for `vs_plus`.
-    scheme : Scheme
-    strength : float
-        Lambda.
-    variant : {"erm", "vs", "vs_plus"}
-        The last two adjust the sign of b.
-    rows : int
-        n_e, even.
-    steps : int
-        T.
-    rng : Generator
-        Of e~.
-    target_values : {"repaired", "printed"}
-        e_y, erratum N7.
-    eta_bound : float
-        Beyond |eta| = eta_bound the loss goes on linearly (erratum N10); infinity: nowhere, as any GLM software.
-
-    Returns
-    -------
-    ndarray, shape (steps, p)
-        theta^(1), ..., theta^(T).
-
-    Raises
-    ------
-    ValueError
-        If the printed e_y make Eq 3 divide by 0, or an argument is outside its range.
-    SolverError
-        If an unpenalised fit does not converge.
-
-    References
-    ----------
-    li2021, Algorithm 1, Equations 3, 5 and 6.
+    - X: shape (n, p).
+    - y: shape (n,); real, counts, or labels -1 and +1.
+    - noise: shape (p,); b; positive for `vs_plus`.
+    - strength: Lambda.
+    - variant: the last two adjust the sign of b.
+    - rows: n_e, even.
+    - steps: T.
+    - rng: of e~.
+    - target_values: e_y, erratum N7.
+    - eta_bound: beyond |eta| = eta_bound the loss goes on linearly (erratum N10); infinity: nowhere, as any GLM
+      software.
+    - Returns: shape (steps, p); theta^(1), ..., theta^(T).
+    - Raises ValueError: if the printed e_y make Eq 3 divide by 0, or an argument is outside its range.
+    - Raises SolverError: if an unpenalised fit does not converge.
+    - Source: li2021, Algorithm 1, Equations 3, 5 and 6.
     """
     one_of("variant", variant, Variant)
     number("steps", steps, 1, math.inf, ends="[)", remedy="it is T; the paper takes 80")
@@ -138,25 +114,12 @@ def augmented_rows(
 ) -> np.ndarray:
     """Return the rows e* + e~_i of one iteration.
 
-    Parameters
-    ----------
-    tilt : ndarray, shape (p,)
-        b, with its signs adjusted.
-    each : ndarray, shape (p,)
-        Weights w, finite.
-    rows : int
-        n_e, even.
-    force, curvature : float
-        l'(0) and l''(0).
-    rng : Generator
-
-    Returns
-    -------
-    ndarray, shape (rows, p)
-
-    References
-    ----------
-    li2021, Equations 3 and 5.
+    - tilt: shape (p,); b, with its signs adjusted.
+    - each: shape (p,); weights w, finite.
+    - rows: n_e, even.
+    - force, curvature: l'(0) and l''(0).
+    - Returns: shape (rows, p).
+    - Source: li2021, Equations 3 and 5.
     """
     half = rng.standard_normal((rows // 2, len(each))) * np.sqrt(2 * each / (rows * curvature))
     return tilt / (rows * force) + np.concatenate([half, -half])
@@ -167,29 +130,12 @@ def augmented_targets(
 ) -> tuple[np.ndarray, float, float]:
     """Return e_y, and the l'(0) and l''(0) that go with it.
 
-    Parameters
-    ----------
-    loss : {"squared", "logistic", "poisson", "smoothed_hinge"}
-    rows : int
-        n_e, even.
-    target_values : {"repaired", "printed"}
-
-    Returns
-    -------
-    targets : ndarray, shape (rows,)
-    force : float
-        Mean of l'(0, e_y) over the rows.
-    curvature : float
-        Mean of l''(0, e_y), of its two sides where it jumps.
-
-    Raises
-    ------
-    ValueError
-        If the mean of l'(0, e_y) is 0.
-
-    References
-    ----------
-    li2021, Table 1 and Equation 3; erratum N7.
+    - rows: n_e, even.
+    - targets: shape (rows,).
+    - force: mean of l'(0, e_y) over the rows.
+    - curvature: mean of l''(0, e_y), of its two sides where it jumps.
+    - Raises ValueError: if the mean of l'(0, e_y) is 0.
+    - Source: li2021, Table 1 and Equation 3; erratum N7.
     """
     one_of("target_values", target_values, TargetValues)
     model, halves = losses.make(loss), np.array(_HALVES[target_values][loss])
@@ -206,22 +152,11 @@ def augmented_targets(
 def unpenalised(loss: Loss, X: np.ndarray, y: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return argmin_theta sum_i l(<x_i, theta>, y_i), by Newton's method with step halving.
 
-    Parameters
-    ----------
-    loss : Loss
-    X : ndarray, shape (n, p)
-        Of full column rank where l'' > 0.
-    y : ndarray, shape (n,)
-    start : ndarray, shape (p,)
-
-    Returns
-    -------
-    ndarray, shape (p,)
-
-    Raises
-    ------
-    SolverError
-        If it does not converge: no minimiser, or columns that are nearly collinear.
+    - X: shape (n, p); of full column rank where l'' > 0.
+    - y: shape (n,).
+    - start: shape (p,).
+    - Returns: shape (p,).
+    - Raises SolverError: if it does not converge: no minimiser, or columns that are nearly collinear.
     """
     if not len(start):
         return start
@@ -270,23 +205,12 @@ def _newton(X: np.ndarray, second: np.ndarray, gradient: np.ndarray) -> np.ndarr
 def settled(trace: np.ndarray, *, last: int = 10, threshold: float = 1e-3, flips: int = 3) -> np.ndarray:
     """Return the estimate of a run: its last iterate, with 0 for a coefficient that fluctuates around 0.
 
-    Parameters
-    ----------
-    trace : ndarray, shape (steps, p)
-    last : int
-        How many of the last iterations are looked at.
-    threshold : float
-        A coefficient whose mean absolute value over them is below this is 0.
-    flips : int
-        So is one whose sign changes at least so often among them.
-
-    Returns
-    -------
-    ndarray, shape (p,)
-
-    References
-    ----------
-    li2021, 3.5: "if it fluctuates around 0 after convergence, its final estimate will be set at 0".
+    - trace: shape (steps, p).
+    - last: how many of the last iterations are looked at.
+    - threshold: a coefficient whose mean absolute value over them is below this is 0.
+    - flips: so is one whose sign changes at least so often among them.
+    - Returns: shape (p,).
+    - Source: li2021, 3.5: "if it fluctuates around 0 after convergence, its final estimate will be set at 0".
     """
     tail = trace[-last:]
     small = np.abs(tail).mean(axis=0) < threshold

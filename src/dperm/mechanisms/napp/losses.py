@@ -48,22 +48,9 @@ _LOSSES = {
 def make(name: str, eta_bound: float = math.inf) -> Loss:
     """Return one of the paper's losses.
 
-    Parameters
-    ----------
-    name : {"squared", "logistic", "poisson", "smoothed_hinge"}
-    eta_bound : float
-        Above 0: beyond |eta| = eta_bound the loss is continued linearly; infinity continues it nowhere.
-
-    Returns
-    -------
-    Loss
-
-    Raises
-    ------
-    ValueError
-        If there is no such loss.
-    DomainViolation
-        If `eta_bound` is not above 0.
+    - eta_bound: above 0: beyond |eta| = eta_bound the loss is continued linearly; infinity continues it nowhere.
+    - Raises ValueError: if there is no such loss.
+    - Raises DomainViolation: if `eta_bound` is not above 0.
     """
     if not (isinstance(name, str) and name in _LOSSES):
         raise ValueError(f"loss={name!r} is not one of {', '.join(map(repr, _LOSSES))}")
@@ -91,21 +78,9 @@ def make(name: str, eta_bound: float = math.inf) -> Loss:
 def bounds(loss: Loss, domain: Domain) -> Bounds:
     """Return (zeta1, zeta2, zeta3) of a loss on a domain.
 
-    Parameters
-    ----------
-    loss : Loss
-        As `make` made it: its continuation counts.
-    domain : Domain
-        Bounds on the records; `theta_norm` is that of the set that theta is searched in.
-
-    Returns
-    -------
-    Bounds
-
-    Raises
-    ------
-    DomainViolation
-        If the loss is not bounded there; the message names what may be declared.
+    - loss: as `make` made it: its continuation counts.
+    - domain: bounds on the records; `theta_norm` is that of the set that theta is searched in.
+    - Raises DomainViolation: if the loss is not bounded there; the message names what may be declared.
     """
     slope, curvature = loss.suprema(domain)
     if not (math.isfinite(slope) and math.isfinite(curvature)):

@@ -48,19 +48,10 @@ _ROUNDING = 1e-12
 class Bounds:
     """The constants of Assumption 1 for one record, public.
 
-    Parameters
-    ----------
-    zeta1 : float
-        ||x||_2 <= zeta1.
-    zeta2 : float
-        |l'(eta, y)| <= zeta2 (erratum N9: the assumption says the gradient, the formulas multiply by zeta1).
-    zeta3 : float
-        ||x||^2 l'' <= zeta3.
-
-    Raises
-    ------
-    DomainViolation
-        If one is not finite and above 0.
+    - zeta1: ||x||_2 <= zeta1.
+    - zeta2: |l'(eta, y)| <= zeta2 (erratum N9: the assumption says the gradient, the formulas multiply by zeta1).
+    - zeta3: ||x||^2 l'' <= zeta3.
+    - Raises DomainViolation: if one is not finite and above 0.
     """
 
     zeta1: float
@@ -82,10 +73,7 @@ class Bounds:
 class PrintedSpherical:
     """A uniform direction with the printed radius Gamma(shape 1, scale): singular at 0 for p >= 2 (erratum N1).
 
-    Parameters
-    ----------
-    scale : float
-        0 or above, finite.
+    - scale: 0 or above, finite.
     """
 
     scale: float
@@ -94,43 +82,18 @@ class PrintedSpherical:
         SphericalLaplace(self.scale)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Draw vectors along the last axis of `shape`.
-
-        Parameters
-        ----------
-        shape : tuple of int
-        rng : Generator
-
-        Returns
-        -------
-        ndarray
-        """
+        """Draw vectors along the last axis of `shape`."""
         return spherical(1.0, self.scale, shape, rng)
 
 
 @dataclass(frozen=True)
 class Absolute:
-    """|b| of a law that is symmetric in every coordinate: that law truncated to b > 0 (li2021, Eqs 9, 10 with c = 0).
-
-    Parameters
-    ----------
-    law : PrintedSpherical, SphericalLaplace or Gaussian
-    """
+    """|b| of a law symmetric in every coordinate: that law truncated to b > 0 (li2021, Eqs 9, 10 with c = 0)."""
 
     law: PrintedSpherical | SphericalLaplace | Gaussian
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Draw vectors along the last axis of `shape`.
-
-        Parameters
-        ----------
-        shape : tuple of int
-        rng : Generator
-
-        Returns
-        -------
-        ndarray
-        """
+        """Draw vectors along the last axis of `shape`."""
         return np.abs(self.law.sample(shape, rng))
 
 
@@ -140,19 +103,8 @@ Law = PrintedSpherical | SphericalLaplace | Gaussian | Absolute
 def share_of(share: float) -> float:
     """Return r, or refuse it.
 
-    Parameters
-    ----------
-    share : float
-        r in (0, 1).
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InvalidBudget
-        If it is outside (0, 1).
+    - share: r in (0, 1).
+    - Raises InvalidBudget: if it is outside (0, 1).
     """
     remedy = "it is r, the part of epsilon that b spends; the rest pays for the Jacobian, and 0.5 is usual"
     return number("share", share, 0, 1, error=InvalidBudget, remedy=remedy)
@@ -161,22 +113,9 @@ def share_of(share: float) -> float:
 def floor(bounds: Bounds, epsilon: float, share: float) -> float:
     """Return Lambda0 = zeta3/(2 (1 - r) epsilon), the least that Algorithm 1 allows.
 
-    Parameters
-    ----------
-    bounds : Bounds
-    epsilon : float
-        Above 0: the whole budget.
-    share : float
-        r in (0, 1).
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InvalidBudget
-        If epsilon or r is outside its range.
+    - epsilon: above 0: the whole budget.
+    - share: r in (0, 1).
+    - Raises InvalidBudget: if epsilon or r is outside its range.
     """
     epsilon = Budget(epsilon).epsilon
     return bounds.zeta3 / (2 * (1 - share_of(share)) * epsilon)
@@ -185,16 +124,8 @@ def floor(bounds: Bounds, epsilon: float, share: float) -> float:
 def deviation(law: Law, features: int) -> float:
     """Return sigma_b, the standard deviation of one coordinate of a two-sided law.
 
-    Parameters
-    ----------
-    law : PrintedSpherical, SphericalLaplace or Gaussian
-    features : int
-        p: E ||b||^2 = p sigma_b^2.
-
-    Returns
-    -------
-    float
-        Gaussian: its scale. SphericalLaplace: scale sqrt(p + 1). PrintedSpherical: scale sqrt(2/p).
+    - features: p: E ||b||^2 = p sigma_b^2.
+    - Returns: Gaussian: its scale. SphericalLaplace: scale sqrt(p + 1). PrintedSpherical: scale sqrt(2/p).
     """
     return (
         law.scale
@@ -220,38 +151,18 @@ def calibrate(
 ) -> tuple[Law, float, Guarantee]:
     """Return the law of b, the public lasso that goes with it, and what is proved of the law.
 
-    Parameters
-    ----------
-    bounds : Bounds
-    budget : Budget
-    share : float
-        r in (0, 1).
-    variant : {"erm", "vs", "vs_plus"}
-    calibration : {"paper", "corrected", "tight"}
-    features : int
-        p.
-    neighbours : {"add_remove", "replace"}
-    one_sided : bool
-        Whether l'(., y) keeps its sign for every y (logistic, hinge); sharpens `tight` alone.
-    modulus : float, optional
-        Strong convexity that the problem has for all data, at least 2 Lambda0; by default 2 Lambda0. Used by `tight`.
-
-    Returns
-    -------
-    law
-        Something with `sample(shape, rng)`.
-    extra_l1 : float
-        Weight of ||theta||_1 beside the scheme's penalty; 0 unless `vs_plus` is corrected.
-    guarantee : {"proved_exact", "none"}
-        Of the exact minimiser of the *valid form*: a problem with the tilt <b, theta>, bounds that hold for all theta,
-        and a penalty that is `modulus`-strongly convex for all data. Whether a scheme is of this form is `release`'s.
-
-    Raises
-    ------
-    InvalidBudget
-        If the budget or r is impossible.
-    ValueError
-        If a word is not one of those above.
+    - share: r in (0, 1).
+    - features: p.
+    - one_sided: whether l'(., y) keeps its sign for every y (logistic, hinge); sharpens `tight` alone.
+    - modulus: strong convexity that the problem has for all data, at least 2 Lambda0; by default 2 Lambda0. Used by
+      `tight`.
+    - Returns: law; something with `sample(shape, rng)`.
+    - extra_l1: weight of ||theta||_1 beside the scheme's penalty; 0 unless `vs_plus` is corrected.
+    - guarantee: of the exact minimiser of the *valid form*: a problem with the tilt <b, theta>, bounds that hold for
+      all theta, and a penalty that is `modulus`-strongly convex for all data. Whether a scheme is of this form is
+      `release`'s.
+    - Raises InvalidBudget: if the budget or r is impossible.
+    - Raises ValueError: if a word is not one of those above.
     """
     for name, value, kind in (
         ("variant", variant, Variant),
@@ -285,31 +196,14 @@ def lawful(
 ) -> bool:
     """Return whether docs/privacy.md proves the budget for a tilt of this law in the valid form.
 
-    Parameters
-    ----------
-    law : object
-        As released; one that is truncated is never proved.
-    bounds : Bounds
-        That hold for all records and theta.
-    budget : Budget
-        What is claimed.
-    calibration : {"paper", "corrected", "tight"}
-        The printed constants are never proved under replace-one (erratum K3).
-    features : int
-        p.
-    neighbours : {"add_remove", "replace"}
-    one_sided : bool
-        As for `calibrate`.
-    modulus : float
-        Strong convexity that the penalty has for all data.
-
-    Returns
-    -------
-    bool
-
-    References
-    ----------
-    docs/privacy.md, Theorems 1 to 3.
+    - law: as released; one that is truncated is never proved.
+    - bounds: that hold for all records and theta.
+    - budget: what is claimed.
+    - calibration: the printed constants are never proved under replace-one (erratum K3).
+    - features: p.
+    - one_sided: as for `calibrate`.
+    - modulus: strong convexity that the penalty has for all data.
+    - Source: docs/privacy.md, Theorems 1 to 3.
     """
     if calibration == "paper" and neighbours == "replace":
         return False

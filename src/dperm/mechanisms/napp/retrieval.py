@@ -67,20 +67,13 @@ _FORMS = MappingProxyType(
 class Round:
     """One run of Algorithm 2, the first one without recycling included.
 
-    Parameters
-    ----------
-    theta : ndarray, shape (R, L, p)
-    floors : ndarray, shape (R, L)
-        Lambda0 of this run; infinite where the run before it set every coefficient to 0.
-    credit : ndarray, shape (R, L)
-        Delta/((1 - r) epsilon) in [0, 1]: what all runs before it have retrieved.
-    share : ndarray, shape (R, L)
-        What this run retrieves, in the same unit.
-    factor : ndarray, shape (R, L)
-        Of the noise, over the first run's.
-    gap : ndarray, shape (R, L)
-        The solver's certificate, relative to the objective.
-    converged : ndarray of bool, shape (R, L)
+    - theta: shape (R, L, p).
+    - floors: shape (R, L); Lambda0 of this run; infinite where the run before it set every coefficient to 0.
+    - credit: shape (R, L); Delta/((1 - r) epsilon) in [0, 1]: what all runs before it have retrieved.
+    - share: shape (R, L); what this run retrieves, in the same unit.
+    - factor: shape (R, L); of the noise, over the first run's.
+    - gap: shape (R, L); the solver's certificate, relative to the objective.
+    - converged: shape (R, L).
     """
 
     theta: np.ndarray
@@ -102,32 +95,15 @@ def retrieved(
 ) -> np.ndarray:
     """Return the retrievable share of (1 - r) epsilon at a fixed point: Equation 13 over (1 - r) epsilon.
 
-    Parameters
-    ----------
-    scheme : Scheme
-        Its `floor` is Lambda0, a number or of the shape of `strengths` broadcast against theta without its last axis.
-    strengths : ndarray, shape (L,) or any that broadcasts against theta[..., 0]
-        Lambda.
-    theta : ndarray, shape (..., p)
-        Exact zeros have an infinite weight (but not with ridge).
-    among : {"all", "exceeding"}
-        Over which j the minimum is: erratum N13.
-    form : {"repaired", "without_two", "printed"}
-        Erratum N5. "printed" is 0 or below.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        In [0, 1]; 1 where every weight is infinite.
-
-    Raises
-    ------
-    ValueError
-        If `among` or `form` is another word.
-
-    References
-    ----------
-    li2021, Proposition 6 and the example after it.
+    - scheme: its `floor` is Lambda0, a number or of the shape of `strengths` broadcast against theta without its last
+      axis.
+    - strengths: shape (L,) or any that broadcasts against theta[..., 0]; Lambda.
+    - theta: shape (..., p); exact zeros have an infinite weight (but not with ridge).
+    - among: over which j the minimum is: erratum N13.
+    - form: Erratum N5. "printed" is 0 or below.
+    - Returns: shape (...); in [0, 1]; 1 where every weight is infinite.
+    - Raises ValueError: if `among` or `form` is another word.
+    - Source: li2021, Proposition 6 and the example after it.
     """
     one_of("among", among, Among)
     one_of("form", form, Form)
@@ -138,23 +114,11 @@ def retrieved(
 def noise_factor(budget: Budget, share: float, credit: np.ndarray) -> np.ndarray:
     """Return by what Equation 14 multiplies the noise when a share of the Jacobian's budget is added to its own.
 
-    Parameters
-    ----------
-    budget : Budget
-        Of the release: (epsilon, delta).
-    share : float
-        r in (0, 1): r epsilon pays for the noise at first.
-    credit : ndarray
-        In [0, 1]: the noise then has r epsilon + credit (1 - r) epsilon.
-
-    Returns
-    -------
-    ndarray
-        In (0, 1].
-
-    References
-    ----------
-    li2021, Equation 14.
+    - budget: of the release: (epsilon, delta).
+    - share: r in (0, 1): r epsilon pays for the noise at first.
+    - credit: in [0, 1]: the noise then has r epsilon + credit (1 - r) epsilon.
+    - Returns: in (0, 1].
+    - Source: li2021, Equation 14.
     """
     _check_share(share)
     first = share * budget.epsilon
@@ -182,44 +146,21 @@ def recycle(
 ) -> list[Round]:
     """Run Algorithm 2 with the choice `recycle`, for every data set and strength, in the limit n_e -> infinity.
 
-    Parameters
-    ----------
-    problems : limit.Problems
-    noise : ndarray, shape (R, p) or (R, L, p)
-        b of the first run, calibrated to `share` of the budget.
-    scheme : Scheme
-        Its floor is the first Lambda0.
-    strengths : ndarray, shape (L,)
-        Lambda, above 0.
-    variant : {"erm", "vs", "vs_plus"}
-    budget : Budget
-    share : float
-        r in (0, 1).
-    rounds : int
-        Re-runs at most, 0 or above; a problem that retrieves nothing keeps its last run.
-    among, form
-        As for `retrieved`.
-    algorithm : {"repaired", "printed"}
-        Erratum N14. "printed" stops after one re-run whatever `rounds` says, and rescales by line 6.
-    solver : mapping
-        Further arguments of `limit.path`: extra_l1, box, tolerance.
-
-    Returns
-    -------
-    list of Round
-        The first run and `rounds` re-runs ("printed": at most one). The last one's `credit` + `share` is what `return`
-        would return.
-
-    Raises
-    ------
-    ValueError
-        If the scheme adds the floor instead of taking the maximum, which Equation 15 takes; or if `rounds` is below 0.
-    InvalidBudget
-        If `share` is not in (0, 1).
-
-    References
-    ----------
-    li2021, Algorithm 2, Equations 14 and 15.
+    - problems: limit.Problems.
+    - noise: shape (R, p) or (R, L, p); b of the first run, calibrated to `share` of the budget.
+    - scheme: its floor is the first Lambda0.
+    - strengths: shape (L,); Lambda, above 0.
+    - share: r in (0, 1).
+    - rounds: re-runs at most, 0 or above; a problem that retrieves nothing keeps its last run.
+    - among, form: as for `retrieved`.
+    - algorithm: Erratum N14. "printed" stops after one re-run whatever `rounds` says, and rescales by line 6.
+    - solver: further arguments of `limit.path`: extra_l1, box, tolerance.
+    - Returns: the first run and `rounds` re-runs ("printed": at most one). The last one's `credit` + `share` is what
+      `return` would return.
+    - Raises ValueError: if the scheme adds the floor instead of taking the maximum, which Equation 15 takes; or if
+      `rounds` is below 0.
+    - Raises InvalidBudget: if `share` is not in (0, 1).
+    - Source: li2021, Algorithm 2, Equations 14 and 15.
     """
     one_of("algorithm", algorithm, Algorithm)
     _check_share(share)
@@ -264,27 +205,11 @@ def recycle(
 def split(bounds: Bounds, epsilon: float, modulus: float) -> float:
     """Return the share r of epsilon that a public modulus leaves to the noise: what is proved of retrieval.
 
-    Parameters
-    ----------
-    bounds : Bounds
-        zeta3 bounds the eigenvalue of one record's Hessian.
-    epsilon : float
-    modulus : float
-        w: the objective is 2 w strongly convex for all data, as by a ridge term w ||theta||^2.
-
-    Returns
-    -------
-    float
-        r = 1 - zeta3/(2 w epsilon), in (0, 1). With w = Lambda0 of `noise.floor` for some r, that r.
-
-    Raises
-    ------
-    InvalidBudget
-        If the modulus alone would cost the whole of epsilon.
-
-    References
-    ----------
-    li2021, Proposition 6, for ridge: there w = max{Lambda, Lambda0}.
+    - bounds: zeta3 bounds the eigenvalue of one record's Hessian.
+    - modulus: w: the objective is 2 w strongly convex for all data, as by a ridge term w ||theta||^2.
+    - Returns: r = 1 - zeta3/(2 w epsilon), in (0, 1). With w = Lambda0 of `noise.floor` for some r, that r.
+    - Raises InvalidBudget: if the modulus alone would cost the whole of epsilon.
+    - Source: li2021, Proposition 6, for ridge: there w = max{Lambda, Lambda0}.
     """
     spent = bounds.zeta3 / (2 * modulus)
     if not 0 < spent < epsilon:
@@ -298,23 +223,9 @@ def split(bounds: Bounds, epsilon: float, modulus: float) -> float:
 def left(bounds: Bounds, epsilon: float, strength: float, least: float) -> float:
     """Return the share of epsilon that a ridge leaves to b, where a double can tell it from 1.
 
-    Parameters
-    ----------
-    bounds : Bounds
-    epsilon : float
-    strength : float
-        Lambda, for the message.
-    least : float
-        w = max{Lambda, Lambda0}.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If the ridge is so strong that nothing seems to be spent on the Jacobian.
+    - strength: Lambda, for the message.
+    - least: w = max{Lambda, Lambda0}.
+    - Raises ValueError: if the ridge is so strong that nothing seems to be spent on the Jacobian.
     """
     share = split(bounds, epsilon, least)
     if share == 1:

@@ -40,24 +40,12 @@ Target = Literal["ridge", "lasso", "bridge", "elastic_net"]
 class Scheme:
     """A row of Table 2, in the column of MOOR or of Claim 2.
 
-    Parameters
-    ----------
-    target : {"ridge", "lasso", "bridge", "elastic_net"}
-    floor : float or ndarray
-        Lambda0, above 0: half the modulus that the noise calibration asks for. An array broadcasts against theta.
-    moor : bool
-        Maximum (Table 2) if True, sum (Claim 2: the existing DP-ERM, Eq 2) if False.
-    gamma : float
-        In [0, 2): the bridge's penalty is |theta|^(2 - gamma). Other targets leave it at 1.
-    kappa : float
-        In (0, 1): the elastic net's share of theta^2. Other targets leave it at 0.
-    halved : bool
-        Erratum N6 mended: the target reached is Lambda R.
-
-    Raises
-    ------
-    ValueError
-        If a value is outside its range, or belongs to another target.
+    - floor: Lambda0, above 0: half the modulus that the noise calibration asks for. An array broadcasts against theta.
+    - moor: maximum (Table 2) if True, sum (Claim 2: the existing DP-ERM, Eq 2) if False.
+    - gamma: in [0, 2): the bridge's penalty is |theta|^(2 - gamma). Other targets leave it at 1.
+    - kappa: in (0, 1): the elastic net's share of theta^2. Other targets leave it at 0.
+    - halved: Erratum N6 mended: the target reached is Lambda R.
+    - Raises ValueError: if a value is outside its range, or belongs to another target.
     """
 
     target: Target
@@ -89,22 +77,11 @@ class Scheme:
 def weights(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray | None) -> np.ndarray:
     """Return w_j = n_e l''(0) V_j/2, the weight of theta_j^2 in one iteration.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    strength : float or ndarray
-        Lambda, 0 or above; broadcasts against `previous`.
-    previous : ndarray, optional
-        theta of the iteration before; None for t = 1. Where it is exactly 0, the weight is infinite (gamma > 0).
-
-    Returns
-    -------
-    ndarray
-        In units of the loss over theta squared.
-
-    References
-    ----------
-    li2021, Table 2 (MOOR) and Claim 2 (without).
+    - strength: Lambda, 0 or above; broadcasts against `previous`.
+    - previous: theta of the iteration before; None for t = 1. Where it is exactly 0, the weight is infinite (gamma >
+      0).
+    - Returns: in units of the loss over theta squared.
+    - Source: li2021, Table 2 (MOOR) and Claim 2 (without).
     """
     adaptive, constant = _parts(scheme, strength)
     if previous is not None:
@@ -115,22 +92,10 @@ def weights(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray |
 def slope(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return P'(u) = 2 u w(u) at u = |theta|, of the penalty at the fixed point; at u = 0 the limit from the right.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    strength : float or ndarray
-        Lambda, 0 or above; broadcasts against `theta`.
-    theta : ndarray
-        Any sign.
-
-    Returns
-    -------
-    ndarray
-        0 or above; infinite at 0 for a bridge with gamma > 1.
-
-    References
-    ----------
-    Erratum N6.
+    - strength: Lambda, 0 or above; broadcasts against `theta`.
+    - theta: any sign.
+    - Returns: 0 or above; infinite at 0 for a bridge with gamma > 1.
+    - Source: Erratum N6.
     """
     adaptive, constant = _parts(scheme, strength)
     u = np.abs(np.asarray(theta, float))
@@ -140,21 +105,9 @@ def slope(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np
 def penalty(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return P(theta), the penalty that the fixed point realises, elementwise.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    strength : float or ndarray
-        Lambda, 0 or above; broadcasts against `theta`.
-    theta : ndarray
-
-    Returns
-    -------
-    ndarray
-        0 at theta = 0; in units of the loss.
-
-    References
-    ----------
-    Erratum N6; with MOOR and lasso twice the reversed Huber ("berHu") function.
+    - strength: Lambda, 0 or above; broadcasts against `theta`.
+    - Returns: 0 at theta = 0; in units of the loss.
+    - Source: Erratum N6; with MOOR and lasso twice the reversed Huber ("berHu") function.
     """
     adaptive, constant = _parts(scheme, strength)
     u = np.abs(np.asarray(theta, float))
@@ -169,21 +122,9 @@ def penalty(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> 
 def curvature(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return P''(u) at u = |theta|; at 0 and at MOOR's knee the limit from the right.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    strength : float or ndarray
-        Lambda, 0 or above; broadcasts against `theta`.
-    theta : ndarray
-
-    Returns
-    -------
-    ndarray
-        May be 0 (lasso), negative (bridge with gamma > 1), or infinite at 0.
-
-    References
-    ----------
-    Errata N4 and N6.
+    - strength: Lambda, 0 or above; broadcasts against `theta`.
+    - Returns: may be 0 (lasso), negative (bridge with gamma > 1), or infinite at 0.
+    - Source: Errata N4 and N6.
     """
     adaptive, constant = _parts(scheme, strength)
     u = np.abs(np.asarray(theta, float))
@@ -196,16 +137,8 @@ def curvature(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -
 def knee(scheme: Scheme, strength: float | np.ndarray) -> np.ndarray:
     """Return where MOOR's floor takes over: A(u) + B = Lambda0 there, and A(u) + B < Lambda0 beyond.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    strength : float or ndarray
-        Lambda, 0 or above.
-
-    Returns
-    -------
-    ndarray
-        In [0, inf]: 0 if the floor binds everywhere, infinity if nowhere. Lasso: Lambda/Lambda0.
+    - strength: Lambda, 0 or above.
+    - Returns: in [0, inf]: 0 if the floor binds everywhere, infinity if nowhere. Lasso: Lambda/Lambda0.
     """
     adaptive, constant = _parts(scheme, strength)
     adaptive, room = np.broadcast_arrays(adaptive, scheme.floor - constant)
@@ -218,19 +151,9 @@ def knee(scheme: Scheme, strength: float | np.ndarray) -> np.ndarray:
 def modulus(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray | None) -> np.ndarray:
     """Return 2 min_j w_j = n_e l''(0) min_j V_j, the strong convexity of one iteration's quadratic.
 
-    Parameters
-    ----------
-    scheme, strength, previous
-        As for `weights`.
-
-    Returns
-    -------
-    ndarray
-        The minimum is over the last axis of the weights; at least 2 Lambda0.
-
-    References
-    ----------
-    li2021, Proposition 3.
+    - scheme, strength, previous: as for `weights`.
+    - Returns: the minimum is over the last axis of the weights; at least 2 Lambda0.
+    - Source: li2021, Proposition 3.
     """
     each = weights(scheme, strength, previous)
     return 2 * (each.min(axis=-1) if np.ndim(each) else each)
@@ -239,21 +162,10 @@ def modulus(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray |
 def convexity(scheme: Scheme, strength: float | np.ndarray) -> np.ndarray:
     """Return the infimum of P'' over u > 0: the strong convexity of the penalty at the fixed point.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    strength : float or ndarray
-        Lambda, 0 or above.
-
-    Returns
-    -------
-    ndarray
-        At least 2 Lambda0 without MOOR (gamma <= 1), for ridge, and for an elastic net with Lambda kappa >= Lambda0; 0
-        for lasso with MOOR; minus infinity for a bridge with gamma > 1.
-
-    References
-    ----------
-    Erratum N4.
+    - strength: Lambda, 0 or above.
+    - Returns: at least 2 Lambda0 without MOOR (gamma <= 1), for ridge, and for an elastic net with Lambda kappa >=
+      Lambda0; 0 for lasso with MOOR; minus infinity for a bridge with gamma > 1.
+    - Source: Erratum N4.
     """
     adaptive, constant = _parts(scheme, strength)
     if scheme.gamma == 0:  # A(u) does not vary: it is a part of B

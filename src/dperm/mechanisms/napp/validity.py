@@ -26,14 +26,9 @@ _ROUNDING = 1e-12
 class Obstacle:
     """Something that the proof does not cover.
 
-    Parameters
-    ----------
-    erratum : str
-        Its number in docs/errata.md; empty if it is none of the paper's.
-    what : str
-        The parameter, its value, and why.
-    valid : str
-        What would be covered; of several obstacles all must be mended, in any of the ways they name.
+    - erratum: its number in docs/errata.md; empty if it is none of the paper's.
+    - what: the parameter, its value, and why.
+    - valid: what would be covered; of several obstacles all must be mended, in any of the ways they name.
     """
 
     erratum: str
@@ -47,14 +42,7 @@ class Obstacle:
 def joined(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
     """Return one sentence for all obstacles: what they are, and then what is valid for all of them together.
 
-    Parameters
-    ----------
-    found : sequence of Obstacle
-        At least one.
-
-    Returns
-    -------
-    str
+    - found: at least one.
     """
     return f"{named(found)}; valid: {remedies(found)}"
 
@@ -62,14 +50,7 @@ def joined(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
 def named(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
     """Return what stands in the way, with the errata.
 
-    Parameters
-    ----------
-    found : sequence of Obstacle
-        At least one.
-
-    Returns
-    -------
-    str
+    - found: at least one.
     """
     return "; ".join(each.what + (f" (erratum {each.erratum})" if each.erratum else "") for each in found)
 
@@ -77,14 +58,7 @@ def named(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
 def remedies(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
     """Return what is valid for all obstacles together.
 
-    Parameters
-    ----------
-    found : sequence of Obstacle
-        At least one.
-
-    Returns
-    -------
-    str
+    - found: at least one.
     """
     each = list(dict.fromkeys(obstacle.valid for obstacle in found))
     return each[0] if len(each) == 1 else "all of " + ", ".join(f"({k}) {way}" for k, way in enumerate(each, 1))
@@ -93,14 +67,8 @@ def remedies(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
 def orthant(box: tuple[np.ndarray, np.ndarray]) -> np.ndarray | None:
     """Return the signs of the orthant that holds a box, or None if it lies in no single one.
 
-    Parameters
-    ----------
-    box : tuple of ndarray, shape (p,)
-
-    Returns
-    -------
-    ndarray, shape (p,), or None
-        1 where low >= 0, -1 where high <= 0.
+    - box: shape (p,).
+    - Returns: shape (p,), or None; 1 where low >= 0, -1 where high <= 0.
     """
     low, high = box
     return np.where(low >= 0, 1.0, -1.0) if ((low >= 0) | (high <= 0)).all() else None
@@ -123,30 +91,12 @@ def obstacles(
 ) -> list[Obstacle]:
     """Return what the proof does not cover in a release; nothing where it covers the exact minimiser.
 
-    Parameters
-    ----------
-    scheme : Scheme
-        With the floor Lambda0.
-    strength : float
-        Lambda.
-    variant : {"erm", "vs", "vs_plus"}
-    calibration : {"paper", "corrected", "tight"}
-    neighbours : {"add_remove", "replace"}
-    budget : Budget
-    lawful : bool
-        Whether the law that is released is proved for what is claimed (`noise.lawful`), the variant aside.
-    box : tuple of ndarray, shape (p,)
-        Theta.
-    bounds : Bounds
-        Those that the noise is made for.
-    true_bounds : Bounds, optional
-        Those that hold on all records of the domain; None if there are none.
-    method : {"limit", "literal"}
-    retrieval : {"none", "return", "recycle"}
-
-    Returns
-    -------
-    list of Obstacle
+    - scheme: with the floor Lambda0.
+    - strength: Lambda.
+    - lawful: whether the law that is released is proved for what is claimed (`noise.lawful`), the variant aside.
+    - box: shape (p,); theta.
+    - bounds: those that the noise is made for.
+    - true_bounds: those that hold on all records of the domain; None if there are none.
     """
     low, high = (f"{name}={np.unique(wall).tolist()}" for name, wall in zip(("low", "high"), box, strict=True))
     printed = calibration == "paper"
@@ -229,17 +179,8 @@ def obstacles(
 def runnable(scheme: Scheme, *, method: Method, retrieval: Retrieval, box: tuple[np.ndarray, np.ndarray]) -> None:
     """Refuse what cannot be run, proved or not.
 
-    Parameters
-    ----------
-    scheme : Scheme
-    method : {"limit", "literal"}
-    retrieval : {"none", "return", "recycle"}
-    box : tuple of ndarray, shape (p,)
-
-    Raises
-    ------
-    ValueError
-        The message names what can be run.
+    - box: shape (p,).
+    - Raises ValueError: the message names what can be run.
     """
     if method == "literal" and not all(np.isinf(wall).all() for wall in box):
         raise ValueError(

@@ -48,26 +48,12 @@ _WIDE, _LOUD = 1e4, 100.0
 def shards_needed(alpha: float, epsilon: float, calibration: Calibration = "tight") -> int:
     """Return the number r of shards at which the noise costs no more than its share of the excess error alpha.
 
-    Parameters
-    ----------
-    alpha : float
-        Excess error, in (0, 1].
-    epsilon : float
-        Of one answer, above 0.
-    calibration : {"paper", "corrected", "tight"}
-        "paper": ceil(1/(alpha epsilon)), which leaves nothing of alpha to the learner (Section 4.3; erratum D8); else
-        ceil(2/(alpha epsilon)), for which the noise costs alpha/2 (Corollary 4.7).
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If alpha is outside its range.
-    InvalidBudget
-        If epsilon is.
+    - alpha: excess error, in (0, 1].
+    - epsilon: of one answer, above 0.
+    - calibration: "paper": ceil(1/(alpha epsilon)), which leaves nothing of alpha to the learner (Section 4.3; erratum
+      D8); else ceil(2/(alpha epsilon)), for which the noise costs alpha/2 (Corollary 4.7).
+    - Raises ValueError: if alpha is outside its range.
+    - Raises InvalidBudget: if epsilon is.
     """
     number("alpha", alpha, 0, 1, ends="(]", remedy="it is the excess error, say 0.1")
     _checked(1, epsilon)
@@ -87,34 +73,17 @@ def scale(
 ) -> float:
     """Return the scale b of the Laplace noise of one answer, for replace-one and for add/remove (one shard changes).
 
-    Parameters
-    ----------
-    r : int
-        Number of shards, 1 or more.
-    epsilon : float
-        Of one answer, above 0.
-    calibration : {"paper", "tight"}
-    bits : bool
-        Whether the answer is a bit and the votes are 0 or 1; "tight" makes use of it, unless a stability is declared.
-    width : float
-        high - low, in the units of the predictions.
-    stability : float, optional
-        gamma, by how much a change of one record of a shard moves its prediction; the width, if that is less.
-    neighbours : {"add_remove", "replace"}
-        The scale is the same: under either a changed record is in one shard.
-
-    Returns
-    -------
-    float
-        In the units of the predictions.
-
-    Raises
-    ------
-    InvalidBudget
-        If epsilon or r is outside its range.
-    ValueError
-        If the width or the stability is, a word is another, or a stability is declared for add/remove: Definition 4.4's
-        is that of replacing a record.
+    - r: number of shards, 1 or more.
+    - epsilon: of one answer, above 0.
+    - bits: whether the answer is a bit and the votes are 0 or 1; "tight" makes use of it, unless a stability is
+      declared.
+    - width: high - low, in the units of the predictions.
+    - stability: gamma, by how much a change of one record of a shard moves its prediction; the width, if that is less.
+    - neighbours: the scale is the same: under either a changed record is in one shard.
+    - Returns: in the units of the predictions.
+    - Raises InvalidBudget: if epsilon or r is outside its range.
+    - Raises ValueError: if the width or the stability is, a word is another, or a stability is declared for add/remove:
+      Definition 4.4's is that of replacing a record.
     """
     _checked(r, epsilon)
     one_of("neighbours", neighbours, Neighbours)
@@ -139,20 +108,9 @@ def expected_clip(
 ) -> np.ndarray:
     """Return E clip(v + Z, low, high), Z ~ Lap(scale): for the range [0, 1] the probability of the bit 1.
 
-    Parameters
-    ----------
-    values : ndarray or float
-        v, in [low, high].
-    scale : ndarray or float
-        b, above 0; shapes are broadcast.
-    low, high : float
+    - values: v, in [low, high].
+    - scale: b, above 0; shapes are broadcast.
 
-    Returns
-    -------
-    ndarray
-
-    Notes
-    -----
     E(v + Z - high)_+ = b/2 e^{-(high - v)/b} for v <= high, and likewise below; the mean is v plus their difference.
     """
     values = np.asarray(values, dtype=float)
@@ -166,16 +124,8 @@ def expected_clip(
 def log_ratios(r: int, scale: float) -> np.ndarray:
     """Return log p_b((j+1)/r) - log p_b(j/r), j = 0..r-1: the privacy loss of the bit 1; that of 0 is its mirror image.
 
-    Parameters
-    ----------
-    r : int
-    scale : float
-        b.
-
-    Returns
-    -------
-    ndarray, shape (r,)
-        All above 0.
+    - scale: b.
+    - Returns: shape (r,); all above 0.
     """
     counts = np.arange(r)
     noise = np.exp(-counts / (r * scale)) + np.exp(-(r - 1 - counts) / (r * scale))
@@ -187,35 +137,16 @@ def log_ratios(r: int, scale: float) -> np.ndarray:
 def bits(counts: np.ndarray, r: int, scale: float, rngs: Sequence[np.random.Generator]) -> np.ndarray:
     """Draw the bits of m queries exactly: the scale is the number that the double is, and no bit is impossible.
 
-    Parameters
-    ----------
-    counts : ndarray, shape (m,)
-        Votes for label 1, in 0..r.
-    r : int
-    scale : float
-        b, as `scale` makes it.
-    rngs : sequence of m Generators
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
+    - counts: shape (m,); votes for label 1, in 0..r.
+    - scale: b, as `scale` makes it.
+    - rngs: sequence of m Generators.
+    - Returns: shape (m,).
     """
     return grid.bits(lambda count, k: enclosed(count, r, scale, k), [int(count) for count in counts], rngs)
 
 
 def enclosed(count: int, r: int, scale: float, bits: int) -> tuple[int, int]:
-    """Enclose 2^bits p_b(count/r) between integers, by integer arithmetic alone (`dperm.grid`).
-
-    Parameters
-    ----------
-    count, r : int
-    scale : float
-    bits : int
-
-    Returns
-    -------
-    low, high : int
-    """
+    """Enclose 2^bits p_b(count/r) between integers, by integer arithmetic alone (`dperm.grid`)."""
     v, b = Fraction(count, r), Fraction(scale)
     # What multiplies the exponentials takes up to so many bits of theirs.
     more = bits + max(0, math.ceil(b).bit_length()) + 2
@@ -236,23 +167,11 @@ def release(
 ) -> np.ndarray:
     """Answer queries; each answer, and each repeat of it, spends its epsilon. Bits of users are drawn by `bits`.
 
-    Parameters
-    ----------
-    values : ndarray, shape (m,)
-        v of each query, in [low, high].
-    scale : float
-        b, as `scale` makes it.
-    rng : Generator
-    repeats : int
-    bits : bool
-        Answer by bits: drawn, from doubles, with the probability that noise and clipping give, in closed form.
-    low, high : float
-        The public range; [0, 1] for bits.
-
-    Returns
-    -------
-    ndarray, shape (repeats, m)
-        Values within [low, high], or bits 0 and 1 as int8.
+    - values: shape (m,); v of each query, in [low, high].
+    - scale: b, as `scale` makes it.
+    - bits: answer by bits: drawn, from doubles, with the probability that noise and clipping give, in closed form.
+    - low, high: the public range; [0, 1] for bits.
+    - Returns: shape (repeats, m); values within [low, high], or bits 0 and 1 as int8.
     """
     shape = (repeats, len(values))
     if bits:

@@ -53,18 +53,11 @@ _GRAIN = 2.0**-53
 class Terms:
     """What rounds and contested answers may spend.
 
-    Parameters
-    ----------
-    contested : int
-        B.
-    round : float
-        e of a round.
-    each : float
-        Bounded range of a contested bit.
-    threshold : float
-        T, in votes.
-    slip : float
-        Largest probability of a free answer that a neighbour would not give.
+    - contested: B.
+    - round: e of a round.
+    - each: bounded range of a contested bit.
+    - threshold: T, in votes.
+    - slip: largest probability of a free answer that a neighbour would not give.
     """
 
     contested: int
@@ -77,34 +70,15 @@ class Terms:
 def terms(epsilon: float, delta: float, r: int, contested: int, *, share: float = SHARE) -> Terms:
     """Return what rounds and contested answers may spend within (epsilon, delta).
 
-    Parameters
-    ----------
-    epsilon : float
-        Above 0; of all answers together, free ones included.
-    delta : float
-        In (0, 1).
-    r : int
-        Number of shards; public.
-    contested : int
-        B, 1 or above.
-    share : float
-        In (0, 1): contested bits' part of the zCDP.
-
-    Returns
-    -------
-    Terms
-
-    Raises
-    ------
-    InvalidBudget
-        If the budget is outside its range, delta is not above 2^-51 B (which leaves nothing for simulations), or r
-        shards leave no room for a free answer; the message says how many do.
-    ValueError
-        If `contested` is no count or the share no share.
-
-    References
-    ----------
-    docs/privacy.md, section 12, Theorem U.
+    - epsilon: above 0; of all answers together, free ones included.
+    - delta: in (0, 1).
+    - r: number of shards; public.
+    - contested: B, 1 or above.
+    - share: in (0, 1): contested bits' part of the zCDP.
+    - Raises InvalidBudget: if the budget is outside its range, delta is not above 2^-51 B (which leaves nothing for
+      simulations), or r shards leave no room for a free answer; the message says how many do.
+    - Raises ValueError: if `contested` is no count or the share no share.
+    - Source: docs/privacy.md, section 12, Theorem U.
     """
     e, rho = _prices(epsilon, delta, contested, share)
     gap = _gap(e, delta, contested)
@@ -123,14 +97,7 @@ def terms(epsilon: float, delta: float, r: int, contested: int, *, share: float 
 def shards_needed(epsilon: float, delta: float, contested: int, *, share: float = SHARE) -> int:
     """Return the number of shards of which a quarter may disagree before a row is rather contested than free.
 
-    Parameters
-    ----------
-    epsilon, delta, contested, share
-        As in `terms`.
-
-    Returns
-    -------
-    int
+    - epsilon, delta, contested, share: as in `terms`.
     """
     e, _ = _prices(epsilon, delta, contested, share)
     # (r - 1)/2 - 1/2 - gap >= r/4
@@ -140,16 +107,8 @@ def shards_needed(epsilon: float, delta: float, contested: int, *, share: float 
 def free_probability(count: np.ndarray | int, r: int, terms: Terms) -> np.ndarray:
     """Return the probability that a row is answered by the majority itself.
 
-    Parameters
-    ----------
-    count : int or ndarray of int
-        Votes for label 1, in 0..r.
-    r : int
-    terms : Terms
-
-    Returns
-    -------
-    ndarray of float, of the shape of `count`
+    - count: votes for label 1, in 0..r.
+    - Returns: ndarray of float, of the shape of `count`.
     """
     count = np.asarray(count)
     room = terms.round * (terms.threshold - np.minimum(count, r - count))
@@ -159,15 +118,8 @@ def free_probability(count: np.ndarray | int, r: int, terms: Terms) -> np.ndarra
 def majority(count: np.ndarray | int, r: int) -> np.ndarray:
     """Return 1[2 count > r].
 
-    Parameters
-    ----------
-    count : int or ndarray of int
-        Votes for label 1, in 0..r.
-    r : int
-
-    Returns
-    -------
-    ndarray of int8, of the shape of `count`
+    - count: votes for label 1, in 0..r.
+    - Returns: ndarray of int8, of the shape of `count`.
     """
     return (2 * np.asarray(count) > r).astype(np.int8)
 
@@ -175,23 +127,11 @@ def majority(count: np.ndarray | int, r: int) -> np.ndarray:
 class ContestedLedger(Count):
     """Contested answers within (epsilon, delta), counted before they are given; free ones are not counted.
 
-    Parameters
-    ----------
-    epsilon, delta, r, contested, share
-        As in `terms`.
-    neighbours : {"replace", "add_remove"}
-    path, reserve
-        As in `dperm.mechanisms.prediction.ledger.Count`.
-
-    Attributes
-    ----------
-    terms : Terms
-    shards : int
-        r.
-    each : float
-        Bounded range of a contested bit.
-    event : dp_accounting.DpEvent
-        Of all answers together.
+    - epsilon, delta, r, contested, share: as in `terms`.
+    - path, reserve: as in `dperm.mechanisms.prediction.ledger.Count`.
+    - shards: r.
+    - each: bounded range of a contested bit.
+    - event: dp_accounting.DpEvent; of all answers together.
     """
 
     def __init__(
@@ -224,18 +164,11 @@ class ContestedLedger(Count):
     def round(self) -> Iterator[Callable[[], None]]:
         """Charge a round as if it were contested, and keep everyone else out until it is over.
 
-        Yields
-        ------
-        callable
-            Gives the charge back; to be called if the round is free. What is broken off before that stays charged, in
-            the journal too.
-
-        Raises
-        ------
-        BudgetExhausted
-            If all contested answers were given.
-        ReleaseError
-            If it was closed, its file is gone, or there is none and this process is not the ledger's.
+        - Yields: gives the charge back; to be called if the round is free. What is broken off before that stays
+          charged, in the journal too.
+        - Raises BudgetExhausted: if all contested answers were given.
+        - Raises ReleaseError: if it was closed, its file is gone, or there is none and this process is not the
+          ledger's.
         """
         with self.serving.turn(inner=True):
             if self.remaining == 0:
@@ -254,28 +187,14 @@ class ContestedLedger(Count):
 def answer(count: int, r: int, ledger: ContestedLedger, rng: np.random.Generator) -> int:
     """Answer one new row; it is charged before anything is drawn, and given back if it is free.
 
-    Parameters
-    ----------
-    count : int
-        Votes for label 1, in 0..r.
-    r : int
-        The number of shards of the ledger.
-    ledger : ContestedLedger
-    rng : Generator
-        Of this row alone.
-
-    Returns
-    -------
-    int
-        0 or 1.
-
-    Raises
-    ------
-    BudgetExhausted
-        If all contested answers were given: then not even a free one follows, and the votes are not looked at.
-    ReleaseError
-        If the ledger was closed, its file is gone, or there is none and this process is not the ledger's: nothing is
-        drawn then.
+    - count: votes for label 1, in 0..r.
+    - r: the number of shards of the ledger.
+    - rng: of this row alone.
+    - Returns: 0 or 1.
+    - Raises BudgetExhausted: if all contested answers were given: then not even a free one follows, and the votes are
+      not looked at.
+    - Raises ReleaseError: if the ledger was closed, its file is gone, or there is none and this process is not the
+      ledger's: nothing is drawn then.
     """
     terms = ledger.terms
     with ledger.round() as free:

@@ -57,12 +57,8 @@ _SHORT = 16
 class Walk(NamedTuple):
     """The walk over one data set, ready for queries.
 
-    Parameters
-    ----------
-    x, keys : ndarray, shape (n,)
-        Sorted by (x, key).
-    v : ndarray, shape (n + 1,)
-        v_0, .., v_n, within [-T, T].
+    - x, keys: shape (n,); sorted by (x, key).
+    - v: shape (n + 1,); v_0, .., v_n, within [-T, T].
     """
 
     x: np.ndarray
@@ -73,24 +69,10 @@ class Walk(NamedTuple):
 def step(epsilon: float, calibration: Offered = "tight", neighbours: Neighbours = "replace") -> float:
     """Return by how much the log-odds of the bit move with a unit of V.
 
-    Parameters
-    ----------
-    epsilon : float
-        Of one answer, above 0.
-    calibration : {"paper", "tight"}
-    neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    float
-        epsilon/2, or epsilon (paper; add/remove).
-
-    Raises
-    ------
-    InvalidBudget
-        If epsilon is outside its range.
-    ValueError
-        If a word is unknown.
+    - epsilon: of one answer, above 0.
+    - Returns: epsilon/2, or epsilon (paper; add/remove).
+    - Raises InvalidBudget: if epsilon is outside its range.
+    - Raises ValueError: if a word is unknown.
     """
     epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
     one_of("calibration", calibration, Offered)
@@ -101,19 +83,7 @@ def step(epsilon: float, calibration: Offered = "tight", neighbours: Neighbours 
 def guarantee(calibration: Offered = "tight", neighbours: Neighbours = "replace") -> Guarantee:
     """Return "none" for "paper" under replace-one (erratum D6), else "proved".
 
-    Parameters
-    ----------
-    calibration : {"paper", "tight"}
-    neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    {"proved", "none"}
-
-    Raises
-    ------
-    ValueError
-        If a word is unknown.
+    - Raises ValueError: if a word is unknown.
     """
     one_of("calibration", calibration, Offered)
     one_of("neighbours", neighbours, Neighbours)
@@ -125,30 +95,12 @@ def walk_bound(
 ) -> float:
     """Return T, the end of the walk's range.
 
-    Parameters
-    ----------
-    alpha : float
-        Accuracy asked for, in (0, 1); for "paper" below 1/2.
-    epsilon : float
-        Of one answer, above 0.
-    calibration : {"paper", "tight"}
-    neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    float
-        An integer, except for "paper".
-
-    Raises
-    ------
-    ValueError
-        If alpha is outside its range, or a word is unknown.
-    InvalidBudget
-        If epsilon is outside its range.
-
-    References
-    ----------
-    dwork2018, Theorem 5.3 (under add/remove: with the step that this allows); "paper": Section 2.2.
+    - alpha: accuracy asked for, in (0, 1); for "paper" below 1/2.
+    - epsilon: of one answer, above 0.
+    - Returns: an integer, except for "paper".
+    - Raises ValueError: if alpha is outside its range, or a word is unknown.
+    - Raises InvalidBudget: if epsilon is outside its range.
+    - Source: dwork2018, Theorem 5.3 (under add/remove: with the step that this allows); "paper": Section 2.2.
     """
     size = step(epsilon, calibration, neighbours)
     most = 0.5 if calibration == "paper" else 1.0
@@ -161,20 +113,11 @@ def walk_bound(
 def prepare(x: np.ndarray, y: np.ndarray, keys: np.ndarray | None, bound: float) -> Walk:
     """Return the walk over a data set.
 
-    Parameters
-    ----------
-    x : ndarray, shape (n,)
-        Finite points.
-    y : ndarray, shape (n,)
-        Labels 0 and 1, of any type.
-    keys : ndarray, shape (n,), optional
-        u of each record, in [0, 1]; None sorts equal points by their labels, which is private but not accurate.
-    bound : float
-        T, above 0.
-
-    Returns
-    -------
-    Walk
+    - x: shape (n,); finite points.
+    - y: shape (n,); labels 0 and 1, of any type.
+    - keys: shape (n,); u of each record, in [0, 1]; None sorts equal points by their labels, which is private but not
+      accurate.
+    - bound: T, above 0.
     """
     x = np.ascontiguousarray(x, dtype=np.float64)
     y = np.ascontiguousarray(y, dtype=np.float64)
@@ -208,16 +151,9 @@ def _sort_runs(ordered, keys, order):
 def walks(labels: np.ndarray, bound: float) -> np.ndarray:
     """Return v_0, .., v_n for many rows of labels in the order of their points.
 
-    Parameters
-    ----------
-    labels : ndarray, shape (repeats, n)
-        0 and 1, of any type.
-    bound : float
-        T, above 0.
-
-    Returns
-    -------
-    ndarray, shape (repeats, n + 1)
+    - labels: shape (repeats, n); 0 and 1, of any type.
+    - bound: T, above 0.
+    - Returns: shape (repeats, n + 1).
     """
     return _walks(np.ascontiguousarray(labels), float(bound))
 
@@ -237,17 +173,10 @@ def _walks(labels, bound):
 def value(walk: Walk, queries: np.ndarray, query_keys: np.ndarray | float = math.inf) -> np.ndarray:
     """Return V(S, x) for many queries; sorted ones are found fastest.
 
-    Parameters
-    ----------
-    walk : Walk
-    queries : ndarray, shape (m,)
-        Finite points x.
-    query_keys : ndarray, shape (m,), or float
-        u of each query: records up to (x, u) count. Infinity takes all of the points <= x, minus infinity those < x.
-
-    Returns
-    -------
-    ndarray, shape (m,)
+    - queries: shape (m,); finite points x.
+    - query_keys: shape (m,), or float; u of each query: records up to (x, u) count. Infinity takes all of the points <=
+      x, minus infinity those < x.
+    - Returns: shape (m,).
     """
     queries = np.ascontiguousarray(queries, dtype=np.float64)
     given = np.ascontiguousarray(np.broadcast_to(np.asarray(query_keys, dtype=np.float64), queries.shape))
@@ -286,25 +215,11 @@ def probability(
 ) -> np.ndarray:
     """Return Pr[1] at values of the walk.
 
-    Parameters
-    ----------
-    v : ndarray
-        V(S, x), of any shape.
-    epsilon : float
-        Of one answer, above 0.
-    calibration : {"paper", "tight"}
-    neighbours : {"add_remove", "replace"}
-
-    Returns
-    -------
-    ndarray, shape of v
-
-    Raises
-    ------
-    InvalidBudget
-        If epsilon is outside its range.
-    ValueError
-        If a word is unknown.
+    - v: V(S, x), of any shape.
+    - epsilon: of one answer, above 0.
+    - Returns: ndarray, shape of v.
+    - Raises InvalidBudget: if epsilon is outside its range.
+    - Raises ValueError: if a word is unknown.
     """
     return expit(step(epsilon, calibration, neighbours) * np.asarray(v, dtype=np.float64))
 
@@ -314,19 +229,10 @@ def bits(
 ) -> np.ndarray:
     """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible.
 
-    Parameters
-    ----------
-    v : ndarray, shape (m,)
-        V(S, x) of each.
-    epsilon : float
-        Of one answer.
-    calibration : {"paper", "tight"}
-    neighbours : {"add_remove", "replace"}
-    rngs : sequence of m Generators
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
+    - v: shape (m,); V(S, x) of each.
+    - epsilon: of one answer.
+    - rngs: sequence of m Generators.
+    - Returns: shape (m,).
     """
     size = Fraction(_STEPS[calibration, neighbours]) * Fraction(epsilon)
     return grid.bits(lambda value, k: grid.logistic(size * Fraction(value), k), v.tolist(), rngs)
@@ -346,30 +252,13 @@ def release(
 ) -> np.ndarray:
     """Answer queries, each answer at epsilon of its own, for simulations: bits from doubles, which `bits` does not.
 
-    Parameters
-    ----------
-    x, y : ndarray, shape (n,)
-        Points, and labels 0 and 1.
-    queries : ndarray, shape (m,)
-        Points.
-    alpha : float
-        Accuracy asked for, in (0, 1); it sets T.
-    epsilon : float
-        Of one answer.
-    calibration : {"paper", "tight"}
-    neighbours : {"add_remove", "replace"}
-    rng : Generator
-        Draws the keys, anew in every repeat, and the bits.
-    repeats : int
-
-    Returns
-    -------
-    ndarray of int8, shape (repeats, m)
-
-    Raises
-    ------
-    InvalidBudget, ValueError
-        As of `walk_bound`.
+    - x, y: shape (n,); points, and labels 0 and 1.
+    - queries: shape (m,); points.
+    - alpha: accuracy asked for, in (0, 1); it sets T.
+    - epsilon: of one answer.
+    - rng: draws the keys, anew in every repeat, and the bits.
+    - Returns: shape (repeats, m).
+    - Raises InvalidBudget, ValueError: as of `walk_bound`.
     """
     bound = walk_bound(alpha, epsilon, calibration, neighbours)
     answers = np.empty((repeats, len(queries)), dtype=np.int8)

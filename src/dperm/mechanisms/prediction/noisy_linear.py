@@ -27,23 +27,12 @@ from dperm.mechanisms.base import representable
 class NoisyLinear:
     """A predictor and the noise of its answers.
 
-    Parameters
-    ----------
-    w : ndarray, shape (p,)
-        Not private.
-    rate : float
-        What the noise is made for, in units of an answer; 0 or above.
-    epsilon : float
-        Of one answer, above 0.
-    guarantee : {"proved", "proved_exact", "none"}
-        Of one answer.
-    certificate : float
-        Upper bound on the distance of w from the point that the proof speaks of. Not private.
-
-    Raises
-    ------
-    InvalidBudget
-        If epsilon is not above 0, or so small that no noise serves it.
+    - w: shape (p,); not private.
+    - rate: what the noise is made for, in units of an answer; 0 or above.
+    - epsilon: of one answer, above 0.
+    - guarantee: of one answer.
+    - certificate: upper bound on the distance of w from the point that the proof speaks of. Not private.
+    - Raises InvalidBudget: if epsilon is not above 0, or so small that no noise serves it.
     """
 
     w: np.ndarray
@@ -64,16 +53,9 @@ class NoisyLinear:
     def answer(self, Z: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
         """Return one answer a row, each with noise from a generator of its own.
 
-        Parameters
-        ----------
-        Z : ndarray, shape (m, p)
-            Rows of length at most L_f; not checked here.
-        rngs : sequence of m Generators
-
-        Returns
-        -------
-        ndarray, shape (m,)
-            Each spends epsilon.
+        - Z: shape (m, p); rows of length at most L_f; not checked here.
+        - rngs: sequence of m Generators.
+        - Returns: shape (m,); each spends epsilon.
         """
         noise = np.array([rng.laplace(0.0, self.scale) for rng in rngs])
         return Z @ self.w + noise.reshape(len(Z))
@@ -83,14 +65,9 @@ class NoisyLinear:
 
         A function of an answer, so as private; but of the noise its sign alone is drawn, and no label is impossible.
 
-        Parameters
-        ----------
-        Z : ndarray, shape (m, p)
-        rngs : sequence of m Generators
-
-        Returns
-        -------
-        ndarray of bool, shape (m,)
+        - Z: shape (m, p).
+        - rngs: sequence of m Generators.
+        - Returns: shape (m,).
         """
         values, scale = (Z @ self.w).tolist(), Fraction(self.scale)
         if not scale:
@@ -100,15 +77,7 @@ class NoisyLinear:
     def release(self, Z: np.ndarray, *, rng: np.random.Generator, repeats: int = 1) -> np.ndarray:
         """Return answers to every row, `repeats` times, each with fresh noise.
 
-        Parameters
-        ----------
-        Z : ndarray, shape (m, p)
-        rng : Generator
-        repeats : int
-
-        Returns
-        -------
-        ndarray, shape (repeats, m)
-            Each entry spends epsilon.
+        - Z: shape (m, p).
+        - Returns: shape (repeats, m); each entry spends epsilon.
         """
         return Z @ self.w + rng.laplace(0.0, self.scale, (repeats, len(Z)))

@@ -42,25 +42,15 @@ from dperm.errors import DataError
 
 @dataclass(frozen=True)
 class Constant:
-    """The model of a shard without records, or with one label alone.
-
-    Parameters
-    ----------
-    value : float
-    """
+    """The model of a shard without records, or with one label alone."""
 
     value: float
 
     def predict(self, X: np.ndarray | sparse.csr_array) -> np.ndarray:
         """Return the value for each row.
 
-        Parameters
-        ----------
-        X : ndarray or CSR, shape (m, d)
-
-        Returns
-        -------
-        ndarray, shape (m,)
+        - X: shape (m, d).
+        - Returns: shape (m,).
         """
         return np.full(X.shape[0], self.value)
 
@@ -68,19 +58,8 @@ class Constant:
 def counted(r: Any) -> int:
     """Return the number of shards, or refuse it.
 
-    Parameters
-    ----------
-    r : int
-        2 or above.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If it is something else; the message says what to do.
+    - r: 2 or above.
+    - Raises ValueError: if it is something else; the message says what to do.
     """
     real = isinstance(r, Real) and not isinstance(r, bool)
     if not (real and 2 <= r < math.inf and int(r) == r):
@@ -94,27 +73,12 @@ def counted(r: Any) -> int:
 def assign(n: int, r: int, *, neighbours: Neighbours, rng: np.random.Generator) -> list[np.ndarray]:
     """Return the records of each shard.
 
-    Parameters
-    ----------
-    n : int
-        Number of records; public under "replace", private under "add_remove".
-    r : int
-        Number of shards, at least 2; public under "add_remove".
-    neighbours : {"replace", "add_remove"}
-    rng : Generator
-        Makes the assignment; nothing of the records enters.
-
-    Returns
-    -------
-    list of r ndarrays of int
-        Disjoint indices. "replace": n//r each. "add_remove": any number, also none.
-
-    Raises
-    ------
-    ValueError
-        If r < 2 or `neighbours` is another word.
-    DataError
-        If replace-one has fewer records than shards.
+    - n: number of records; public under "replace", private under "add_remove".
+    - r: number of shards, at least 2; public under "add_remove".
+    - rng: makes the assignment; nothing of the records enters.
+    - Returns: list of r ndarrays of int; disjoint indices. "replace": n//r each. "add_remove": any number, also none.
+    - Raises ValueError: if r < 2 or `neighbours` is another word.
+    - Raises DataError: if replace-one has fewer records than shards.
     """
     one_of("neighbours", neighbours, Neighbours)
     r = counted(r)
@@ -143,35 +107,20 @@ def fit_shards(
 ) -> list[Any]:
     """Return a model for each shard: `base` cloned, seeded and fitted on its records.
 
-    Parameters
-    ----------
-    base : scikit-learn estimator
-        Left as it is; a model is a function of its shard and seed alone. Every parameter of it named random_state (also
-        of its parts) that is None gets a seed of the shard's own; one that is set stays.
-    X : ndarray or CSR, shape (n, d)
-    y : ndarray, shape (n,)
-        Of a classifier 0 or 1, else reals.
-    shards : list of ndarray of int
-        As `assign` returns them.
-    neighbours : {"replace", "add_remove"}
-        Whether a failure may say how many records its shard has: under replace-one alone.
-    rng : Generator
-        Of the learners' seeds.
-    total : bool
-        `Constant(0)` for a shard on which the base learner fails, and no warning, instead of an error: the model stays
-        a function of its shard alone.
-
-    Returns
-    -------
-    list of models with `predict`
-        `Constant` for a shard without records and, of a classifier, for one with one label alone.
-
-    Raises
-    ------
-    ValueError
-        If clones of the base learner share what is fitted; whatever the data are.
-    DataError
-        If the base learner fails on a shard: which one, the type of the learner's exception, and what to do.
+    - base: scikit-learn estimator; left as it is; a model is a function of its shard and seed alone. Every parameter of
+      it named random_state (also of its parts) that is None gets a seed of the shard's own; one that is set stays.
+    - X: shape (n, d).
+    - y: shape (n,); of a classifier 0 or 1, else reals.
+    - shards: as `assign` returns them.
+    - neighbours: whether a failure may say how many records its shard has: under replace-one alone.
+    - rng: of the learners' seeds.
+    - total: `Constant(0)` for a shard on which the base learner fails, and no warning, instead of an error: the model
+      stays a function of its shard alone.
+    - Returns: list of models with `predict`; `Constant` for a shard without records and, of a classifier, for one with
+      one label alone.
+    - Raises ValueError: if clones of the base learner share what is fitted; whatever the data are.
+    - Raises DataError: if the base learner fails on a shard: which one, the type of the learner's exception, and what
+      to do.
     """
     one_of("neighbours", neighbours, Neighbours)
     _check_separate(base)
@@ -184,22 +133,11 @@ def fit_shards(
 def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
     """Return what each model says of each row.
 
-    Parameters
-    ----------
-    models : list of r models
-    X : ndarray or CSR, shape (m, d)
-    total : bool
-        0 for a model that fails or returns another shape, and no warning, instead of an error.
-
-    Returns
-    -------
-    ndarray of float, shape (r, m)
-        As the models say: NaN and infinity too.
-
-    Raises
-    ------
-    DataError
-        If a model fails, or returns another shape: of which shard.
+    - models: list of r models.
+    - X: shape (m, d).
+    - total: 0 for a model that fails or returns another shape, and no warning, instead of an error.
+    - Returns: shape (r, m); as the models say: NaN and infinity too.
+    - Raises DataError: if a model fails, or returns another shape: of which shard.
     """
     found = np.empty((len(models), X.shape[0]))
     for k, model in enumerate(models):
@@ -225,15 +163,7 @@ def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: b
 def within(said: np.ndarray, low: float, high: float) -> np.ndarray:
     """Return answers within a public range: each moved to its nearest end, NaN to `low`.
 
-    Parameters
-    ----------
-    said : ndarray
-    low, high : float
-
-    Returns
-    -------
-    ndarray
-        Of the same shape.
+    - Returns: of the same shape.
     """
     return np.clip(np.where(np.isnan(said), low, said), low, high)
 
@@ -241,23 +171,11 @@ def within(said: np.ndarray, low: float, high: float) -> np.ndarray:
 def votes(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
     """Return for each row how many models say 1.
 
-    Parameters
-    ----------
-    models : list of r models
-        Each says 0 or 1.
-    X : ndarray or CSR, shape (m, d)
-    total : bool
-        0 for whatever is not 1, instead of an error.
-
-    Returns
-    -------
-    ndarray of int, shape (m,)
-        Between 0 and r.
-
-    Raises
-    ------
-    DataError
-        If a model says something else.
+    - models: list of r models; each says 0 or 1.
+    - X: shape (m, d).
+    - total: 0 for whatever is not 1, instead of an error.
+    - Returns: shape (m,); between 0 and r.
+    - Raises DataError: if a model says something else.
     """
     said = predictions(models, X, total=total)
     if total:

@@ -38,27 +38,11 @@ _GUARANTEES: dict[str, Guarantee] = {"paper": "none", "tight": "proved"}
 def shards_needed(alpha: float, epsilon: float) -> int:
     """Return r = ceil(6 ln(4/alpha)/epsilon), the number of shards of Theorem 4.1.
 
-    Parameters
-    ----------
-    alpha : float
-        Error asked for, in (0, 1).
-    epsilon : float
-        Of one answer, above 0.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If alpha is outside its range.
-    InvalidBudget
-        If epsilon is.
-
-    References
-    ----------
-    dwork2018, Theorem 4.1.
+    - alpha: error asked for, in (0, 1).
+    - epsilon: of one answer, above 0.
+    - Raises ValueError: if alpha is outside its range.
+    - Raises InvalidBudget: if epsilon is.
+    - Source: dwork2018, Theorem 4.1.
     """
     number("alpha", alpha, 0, 1, remedy="it is the error asked for")
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
@@ -68,18 +52,7 @@ def shards_needed(alpha: float, epsilon: float) -> int:
 def guarantee(calibration: Offered) -> Guarantee:
     """Return "proved" for "tight", "none" for "paper" (erratum D1).
 
-    Parameters
-    ----------
-    calibration : {"paper", "tight"}
-
-    Returns
-    -------
-    {"proved", "none"}
-
-    Raises
-    ------
-    ValueError
-        If it is another word.
+    - Raises ValueError: if it is another word.
     """
     one_of("calibration", calibration, Offered)
     return _GUARANTEES[calibration]
@@ -88,26 +61,12 @@ def guarantee(calibration: Offered) -> Guarantee:
 def log_odds(count: np.ndarray | int, r: int, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
     """Return log(Pr[1]/Pr[0]): eps v/2, or as printed in prose eps v.
 
-    Parameters
-    ----------
-    count : int or ndarray of int
-        Votes for label 1, in 0..r.
-    r : int
-        Number of shards.
-    epsilon : float
-        Of one answer, above 0.
-    calibration : {"paper", "tight"}
-
-    Returns
-    -------
-    ndarray of float, of the shape of `count`
-
-    Raises
-    ------
-    ValueError
-        If the calibration is another word.
-    InvalidBudget
-        If epsilon is not above 0.
+    - count: votes for label 1, in 0..r.
+    - r: number of shards.
+    - epsilon: of one answer, above 0.
+    - Returns: ndarray of float, of the shape of `count`.
+    - Raises ValueError: if the calibration is another word.
+    - Raises InvalidBudget: if epsilon is not above 0.
     """
     one_of("calibration", calibration, Offered)
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
@@ -117,17 +76,7 @@ def log_odds(count: np.ndarray | int, r: int, epsilon: float, calibration: Offer
 def probability(count: np.ndarray | int, r: int, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
     """Return Pr[1]; arguments as of `log_odds`.
 
-    Parameters
-    ----------
-    count : int or ndarray of int
-    r : int
-    epsilon : float
-    calibration : {"paper", "tight"}
-
-    Returns
-    -------
-    ndarray of float, of the shape of `count`
-        In [0, 1].
+    - Returns: ndarray of float, of the shape of `count`; in [0, 1].
     """
     return expit(log_odds(count, r, epsilon, calibration))
 
@@ -137,19 +86,10 @@ def bits(
 ) -> np.ndarray:
     """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (m,)
-        Votes for label 1, in 0..r.
-    r : int
-    epsilon : float
-        Of one bit.
-    calibration : {"paper", "tight"}
-    rngs : sequence of m Generators
-
-    Returns
-    -------
-    ndarray of bool, shape (m,)
+    - counts: shape (m,); votes for label 1, in 0..r.
+    - epsilon: of one bit.
+    - rngs: sequence of m Generators.
+    - Returns: shape (m,).
     """
     half = Fraction(_STEPS[calibration]) * Fraction(epsilon) / 2
     return grid.bits(lambda v, k: grid.logistic(half * v, k), [2 * int(count) - r for count in counts], rngs)
@@ -169,33 +109,14 @@ def release(
 
     Every bit spends epsilon. A chance is met to within 2^-53, so that log-odds of 37 and more are certain.
 
-    Parameters
-    ----------
-    counts : ndarray of int, shape (m,)
-        Votes for label 1 at each query, in 0..r.
-    r : int
-        Number of shards.
-    epsilon : float
-        Of one bit, above 0.
-    calibration : {"paper", "tight"}
-    neighbours : {"add_remove", "replace"}
-        A count moves by at most 1 under both, so the law is the same.
-    rng : Generator
-    repeats : int
-        At least 1.
-
-    Returns
-    -------
-    ndarray of int8, shape (repeats, m)
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
-
-    References
-    ----------
-    dwork2018, Theorem 4.1.
+    - counts: shape (m,); votes for label 1 at each query, in 0..r.
+    - r: number of shards.
+    - epsilon: of one bit, above 0.
+    - neighbours: a count moves by at most 1 under both, so the law is the same.
+    - repeats: at least 1.
+    - Returns: shape (repeats, m).
+    - Raises ValueError: if an argument is outside its range.
+    - Source: dwork2018, Theorem 4.1.
     """
     one_of("neighbours", neighbours, Neighbours)
     number("repeats", repeats, 1, math.inf, ends="[)")

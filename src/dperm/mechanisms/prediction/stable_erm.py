@@ -53,26 +53,12 @@ _HEAVIEST_KINKED, _HEAVIEST, _PASSES = 1e2, 1e12, 100_000
 def regulariser(lipschitz: float, x_norm: float, radius: float, n: int, epsilon: float) -> float:
     """Return lambda of Corollary 4.11.
 
-    Parameters
-    ----------
-    lipschitz, x_norm, radius : float
-        L_l, L_f and R, each in [1e-30, 1e30].
-    n : int
-        Number of records, at least 1; public (replace-one).
-    epsilon : float
-        Of one answer, above 0.
-
-    Returns
-    -------
-    float
-        2 L_f L_l/(R sqrt(n eps/(1 + eps))), the weight of ||w||^2 beside the mean of losses.
-
-    Raises
-    ------
-    InvalidBudget
-        If epsilon is not above 0.
-    DomainViolation
-        If another number is outside its range.
+    - lipschitz, x_norm, radius: L_l, L_f and R, each in [1e-30, 1e30].
+    - n: number of records, at least 1; public (replace-one).
+    - epsilon: of one answer, above 0.
+    - Returns: 2 L_f L_l/(R sqrt(n eps/(1 + eps))), the weight of ||w||^2 beside the mean of losses.
+    - Raises InvalidBudget: if epsilon is not above 0.
+    - Raises DomainViolation: if another number is outside its range.
     """
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
@@ -92,27 +78,12 @@ def rate(
 ) -> float:
     """Return how far one record moves an answer of the exact minimiser, as a calibration has it.
 
-    Parameters
-    ----------
-    lipschitz, x_norm : float
-        L_l and L_f.
-    total : float
-        lambda n, above 0; under add/remove fixed beforehand.
-    calibration : {"paper", "tight"}
-    corollary : {"4.10", "4.11"}
-        Which of the two weights lambda has: lambda/2 ||w||^2 or lambda ||w||^2.
-    neighbours : {"replace", "add_remove"}
-        The paper's are replace-one.
-
-    Returns
-    -------
-    float
-        In units of an answer.
-
-    Raises
-    ------
-    ValueError
-        If a word is unknown.
+    - lipschitz, x_norm: L_l and L_f.
+    - total: lambda n, above 0; under add/remove fixed beforehand.
+    - corollary: which of the two weights lambda has: lambda/2 ||w||^2 or lambda ||w||^2.
+    - neighbours: the paper's are replace-one.
+    - Returns: in units of an answer.
+    - Raises ValueError: if a word is unknown.
     """
     _check(calibration, corollary)
     slope = x_norm**2 * lipschitz
@@ -125,18 +96,8 @@ def rate(
 def guarantee(calibration: Calibration, tolerance: float, corollary: Corollary, neighbours: Neighbours) -> Guarantee:
     """Return what is proved of an answer of what the solver returns.
 
-    Parameters
-    ----------
-    calibration : {"paper", "tight"}
-    tolerance : float
-        In [1e-12, 1]: the solver's slack, as a share of how far one record moves the minimiser.
-    corollary : {"4.10", "4.11"}
-    neighbours : {"replace", "add_remove"}
-
-    Returns
-    -------
-    {"proved", "proved_exact"}
-        `proved` where the noise covers the exact minimisers and twice the slack.
+    - tolerance: in [1e-12, 1]: the solver's slack, as a share of how far one record moves the minimiser.
+    - Returns: `proved` where the noise covers the exact minimisers and twice the slack.
     """
     fixed = {"corollary": corollary, "neighbours": neighbours}
     # Both are multiples of L_f^2 L_l/total, so that their ratio is that of any bounds.
@@ -157,31 +118,15 @@ def minimise(
 ) -> tuple[np.ndarray, float]:
     """Return w within `slack` of w_S, and its certificate.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-        In {-1, 1} for a loss of labels.
-    loss : Loss
-        Any of `dperm.losses`.
-    total : float
-        lambda n, above 0.
-    radius : float
-        R; a loss with a kink is minimised over all of R^p.
-    corollary : {"4.10", "4.11"}
-    slack : float
-        Above 0, public.
-
-    Returns
-    -------
-    w : ndarray, shape (p,)
-    certificate : float
-        ||w - w_S|| is at most this, and this at most `slack`.
-
-    Raises
-    ------
-    SolverError
-        If the slack is not certified.
+    - X: shape (n, p).
+    - y: shape (n,); in {-1, 1} for a loss of labels.
+    - loss: any of `dperm.losses`.
+    - total: lambda n, above 0.
+    - radius: R; a loss with a kink is minimised over all of R^p.
+    - slack: above 0, public.
+    - w: shape (p,).
+    - certificate: ||w - w_S|| is at most this, and this at most `slack`.
+    - Raises SolverError: if the slack is not certified.
     """
     ridge = _convexity(corollary) * total
     if loss.name in _KINKED:
@@ -213,38 +158,16 @@ def prepare(
 ) -> NoisyLinear:
     """Return the predictor whose every answer is epsilon-differentially private.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm; not checked here.
-    y : ndarray, shape (n,)
-        Within the loss's domain of targets, which is checked.
-    loss : Loss
-    domain : Domain
-        With x_norm = L_f and theta_norm = R, finite.
-    epsilon : float
-        Of one answer.
-    calibration : {"paper", "tight"}
-    neighbours : {"replace", "add_remove"}
-    corollary : {"4.10", "4.11"}
-    total : float, optional
-        lambda n, public; by default n times the lambda of Corollary 4.11 (`regulariser`), which takes a public n.
-    tolerance : float
-        In [1e-12, 1]: the solver's slack, as a share of how far one record moves the minimiser.
-
-    Returns
-    -------
-    NoisyLinear
-
-    Raises
-    ------
-    DomainViolation
-        If the loss is not Lipschitz on the domain, a target is outside it, or `total` is missing where it must be
-        declared, or too small (`check_reach`).
-    SolverError
-        If the slack is not certified; nothing is released.
-    InvalidBudget, DataError, ValueError
-        If another argument is outside its range.
+    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
+    - y: shape (n,); within the loss's domain of targets, which is checked.
+    - domain: with x_norm = L_f and theta_norm = R, finite.
+    - epsilon: of one answer.
+    - total: lambda n, public; by default n times the lambda of Corollary 4.11 (`regulariser`), which takes a public n.
+    - tolerance: in [1e-12, 1]: the solver's slack, as a share of how far one record moves the minimiser.
+    - Raises DomainViolation: if the loss is not Lipschitz on the domain, a target is outside it, or `total` is missing
+      where it must be declared, or too small (`check_reach`).
+    - Raises SolverError: if the slack is not certified; nothing is released.
+    - Raises InvalidBudget, DataError, ValueError: if another argument is outside its range.
     """
     _check(calibration, corollary)
     if not len(X) and neighbours == "replace":
@@ -282,19 +205,10 @@ def release(
 ) -> np.ndarray:
     """Answer every row of Z, `repeats` times, each with fresh noise.
 
-    Parameters
-    ----------
-    X, y, loss, domain, epsilon, calibration, neighbours, corollary, total, tolerance
-        As for `prepare`, which also says what is raised.
-    Z : ndarray, shape (m, p)
-        Queries with ||z||_2 <= domain.x_norm; not checked here.
-    rng : Generator
-    repeats : int
-
-    Returns
-    -------
-    ndarray, shape (repeats, m)
-        Each entry spends epsilon.
+    - X, y, loss, domain, epsilon, calibration, neighbours, corollary, total, tolerance: as for `prepare`, which also
+      says what is raised.
+    - Z: shape (m, p); queries with ||z||_2 <= domain.x_norm; not checked here.
+    - Returns: shape (repeats, m); each entry spends epsilon.
     """
     predictor = prepare(
         X, y, loss, domain=domain, epsilon=epsilon, calibration=calibration, neighbours=neighbours, corollary=corollary,
@@ -306,20 +220,8 @@ def release(
 def slope(loss: Loss, domain: Domain) -> float:
     """Return L_l: sup |l'| over the predictions of the ball ||w|| <= R.
 
-    Parameters
-    ----------
-    loss : Loss
-    domain : Domain
-        With theta_norm = R.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DomainViolation
-        If R is infinite, or the loss is not bounded on the domain.
+    - domain: with theta_norm = R.
+    - Raises DomainViolation: if R is infinite, or the loss is not bounded on the domain.
     """
     if not math.isfinite(domain.theta_norm):
         raise DomainViolation("radius=inf: stable learning searches a ball; declare its public radius R (1, 5, 25)")
@@ -343,24 +245,7 @@ def declared_total(
 ) -> float:
     """Return lambda n: the one declared, or Corollary 4.11's.
 
-    Parameters
-    ----------
-    total : float or None
-    lipschitz : float
-    domain : Domain
-    n : int
-    epsilon : float
-    neighbours : {"replace", "add_remove"}
-    corollary : {"4.10", "4.11"}
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    DomainViolation
-        If none is declared and n is private, or there is no theory for it (4.10).
+    - Raises DomainViolation: if none is declared and n is private, or there is no theory for it (4.10).
     """
     if total is not None:
         remedy = "it is lambda n, the weight beside the sum of losses; leave it out for Corollary 4.11's"

@@ -41,25 +41,11 @@ _LINE, _LOGISTIC, _POISSON = 0, 1, 2
 def step(lipschitz: float, x_norm: float, radius: float, n: int, eta: Eta = "printed") -> float:
     """Return the step size eta.
 
-    Parameters
-    ----------
-    lipschitz, x_norm, radius : float
-        L_l, L_f and R, each in [1e-30, 1e30].
-    n : int
-        Number of records, at least 1; public (replace-one).
-    eta : {"printed", "halved"}
-
-    Returns
-    -------
-    float
-        R/(L sqrt n), or half of it.
-
-    Raises
-    ------
-    DomainViolation
-        If a number is outside its range.
-    ValueError
-        If `eta` is another word.
+    - lipschitz, x_norm, radius: L_l, L_f and R, each in [1e-30, 1e30].
+    - n: number of records, at least 1; public (replace-one).
+    - Returns: R/(L sqrt n), or half of it.
+    - Raises DomainViolation: if a number is outside its range.
+    - Raises ValueError: if `eta` is another word.
     """
     one_of("eta", eta, Eta)
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
@@ -74,21 +60,9 @@ def rate(
 ) -> float:
     """Return how far one replaced record moves an answer, as a calibration has it.
 
-    Parameters
-    ----------
-    lipschitz, x_norm, radius, n, eta
-        As for `step`.
-    calibration : {"paper", "corrected", "tight"}
-
-    Returns
-    -------
-    float
-        In units of an answer. `paper` is R L_f/sqrt n whatever `eta`: that is what halving it is for.
-
-    Raises
-    ------
-    DomainViolation, ValueError
-        As for `step`.
+    - lipschitz, x_norm, radius, n, eta: as for `step`.
+    - Returns: in units of an answer. `paper` is R L_f/sqrt n whatever `eta`: that is what halving it is for.
+    - Raises DomainViolation, ValueError: as for `step`.
     """
     one_of("calibration", calibration, Calibration)
     size = step(lipschitz, x_norm, radius, n, eta)
@@ -99,35 +73,16 @@ def rate(
 
 
 def guarantee(calibration: Calibration, eta: Eta = "printed") -> Guarantee:
-    """Return what is proved of the rate: nothing of the printed one at the printed step (erratum D2).
-
-    Parameters
-    ----------
-    calibration : {"paper", "corrected", "tight"}
-    eta : {"printed", "halved"}
-
-    Returns
-    -------
-    {"proved", "none"}
-    """
+    """Return what is proved of the rate: nothing of the printed one at the printed step (erratum D2)."""
     return "none" if calibration == "paper" and eta == "printed" else "proved"
 
 
 def check_smooth(loss: Loss, domain: Domain, size: float) -> None:
     """Refuse a loss whose smoothness exceeds 2/eta: its steps are no contractions.
 
-    Parameters
-    ----------
-    loss : Loss
-    domain : Domain
-        With theta_norm = R.
-    size : float
-        eta.
-
-    Raises
-    ------
-    DomainViolation
-        If it does, or the loss has a kink; the message names the remedy.
+    - domain: with theta_norm = R.
+    - size: eta.
+    - Raises DomainViolation: if it does, or the loss has a kink; the message names the remedy.
     """
     sigma = loss.curvature_bound(domain)
     if not sigma * size <= 2:
@@ -140,29 +95,14 @@ def check_smooth(loss: Loss, domain: Domain, size: float) -> None:
 def descend(X: np.ndarray, y: np.ndarray, loss: Loss, *, eta: float, radius: float) -> np.ndarray:
     """Return the mean of w_0 .. w_{n-1} of one pass, of one data set or many.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p) or (R, n, p)
-        Records in the order of the pass.
-    y : ndarray, shape (n,) or (R, n)
-    loss : Loss
-        squared, logistic, huber, smoothed_hinge or poisson.
-    eta : float
-        Above 0.
-    radius : float
-        Of the ball, above 0.
-
-    Returns
-    -------
-    ndarray, shape (p,) or (R, p)
-        (R, p) if X or y has the axis of repeats.
-
-    Raises
-    ------
-    DataError
-        If shapes do not fit, or there is no record.
-    ValueError
-        If the loss has a kink.
+    - X: shape (n, p) or (R, n, p); records in the order of the pass.
+    - y: shape (n,) or (R, n).
+    - loss: squared, logistic, huber, smoothed_hinge or poisson.
+    - eta: above 0.
+    - radius: of the ball, above 0.
+    - Returns: shape (p,) or (R, p); (R, p) if X or y has the axis of repeats.
+    - Raises DataError: if shapes do not fit, or there is no record.
+    - Raises ValueError: if the loss has a kink.
     """
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if X.ndim not in (2, 3) or y.ndim not in (1, 2) or X.shape[-2] != y.shape[-1] or not y.shape[-1]:
@@ -193,33 +133,14 @@ def prepare(
 ) -> NoisyLinear:
     """Return the predictor whose every answer is epsilon-differentially private (not with `paper` at the printed eta).
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Rows with ||x||_2 <= domain.x_norm, in the order of the pass; not checked here.
-    y : ndarray, shape (n,)
-        Within the loss's domain of targets, which is checked.
-    loss : Loss
-        A smooth one.
-    domain : Domain
-        With x_norm = L_f and theta_norm = R, finite.
-    epsilon : float
-        Of one answer.
-    calibration : {"paper", "corrected", "tight"}
-    neighbours : {"replace"}
-    eta : {"printed", "halved"}
-
-    Returns
-    -------
-    NoisyLinear
-
-    Raises
-    ------
-    DomainViolation
-        If the relation is add/remove, the loss is too little smooth, a target is outside its domain, or a bound is
-        missing.
-    InvalidBudget, DataError, ValueError
-        If another argument is outside its range.
+    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm, in the order of the pass; not checked here.
+    - y: shape (n,); within the loss's domain of targets, which is checked.
+    - loss: a smooth one.
+    - domain: with x_norm = L_f and theta_norm = R, finite.
+    - epsilon: of one answer.
+    - Raises DomainViolation: if the relation is add/remove, the loss is too little smooth, a target is outside its
+      domain, or a bound is missing.
+    - Raises InvalidBudget, DataError, ValueError: if another argument is outside its range.
     """
     check_neighbours(neighbours)
     if not len(X):
@@ -249,19 +170,9 @@ def release(
 ) -> np.ndarray:
     """Answer every row of Z, `repeats` times, each with fresh noise.
 
-    Parameters
-    ----------
-    X, y, loss, domain, epsilon, calibration, neighbours, eta
-        As for `prepare`, which also says what is raised.
-    Z : ndarray, shape (m, p)
-        Queries with ||z||_2 <= domain.x_norm; not checked here.
-    rng : Generator
-    repeats : int
-
-    Returns
-    -------
-    ndarray, shape (repeats, m)
-        Each entry spends epsilon.
+    - X, y, loss, domain, epsilon, calibration, neighbours, eta: as for `prepare`, which also says what is raised.
+    - Z: shape (m, p); queries with ||z||_2 <= domain.x_norm; not checked here.
+    - Returns: shape (repeats, m); each entry spends epsilon.
     """
     predictor = prepare(
         X, y, loss, domain=domain, epsilon=epsilon, calibration=calibration, neighbours=neighbours, eta=eta
@@ -272,14 +183,7 @@ def release(
 def check_neighbours(neighbours: Neighbours) -> None:
     """Refuse add/remove: the step and the mean are made of n.
 
-    Parameters
-    ----------
-    neighbours : {"replace"}
-
-    Raises
-    ------
-    DomainViolation
-        If the relation is add/remove.
+    - Raises DomainViolation: if the relation is add/remove.
     """
     one_of("neighbours", neighbours, Neighbours)
     if neighbours != "replace":

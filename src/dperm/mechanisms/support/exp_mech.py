@@ -43,21 +43,12 @@ TOLERANCE = 1e-6
 class Selection:
     """What `select` returns. Only `supports` is private; the rest is for science.
 
-    Parameters
-    ----------
-    supports : ndarray of int, shape (repeats, s)
-        Ascending indices. Each repeat spends the budget.
-    log_probabilities : ndarray, shape (C(p, s),)
-        The law that they were drawn from, in the order of `subsets`: not private.
-    scores : ndarray, shape (C(p, s),)
-        q: not private.
-    certificate : float
-        Bound on the error of a score.
-    converged : bool
-        Whether that is within the public tolerance alpha; if not, nothing is promised.
-    guarantee : {"proved", "none"}
-    event : tuple
-        As in `dperm.mechanisms.base.Release`.
+    - supports: shape (repeats, s); ascending indices. Each repeat spends the budget.
+    - log_probabilities: shape (C(p, s),); the law that they were drawn from, in the order of `subsets`: not private.
+    - scores: shape (C(p, s),); q: not private.
+    - certificate: bound on the error of a score.
+    - converged: whether that is within the public tolerance alpha; if not, nothing is promised.
+    - event: as in `dperm.mechanisms.base.Release`.
     """
 
     supports: np.ndarray
@@ -72,24 +63,11 @@ class Selection:
 def largest_loss(size: int, domain: Domain, bound: float = 1.0) -> float:
     """Return alpha = (Y + r B sqrt(s))^2/2, the largest loss of one record.
 
-    Parameters
-    ----------
-    size : int
-        s.
-    domain : Domain
-        `x_norm` is r, the bound on the l2 norm of the s largest entries of a row; `y_bound` is Y.
-    bound : float
-        B, in (0, inf).
-
-    Returns
-    -------
-    float
-        In units of y squared.
-
-    Raises
-    ------
-    ValueError
-        If y_bound is missing, or a bound is outside its range.
+    - size: s.
+    - domain: `x_norm` is r, the bound on the l2 norm of the s largest entries of a row; `y_bound` is Y.
+    - bound: B, in (0, inf).
+    - Returns: in units of y squared.
+    - Raises ValueError: if y_bound is missing, or a bound is outside its range.
     """
     if domain.y_bound is None:
         raise ValueError("y_bound is missing: the score's sensitivity needs the public bound on |y|")
@@ -100,25 +78,10 @@ def largest_loss(size: int, domain: Domain, bound: float = 1.0) -> float:
 def exponent(alpha: float, budget: Budget, *, neighbours: Neighbours, calibration: Offered) -> float:
     """Return w of exp(-w q).
 
-    Parameters
-    ----------
-    alpha : float
-        As `largest_loss` gives it.
-    budget : Budget
-        With delta = 0.
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InvalidBudget
-        If delta > 0.
-    ValueError
-        If a word is unknown.
+    - alpha: as `largest_loss` gives it.
+    - budget: with delta = 0.
+    - Raises InvalidBudget: if delta > 0.
+    - Raises ValueError: if a word is unknown.
     """
     one_of("neighbours", neighbours, Neighbours)
     if budget.delta > 0:
@@ -149,34 +112,13 @@ def select(
 ) -> Selection:
     """Draw `repeats` supports (kifer2012, Algorithm 4).
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Rows whose s largest entries have an l2 norm of at most domain.x_norm; not checked here.
-    y : ndarray, shape (n,)
-        Within the squared loss's domain of targets, which is checked.
-    size : int
-        s in [1, p], with C(p, s) <= 10^7.
-    domain : Domain
-    budget : Budget
-        Spent by each of the repeats; delta = 0.
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "tight"}
-    bound : float
-        B of the box.
-    rng : Generator
-    repeats : int
-
-    Returns
-    -------
-    Selection
-
-    Raises
-    ------
-    InvalidBudget
-        If delta > 0.
-    ValueError
-        If there are too many supports, y_bound is missing, or another argument is outside its range.
+    - X: shape (n, p); rows whose s largest entries have an l2 norm of at most domain.x_norm; not checked here.
+    - y: shape (n,); within the squared loss's domain of targets, which is checked.
+    - size: s in [1, p], with C(p, s) <= 10^7.
+    - budget: spent by each of the repeats; delta = 0.
+    - bound: B of the box.
+    - Raises InvalidBudget: if delta > 0.
+    - Raises ValueError: if there are too many supports, y_bound is missing, or another argument is outside its range.
     """
     limits.checked_supports(limits.checked_size(size, X.shape[1]), X.shape[1])
     alpha = largest_loss(size, domain, bound)

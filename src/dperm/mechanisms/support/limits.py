@@ -26,22 +26,9 @@ _CHUNK_ENTRIES = 2**22
 def checked_whole(name: str, value: object, remedy: str) -> int:
     """Return a whole number, 1 or above, or refuse it.
 
-    Parameters
-    ----------
-    name : str
-        What the user calls the value.
-    value : object
-    remedy : str
-        For the message.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If it is none.
+    - name: what the user calls the value.
+    - remedy: for the message.
+    - Raises ValueError: if it is none.
     """
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r} must be an integer, 1 or above; {remedy}")
@@ -51,21 +38,9 @@ def checked_whole(name: str, value: object, remedy: str) -> int:
 def checked_size(size: int, p: int | None = None) -> int:
     """Return s, or refuse it.
 
-    Parameters
-    ----------
-    size : int
-        s, at least 1.
-    p : int, optional
-        Number of features, at least s; left out before it is known.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        If it is not an integer of that range.
+    - size: s, at least 1.
+    - p: number of features, at least s; left out before it is known.
+    - Raises ValueError: if it is not an integer of that range.
     """
     size = checked_whole("size", size, "it is how many features are taken")
     if p is not None and size > p:
@@ -76,15 +51,8 @@ def checked_size(size: int, p: int | None = None) -> int:
 def checked_supports(size: int, p: int) -> None:
     """Refuse more supports than can be gone through, before any work.
 
-    Parameters
-    ----------
-    size, p : int
-        s of p features, as `checked_size` allows them.
-
-    Raises
-    ------
-    ValueError
-        If C(p, s) is above 10^7.
+    - size, p: s of p features, as `checked_size` allows them.
+    - Raises ValueError: if C(p, s) is above 10^7.
     """
     supports = math.comb(p, size)
     if supports > subsets.MOST_SUBSETS:
@@ -99,33 +67,17 @@ def bounded_parts(
 ) -> np.ndarray:
     """Return X with the s largest entries of every row within the public bound r on their l2 norm.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    size : int
-        s in [1, p].
-    x_norm : float
-        r, in (0, inf).
-    clip : bool
-        Scale longer rows down instead of raising, and put the zero row for one that holds NaN or infinity
-        (`dperm.domain.tame_rows`).
-    divisor : {"part", "row"}
-        The norm that a row is divided by: of its s largest entries, or (as printed, from ||v|| = r on) of all of it.
-
-    Returns
-    -------
-    ndarray, shape (n, p)
-        `X` itself if it is float64 and no row had to be scaled, else a copy.
-
-    Raises
-    ------
-    DomainViolation
-        If `clip` is False and a row holds NaN or infinity, or is longer than the bound. The message gives nothing of
-        the data, nor how many rows there are.
-
-    References
-    ----------
-    kifer2012, Algorithm 6, line 4; erratum K14.
+    - X: shape (n, p).
+    - size: s in [1, p].
+    - x_norm: r, in (0, inf).
+    - clip: scale longer rows down instead of raising, and put the zero row for one that holds NaN or infinity
+      (`dperm.domain.tame_rows`).
+    - divisor: the norm that a row is divided by: of its s largest entries, or (as printed, from ||v|| = r on) of all of
+      it.
+    - Returns: shape (n, p); `X` itself if it is float64 and no row had to be scaled, else a copy.
+    - Raises DomainViolation: if `clip` is False and a row holds NaN or infinity, or is longer than the bound. The
+      message gives nothing of the data, nor how many rows there are.
+    - Source: kifer2012, Algorithm 6, line 4; erratum K14.
     """
     one_of("divisor", divisor, Divisor)
     X = np.asarray(X, dtype=np.float64)

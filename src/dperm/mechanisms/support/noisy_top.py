@@ -45,17 +45,9 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 def top(values: np.ndarray, size: int) -> np.ndarray:
     """Return the indices of the `size` largest values of each row; of equal values those that come first.
 
-    Parameters
-    ----------
-    values : ndarray, shape (R, p)
-        No NaN.
-    size : int
-        s in [1, p].
-
-    Returns
-    -------
-    ndarray of int, shape (R, s)
-        Ascending.
+    - values: shape (R, p); no NaN.
+    - size: s in [1, p].
+    - Returns: shape (R, s); ascending.
     """
     p = values.shape[1]
     least = np.partition(values, p - size, axis=1)[:, p - size, None]
@@ -70,27 +62,12 @@ def sample(
 ) -> np.ndarray:
     """Draw sets: the `size` largest of scores + Laplace noise.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (p,) or (R, p)
-        q; one row for all repeats, or one for each.
-    size : int
-        s in [1, p].
-    scale : float
-        Of the noise, 0 or above, in units of the scores.
-    rng : Generator
-    repeats : int, optional
-        R; needed where `scores` is one row.
-
-    Returns
-    -------
-    ndarray of int, shape (R, s)
-        Ascending indices; the same sets for the same rng, however large R is made.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
+    - scores: shape (p,) or (R, p); q; one row for all repeats, or one for each.
+    - size: s in [1, p].
+    - scale: of the noise, 0 or above, in units of the scores.
+    - repeats: R; needed where `scores` is one row.
+    - Returns: shape (R, s); ascending indices; the same sets for the same rng, however large R is made.
+    - Raises ValueError: if an argument is outside its range.
     """
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim == 1:
@@ -109,26 +86,12 @@ def sample(
 def set_log_probabilities(scores: np.ndarray, *, size: int, scale: float) -> tuple[np.ndarray, np.ndarray]:
     """Return every set of `size` items and the logarithm of the probability that `sample` draws it.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (p,)
-        q; so few that there are at most 100,000 sets.
-    size : int
-        s in [1, p].
-    scale : float
-        In (0, inf).
-
-    Returns
-    -------
-    sets : ndarray of int, shape (C, s)
-        In lexicographic order.
-    log_probability : ndarray, shape (C,)
-        Relative accuracy of the probabilities: about 1e-11, also of tiny ones.
-
-    Raises
-    ------
-    ValueError
-        If there are too many sets, or an argument is outside its range.
+    - scores: shape (p,); q; so few that there are at most 100,000 sets.
+    - size: s in [1, p].
+    - scale: in (0, inf).
+    - sets: shape (C, s); in lexicographic order.
+    - log_probability: shape (C,); relative accuracy of the probabilities: about 1e-11, also of tiny ones.
+    - Raises ValueError: if there are too many sets, or an argument is outside its range.
     """
     scores = np.asarray(scores, dtype=np.float64)
     _check(scores[None], size)
@@ -170,28 +133,13 @@ def log_separation(p: int, *, size: int, gap: float) -> tuple[float, float]:
 
     and 1 - P the same with 1 - F^(p-s): no difference of near-equal numbers either way.
 
-    Parameters
-    ----------
-    p : int
-        Above s; tested up to 1e6.
-    size : int
-        s >= 1.
-    gap : float
-        Difference of the scores in units of the noise's scale, in [0, inf).
-
-    Returns
-    -------
-    log_success, log_failure : float
-        Each with relative accuracy about 1e-11 of the probability (1e-15 of the logarithm, where it is large).
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
-
-    References
-    ----------
-    kifer2012, Theorem 8.
+    - p: above s; tested up to 1e6.
+    - size: s >= 1.
+    - gap: difference of the scores in units of the noise's scale, in [0, inf).
+    - log_success, log_failure: each with relative accuracy about 1e-11 of the probability (1e-15 of the logarithm,
+      where it is large).
+    - Raises ValueError: if an argument is outside its range.
+    - Source: kifer2012, Theorem 8.
     """
     number("size", size, 1, math.inf, ends="[)")
     number("p", p, size, math.inf, remedy="more items than are taken, else nothing can fail")

@@ -44,23 +44,14 @@ Offered = Literal["paper", "corrected"]
 class Selection:
     """What `select` returns. Only `supports` is private; the rest is for science.
 
-    Parameters
-    ----------
-    supports : ndarray of int, shape (repeats, s)
-        Ascending indices. Each repeat spends the budget.
-    votes : ndarray, shape (repeats, p)
-        Share of the blocks that voted for each feature, before noise: not private.
-    certificate : ndarray, shape (repeats, k)
-        Duality gap of each block's lasso, in units of y squared: not private, and privacy does not rest on it.
-    converged : ndarray of bool, shape (repeats, k)
-        Whether that gap is within the solver's target.
-    scale : float
-        Of the Laplace noise, in units of the shares.
-    blocks : int
-        k.
-    guarantee : {"proved", "none"}
-    event : tuple
-        As in `dperm.mechanisms.base.Release`.
+    - supports: shape (repeats, s); ascending indices. Each repeat spends the budget.
+    - votes: shape (repeats, p); share of the blocks that voted for each feature, before noise: not private.
+    - certificate: shape (repeats, k); duality gap of each block's lasso, in units of y squared: not private, and
+      privacy does not rest on it.
+    - converged: shape (repeats, k); whether that gap is within the solver's target.
+    - scale: of the Laplace noise, in units of the shares.
+    - blocks: k.
+    - event: as in `dperm.mechanisms.base.Release`.
     """
 
     supports: np.ndarray
@@ -78,15 +69,8 @@ def sensitivity(p: int, size: int, blocks: int) -> float:
 
     Under add/remove (with `assign`) and under replace-one (with `partition`) alike: either way one vote changes.
 
-    Parameters
-    ----------
-    p, size, blocks : int
-        p features, of which each of k blocks votes for s in [1, p].
-
-    Returns
-    -------
-    float
-        0 for s = p, where there is nothing to choose.
+    - p, size, blocks: p features, of which each of k blocks votes for s in [1, p].
+    - Returns: 0 for s = p, where there is nothing to choose.
     """
     return 2 * min(size, p - size) / blocks
 
@@ -96,30 +80,11 @@ def calibrate(
 ) -> tuple[float, Guarantee]:
     """Return the scale of the Laplace noise on the shares, and whether epsilon is proved for it.
 
-    Parameters
-    ----------
-    p, size, blocks : int
-        As for `sensitivity`.
-    budget : Budget
-        With delta = 0.
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "corrected"}
-
-    Returns
-    -------
-    scale : float
-    guarantee : {"proved", "none"}
-
-    Raises
-    ------
-    InvalidBudget
-        If delta > 0, or epsilon is so small that the scale leaves the doubles.
-    ValueError
-        If another argument is outside its range.
-
-    References
-    ----------
-    kifer2012, Algorithm 5 line 5, Theorem 36; erratum K6.
+    - p, size, blocks: as for `sensitivity`.
+    - budget: with delta = 0.
+    - Raises InvalidBudget: if delta > 0, or epsilon is so small that the scale leaves the doubles.
+    - Raises ValueError: if another argument is outside its range.
+    - Source: kifer2012, Algorithm 5 line 5, Theorem 36; erratum K6.
     """
     one_of("neighbours", neighbours, Neighbours)
     one_of("calibration", calibration, Offered)
@@ -137,27 +102,11 @@ def calibrate(
 def paper_penalty(sigma: float, rows: float, p: int) -> float:
     """Return Lambda = 4 sigma sqrt(rows log p) of Lemmas 41 and 42, for the sum of squares over a block.
 
-    Parameters
-    ----------
-    sigma : float
-        Public bound on the noise of y, in (0, inf).
-    rows : float
-        Public (or expected) number of rows of a block: sqrt(n) in the paper, where n is public.
-    p : int
-        At least 2.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
-
-    References
-    ----------
-    kifer2012, Lemma 42; Theorem 9 writes it sigma n^(1/4) sqrt(log p).
+    - sigma: public bound on the noise of y, in (0, inf).
+    - rows: public (or expected) number of rows of a block: sqrt(n) in the paper, where n is public.
+    - p: at least 2.
+    - Raises ValueError: if an argument is outside its range.
+    - Source: kifer2012, Lemma 42; Theorem 9 writes it sigma n^(1/4) sqrt(log p).
     """
     number("sigma", sigma, 0, math.inf, remedy="it is the public bound on the noise of y")
     number("rows", rows, 0, math.inf, remedy="it is the public number of rows of a block")
@@ -168,14 +117,7 @@ def paper_penalty(sigma: float, rows: float, p: int) -> float:
 def partition(n: int, blocks: int) -> np.ndarray:
     """Return the block of each of n records: consecutive, with sizes that differ by at most one.
 
-    Parameters
-    ----------
-    n, blocks : int
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        A function of n: one more record moves the ends of all blocks.
+    - Returns: shape (n,); a function of n: one more record moves the ends of all blocks.
     """
     return np.arange(n) * blocks // max(n, 1)
 
@@ -183,15 +125,7 @@ def partition(n: int, blocks: int) -> np.ndarray:
 def assign(n: int, blocks: int, rng: np.random.Generator) -> np.ndarray:
     """Return the block of each of n records, drawn by each record for itself.
 
-    Parameters
-    ----------
-    n, blocks : int
-    rng : Generator
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        The first entries do not depend on n.
+    - Returns: shape (n,); the first entries do not depend on n.
     """
     return rng.integers(blocks, size=n)
 
@@ -203,18 +137,9 @@ def checked_blocks(blocks: int, n: int, neighbours: Neighbours, *, empty: bool) 
     output that depends on it: there the law itself needs no refusal, for a block may be without records for any n, and
     then votes for the first s features.
 
-    Parameters
-    ----------
-    blocks, n : int
-        k and the number of records.
-    neighbours : {"add_remove", "replace"}
-    empty : bool
-        Under add/remove: let blocks be empty, so that nothing here depends on n.
-
-    Raises
-    ------
-    DataError
-        If there are more blocks than records.
+    - blocks, n: k and the number of records.
+    - empty: under add/remove: let blocks be empty, so that nothing here depends on n.
+    - Raises DataError: if there are more blocks than records.
     """
     if blocks <= n or (empty and neighbours == "add_remove"):
         return
@@ -240,32 +165,14 @@ def block_votes(
 ) -> tuple[np.ndarray, lasso.Solution]:
     """Return the vote of each block: the features of the s largest |theta| of its lasso.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-    y : ndarray, shape (n,)
-    block : ndarray of int, shape (n,)
-        Which block each record is in.
-    blocks, size : int
-    penalty : float
-        Lambda, of the sum of squares.
-    tolerance, max_sweeps
-        As for `dperm.solvers.lasso.minimise`.
-
-    Returns
-    -------
-    votes : ndarray of int, shape (blocks, s)
-        Ascending; a block without records votes for the first s.
-    solution : Solution
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
-
-    References
-    ----------
-    kifer2012, Algorithm 6, line 1.
+    - X: shape (n, p).
+    - y: shape (n,).
+    - block: shape (n,); which block each record is in.
+    - penalty: Lambda, of the sum of squares.
+    - tolerance, max_sweeps: as for `dperm.solvers.lasso.minimise`.
+    - votes: shape (blocks, s); ascending; a block without records votes for the first s.
+    - Raises ValueError: if an argument is outside its range.
+    - Source: kifer2012, Algorithm 6, line 1.
     """
     solution = lasso.minimise(X, y, l1=penalty, block=block, blocks=blocks, tolerance=tolerance, max_sweeps=max_sweeps)
     return noisy_top.top(np.abs(solution.theta), size), solution
@@ -289,43 +196,21 @@ def select(
 ) -> Selection:
     """Select `repeats` supports of s features (kifer2012, Algorithm 5 with the lasso of Algorithm 6, line 1).
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, p)
-        Any finite values: the votes are bounded whatever the data are.
-    y : ndarray, shape (n,)
-    size : int
-        s in [1, p].
-    budget : Budget
-        Spent by each of the repeats; delta = 0.
-    neighbours : {"add_remove", "replace"}
-    calibration : {"paper", "corrected"}
-    penalty : float
-        Lambda in [1e-30, 1e30], of the sum of squares over a block; public. Under add/remove it may not be made of n.
-    rng : Generator
-    blocks : int, optional
-        k, public. By default floor(sqrt(n)), which "corrected" refuses under add/remove, where n is private.
-    repeats : int
-        At least 1.
-    one_assignment : bool
-        Of corrected add/remove: let all repeats share one random assignment (and its lassos). Each of them then has the
-        right law, but they are not independent of each other.
-    tolerance, max_sweeps
-        As for `dperm.solvers.lasso.minimise`; public.
-
-    Returns
-    -------
-    Selection
-
-    Raises
-    ------
-    InvalidBudget
-        If delta > 0 or no noise serves epsilon.
-    DataError
-        If X or y has the wrong shape or holds NaN, infinity or an entry above 1e100, or replace-one has more blocks
-        than records.
-    ValueError
-        If another argument is outside its range.
+    - X: shape (n, p); any finite values: the votes are bounded whatever the data are.
+    - y: shape (n,).
+    - size: s in [1, p].
+    - budget: spent by each of the repeats; delta = 0.
+    - penalty: Lambda in [1e-30, 1e30], of the sum of squares over a block; public. Under add/remove it may not be made
+      of n.
+    - blocks: k, public. By default floor(sqrt(n)), which "corrected" refuses under add/remove, where n is private.
+    - repeats: at least 1.
+    - one_assignment: of corrected add/remove: let all repeats share one random assignment (and its lassos). Each of
+      them then has the right law, but they are not independent of each other.
+    - tolerance, max_sweeps: as for `dperm.solvers.lasso.minimise`; public.
+    - Raises InvalidBudget: if delta > 0 or no noise serves epsilon.
+    - Raises DataError: if X or y has the wrong shape or holds NaN, infinity or an entry above 1e100, or replace-one has
+      more blocks than records.
+    - Raises ValueError: if another argument is outside its range.
     """
     X, y = lasso.checked(X, y)
     n, p = X.shape
