@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dperm.errors import Superseded
 
-# What bears the time at which a run made it; the locks, the time at which it began.
+# Files whose modification time says when a run made them; of a lock, when the run began.
 MADE = ("results/**/*", "benchmarks/**/*", "resources/**/*", ".snakemake/dperm-run-*.lock")
 # Of this process: the output's absolute path -> what its claim holds.
 _claims: dict[str, str] = {}

@@ -265,7 +265,7 @@ def test_known_names_are_read(read):
             "mechanism: objectve",
             "attacks.0.mechanism: 'objectve' is no mechanism; did you mean 'objective'?",
         ),
-        ("family: linear", "family: linaer", "attacks.0.family: 'linaer' is none; did you mean 'linear'?"),
+        ("family: linear", "family: linaer", "attacks.0.family: 'linaer' is no family; did you mean 'linear'?"),
         (
             "tiny: [line]",
             "tiny: [lime]",

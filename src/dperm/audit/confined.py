@@ -30,7 +30,7 @@ from dperm.mechanisms import base, objective
 class Confined(Case):
     """A pair of neighbours and the problem with its regularizer and set.
 
-    - words, loss, domain, curvature, data, neighbour: as for `Case`; the domain's `theta_norm` is left aside for that
+    - words, loss, domain, curvature, data, neighbour: as for `Case`; the domain's `theta_norm` is ignored for that
       of the set.
     """
 

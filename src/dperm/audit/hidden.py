@@ -72,7 +72,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
     def rng(what):
         return seeds.generator(job["seed"], "audit", *names, budget.epsilon, budget.delta, what)
 
-    # Its Delta is left aside.
+    # The pair's own Delta is not used: the curvature is CURVATURE.
     case = pairs.linear(neighbours=neighbours, budget=budget, rng=rng("pair"), records=2)
     made = laws(**fixed)
     released = objective.release(

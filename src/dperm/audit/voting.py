@@ -9,7 +9,7 @@ For s = 2 all blocks vote for {1, 2} (targets 0.5 there and 0.4 at features 3 an
 (0, 0, 1, 1)/sqrt(2) with a target of 10^6 turns its block's vote to {3, 4}: two shares fall and two rise, so that
 2 m/k with m = min(s, p - s) = 2 is spent, and sqrt(s) nowhere hides. In whichever blocks the records lie, that is so
 as long as each block has a record of every feature. Where blocks are drawn, one lacks some with a probability of at
-most 4 k (1 - 1/k)^N, N records a feature, which is left aside: below 1e-170, and all outcomes are likelier than 1e-20.
+most 4 k (1 - 1/k)^N, N records a feature, which is ignored: below 1e-170, and all outcomes are likelier than 1e-20.
 
 As printed, under add/remove (erratum K6). k = floor(sqrt(n)) blocks are cut from the list: from n = m^2 - 1 to m^2
 records all ends of blocks move. Let all these ends, of m - 1 blocks of m + 1 records and of m blocks of m, cut the list

@@ -56,7 +56,7 @@ def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:
 def searched(domain: Domain, region: Region, features: int) -> Domain:
     """Return the domain with the size of the set that theta is searched in, and of no other.
 
-    - domain: its own `theta_norm` is left aside: what it says holds only if the search keeps to it.
+    - domain: its own `theta_norm` is ignored: what it says holds only if the search keeps to it.
     - region: the feasible set F.
     - features: p.
     """
@@ -89,7 +89,7 @@ def bounds(loss: Loss, domain: Domain) -> tuple[float, float]:
 def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
     """Return (zeta, lambda) of a mechanism that minimises over all of R^p.
 
-    - domain: its `theta_norm` is left aside: nothing keeps the minimiser within it.
+    - domain: its `theta_norm` is ignored: nothing keeps the minimiser within it.
     - zeta, lam: bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
     - Raises DomainViolation: if the loss is bounded on part of R^p only: its minimiser may lie outside, where the
       bounds say nothing.

@@ -52,7 +52,7 @@ _BLOCK_ENTRIES = 2**16
 def default_clip(loss: Loss, domain: Domain) -> float:
     """Return zeta over all theta, at which no record of the domain is clipped.
 
-    - domain: its `theta_norm` is left aside: nothing keeps the iterates within it.
+    - domain: its `theta_norm` is ignored: nothing keeps the iterates within it.
     - Raises DomainViolation: if the loss has no bounded gradient.
     """
     everywhere = Domain(x_norm=domain.x_norm, y_bound=domain.y_bound)

@@ -146,7 +146,7 @@ def release(
       regularizer but l2 and no set F; p in the millions (`dperm.solvers.sparse`).
     - y: shape (n,); within the loss's domain of targets, which is checked.
     - loss: smooth (finite lambda on the domain).
-    - domain: bounds on the records; its `theta_norm` is left aside for that of `region`.
+    - domain: bounds on the records; its `theta_norm` is ignored for that of `region`.
     - budget: spent by each of the repeats.
     - curvature: Delta, of the sum of losses; by default `default_curvature` for what b may spend of epsilon. What
       `regularizer.l2` has of it is not added again.

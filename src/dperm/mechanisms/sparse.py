@@ -194,7 +194,7 @@ def release(
     - y: shape (n,); likewise; else moved into [-Y, Y].
     - size: s in [1, p].
     - support: stage one.
-    - domain: `x_norm` is r, the bound on the s largest entries of a row; `y_bound` is Y. `theta_norm` is left aside.
+    - domain: `x_norm` is r, the bound on the s largest entries of a row; `y_bound` is Y. `theta_norm` is ignored.
     - calibration: as in the module's text.
     - support_share: in (0, 1): epsilon_1/epsilon.
     - bound: B: |theta_j| <= B, in both stages (Samp-Agg's lasso has no box, as printed).

@@ -67,7 +67,7 @@ def _unknown(declared: Mapping[str, Any], known: KnownAudits, mechanisms: Mappin
                         f"must be one of {', '.join(offered)}"
                     )
         if family not in known.families:
-            yield f"attacks.{k}.family: {family!r} is none{config_files.nearest(family, known.families)}"
+            yield f"attacks.{k}.family: {family!r} is no family{config_files.nearest(family, known.families)}"
             continue
         for scale, pairs in attack["pairs"].items():
             yield from _missing(

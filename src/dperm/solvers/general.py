@@ -40,7 +40,7 @@ class Solution:
 def minimise(H: np.ndarray, c: np.ndarray, regularizer: Regularizer, region: Region) -> Solution:
     """Minimise 1/2 z'H_r z - <c_r, z> + l1 ||z||_1 + expression(z) over F for r = 1..R, one after the other.
 
-    The l2 part of the regularizer is left aside: the caller has it in H.
+    The l2 part of the regularizer is ignored: the caller has it in H.
 
     - H: shape (p, p) or (R, p, p); symmetric positive definite: callers add m > 0 to a sum of squares. P of cvxpy's own
       rules is semidefinite.

@@ -143,7 +143,7 @@ class Objective:
         """
         n, size = len(self.X), np.sqrt(_dots(theta, theta))
         reach, height, total, squares = self._sizes
-        # Some may not be finite: nothing is known of them, and they are left aside for the others.
+        # Some may not be finite: nothing is known of them, and they are ignored for the others.
         largest = float(size.max(initial=0.0))
         far = largest if largest < MOST else float(size[size < MOST].max(initial=0.0))
         slope, bend = self.loss.suprema(Domain(x_norm=reach, y_bound=height, theta_norm=max(far, LEAST)))

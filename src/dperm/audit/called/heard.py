@@ -79,7 +79,7 @@ def fit(
 ) -> Heard:
     """Fit a model and listen.
 
-    - model: estimator; not fitted; its `random_state` is left aside, but where `release` is set.
+    - model: estimator; not fitted; its `random_state` is ignored, but where `release` is set.
     - step: name of the method that takes checked records to the core.
     - X, y: as a user has them.
     - make: of the generator that is listened to: a class made of `Remembering`.

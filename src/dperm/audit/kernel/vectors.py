@@ -128,7 +128,7 @@ def _single(job: Mapping[str, Any], row: Mapping[str, Any], budget: Budget, rng:
 
 
 def _halting(neighbours: str, budget: Budget) -> dict[str, Any]:
-    """Return the attack on when the printed algorithm halts, B = 1; answers are left aside."""
+    """Return the attack on when the printed algorithm halts, B = 1; answers are ignored."""
     of = _whole(pairs.setting(neighbours, total=_LARGE, slack=0.0), budget, 1)
     made = Crossing(of, pinp.constants(of, budget, queries=1, beta=BETA, calibration="paper"))
     silent = Spent(np.ones(1), 0, of.feature_norm * of.shift * made.constants.epsilon0 / PIECES[0])

@@ -41,7 +41,7 @@ QUERIES, ADAPTIVE = (10, 100, 1_000), 100
 SHARDS, _MARGINS = 200, 21
 # How often a strategy is looked for.
 _AGAIN = 2
-# Prices chosen as one goes: so many of the lower fit, and the higher is so many times as dear.
+# Prices chosen as one goes: 60 answers at the lower price fit into the budget; the higher price is 4 times the lower.
 CHEAP, _DEARER = 60, 4
 
 

@@ -1,4 +1,4 @@
-r"""Kernels that are none: refused where the queries show it.
+r"""A function that is no kernel, since it is not positive semidefinite, is refused as soon as queries show it.
 
 All that is promised rests on a feature map: K(z, v) = <phi(z), phi(v)>. Then no conditional variance is negative: with
 L L' = K(Z, Z) + kappa R^2 I and c = L^{-1} K(Z, z),
@@ -9,9 +9,9 @@ and as computed it is at least -kappa R^2, since `constants.nugget` covers the r
 is off by E, ||E|| <= kappa R^2, and a = (K(Z, Z) + kappa R^2 I)^{-1} K(Z, z), then left is at least
 kappa R^2 ||a||^2 - ||E|| (1 + ||a||^2) >= -||E||.) A query with less is a proof that there is no phi.
 
-The converse fails: this sees no point that nobody asks about, so never the training rows, whose refusal would tell of
-them, and not how queries lie to each other that depend on the same ones before. A kernel that passes may be none still:
-that it is one remains the user's promise.
+The converse fails. Points that nobody asks about are not looked at; so the training rows never are, for a refusal would
+tell of them. Nor is it seen how two queries relate that depend on the same earlier ones. A function that passes may
+still be no kernel: that it is one remains the user's promise.
 """
 
 import numpy as np

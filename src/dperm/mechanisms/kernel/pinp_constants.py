@@ -259,7 +259,7 @@ def log_queries(
 
     - setting: with a finite radius C.
     - error: above 0, in units of the answers.
-    - Returns: below 0 if not even one query is. (The cap B <= T, of use for small T only, is left aside.)
+    - Returns: below 0 if not even one query is. (The cap B <= T, of use for small T only, is ignored.)
     - Source: jain2013, Sections 2 and 5 (claim J-c02).
     """
     one_of("calibration", calibration, Calibration)

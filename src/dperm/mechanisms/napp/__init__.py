@@ -227,7 +227,7 @@ def release(
     - y: shape (n,); real, counts, or labels -1 and +1, within the loss's domain of targets (|y| <= domain.y_bound),
       which is checked.
     - strength: Lambda, above 0, beside the sum of losses.
-    - domain: x_norm and, for squared and Poisson, y_bound. Its `theta_norm` is left aside for that of the box.
+    - domain: x_norm and, for squared and Poisson, y_bound. Its `theta_norm` is ignored for that of the box.
     - budget: spent by each of the repeats.
     - gamma: in [0, 2), for "bridge"; default 1.
     - kappa: in (0, 1), for "elastic_net".
