@@ -69,7 +69,9 @@ def seen_by_stable(monkeypatch, seen):
         record(monkeypatch, module, name, lambda a, k, result: seen.update(data=a[:2], loss=a[2]))
 
     def rated(args, kwargs, result):
-        seen.update(bounds=(args[0] * args[1], math.inf))
+        # With three ones it is asked how two calibrations compare, for no data.
+        if args[:3] != (1.0, 1.0, 1.0) or "bounds" not in seen:
+            seen.update(bounds=(args[0] * args[1], math.inf))
 
     for module in (stable_erm, stable_sgd):
         record(monkeypatch, module, "rate", rated)
