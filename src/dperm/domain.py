@@ -274,7 +274,7 @@ class PrivacyStatement:
         elif self.seeded:
             use = "for science only: whoever knows the seed knows the noise"
         else:
-            use = "for science only: the noise is a floating-point number"
+            use = "for science only: its noise is a floating-point number, or of a generator that is not cryptographic"
         errors = "no record makes fit fail or warn" if self.total else "errors and warnings of fit are not covered"
         return f"{promise}; {covered}; {errors}; guarantee: {word}; {use} ({self.calibration}; {self.source})"
 

@@ -309,7 +309,7 @@ def test_every_refusal_is_an_error_for_users():
 
 def test_a_statement_says_what_its_value_may_be_used_for():
     science = PrivacyStatement(**(STATEMENT | {"seeded": False}))
-    assert science.mode == "science" and "for science only: the noise is a floating-point number" in str(science)
+    assert science.mode == "science" and "for science only: its noise is a floating-point number" in str(science)
     seeded = PrivacyStatement(**(STATEMENT | {"seeded": True}))
     assert "for science only: whoever knows the seed knows the noise" in str(seeded)
     release = PrivacyStatement(**(STATEMENT | {"seeded": False, "mode": "release"}))

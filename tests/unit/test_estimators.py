@@ -189,7 +189,7 @@ def test_what_is_not_for_release_says_so(data, Estimator):
     seeded, drawn = (Estimator(classes=("no", "yes"), random_state=state).fit(*data).privacy_ for state in (3, None))
     assert seeded.mode == drawn.mode == "science"
     assert "for science only: whoever knows the seed" in str(seeded)
-    assert "for science only: the noise is a floating-point number" in str(drawn)
+    assert "for science only: its noise is a floating-point number" in str(drawn)
 
 
 @pytest.mark.parametrize(

@@ -362,3 +362,11 @@ def test_a_shard_s_overflow_is_clipped_to_the_declared_range():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning if not clip else VacuousWarning)
             assert 0 <= model.fit(X, y).predict([[1e5]])[0] <= 1
+
+
+@pytest.mark.parametrize("make", [dperm.OutputPerturbation, dperm.StableERM])
+def test_a_masked_entry_is_no_number(make):
+    """NumPy would take it for NaN, with a warning."""
+    X = np.zeros((4, P), dtype=object)
+    X[1, 0] = np.ma.masked
+    assert told(make(classes=("no", "yes"), clip=True, random_state=0), X, ["yes", "no"] * 2)

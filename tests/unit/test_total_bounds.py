@@ -100,8 +100,6 @@ def test_numbers_of_numpy_are_numbers():
 
 
 OUTSIDE = {
-    "stated, short rows": (dperm.ObjectivePerturbation, {"constraints": lambda theta: [theta >= 0], "x_norm": 9e-3}),
-    "stated, long rows": (dperm.ObjectivePerturbation, {"l1": 0.5, "radius": 1.0, "x_norm": 101.0}),
     "lasso of short rows": (dperm.NAPP, {"x_norm": 9e-5}),
     "little epsilon": (dperm.NAPP, {"penalty": "ridge", "epsilon": 9e-4}),
 }
@@ -128,3 +126,26 @@ def test_extreme_public_bounds_of_what_cvxpy_solves_and_of_napp(case, x_norm):
     }[case]
     for rows, targets in few_of_all_kinds()[::4]:
         told(make(), rows * x_norm, np.where(targets > 0, "yes", "no"))
+
+
+def test_a_curvature_with_which_the_solver_could_fail_is_refused():
+    """Before, a smoothed hinge at x_norm=1e6 and curvature=0.1 was a SolverError for some of two neighbours alone."""
+    hinge = {"loss": "smoothed_hinge", "x_norm": 1e6}
+    X, y = tame(False)
+    with pytest.raises(dperm.errors.InvalidBudget, match=r"curvature=0\.1 is too small .* from 100 on"):
+        dperm.OutputPerturbation(**LABELS, **hinge, curvature=0.1).fit(X, y)
+    for rows, targets in few_of_all_kinds()[::4]:
+        told(
+            dperm.OutputPerturbation(**LABELS, **hinge, curvature=100.0), rows * 1e6, np.where(targets > 0, "yes", "no")
+        )
+
+
+@pytest.mark.parametrize(
+    ("given", "total"),
+    [({}, True), ({"l1": 0.5}, True), ({"l1": 0.5, "radius": 1.0}, False), ({"regularizer": cp.tv}, False)],
+)
+def test_what_cvxpy_solves_is_not_called_total(given, total):
+    X, y = tame(False)
+    model = dperm.ObjectivePerturbation(**LABELS, **given).fit(X, y)
+    assert model.privacy_.total is total
+    assert ("no record makes fit fail or warn" in str(model.privacy_)) is total

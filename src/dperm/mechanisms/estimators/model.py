@@ -88,8 +88,12 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
             release.mode,
             covers=self._covers(),
             reason=reason,
-            total=total(self, numeric=not classifies(self)),
+            total=self._total(),
         )
+
+    def _total(self) -> bool:
+        """Return whether no record can make `fit` fail or warn."""
+        return total(self, numeric=not classifies(self))
 
     def _valid_form(self) -> str:
         """Say what would have a guarantee."""

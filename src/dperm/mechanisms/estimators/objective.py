@@ -2,17 +2,13 @@
 
 import math
 
-from dperm.domain import Budget, number
-from dperm.errors import DomainViolation, ReleaseError
+from dperm.domain import Budget
+from dperm.errors import ReleaseError
 from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import objective
 from dperm.mechanisms.base import bounds, searched, share_or_default
 from dperm.mechanisms.estimators.linear import LinearEstimator
 from dperm.solvers import composite
-
-# Bounds on rows within which what cvxpy solves is tested to meet its target whatever the records are (docs/privacy.md,
-# section 1): it knows no units but its own.
-_STATED = (1e-2, 1e2)
 
 
 class ObjectivePerturbation(LinearEstimator):
@@ -52,7 +48,7 @@ class ObjectivePerturbation(LinearEstimator):
     neighbours : {"add_remove", "replace"}, default="add_remove"
         The paper's Definition 1 is add/remove. A `curvature` that depends on n is allowed under "replace" only.
     x_norm : float, default=1.0
-        Public bound R on the rows' l2 norm; where cvxpy solves, from 0.01 to 100.
+        Public bound R on the rows' l2 norm.
     y_bound : float, optional
         Public bound on |y|, for "squared" and "poisson"; where it is given, also for "huber".
     fit_intercept : bool, default=False
@@ -159,9 +155,16 @@ class ObjectivePerturbation(LinearEstimator):
     def _regularizer(self):
         return Regularizer(self.l1, self.l2, self._of_coefficients(self.regularizer))
 
+    def _by_cvxpy(self):
+        return composite.kind(self._regularizer(), self._region()) == "general"
+
+    def _total(self):
+        # What cvxpy solves may miss its target for some records.
+        return super()._total() and not self._by_cvxpy()
+
     def _share(self):
-        coverable = composite.kind(self._regularizer(), self._region()) != "general"
-        return share_or_default(self.solver_share, printed=self.calibration == "paper", coverable=coverable)
+        printed = self.calibration == "paper"
+        return share_or_default(self.solver_share, printed=printed, coverable=not self._by_cvxpy())
 
     def _of_coefficients(self, function):
         """Return a function of theta, whose last entry is the intercept if there is one, for one of coefficients."""
@@ -170,12 +173,6 @@ class ObjectivePerturbation(LinearEstimator):
         return lambda theta: function(theta[:-1])
 
     def _check_bounds(self, loss, domain):
-        if composite.kind(self._regularizer(), self._region()) == "general":
-            remedy = (
-                "beyond that what cvxpy solves (regularizer, constraints, l1 or a box within a ball) may miss its "
-                "target for some records; scale rows, and declare the bound of the scaled ones"
-            )
-            number("x_norm", self.x_norm, *_STATED, ends="[]", error=DomainViolation, remedy=remedy)
         # Whether the set is bounded does not depend on the number of features.
         bounds(loss, searched(domain, self._region(), 1))
 

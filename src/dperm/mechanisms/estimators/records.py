@@ -118,6 +118,8 @@ def _numbers(values: Any, name: str, always: bool) -> Any:
 
 def _number(value: Any) -> float | None:
     """Return it as a float, or None."""
+    if value is np.ma.masked:  # a NaN for `float`, with a warning
+        return None
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):

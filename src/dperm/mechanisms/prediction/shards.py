@@ -26,6 +26,8 @@ dwork2018, Sections 2.1, 4.1; the proof: docs/privacy.md, section 12.
 
 import contextlib
 import math
+import os
+import threading
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -194,8 +196,41 @@ def _quiet(total: bool) -> Iterator[None]:
     if not total:
         yield
         return
-    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
-        yield
+    _SILENCE.begin()
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        _SILENCE.end()
+
+
+class _Silence:
+    """Shows no warning of the process as long as some thread wants none: filters are of all threads together."""
+
+    def __init__(self):
+        self._wanted, self._filters = 0, warnings.catch_warnings(action="ignore")
+        self.renew()
+
+    def renew(self) -> None:
+        """Take a lock that no thread of another process holds."""
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        with self._lock:
+            self._wanted += 1
+            if self._wanted == 1:
+                self._filters = warnings.catch_warnings(action="ignore")
+                self._filters.__enter__()
+
+    def end(self) -> None:
+        with self._lock:
+            self._wanted -= 1
+            if self._wanted == 0:
+                self._filters.__exit__(None, None, None)
+
+
+_SILENCE = _Silence()
+os.register_at_fork(after_in_child=_SILENCE.renew)
 
 
 def _check_separate(base: Any) -> None:
