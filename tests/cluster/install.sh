@@ -2,7 +2,7 @@
 # Slurm, munge and a database from the distribution, where they are missing; no service is started.
 set -eu
 missing=
-for command in slurmctld slurmd munged slurmdbd mariadbd mariadb-install-db; do
+for command in slurmctld slurmd munged slurmdbd mariadbd mariadb-install-db my_print_defaults; do
     command -v "$command" > /dev/null || missing="$missing $command"
 done
 [ -n "$missing" ] || exit 0
@@ -21,5 +21,7 @@ if [ ! -e "$policy" ]; then
     printf '#!/bin/sh\nexit 101\n' > "$policy"
     chmod 755 "$policy"
 fi
+# mariadb-install-db asks my_print_defaults, which newer releases have among the clients.
 apt-get update
-DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends slurm-wlm slurmdbd munge mariadb-server-core
+DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends slurm-wlm slurmdbd munge \
+    mariadb-server-core mariadb-client-core

@@ -22,7 +22,7 @@ from pathlib import Path
 ETC = Path("/etc/slurm")
 MARK = "# Written by tests/cluster/one_node.py, which removes it.\n"
 DAEMONS = ("munged", "slurmctld", "slurmd")
-OF_ACCOUNTING = ("slurmdbd", "mariadbd", "mariadb-install-db")
+OF_ACCOUNTING = ("slurmdbd", "mariadbd", "mariadb-install-db", "my_print_defaults")
 CGROUPS = Path("/sys/fs/cgroup")
 # slurmdbd's own port is Slurm's usual one; a database of somebody else may have the usual one of MariaDB.
 DATABASE_PORT = 33306
