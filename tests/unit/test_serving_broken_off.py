@@ -13,6 +13,7 @@ from interactive_models import FORK, KERNEL, MODELS, asked, batch, core, fitted,
 
 from dperm.errors import BudgetExhausted, CorruptFile, DataError, ReleaseError
 from dperm.mechanisms import journal
+from dperm.mechanisms.kernel.interactive import Session
 
 pytestmark = pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
 EVERY = pytest.mark.parametrize("name", MODELS)
@@ -227,6 +228,22 @@ def test_an_error_in_the_middle_leaves_a_journal_that_goes_on(name, tmp_path, mo
     assert spent(model) >= before
     again = fitted(name, state=tmp_path / "journal")
     np.testing.assert_array_equal(asked(again, rows[:3]), first)
+
+
+def test_an_update_that_is_interrupted_leaves_a_dialogue_that_goes_on(monkeypatch):
+    """Before, the session knew of an update whose point was not kept, and every later query was an error of shapes."""
+    model, rows = fitted("pinp"), interactive_models.X[:12]
+    real, broken = Session.update, iter([True])
+
+    def update(self, *given):
+        real(self, *given)
+        if next(broken, False):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "update", update)
+    with pytest.raises(KeyboardInterrupt):
+        asked(model, rows)
+    assert np.isfinite(asked(model, rows)).all()
 
 
 def test_the_journal_of_an_earlier_version_is_named(tmp_path):

@@ -120,9 +120,13 @@ class Dialogue(Listener):
     def _ask(self, row, exact, own, key):
         """Answer a new query: its value, whether it was paid for, and whether the model was frozen."""
         frozen = self.frozen
-        value, status = self._session.ask(exact, self._cross(row), own, key)
-        if status == UPDATED:
-            self._points = stacked(self._points, row)
+        paid = self.updates
+        try:
+            value, status = self._session.ask(exact, self._cross(row), own, key)
+        finally:
+            # Of an update that is interrupted as well: the session and its points go together.
+            if self.updates > paid:
+                self._points = stacked(self._points, row)
         return value, status == UPDATED, frozen
 
     def _cross(self, row):
