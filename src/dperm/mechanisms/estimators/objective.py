@@ -173,6 +173,8 @@ class ObjectivePerturbation(LinearEstimator):
         return lambda theta: function(theta[:-1])
 
     def _check_bounds(self, loss, domain):
+        # What is no regularizer is blamed before the data are looked at.
+        self._regularizer()
         # Whether the set is bounded does not depend on the number of features.
         bounds(loss, searched(domain, self._region(), 1))
 
