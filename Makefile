@@ -79,7 +79,7 @@ test-versions: venv  ## the same rows with the oldest and the newest libraries, 
 	$(BIN)/python tests/portability/environments.py
 	$(BIN)/python -m pytest -m versions
 
-test-processors: venv  ## rows and verdicts as if the processor had other instructions (about 10 minutes)
+test-processors: venv  ## rows and verdicts as if the processor had other instructions (about 15 minutes)
 	$(BIN)/python -m pytest -m processors
 
 lint: venv  ## style, Snakemake's linter, the import rule
