@@ -23,6 +23,8 @@ from dperm.errors import DomainViolation
 
 # Of the entries of theta; larger ones would overflow where they are squared.
 _MOST = 1e100
+# Of the logarithm of a number in [1e-300, 1], down to neighbouring doubles.
+_HALVINGS = 70
 
 
 @dataclass(frozen=True)
@@ -121,26 +123,50 @@ class Region:
 
 
 def project(theta: np.ndarray, region: Region) -> np.ndarray:
-    """Return the nearest points of a set that is a ball or a box.
+    """Return the nearest points of a set that is a ball, a box, or a box within a ball.
 
     Parameters
     ----------
     theta : ndarray, shape (..., p)
     region : Region
-        Without constraints, and not both a ball and a box.
+        Without constraints.
 
     Returns
     -------
     ndarray, shape (..., p)
+        Within the box exactly, and within the ball up to rounding. Zeros stay 0 where the box holds 0.
 
     Raises
     ------
     ValueError
         If the set is of another kind.
     """
-    if region.constraints is not None or (region.boxed and math.isfinite(region.radius)):
+    if region.constraints is not None:
         raise ValueError("there is no closed form of the projection on this set; take a ball or a box")
-    if region.boxed:
+    if math.isinf(region.radius):
         return np.clip(theta, region.low, region.high)
     norms = np.linalg.norm(theta, axis=-1, keepdims=True)
-    return theta * np.minimum(1.0, region.radius / np.maximum(norms, np.finfo(float).tiny))
+    share = region.radius / np.maximum(norms, region.radius)
+    return _within_both(theta, share, region) if region.boxed else theta * share
+
+
+def _within_both(theta: np.ndarray, share: np.ndarray, region: Region) -> np.ndarray:
+    """Return the nearest points of a box within a ball: clip(s theta) with the largest s <= 1 that the ball allows.
+
+    It minimises ||z - theta||^2/2 + mu ||z||^2/2 over the box, s = 1/(1 + mu), and its norm grows with s. `share` is
+    the s that is enough without the box.
+    """
+
+    def clipped(s):
+        return np.clip(s * theta, region.low, region.high)
+
+    def allowed(s):
+        return np.linalg.norm(clipped(s), axis=-1, keepdims=True) <= region.radius
+
+    low, high = share, np.ones_like(share)
+    low = np.where(allowed(high), high, low)
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(low) * np.sqrt(high)
+        inside = allowed(middle)
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return clipped(low)

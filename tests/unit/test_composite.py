@@ -25,8 +25,9 @@ CASES = {
     "box": (Regularizer(), Region(low=-0.2, high=0.3), "gram"),
     "lasso in the orthant": (LASSO, Region(low=0.0), "gram"),
     "ball": (Regularizer(l2=0.7), Region(radius=0.5), "ball"),
-    "lasso in a ball": (LASSO, Region(radius=0.5), "general"),
-    "box in a ball": (Regularizer(), Region(radius=0.5, low=-0.3), "general"),
+    "lasso in a ball": (LASSO, Region(radius=0.5), "faces"),
+    "box in a ball": (Regularizer(), Region(radius=0.5, low=-0.3), "faces"),
+    "lasso in a box in a ball": (LASSO, Region(radius=0.3, low=-0.1, high=0.25), "faces"),
     "simplex": (Regularizer(), SIMPLEX, "general"),
     "fused lasso": (FUSED, Region(), "general"),
     "nuclear norm": (NUCLEAR, Region(), "general"),
@@ -96,7 +97,7 @@ def test_it_finds_what_cvxpy_finds(case, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["lasso", "box", "ball"])
+@pytest.mark.parametrize("case", ["lasso", "box", "ball", "lasso in a box in a ball"])
 @pytest.mark.parametrize("loss", [LOSSES["squared"], LOSSES["logistic"]], ids=["squared", "logistic"])
 def test_cvxpy_and_the_fast_solvers_are_interchangeable(case, loss, monkeypatch):
     regularizer, region, _ = CASES[case]
@@ -108,7 +109,7 @@ def test_cvxpy_and_the_fast_solvers_are_interchangeable(case, loss, monkeypatch)
     assert np.abs(fast.theta - slow.theta).max() < 2e-5
 
 
-@pytest.mark.parametrize("case", ["lasso", "box", "ball"])
+@pytest.mark.parametrize("case", ["lasso", "box", "ball", "lasso in a box in a ball"])
 def test_a_batch_is_what_each_would_be_alone(case):
     regularizer, region, _ = CASES[case]
     loss = losses.logistic()

@@ -2,6 +2,7 @@
 
 import math
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -120,7 +121,8 @@ def test_the_default_costs_less_than_a_fifth_of_a_percent_of_noise(epsilon, delt
         (ObjectivePerturbation(solver_share=0.0), "proved_exact"),
         (ObjectivePerturbation(calibration="paper"), "proved_exact"),
         (ObjectivePerturbation(calibration="paper", solver_share=0.01), "proved"),
-        (ObjectivePerturbation(l1=1.0, radius=1.0), "proved_exact"),  # cvxpy
+        (ObjectivePerturbation(l1=1.0, radius=1.0), "proved"),
+        pytest.param(ObjectivePerturbation(regularizer=cp.tv), "proved_exact", id="by cvxpy"),
         (NAPP(), "proved"),
         (NAPP(calibration="corrected", variant="vs", low=0.0, delta=1e-6), "proved"),
         (NAPP(penalty="ridge", retrieval="recycle"), "proved"),

@@ -59,10 +59,8 @@ def labelled():
         "objective, share, replace": lambda: dperm.ObjectivePerturbation(
             **linear, solver_share=0.01, neighbours="replace"
         ),
-        "objective, by cvxpy": lambda: dperm.ObjectivePerturbation(**linear, l1=0.5, radius=1.0),
-        "objective, constraints": lambda: dperm.ObjectivePerturbation(
-            **linear, constraints=lambda theta: [theta[0] + theta[1] <= 0.1]
-        ),
+        "objective, lasso in a ball": lambda: dperm.ObjectivePerturbation(**linear, l1=0.5, radius=1.0),
+        "objective, box in a ball": lambda: dperm.ObjectivePerturbation(**linear, low=-0.5, high=0.2, radius=0.6),
         "output": lambda: dperm.OutputPerturbation(**linear),
         "napp": lambda: dperm.NAPP(**linear),
         "napp, ridge, moor": lambda: dperm.NAPP(**linear, penalty="ridge", moor=True, loss="smoothed_hinge"),
@@ -103,7 +101,7 @@ def numbered():
         "objective, squared": lambda: dperm.ObjectivePerturbation(
             **NUMBERS, loss="squared", radius=1.0, y_bound=2.0, l2=1.0
         ),
-        "objective, squared, by cvxpy": lambda: dperm.ObjectivePerturbation(
+        "objective, squared, lasso in a ball": lambda: dperm.ObjectivePerturbation(
             **NUMBERS, loss="squared", radius=1.0, y_bound=1e3, l1=1.0
         ),
         "objective, poisson": lambda: dperm.ObjectivePerturbation(**NUMBERS, loss="poisson", radius=0.5, y_bound=2.0),

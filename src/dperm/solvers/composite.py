@@ -5,8 +5,8 @@ r"""Minimisers of many tilted risks with a regularizer and a feasible set: the f
 r(theta) = l1 ||theta||_1 + l2/2 ||theta||^2 + expression(theta); m = ridge + l2 is the modulus of strong convexity.
 
 - r smooth, F = R^p: batched Newton (`newton`), and for sparse X coordinate descent on the dual (`sparse`).
-- l1, box, orthant: coordinate descent on a Gram matrix (`gram`). A ball: the secular equation (`ball`). Anything else,
-  also l1 within a ball: cvxpy (`general`).
+- l1, box, orthant: coordinate descent on a Gram matrix (`gram`). A ball: the secular equation (`ball`). These within a
+  ball: both (`faces`). Anything else: cvxpy (`general`).
 - The squared loss is such a quadratic itself. Other GLM losses are minimised by prox-Newton: each step minimises the
   second-order model of the loss, plus r, over F, and a line search keeps what decreases J.
 
@@ -29,7 +29,7 @@ from scipy.sparse import issparse
 
 from dperm.feasible import Region, Regularizer
 from dperm.losses import Loss
-from dperm.solvers import ball, general, gram, newton, sparse
+from dperm.solvers import ball, faces, general, gram, newton, sparse
 from dperm.solvers.blas import one_thread
 from dperm.solvers.objective import Objective
 
@@ -46,12 +46,12 @@ _UPHILL = 1024 * float(np.finfo(float).eps)
 
 def kind(regularizer: Regularizer, region: Region) -> str:
     """Return which solver serves a regularizer and a set."""
-    bounded = math.isfinite(region.radius)
-    if regularizer.expression is not None or region.constraints is not None or (bounded and region.boxed):
+    if regularizer.expression is not None or region.constraints is not None:
         return "general"
-    if bounded:
-        return "general" if regularizer.l1 else "ball"
-    return "gram" if regularizer.l1 or region.boxed else "smooth"
+    pieces = regularizer.l1 > 0 or region.boxed
+    if math.isfinite(region.radius):
+        return "faces" if pieces else "ball"
+    return "gram" if pieces else "smooth"
 
 
 def minimise(
@@ -302,6 +302,20 @@ class _Ball(_Inner):
         return ball.subgradient_norm(theta, gradient, self.region.radius)
 
 
+class _Faces(_Inner):
+    def quadratic(self, H, c, modulus, tolerance, start):
+        region = self.region
+        found = faces.minimise(
+            H, c, radius=region.radius, modulus=modulus, tolerance=tolerance, l1=self.regularizer.l1, low=region.low,
+            high=region.high, start=start,
+        )  # fmt: skip
+        return found.theta, found.subgradient_norm, found.iterations
+
+    def residual(self, theta, gradient, modulus):
+        region = self.region
+        return faces.subgradient_norm(theta, gradient, region.radius, self.regularizer.l1, region.low, region.high)
+
+
 class _General(_Inner):
     def start(self, repeats, p):
         nearest = general.minimise(np.eye(p), np.zeros((1, p)), self.regularizer, self.region)
@@ -329,4 +343,4 @@ class _General(_Inner):
         return np.where(np.isfinite(gap), np.sqrt(2 * modulus * gap), np.inf)
 
 
-_INNER = {"gram": _Gram, "ball": _Ball, "general": _General}
+_INNER = {"gram": _Gram, "ball": _Ball, "faces": _Faces, "general": _General}

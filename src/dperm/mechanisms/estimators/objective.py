@@ -57,7 +57,7 @@ class ObjectivePerturbation(LinearEstimator):
     clip : bool, default=False
         Scale longer rows down to `x_norm`, and bring targets into their domain ([0, `y_bound`] for "poisson"), instead
         of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md,
-        section 1).
+        section 1). Refused with `regularizer` or `constraints`, for nobody can promise that of cvxpy's solver.
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, optional
@@ -158,10 +158,6 @@ class ObjectivePerturbation(LinearEstimator):
     def _by_cvxpy(self):
         return composite.kind(self._regularizer(), self._region()) == "general"
 
-    def _total(self):
-        # What cvxpy solves may miss its target for some records.
-        return super()._total() and not self._by_cvxpy()
-
     def _share(self):
         printed = self.calibration == "paper"
         return share_or_default(self.solver_share, printed=printed, coverable=not self._by_cvxpy())
@@ -175,6 +171,12 @@ class ObjectivePerturbation(LinearEstimator):
     def _check_bounds(self, loss, domain):
         # What is no regularizer is blamed before the data are looked at.
         self._regularizer()
+        if self.clip and self._by_cvxpy():
+            raise ValueError(
+                "clip=True promises that no record makes fit fail, and nobody can promise that of what cvxpy solves "
+                "(`regularizer`, `constraints`); leave clip=False and move rows and targets into their bounds before "
+                "fit, or say it with `l1`, `l2`, `radius`, `low` and `high`"
+            )
         # Whether the set is bounded does not depend on the number of features.
         bounds(loss, searched(domain, self._region(), 1))
 
