@@ -158,7 +158,7 @@ def test_what_our_own_solvers_serve_is_total(given):
 @pytest.mark.parametrize("given", [{"regularizer": cp.tv}, {"constraints": lambda theta: [theta >= 0]}])
 def test_what_cvxpy_solves_refuses_to_promise_it_before_a_record_is_looked_at(given):
     """Before, clip=True was taken, and a SolverError could come for one of two neighbours alone."""
-    with pytest.raises(ValueError, match="clip=True promises that no record makes fit fail.*leave clip=False"):
+    with pytest.raises(ValueError, match=r"clip=True promises that no record makes fit fail.*leave clip=False"):
         dperm.ObjectivePerturbation(**LABELS, **given).fit(None, None)
     X, y = tame(False)
     X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)

@@ -1,8 +1,8 @@
 r"""Many quadratics with an l1 norm and a box, within an l2 ball: a multiplier for the ball, `gram` for the rest.
 
-    theta_r = argmin  1/2 theta'G theta - <c_r, theta> + l1 ||theta||_1   over  low <= theta <= high, ||theta||_2 <= radius
+    theta_r = argmin  1/2 theta'G theta - <c_r, theta> + l1 ||theta||_1,   low <= theta <= high, ||theta||_2 <= radius,
 
-With 0 in the box, so that the set is not empty. Where the minimiser without the ball is outside, there is a mu > 0 for
+with 0 in the box, so that the set is not empty. Where the minimiser without the ball is outside, there is a mu > 0 for
 which
 
     theta(mu) = argmin_{box}  1/2 theta'(G + mu I) theta - <c_r, theta> + l1 ||theta||_1
