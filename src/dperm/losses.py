@@ -52,6 +52,9 @@ class Loss:
         Maps a `Domain` to (sup |l'|, sup l''); infinite where the domain does not bound it.
     one_sided : bool
         True if, given y, l'(., y) never changes sign: halves the tail in the tight calibrations.
+    unit : float
+        What u is measured by: 1 for a margin of labels or a logarithm; 0 where l' is made of u - y alone, so that
+        another unit of y changes nothing but the scale.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Loss:
     second: Pointwise
     suprema: Callable[[Domain], tuple[float, float]]
     one_sided: bool
+    unit: float = 1.0
 
     def targets_of(self, y: np.ndarray, domain: Domain, *, clip: bool = False) -> np.ndarray:
         """Return the targets, all within the domain for which the suprema hold.
@@ -184,6 +188,7 @@ def squared() -> Loss:
         second=lambda u, y: np.ones(np.broadcast_shapes(np.shape(u), np.shape(y))),
         suprema=lambda domain: (domain.margin_bound + _y_bound(domain), 1.0),
         one_sided=False,
+        unit=0.0,
     )
 
 
@@ -264,6 +269,7 @@ def huber(knee: float = 1.0) -> Loss:
         second=lambda u, y: (np.abs(u - y) <= knee).astype(float),
         suprema=lambda domain: (knee, 1.0),
         one_sided=False,
+        unit=0.0,
     )
 
 
@@ -328,6 +334,7 @@ def absolute() -> Loss:
         second=lambda u, y: np.zeros(np.broadcast_shapes(np.shape(u), np.shape(y))),
         suprema=lambda domain: (1.0, math.inf),
         one_sided=False,
+        unit=0.0,
     )
 
 

@@ -87,6 +87,19 @@ class SphericalLaplace:
     def __post_init__(self):
         _check_scale(self.scale)
 
+    def length(self, features: int) -> float:
+        """Return the root of the mean of ||b||^2, as for `Gaussian`: scale sqrt(p (p + 1)).
+
+        Parameters
+        ----------
+        features : int
+
+        Returns
+        -------
+        float
+        """
+        return self.scale * math.sqrt(features * (features + 1))
+
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
         """Draw vectors along the last axis of `shape`.
 
@@ -147,6 +160,19 @@ class Gaussian:
 
     def __post_init__(self):
         _check_scale(self.scale)
+
+    def length(self, features: int) -> float:
+        """Return the root of the mean of ||b||^2.
+
+        Parameters
+        ----------
+        features : int
+
+        Returns
+        -------
+        float
+        """
+        return self.scale * math.sqrt(features)
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
         """Draw an array of the given shape.

@@ -66,3 +66,9 @@ def test_a_scale_cannot_be_changed_after_it_was_checked(law):
     noise = law(1.0)
     with pytest.raises(dataclasses.FrozenInstanceError):
         noise.scale = 0.0
+
+
+@pytest.mark.parametrize("law", [Gaussian(2.0), SphericalLaplace(2.0)])
+def test_the_length_is_the_root_of_the_mean_square(law):
+    drawn = law.sample((20_000, 7), rng())
+    assert law.length(7) == pytest.approx(np.sqrt((drawn**2).sum(axis=1).mean()), rel=0.02)

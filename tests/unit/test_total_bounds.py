@@ -6,6 +6,8 @@ import pytest
 from test_total import LABELS, NUMBERS, P, tame, told
 
 import dperm
+from dperm import losses
+from dperm.solvers import newton
 
 
 @pytest.mark.parametrize("x_norm", [1e-30, 1e-6, 1e6, 1e20, 1e30])
@@ -137,16 +139,70 @@ def test_an_l1_norm_or_a_box_within_a_ball(case, x_norm, epsilon, pieces):
         told(dperm.ObjectivePerturbation(**given, x_norm=x_norm, epsilon=epsilon), rows * x_norm, targets)
 
 
-def test_a_curvature_with_which_the_solver_could_fail_is_refused():
-    """Before, a smoothed hinge at x_norm=1e6 and curvature=0.1 was a SolverError for some of two neighbours alone."""
-    hinge = {"loss": "smoothed_hinge", "x_norm": 1e6}
-    X, y = tame(False)
-    with pytest.raises(dperm.errors.InvalidBudget, match=r"curvature=0\.1 is too small .* from 100 on"):
-        dperm.OutputPerturbation(**LABELS, **hinge, curvature=0.1).fit(X, y)
-    for rows, targets in few_of_all_kinds()[::4]:
-        told(
-            dperm.OutputPerturbation(**LABELS, **hinge, curvature=100.0), rows * 1e6, np.where(targets > 0, "yes", "no")
+STEEP = {dperm.ObjectivePerturbation: 1e3, dperm.OutputPerturbation: 1e4}
+
+
+@pytest.mark.parametrize("estimator", STEEP)
+@pytest.mark.parametrize(("loss", "lam"), [("smoothed_hinge", 1.0), ("logistic", 0.25), ("huber", 1.0)])
+def test_a_small_curvature_fails_for_no_record_or_is_refused(estimator, loss, lam):
+    """Before, Newton's method gave up after 100 steps on ordinary records, and not on those of a neighbour."""
+    least = lam / STEEP[estimator]
+    given = {**(NUMBERS if loss == "huber" else LABELS), "loss": loss, "epsilon": 9.0}
+    for k, (rows, targets) in enumerate(few_of_all_kinds(100)):
+        y = np.clip(targets, -1, 1) * 10.0 ** (k % 9) if loss == "huber" else np.where(targets > 0, "yes", "no")
+        told(estimator(**given, curvature=least * (1 + 1e-9)), rows, y)
+    with pytest.raises(dperm.errors.InvalidBudget, match=r"curvature=.* with clip=True no record .* raise curvature"):
+        estimator(**given, curvature=0.999 * least).fit(rows, y)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_newton_takes_the_steps_that_a_kink_asks_for(seed):
+    """Up to 300 of them; 100 was the most."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 4))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y, tilt = np.where(X[:, 0] > 0, 1.0, -1.0), rng.normal(size=(100, 4))
+    found = newton.minimise(losses.smoothed_hinge(), X, y, ridge=1e-4, tilt=tilt, tolerance=1e-6)
+    assert (found.gradient_norm <= 1e-6).all() and found.iterations.max() > 50
+
+
+UNITS = {
+    "squared": lambda s: {"loss": "squared", "radius": s, "y_bound": s},
+    "huber": lambda s: {"loss": "huber", "loss_parameters": {"knee": s}},
+    "squared, lasso in a ball": lambda s: {"loss": "squared", "radius": s, "y_bound": s, "l1": 0.1 * s},
+    "squared, box": lambda s: {"loss": "squared", "y_bound": s, "low": 0.0, "high": s},
+}
+
+
+@pytest.mark.parametrize("case", UNITS)
+@pytest.mark.parametrize("s", [1e-20, 1e-8, 1e-5, 1e8])
+def test_another_unit_of_y_is_another_unit_of_theta_and_no_more(case, s):
+    """Before, the bound on rounding had a unit of its own: 100 records of s=1e-8 failed, and 20 did not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    for n in (0, 20, 3000):
+        one, other = (
+            dperm.ObjectivePerturbation(**NUMBERS, **UNITS[case](t)).fit(X[:n], t * X[:n, 0]) for t in (1.0, s)
         )
+        np.testing.assert_allclose(other.coef_ / s, one.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("given", [{}, {"l1": 0.5, "radius": 1.0}, {"low": -0.5, "high": 0.2, "radius": 0.6}])
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-5])
+def test_a_small_epsilon_fails_for_no_record_or_is_refused(given, epsilon):
+    """Before, the target was below the rounding of so long a noise."""
+    for rows, targets in few_of_all_kinds(20)[::3]:
+        told(dperm.ObjectivePerturbation(**LABELS, **given, epsilon=epsilon), rows, np.where(targets > 0, "yes", "no"))
+    with pytest.raises(dperm.errors.InvalidBudget, match=r"epsilon=1e-12 makes the noise .* raise epsilon"):
+        dperm.ObjectivePerturbation(**LABELS, **given, epsilon=1e-12).fit(rows, np.where(targets > 0, "yes", "no"))
+
+
+@pytest.mark.parametrize("given", [{"loss": "huber", "l1": 0.1, "radius": 1.0}, {"loss": "huber"}])
+def test_a_large_epsilon_warns_of_nothing(given):
+    """Before, e^epsilon overflowed with a warning."""
+    X, y = tame(True)
+    told(dperm.ObjectivePerturbation(**NUMBERS, **given, epsilon=1e3, delta=1e-3), X, y)
 
 
 @pytest.mark.parametrize("given", [{}, {"l1": 0.5}, {"l1": 0.5, "radius": 1.0}, {"low": 0.0, "radius": 1.0}])

@@ -103,3 +103,27 @@ def test_answers_are_of_the_path_s_own_fit():
     assert model.path_ is not path
     assert not np.array_equal(path.exactly(X), model.path_.exactly(X))
     assert model.decision_function(X[:1])[0] == model.path_.answer(X[:1], np.zeros(1))[0]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dperm.StableERM(**LABELS, epsilon=500.0),
+        lambda: dperm.SoftMajority(**LABELS, epsilon=500.0, shards=3),
+        lambda: dperm.ExpPW(**LABELS, epsilon=500.0),
+    ],
+)
+def test_what_one_fit_has_charged_is_answered_from_its_own_records(make, monkeypatch):
+    """Before, a fit between charge and answer let the ledger of the one pay for the records of the other."""
+    expected, model = make().fit(X, Y).predict(X[:5]), make().fit(X, Y)
+    answer = type(model)._answer
+
+    def fitted_meanwhile(self, *asked):
+        monkeypatch.setattr(type(model), "_answer", answer)
+        model.fit(X, 1 - Y)
+        return answer(self, *asked)
+
+    monkeypatch.setattr(type(model), "_answer", fitted_meanwhile)
+    np.testing.assert_array_equal(model.predict(X[:5]), expected)
+    assert model.ledger_.remaining == model.queries
+    assert (model.predict(X[:5]) != expected).any()

@@ -74,7 +74,8 @@ def add_remove_deltas(a: float | np.ndarray, *, epsilon: float, log_det: float, 
     adding = hockey_stick(epsilon - log_det, a)
     if one_sided:
         return AddRemove(adding, hockey_stick(epsilon, a))
-    body = -np.expm1(math.log(2) + epsilon + special.log_ndtr(-a))
+    # Where the exponent is above 0 the other form holds.
+    body = -np.expm1(np.minimum(math.log(2) + epsilon + special.log_ndtr(-a), 1.0))
     removing = np.where(epsilon < 0.5 * a**2, body, np.minimum(1.0, 2 * hockey_stick(epsilon, a)))
     return AddRemove(adding, removing[()])
 

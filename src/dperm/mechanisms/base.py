@@ -17,6 +17,8 @@ from dperm.noise import Gaussian, SphericalLaplace
 # The share of its budget that an estimator spends on hiding the solver's error where its user names none, and the
 # solver's public target, as a share of zeta, with such a share and without.
 SOLVER_SHARE, COVERED_TARGET, TARGET = 1e-3, 1e-9, 1e-6
+# What of the noise's length a default target has to be at least; the most that such a target may come to.
+_ROUNDED, _MOST_ROUNDED = 1e-13, 1e-3
 # Beyond these standard deviations of the noise that hides the solver's error a coordinate is not at a kink or a wall.
 _REACH = 6
 # Far beyond any use; further out, sums of squares and quotients would leave the doubles.
@@ -125,6 +127,24 @@ def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, ep
     return default
 
 
+def check_steepness(loss: Loss, domain: Domain, curvature: float | None, epsilon: float, most: float) -> None:
+    """Refuse a curvature with which the solver could miss its target for some records: what a total fit must not do.
+
+    - loss, domain: give lambda; as `searched` made it.
+    - curvature, epsilon: as for `curvature_or_default`.
+    - most: the largest lambda/Delta with which no solver failed (docs/privacy.md, section 1).
+    - Raises InvalidBudget: if lambda/Delta is larger. Public constants alone decide.
+    """
+    curvature = curvature_or_default(curvature, loss, domain, epsilon)
+    lam = bounds(loss, domain)[1]
+    if lam > most * curvature:
+        raise InvalidBudget(
+            f"curvature={curvature:g} is too small beside lambda={lam:g}, the largest curvature of one record's loss: "
+            f"with clip=True no record may make fit fail, and from {lam / most:g} on the solver meets its target "
+            "whatever the records are; raise curvature"
+        )
+
+
 def target(tolerance: float) -> float:
     """Return the solver's public target, as a share of zeta.
 
@@ -134,6 +154,22 @@ def target(tolerance: float) -> float:
     """
     remedy = "certificates hold with their rounding, which is above that; 1e-6 is usual"
     return number("tolerance", tolerance, LEAST_TOLERANCE, 1, ends="[]", remedy=remedy)
+
+
+def reachable(tolerance: float, length: float, budget: Budget) -> float:
+    """Return a default target, or 1e-13 of the noise's own length where that is more: rounding leaves no finer one.
+
+    - tolerance: the default, as a share of zeta.
+    - length: of the tilt, as a multiple of zeta; public (`noise.SphericalLaplace.length`).
+    - Raises InvalidBudget: if the noise is so long that its rounding rivals a record's gradient.
+    """
+    needed = max(tolerance, _ROUNDED * length)
+    if needed > max(tolerance, _MOST_ROUNDED):
+        raise InvalidBudget(
+            f"epsilon={budget.epsilon:g} makes the noise {length:.3g} times as long as one record's gradient, so that "
+            "no solver's target is above its rounding; raise epsilon (usual values are 0.1 to 10)"
+        )
+    return needed
 
 
 def representable(scale: float, budget: Budget, remedy: str = "raise epsilon (usual values are 0.1 to 10)") -> float:

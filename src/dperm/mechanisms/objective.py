@@ -52,6 +52,7 @@ from dperm.mechanisms.base import (
     checked_share,
     covered,
     curvature_or_default,
+    reachable,
     representable,
     searched,
     target,
@@ -152,7 +153,8 @@ def release(
       `regularizer.l2` has of it is not added again.
     - tolerance: in [1e-12, 1]. Public target of the solver: least norm of a subgradient <= tolerance zeta. By default
       1e-6; 1e-9 with a solver share, whose noise is made for it; 1e-3 where cvxpy solves (`solvers.composite.kind`),
-      which certifies half as many digits.
+      which certifies half as many digits; more where the noise is so long that rounding asks for it
+      (`base.reachable`).
     - solver_share: in [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The
       result is put back into a ball or box; what is within reach of that noise of a wall, or with l1 of 0, is there
       again.
@@ -241,9 +243,7 @@ def _released(
             f"solver_share={solver_share:g} adds noise to theta, which then leaves a set or a structure that only "
             "cvxpy knows; leave it 0, or take a ball or a box"
         )
-    if tolerance is None:
-        tolerance = 1e-3 if general else COVERED_TARGET if solver_share > 0 else TARGET
-    tolerance = target(tolerance)
+    tolerance = None if tolerance is None else target(tolerance)
     domain = searched(domain, region, features)
     # First for the whole of epsilon, which a message then names as it was declared.
     curvature_or_default(curvature, loss, domain, budget.epsilon)
@@ -261,6 +261,9 @@ def _released(
             f"{tilting.epsilon:g}, and solver_share=0 all"
         ) from error
     zeta, _ = bounds(loss, domain)
+    if tolerance is None:
+        usual = 1e-3 if general else COVERED_TARGET if solver_share > 0 else TARGET
+        tolerance = reachable(usual, noise.length(features) / zeta, budget)
     tilt = noise.marginal((repeats, columns), features, rng)
     fixed = {"regularizer": regularizer, "region": region, "tolerance": tolerance * zeta}
     solution = solve(ridge=added, tilt=tilt, **fixed)

@@ -67,8 +67,6 @@ def calibrate(
     return Gaussian(representable(sensitivity / ratio, budget)), "proved" if holds else "none"
 
 
-# The largest lambda/Delta: the smoothed hinge was found to miss its target for some records from 2e12 on.
-_STEEPEST = 1e10
 # Rounding of the sensitivity, of zeta and of the rows' norms, in units of the last place: a row's norm is a sum over p.
 _ROUNDINGS = 64
 
@@ -166,12 +164,7 @@ def _minimised(
     domain = searched(domain, Region(), X.shape[1])
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
     tolerance = target(tolerance)
-    zeta, lam = bounds(loss, domain)
-    if lam / curvature > _STEEPEST:
-        raise InvalidBudget(
-            f"curvature={curvature:g} is too small beside lambda={lam:g}, the largest curvature of one record's loss: "
-            f"from {lam / _STEEPEST:g} on the solver meets its target whatever the records are"
-        )
+    zeta, _ = bounds(loss, domain)
     tau = tolerance * zeta / curvature
     sensitivity = changed_gradients(neighbours) * zeta / curvature + 2 * tau
     solution = newton.minimise(loss, X, y, ridge=curvature, tolerance=tolerance * zeta)

@@ -64,7 +64,7 @@ def minimise(
     regularizer: Regularizer | None = None,
     region: Region | None = None,
     tilt: np.ndarray | None = None,
-    max_iterations: int = 100,
+    max_iterations: int = 10_000,
 ) -> newton.Solution:
     """Minimise J_r(theta) over F for r = 1..R; J_r as in the module's text, a sum over records.
 
@@ -96,6 +96,7 @@ def minimise(
     if tilt.ndim != 2 or tilt.shape[1] != X.shape[1] or y.shape != (len(X),):
         raise ValueError(f"X, y and tilt have shapes {X.shape}, {y.shape}, {tilt.shape}; need (n, p), (n,), (R, p)")
     inner = _INNER[kind(regularizer, region)](regularizer, region)
+    max_iterations = min(max_iterations, inner.most)
 
     def solve(tilt, tolerance):
         if loss.name == "squared" or len(X) == 0:
@@ -267,7 +268,9 @@ def _line_search(risk: _Risk, inner: "_Inner", theta, target, gradient):
 
 
 class _Inner:
-    """What a solver of quadratics offers to prox-Newton; r and F are fixed."""
+    """What a solver of quadratics offers to prox-Newton; r and F are fixed. `most`: of its steps."""
+
+    most = 1000
 
     def __init__(self, regularizer: Regularizer, region: Region):
         self.regularizer, self.region = regularizer, region
@@ -317,6 +320,9 @@ class _Faces(_Inner):
 
 
 class _General(_Inner):
+    # Each is a conic program, and none comes nearer than its accuracy.
+    most = 100
+
     def start(self, repeats, p):
         nearest = general.minimise(np.eye(p), np.zeros((1, p)), self.regularizer, self.region)
         return np.repeat(nearest.theta, repeats, axis=0)

@@ -71,7 +71,7 @@ def minimise(
     tolerance: float,
     tilt: np.ndarray | None = None,
     start: np.ndarray | None = None,
-    max_iterations: int = 100,
+    max_iterations: int = 10_000,
 ) -> Solution:
     r"""Minimise J_r(theta) = sum_i l(<x_i, theta>, y_i) + ridge/2 ||theta||^2 + <b_r, theta> for r = 1..R at once.
 

@@ -7,10 +7,11 @@ are taken in blocks small enough that a block of X and its margins stay in the p
 No privacy here: nothing in this module bounds a sensitivity, so no neighbouring relation is assumed.
 
 Rounding of a gradient, with u = 2^-53 and sums of at most t terms one after the other: a margin is off by
-(p + 2) u ||x_i|| ||theta||, which moves l' by l'' times that; l' itself is evaluated to 16 u (|l'| + l'' (1 +
-|margin|)); and a sum is off by t u times the sum of its terms' sizes. With a hundredth for products of these, at most
+(p + 2) u ||x_i|| ||theta||, which moves l' by l'' times that; l' itself is evaluated to 16 u (|l'| + l'' (c +
+|margin|)), with c = 0 where it is a difference u - y and 1 elsewhere (`Loss.unit`); and a sum is off by t u times the
+sum of its terms' sizes. With a hundredth for products of these, at most
 
-    u [t (sum_i ||x_i|| |l'_i| + ridge ||theta|| + ||b||) + 16 sum_i ||x_i|| (|l'_i| + l''_i (1 + |margin_i|))
+    u [t (sum_i ||x_i|| |l'_i| + ridge ||theta|| + ||b||) + 16 sum_i ||x_i|| (|l'_i| + l''_i (c + |margin_i|))
        + 2 (p + 2) ||theta|| sum_i ||x_i||^2 l''_i].
 """
 
@@ -151,7 +152,7 @@ class Objective:
         terms = n + 4 if blocks else n + len(theta) + 4
         if blocks and n > BLOCK_ENTRIES:
             terms = max(rows + n / rows for rows in (BLOCK_ROWS, BLOCK_ENTRIES)) + 4
-        known = total * slope, total * (slope + bend * (1 + reach * size)), bend * squares
+        known = total * slope, total * (slope + bend * (self.loss.unit + reach * size)), bend * squares
         found = self._bound(terms, *known, size, tilt)
         return found if largest < MOST else np.where(size < MOST, found, np.inf)
 
@@ -173,7 +174,7 @@ class Objective:
                 margin = x @ theta
                 slope, second = self.loss.derivative(margin, y), self.loss.second(margin, y)
                 slopes += lengths @ np.abs(slope).astype(float)
-                evaluated += lengths @ (np.abs(slope) + second * (1 + np.abs(margin))).astype(float)
+                evaluated += lengths @ (np.abs(slope) + second * (self.loss.unit + np.abs(margin))).astype(float)
                 bent += lengths**2 @ second.astype(float)
                 parts.append(x.T @ slope)
                 # Sums of as many blocks are added to each other: none is of more than log2(blocks) sums.

@@ -6,9 +6,12 @@ from dperm.domain import Budget
 from dperm.errors import ReleaseError
 from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import objective
-from dperm.mechanisms.base import bounds, searched, share_or_default
+from dperm.mechanisms.base import bounds, check_steepness, checked_share, searched, share_or_default
 from dperm.mechanisms.estimators.linear import LinearEstimator
 from dperm.solvers import composite
+
+# The largest lambda/Delta of a total fit; from 8e3 on Huber's loss missed its target for some records.
+_STEEPEST = 1e3
 
 
 class ObjectivePerturbation(LinearEstimator):
@@ -188,6 +191,12 @@ class ObjectivePerturbation(LinearEstimator):
         )
 
     def _release(self, X, y, loss, domain, rng):
+        if self.clip:
+            within, tilting = (
+                searched(domain, self._region(), X.shape[1]),
+                self.epsilon * (1 - checked_share(self._share())),
+            )
+            check_steepness(loss, within, self.curvature, tilting, _STEEPEST)
         return objective.release(
             X,
             y,

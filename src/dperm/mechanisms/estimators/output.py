@@ -3,7 +3,11 @@
 from dperm.domain import Budget
 from dperm.errors import ReleaseError
 from dperm.mechanisms import output
+from dperm.mechanisms.base import check_steepness
 from dperm.mechanisms.estimators.linear import LinearEstimator
+
+# The largest lambda/Delta of a total fit; 100 times as much was tried without a failure.
+_STEEPEST = 1e4
 
 
 class OutputPerturbation(LinearEstimator):
@@ -104,6 +108,8 @@ class OutputPerturbation(LinearEstimator):
         self.random_state = random_state
 
     def _release(self, X, y, loss, domain, rng):
+        if self.clip:
+            check_steepness(loss, domain, self.curvature, self.epsilon, _STEEPEST)
         fixed = {
             "domain": domain,
             "budget": Budget(self.epsilon, self.delta),

@@ -17,7 +17,7 @@ from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of
 from dperm.errors import NoGuaranteeWarning
 from dperm.mechanisms.estimators.model import encoded, generator, told, two_labels
 from dperm.mechanisms.estimators.records import total, validated
-from dperm.mechanisms.estimators.whole import whole
+from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.kept import Fresh, Known, Noise, first_of, fitted, keys
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
 
@@ -184,6 +184,9 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         ReleaseError
             If this is another process than that of `fit`, or the journal is gone, or was closed.
         """
+        return one_fit(self)._answered(X)
+
+    def _answered(self, X):
         check_is_fitted(self)
         X = self._rows(validate_data(self, X, dtype=np.float64, reset=False))
         asked = keys(X)

@@ -41,8 +41,28 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
     return fitted
 
 
+def one_fit(model: Any) -> Any:
+    """Return a view of the model as it is now, for a prediction: a `fit` of another thread changes nothing of it.
+
+    Else rows that the ledger of one fit has charged could be answered from the records of the next.
+
+    Parameters
+    ----------
+    model : BaseEstimator
+
+    Returns
+    -------
+    BaseEstimator
+        Of the same class, with the same objects behind its names; fitted as a whole, or not at all.
+    """
+    view = object.__new__(type(model))
+    view.__dict__ = dict(vars(model))
+    return view
+
+
 def _forget(model: Any, made: Iterable[str]) -> None:
-    """Drop what a fit made, and close its ledger."""
+    """Drop what a fit made, and close its ledger. First `_made`: without it nothing counts as fitted."""
+    vars(model).pop("_made", None)
     gone = {name: vars(model).pop(name) for name in made if name in vars(model)}
     if "ledger_" in gone:
         gone["ledger_"].close()
