@@ -9,6 +9,7 @@ from dperm.domain import Budget, Domain
 from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import objective, output
 from dperm.solvers import composite, newton
+from dperm.solvers.objective import SINGLE_MARGIN
 
 TOLERANCES = [1e-6, 1e-10, 1e-12, 1e-13, 1e-14, 1e-15, 1e-17]
 pytestmark = pytest.mark.skipif(
@@ -102,3 +103,15 @@ def test_targets_below_rounding_are_refused_by_name(tolerance):
     for estimator in (ObjectivePerturbation, OutputPerturbation):
         with pytest.raises(ValueError, match=message):
             estimator(epsilon=1.0, classes=(-1, 1), tolerance=tolerance).fit(X, y)
+
+
+@pytest.mark.parametrize("multiple", [1.0, 1.02])
+def test_rows_that_are_alike_round_alike_in_single_precision(multiple):
+    """Before, just above where single precision is allowed, the preconditioner's factorisation raised."""
+    n, p = 1000, 25
+    row = np.random.default_rng(0).normal(size=p)
+    X = np.repeat(row[None] / np.linalg.norm(row), n, axis=0)
+    ridge = multiple * SINGLE_MARGIN * float(np.finfo(np.float32).eps) * float(np.vdot(X, X))
+    tilt = np.random.default_rng(1).normal(size=(3, p))
+    found = newton.minimise(losses.huber(), X, np.zeros(n), ridge=ridge, tilt=tilt, tolerance=1e-6)
+    assert (found.gradient_norm <= 1e-6).all()

@@ -18,7 +18,7 @@ from dperm.noise import Gaussian, SphericalLaplace
 # solver's public target, as a share of zeta, with such a share and without.
 SOLVER_SHARE, COVERED_TARGET, TARGET = 1e-3, 1e-9, 1e-6
 # What of the noise's length a default target has to be at least; the most that such a target may come to.
-_ROUNDED, _MOST_ROUNDED = 1e-13, 1e-3
+_ROUNDED, _MOST_ROUNDED = 1e-12, 1e-3
 # Beyond these standard deviations of the noise that hides the solver's error a coordinate is not at a kink or a wall.
 _REACH = 6
 # Far beyond any use; further out, sums of squares and quotients would leave the doubles.
@@ -157,7 +157,7 @@ def target(tolerance: float) -> float:
 
 
 def reachable(tolerance: float, length: float, budget: Budget) -> float:
-    """Return a default target, or 1e-13 of the noise's own length where that is more: rounding leaves no finer one.
+    """Return a default target, or 1e-12 of the noise's own length where that is more: rounding leaves no finer one.
 
     - tolerance: the default, as a share of zeta.
     - length: of the tilt, as a multiple of zeta; public (`noise.SphericalLaplace.length`).

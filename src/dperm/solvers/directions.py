@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dperm.solvers.objective import Objective, Point
 
@@ -36,8 +36,17 @@ def through(objective: Objective, centre: Point) -> Direction:
     if suits_exact(X):
         first, second = np.triu_indices(X.shape[1])
         return partial(_exact, objective, X[:, first] * X[:, second])
-    factor = cho_factor(_steady(objective.curvature(centre.weights[:, 0])), lower=True, check_finite=False)
+    try:
+        factor = _factored(objective, centre)
+    except LinAlgError:
+        # In single precision rows that are alike round alike, and may outweigh the ridge: then all is done in double.
+        objective.design, objective.scale = X, 1.0
+        factor = _factored(objective, centre)
     return partial(_conjugate, objective, factor)
+
+
+def _factored(objective: Objective, centre: Point) -> tuple[np.ndarray, bool]:
+    return cho_factor(_steady(objective.curvature(centre.weights[:, 0])), lower=True, check_finite=False)
 
 
 def _steady(hessian: np.ndarray) -> np.ndarray:
