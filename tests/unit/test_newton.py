@@ -347,7 +347,6 @@ PROGRAM = """
 import hashlib, numpy as np
 from dperm import losses
 from dperm.solvers import newton
-from dperm.solvers.objective import SINGLE_MARGIN
 digest = hashlib.sha256()
 for p in (3, 120):
     rng = np.random.default_rng(0)

@@ -127,3 +127,19 @@ def test_what_one_fit_has_charged_is_answered_from_its_own_records(make, monkeyp
     np.testing.assert_array_equal(model.predict(X[:5]), expected)
     assert model.ledger_.remaining == model.queries
     assert (model.predict(X[:5]) != expected).any()
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+@pytest.mark.parametrize("name", ["pinp", "rkhs", "tddl", "tdil"])
+def test_a_model_that_is_being_fitted_is_not_fitted(name, monkeypatch):
+    """Before, another thread's prediction met whatever attribute was there first, and then an AttributeError."""
+    model = FITTED[name]().fit(X, Y)
+    start = type(model)._start
+
+    def asked_meanwhile(self, *given):
+        with pytest.raises(NotFittedError):
+            model.predict(X[:2])
+        return start(self, *given)
+
+    monkeypatch.setattr(type(model), "_start", asked_meanwhile)
+    assert model.fit(X, Y).predict(X[:2]).shape == (2,)

@@ -128,11 +128,11 @@ def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, ep
 
 
 def check_steepness(loss: Loss, domain: Domain, curvature: float | None, epsilon: float, most: float) -> None:
-    """Refuse a curvature with which the solver could miss its target for some records: what a total fit must not do.
+    """Refuse a curvature so small that few records can make the solver miss its target: what a total fit must not do.
 
     - loss, domain: give lambda; as `searched` made it.
     - curvature, epsilon: as for `curvature_or_default`.
-    - most: the largest lambda/Delta with which no solver failed (docs/privacy.md, section 1).
+    - most: the largest lambda/Delta that is taken; docs/privacy.md, section 1, says what was seen at and beyond it.
     - Raises InvalidBudget: if lambda/Delta is larger. Public constants alone decide.
     """
     curvature = curvature_or_default(curvature, loss, domain, epsilon)
@@ -140,8 +140,8 @@ def check_steepness(loss: Loss, domain: Domain, curvature: float | None, epsilon
     if lam > most * curvature:
         raise InvalidBudget(
             f"curvature={curvature:g} is too small beside lambda={lam:g}, the largest curvature of one record's loss: "
-            f"with clip=True no record may make fit fail, and from {lam / most:g} on the solver meets its target "
-            "whatever the records are; raise curvature"
+            "with clip=True no record may make fit fail, and with so little curvature a few records can keep the "
+            f"solver from its target; raise curvature to {lam / most:g} or more"
         )
 
 

@@ -101,6 +101,7 @@ def _one(G, c, radius, tolerance, theta, modulus, l1, low, high):
     least, most, mu = 0.0, float(np.linalg.norm(c)) / radius, 0.0
     best, residual = theta, np.inf
     for step in range(1, _STEPS + 1):
+        # What overflowed is begun anew.
         found = gram.minimise(
             G, c[None], ridge=mu, modulus=modulus, tolerance=tolerance, start=np.nan_to_num(theta), **box
         )

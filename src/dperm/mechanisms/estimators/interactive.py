@@ -10,6 +10,7 @@ from dperm.domain import Calibration, one_of
 from dperm.errors import DomainViolation, VacuousWarning
 from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.estimators.model import answering
+from dperm.mechanisms.estimators.whole import one_fit
 from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
 from dperm.mechanisms.kernel.dialogue import Answers, Dialogue
@@ -263,9 +264,10 @@ class PINP(KernelEstimator):
         DomainViolation
             If a row is above R and `clip` is False, or the queries show that the kernel is not positive semidefinite.
         """
-        X = self._bounded(self._queries(X), self._kernel())
-        warn_vacuous("PINP", self.constants_, 2)
-        return self.dialogue_.answer(X)
+        view = one_fit(self)
+        X = view._bounded(view._queries(X), view._kernel())
+        warn_vacuous("PINP", view.constants_, 2)
+        return view.dialogue_.answer(X)
 
     def __getstate__(self):
         if hasattr(self, "dialogue_"):

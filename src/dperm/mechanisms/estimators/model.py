@@ -19,6 +19,7 @@ from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.domain import Budget, Guarantee, PrivacyStatement
 from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning
 from dperm.mechanisms.estimators.records import signs, total
+from dperm.mechanisms.estimators.whole import one_fit
 
 # What a statement says where the two labels were not declared.
 LABELS_LEAKED = "the two labels were taken from the data; pass classes=(negative, positive), which are public"
@@ -105,6 +106,10 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
             raise ValueError(f"loss_parameters={given!r} must be a dict such as {{'knee': 0.5}}, or None")
         return losses.make(self.loss, **given)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        # What `fit` sets last.
+        return hasattr(self, "_made")
+
     @available_if(classifies)
     def decision_function(self, X):
         """Return <x, theta> for each row; positive for `classes_[1]`.
@@ -117,7 +122,7 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray, shape (n,)
         """
-        return self._margin(X)
+        return one_fit(self)._margin(X)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):
@@ -131,7 +136,7 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray, shape (n, 2)
         """
-        positive = special.expit(self._margin(X))
+        positive = special.expit(one_fit(self)._margin(X))
         return np.column_stack([1 - positive, positive])
 
     def predict(self, X):
@@ -145,8 +150,9 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         -------
         ndarray, shape (n,)
         """
-        margin = self._margin(X)
-        return self.classes_[(margin > 0).astype(int)] if classifies(self) else margin
+        view = one_fit(self)
+        margin = view._margin(X)
+        return view.classes_[(margin > 0).astype(int)] if classifies(view) else margin
 
     def score(self, X, y):
         """Return accuracy (classification) or R^2 (regression) on the given rows; not private.

@@ -35,7 +35,7 @@ class ObjectivePerturbation(LinearEstimator):
         Such as {"knee": 0.5} for "huber".
     curvature : float, optional
         Delta, for the sum of losses; default 2 lambda/epsilon, of the epsilon that `solver_share` leaves. Larger is
-        more bias and less noise.
+        more bias and less noise. With `clip=True` at least lambda/100, so that the default serves epsilon up to 200.
     l1, l2 : float, default=0.0
         Weights of ||theta||_1 and of ||theta||^2/2 in r, beside the sum of losses: lasso, ridge, elastic net.
     regularizer : callable, optional

@@ -6,8 +6,8 @@ from dperm.mechanisms import output
 from dperm.mechanisms.base import check_steepness
 from dperm.mechanisms.estimators.linear import LinearEstimator
 
-# The largest lambda/Delta of a total fit; 100 times as much was tried without a failure.
-_STEEPEST = 1e4
+# The largest lambda/Delta of a total fit; at 1e4 records were found, 20,000 of them, that missed their target.
+_STEEPEST = 1e3
 
 
 class OutputPerturbation(LinearEstimator):
@@ -28,7 +28,7 @@ class OutputPerturbation(LinearEstimator):
         Such as {"knee": 0.5} for "huber".
     curvature : float, optional
         Delta, for the sum of losses; default 2 lambda/epsilon, as for objective perturbation. The noise is
-        proportional to 1/Delta, so a larger value often serves better here.
+        proportional to 1/Delta, so a larger value often serves better here. With `clip=True` at least lambda/1000.
     calibration : {"tight", "paper"}, default="tight"
     neighbours : {"add_remove", "replace"}, default="add_remove"
         A `curvature` that depends on n is allowed under "replace" only.
