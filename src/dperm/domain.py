@@ -233,9 +233,9 @@ class PrivacyStatement:
         Why the guarantee is `none`; empty otherwise.
     total : bool
         Whether no record can make `fit` raise or warn (`clip=True`, and labels declared): then their absence tells
-        nothing. What is left is a solver that misses its target: docs/privacy.md, section 1, says where. A `Student`
-        says it of its teacher; its own errors are functions of the answers, and as private. Else an error is for the
-        eyes of whoever may see the data.
+        nothing. That no solver misses its target is tested, not proved: docs/privacy.md, section 1. A `Student` says
+        it of its teacher; its own errors are functions of the answers, and as private. Else an error is for the eyes of
+        whoever may see the data.
     """
 
     epsilon: float
@@ -276,7 +276,7 @@ class PrivacyStatement:
             use = "for science only: whoever knows the seed knows the noise"
         else:
             use = "for science only: its noise is a floating-point number, or of a generator that is not cryptographic"
-        told = "no record makes fit fail or warn, but where a solver misses its target (docs/privacy.md, section 1)"
+        told = "no record makes fit fail or warn, as far as tests go (docs/privacy.md, section 1)"
         errors = told if self.total else "errors and warnings of fit are not covered"
         return f"{promise}; {covered}; {errors}; guarantee: {word}; {use} ({self.calibration}; {self.source})"
 

@@ -32,9 +32,12 @@ from dperm.losses import Loss
 from dperm.solvers import ball, faces, general, gram, newton, sparse
 from dperm.solvers.blas import one_thread
 from dperm.solvers.objective import Objective
+from dperm.solvers.refined import Terms, refine_all
 
 # Of the decrease that the model promises, what a step has to keep; and how often it is halved before it is given up.
 SUFFICIENT_DECREASE, HALVINGS = 1e-4, 40
+# A repeat is given up after this many steps that gain neither J beyond its rounding nor this factor of the residual.
+PATIENCE, GAIN = 5, 0.9
 # The inner problem is solved this much more exactly than the outer one.
 INNER_SHARE = 0.1
 # Hessians of this many repeats at once stay below this many bytes.
@@ -141,6 +144,11 @@ def _certified(solve: Callable, objective: Objective, inner: "_Inner", tilt: np.
         gained = better < bound[left]
         theta[left[gained]], bound[left[gained]] = further[gained], better[gained]
         steps[left] += more
+    if inner.terms is not None:
+        # What rounding alone keeps from the tolerance: no double has a smaller subgradient, but one may be near enough.
+        known = np.maximum(tolerance, objective.rounding(theta.T, tilt.T, blocks=False))
+        stuck = np.flatnonzero((bound > tolerance) & (residual <= known))
+        refine_all(objective, theta.T, tilt.T, bound, stuck, inner.terms, tolerance)
     return theta, bound, steps
 
 
@@ -219,35 +227,37 @@ def _prox_newton(risk: _Risk, inner: "_Inner", tolerance: float, max_iterations:
     repeats, p = risk.tilt.shape
     theta = inner.start(repeats, p)
     best, least, steps = theta.copy(), np.full(repeats, np.inf), np.zeros(repeats, int)
-    active = np.arange(repeats)
+    active, fruitless = np.arange(repeats), np.zeros(repeats, int)
     for step in range(max_iterations + 1):
         here = risk.take(active)
         gradient = here.gradient(theta)
         residual = inner.residual(theta, gradient, risk.modulus)
+        fruitless = np.where(residual < GAIN * least[active], 0, fruitless)
         better = residual < least[active]
         best[active[better]], least[active[better]], steps[active] = theta[better], residual[better], step
-        left = np.flatnonzero(residual > tolerance)
+        left = np.flatnonzero((residual > tolerance) & (fruitless < PATIENCE))
         if step == max_iterations or not len(left):
             break
-        active, theta, gradient, here = active[left], theta[left], gradient[left], here.take(left)
+        active, fruitless = active[left], fruitless[left]
+        theta, gradient, here = theta[left], gradient[left], here.take(left)
         H = here.hessians(theta)
         c = np.matmul(H, theta[..., None])[..., 0] - gradient
         target, *_ = inner.quadratic(H, c, risk.modulus, INNER_SHARE * tolerance, theta)
-        following, moved = _line_search(here, inner, theta, target, gradient)
+        following, moved, fell = _line_search(here, inner, theta, target, gradient)
         # Where no step decreases J any more, rounding has the last word.
-        active, theta = active[moved], following[moved]
+        active, theta, fruitless = active[moved], following[moved], np.where(fell, 0, fruitless + 1)[moved]
         if not len(active):
             break
     return best, least, steps
 
 
 def _line_search(risk: _Risk, inner: "_Inner", theta, target, gradient):
-    """Return the points that a halved step towards `target` leads to, and which of them moved."""
+    """Return the points that a halved step towards `target` leads to, which moved, and where J fell beyond rounding."""
     towards = target - theta
     value, size = risk.value(theta)
     former = inner.penalty(theta)
     promised = np.einsum("rj,rj->r", gradient, towards) + inner.penalty(target) - former
-    following, length = theta.copy(), np.ones(len(theta))
+    following, length, fell = theta.copy(), np.ones(len(theta)), np.zeros(len(theta), bool)
     pending = np.flatnonzero(np.isfinite(promised) & (np.abs(towards).max(axis=1) > 0))
     for _ in range(HALVINGS):
         if not len(pending):
@@ -261,10 +271,11 @@ def _line_search(risk: _Risk, inner: "_Inner", theta, target, gradient):
         limit = SUFFICIENT_DECREASE * length[pending] * promised[pending] + _UPHILL * size[pending]
         accepted = rise <= limit
         following[pending[accepted]] = trial[accepted]
+        fell[pending] = rise < -_ROUNDING * size[pending]
         pending = pending[~accepted]
         length[pending] /= 2
     moved = np.any(following != theta, axis=1)
-    return following, moved
+    return following, moved, fell
 
 
 class _Inner:
@@ -274,6 +285,11 @@ class _Inner:
 
     def __init__(self, regularizer: Regularizer, region: Region):
         self.regularizer, self.region = regularizer, region
+
+    @property
+    def terms(self) -> Terms | None:
+        """What `refined` needs to know, if it can."""
+        return Terms(self.regularizer.l1, self.region.low, self.region.high, self.region.radius)
 
     def start(self, repeats: int, p: int) -> np.ndarray:
         """Return a feasible point for each repeat."""
@@ -322,6 +338,7 @@ class _Faces(_Inner):
 class _General(_Inner):
     # Each is a conic program, and none comes nearer than its accuracy.
     most = 100
+    terms = None
 
     def start(self, repeats, p):
         nearest = general.minimise(np.eye(p), np.zeros((1, p)), self.regularizer, self.region)

@@ -28,6 +28,7 @@ from dperm.losses import Loss
 from dperm.solvers.blas import one_thread
 from dperm.solvers.directions import Direction, suits_exact, through
 from dperm.solvers.objective import Objective, Point
+from dperm.solvers.refined import Terms, refine_all
 
 # Work arrays: (n, chunk) stays below CHUNK_BYTES and its part for one block of rows within the cache.
 CHUNK_BYTES = 64 * 2**20
@@ -199,6 +200,10 @@ def _certified(
         gained = better < bound[left]
         theta[:, left[gained]], bound[left[gained]] = further[:, gained], better[gained]
         iterations[left] += more
+    # What rounding alone keeps from the tolerance: no double has a smaller gradient, but one may be near enough.
+    stuck = np.flatnonzero((bound > tolerance) & (norm <= np.maximum(tolerance, objective.rounding(theta, tilt))))
+    doubles = Objective(objective.loss, objective.X, objective.y[:, 0], objective.ridge, single=False)
+    refine_all(doubles, theta, tilt, bound, stuck, Terms(), tolerance)
     return theta, bound, iterations
 
 

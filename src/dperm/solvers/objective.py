@@ -170,7 +170,7 @@ class Objective:
         with np.errstate(over="ignore", invalid="ignore"):
             for low in range(0, n, BLOCK_ROWS):
                 rows = slice(low, low + BLOCK_ROWS)
-                x, y, lengths = self.X[rows].astype(kind), self.y[rows].astype(kind), self._lengths[rows]
+                x, y, lengths = self.X[rows].astype(kind), self.y[rows].astype(kind), self.lengths[rows]
                 margin = x @ theta
                 slope, second = self.loss.derivative(margin, y), self.loss.second(margin, y)
                 slopes += lengths @ np.abs(slope).astype(float)
@@ -194,13 +194,13 @@ class Objective:
     @functools.cached_property
     def _sizes(self) -> tuple[float, float, float, float]:
         """The largest norm of a row and |y|, and the sums of the rows' norms and of their squares."""
-        lengths = self._lengths
+        lengths = self.lengths
         largest = (float(values.max(initial=0.0)) for values in (lengths, np.abs(self.y)))
         reach, height = (min(max(value, LEAST), MOST) for value in largest)
         return reach, height, float(lengths.sum()), float(lengths @ lengths)
 
     @functools.cached_property
-    def _lengths(self) -> np.ndarray:
+    def lengths(self) -> np.ndarray:
         """The norms of the rows."""
         return np.sqrt(np.einsum("ij,ij->i", self.X, self.X))
 

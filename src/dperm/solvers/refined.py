@@ -1,0 +1,264 @@
+r"""Points that are nearer to the minimiser than sums in double precision can tell: for many records that agree.
+
+    J(theta) = sum_i l(<x_i, theta>, y_i) + m/2 ||theta||^2 + <b, theta> + l1 ||theta||_1,   low <= theta <= high,
+                                                                                             ||theta||_2 <= radius.
+
+Where n records bend J, the gradient at the double nearest to the minimiser is about 2^-53 n ||x||^2 l'' ||theta||, and
+no double has a smaller one. What a mechanism needs is the *distance*, and that is small all the same. So the point is
+kept as a + d, a in doubles and d the small rest, and Newton's method goes on with gradients in extended precision;
+Theta, the minimiser, is then within
+
+    ||a - Theta|| <= ||d|| + (least norm of a subgradient at a + d, with its rounding)/m.
+
+The rounding, with v the unit of `numpy.longdouble` (2^-64 on x86; where it is a plain double little is gained, and the
+bound says so): the products x_ij a_j are exact in two numbers each (Dekker), and a compensated sum (Ogita, Rump and
+Oishi 2005) of these k = 2 p + 2 terms is off by v |margin| + (2 k v)^2 ||x|| ||a||, to which x'd adds
+2 (p + 2) v ||x|| ||d||. Losses of a residual (`Loss.unit` = 0) take y into that sum, so that nothing cancels after it.
+The rest is as in `objective`.
+
+References
+----------
+Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005), Algorithm 4.4 (Sum2) and Theorem 5.5 (its error).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.solvers import gram
+from dperm.solvers.objective import BLOCK_ROWS, Objective
+
+_LONG = np.finfo(np.longdouble)
+_UNIT = float(_LONG.eps) / 2
+_MORE = 1.01
+_EPS = float(np.finfo(float).eps)
+# Blocks of rows whose margins are formed at once.
+_BLOCKS = 256
+# Newton's steps, and the halvings of one that does not make the bound smaller.
+_STEPS, _HALVINGS = 30, 30
+# Coordinates of a point on the sphere round by half an ulp each: from here none leaves the ball.
+_SPHERE, _SLACK = 1 - 4 * _EPS, 16 * _EPS
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What J has beside the smooth part: shape (p,) or a number for `low` and `high`."""
+
+    l1: float = 0.0
+    low: float | np.ndarray = -math.inf
+    high: float | np.ndarray = math.inf
+    radius: float = math.inf
+
+
+@dataclass(frozen=True)
+class _Point:
+    """a + d, the smooth gradient and l'' of each record there, and the bound of the module's text times m."""
+
+    a: np.ndarray
+    d: np.ndarray
+    gradient: np.ndarray
+    weights: np.ndarray
+    multiplier: float
+    bound: float
+
+
+def refine(objective: Objective, theta: np.ndarray, tilt: np.ndarray, terms: Terms, tolerance: float):
+    """Return a double near theta, and an upper bound on m times its distance from the minimiser.
+
+    - theta: shape (p,); in the set, and so near to the minimiser that rounding hides the rest.
+    - tilt: shape (p,); b.
+    - tolerance: above 0; where the bound may stop falling.
+    - Returns: the best point found, be it above the tolerance or not; infinite where nothing is known.
+    """
+    with np.errstate(all="ignore"):
+        here = _evaluate(objective, theta, np.zeros(len(theta), np.longdouble), tilt, terms)
+        for _ in range(_STEPS):
+            if here.bound <= tolerance:
+                break
+            following = _step(objective, here, tilt, terms)
+            if not following.bound < here.bound:
+                break
+            here = following
+    return here.a, here.bound
+
+
+def refine_all(
+    objective: Objective,
+    theta: np.ndarray,
+    tilt: np.ndarray,
+    bound: np.ndarray,
+    columns: np.ndarray,
+    terms: Terms,
+    tolerance: float,
+) -> None:
+    """Refine these columns of theta (p, k) in place, with their bounds (k,), where a double can be near enough."""
+    sizes = np.sqrt(np.einsum("ij,ij->j", theta, theta))
+    for column in columns:
+        if 0.5 * _EPS * objective.ridge * sizes[column] < tolerance:
+            found, its = refine(objective, theta[:, column], tilt[:, column], terms, tolerance)
+            if its < bound[column]:
+                theta[:, column], bound[column] = found, its
+
+
+def _step(objective: Objective, here: _Point, tilt: np.ndarray, terms: Terms) -> _Point:
+    """Return a point with a smaller bound on the way to Newton's, or the point itself."""
+    step = _newton(objective, here, terms)
+    if not np.isfinite(step).all():
+        return here
+    for halving in range(_HALVINGS):
+        a, d = _moved(here, step * 0.5**halving, terms)
+        trial = _evaluate(objective, a, d, tilt, terms)
+        if trial.bound < here.bound:
+            return trial
+    return here
+
+
+def _newton(objective: Objective, here: _Point, terms: Terms) -> np.ndarray:
+    """Return the step to the minimiser of the second-order model; of the ball, its tangent stands for the sphere."""
+    p, theta = len(here.a), here.a + here.d
+    H = objective.curvature(here.weights)
+    H[np.diag_indices(p)] += here.multiplier
+    slope = here.gradient + here.multiplier * theta
+    step = _model(H, slope, here, terms)
+    point = theta + step
+    target = terms.radius * _SPHERE
+    beyond = float(np.sqrt(point @ point) - target)
+    if math.isinf(terms.radius) or (beyond <= 0 and here.multiplier == 0):
+        return step
+    # A larger multiplier moves the free coordinates back by H^-1 theta.
+    free = _free(point, terms)
+    back = np.zeros(p)
+    back[free] = np.linalg.solve(H[np.ix_(free, free)], point[free].astype(float))
+    return step - back * (beyond * target / float(point.astype(float) @ back))
+
+
+def _model(H: np.ndarray, slope: np.ndarray, here: _Point, terms: Terms) -> np.ndarray:
+    """Return argmin 1/2 s'Hs + <slope, s> + l1 ||theta + s||_1 over the box, in doubles, to their rounding."""
+    if terms.l1 == 0 and np.isinf(terms.low).all() and np.isinf(terms.high).all():
+        return np.linalg.solve(H, -slope.astype(float))
+    low, high = ((wall - here.a - here.d).astype(float) for wall in (terms.low, terms.high))
+    l1 = np.full(len(slope), terms.l1)
+    if terms.l1 > 0:
+        # A step keeps the sign of a coordinate, whose norm is then linear; at 0 either sign is open.
+        theta = (here.a + here.d).astype(float)
+        low = np.where(theta > 0, np.maximum(low, -theta), low)
+        high = np.where(theta < 0, np.minimum(high, -theta), high)
+        slope = slope + terms.l1 * np.sign(theta)
+        l1[theta != 0] = 0.0
+    walls = {"low": np.minimum(low, 0.0), "high": np.maximum(high, 0.0)}
+    return gram.minimise(H, -slope.astype(float)[None], tolerance=0.0, l1=l1, **walls).theta[0]
+
+
+def _moved(here: _Point, step: np.ndarray, terms: Terms) -> tuple[np.ndarray, np.ndarray]:
+    """Return a and d of the point after a step: in the box, and of no other sign where there is an l1 norm."""
+    rest = here.d + step
+    point = here.a + rest
+    a = point.astype(float)
+    d = (here.a.astype(np.longdouble) - a) + rest
+    for wall, beyond in ((terms.low, np.less), (terms.high, np.greater)):
+        outside = beyond(a, wall) | (a == wall) & beyond(d, 0)
+        a, d = np.where(outside, wall, a), np.where(outside, 0, d)
+    if terms.l1 > 0:
+        before = np.sign(here.a + here.d)
+        crossed = (before != 0) & (np.sign(a) != before)
+        a, d = np.where(crossed, 0.0, a), np.where(crossed, 0, d)
+    return a, d
+
+
+def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarray, terms: Terms) -> _Point:
+    """Return what is known of the point a + d."""
+    loss, n, p = objective.loss, len(objective.X), len(a)
+    size, rest = float(np.linalg.norm(a)), float(np.sqrt(d @ d))
+    # Of a margin, by the length of its row; y is at most the margin and ||x|| ||a||.
+    off_by_row = (2 * (2 * p + 2) * _UNIT) ** 2 * size + 2 * (p + 2) * _UNIT * rest
+    sums, weights = [], np.empty(n)
+    slopes = shifted = evaluated = 0.0
+    for low in range(0, n, BLOCK_ROWS * _BLOCKS):
+        rows = slice(low, low + BLOCK_ROWS * _BLOCKS)
+        x, y, lengths = objective.X[rows], objective.y[rows, 0], objective.lengths[rows]
+        none = np.zeros(len(x))
+        offset, target = (y, none) if loss.unit == 0 else (none, y)
+        margin = _margins(x, a, d, offset)
+        slope = loss.derivative(margin, target.astype(np.longdouble))
+        # Where l'' jumps, the larger of its values near the margin counts.
+        off = _UNIT * np.abs(margin).astype(float) + lengths * off_by_row
+        weights[rows] = loss.second(margin, target)
+        bend = np.maximum(loss.second(margin - 2 * off, target), loss.second(margin + 2 * off, target))
+        bend = np.maximum(bend.astype(float), weights[rows])
+        slopes += float(lengths @ np.abs(slope))
+        shifted += float(lengths @ (bend * off))
+        # Of a residual the slope is exact, up to itself.
+        evaluated += float(lengths @ (np.abs(slope) + bend * loss.unit * (1 + np.abs(margin))))
+        for first in range(0, len(x), BLOCK_ROWS):
+            part = slice(first, first + BLOCK_ROWS)
+            sums.append(x[part].astype(np.longdouble).T @ slope[part])
+    gradient = objective.ridge * a.astype(np.longdouble) + objective.ridge * d + tilt + _pairwise(sums, p)
+    additions = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4
+    own = slopes + objective.ridge * (size + rest) + float(np.linalg.norm(tilt))
+    error = _MORE * (_UNIT * (additions * own + 16 * evaluated) + shifted)
+    multiplier, least = _least(a, d, gradient, terms)
+    # The norm itself is a sum in extended precision, rounded once to a double.
+    bound = error + (1 + 4 * _EPS) * (least + objective.ridge * rest)
+    return _Point(a, d, gradient, weights, multiplier, bound if bound >= 0 else math.inf)
+
+
+def _least(a: np.ndarray, d: np.ndarray, gradient: np.ndarray, terms: Terms) -> tuple[float, float]:
+    """Return the multiplier of the ball, and the least norm of a subgradient with it; infinite outside the set."""
+    theta, multiplier = a + d, 0.0
+    length = float(np.sqrt(theta @ theta))
+    if length > terms.radius * (1 + _SLACK) or np.linalg.norm(a) > terms.radius:
+        return 0.0, math.inf
+    if length >= terms.radius * (1 - _SLACK):
+        inner = np.where(_free(theta, terms), theta, 0)
+        square = inner @ inner
+        if square > 0:
+            multiplier = max(0.0, float(-inner @ (gradient + terms.l1 * np.sign(theta)) / square))
+    pushed = gradient + multiplier * theta
+    # The subgradients of a coordinate are the interval [below, above].
+    below = pushed + np.where(theta > 0, terms.l1, -terms.l1)
+    above = pushed + np.where(theta < 0, -terms.l1, terms.l1)
+    least = np.where((theta > terms.low) & (below > 0), below, 0)
+    least = np.where((theta < terms.high) & (above < 0), above, least)
+    return multiplier, float(np.sqrt(least @ least))
+
+
+def _free(theta: np.ndarray, terms: Terms) -> np.ndarray:
+    """Return the coordinates along which J is smooth and theta may move both ways."""
+    return (theta > terms.low) & (theta < terms.high) & ((theta != 0) | (terms.l1 == 0))
+
+
+def _margins(x: np.ndarray, a: np.ndarray, d: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Return <x_i, a> - offset_i + <x_i, d> by a compensated sum, shape (rows,)."""
+    x, a = x.astype(np.longdouble), a.astype(np.longdouble)
+    total, lost = -offset.astype(np.longdouble), np.zeros(len(x), np.longdouble)
+    low, high = _split(a)
+    for j in range(x.shape[1]):
+        product = x[:, j] * a[j]
+        below, above = _split(x[:, j])
+        # Dekker: the product's own rounding error, exactly.
+        error = ((above * high[j] - product) + above * low[j] + below * high[j]) + below * low[j]
+        total, cut = _two_sum(total, product)
+        lost += cut + error + x[:, j] * d[j]
+    return total + lost
+
+
+def _split(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return halves (low, high) of numbers, which sum to them and whose products are exact (Veltkamp)."""
+    large = values * np.longdouble(2 ** ((_LONG.nmant + 2) // 2) + 1)
+    high = large - (large - values)
+    return values - high, high
+
+
+def _two_sum(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rounded sum and its error (Knuth)."""
+    total = first + second
+    part = total - first
+    return total, (first - (total - part)) + (second - part)
+
+
+def _pairwise(parts: list[np.ndarray], p: int) -> np.ndarray:
+    """Return the sum of vectors, none of which goes through more than log2 of them many additions."""
+    while len(parts) > 1:
+        parts = [sum(parts[k : k + 2]) for k in range(0, len(parts), 2)]
+    return parts[0] if parts else np.zeros(p, np.longdouble)

@@ -1,0 +1,167 @@
+"""Points refined beyond double precision, against the minimiser in 50 digits; and totals of thousands of equal rows."""
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dperm
+from dperm import losses
+from dperm.feasible import Region, Regularizer
+from dperm.solvers import composite, newton, refined
+
+numbers = st.one_of(st.just(0.0), st.floats(1e-6, 1e6), st.floats(-1e6, -1e-6))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6), numbers)
+def test_a_margin_is_right_to_the_last_digit_that_there_is(pairs, offset):
+    """Against rational numbers, also where all but the last digits cancel."""
+    x, a = (np.array(column) for column in zip(*pairs, strict=True))
+    exact = sum(Fraction(u) * Fraction(v) for u, v in pairs) - Fraction(offset)
+    if len(a) > 1 and x[-1] != 0:
+        a[-1] -= float(exact / Fraction(x[-1]))
+        exact = sum(Fraction(u) * Fraction(v) for u, v in zip(x, a, strict=True)) - Fraction(offset)
+    found = refined._margins(x[None], a, np.zeros(len(a), np.longdouble), np.array([offset]))[0]
+    # A long double in two doubles, which are rational numbers.
+    high = float(found)
+    known = Fraction(high) + Fraction(float(found - high))
+    k, unit = 2 * len(a) + 2, Fraction(float(np.finfo(np.longdouble).eps)) / 2
+    sizes = sum(abs(Fraction(u) * Fraction(v)) for u, v in zip(x, a, strict=True)) + abs(Fraction(offset))
+    assert abs(known - exact) <= unit * abs(exact) + (2 * k * unit) ** 2 * sizes
+
+
+def slopes(name, u, y):
+    """l' and l'' of the losses as they are defined."""
+    if name == "huber":
+        return max(min(u - y, 1), -1), int(abs(u - y) <= 1)
+    if name == "logistic":
+        weight = 1 / (1 + mpmath.exp(y * u))
+        return -y * weight, weight * (1 - weight)
+    inside = (1 + mpmath.mpf("0.5") - y * u) / 1
+    return -y * max(min(inside, 1), 0), int(0 < inside < 1)
+
+
+def minimiser(name, rows, targets, counts, ridge, tilt, theta, region, l1):
+    """The minimiser in 50 digits: Newton on the face of `theta`, its conditions checked on all coordinates."""
+    p = len(theta)
+    rows, y = [[mpmath.mpf(float(v)) for v in row] for row in rows], [mpmath.mpf(float(v)) for v in targets]
+    tilt, ridge = [mpmath.mpf(float(v)) for v in tilt], mpmath.mpf(ridge)
+    low, high, radius = (mpmath.mpf(wall) for wall in (region.low, region.high, region.radius))
+    sign = [int(np.sign(v)) if l1 > 0 else 0 for v in theta]
+    free = [j for j in range(p) if low < theta[j] < high and (theta[j] != 0 or l1 == 0)]
+    sphere = int(np.linalg.norm(theta) >= region.radius * (1 - 1e-12))
+    point, mu = [mpmath.mpf(float(v)) for v in theta], mpmath.mpf(0)
+
+    def gradient():
+        found, bend = [ridge * point[j] + tilt[j] for j in range(p)], ridge * mpmath.eye(p)
+        for row, target, count in zip(rows, y, counts, strict=True):
+            slope, second = slopes(name, mpmath.fdot(row, point), target)
+            for j in range(p):
+                found[j] += int(count) * slope * row[j]
+                for k in range(p):
+                    bend[j, k] += int(count) * second * row[j] * row[k]
+        return found, bend
+
+    for _ in range(40):
+        found, bend = gradient()
+        f = len(free)
+        system, right = mpmath.zeros(f + sphere), mpmath.zeros(f + sphere, 1)
+        for a, j in enumerate(free):
+            right[a] = -(found[j] + l1 * sign[j] + mu * point[j])
+            for b, k in enumerate(free):
+                system[a, b] = bend[j, k] + (mu if a == b else 0)
+            if sphere:
+                system[a, f] = system[f, a] = point[j]
+        if sphere:
+            right[f] = (radius**2 - mpmath.fdot(point, point)) / 2
+        step = mpmath.lu_solve(system, right)
+        for a, j in enumerate(free):
+            point[j] += step[a]
+        mu += step[f] if sphere else 0
+        if mpmath.norm(step) <= mpmath.mpf(10) ** -35 * (1 + mpmath.norm(point)):
+            break
+    found, _ = gradient()
+    for j in range(p):
+        pushed = found[j] + mu * point[j]
+        at_zero = l1 > 0 and theta[j] == 0
+        below, above = pushed + (-l1 if at_zero else l1 * sign[j]), pushed + (l1 if at_zero else l1 * sign[j])
+        small = mpmath.mpf(10) ** -25 * (1 + sum(map(int, counts)))
+        assert point[j] > low or above >= -small
+        assert point[j] < high or below <= small
+        assert j not in free or abs(above) <= small
+        assert not at_zero or below <= small and above >= -small
+    assert mu >= 0
+    assert mpmath.norm(point) <= radius * (1 + mpmath.mpf(10) ** -30)
+    return point
+
+
+REGIONS = {
+    "none": (0.0, Region()),
+    "l1": (300.0, Region()),
+    "box": (0.0, Region(low=-1.0, high=2e3)),
+    "ball": (0.0, Region(radius=50.0)),
+    "l1 and box in a ball": (300.0, Region(low=-1.0, high=2e3, radius=50.0)),
+}
+
+
+@pytest.mark.parametrize("name", ["huber", "logistic", "smoothed_hinge"])
+@pytest.mark.parametrize("form", REGIONS)
+def test_the_certificate_bounds_the_distance_where_doubles_cannot_tell(name, form, monkeypatch):
+    """40,000 records of four kinds, and the first tolerance that no gradient in doubles meets: a distance does."""
+    rng = np.random.default_rng(5)
+    kinds, p, ridge = 4, 3, 0.04
+    rows = rng.normal(size=(kinds, p))
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    targets = rng.normal(size=kinds) * 5e3 if name == "huber" else np.array([1.0, -1.0, 1.0, 1.0])
+    counts = np.array([20_000, 10_000, 7_000, 3_000])
+    X, y = np.repeat(rows, counts, axis=0), np.repeat(targets, counts)
+    l1, region = REGIONS[form]
+    loss, tilt = losses.make(name), rng.normal(0, 10, (3, p))
+    fixed = {"ridge": ridge, "tilt": tilt, "region": region, "regularizer": Regularizer(l1=l1)}
+    with monkeypatch.context() as patch:
+        for solver in (composite, newton):
+            patch.setattr(solver, "refine_all", lambda *given: None)
+        missed = (
+            tolerance
+            for tolerance in 10.0 ** -np.arange(8, 14)
+            if (composite.minimise(loss, X, y, tolerance=tolerance, **fixed).gradient_norm > tolerance).any()
+        )
+        tolerance = next(missed)
+    found = composite.minimise(loss, X, y, tolerance=tolerance, **fixed)
+    assert (found.gradient_norm <= tolerance).all()
+    with mpmath.workdps(50):
+        for theta, b, certificate in zip(found.theta, tilt, found.certificate, strict=True):
+            assert np.linalg.norm(theta) <= region.radius
+            best = minimiser(name, rows, targets, counts, ridge, b, theta, region, l1)
+            assert mpmath.norm([mpmath.mpf(float(t)) - s for t, s in zip(theta, best, strict=True)]) <= certificate
+
+
+def far_targets(n):
+    return np.full((n, 3), 1 / np.sqrt(3)), np.full(n, n / 4)
+
+
+def both_labels(n):
+    return np.full((n, 50), 1 / np.sqrt(50)), np.where(np.arange(n) % 2, 1.0, -1.0)
+
+
+EQUAL = {
+    "far targets": (far_targets, {"loss": "huber"}),
+    "far targets, l1": (far_targets, {"loss": "huber", "l1": 0.1}),
+    "far targets, box": (far_targets, {"loss": "huber", "low": -1e6, "high": 1e6}),
+    "far targets, ball": (far_targets, {"loss": "huber", "radius": 1e4}),
+    "far targets, all of them": (far_targets, {"loss": "huber", "l1": 0.1, "low": -1e6, "high": 1e6, "radius": 1e4}),
+    "steep": (both_labels, {"classes": [-1, 1], "epsilon": 4.7, "curvature": 0.25 / 100}),
+}
+
+
+@pytest.mark.parametrize("n", [20_000, 100_000])
+@pytest.mark.parametrize("case", EQUAL)
+def test_thousands_of_equal_rows_do_not_keep_a_total_fit_from_its_target(case, n):
+    """Before, these were a SolverError from 760 (steep) to 14,000 records on."""
+    make, given = EQUAL[case]
+    model = dperm.ObjectivePerturbation(delta=1e-6, clip=True, random_state=0, **given).fit(*make(n))
+    assert model.privacy_.total
