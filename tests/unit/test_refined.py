@@ -93,7 +93,7 @@ def minimiser(name, rows, targets, counts, ridge, tilt, theta, region, l1):
         assert point[j] > low or above >= -small
         assert point[j] < high or below <= small
         assert j not in free or abs(above) <= small
-        assert not at_zero or below <= small and above >= -small
+        assert not at_zero or (below <= small and above >= -small)
     assert mu >= 0
     assert mpmath.norm(point) <= radius * (1 + mpmath.mpf(10) ** -30)
     return point
