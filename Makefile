@@ -36,16 +36,16 @@ else
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 endif
-	@$(BIN)/python -m compileall -q src/dperm
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 reproduce: venv  ## every figure, table and verdict of the default run, and the report
 	@start=$$(date +%s) && $(BIN)/snakemake --cores $(CORES) $(ARGS) && \
-	$(BIN)/python -m dperm.report --since $$start --cores $(CORES) $(ARGS)
+	$(BIN)/python -m dperm_pipeline.report --since $$start --cores $(CORES) $(ARGS)
 
 resume: venv  ## go on after a crash or a kill
 	@# A run that goes on must keep its lock and its temporary files.
-	@$(BIN)/python -m dperm.one_run
+	@$(BIN)/python -m dperm_pipeline.one_run
 	$(BIN)/snakemake --unlock --cores 1 $(ARGS)
 	@# A killed job cannot remove the temporary file or folder that it was writing.
 	@# Each of these folders may be a link to another disk: the slash at the end follows it.
@@ -55,7 +55,7 @@ resume: venv  ## go on after a crash or a kill
 	@$(MAKE) --no-print-directory reproduce
 
 serve: venv  ## the report of the last run on http://127.0.0.1:8000/ (PORT=8000)
-	@$(BIN)/python -m dperm.report --serve $(PORT) $(ARGS)
+	@$(BIN)/python -m dperm_pipeline.report --serve $(PORT) $(ARGS)
 
 report-zip: venv  ## figures, tables, ledgers and the report in one zip, by snakemake --report
 	@test -f results/$(SCALE)/report/index.html || { echo "there is no results/$(SCALE)/report/index.html; run make reproduce first"; exit 1; }

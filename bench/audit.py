@@ -9,11 +9,13 @@ import numpy as np
 import yaml
 from threadpoolctl import threadpool_limits
 
-from dperm import ObjectivePerturbation, losses, plan, seeds
-from dperm.audit import attacks, sampling, targets
+from dperm import ObjectivePerturbation, losses, seeds
+from dperm.audit import sampling, targets
 from dperm.audit.pairs import saturating
 from dperm.domain import Budget, Domain
 from dperm.mechanisms import objective
+from dperm_pipeline import plan
+from dperm_pipeline.audits import attacks
 
 ROOT = Path(__file__).parent.parent
 DRAWS, ALONE, RECORDS = 200_000, 200, 200

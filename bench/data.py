@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dperm.datasets import catalogue, fetch, prepare
 from dperm.errors import DataUnavailable
+from dperm_pipeline.datasets import catalogue, fetch, prepare
 
 ROOT = Path(__file__).parent.parent
 RECORDS = 30_162

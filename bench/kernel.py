@@ -27,8 +27,8 @@ from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_limits
 
 from dperm import kernels
-from dperm.datasets.synthetic import covertype_like
 from dperm.solvers import cubic
+from dperm_pipeline.datasets.synthetic import covertype_like
 
 R, SHARE, LARGE_SHARE = math.sqrt(8.0), 1 / 20, 1 / 4
 # LibSVM's C: as printed, and at the paper's n C of 500.

@@ -21,14 +21,15 @@ import numpy as np
 import yaml
 from threadpoolctl import threadpool_limits
 
-from dperm import experiments, plan, script, seeds
+from dperm import seeds
 from dperm.domain import Budget
-from dperm.experiments.li2021 import designs
 from dperm.mechanisms.napp.limit import path, problems
 from dperm.mechanisms.napp.literal import literal
 from dperm.mechanisms.napp.noise import Bounds, calibrate, floor
 from dperm.mechanisms.napp.scheme import Scheme
-from dperm.report import cost
+from dperm_papers.li2021.shared import designs
+from dperm_pipeline import experiments, plan, script
+from dperm_pipeline.report import cost
 
 ROOT = Path(__file__).parents[1]
 SHARE, STRENGTH, ROWS, STEPS = 0.5, 1.0, 10_000, 80

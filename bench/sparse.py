@@ -13,10 +13,10 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from dperm import losses, seeds
-from dperm.datasets import synthetic
 from dperm.domain import Budget, Domain
 from dperm.mechanisms import cms11
 from dperm.solvers import sparse
+from dperm_pipeline.datasets import synthetic
 
 N, D, TOTAL, EPSILON = 20_000, 2_000_000, 100.0, 1.0
 # Share of Delta_w = 2/total that every solver comes within of its minimiser.

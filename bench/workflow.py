@@ -21,7 +21,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from dperm.report import cost
+from dperm_pipeline.report import cost
 
 ROOT = Path(__file__).parent.parent
 PARTS = ("CITATION.cff", "Snakefile", "config", "docs/errata.md", "profiles", "resources/claims", "src", "workflow")

@@ -6,7 +6,19 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from dperm.audit import attempts, comparators, composed, constrained, exact, line, napp, pairs, support, targets, voting
+from dperm.audit import (
+    attempts,
+    comparators,
+    composed,
+    constrained,
+    exact,
+    line,
+    napp,
+    pairs,
+    support,
+    targets,
+    voting,
+)
 from dperm.domain import Budget
 
 EPSILONS, DELTAS = (0.1, 0.3, 1.0, 3.0), (1e-9, 1e-6, 1e-4, 1e-2)

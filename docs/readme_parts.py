@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dperm.errors import CorruptFile
-from dperm.figures import FIGURES
-from dperm.report.ledgers import CONTROLS, least, rounded_down
+from dperm_pipeline.figures import FIGURES
+from dperm_pipeline.report.ledgers import CONTROLS, least, rounded_down
 
 GLYPHS = {"reproduced": "✓", "inconclusive": "~", "not reproduced": "✗", "not run": "–"}
 

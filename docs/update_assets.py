@@ -19,8 +19,8 @@ import summary_figure
 import update_tables
 import yaml
 
-from dperm import files, tables
 from dperm.errors import CorruptFile, DpermError
+from dperm_pipeline import files, tables
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs/assets"

@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from dperm import claims
-from dperm.report import ledgers
+from dperm_pipeline import claims
+from dperm_pipeline.report import ledgers
 
 DOCS = Path(__file__).parent
 # Test in the catalogue -> its letter there.

@@ -10,7 +10,7 @@ import pkgutil
 
 import dperm
 from dperm import audit, mechanisms
-from dperm.claims import TESTS
+from dperm_pipeline.claims import TESTS
 
 DATASETS = ("catalogue", "fetch", "prepare", "prepared", "encode", "own", "synthetic", "overlap")
 PAPERS = ("kifer2012", "jain2013", "dwork2018", "li2021")
@@ -95,11 +95,11 @@ def pages() -> dict[str, str]:
         "datasets": _page(
             "Data sets",
             "From the catalogue to arrays; where the sets come from is said on [their page](../data.md).",
-            [f"dperm.datasets.{name}" for name in DATASETS],
+            [f"dperm_pipeline.datasets.{name}" for name in DATASETS],
         ),
         "results": _page(
             "Rows, claims, figures",
-            "What reads and writes the [results](../results.md). A claim's rule is one of `dperm.claims.*`.",
+            "What reads and writes the [results](../results.md). A claim's rule is one of `dperm_pipeline.claims.*`.",
             [*_library("tables", "claims"), *(TESTS[name].__name__ for name in sorted(TESTS)),
              *_library("figures", "figures.style", "report", "files")],
         ),
@@ -109,7 +109,7 @@ def pages() -> dict[str, str]:
             f"Experiments of {paper}",
             "What each module computes, in its own words; what came out stands with "
             f"[the paper](../papers/{paper}.md).",
-            _modules(f"dperm.experiments.{paper}", below=True),
+            _modules(f"dperm_pipeline.experiments.{paper}", below=True),
             members="false",
         )
     listed = "\n".join(

@@ -1,11 +1,13 @@
 """The word that declares a table of what there is: one more entry in it runs nothing else again.
 
-A job's digest leaves a `Catalogue` out where it holds words alone (`dperm.worker.fingerprint`): the job's own entry is
-among the roots of its digest or among its params, and the others do not concern it.
+A job's digest leaves a `Catalogue` out where it holds words alone: the job's own entry is among the roots of its digest
+or among its params, and the others do not concern it.
 """
 
 import ast
 
+# The packages of this distribution.
+OURS = ("dperm", "dperm_pipeline", "dperm_papers")
 # As an annotation: `REGISTRY: Catalogue[str, Mechanism] = {...}`.
 Catalogue = dict
 
@@ -26,7 +28,7 @@ def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
         return []
     ours = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     for node in imports:
-        if str(node.module).split(".")[0] == "dperm":
+        if str(node.module).split(".")[0] in OURS:
             ours |= {alias.asname or alias.name for alias in node.names}
     named = {
         node.targets[0].id: node.value

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import numba
 
-_PACKAGE = Path(__file__).parent
+from dperm.catalogue import OURS
+
+_SRC = Path(__file__).parents[1]
 
 
 @functools.cache
@@ -25,7 +27,7 @@ def _folder() -> Path:
     Numba reads its cache by pickle, which runs what it holds: a folder of ours is writable by its owner alone.
     """
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(_PACKAGE.rglob("*.py")):
+    for path in sorted(path for package in OURS for path in (_SRC / package).rglob("*.py")):
         text = path.read_bytes()
         if b"dperm.compiled" in text:
             digest.update(text)

@@ -28,7 +28,7 @@ class CorruptFile(DpermError):
         The message.
     made : path, optional
         The file, where a job of the pipeline made it and would make it again: then the message ends with the remedy,
-        and the job that meets the file deletes it (`dperm.script`). Never a file of the user's own.
+        and the job that meets the file deletes it. Never a file of the user's own.
     """
 
     def __init__(self, what: str, *, made: str | Path | None = None):

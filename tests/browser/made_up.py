@@ -7,10 +7,10 @@ import fake_audits
 import fake_rows
 import yaml
 
-from dperm import claims, figures, files, report
-from dperm.audit import ledger
-from dperm.claims import catalogue
-from dperm.report import provenance
+from dperm_pipeline import claims, figures, files, report
+from dperm_pipeline.audits import ledger
+from dperm_pipeline.claims import catalogue
+from dperm_pipeline.report import provenance
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ("dwork2018", "jain2013", "kifer2012", "li2021")
@@ -54,7 +54,7 @@ def build(folder: Path) -> None:
 
 
 def write(folder: Path) -> dict[str, Any]:
-    """Write the run's files into a folder; return what `dperm.report.build` takes."""
+    """Write the run's files into a folder; return what `dperm_pipeline.report.build` takes."""
     rows = {name: fake_rows.write(make(), folder / name / "rows.parquet") for name, make in EXPERIMENTS.items()}
     privacy, mutants = ledgers(folder, list(rows.values()))
     claims.judge(

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 from scipy import stats
 
-from dperm import tables
+from dperm_pipeline import tables
 
 SOURCE, DELTA = "kifer2012-output", 1e-6
 

@@ -7,9 +7,9 @@ import pandas as pd
 import plain
 import pytest
 
-from dperm import claims, tables
-from dperm.claims import VERDICTS
-from dperm.report import ledgers
+from dperm_pipeline import claims, tables
+from dperm_pipeline.claims import VERDICTS
+from dperm_pipeline.report import ledgers
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 from settled import complete
 
-from dperm import claims
+from dperm_pipeline import claims
 
 
 def info(page, table):

@@ -15,20 +15,20 @@ CELL, OTHER = (f"{CELLS}/{name}.add-remove/breast-cancer_epsilon-1.parquet" for 
 # lets it go. `{change}`: what its code makes of the rows that the code of today makes.
 WAITING = """
 import os, pathlib, time
-import dperm.files, dperm.tables
-_write = dperm.tables.write_all
+import dperm_pipeline.files, dperm_pipeline.tables
+_write = dperm_pipeline.tables.write_all
 
 def _waits(frames, path, **given):
     if path != {path!r}:
         return _write(frames, path, **given)
     frames = [{change} for rows in frames]
-    with dperm.files.replacing({where!r}) as temporary:
+    with dperm_pipeline.files.replacing({where!r}) as temporary:
         pathlib.Path("waits").write_text(str(os.getpid()))
         while not pathlib.Path("go").exists():
             time.sleep(0.05)
     _write(frames, path, **given)
 
-dperm.tables.write_all = _waits
+dperm_pipeline.tables.write_all = _waits
 """
 SLOW = 300
 

@@ -10,15 +10,15 @@ HOURS = 2 * 3600 * 10**9
 # What a job writes bears the time of a clock that is off.
 WORKER = """
 import os
-import dperm.tables
-_write = dperm.tables.write_all
+import dperm_pipeline.tables
+_write = dperm_pipeline.tables.write_all
 
 def _off(frames, path, **given):
     _write(frames, path, **given)
     time = os.stat(path).st_mtime_ns + {off}
     os.utime(path, ns=(time, time))
 
-dperm.tables.write_all = _off
+dperm_pipeline.tables.write_all = _off
 """
 
 

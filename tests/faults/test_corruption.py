@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dperm import stamps, tables
-from dperm.datasets import prepared
 from dperm.errors import CorruptFile
+from dperm_pipeline import stamps, tables
+from dperm_pipeline.datasets import prepared
 
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 from tidy_rows import plain

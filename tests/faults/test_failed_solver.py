@@ -9,11 +9,11 @@ import pytest
 import yaml
 from project_copies import ROOT
 
-from dperm import claims, experiments, figures, plan, tables
-from dperm.claims import catalogue as claimed_in
-from dperm.datasets import catalogue, fetch, prepare, prepared
 from dperm.mechanisms.napp import limit as napp_limit
 from dperm.solvers import ball, composite, cubic, gram, kernel, newton
+from dperm_pipeline import claims, experiments, figures, plan, tables
+from dperm_pipeline.claims import catalogue as claimed_in
+from dperm_pipeline.datasets import catalogue, fetch, prepare, prepared
 
 CELL = "results/tiny/kifer2012-output/cells/{}/breast-cancer_epsilon-1.parquet"
 # One solver gives up altogether; the other returns what it has, with its certificate.
@@ -30,8 +30,11 @@ def words_of(svg):
 @pytest.mark.faults
 def test_a_run_with_solvers_that_fail_ends_well_and_says_what_is_missing(finished):
     folder, undisturbed = finished.folder, finished.results()
-    good = (folder / "src/dperm/experiments/kifer2012/output.py").read_text(encoding="utf-8")
-    module, head = "src/dperm/experiments/kifer2012/output.py", "    problem, settings = _problem(cell, data), cell"
+    good = (folder / "src/dperm_papers/kifer2012/output/experiment.py").read_text(encoding="utf-8")
+    module, head = (
+        "src/dperm_papers/kifer2012/output/experiment.py",
+        "    problem, settings = _problem(cell, data), cell",
+    )
     finished.edit(module, head, GIVES_UP + head)
     finished.edit(module, "metrics, private.converged,", 'metrics, private.converged & (cell["mechanism"] != "cms11"),')
     finished.run()
@@ -55,7 +58,7 @@ def test_a_run_with_solvers_that_fail_ends_well_and_says_what_is_missing(finishe
     page = (folder / "results/tiny/report/index.html").read_text(encoding="utf-8")
     lost = int((tables.read(folder / "results/tiny/kifer2012-output/rows.parquet")["status"] == "failed").sum())
     assert re.search(rf'data-file="kifer2012-output/rows.parquet".*?data-name="failed"[^>]*>{lost}<', page, re.DOTALL)
-    closing = [sys.executable, "-m", "dperm.report", "--config", "scale=tiny"]
+    closing = [sys.executable, "-m", "dperm_pipeline.report", "--config", "scale=tiny"]
     said = subprocess.run(closing, cwd=folder, env=finished.environment, capture_output=True, text=True, check=True)
     assert re.search(
         rf"^not converged: \d+ of \d+ rows of kifer2012-output; whole cells: {re.escape(where)}$", said.stdout, re.M

@@ -10,8 +10,8 @@ from injected import CELL, EXPERIMENT, OTHER, ROWS, assert_healed, before_script
 GREEDY = """
 import os, pathlib, resource, signal
 import numpy
-import dperm.tables
-_write = dperm.tables.write_all
+import dperm_pipeline.tables
+_write = dperm_pipeline.tables.write_all
 
 def _greedy(frames, path, **given):
     if path == {refused!r}:
@@ -25,7 +25,7 @@ def _greedy(frames, path, **given):
         numpy.ones(2**28)
     _write(frames, path, **given)
 
-dperm.tables.write_all = _greedy
+dperm_pipeline.tables.write_all = _greedy
 """
 MODEST = f"{EXPERIMENT}/cells/objective.tight.add-remove/breast-cancer_epsilon-1.parquet"
 

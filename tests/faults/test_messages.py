@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dperm import script, tables
 from dperm.errors import CorruptFile
+from dperm_pipeline import script, tables
 
 
 @pytest.fixture

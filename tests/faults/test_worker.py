@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dperm import plan, tables, worker
 from dperm.errors import WorkerError
+from dperm_pipeline import plan, tables, worker
 
 CELL = "results/tiny/kifer2012-output/cells/{}/breast-cancer_epsilon-1.parquet"
 
@@ -31,7 +31,7 @@ def announced(monkeypatch):
     """What a run that is planned here tells its jobs: (packages, modules)."""
     # Registered, so that it is taken back after the test.
     monkeypatch.setenv(worker.VARIABLE, "")
-    plan.code_digest("dperm.tables")
+    plan.code_digest("dperm_pipeline.tables")
     plan.announce()
     return json.loads(os.environ[worker.VARIABLE])
 
@@ -45,14 +45,14 @@ def test_the_code_that_planned_the_run_is_welcome(announced):
 
 def test_other_words_are_no_other_code(announced, monkeypatch):
     packages, modules = announced
-    modules["dperm.tables"][0] = "other bytes"
+    modules["dperm_pipeline.tables"][0] = "other bytes"
     monkeypatch.setenv(worker.VARIABLE, json.dumps([packages, modules]))
     worker.check_code()
 
 
 def test_other_code_is_refused_and_named(announced, monkeypatch):
     packages, modules = announced
-    modules["dperm.tables"] = ["other bytes", "other code"]
+    modules["dperm_pipeline.tables"] = ["other bytes", "other code"]
     monkeypatch.setenv(worker.VARIABLE, json.dumps([packages, modules]))
     with pytest.raises(WorkerError, match=r"has another dperm, in .*: dperm\.tables differs; .*PYTHONPATH"):
         worker.check_code()

@@ -16,17 +16,17 @@ from pathlib import Path
 
 def parts(root: Path, out: Path, scale: str) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield what there is to compute, by name."""
-    from dperm import experiments, plan
-    from dperm.audit import attacks
-    from dperm.datasets import fetch
-    from dperm.plan import config_files
+    from dperm_pipeline import experiments, plan
+    from dperm_pipeline.audits import attacks
+    from dperm_pipeline.datasets import fetch
+    from dperm_pipeline.plan import config_files
 
     config = config_files.parse(root / "config/config.yaml")
     planned = plan.load({**config, "scale": scale}, root, unavailable=fetch.unavailable)
 
     def experiment(one):
-        from dperm import tables
-        from dperm.datasets import prepare, prepared
+        from dperm_pipeline import tables
+        from dperm_pipeline.datasets import prepare, prepared
 
         files = {}
         for name in one.datasets:

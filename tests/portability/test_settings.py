@@ -52,8 +52,9 @@ def test_no_locale_in_a_folder_of_any_name(plain, tmp_path):
 ASKED = """
 import json, sys, types
 from threadpoolctl import threadpool_info
-from dperm import experiments
-from dperm.experiments.experiment import Experiment
+from dperm_pipeline import places
+from dperm_pipeline import experiments
+from dperm_pipeline.settings import Experiment
 
 probe = types.ModuleType("probe")
 def run(cell):
@@ -61,7 +62,7 @@ def run(cell):
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 probe.run = run
 sys.modules["probe"] = probe
-experiments.REGISTRY["probe"] = Experiment("probe", (), ())
+places.experiments()["probe"] = Experiment("probe", (), ())
 print(json.dumps(experiments.run({"experiment": "probe"})))
 """
 

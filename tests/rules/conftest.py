@@ -14,8 +14,8 @@ from snakemake.api import SnakemakeApi
 from snakemake.iocontainers import InputFiles, Log, OutputFiles, Params, ResourceList, Snakemake, Wildcards
 from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
-from dperm import experiments, plan, tables
-from dperm.datasets import prepare, prepared
+from dperm_pipeline import experiments, plan, tables
+from dperm_pipeline.datasets import prepare, prepared
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "workflow/scripts"
@@ -28,7 +28,7 @@ class Workflow:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        parts = ("Snakefile", "CITATION.cff", "config", "workflow", "src/dperm/report", "resources/claims")
+        parts = ("Snakefile", "CITATION.cff", "config", "workflow", "src/dperm_pipeline/report", "resources/claims")
         for part in (*parts, "docs/errata.md"):
             source, target = ROOT / part, folder / part
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,8 @@ import fake_rows
 import pytest
 import yaml
 
-from dperm import claims, figures
-from dperm.claims import catalogue as catalogue_of
+from dperm_pipeline import claims, figures
+from dperm_pipeline.claims import catalogue as catalogue_of
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path("results/tiny")

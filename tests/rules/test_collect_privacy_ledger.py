@@ -6,8 +6,8 @@ import fake_audits
 import fake_rows
 import pytest
 
-from dperm import stamps, tables
-from dperm.audit import attacks, ledger
+from dperm_pipeline import stamps, tables
+from dperm_pipeline.audits import attacks, ledger
 
 PRIVACY, MUTANTS, ROWS = "results/tiny/privacy.parquet", "results/tiny/mutants.parquet", Path("rows.parquet")
 KNEE, LINE, NOISE = (Path(f"audits/{name}.parquet") for name in ("knee", "line", "noise"))

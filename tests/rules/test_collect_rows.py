@@ -11,7 +11,7 @@ import pytest
 from tidy_rows import plain
 from tidy_rows import rows as some_rows
 
-from dperm import stamps, tables
+from dperm_pipeline import stamps, tables
 
 OUT = "results/tiny/kifer2012-output/rows.parquet"
 PATHS = ("cells/a/x.parquet", "cells/b/x.parquet", "baselines/x.parquet")

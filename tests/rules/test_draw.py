@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm import figures
-from dperm.figures.kifer2012 import output
+from dperm_papers.kifer2012.output import drawing as output
+from dperm_pipeline import figures
 
 # One figure of each paper and a ledger's; `make test-slow` draws them all.
 QUICK = {"kifer2012-output", "jain2013-noise", "dwork2018-free", "li2021-fig2", "privacy-ledger"}

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from data_server import FILES, entry, serving, sha256, zipped
 
-from dperm.datasets.catalogue import TRUST
+from dperm_pipeline.datasets.catalogue import TRUST
 
 FOLDER = "resources/downloads/toy-set"
 RECEIPT = "resources/downloads/toy-set.json"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dperm import experiments, tables
+from dperm_pipeline import experiments, tables
 
 OUT = "results/tiny/kifer2012-output/baselines/breast-cancer.parquet"
 

@@ -9,7 +9,7 @@ import pytest
 from snakemake.exceptions import WorkflowError
 from test_judge_claims import DATASETS, PREPARED, SCHEMA
 
-from dperm import claims
+from dperm_pipeline import claims
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path("results/tiny")

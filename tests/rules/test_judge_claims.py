@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from dperm import claims, plan
+from dperm_pipeline import claims, plan
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE, SCHEMA = ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"

@@ -8,10 +8,10 @@ import pytest
 from data_server import FILES, sha256
 from data_server import entry as adult_like
 
-from dperm import tables
-from dperm.datasets import catalogue as entries
-from dperm.datasets import prepared
-from dperm.datasets.catalogue import TRUST
+from dperm_pipeline import tables
+from dperm_pipeline.datasets import catalogue as entries
+from dperm_pipeline.datasets import prepared
+from dperm_pipeline.datasets.catalogue import TRUST
 
 OUT = "resources/prepared/it.parquet"
 FOLDER = "resources/downloads/toy-set"

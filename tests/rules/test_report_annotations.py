@@ -9,7 +9,7 @@ from docutils.core import publish_parts
 from jinja2 import Environment, StrictUndefined
 from snakemake.io import is_flagged
 
-from dperm import figures
+from dperm_pipeline import figures
 
 ALONE = {
     ("judge_claims", "results/tiny/claims.parquet"), ("collect_privacy_ledger", "results/tiny/privacy.parquet"),

@@ -5,8 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dperm import tables
-from dperm.audit import attacks, ledger
+from dperm_pipeline import tables
+from dperm_pipeline.audits import attacks, ledger
 
 OUT = "results/tiny/audits/it/it.parquet"
 

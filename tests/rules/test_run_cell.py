@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm import experiments, tables
 from dperm.errors import DataError
-from dperm.plan import config_files, grids
+from dperm_pipeline import experiments, tables
+from dperm_pipeline.plan import config_files, grids
 
 # Those with a ridge multiple at both deltas; the others run at one.
 SLUGS = ("objective.tight.add-remove", "objective.paper.add-remove", "output.tight.add-remove")

@@ -10,9 +10,9 @@ import pytest
 import yaml
 from snakemake.exceptions import MissingInputException
 
-from dperm import experiments, figures, plan
 from dperm.audit import families
-from dperm.datasets import fetch
+from dperm_pipeline import figures, places, plan
+from dperm_pipeline.datasets import fetch
 
 ROOT = Path(__file__).parents[2]
 ROWS = "results/tiny/kifer2012-output/rows.parquet"
@@ -193,7 +193,7 @@ def test_an_audit_is_given_its_slice_of_the_configuration(everything):
     assert len(set.union(*digests.values())) == len(digests)
     (collect,) = of(everything, "collect_privacy_ledger")
     rows = {Path(job.output[0]).parent.name: job.output[0] for job in of(everything, "collect_rows")}
-    released = {path for name, path in rows.items() if experiments.REGISTRY[name].releases}
+    released = {path for name, path in rows.items() if places.experiments()[name].releases}
     assert len(released) < len(rows)
     assert set(collect.input) == {*(path for job in audits for path in job.output), *released}
     # Errata are said in the ledger, and what is said of an attack does not run it again.
@@ -229,8 +229,10 @@ def test_one_job_draws_all_of_an_experiment_or_a_ledger(everything, monkeypatch)
 def test_a_figures_module_is_in_the_digest_of_its_own_experiment_alone():
     listed = plan.modules(*figures.modules("kifer2012-output"))
     others = {*figures.FIGURES, *figures.TABLES} - {n for n in figures.FIGURES if n.startswith("kifer2012-output")}
-    assert "dperm.figures.kifer2012.output" in listed
-    assert others and not any("dperm.figures.kifer2012.output" in plan.modules(*figures.modules(n)) for n in others)
+    assert "dperm_papers.kifer2012.output.drawing" in listed
+    assert others and not any(
+        "dperm_papers.kifer2012.output.drawing" in plan.modules(*figures.modules(n)) for n in others
+    )
 
 
 def test_the_digest_is_the_one_of_the_mechanism(everything):

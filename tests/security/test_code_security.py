@@ -43,22 +43,22 @@ ALLOWED = {
     ("src/dperm/__init__.py", "import_module"): "a public name -> its module, both in a table beside it",
     ("src/dperm/audit/__init__.py", "import_module"): "a public name -> its module, both in a table beside it",
     (
-        "src/dperm/audit/attacks.py",
+        "src/dperm_pipeline/audits/attacks.py",
         "import_module",
     ): "from the table of families, which config/audits.yaml is held against",
     ("src/dperm/cli.py", "import_module"): "`dperm audit module:factory`: whoever types it asks for their own code",
-    ("src/dperm/datasets/prepare.py", "import_module"): "from the table of formats, an enum of the schema",
-    ("src/dperm/experiments/__init__.py", "import_module"): "from the table of experiments",
-    ("src/dperm/figures/__init__.py", "import_module"): "from the table of figures",
+    ("src/dperm_pipeline/datasets/prepare.py", "import_module"): "from the table of formats, an enum of the schema",
+    ("src/dperm_pipeline/experiments/__init__.py", "import_module"): "from the table of experiments",
+    ("src/dperm_pipeline/figures/__init__.py", "import_module"): "from the table of figures",
     ("src/dperm/mechanisms/__init__.py", "import_module"): "from the table of mechanisms",
-    ("src/dperm/forked/__init__.py", "subprocess"): "this Python with a file of this package, no shell",
+    ("src/dperm_pipeline/forked/__init__.py", "subprocess"): "this Python with a file of this package, no shell",
     (
-        "src/dperm/forked/client.py",
+        "src/dperm_pipeline/forked/client.py",
         "os.exec",
     ): "in the place of the shell that Snakemake calls: the same words, unchanged",
-    ("src/dperm/forked/server.py", "import_module"): "from the table of libraries beside it",
+    ("src/dperm_pipeline/forked/server.py", "import_module"): "from the table of libraries beside it",
     ("tests/unit/*forked*.py", "shell=True"): "as Snakemake calls the shell that is tested, with fixed words",
-    ("src/dperm/report/provenance.py", "subprocess"): "git with fixed words, no shell",
+    ("src/dperm_pipeline/report/provenance.py", "subprocess"): "git with fixed words, no shell",
     ("docs/update_assets.py", "subprocess"): "git with fixed words, no shell",
     ("docs/site/api.py", "import_module"): "the names that the pages of the API list",
     (".ci/audit-lock/run.py", "subprocess"): "pip and pip-audit with fixed words, no shell",
@@ -180,7 +180,7 @@ def test_the_reader_of_trees_sees(source, what):
         "class L(yaml.SafeLoader): ...\nyaml.load(text, Loader=L)",
         "np.load(path, allow_pickle=False)",
         "frame.query('x == @value')",
-        "importlib.import_module('dperm.tables')",
+        "importlib.import_module('dperm_pipeline.tables')",
     ],
 )
 def test_the_reader_of_trees_lets_pass(source):
@@ -197,7 +197,7 @@ def test_rules_run_scripts_and_no_shell(path):
 
 
 def test_the_page_escapes_all_but_its_own_script():
-    pages = ROOT / "src/dperm/report/page"
+    pages = ROOT / "src/dperm_pipeline/report/page"
     marked = [
         f"{path.name}: {found}"
         for path in sorted(pages.glob("*.html"))

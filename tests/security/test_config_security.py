@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from snakemake.cli import parse_config
 
-from dperm import plan
-from dperm.datasets import fetch
 from dperm.errors import ConfigError
-from dperm.plan import config_files
+from dperm_pipeline import plan
+from dperm_pipeline.datasets import fetch
+from dperm_pipeline.plan import config_files
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = "kifer2012-output"

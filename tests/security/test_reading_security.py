@@ -12,10 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dperm import compiled, tables, yaml_files
-from dperm.datasets import prepare, prepared
+from dperm import compiled
 from dperm.domain import Domain
 from dperm.errors import ConfigError, DataError, DpermError
+from dperm_pipeline import tables, yaml_files
+from dperm_pipeline.datasets import prepare, prepared
 
 OWN = {
     "name": "own", "title": "t", "task": "binary", "format": "parquet", "path": "unused", "licence": "l",

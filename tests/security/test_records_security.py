@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dperm.datasets import prepare
 from dperm.errors import DpermError
+from dperm_pipeline.datasets import prepare
 
 # In every value of the file, and in nothing else.
 MARK = "zqX7"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dperm.claims import catalogue as catalogue_of
+from dperm_pipeline.claims import catalogue as catalogue_of
 
 ROOT = Path(__file__).parents[2]
 

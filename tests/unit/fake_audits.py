@@ -2,8 +2,8 @@
 
 import fake_rows
 
-from dperm import tables
-from dperm.audit import attacks, ledger
+from dperm_pipeline import tables
+from dperm_pipeline.audits import attacks, ledger
 
 ATTACK = {
     "paper": "kifer2012", "mechanism": "objective", "variant": "gamma", "calibration": "tight",

@@ -7,15 +7,15 @@ import tempfile
 import numpy as np
 import pandas as pd
 
-from dperm import experiments
-from dperm.datasets import prepared
 from dperm.domain import Domain
+from dperm_pipeline import experiments, places
+from dperm_pipeline.datasets import prepared
 
 
 def _run(experiment, part="all", **settings):
     """Rows of an experiment of dwork2018 in one cell; its mechanism is the one that its registry fixes."""
     fixed = {"mechanism": "exppw", "calibration": "paper", "neighbours": "replace"}
-    fixed |= experiments.REGISTRY[f"dwork2018-{experiment}"].fixed
+    fixed |= places.experiments()[f"dwork2018-{experiment}"].fixed
     head = {"experiment": f"dwork2018-{experiment}", "paper": "dwork2018", **fixed, "seed": 1}
     return experiments.run({**head, "point": {"part": part}, "settings": settings})
 

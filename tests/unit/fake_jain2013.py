@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pandas as pd
 
-from dperm import experiments
+from dperm_pipeline import experiments
 
 
 def kdd(*, datasets=("kdd-algebra", "kdd-like"), epsilons=(0.1, 0.5, 1.0), totals=(1.0, 100.0), repeats=4):

@@ -8,7 +8,7 @@ import fake_jain2013
 import numpy as np
 import pandas as pd
 
-from dperm import experiments, tables
+from dperm_pipeline import experiments, tables
 
 # (mechanism, calibration) -> whether it stands at delta = 0, and above.
 METHODS = {

@@ -1,4 +1,4 @@
-"""A server that forks jobs, a project's folder, and jobs in it, for the tests of `dperm.forked`."""
+"""A server that forks jobs, a project's folder, and jobs in it, for the tests of `dperm_pipeline.forked`."""
 
 import contextlib
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 # A Snakemake in small: it starts a server, says the shell, and ends when it is told to.
 PARENT = """
 import sys
-from dperm import forked
+from dperm_pipeline import forked
 print(forked.start(10, sys.argv[1]), flush=True)
 sys.stdin.read()
 """

@@ -7,23 +7,13 @@ import math
 import pytest
 from scipy import stats
 
-from dperm import mechanisms, noise, tables
-from dperm.audit import (
-    attacks,
-    comparators,
-    composed,
-    constrained,
-    exact,
-    ledger,
-    linear,
-    mutants,
-    napp,
-    pairs,
-    support,
-)
-from dperm.audit.families import FAMILIES, modules
+from dperm import mechanisms, noise
+from dperm.audit import comparators, composed, constrained, exact, linear, mutants, napp, pairs, support
+from dperm.audit.families import FAMILIES
 from dperm.errors import ConfigError
-from dperm.plan import audits
+from dperm_pipeline import tables
+from dperm_pipeline.audits import attacks, ledger, modules
+from dperm_pipeline.plan import audits
 
 PURE, APPROXIMATE = {"variant": "gamma", "delta": 0.0}, {"variant": "gaussian", "delta": 1e-6}
 EXACT_COLUMNS = ["exact_bound", "probability", "other_probability"]
@@ -65,7 +55,7 @@ def test_the_pairs_of_the_plan_are_those_of_the_code():
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_can_be_run(name):
     assert callable(importlib.import_module(FAMILIES[name].module).run)
-    assert modules({"family": name}) == ("dperm.audit.attacks", FAMILIES[name].module)
+    assert modules({"family": name}) == ("dperm_pipeline.audits.attacks", FAMILIES[name].module)
 
 
 # Jobs.

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from dperm.audit.families import FAMILIES
-from dperm.figures import audit
-from dperm.plan import config_files
-from dperm.report import ledgers
+from dperm_pipeline.figures import audit
+from dperm_pipeline.plan import config_files
+from dperm_pipeline.report import ledgers
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/audit.md").read_text(encoding="utf-8")

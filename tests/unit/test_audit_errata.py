@@ -5,11 +5,12 @@ import copy
 import fake_audits
 import pytest
 
-from dperm import plan
-from dperm.audit import families, ledger
 from dperm.errors import ConfigError
-from dperm.plan import audits, config_files
-from dperm.report import errata
+from dperm_pipeline import audits, plan
+from dperm_pipeline.audits import ledger
+from dperm_pipeline.plan import audits as audit_jobs
+from dperm_pipeline.plan import config_files
+from dperm_pipeline.report import errata
 
 PAPERS = ("dwork2018", "jain2013", "kifer2012", "li2021")
 # P-errata that no attacked budget runs as printed, and why.
@@ -82,13 +83,13 @@ def test_an_erratum_changes_no_audit_job(declared):
         budget.pop("errata", None)
     assert bare != declared
     for scale in plan.SCALES:
-        jobs = audits.jobs(declared, settings, scale, 1, PAPERS)
-        assert jobs and jobs == audits.jobs(bare, settings, scale, 1, PAPERS)
-    for job in audits.single(jobs).values():
-        loaded = plan.modules(*families.modules(job))
-        assert not {"dperm.audit.ledger", "dperm.plan.audits"} & set(loaded)
-    assert audits.errata(bare, PAPERS) == []
-    assert {budget["paper"] for budget in audits.errata(declared, ["jain2013"])} == {"jain2013"}
+        jobs = audit_jobs.jobs(declared, settings, scale, 1, PAPERS)
+        assert jobs and jobs == audit_jobs.jobs(bare, settings, scale, 1, PAPERS)
+    for job in audit_jobs.single(jobs).values():
+        loaded = plan.modules(*audits.modules(job))
+        assert not {"dperm_pipeline.audits.ledger", "dperm_pipeline.plan.audits"} & set(loaded)
+    assert audit_jobs.errata(bare, PAPERS) == []
+    assert {budget["paper"] for budget in audit_jobs.errata(declared, ["jain2013"])} == {"jain2013"}
 
 
 @pytest.mark.parametrize("wrong", ["[]", "[K3, K3]", "[k3]", "[X1]", "K3", "[K0]"])

@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dperm.audit import attacks, exact, kernel
+from dperm.audit import exact, kernel
 from dperm.audit.mutants import kernel as mutants
 from dperm.errors import ConfigError, DataError
 from dperm.mechanisms.kernel import pinp, tddl, tdil
-from dperm.plan import audits
+from dperm_pipeline.audits import attacks
+from dperm_pipeline.plan import audits
 
 LEVEL = 1e-4
 

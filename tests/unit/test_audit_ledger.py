@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 
-from dperm import tables
-from dperm.audit import ledger
 from dperm.errors import DataError
-from dperm.plan import config_files
+from dperm_pipeline import tables
+from dperm_pipeline.audits import ledger
+from dperm_pipeline.plan import config_files
 
 WEAK, STRONG, THIN = (500, 1_000, 250, 1_000), (6_000, 10_000, 2_000, 10_000), (9, 1_000, 0, 1_000)
 FAMILY = ("paper", "mechanism", "calibration", "neighbours")

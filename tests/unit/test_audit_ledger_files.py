@@ -8,9 +8,9 @@ import fake_rows
 import pandas as pd
 import pytest
 
-from dperm import tables
-from dperm.audit import attacks, ledger
 from dperm.errors import CorruptFile
+from dperm_pipeline import tables
+from dperm_pipeline.audits import attacks, ledger
 
 
 def test_mutants_give_the_same_bytes_whatever_the_order(tmp_path):

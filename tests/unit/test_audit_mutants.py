@@ -9,9 +9,10 @@ import pytest
 from scipy import optimize, special, stats
 
 from dperm.accounting import gaussian
-from dperm.audit import attacks, exact, mutants
+from dperm.audit import exact, mutants
 from dperm.audit.families import FAMILIES
 from dperm.audit.mutants.mutant import Finite
+from dperm_pipeline.audits import attacks
 
 ALL = {mutant.name: mutant for group in mutants.GROUPS.values() for mutant in group}
 BOTH = pytest.mark.parametrize("broken", [True, False], ids=["mutant", "twin"])

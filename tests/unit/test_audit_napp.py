@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from dperm.audit import attacks, attempts, bounds, napp, white_box
+from dperm.audit import attempts, bounds, napp, white_box
 from dperm.audit.napp import ball, cases, iterated, replaced
 from dperm.audit.napp import problem as line
 from dperm.domain import Budget
 from dperm.errors import ConfigError, DataError
 from dperm.mechanisms import napp as mechanism
 from dperm.noise import Gaussian
+from dperm_pipeline.audits import attacks
 
 PURE, APPROXIMATE = Budget(1.0), Budget(1.0, 1e-4)
 BUDGETS = pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["spherical", "gaussian"])

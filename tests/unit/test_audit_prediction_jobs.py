@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dperm import mechanisms
-from dperm.audit import attacks, exact, prediction
+from dperm.audit import exact, prediction
 from dperm.audit.mutants import prediction as mutants
 from dperm.audit.prediction import agreed, bits, queries, served
 from dperm.errors import ConfigError, DataError
@@ -19,7 +19,8 @@ from dperm.mechanisms.estimators.stable_erm import StableERM
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority, stable_erm, stable_sgd
 from dperm.mechanisms.prediction.ledger import PredictionLedger
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
-from dperm.plan import config_files
+from dperm_pipeline.audits import attacks
+from dperm_pipeline.plan import config_files
 
 LEVEL = 1e-4
 DECLARED = {

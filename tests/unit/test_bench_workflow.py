@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dperm.report import cost
+from dperm_pipeline.report import cost
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from dperm import claims, plan, tables
-from dperm.claims import paired
 from dperm.errors import CorruptFile, DataError
+from dperm_pipeline import claims, plan, tables
+from dperm_pipeline.claims import paired
 
 EXPERIMENT = "kifer2012-output"
 
@@ -252,9 +252,9 @@ def test_a_metric_that_a_data_set_does_not_have_is_not_run(tmp_path, catalogue):
 
 
 def test_a_message_about_the_catalogue_judges_nothing_again():
-    modules = plan.modules("dperm.claims")
-    assert "dperm.claims.paired" in modules
-    assert not any(module.startswith(("dperm.plan", "dperm.claims.catalogue")) for module in modules)
+    modules = plan.modules("dperm_pipeline.claims")
+    assert "dperm_pipeline.claims.paired" in modules
+    assert not any(module.startswith(("dperm_pipeline.plan", "dperm_pipeline.claims.catalogue")) for module in modules)
 
 
 def test_claims_parquet_has_the_columns_of_the_design(tmp_path, catalogue):

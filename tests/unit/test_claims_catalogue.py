@@ -7,9 +7,9 @@ import fake_rows
 import pytest
 import yaml
 
-from dperm import claims, figures
-from dperm.claims import catalogue as catalogue_of
 from dperm.errors import ConfigError
+from dperm_pipeline import claims, figures
+from dperm_pipeline.claims import catalogue as catalogue_of
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE, SCHEMA = ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dperm import claims
-from dperm.claims import catalogue, crossing, ledger, select, slope, threshold, within
 from dperm.errors import ConfigError, DataError
+from dperm_pipeline import claims
+from dperm_pipeline.claims import catalogue, crossing, ledger, select, slope, threshold, within
 
 SCHEMA = Path(__file__).parents[2] / "workflow/schemas/claims.schema.yaml"
 HEAD = {

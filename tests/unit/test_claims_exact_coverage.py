@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dperm.claims import coverage, exact
 from dperm.errors import DataError
+from dperm_pipeline.claims import coverage, exact
 
 # -- rule E ----------------------------------------------------------------------------------------------------------
 

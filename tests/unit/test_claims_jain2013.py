@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dperm.claims import catalogue as catalogue_of
-from dperm.claims import select
+from dperm_pipeline.claims import catalogue as catalogue_of
+from dperm_pipeline.claims import select
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = catalogue_of.load(ROOT / "resources/claims/jain2013.yaml", ROOT / "workflow/schemas/claims.schema.yaml")

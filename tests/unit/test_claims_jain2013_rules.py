@@ -9,10 +9,10 @@ import pytest
 import yaml
 from scipy import stats
 
-from dperm import claims, tables
-from dperm.claims import bound, coverage, exact, ordered, select, slope, within
-from dperm.claims import catalogue as catalogue_of
 from dperm.errors import ConfigError, DataError
+from dperm_pipeline import claims, tables
+from dperm_pipeline.claims import bound, coverage, exact, ordered, select, slope, within
+from dperm_pipeline.claims import catalogue as catalogue_of
 
 SCHEMA = Path(__file__).parents[2] / "workflow/schemas/claims.schema.yaml"
 HEAD = {

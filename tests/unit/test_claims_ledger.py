@@ -4,9 +4,9 @@ import fake_audits
 import pandas as pd
 import pytest
 
-from dperm import claims, tables
-from dperm.audit import ledger as collected
-from dperm.claims import ledger
+from dperm_pipeline import claims, tables
+from dperm_pipeline.audits import ledger as collected
+from dperm_pipeline.claims import ledger
 
 LAW = {"mechanism": "objective", "calibration": "paper", "variant": "gamma"}
 

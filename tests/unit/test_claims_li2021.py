@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from dperm.claims import catalogue as catalogue_of
-from dperm.claims import select
+from dperm_pipeline.claims import catalogue as catalogue_of
+from dperm_pipeline.claims import select
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = catalogue_of.load(ROOT / "resources/claims/li2021.yaml", ROOT / "workflow/schemas/claims.schema.yaml")

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import yaml
 
-from dperm import claims, tables
-from dperm.claims import catalogue, points, select, walsh
-from dperm.claims.rows import Rows
 from dperm.errors import ConfigError
+from dperm_pipeline import claims, tables
+from dperm_pipeline.claims import catalogue, points, select, walsh
+from dperm_pipeline.claims.rows import Rows
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,8 @@ import pytest
 from claim_points import HEAD, PAIR, claim, noise, say, table
 from scipy import stats
 
-from dperm.claims import equal, monotone, ordered, points
 from dperm.errors import ConfigError
+from dperm_pipeline.claims import equal, monotone, ordered, points
 
 # -- intervals -------------------------------------------------------------------------------------------------------
 

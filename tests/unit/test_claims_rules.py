@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from claim_rows import SLOPE, VANISH, claim, falling, power_law, repeats, say, stack, violated
 
-from dperm.claims import coverage, exact, select, slope, threshold, vanishing
 from dperm.errors import ConfigError, DataError
+from dperm_pipeline.claims import coverage, exact, select, slope, threshold, vanishing
 
 RULES = {"exact": exact, "coverage": coverage, "slope": slope, "vanishing": vanishing, "threshold": threshold}
 

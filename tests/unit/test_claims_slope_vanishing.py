@@ -8,8 +8,8 @@ from claim_rows import SLOPE, VANISH, falling, power_law, repeats, say, stack, t
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dperm.claims import slope, vanishing
 from dperm.errors import DataError
+from dperm_pipeline.claims import slope, vanishing
 
 # -- rule S ----------------------------------------------------------------------------------------------------------
 

@@ -7,10 +7,10 @@ import pytest
 import yaml
 from claim_points import PAIR, SCHEMA, claim, noise, table
 
-from dperm import claims, tables
-from dperm.claims import catalogue as catalogue_of
-from dperm.claims import ordered, weakest
 from dperm.errors import ConfigError
+from dperm_pipeline import claims, tables
+from dperm_pipeline.claims import catalogue as catalogue_of
+from dperm_pipeline.claims import ordered, weakest
 
 # -- a summary of others ---------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from claim_points import PAIR, claim, noise, say, table
 
-from dperm.claims import equal, ordered, points
 from dperm.errors import ConfigError, DataError
+from dperm_pipeline.claims import equal, ordered, points
 
 # -- signed sums -----------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dperm.claims import select, threshold
 from dperm.errors import ConfigError
+from dperm_pipeline.claims import select, threshold
 
 # -- thresholds ------------------------------------------------------------------------------------------------------
 

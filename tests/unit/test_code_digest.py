@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import dperm
-from dperm import catalogue, figures, worker
+from dperm import catalogue
+from dperm_pipeline import worker
 
-MODULE = importlib.import_module("dperm.plan.code_digest")
-DECLARED = "from dperm.catalogue import Catalogue\nfrom dperm.figures.target import Made\nfrom other import taken\n"
+MODULE = importlib.import_module("dperm_pipeline.plan.code_digest")
+DECLARED = "from dperm.catalogue import Catalogue\nfrom dperm_pipeline.target import Made\nfrom other import taken\n"
 SOURCE = (
     f'"""Words."""\n{DECLARED}'
     'REGISTRY: Catalogue[str, Made] = {"a": Made("b", ("c", WORD), released=True), **other.REGISTRY}\n'
@@ -18,17 +19,18 @@ SOURCE = (
     'WORD = "w"\nWORDS = ("v", "w")\nNUMBER = 1\n'
 )
 ENTRY = '"a": Made("b", ("c", WORD), released=True)'
-PACKAGE = Path(dperm.__file__).parent
-PARSED = {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+SRC = Path(dperm.__file__).parents[1]
+FILES = [path for package in catalogue.OURS for path in sorted((SRC / package).rglob("*.py"))]
+PARSED = {path.relative_to(SRC).as_posix(): ast.parse(path.read_text("utf-8")) for path in FILES}
 # Who reads a catalogue outside `plan`, `report` and the workflow's rules, which compute nothing: these look up where
 # the code of one entry stands, which is a root of the job's digest, or list names.
 READERS = {
-    ("__init__.py", "__all__ = sorted(_PUBLIC)"), ("__init__.py", "__getattr__"), ("__init__.py", "__dir__"),
-    ("audit/__init__.py", "__all__ = sorted(_PUBLIC)"), ("audit/__init__.py", "__getattr__"),
-    ("audit/__init__.py", "__dir__"),
-    ("audit/attacks.py", "run"), ("audit/families.py", "modules"),
-    ("experiments/__init__.py", "modules"), ("experiments/__init__.py", "_alone"), ("mechanisms/__init__.py", "module"),
-    ("figures/__init__.py", "draw_all"), ("figures/__init__.py", "modules"),
+    ("dperm/__init__.py", "__all__ = sorted(_PUBLIC)"), ("dperm/__init__.py", "__getattr__"),
+    ("dperm/__init__.py", "__dir__"), ("dperm/audit/__init__.py", "__all__ = sorted(_PUBLIC)"),
+    ("dperm/audit/__init__.py", "__getattr__"), ("dperm/audit/__init__.py", "__dir__"),
+    ("dperm/mechanisms/__init__.py", "module"), ("dperm_pipeline/audits/attacks.py", "run"),
+    ("dperm_pipeline/audits/__init__.py", "modules"), ("dperm_pipeline/experiments.py", "modules"),
+    ("dperm_pipeline/figures/__init__.py", "_LEDGERS = {'FIGURES': _FIGURES, 'TABLES': _TABLES}"),
 }  # fmt: skip
 
 
@@ -170,7 +172,7 @@ def test_each_constant_of_each_module_counts(path):
 
 def test_a_constant_anywhere_in_a_module_changes_the_digest_of_what_loads_it(monkeypatch):
     """Through the whole of it, at one constant of each module that an experiment and its mechanism load."""
-    roots = ("dperm.experiments.li2021.bounds", "dperm.mechanisms.napp")
+    roots = ("dperm_papers.li2021.bounds.experiment", "dperm.mechanisms.napp")
     read, digest = MODULE._read, MODULE.code_digest.__wrapped__
     before, changed = digest(*roots), 0
     for module in MODULE.modules(*roots):
@@ -199,7 +201,7 @@ def test_catalogues_are_read_where_a_job_looks_up_its_own_entry_alone():
             for alias in node.names
             if alias.name in names
         }
-        if path.split("/")[0] in ("plan", "report"):
+        if path.split("/")[1] in ("plan", "report"):
             continue
         for statement in (node for node in tree.body if node not in catalogues(tree)):
             for node in ast.walk(statement):
@@ -209,18 +211,15 @@ def test_catalogues_are_read_where_a_job_looks_up_its_own_entry_alone():
     assert found == READERS
 
 
-@pytest.mark.parametrize(
-    "path", sorted(Path(figures.__file__).parent.glob("**/__init__.py")), ids=lambda p: p.parent.name
-)
-def test_a_caption_of_one_paper_draws_nothing_of_the_others_again(path):
-    """All drawings hang on all catalogues' modules; a figure's own words are among its job's params."""
-    source = path.read_text(encoding="utf-8")
-    tree, edited = ast.parse(source), 0
+@pytest.mark.parametrize("path", sorted(path for path in PARSED if path.endswith("/figures.py")))
+def test_a_caption_draws_nothing_again(path):
+    """A figure's own words are among its job's params; those of its neighbours are not its code."""
+    tree, edited = ast.parse((SRC / path).read_text(encoding="utf-8")), 0
     before = worker.fingerprint(tree)
     entries = [item.value for item in tree.body if ast.unparse(item).startswith(("FIGURES", "TABLES"))]
     for call in (node for entry in entries for node in ast.walk(entry) if isinstance(node, ast.Call)):
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
             if isinstance(argument, ast.Constant):
                 argument.value, edited = f"other {argument.value}", edited + 1
-    assert edited > 10
+    assert edited
     assert worker.fingerprint(tree) == before

@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm import experiments, figures, mechanisms, plan
-from dperm.datasets import fetch, prepare
+from dperm import mechanisms
 from dperm.errors import ConfigError
-from dperm.plan import config_files
+from dperm_pipeline import experiments, figures, places, plan
+from dperm_pipeline.datasets import fetch, prepare
+from dperm_pipeline.plan import config_files
 
 ROOT = Path(__file__).parents[2]
 CONFIG = config_files.parse(ROOT / "config/config.yaml")
 SCHEMA = config_files.parse(ROOT / "workflow/schemas/experiment.schema.yaml")
 # As workflow/rules/common.smk hands it in.
 KNOWN = plan.Known(
-    experiments=experiments.REGISTRY,
+    experiments=places.experiments(),
     mechanisms=mechanisms.REGISTRY,
     figures=figures.FIGURES,
     tables=figures.TABLES,
@@ -61,30 +62,30 @@ def look_up_everything(loaded: plan.Plan) -> None:
         for cell in (*experiment.cells.values(), *experiment.baselines.values()):
             assert plan.code_digest(*experiments.modules(name, cell.get("mechanism")))
             assert cell["point"].get("dataset", "adult") in loaded.datasets
-            assert set(cell["settings"]) == set(experiments.REGISTRY[name].settings)
+            assert set(cell["settings"]) == set(places.experiments()[name].settings)
             assert isinstance(cell["seed"], int)
             counts = {"repeats", "tuning_repeats"} & set(cell["settings"])
             assert all(isinstance(cell["settings"][count], int) for count in counts)
         for cell in experiment.cells.values():
             assert ("dataset" in cell["point"]) == ("baseline" in cell)
             assert cell.get("baseline") in (None, *experiment.baselines)
-            assert set(cell["point"]) == set(experiments.REGISTRY[name].axes)
+            assert set(cell["point"]) == set(places.experiments()[name].axes)
             assert cell["calibration"] in mechanisms.REGISTRY[cell["mechanism"]].calibrations
         for kind, drawn in ((experiment.figures, figures.FIGURES), (experiment.tables, figures.TABLES)):
             assert set(kind) <= set(drawn)
             assert all(plan.code_digest(*figures.modules(target)) for target in kind)
         json.dumps(loaded.resolved(scale), allow_nan=False)
     for entry in loaded.datasets.values():
-        assert plan.code_digest("dperm.datasets.prepare", prepare.module(entry))
+        assert plan.code_digest("dperm_pipeline.datasets.prepare", prepare.module(entry))
 
 
-def places(document, path=()):
+def values_of(document, path=()):
     """Every key path of a document, leaves and branches."""
     if isinstance(document, list):
         document = dict(enumerate(document))
     for key, value in document.items() if isinstance(document, dict) else ():
         yield (*path, key)
-        yield from places(value, (*path, key))
+        yield from values_of(value, (*path, key))
 
 
 def changed(document, path, change):
@@ -112,7 +113,7 @@ def mutants():
     for file in FILES:
         document = config_files.parse(ROOT / file)
         # The catalogue of data sets is long and even: every seventh place of it is enough.
-        for path in list(places(document))[:: 7 if "datasets" in file else 1]:
+        for path in list(values_of(document))[:: 7 if "datasets" in file else 1]:
             for value in WRONG:
                 yield file, path, changed(document, path, put(value))
             if isinstance(path[-1], str):
@@ -204,7 +205,11 @@ def test_a_paper_without_experiments(folder, tmp_path):
         ),
         ("    epsilon: [1.0]\n", "", "grid.tiny: the axis 'epsilon' is missing; kifer2012-output needs it"),
         ("figures: [kifer2012-output,", "figures: [kifer2012-ouput,", "did you mean 'kifer2012-output'?"),
-        ("tables: [kifer2012-output]", "tables: [sweep]", "tables: 'sweep' is not in TABLES of src/dperm/figures"),
+        (
+            "tables: [kifer2012-output]",
+            "tables: [sweep]",
+            "tables: 'sweep' is not in TABLES of src/dperm_pipeline/figures",
+        ),
         ("public_share: 0.2 ", "public_share: 0.001 ", "common.public_share: 0.001 is not allowed (share of training"),
     ],
 )
@@ -255,7 +260,7 @@ def test_all_mistakes_of_an_experiment_at_once_and_at_every_scale(folder):
 def test_a_name_that_the_schema_knows_and_the_library_does_not(folder, tmp_path):
     """Such as a setting of another experiment: it would silently do nothing."""
     name = "config/experiments/kifer2012-output.yaml"
-    kifer2012 = experiments.REGISTRY["kifer2012-output"]
+    kifer2012 = places.experiments()["kifer2012-output"]
     fewer = kifer2012._replace(settings=tuple(name for name in kifer2012.settings if name != "huber_knee"))
     shutil.copytree(folder, tmp_path / "project")
     for path in (tmp_path / "project/config/experiments").glob("*.yaml"):

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dperm import plan
 from dperm.audit import families
 from dperm.errors import ConfigError
 from dperm.mechanisms import REGISTRY
-from dperm.plan import audits, config_files, grids
+from dperm_pipeline import plan
+from dperm_pipeline.plan import audits, config_files, grids
 
 ROOT = Path(__file__).parents[2]
 FILE = "config/experiments/kifer2012-output.yaml"

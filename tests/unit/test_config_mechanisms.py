@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm import experiments, mechanisms, plan
+from dperm import mechanisms
 from dperm.errors import ConfigError
-from dperm.plan import config_files
+from dperm_pipeline import places, plan
+from dperm_pipeline.plan import config_files
 
 ROOT = Path(__file__).parents[2]
 CONFIG = config_files.parse(ROOT / "config/config.yaml")
@@ -20,7 +21,7 @@ OTHER = {
 }
 # Their rows are of several mechanisms, or of two relations, whatever the entry says.
 OWN = [
-    *(name for name in experiments.REGISTRY if name.startswith("jain2013-")),
+    *(name for name in places.experiments() if name.startswith("jain2013-")),
     "li2021-bounds", "li2021-augmentation", "kifer2012-bound", "kifer2012-theorem2", "kifer2012-example1",
 ]  # fmt: skip
 
@@ -39,18 +40,18 @@ def load(tmp_path, document):
     experiment = tmp_path / "config/experiments" / f"{document['experiment']}.yaml"
     experiment.parent.mkdir()
     experiment.write_text(yaml.safe_dump(document), encoding="utf-8")
-    known = plan.Known(experiments.REGISTRY, mechanisms.REGISTRY, document["figures"], document["tables"])
+    known = plan.Known(places.experiments(), mechanisms.REGISTRY, document["figures"], document["tables"])
     return plan.load({**CONFIG, "papers": [document["paper"]]}, tmp_path, known=known)
 
 
 @pytest.mark.parametrize("name", OWN)
 def test_experiments_that_read_nothing_of_an_entry_fix_all_of_it(name):
-    assert set(experiments.REGISTRY[name].fixed) == set(KEYS)
+    assert set(places.experiments()[name].fixed) == set(KEYS)
 
 
-@pytest.mark.parametrize("name", sorted(experiments.REGISTRY))
+@pytest.mark.parametrize("name", sorted(places.experiments()))
 def test_the_projects_own_entries_are_accepted(name):
-    fixed = experiments.REGISTRY[name].fixed
+    fixed = places.experiments()[name].fixed
     for entry, key in itertools.product(declared(name)["mechanisms"], fixed):
         assert entry[key] == fixed[key]
 

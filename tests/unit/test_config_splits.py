@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm import plan
 from dperm.errors import ConfigError
-from dperm.plan import config_files
+from dperm_pipeline import plan
+from dperm_pipeline.plan import config_files
 
 ROOT = Path(__file__).parents[2]
 CONFIG = config_files.parse(ROOT / "config/config.yaml")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dperm.report import cost, provenance
+from dperm_pipeline.report import cost, provenance
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_what_a_job_logs_is_what_is_read(tmp_path, job):
     log = tmp_path / "logs/quick/claims.log"
     given = {"log": [str(log)], "input": [], "output": [], "rule": "judge_claims", "wildcards": {}}
     code = (
-        "import json, sys; from types import SimpleNamespace; from dperm import script\n"
+        "import json, sys; from types import SimpleNamespace; from dperm_pipeline import script\n"
         "with script.logged(SimpleNamespace(**json.loads(sys.argv[1]), resources={'mem_mb': 300})): sum(range(10**6))"
     )
     subprocess.run([sys.executable, "-c", code, json.dumps(given)], check=True)

@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.svm import LinearSVC
 
 from dperm import kernels
-from dperm.datasets.synthetic import covertype_like
 from dperm.errors import DataError, DomainViolation, SolverError
 from dperm.solvers import cubic, kernel, patterns
+from dperm_pipeline.datasets.synthetic import covertype_like
 
 R = math.sqrt(8)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm import plan
-from dperm.datasets import catalogue, prepare
 from dperm.errors import ConfigError
-from dperm.plan import config_files
+from dperm_pipeline import plan
+from dperm_pipeline.datasets import catalogue, prepare
+from dperm_pipeline.plan import config_files
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "workflow/schemas/datasets.schema.yaml"
@@ -48,16 +48,16 @@ def test_the_numeric_slice():
 
 def test_no_limit_of_a_download_decides_a_prepared_file():
     for entry in ENTRIES.values():
-        used = plan.modules("dperm.datasets.prepare", prepare.module(entry))
-        assert "dperm.datasets.checksums" in used
-        assert not {"dperm.datasets.fetch", "dperm.datasets.archives"} & set(used)
+        used = plan.modules("dperm_pipeline.datasets.prepare", prepare.module(entry))
+        assert "dperm_pipeline.datasets.checksums" in used
+        assert not {"dperm_pipeline.datasets.fetch", "dperm_pipeline.datasets.archives"} & set(used)
 
 
 def test_the_schema_knows_the_formats_that_have_a_parser():
     formats = config_files.parse(SCHEMA)["$defs"]["entry"]["properties"]["format"]["enum"]
     assert formats == list(prepare.FORMATS)
     for entry in ENTRIES.values():
-        assert prepare.module(entry).startswith("dperm.datasets.")
+        assert prepare.module(entry).startswith("dperm_pipeline.datasets.")
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from scipy import stats
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from dperm.datasets import catalogue, covertype, encode, prepare, prepared, scaling, synthetic, terrain
 from dperm.errors import ConfigError, CorruptFile, DataError
+from dperm_pipeline.datasets import catalogue, covertype, encode, prepare, prepared, scaling, synthetic, terrain
 
 ENTRIES = catalogue.load(Path(__file__).parents[2] / "config/datasets.yaml")
 RNG = np.random.default_rng(5)

@@ -9,8 +9,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from dperm.datasets import catalogue, prepare
 from dperm.errors import ConfigError, CorruptFile, DataError, DataUnavailable, DpermError
+from dperm_pipeline.datasets import catalogue, prepare
 
 TEXT = """id,height,eyes,"weight, kg",tall
 a,150,blue,50,no
@@ -61,7 +61,7 @@ def test_the_encoding_by_hand(own):
 
 
 def test_a_record_at_every_upper_end_reaches_the_bound_and_none_passes_it():
-    from dperm.datasets.encode import Raw, encode
+    from dperm_pipeline.datasets.encode import Raw, encode
 
     rng = np.random.default_rng(0)
     ranges = {f"c{j}": sorted(rng.normal(0, 10.0 ** rng.integers(-6, 7), 2)) for j in range(40)}

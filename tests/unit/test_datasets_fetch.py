@@ -8,9 +8,9 @@ import socket
 import pytest
 from data_server import FILES, entry, serving, sha256, tarred, zipped
 
-from dperm.datasets import fetch
-from dperm.datasets.catalogue import TRUST
 from dperm.errors import ConfigError, CorruptFile, DataUnavailable
+from dperm_pipeline.datasets import fetch
+from dperm_pipeline.datasets.catalogue import TRUST
 
 ZIP = zipped({"Index": b"an index", **FILES})
 OTHER = {name: content[::-1] for name, content in FILES.items()}
@@ -364,7 +364,7 @@ def test_bundled_sets_are_not_fetched(folder):
 def test_the_real_adult_from_a_mirror(folder, mirror):
     from pathlib import Path
 
-    from dperm.datasets import catalogue
+    from dperm_pipeline.datasets import catalogue
 
     adult = catalogue.load(Path(__file__).parents[2] / "config/datasets.yaml")["adult"]
     fetch.fetch(adult | {"sources": []}, folder, mirror=mirror)

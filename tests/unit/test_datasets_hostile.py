@@ -11,8 +11,8 @@ import zipfile
 import pytest
 from data_server import FILES, tarred, zipped
 
-from dperm.datasets import archives
 from dperm.errors import CorruptFile
+from dperm_pipeline.datasets import archives
 
 WANTED = {name: len(content) for name, content in FILES.items()}
 

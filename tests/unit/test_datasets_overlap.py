@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from dperm.datasets import overlap
+from dperm_pipeline.datasets import overlap
 
 RNG = np.random.default_rng(3)
 X = RNG.integers(0, 3, size=(400, 4)).astype(float)

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
-from dperm.datasets import prepared
-from dperm.datasets.prepared import Dataset
 from dperm.domain import Domain
 from dperm.errors import CorruptFile, DomainViolation
+from dperm_pipeline.datasets import prepared
+from dperm_pipeline.datasets.prepared import Dataset
 
 
 def dataset(sparse=False, **changes):
@@ -64,7 +64,7 @@ def test_a_sparse_set_too_wide_to_be_dense(tmp_path):
 def test_what_made_it_stands_in_the_file(tmp_path):
     import numpy
 
-    from dperm import tables
+    from dperm_pipeline import tables
 
     prepared.write(dataset(), tmp_path / "toy.parquet", metadata={"entry": {"name": "toy"}, "code": "ab"})
     told = tables.metadata(tmp_path / "toy.parquet")

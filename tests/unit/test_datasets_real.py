@@ -13,8 +13,8 @@ from scipy import optimize
 from sklearn.datasets import load_svmlight_file
 from sklearn.linear_model import LogisticRegression
 
-from dperm.datasets import adult, catalogue, fetch, overlap, prepare, prepared, scaling, synthetic
 from dperm.errors import CorruptFile, DataError, DataUnavailable
+from dperm_pipeline.datasets import adult, catalogue, fetch, overlap, prepare, prepared, scaling, synthetic
 
 ENTRIES = catalogue.load(Path(__file__).parents[2] / "config/datasets.yaml")
 BUNDLED = ["breast-cancer", "digits", "diabetes"]
@@ -130,7 +130,7 @@ LINE = (
 
 def small_adult(folder, train, test, **changes):
     """Prepare an Adult of a few lines, the checksums adjusted to them."""
-    from dperm.datasets.checksums import sha256
+    from dperm_pipeline.datasets.checksums import sha256
 
     entry = {key: value for key, value in ENTRIES["adult"].items() if key not in ("rows", "positive_rows")} | changes
     entry["files"] = {}
@@ -277,7 +277,7 @@ def test_the_rows_of_url_reputation(mirror_only):
 
 def test_light_modules_load_nothing_heavy():
     """The workflow imports `fetch` and `prepare` in every job; the parsers and the network come when they are used."""
-    code = "import sys; from dperm.datasets import fetch, prepare; print(*sys.modules)"
+    code = "import sys; from dperm_pipeline.datasets import fetch, prepare; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not {"sklearn", "pooch", "requests", "pandas", "numpy", "pyarrow"} & set(loaded)
 

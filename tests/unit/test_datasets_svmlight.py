@@ -13,8 +13,8 @@ from data_server import tarred
 from scipy import stats
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from dperm.datasets import catalogue, prepare, svmlight
 from dperm.errors import ConfigError, CorruptFile, DataError
+from dperm_pipeline.datasets import catalogue, prepare, svmlight
 
 RNG = np.random.default_rng(11)
 COLUMNS = 40
@@ -310,7 +310,7 @@ def test_an_entry_that_contradicts_itself(changes, words):
 MEASURE = """
 import resource, sys
 from pathlib import Path
-from dperm.datasets import svmlight
+from dperm_pipeline.datasets import svmlight
 entry = {"name": "big", "files": {sys.argv[2]: {}}, "columns": 3_000_000, "hash_to": 2_000_000,
          "sample": {"train": 500, "seed": 1}, "target": {"column": "label"}}
 warm = {**entry, "files": {"warm.svm": {}}}

@@ -4,8 +4,9 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from dperm import claims, domain, tables
-from dperm.audit import ledger
+from dperm import domain
+from dperm_pipeline import claims, tables
+from dperm_pipeline.audits import ledger
 
 PAGE = (Path(__file__).parents[2] / "docs/glossary.md").read_text(encoding="utf-8")
 SAID = set(re.findall(r"`([^`]+)`", PAGE))

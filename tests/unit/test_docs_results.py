@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from fake_rows import rows as fake_rows
 
-from dperm import claims, experiments, plan, tables
-from dperm.audit import ledger
-from dperm.datasets import fetch, prepare, prepared
+from dperm_pipeline import claims, experiments, places, plan, tables
+from dperm_pipeline.audits import ledger
+from dperm_pipeline.datasets import fetch, prepare, prepared
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/results.md").read_text(encoding="utf-8")
@@ -62,7 +62,7 @@ def own_columns():
 
 
 def test_every_experiment_and_every_column_of_its_own_is_described():
-    assert set(own_columns()) == set(experiments.REGISTRY)
+    assert set(own_columns()) == set(places.experiments())
     words = described(section("Columns of an experiment's own"), "| column | type | what |")
     assert [cells[0].strip("`") for cells in words] == sorted({name for own in own_columns().values() for name in own})
     assert all(set(cells[1].split(", ")) <= set(TYPES) and len(cells[2]) > 2 for cells in words)
@@ -81,7 +81,7 @@ def tiny():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", sorted(experiments.REGISTRY))
+@pytest.mark.parametrize("name", sorted(places.experiments()))
 def test_own_columns_are_those_that_a_run_writes(tiny, tmp_path, name):
     experiment = tiny.experiments["tiny", name]
     if not experiment.cells:

@@ -9,9 +9,10 @@ import pytest
 from dperm import losses
 from dperm.accounting import gaussian, objective
 from dperm.domain import Budget, Domain
-from dperm.experiments.kifer2012 import bound, quadrature, worst_pairs
-from dperm.experiments.kifer2012.quadrature import Pair
 from dperm.noise import Gaussian
+from dperm_papers.kifer2012.bound import experiment as bound
+from dperm_papers.kifer2012.shared import quadrature, worst_pairs
+from dperm_papers.kifer2012.shared.quadrature import Pair
 
 HUBER, LOGISTIC = losses.make("huber", knee=1.0), losses.make("logistic")
 

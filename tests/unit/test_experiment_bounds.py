@@ -9,8 +9,10 @@ import pytest
 from scipy import optimize
 
 from dperm import seeds
-from dperm.experiments.kifer2012 import bounds, designs, fits, lemmas, well_behaved
 from dperm.noise import Gaussian
+from dperm_papers.kifer2012.bounds import experiment as bounds
+from dperm_papers.kifer2012.bounds import fits, lemmas, well_behaved
+from dperm_papers.kifer2012.shared import designs
 
 P, N, EPSILON, DELTA, MULTIPLE = 8, 64, 1.0, 1e-6, 2.0
 SETTINGS = {

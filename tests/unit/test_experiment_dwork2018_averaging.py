@@ -9,8 +9,9 @@ import pytest
 from scipy import integrate
 
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import averages, averaging, flips
 from dperm.mechanisms.prediction import averaged
+from dperm_papers.dwork2018.averaging import experiment as averaging
+from dperm_papers.dwork2018.shared import averages, flips
 
 
 @pytest.mark.parametrize("b", [0.1, 0.5, 20.0])

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import alternating, beyond, mean_walk
 from dperm.mechanisms.prediction import exppw
+from dperm_papers.dwork2018.beyond import experiment as beyond
+from dperm_papers.dwork2018.beyond import mean_walk
+from dperm_papers.dwork2018.shared import alternating
 
 
 @pytest.mark.parametrize(

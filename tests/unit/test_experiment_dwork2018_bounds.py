@@ -13,7 +13,7 @@ from scipy import integrate, stats
 from scipy.special import expit
 from written_anew import agree, rows_of, select
 
-from dperm.experiments.dwork2018 import flips, realizable
+from dperm_papers.dwork2018.shared import flips, realizable
 
 # What is drawn, in units of the level that it is compared with.
 LEVELS = np.array([0.5, 1 - 1e-6, 1 + 1e-6, 1.2, 1.9, 3.0])

@@ -13,7 +13,10 @@ from scipy import stats
 from scipy.special import expit
 from written_anew import agree, rows_of, select
 
-from dperm.experiments.dwork2018 import alternating, exppw, flips, mean_walk, multisets, queries, ties, worst_bits
+from dperm_papers.dwork2018.beyond import mean_walk
+from dperm_papers.dwork2018.exppw import experiment as exppw
+from dperm_papers.dwork2018.queries import experiment as queries
+from dperm_papers.dwork2018.shared import alternating, flips, multisets, ties, worst_bits
 
 # In place of what is measured; of the drawn errors, in units of the level that they are compared with.
 PLANTED, LEVELS = 0.375, np.array([0.5, 1 - 1e-6, 1 + 1e-6, 1.2, 1.9, 3.0])

@@ -13,7 +13,12 @@ from scipy.special import expit
 from scipy.stats import norm
 from written_anew import agree, rows_of, select
 
-from dperm.experiments.dwork2018 import aggregation, cube, dimension, free, generalization, signs, stable
+from dperm_papers.dwork2018.dimension import aggregation, cube
+from dperm_papers.dwork2018.dimension import experiment as dimension
+from dperm_papers.dwork2018.free import experiment as free
+from dperm_papers.dwork2018.generalization import experiment as generalization
+from dperm_papers.dwork2018.shared import signs
+from dperm_papers.dwork2018.stable import experiment as stable
 
 # R, L_f, L_l and sigma_l; in place of what is measured.
 LAWS = {"hard": (sqrt(2), 1, 1, 2), "sq": (1, 1, 2, 1), "lin": (1, 1, 1, 0)}

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import bounds, constants, projected
-from dperm.figures.dwork2018 import constants as table
+from dperm_papers.dwork2018.constants import drawing as table
+from dperm_papers.dwork2018.constants import experiment as constants
+from dperm_papers.dwork2018.shared import bounds, projected
 
 # n, alpha, beta, d and p of the rows.
 N, ALPHA, BETA, D, P = 50, 0.2, 0.05, 5, 20

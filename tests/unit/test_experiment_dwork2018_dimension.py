@@ -10,8 +10,9 @@ import pytest
 from scipy import integrate, stats
 
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import aggregation, cube, dimension
 from dperm.mechanisms.prediction import averaged
+from dperm_papers.dwork2018.dimension import aggregation, cube
+from dperm_papers.dwork2018.dimension import experiment as dimension
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from scipy import stats
 from scipy.special import expit
 
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import alternating, labellings, multisets, ties
-from dperm.experiments.dwork2018 import exppw as experiment
 from dperm.mechanisms.prediction import exppw
 from dperm.solvers import intervals
+from dperm_papers.dwork2018.exppw import experiment
+from dperm_papers.dwork2018.shared import alternating, labellings, multisets, ties
 
 
 def records(counts):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dperm.experiments.dwork2018 import flips
 from dperm.mechanisms.prediction import averaged
+from dperm_papers.dwork2018.shared import flips
 
 
 def by_enumeration(on_left, on_right):

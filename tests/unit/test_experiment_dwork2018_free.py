@@ -10,8 +10,9 @@ from scipy import integrate
 
 from dperm import losses
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import bounds, free, projected
 from dperm.mechanisms.prediction import stable_sgd
+from dperm_papers.dwork2018.free import experiment as free
+from dperm_papers.dwork2018.shared import bounds, projected
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ from scipy import integrate, optimize, stats
 from scipy.special import expit
 
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import evaluation, generalization
 from dperm.mechanisms.prediction import exppw
+from dperm_papers.dwork2018.generalization import experiment as generalization
+from dperm_papers.dwork2018.shared import evaluation
 
 SETTINGS = {
     "repeats": 4, "side_repeats": 5, "batch": 2, "epsilons": [0.1, 1.0, 3.0], "deltas": [0.0, 0.01],

@@ -9,9 +9,10 @@ import pytest
 from scipy import special, stats
 
 from dperm.accounting import composition
-from dperm.experiments.dwork2018 import flips, queries, worst_bits
-from dperm.figures.dwork2018 import queries as figure
 from dperm.mechanisms.prediction import consensus, soft_majority
+from dperm_papers.dwork2018.queries import drawing as figure
+from dperm_papers.dwork2018.queries import experiment as queries
+from dperm_papers.dwork2018.shared import flips, worst_bits
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import RidgeClassifier
 
-from dperm import experiments
 from dperm.accounting import filters
-from dperm.datasets import prepared
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import committee, realdata
 from dperm.mechanisms.prediction import exppw, shards
+from dperm_papers.dwork2018.realdata import committee
+from dperm_papers.dwork2018.realdata import experiment as realdata
+from dperm_pipeline import experiments
+from dperm_pipeline.datasets import prepared
 
 SETTINGS = {
     "repeats": 3, "side_repeats": 1, "draws": 2, "epsilons": [0.5, 5.0], "epsilon": 5.0, "delta": 1e-6, "alpha": 0.1,

@@ -11,8 +11,9 @@ from scipy import optimize, stats
 
 from dperm.domain import Budget
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import best_bit, realizable, softmajority
 from dperm.mechanisms.prediction import soft_majority
+from dperm_papers.dwork2018.shared import best_bit, realizable
+from dperm_papers.dwork2018.softmajority import experiment as softmajority
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ import pytest
 from scipy import integrate, stats
 
 from dperm.errors import ConfigError
-from dperm.experiments.dwork2018 import signs, stable
+from dperm_papers.dwork2018.shared import signs
+from dperm_papers.dwork2018.stable import experiment as stable
 
 SETTINGS = {
     "sizes": [100, 144], "walk_sizes": [100], "epsilons": [0.1, 1], "curvatures": [0.1, 1], "alphas": [0.4, 0.3],

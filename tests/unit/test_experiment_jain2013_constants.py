@@ -8,8 +8,9 @@ import pytest
 
 from dperm import kernels
 from dperm.errors import ConfigError
-from dperm.experiments.jain2013 import checks, constants, noise
 from dperm.mechanisms.kernel import definite
+from dperm_papers.jain2013.constants import checks, noise
+from dperm_papers.jain2013.constants import experiment as constants
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,12 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.svm import SVC
 
 from dperm import kernels
-from dperm.datasets import prepared, scaling, synthetic
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError, DataError
-from dperm.experiments.jain2013 import accuracy, covertype
 from dperm.mechanisms.kernel import tddl
+from dperm_papers.jain2013.covertype import experiment as covertype
+from dperm_papers.jain2013.shared import accuracy
+from dperm_pipeline.datasets import prepared, scaling, synthetic
 
 SETTINGS = {
     "row_splits": {"covertype-like": [250, 30, 120], "toy": [20, 8, 12]}, "repeats": 2, "draws": 3,

@@ -8,12 +8,15 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from dperm import experiments, seeds, tables
-from dperm.datasets import overlap, prepared
+from dperm import seeds
 from dperm.domain import Domain
 from dperm.errors import CorruptFile, DataError, SolverError
-from dperm.experiments.jain2013 import kdd, kdd_data, kdd_dimension
 from dperm.mechanisms.kernel import tddl
+from dperm_papers.jain2013.kdd import experiment as kdd
+from dperm_papers.jain2013.kdd import kdd_dimension
+from dperm_papers.jain2013.shared import kdd_data
+from dperm_pipeline import experiments, tables
+from dperm_pipeline.datasets import overlap, prepared
 
 SETTINGS = {
     "repeats": 2, "draws": 200, "records": 200, "pool_rows": 60, "public_points": 25, "test_rows": 80,

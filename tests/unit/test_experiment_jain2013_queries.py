@@ -10,9 +10,10 @@ from scipy import stats
 from dperm.accounting import gaussian
 from dperm.domain import Budget
 from dperm.errors import ConfigError
-from dperm.experiments.jain2013 import queries, sphere
 from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting
+from dperm_papers.jain2013.queries import experiment as queries
+from dperm_papers.jain2013.shared import sphere
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -8,8 +8,9 @@ from scipy import optimize
 
 from dperm import kernels
 from dperm.errors import ConfigError
-from dperm.experiments.jain2013 import neighbour_fits, stability
 from dperm.solvers import kernel as kernel_solver
+from dperm_papers.jain2013.stability import experiment as stability
+from dperm_papers.jain2013.stability import neighbour_fits
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dperm.errors import ConfigError
-from dperm.experiments.jain2013 import thm12
+from dperm_papers.jain2013.thm12 import experiment as thm12
 
 SETTINGS = {
     "repeats": 6, "queries": [10, 100], "features": [3, 50], "gammas": [0.05],

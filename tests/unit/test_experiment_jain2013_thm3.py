@@ -10,9 +10,10 @@ from scipy import stats
 from dperm import seeds
 from dperm.domain import Budget
 from dperm.errors import ConfigError
-from dperm.experiments.jain2013 import sphere, thm3
 from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting
+from dperm_papers.jain2013.shared import sphere
+from dperm_papers.jain2013.thm3 import experiment as thm3
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -10,9 +10,10 @@ from scipy import optimize
 from dperm import seeds
 from dperm.domain import Budget
 from dperm.errors import ConfigError
-from dperm.experiments.jain2013 import feature_laws, thm5
 from dperm.mechanisms.kernel import tddl
 from dperm.mechanisms.kernel.constants import Setting
+from dperm_papers.jain2013.thm5 import experiment as thm5
+from dperm_papers.jain2013.thm5 import feature_laws
 
 SETTINGS = {
     "repeats": 4, "side_repeats": 3, "totals": [300, 600], "middle_total": 600, "queries": [20, 40], "sizes": [1200],

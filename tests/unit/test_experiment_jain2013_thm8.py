@@ -8,9 +8,10 @@ from scipy import integrate, stats
 
 from dperm.domain import Budget
 from dperm.errors import ConfigError
-from dperm.experiments.jain2013 import lengths, thm8
 from dperm.mechanisms.kernel import tdil
 from dperm.mechanisms.kernel.constants import Setting
+from dperm_papers.jain2013.thm8 import experiment as thm8
+from dperm_papers.jain2013.thm8 import lengths
 
 SETTINGS = {
     "repeats": 5, "side_repeats": 3, "totals": [1000, 100_000, 1_000_000], "features": [2, 30], "degrees": [1, 3],

@@ -5,9 +5,10 @@ import pytest
 from scipy import sparse
 from sklearn.svm import SVC, LinearSVC
 
-from dperm.datasets import prepared
 from dperm.domain import Domain
-from dperm.experiments.jain2013 import accuracy, url
+from dperm_papers.jain2013.shared import accuracy
+from dperm_papers.jain2013.url import experiment as url
+from dperm_pipeline.datasets import prepared
 
 SETTINGS = {
     "row_splits": {"url-5700": [120, 30, 60]}, "repeats": 2, "draws": 3, "epsilons": [1.0, 5.0], "totals": [5.0, 50.0],

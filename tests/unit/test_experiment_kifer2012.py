@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 from scipy import optimize, stats
 
-from dperm import losses, seeds, tables
-from dperm.datasets import prepared
+from dperm import losses, seeds
 from dperm.domain import Domain
 from dperm.errors import ConfigError, DataError
-from dperm.experiments.kifer2012 import output
+from dperm_papers.kifer2012.output import experiment as output
+from dperm_pipeline import tables
+from dperm_pipeline.datasets import prepared
 
 SETTINGS = {
     "repeats": 4, "tuning_repeats": 3, "deltas": [0.0, 1e-6], "ridge_multiples": [2.0, 20.0], "ridge": 0.01,

@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm import experiments, seeds, tables
-from dperm.datasets import prepared
+from dperm import seeds
 from dperm.domain import Domain
 from dperm.errors import CorruptFile, SolverError
-from dperm.experiments.kifer2012 import lasso, real_data
+from dperm_papers.kifer2012.lasso import experiment as lasso
+from dperm_papers.kifer2012.shared import real_data
+from dperm_pipeline import experiments, tables
+from dperm_pipeline.datasets import prepared
 
 SETTINGS = {
     "repeats": 3, "epsilons": [1.0, 30.0], "deltas": [0.0, 1e-6], "l1_shares": [0.001, 0.05], "box": 1.5,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dperm import seeds
-from dperm.datasets import prepared
 from dperm.domain import Domain
-from dperm.experiments.li2021 import adult
+from dperm_papers.li2021.adult import experiment as adult
+from dperm_pipeline.datasets import prepared
 
 SETTINGS = {
     "repeats": 3, "epsilons": [5.0, 50.0], "deltas": [1e-4], "lambdas": [0.1, 3.0], "budget_share": 0.5,

@@ -7,10 +7,12 @@ import pandas as pd
 import pytest
 from scipy import integrate, optimize
 
-from dperm import experiments, tables
-from dperm.experiments.li2021 import augmentation, designs, drawn, pairs, regularizers
 from dperm.mechanisms.napp import limit, losses, noise, scheme
 from dperm.mechanisms.napp.literal import literal
+from dperm_papers.li2021.augmentation import drawn, pairs, regularizers
+from dperm_papers.li2021.augmentation import experiment as augmentation
+from dperm_papers.li2021.shared import designs
+from dperm_pipeline import experiments, tables
 
 SETTINGS = {
     "repeats": 3, "wide_repeats": 2, "settled_repeats": 2, "draws": 4000, "rows_added": [400, 2000],

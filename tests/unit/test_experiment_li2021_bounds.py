@@ -10,19 +10,21 @@ from scipy import integrate, optimize, stats
 
 from dperm.domain import Budget
 from dperm.errors import ConfigError
-from dperm.experiments.li2021 import (
+from dperm.mechanisms.napp import noise
+from dperm.mechanisms.napp.scheme import Scheme
+from dperm.noise import Gaussian, SphericalLaplace
+from dperm_papers.li2021.bounds import (
     bound_fits,
-    bounds,
     budget_bounds,
-    designs,
     formulas,
     risk_bounds,
     risk_rates,
     sample_bounds,
 )
-from dperm.mechanisms.napp import noise
-from dperm.mechanisms.napp.scheme import Scheme
-from dperm.noise import Gaussian, SphericalLaplace
+from dperm_papers.li2021.bounds import (
+    experiment as bounds,
+)
+from dperm_papers.li2021.shared import designs
 
 PURE, APPROXIMATE = Budget(0.8), Budget(0.8, 1e-4)
 

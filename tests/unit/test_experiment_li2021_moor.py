@@ -4,7 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dperm.experiments.li2021 import designs, moor
+from dperm_papers.li2021.moor import experiment as moor
+from dperm_papers.li2021.shared import designs
 
 SETTINGS = {
     "repeats": 2, "side_repeats": 1, "epsilons": [2.0], "strengths": [4.0, 0.25], "steps": 3, "budget_share": 0.5,

@@ -8,8 +8,9 @@ import pytest
 
 from dperm import seeds
 from dperm.domain import Budget
-from dperm.experiments.li2021 import designs, recycling
 from dperm.mechanisms.napp import noise
+from dperm_papers.li2021.recycling import experiment as recycling
+from dperm_papers.li2021.shared import designs
 
 SETTINGS = {
     "repeats": 3, "side_repeats": 2, "rounds": 3, "deltas": [1e-4, 0.0], "strengths": [18.0, 0.75], "steps": 4,

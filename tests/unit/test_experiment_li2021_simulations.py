@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dperm import experiments, seeds
+from dperm import seeds
 from dperm.errors import ConfigError
-from dperm.experiments.li2021 import designs, measures, simulations
 from dperm.mechanisms.napp import limit
+from dperm_papers.li2021.shared import designs, measures
+from dperm_papers.li2021.simulations import experiment as simulations
+from dperm_pipeline import experiments
 
 SETTINGS = {
     "repeats": 3, "deltas": [1e-4, 0.0], "strengths": [100.0, 0.05], "steps": 4, "budget_share": 0.5,

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from dperm.domain import Budget
-from dperm.experiments.kifer2012 import bounds, nuclear
 from dperm.losses import huber
 from dperm.mechanisms import objective
 from dperm.noise import Gaussian, SphericalLaplace
+from dperm_papers.kifer2012.bounds import experiment as bounds
+from dperm_papers.kifer2012.bounds import nuclear
 
 DRAWS = 8_000
 

@@ -9,9 +9,10 @@ from scipy.linalg import hadamard
 from dperm import losses, seeds
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
-from dperm.experiments.kifer2012 import designs, table1
 from dperm.feasible import Region
 from dperm.mechanisms import objective
+from dperm_papers.kifer2012.shared import designs
+from dperm_papers.kifer2012.table1 import experiment as table1
 
 P, EPSILON, DELTA = 8, 1.0, 1e-6
 SETTINGS = {

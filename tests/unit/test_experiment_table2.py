@@ -10,9 +10,10 @@ from sklearn.linear_model import Lasso
 
 from dperm import seeds
 from dperm.domain import Budget
-from dperm.experiments.kifer2012 import case_study, designs, table2, votes
 from dperm.mechanisms import sparse
 from dperm.mechanisms.support import noisy_top, samp_agg
+from dperm_papers.kifer2012.shared import case_study, designs, votes
+from dperm_papers.kifer2012.table2 import experiment as table2
 
 EPSILON, DELTA = 1.0, 1e-6
 SPENDING = case_study.Spending(EPSILON, DELTA, "paper", "add_remove")

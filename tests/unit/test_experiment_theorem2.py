@@ -12,10 +12,11 @@ from scipy import integrate, optimize, stats
 
 from dperm import losses
 from dperm.domain import Budget, Domain
-from dperm.experiments.kifer2012 import quadrature, theorem2, worst_pairs
-from dperm.experiments.kifer2012.half_plane import HalfPlane
-from dperm.experiments.kifer2012.quadrature import Pair
 from dperm.noise import Gaussian, SphericalLaplace
+from dperm_papers.kifer2012.shared import quadrature, worst_pairs
+from dperm_papers.kifer2012.shared.quadrature import Pair
+from dperm_papers.kifer2012.theorem2 import experiment as theorem2
+from dperm_papers.kifer2012.theorem2.half_plane import HalfPlane
 
 HUBER, LOGISTIC, SQUARED = losses.make("huber", knee=1.0), losses.make("logistic"), losses.squared()
 CASES = {

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, stats
 
-from dperm import experiments
 from dperm.errors import ConfigError
-from dperm.experiments.kifer2012 import theorem29
+from dperm_papers.kifer2012.theorem29 import experiment as theorem29
+from dperm_pipeline import experiments
 
 DELTA = 1e-6
 

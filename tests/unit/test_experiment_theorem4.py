@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dperm import experiments
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
-from dperm.experiments.kifer2012 import isotropic, noise_lengths, theorem4
 from dperm.feasible import Region
 from dperm.mechanisms import objective
 from dperm.noise import Gaussian, SphericalLaplace
+from dperm_papers.kifer2012.theorem4 import experiment as theorem4
+from dperm_papers.kifer2012.theorem4 import isotropic, noise_lengths
+from dperm_pipeline import experiments
 
 DELTA = 1e-6
 

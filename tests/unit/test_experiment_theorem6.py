@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import lsq_linear
 
-from dperm import experiments, seeds
+from dperm import seeds
 from dperm.errors import ConfigError
-from dperm.experiments.kifer2012 import designs, theorem6, tiny_domain
+from dperm_papers.kifer2012.shared import designs
+from dperm_papers.kifer2012.theorem6 import experiment as theorem6
+from dperm_papers.kifer2012.theorem6 import tiny_domain
+from dperm_pipeline import experiments
 
 EPSILON = 1.0
 # w by hand: epsilon/(2 alpha) with alpha = 4 s^2, and epsilon/(2 s^2 (1 + 4e-6)).

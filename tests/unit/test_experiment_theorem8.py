@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dperm import experiments, seeds
+from dperm import seeds
 from dperm.errors import ConfigError
-from dperm.experiments.kifer2012 import designs, theorem8, votes
 from dperm.mechanisms.support import noisy_top
 from dperm.solvers import lasso
+from dperm_papers.kifer2012.shared import designs, votes
+from dperm_papers.kifer2012.theorem8 import experiment as theorem8
+from dperm_pipeline import experiments
 
 EPSILON = 0.5
 

@@ -11,9 +11,11 @@ from scipy.linalg import hadamard as matrix
 
 from dperm import seeds
 from dperm.domain import Budget
-from dperm.experiments.kifer2012 import case_study, designs, hadamard, single_stage, theorem9
 from dperm.mechanisms import sparse
 from dperm.mechanisms.support import samp_agg
+from dperm_papers.kifer2012.shared import case_study, designs
+from dperm_papers.kifer2012.theorem9 import experiment as theorem9
+from dperm_papers.kifer2012.theorem9 import hadamard, single_stage
 
 EPSILON, DELTA, S = 1.0, 1e-6, 2
 SPENDING = case_study.Spending(EPSILON, DELTA, "paper", "add_remove")

@@ -3,8 +3,8 @@
 import fake_audits
 import pandas as pd
 
-from dperm.audit import ledger
-from dperm.figures import audit
+from dperm_pipeline.audits import ledger
+from dperm_pipeline.figures import audit
 
 
 def test_calls_of_an_estimator_share_a_line(tmp_path):

@@ -4,8 +4,8 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm.figures import style
-from dperm.figures.kifer2012 import bounds
+from dperm_papers.kifer2012.bounds import drawing as bounds
+from dperm_pipeline.figures import style
 
 
 @pytest.fixture(scope="module")

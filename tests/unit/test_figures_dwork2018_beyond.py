@@ -4,9 +4,9 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm.figures import style
-from dperm.figures.dwork2018.averaging import averaging
-from dperm.figures.dwork2018.beyond import beyond
+from dperm_papers.dwork2018.averaging.drawing import averaging
+from dperm_papers.dwork2018.beyond.drawing import beyond
+from dperm_pipeline.figures import style
 
 
 def lines(axis):

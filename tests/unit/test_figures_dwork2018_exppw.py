@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm.figures import style
-from dperm.figures.dwork2018 import exppw
+from dperm_papers.dwork2018.exppw import drawing as exppw
+from dperm_pipeline.figures import style
 
 
 @pytest.fixture(scope="module")

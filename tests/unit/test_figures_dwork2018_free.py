@@ -4,8 +4,9 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm.figures import style
-from dperm.figures.dwork2018 import dimension, free
+from dperm_papers.dwork2018.dimension import drawing as dimension
+from dperm_papers.dwork2018.free import drawing as free
+from dperm_pipeline.figures import style
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm.figures.dwork2018 import generalization
+from dperm_papers.dwork2018.generalization import drawing as generalization
 
 
 @pytest.fixture(scope="module")

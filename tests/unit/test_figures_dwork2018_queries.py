@@ -4,7 +4,7 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm.figures.dwork2018 import queries
+from dperm_papers.dwork2018.queries import drawing as queries
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm.figures import style
-from dperm.figures.dwork2018 import realdata
+from dperm_papers.dwork2018.realdata import drawing as realdata
+from dperm_pipeline.figures import style
 
 
 @pytest.fixture(scope="module")

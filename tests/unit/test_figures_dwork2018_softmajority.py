@@ -4,8 +4,8 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm.figures import style
-from dperm.figures.dwork2018 import softmajority
+from dperm_papers.dwork2018.softmajority import drawing as softmajority
+from dperm_pipeline.figures import style
 
 
 def lines(axis):

@@ -4,7 +4,7 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm.figures.dwork2018 import stable
+from dperm_papers.dwork2018.stable import drawing as stable
 
 
 @pytest.fixture(scope="module")

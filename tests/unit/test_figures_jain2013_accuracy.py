@@ -5,7 +5,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm.figures.jain2013 import accuracy
+from dperm_papers.jain2013.shared import drawing_accuracy as accuracy
 
 
 def words(figure):

@@ -6,8 +6,10 @@ import fake_jain2013
 import numpy as np
 import pytest
 
-from dperm.figures import style
-from dperm.figures.jain2013 import constants, fig1, noise
+from dperm_papers.jain2013.constants import drawing as constants
+from dperm_papers.jain2013.constants import drawing_fig1 as fig1
+from dperm_papers.jain2013.constants import drawing_noise as noise
+from dperm_pipeline.figures import style
 
 
 @pytest.fixture(scope="module")

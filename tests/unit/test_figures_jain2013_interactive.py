@@ -5,9 +5,11 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm import figures
-from dperm.figures import style
-from dperm.figures.jain2013 import queries, stability, thm3
+from dperm_papers.jain2013.queries import drawing as queries
+from dperm_papers.jain2013.stability import drawing as stability
+from dperm_papers.jain2013.thm3 import drawing as thm3
+from dperm_pipeline import figures
+from dperm_pipeline.figures import style
 
 
 def lines(axis):

@@ -5,8 +5,8 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm.figures import style
-from dperm.figures.jain2013 import kdd
+from dperm_papers.jain2013.kdd import drawing as kdd
+from dperm_pipeline.figures import style
 
 METHODS = 6
 

@@ -4,7 +4,8 @@ import fake_jain2013
 import numpy as np
 import pytest
 
-from dperm.figures.jain2013 import thm5, thm12
+from dperm_papers.jain2013.thm5 import drawing as thm5
+from dperm_papers.jain2013.thm12 import drawing as thm12
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from scipy import stats
 
 from dperm.errors import ConfigError
-from dperm.figures import style
-from dperm.figures.kifer2012 import lasso
+from dperm_papers.kifer2012.lasso import drawing as lasso
+from dperm_pipeline.figures import style
 
 COLOURS = {0.001: "#0072B2", 0.003: "#E69F00", 0.01: "#CC79A7"}
 

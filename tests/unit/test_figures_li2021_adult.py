@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from dperm.figures import style
-from dperm.figures.li2021 import adult
+from dperm_papers.li2021.adult import drawing as adult
+from dperm_pipeline.figures import style
 
 DRAW = {"paper": adult.fig6, "corrected": adult.fig6_corrected}
 

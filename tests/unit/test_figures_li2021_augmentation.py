@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm.figures.li2021 import augmentation, augmentation_tables
+from dperm_papers.li2021.augmentation import drawing as augmentation
+from dperm_papers.li2021.augmentation import drawing_tables as augmentation_tables
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm import figures
-from dperm.figures import style
-from dperm.figures.li2021 import bounds
+from dperm_papers.li2021.bounds import drawing as bounds
+from dperm_pipeline import figures
+from dperm_pipeline.figures import style
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm.figures.li2021 import moor
+from dperm_papers.li2021.moor import drawing as moor
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm.figures.li2021 import recycling
+from dperm_papers.li2021.recycling import drawing as recycling
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,20 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm import figures
-from dperm.figures.li2021 import panels, prediction, retrieval, selection, table4
+from dperm_papers.li2021.shared import drawing_panels as panels
+from dperm_papers.li2021.simulations import (
+    drawing_prediction as prediction,
+)
+from dperm_papers.li2021.simulations import (
+    drawing_retrieval as retrieval,
+)
+from dperm_papers.li2021.simulations import (
+    drawing_selection as selection,
+)
+from dperm_papers.li2021.simulations import (
+    drawing_table4 as table4,
+)
+from dperm_pipeline import figures
 
 MODULES = {"4": selection, "5": prediction, "7": retrieval, "s1": selection, "s2": prediction, "s3": retrieval}
 

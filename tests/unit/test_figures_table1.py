@@ -4,7 +4,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm.figures.kifer2012 import table1
+from dperm_papers.kifer2012.table1 import drawing as table1
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm.figures.kifer2012 import table2
+from dperm_papers.kifer2012.table2 import drawing as table2
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm.figures.kifer2012 import theorem2
+from dperm_papers.kifer2012.theorem2 import drawing as theorem2
 
 PAPER, REPLACED = "#009E73", "#D55E00"
 

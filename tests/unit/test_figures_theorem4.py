@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from dperm.figures import style
-from dperm.figures.kifer2012 import theorem4, theorem29
+from dperm_papers.kifer2012.theorem4 import drawing as theorem4
+from dperm_papers.kifer2012.theorem29 import drawing as theorem29
+from dperm_pipeline.figures import style
 
 
 @pytest.fixture(scope="module")

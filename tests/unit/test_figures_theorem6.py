@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from dperm.figures import style
-from dperm.figures.kifer2012 import theorem6
+from dperm_papers.kifer2012.theorem6 import drawing as theorem6
+from dperm_pipeline.figures import style
 
 PRINTED = "#D55E00"
 

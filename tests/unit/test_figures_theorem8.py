@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from dperm.figures import style
-from dperm.figures.kifer2012 import theorem8
+from dperm_papers.kifer2012.theorem8 import drawing as theorem8
+from dperm_pipeline.figures import style
 
 
 @pytest.fixture(scope="module")

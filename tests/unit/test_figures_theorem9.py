@@ -4,7 +4,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm.figures.kifer2012 import theorem9
+from dperm_papers.kifer2012.theorem9 import drawing as theorem9
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from dperm import files
+from dperm_pipeline import files
 
 
 def entries(folder):
@@ -89,7 +89,7 @@ def test_permissions_follow_the_umask(tmp_path, umask):
 
 KILLED = """
 import sys, time
-from dperm import files
+from dperm_pipeline import files
 with files.replacing(sys.argv[1]) as temporary:
     temporary.write_text("half of the new")
     print("written", flush=True)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from dperm import files
 from dperm.errors import Superseded
+from dperm_pipeline import files
 
 # A job that has begun, and writes when it is told to: in a process of its own, as jobs are.
 JOB = """
 import sys
-from dperm import files
+from dperm_pipeline import files
 path, text = sys.argv[1:]
 with files.claimed([path]):
     print("begun", flush=True)

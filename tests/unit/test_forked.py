@@ -119,7 +119,7 @@ def test_a_job_ends_with_its_client(parent, folder, sent, what):
 # A Snakemake in small that a terminal stops: it waits for the job that it has called.
 INTERRUPTED = """
 import signal, subprocess, sys
-from dperm import forked
+from dperm_pipeline import forked
 words, fork = sys.argv[1:]
 given = {"executable": forked.start(10, "json")} if int(fork) else {}
 signal.signal(signal.SIGINT, lambda *_: None)

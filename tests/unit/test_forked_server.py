@@ -14,9 +14,9 @@ import forked_jobs
 import pytest
 from forked_jobs import FOR_EVER, LOOK, appeared, command, gone, run, started
 
-from dperm import forked
 from dperm.errors import ConfigError
-from dperm.forked import client
+from dperm_pipeline import forked
+from dperm_pipeline.forked import client
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="jobs are forked on Linux only")
 
@@ -218,7 +218,7 @@ def test_the_time_of_jobs_is_time_of_the_run(folder):
     """As of Snakemake's own children: whoever measures a run counts them."""
     code = """
 import atexit, resource, subprocess, sys
-from dperm import forked
+from dperm_pipeline import forked
 atexit.register(lambda: print(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])))
 subprocess.run(sys.argv[1], shell=True, executable=forked.start(10, "snakemake.script"), check=True)
 """

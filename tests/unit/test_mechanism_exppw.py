@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dperm import ExpPW
 from dperm.errors import BudgetExhausted, DomainViolation, InvalidBudget, NoGuaranteeWarning, VacuousWarning
-from dperm.experiments.dwork2018 import multisets
 from dperm.mechanisms.prediction import exppw
+from dperm_papers.dwork2018.shared import multisets
 
 
 def literal(records, bound, query):

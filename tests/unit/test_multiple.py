@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dperm import multiple
+from dperm_pipeline import multiple
 
 
 def test_holm_is_the_step_down_procedure():

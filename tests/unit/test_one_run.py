@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from dperm import one_run
 from dperm.errors import RunGoingOn
+from dperm_pipeline import one_run
 
 FULL = Path("/dev/full")
 HOLD = """
 import sys
-from dperm import one_run
+from dperm_pipeline import one_run
 one_run.hold(sys.argv[1], sys.argv[2])
 print("held", flush=True)
 sys.stdin.readline()
@@ -59,7 +59,7 @@ def test_the_command_says_what_goes_on(other, tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / ".snakemake").symlink_to(tmp_path)
-    command = [sys.executable, "-m", "dperm.one_run"]
+    command = [sys.executable, "-m", "dperm_pipeline.one_run"]
     busy = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert busy.returncode == 1 and busy.stderr.startswith("error: another run at scale quick")
     other.communicate("\n", timeout=60)
@@ -69,7 +69,7 @@ def test_the_command_says_what_goes_on(other, tmp_path):
 
 DEAF = """
 import signal, subprocess, sys
-from dperm import one_run
+from dperm_pipeline import one_run
 if sys.argv[1] == "heeds":
     one_run.heed_signals()
 print(subprocess.call([sys.executable, "-c", "raise SystemExit(3)"]))

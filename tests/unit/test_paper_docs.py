@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm import claims
-from dperm.claims import select
+from dperm_pipeline import claims
+from dperm_pipeline.claims import select
 
 ROOT = Path(__file__).parents[2]
 PAPERS = sorted(path.stem for path in (ROOT / "docs/papers").glob("*.md"))

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dperm import experiments, losses, mechanisms, plan
+from dperm import losses, mechanisms
 from dperm.domain import Budget, Domain
 from dperm.mechanisms.kernel import pinp, tddl, tdil
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority, stable_erm, stable_sgd
-from dperm.plan import config_files
+from dperm_pipeline import places, plan
+from dperm_pipeline.plan import config_files
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = config_files.parse(ROOT / "workflow/schemas/experiment.schema.yaml")
@@ -24,8 +25,10 @@ def test_experiments_declare_what_their_code_reads():
 
     (One that is asked for and not declared is a KeyError in the first run.)
     """
-    for module in {experiment.module for experiment in experiments.REGISTRY.values()}:
-        shared = [name for name in plan.modules(module) if name.startswith(module.rpartition(".")[0] + ".")]
+    for name, experiment in places.experiments().items():
+        module = f"{places.package(name)}.experiment"
+        paper = ".".join(module.split(".")[:2])
+        shared = [name for name in plan.modules(module) if name.startswith(f"{paper}.") and name.count(".") == 3]
         paths = [ROOT / "src" / Path(*name.split(".")).with_suffix(".py") for name in shared]
         nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text()))]
         asked = {
@@ -33,8 +36,7 @@ def test_experiments_declare_what_their_code_reads():
             for key in (node.slice for node in nodes if isinstance(node, ast.Subscript))
             if isinstance(key, ast.Constant)
         }
-        declared = [experiment for experiment in experiments.REGISTRY.values() if experiment.module == module]
-        assert {name for experiment in declared for name in experiment.axes + experiment.settings} <= asked
+        assert {*experiment.axes, *experiment.settings} <= asked
 
 
 # Of the mechanisms that start from answers or votes, or prepare them, what their calibration makes.

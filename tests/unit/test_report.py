@@ -16,9 +16,9 @@ import fake_audits
 import fake_rows
 import pytest
 
-from dperm import claims, figures, report
 from dperm.errors import CorruptFile
-from dperm.report.__main__ import main
+from dperm_pipeline import claims, figures, report
+from dperm_pipeline.report.__main__ import main
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\""
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -317,6 +317,8 @@ def test_the_closing_lines_say_where_how_long_and_what(inputs, page, tmp_path, c
 
 def test_it_runs_as_a_module(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-m", "dperm.report", "--root", str(tmp_path), "scale=tiny"], capture_output=True, text=True
+        [sys.executable, "-m", "dperm_pipeline.report", "--root", str(tmp_path), "scale=tiny"],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 1 and done.stderr.startswith("error: there is no ") and "Traceback" not in done.stderr

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from dperm.errors import CorruptFile
-from dperm.report import errata
+from dperm_pipeline.report import errata
 
 HEAD = "## kifer2012\n\n| id | printed | right | what we do | tested in |\n|---|---|---|---|---|\n"
 

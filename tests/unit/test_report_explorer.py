@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dperm import report, tables
-from dperm.claims.ledger import NOISE
 from dperm.errors import DataError
-from dperm.report import explorer
-from dperm.report.explorer_sources import SHAPES, SOURCES
+from dperm_pipeline import report, tables
+from dperm_pipeline.claims.ledger import NOISE
+from dperm_pipeline.report import explorer
+from dperm_pipeline.report.explorer_sources import SHAPES, SOURCES
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = {

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dperm import tables
-from dperm.audit import ledger
 from dperm.errors import CorruptFile
-from dperm.report import guarantees
-from dperm.report.ledgers import OTHER_BUDGET, PRIVACY
+from dperm_pipeline import tables
+from dperm_pipeline.audits import ledger
+from dperm_pipeline.report import guarantees
+from dperm_pipeline.report.ledgers import OTHER_BUDGET, PRIVACY
 
 HOSTILE = "<script>alert(1)</script>"
 KEY = {"paper": "kifer2012", "mechanism": "objective", "neighbours": "add_remove", "epsilon": 1.0, "delta": 0.0}
@@ -64,7 +64,7 @@ def context(written, pytestconfig):
 
 @pytest.fixture(scope="module")
 def page(context):
-    loader = jinja2.PackageLoader("dperm.report", "page")
+    loader = jinja2.PackageLoader("dperm_pipeline.report", "page")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     parts = ("privacy.html", "errata.html")
     drawn = {"name": "privacy-ledger", "source": "privacy", "title": "All", "caption": "", "alt": "", "note": {}}

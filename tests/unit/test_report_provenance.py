@@ -16,10 +16,10 @@ import jinja2
 import pytest
 import yaml
 
-from dperm.datasets import catalogue, prepare, prepared
 from dperm.errors import ConfigError
-from dperm.report import assets, citation, cost, provenance, serve
-from dperm.report.__main__ import main
+from dperm_pipeline.datasets import catalogue, prepare, prepared
+from dperm_pipeline.report import assets, citation, cost, provenance, serve
+from dperm_pipeline.report.__main__ import main
 
 ROOT = Path(__file__).parents[2]
 # The header that Snakemake writes.
@@ -198,7 +198,7 @@ def test_nothing_known_is_nothing_said():
 
 
 def render(context):
-    page = ROOT / "src/dperm/report/page"
+    page = ROOT / "src/dperm_pipeline/report/page"
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(page)
     )
@@ -233,7 +233,17 @@ def test_the_report_is_served_until_ctrl_c(tmp_path, how):
     page.parent.mkdir(parents=True)
     page.write_text("<p>the page</p>")
     (tmp_path / "secret").write_text("no")
-    command = [sys.executable, "-m", "dperm.report", "--serve", "0", "--root", str(tmp_path), "--config", "scale=quick"]
+    command = [
+        sys.executable,
+        "-m",
+        "dperm_pipeline.report",
+        "--serve",
+        "0",
+        "--root",
+        str(tmp_path),
+        "--config",
+        "scale=quick",
+    ]
     settings = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     started = partial(signal.signal, signal.SIGINT, how)
     with subprocess.Popen(command, preexec_fn=started, **settings) as process:

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from dperm import figures
 from dperm.errors import CorruptFile
-from dperm.report import assets, rows, sections
+from dperm_pipeline import figures
+from dperm_pipeline.report import assets, rows, sections
 
 ROOT = Path(__file__).parents[2]
 VERDICTS = ("refuted", "holds up", "not audited")
@@ -187,6 +187,8 @@ def test_a_figure_says_what_it_was_drawn_from_and_no_more(tmp_path, name, experi
     svg.write_text('<svg viewBox="0 0 4 3"/>')
     facts = {"run": rows.Facts("run/rows.parquet", 1, 0, "", datasets=experiment, repeats=repeats)}
     (figure,) = sections.figures([svg], claims={}, facts=facts, origins={name: "run"})
-    macros = jinja2.Environment(loader=jinja2.PackageLoader("dperm.report", "page")).get_template("macros.html")
+    macros = jinja2.Environment(loader=jinja2.PackageLoader("dperm_pipeline.report", "page")).get_template(
+        "macros.html"
+    )
     said = re.sub("<[^>]+>", "", macros.module.note(figure))
     assert said.startswith(words)

@@ -17,8 +17,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dperm import script
 from dperm.errors import ConfigError
+from dperm_pipeline import script
 
 LAST = r"^worked (\d+\.\d{3}) s, (\d+\.\d{3}) s of CPU, peak (\d+) MB of 1000 MB$"
 
@@ -96,7 +96,9 @@ def test_a_job_without_declared_memory(job):
 def test_peak_is_of_this_process_and_not_of_the_one_that_started_it():
     """On Linux `ru_maxrss` of a process begins at what its parent held: a small job would say Snakemake's memory."""
     parent = "held = bytearray(300_000_000); import subprocess as s, sys; s.run([sys.executable, '-c', sys.argv[1]])"
-    child = "from dperm.script import peak; before = peak(); held = bytearray(100_000_000); print(before, peak())"
+    child = (
+        "from dperm_pipeline.script import peak; before = peak(); held = bytearray(100_000_000); print(before, peak())"
+    )
     done = subprocess.run([sys.executable, "-c", parent, child], capture_output=True, text=True, check=True)
     before, after = map(int, done.stdout.split())
     assert before < 150
@@ -205,7 +207,7 @@ def test_warnings_are_logged_by_their_text(tmp_path):
     code = """
         import sys, warnings
         from types import SimpleNamespace
-        from dperm import script
+        from dperm_pipeline import script
         files = {"log": [sys.argv[1]], "input": [], "output": []}
         with script.logged(SimpleNamespace(**files, rule="r", wildcards={}, resources={"mem_mb": 9})):
             warnings.warn("beware")

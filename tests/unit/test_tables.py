@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from tidy_rows import META, plain, rows
 
-from dperm import tables
 from dperm.errors import CorruptFile
+from dperm_pipeline import tables
 
 OWN = {
     "count": [1, 2, 3, 4],

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from tidy_rows import META, plain, rows
 
-from dperm import tables
 from dperm.errors import CorruptFile
+from dperm_pipeline import tables
 
 
 def cells(folder):
@@ -260,7 +260,7 @@ def test_each_cell_is_a_row_group_of_the_union(tmp_path):
 PEAK = """
 import sys
 import pyarrow as pa
-from dperm import tables
+from dperm_pipeline import tables
 *paths, out = sys.argv[1:]
 tables.collect(paths, out, metadata={})
 print(pa.default_memory_pool().max_memory())

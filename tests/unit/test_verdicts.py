@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm import claims, tables
-from dperm.claims import words
 from dperm.errors import CorruptFile
-from dperm.report import assets, verdicts
+from dperm_pipeline import claims, tables
+from dperm_pipeline.claims import words
+from dperm_pipeline.report import assets, verdicts
 
 ROOT = Path(__file__).parents[2]
 CATALOGUES = {path.stem: path for path in sorted((ROOT / "resources/claims").glob("*.yaml"))}
@@ -78,7 +78,7 @@ def test_papers_come_in_the_order_in_which_they_appeared(written):
 
 def test_the_expected_value_stands_in_the_details_with_its_place(written):
     """And how the command is to be run, once."""
-    from dperm import report
+    from dperm_pipeline import report
 
     told = verdicts.context(written(record(expected=0.155), record(dataset="", expected=None)), scale="quick")
     text = report._environment().get_template("claims.html").render(claims=told)
@@ -154,7 +154,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 
 def test_the_partial_shows_every_row_with_its_numbers_and_command(context):
-    from dperm import report
+    from dperm_pipeline import report
 
     page = report._environment().get_template("claims.html").render(claims=context)
     rows = re.findall(r'<tr id="([^"]+)"', page)

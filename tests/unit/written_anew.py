@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm import experiments
+from dperm_pipeline import places
 
 CONFIG = Path(__file__).parents[2] / "config" / "experiments"
 
@@ -15,10 +15,10 @@ def rows_of(topic, part="all", **settings):
     """Rows of one part of an experiment with the tiny settings of its configuration, other than `settings`."""
     name = f"dwork2018-{topic}"
     told = yaml.safe_load((CONFIG / f"{name}.yaml").read_text(encoding="utf-8"))
-    fixed = {"mechanism": "exppw", "calibration": "paper", "neighbours": "replace", **experiments.REGISTRY[name].fixed}
+    fixed = {"mechanism": "exppw", "calibration": "paper", "neighbours": "replace", **places.experiments()[name].fixed}
     cell = {"experiment": name, "paper": "dwork2018", **fixed, "seed": 1, "point": {"part": part}}
     known = {**told["settings"]["tiny"], **told.get("common", {}), **settings}
-    return importlib.import_module(f"dperm.experiments.dwork2018.{topic}").run({**cell, "settings": known})
+    return importlib.import_module(f"dperm_papers.dwork2018.{topic}.experiment").run({**cell, "settings": known})
 
 
 def select(rows, **where):

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm import claims, experiments, figures, plan
-from dperm.audit import families
-from dperm.datasets import catalogue, prepare
-from dperm.report import verdicts
+from dperm_pipeline import audits, claims, experiments, figures, plan
+from dperm_pipeline.datasets import catalogue, prepare
+from dperm_pipeline.report import verdicts
 
 # A rule's script in a process of its own, with what Snakemake would give it; says which modules it loaded.
 RUN = """
@@ -28,14 +27,14 @@ class Given(dict):
 script, given = sys.argv[1], json.loads(sys.argv[2])
 snakemake = Given({part: Given(content) if part != "rule" else content for part, content in given.items()})
 runpy.run_path(script, init_globals={"snakemake": snakemake}, run_name="__main__")
-print(json.dumps(sorted(name for name in sys.modules if name.split(".")[0] == "dperm")))
+print(json.dumps(sorted(name for name in sys.modules if name.split(".")[0].startswith("dperm"))))
 """
 # How a job talks decides no byte of what it writes.
-TALK = {"dperm.script", "dperm.errors", "dperm.worker"}
+TALK = {"dperm_pipeline.script", "dperm.errors", "dperm_pipeline.worker"}
 # The catalogue of claims is refused or left as it is: no verdict hangs on how (but on the reader of YAML, which is in).
 CATALOGUE_CHECKS = {
-    "dperm.claims.catalogue", "dperm.plan", "dperm.plan.audits", "dperm.plan.cells", "dperm.plan.code_digest",
-    "dperm.plan.config_files", "dperm.plan.grids",
+    "dperm_pipeline.claims.catalogue", "dperm_pipeline.plan", "dperm_pipeline.plan.audits", "dperm_pipeline.plan.cells",
+    "dperm_pipeline.plan.code_digest",    "dperm_pipeline.plan.config_files", "dperm_pipeline.plan.grids",
 }  # fmt: skip
 SCHEMA = Path(__file__).parents[2] / "workflow/schemas/experiment.schema.yaml"
 DESIGNS = yaml.safe_load(SCHEMA.read_text())["$defs"]["settings"]["properties"]["designs"]["items"]["enum"]
@@ -129,15 +128,15 @@ def test_audits(finished, declared):
         job = declared.audits["tiny"][key]
         rows = f"{RESULTS}/audits/{key[0]}/{key[1]}.parquet"
         found = loaded(finished, "run_audit", output={"rows": rows}, params={"audits": [job]})
-        assert_same(families.modules(job), found)
-        assert repr(plan.code_digest(*families.modules(job), packages=("threadpoolctl",))) in recorded(finished, rows)
+        assert_same(audits.modules(job), found)
+        assert repr(plan.code_digest(*audits.modules(job), packages=("threadpoolctl",))) in recorded(finished, rows)
 
 
 @pytest.mark.parametrize("name", ["breast-cancer", "digits", "diabetes", "people"])
 def test_prepared_data(finished, declared, name):
     (finished.folder / "people.csv").write_text("height,tall\n110,no\n190,yes\n", encoding="utf-8")
     entry = {**declared.datasets, "people": OWN}[name]
-    roots = "dperm.datasets.prepare", prepare.module(entry)
+    roots = "dperm_pipeline.datasets.prepare", prepare.module(entry)
     found = loaded(
         finished,
         "prepare_dataset",
@@ -158,7 +157,7 @@ def others():
     claims, config = {"claims": f"{RESULTS}/claims.parquet"}, {"config": f"{RESULTS}/config.yaml"}
     yield (
         "collect_rows",
-        ("dperm.tables",),
+        ("dperm_pipeline.tables",),
         (),
         {
             "input": {"cells": [], "baselines": [BASELINE]},
@@ -173,7 +172,7 @@ def others():
         "output": {"svg": [drawn["svg"]], "png": [drawn["png"]], "csv": [made["csv"]], "md": [made["md"]]},
         "params": {"figures": {experiment: []}, "tables": {experiment: []}},
     }, set()  # fmt: skip
-    yield "judge_claims", ("dperm.claims", "dperm.yaml_files"), (), {
+    yield "judge_claims", ("dperm_pipeline.claims", "dperm_pipeline.yaml_files"), (), {
         "input": {
             "catalogue": ["resources/claims/kifer2012.yaml"],
             "schema": "workflow/schemas/claims.schema.yaml",
@@ -186,7 +185,7 @@ def others():
             "datasets": ["adult", "breast-cancer", "diabetes", "digits", "hadamard", *DESIGNS], "prepared": ["adult"],
         },
     }, CATALOGUE_CHECKS  # fmt: skip
-    yield "collect_privacy_ledger", ("dperm.audit.ledger",), (), {
+    yield "collect_privacy_ledger", ("dperm_pipeline.audits.ledger",), (), {
         "input": {
             "attacks": [f"{RESULTS}/audits/output.tight/linear.parquet"],
             "mutants": [f"{RESULTS}/audits/mutants/data.parquet"],
@@ -195,8 +194,8 @@ def others():
         "output": {"privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet"},
         "params": {"confidence": 0.95, "level": 0.05, "seed": 1, "errata": [], "made": None},
     }, set()  # fmt: skip
-    yield "write_config", ("dperm.files",), (), {"output": config, "params": {"resolved": {"seed": 1}}}, set()
-    yield "build_report", ("dperm.report",), ("itables", "jinja2", "vl-convert-python"), {
+    yield "write_config", ("dperm_pipeline.files",), (), {"output": config, "params": {"resolved": {"seed": 1}}}, set()
+    yield "build_report", ("dperm_pipeline.report",), ("itables", "jinja2", "vl-convert-python"), {
         "input": {
             **claims, **config, "privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet",
             "rows": [ROWS], "figures": [drawn["svg"]], "tables": [made["md"]], "data": [DATA],
@@ -234,7 +233,7 @@ def test_one_claim(finished):
         },
         "wildcards": {"scale": "tiny", "claim": "K-c38"},
     }  # fmt: skip
-    roots = "dperm.claims", "dperm.claims.words", "dperm.yaml_files"
+    roots = "dperm_pipeline.claims", "dperm_pipeline.claims.words", "dperm_pipeline.yaml_files"
     assert_same(roots, loaded(finished, "judge_claim", **given), CATALOGUE_CHECKS)
 
 

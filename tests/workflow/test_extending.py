@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 import pytest
 
-from dperm import claims, tables
+from dperm_pipeline import claims, tables
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
@@ -78,9 +78,9 @@ def test_every_block_of_the_page_is_a_step():
         "src/dperm/mechanisms/",
         "config/audits",
         "config/experiments/",
-        "src/dperm/experiments/",
+        "src/dperm_pipeline/experiments/",
     )
-    parts += ("src/dperm/figures/", "resources/claims/", "tests/unit/")
+    parts += ("src/dperm_pipeline/figures/", "resources/claims/", "tests/unit/")
     for part in parts:
         assert any((step.path or "").startswith(part) for step in found), part
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dperm import tables
+from dperm_pipeline import tables
 
 ROWS = "results/paper/kifer2012-output/cells/output.tight.add-remove/adult_epsilon-0.1-0.3-1-3.parquet"
 

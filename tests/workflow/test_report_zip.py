@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from dperm import figures
+from dperm_pipeline import figures
 
 OF_PAPER = re.compile(r"(dwork2018|jain2013|kifer2012|li2021)-")
 

@@ -82,14 +82,14 @@ def test_editing_a_comment_or_docstring_runs_nothing(finished):
 
 
 def test_editing_the_style_draws_all_and_computes_nothing_else(finished):
-    finished.edit("src/dperm/figures/style.py", "\nimport ", "\nUNUSED = 1\nimport ")
+    finished.edit("src/dperm_pipeline/figures/style.py", "\nimport ", "\nUNUSED = 1\nimport ")
     jobs = finished.jobs()
     assert cell_jobs(jobs) == []
     assert {"draw kifer2012-output", "draw mutants", "draw privacy"} <= set(jobs)
 
 
 def test_editing_a_figure_draws_those_of_its_experiment_alone(finished):
-    finished.edit("src/dperm/figures/kifer2012/output.py", "\nimport ", "\nUNUSED = 1\nimport ")
+    finished.edit("src/dperm_papers/kifer2012/output/drawing.py", "\nimport ", "\nUNUSED = 1\nimport ")
     assert finished.jobs() == ["build the report at scale tiny", "draw kifer2012-output"]
 
 

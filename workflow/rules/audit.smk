@@ -15,7 +15,7 @@ rule run_audit:
     params:
         audits=audit_job_of,
         code=lambda wildcards: plan.code_digest(
-            *families.modules(audit_job_of(wildcards)[0]), packages=("threadpoolctl",)
+            *audits.modules(audit_job_of(wildcards)[0]), packages=("threadpoolctl",)
         ),
     message:
         "audit {wildcards.mechanism}: {wildcards.pair}"
@@ -57,7 +57,7 @@ rule collect_privacy_ledger:
         seed=PLAN.seed,
         errata=PLAN.errata,
         made=made_of_audits,
-        code=plan.code_digest("dperm.audit.ledger"),
+        code=plan.code_digest("dperm_pipeline.audits.ledger"),
     message:
         "collect the privacy ledger at scale {wildcards.scale}"
     script:

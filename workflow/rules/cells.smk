@@ -47,7 +47,7 @@ rule collect_rows:
         skipped=lambda wildcards: experiment_of(wildcards).skipped,
         made=made_of_experiment,
         seed=PLAN.seed,
-        code=plan.code_digest("dperm.tables"),
+        code=plan.code_digest("dperm_pipeline.tables"),
     message:
         "{wildcards.experiment}: collect rows"
     script:

@@ -32,7 +32,7 @@ rule judge_claims:
         sources=checksums_of(*catalogues(), "workflow/schemas/claims.schema.yaml"),
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
         # How YAML becomes numbers counts; the checks of the catalogue do not: they refuse it or leave it as it is.
-        code=plan.code_digest("dperm.claims", "dperm.yaml_files"),
+        code=plan.code_digest("dperm_pipeline.claims", "dperm_pipeline.yaml_files"),
     message:
         "judge the claims at scale {wildcards.scale}"
     script:
@@ -66,7 +66,11 @@ rule judge_claim:
         seed=PLAN.seed,
         sources=checksums_of(*catalogues(), "workflow/schemas/claims.schema.yaml"),
         skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
-        code=plan.code_digest("dperm.claims", "dperm.claims.words", "dperm.yaml_files"),
+        code=plan.code_digest(
+            "dperm_pipeline.claims",
+            "dperm_pipeline.claims.words",
+            "dperm_pipeline.yaml_files",
+        ),
     message:
         "judge claim {wildcards.claim} at scale {wildcards.scale}"
     script:

@@ -5,18 +5,10 @@ from pathlib import Path
 from snakemake import benchmark as sampling
 from snakemake.exceptions import WorkflowError
 
-from dperm import (
-    experiments,
-    figures,
-    files,
-    forked,
-    mechanisms,
-    one_run,
-    plan,
-    stamps,
-)
+from dperm import mechanisms
+from dperm_pipeline import audits, figures, files, forked, one_run, places, plan, stamps
 from dperm.audit import families
-from dperm.datasets import checksums, fetch, prepare
+from dperm_pipeline.datasets import checksums, fetch, prepare
 from dperm.errors import ConfigError, RunGoingOn
 
 # Snakemake looks twice a second at the memory of each young job, for a fiftieth of all CPU time; logs say the true peak.
@@ -27,7 +19,7 @@ try:
         config,
         workflow.basedir,
         known=plan.Known(
-            experiments=experiments.REGISTRY,
+            experiments=places.experiments(),
             mechanisms=mechanisms.REGISTRY,
             figures=figures.FIGURES,
             tables=figures.TABLES,
@@ -331,7 +323,7 @@ def released_rows_of_scale(wildcards):
     return [
         f"results/{wildcards.scale}/{e.name}/rows.parquet"
         for e in PLAN.of_scale(wildcards.scale)
-        if experiments.REGISTRY[e.name].releases
+        if places.experiments()[e.name].releases
     ]
 
 
@@ -348,7 +340,7 @@ def catalogues():
 @cache
 def needs_of_claim(name):
     """The experiments and the ledger that one claim stands on; the catalogue is read for those who ask alone."""
-    from dperm.claims import catalogue
+    from dperm_pipeline.claims import catalogue
 
     schema = Path(workflow.basedir, "workflow/schemas/claims.schema.yaml")
     entries = [Path(workflow.basedir, path) for path in catalogues()]
@@ -374,8 +366,11 @@ def ledger_of_claim(wildcards):
 
 
 def parts_of_page():
-    folder = Path(workflow.basedir, "src/dperm/report/page")
-    return [f"src/dperm/report/page/{path.name}" for path in sorted(folder.iterdir())]
+    folder = Path(workflow.basedir, "src/dperm_pipeline/report/page")
+    return [
+        f"src/dperm_pipeline/report/page/{path.name}"
+        for path in sorted(folder.iterdir())
+    ]
 
 
 def origins_at(scale):

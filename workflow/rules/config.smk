@@ -7,7 +7,8 @@ from snakemake.exceptions import WorkflowError
 
 # First of all, before hours are lost: what is missing may be loaded by the last job alone.
 try:
-    from dperm import errors, worker
+    from dperm import errors
+    from dperm_pipeline import worker
 
     worker.check_libraries()
 except ModuleNotFoundError as error:
@@ -22,9 +23,9 @@ if os.fsencode(workflow.basedir) != str(workflow.basedir).encode("utf-8", "repla
         f"this machine's encoding, {sys.getfilesystemencoding()}: set PYTHONUTF8=1, or run in a folder with a plain name"
     )
 
-from dperm import one_run
+from dperm_pipeline import one_run
 from dperm.errors import ConfigError
-from dperm.plan import config_files
+from dperm_pipeline.plan import config_files
 
 try:
     config_files.parse(Path(workflow.basedir, "config", "config.yaml"))

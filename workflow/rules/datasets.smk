@@ -1,5 +1,5 @@
 # From an address to one Parquet file.
-from dperm.datasets import catalogue
+from dperm_pipeline.datasets import catalogue
 
 
 rule fetch_dataset:
@@ -51,7 +51,8 @@ rule prepare_dataset:
             *filter(None, [PLAN.datasets[wildcards.dataset].get("path")])
         ),
         code=lambda wildcards: plan.code_digest(
-            "dperm.datasets.prepare", prepare.module(PLAN.datasets[wildcards.dataset])
+            "dperm_pipeline.datasets.prepare",
+            prepare.module(PLAN.datasets[wildcards.dataset]),
         ),
     message:
         "prepare {wildcards.dataset}"

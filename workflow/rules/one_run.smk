@@ -3,7 +3,7 @@ import sys
 
 from snakemake_interface_executor_plugins.settings import ExecMode
 
-from dperm import one_run
+from dperm_pipeline import one_run
 
 if workflow.exec_mode == ExecMode.DEFAULT:
     # Not an error here: a dry run may look at anything.

@@ -17,7 +17,7 @@ rule write_config:
         runtime=5,
     params:
         resolved=lambda wildcards: PLAN.resolved(wildcards.scale),
-        code=plan.code_digest("dperm.files"),
+        code=plan.code_digest("dperm_pipeline.files"),
     message:
         "record the resolved configuration at scale {wildcards.scale}"
     script:
@@ -65,7 +65,8 @@ rule build_report:
         planned=jobs_planned,
         sources=checksums_of("docs/errata.md", "CITATION.cff", *parts_of_page()),
         code=plan.code_digest(
-            "dperm.report", packages=("itables", "jinja2", "vl-convert-python")
+            "dperm_pipeline.report",
+            packages=("itables", "jinja2", "vl-convert-python"),
         ),
     message:
         "build the report at scale {wildcards.scale}"

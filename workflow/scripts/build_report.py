@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
     import yaml
 
-    from dperm import report
-    from dperm.report import provenance
+    from dperm_pipeline import report
+    from dperm_pipeline.report import provenance
 
     taken = snakemake.input
     config = yaml.safe_load(Path(taken.config).read_text(encoding="utf-8"))

@@ -1,9 +1,9 @@
 """Hold the attacks against the claims."""
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
-    from dperm.audit import ledger
+    from dperm_pipeline.audits import ledger
 
     taken, made, params = snakemake.input, snakemake.output, snakemake.params
     metadata = {name: params[name] for name in ("confidence", "level", "seed", "code")}

@@ -1,9 +1,9 @@
 """Put the cells of one experiment together."""
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
-    from dperm import tables
+    from dperm_pipeline import tables
 
     paths = [*snakemake.input.cells, *snakemake.input.baselines]
     metadata = {name: snakemake.params[name] for name in ("skipped", "seed", "code")}

@@ -1,9 +1,9 @@
 """Draw all figures and tables of one experiment or ledger."""
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
-    from dperm import figures
+    from dperm_pipeline import figures
 
     params, output = snakemake.params, snakemake.output
     figures.draw_all(

@@ -3,11 +3,11 @@
 import json
 import os
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
-    from dperm import files
-    from dperm.datasets import catalogue, fetch
+    from dperm_pipeline import files
+    from dperm_pipeline.datasets import catalogue, fetch
 
     params = snakemake.params
     # Title and addresses, which are no params: an edit of them is no reason to fetch again.

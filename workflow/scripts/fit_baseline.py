@@ -1,9 +1,9 @@
 """Fit the non-private baseline on one data set."""
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
-    from dperm import experiments, tables
+    from dperm_pipeline import experiments, tables
 
     cell = snakemake.params.cell
     rows = experiments.run_baseline(cell, data=snakemake.input.data)

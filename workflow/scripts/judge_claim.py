@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
-    from dperm import claims
-    from dperm.claims import catalogue, words
+    from dperm_pipeline import claims
+    from dperm_pipeline.claims import catalogue, words
 
     taken, given, params = snakemake.input, snakemake.output, snakemake.params
     name = snakemake.wildcards.claim

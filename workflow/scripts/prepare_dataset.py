@@ -1,9 +1,9 @@
 """Parse and encode one data set."""
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
-    from dperm.datasets import prepare, prepared
+    from dperm_pipeline.datasets import prepare, prepared
 
     params = snakemake.params
     # What was fetched lies beside its receipt; a file of one's own is the input itself; a bundled set has none.

@@ -1,9 +1,9 @@
 """Attack one mechanism at one pair family, or at the few that share a job."""
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
-    from dperm.audit import attacks
+    from dperm_pipeline.audits import attacks
 
     audits = snakemake.params.audits
     attacks.run(audits, snakemake.output.rows, metadata={"audits": audits, "code": snakemake.params.code})

@@ -1,10 +1,10 @@
 """Record the resolved configuration beside the results."""
 
-from dperm.script import logged
+from dperm_pipeline.script import logged
 
 with logged(snakemake):
     import yaml
 
-    from dperm import files
+    from dperm_pipeline import files
 
     files.write_text(snakemake.output.config, yaml.safe_dump(snakemake.params.resolved, sort_keys=True))

@@ -1,4 +1,4 @@
-"""One attack on one pair, as columns of `dperm.audit.attacks.ATTACKS`: by sampling, on a line, over finite outcomes."""
+"""One attack on one pair, as columns: by sampling, on a line, over finite outcomes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -119,7 +119,7 @@ def _quantile(law: Any, level: np.ndarray) -> np.ndarray:
 def head(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what names an attack: the job's mechanism and pair, and the row's claim.
 
-    - job, row: as `dperm.plan` made them.
+    - job, row: as the plan made them.
     """
     return {
         **{key: job[key] for key in ("paper", "mechanism", "calibration", "pair")},

@@ -64,7 +64,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
     - job: as `dperm.audit.linear.run` takes it.
-    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Returns: columns of an attack.
     - Raises ConfigError: if a row's `variant` is none of the mechanism's at its delta.
     """
     known = [variant for mechanism, variant, _ in _SUBJECTS if mechanism == job["mechanism"]]

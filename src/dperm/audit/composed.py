@@ -101,7 +101,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
     - job: as `dperm.audit.linear.run` takes it.
-    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Returns: columns of an attack.
     - Raises ConfigError: if a row's `variant` does not name stage one and the law of stage two's noise.
     """
     for row in job["rows"]:

@@ -159,8 +159,8 @@ def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: i
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the attacks of one pair family on one budget of a variant with a regularizer or a set.
 
-    - job, row: as `dperm.plan` made them; `pair` is one of `PAIRS`.
-    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as the plan made them; `pair` is one of `PAIRS`.
+    - Yields: columns of an attack.
     """
     variant = kind(row["variant"])
     budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]

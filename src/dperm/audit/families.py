@@ -3,8 +3,7 @@
 Nothing here loads what attacks, so that a plan can ask for names; a test holds the names against the code.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dperm.catalogue import Catalogue
 
@@ -33,11 +32,3 @@ FAMILIES: Catalogue[str, Family] = {
         "dperm.audit.mutants", ("noise", "data", "selection", "augmented", "kernel", "prediction", "called")
     ),
 }
-
-
-def modules(job: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the modules that a job starts from: what its code digest is taken of.
-
-    - job: as `dperm.plan` made it.
-    """
-    return ("dperm.audit.attacks", FAMILIES[job["family"]].module)

@@ -62,8 +62,8 @@ def laws(*, budget: Budget, neighbours, calibration) -> Laws:
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Give the attack on one budget.
 
-    - job, row: as `dperm.plan` made them.
-    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
+    - job, row: as the plan made them.
+    - Yields: columns of an attack.
     """
     budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": job["calibration"]}

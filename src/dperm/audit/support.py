@@ -49,7 +49,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
     - job: as `dperm.audit.linear.run` takes it.
-    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Returns: columns of an attack.
     - Raises ConfigError: if a row's `variant` is not the law of the mechanism's noise, with s = 2 or without.
     """
     for row in job["rows"]:

@@ -13,7 +13,8 @@ from dperm.audit import attempts
 from dperm.errors import ConfigError, DataError
 
 _PROVED = ("proved", "proved_exact")
-# Job, row, and a generator by what it is for -> columns of `dperm.audit.attacks.ATTACKS`, one mapping an attack.
+# Job, row, and a generator by what it is for -> columns, one mapping an
+# attack.
 Attacks = Callable[[Mapping[str, Any], Mapping[str, Any], Callable], Iterable[dict[str, Any]]]
 
 
@@ -25,7 +26,7 @@ def run(
     - job: as `dperm.audit.linear.run` takes it; `calibration` stands in its rows.
     - attacks: those on this job's mechanism.
     - known: (mechanism, calibration) -> its variants.
-    - Returns: columns of `dperm.audit.attacks.ATTACKS`.
+    - Returns: columns.
     - Raises ConfigError: if a row's variant is none of its calibration's.
     - Raises DataError: if a corrected or tight row claims what the mechanism does not state.
     """

@@ -41,17 +41,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dperm.accounting import gaussian, objective
-from dperm.domain import (
-    MOST,
-    Budget,
-    Calibration,
-    Domain,
-    Guarantee,
-    Neighbours,
-    changed_gradients,
-    number,
-    one_of,
-)
+from dperm.domain import MOST, Budget, Calibration, Domain, Guarantee, Neighbours, changed_gradients, number, one_of
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
 from dperm.mechanisms.base import Release, bounds_everywhere, budget_event, curvature_or_default, representable

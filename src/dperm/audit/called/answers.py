@@ -108,7 +108,7 @@ KINDS = {
 
 
 def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the strongest attack on one answer, as columns of `dperm.audit.attacks.ATTACKS`.
+    """Return the strongest attack on one answer, as columns of an attack.
 
     - mechanism: a key of `KINDS`.
     - Raises DataError: if the scale of the noise differs between fits, or an answer is not made of one draw.

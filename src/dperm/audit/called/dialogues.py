@@ -85,7 +85,7 @@ def bins(found: list[Answer], scale: float) -> np.ndarray:
 
 
 def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the strongest attack on one answer, as columns of `dperm.audit.attacks.ATTACKS`.
+    """Return the strongest attack on one answer, as columns of an attack.
 
     - Raises DataError: if a scale differs between fits, or as `answer`.
     """

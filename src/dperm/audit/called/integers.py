@@ -24,7 +24,7 @@ _REACH = 20.0
 
 
 def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the strongest attack on one release, as columns of `dperm.audit.attacks.ATTACKS`.
+    """Return the strongest attack on one release, as columns of an attack.
 
     - rng: for seeds that a release does not take.
     - Raises DataError: if the grid or the noise depends on the records, or something else was released.

@@ -70,7 +70,7 @@ class Found(NamedTuple):
 
 
 def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the strongest attack on one estimator, as columns of `dperm.audit.attacks.ATTACKS`."""
+    """Return the strongest attack on one estimator, as columns of an attack."""
     found = listen(front, rng)
     lines = {corner: line(front, found, corner) for corner in found.rows}
     tried = [

@@ -29,7 +29,7 @@ _FITS = 40
 
 
 def attacks(front: Front, neighbours: str) -> Iterator[dict[str, Any]]:
-    """Give the attacks on one object, as columns of `dperm.audit.attacks.ATTACKS`.
+    """Give the attacks on one object, as columns of an attack.
 
     - Raises DataError: if what is left differs between fits on the same records.
     """

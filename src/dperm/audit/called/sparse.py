@@ -52,7 +52,7 @@ class _Listening(supports.Told, heard.Remembering):
 
 
 def attacks(name: str, row: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return the attacks on one stage one, as columns of `dperm.audit.attacks.ATTACKS`.
+    """Return the attacks on one stage one, as columns of an attack.
 
     - name: a key of `STAGES`.
     - row: `epsilon`, `delta`, `neighbours`.

@@ -88,7 +88,7 @@ class Told(np.random.Generator):
 
 
 def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> dict[str, Any]:
-    """Return the strongest attack, as columns of `dperm.audit.attacks.ATTACKS`.
+    """Return the strongest attack, as columns of an attack.
 
     - mechanism: a key of `CHOICES`.
     """

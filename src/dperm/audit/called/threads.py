@@ -96,7 +96,7 @@ class Asked(NamedTuple):
 
 
 def attack(mechanism: str, neighbours: str, epsilon: float, delta: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the attack, as columns of `dperm.audit.attacks.ATTACKS`.
+    """Return the attack, as columns of an attack.
 
     - mechanism: a key of `SHARED`.
     - Raises DataError: if a thread got another error than its due, for then nothing is known of what it would have been

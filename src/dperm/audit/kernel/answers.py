@@ -61,7 +61,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
     - job, row: as `dperm.audit.kernel.run` hands them on.
     - rng: what it is for -> Generator.
-    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
+    - Yields: columns of an attack.
     """
     variant, budget = row["variant"], Budget(row["epsilon"], row["delta"])
     pair = paired(row["calibration"], variant, row["neighbours"])

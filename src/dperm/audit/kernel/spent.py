@@ -163,7 +163,7 @@ def aligned(shift: float, answers: int) -> Spent:
 
 
 def best(forth: Spent, back: Spent, delta: float, words: str) -> dict:
-    """Return the better of both directions as columns of `dperm.audit.attacks.ATTACKS`.
+    """Return the better of both directions as columns of an attack.
 
     - forth, back: losses of the data against the neighbour, and of the neighbour against the data.
     - words: what the loss is of.

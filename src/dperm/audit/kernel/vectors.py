@@ -57,7 +57,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
     """Give the attacks on one budget.
 
     - job, row, rng: as of `dperm.audit.kernel.answers.attacks`.
-    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
+    - Yields: columns of an attack.
     """
     budget = Budget(row["epsilon"], row["delta"])
     give = _single if row["calibration"] == "paper" else _crossed

@@ -32,7 +32,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one group, one for each mutant and its twin.
 
     - job: `group`, `draws`, `confidence`, `seed`.
-    - Returns: columns of `dperm.audit.attacks.MUTANTS`.
+    - Returns: columns of a mutant.
     """
     return [_row(mutant, job) for mutant in GROUPS[job["group"]]]
 

@@ -56,7 +56,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
     - job, row: as `dperm.audit.prediction.run` hands them on.
     - rng: what it is for -> Generator.
-    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
+    - Yields: columns of an attack.
     """
     fixed = row["epsilon"], row["delta"]
     record = {"guarantee": "proved", "loss": "none", "white_box_p": _fit_p(row, rng("fit"))}

@@ -65,7 +65,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
     - job, row: as `dperm.audit.prediction.run` hands them on.
     - rng: what it is for -> Generator.
-    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
+    - Yields: columns of an attack.
     """
     for made in MAKERS[job["mechanism"]](row):
         yield from on(made, job, row, rng)

@@ -50,7 +50,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
     - job, row: as `dperm.audit.prediction.run` hands them on.
     - rng: what it is for -> Generator.
-    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
+    - Yields: columns of an attack.
     """
     record = {"guarantee": "proved", "loss": "none"}
     if row["variant"] == "ledger-prices":

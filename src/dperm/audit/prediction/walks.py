@@ -47,7 +47,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
     - job, row: as `dperm.audit.prediction.run` hands them on.
     - rng: what it is for -> Generator.
-    - Yields: columns of `dperm.audit.attacks.ATTACKS`.
+    - Yields: columns of an attack.
     """
     made = Form(row)
     worst = max((made.worst(alpha) for alpha in ALPHAS), key=lambda found: found[0])[1]

@@ -1,0 +1,1 @@
+"""The papers: a folder each, and within it one for every experiment."""

@@ -1,0 +1,1 @@
+"""dwork2018-averaging."""

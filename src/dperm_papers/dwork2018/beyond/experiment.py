@@ -1,0 +1,194 @@
+r"""Beyond aggregation: the records that ExpPW needs beside averages, beside private learning, and over k, exactly.
+
+`needed` is n*, the least n at which the mean excess error over all samples is at most alpha; ExpPW has
+T = ceil(2 ln(2/alpha)/eps).
+
+    alpha    (`form`) over alpha on the flip law: ExpPW (`mean_walk`, k = 1) and averages of thresholds with the best
+             split into shards (`flips`). `promised`: n of Theorem 5.3 with epsilon = min(epsilon, alpha/2), as printed
+             with accuracy alpha, mended with alpha/2 (erratum D13), and n of Corollary 4.7 (erratum D8). `crossing`:
+             the alpha at which both need the same, interpolated in logarithms, where there is one;
+    domain   over N, 2^4 to 2^60, on the law of two points c and c + 1, c = N/2, evenly, labels 1[x > c]. ExpPW itself
+             is run on every count of the records at c: the rank of a query among equal points is uniform, and the
+             points of [N] are doubles, the i-th one above a fixed one, so that they stay apart. The exponential
+             mechanism over the N + 1 thresholds, weights e^{-eps errors/2}, has three groups of equal score: with n_c
+             and n_{c+1} records at the points,
+
+                 Pr[error 0] = 1/(1 + c e^{-eps n_c/2} + (N - c) e^{-eps n_{c+1}/2}),    else the error is 1/2.
+
+             `spread` is the greatest n* of ExpPW over N, divided by the least, minus 1;
+    ends     over k on alternating intervals, labels flipped with probability `flip`.
+
+Neighbours: replace-one.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from scipy.special import expit
+
+from dperm.errors import ConfigError
+from dperm.mechanisms.prediction import exppw
+from dperm_papers.dwork2018.averaging import experiment as averaging
+from dperm_papers.dwork2018.beyond import mean_walk
+from dperm_papers.dwork2018.shared import alternating, flips
+from dperm_pipeline.rows import frame
+
+# The double that the points of [N] are counted from: a normal number, far from the largest one.
+_ORIGIN = 2**61
+_NEGLIGIBLE = 1e-16
+
+
+def run(cell: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of everything above.
+
+    - cell: as `dperm_pipeline.plan` made it.
+    - Raises ConfigError: if the cell's part is another than `all`.
+    """
+    if cell["point"]["part"] != "all":
+        raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-beyond; there is: all")
+    settings = cell["settings"]
+    found = [*_over_alpha(settings), *_over_domain(settings), *_over_ends(settings)]
+    blank = {
+        "form": "", "variant": "", "dataset": "", "epsilon": 0.0, "alpha": 0.0, "beta": 0.0, "flip": 0.0, "n": 0,
+        "r": 0, "m": 0, "k": 1, "log_domain": 0,
+    }  # fmt: skip
+    head = {key: cell[key] for key in ("paper", "experiment", "neighbours")} | {"delta": 0.0}
+    return frame([{"guarantee": "proved", "calibration": "tight", **row} for row in found], blank, head)
+
+
+def walk_records(alpha: float, epsilon: float, flip: float, k: int = 1) -> int:
+    """Return n* of ExpPW on alternating intervals.
+
+    - flip: in [0, 1/2).
+    - k: ends.
+    """
+    T = round(exppw.walk_bound(alpha, epsilon))
+    return mean_walk.least_records(T, exppw.step(epsilon), flip, k, alpha)[0]
+
+
+def walk_error(n: int, log_domain: int, alpha: float, epsilon: float) -> float:
+    """Return the mean error of ExpPW on the law of two points, over samples, keys and queries.
+
+    - log_domain: log2 N, at most 60.
+    """
+    T, c = exppw.walk_bound(alpha, epsilon), 2 ** (log_domain - 1)
+    points = np.array([_ORIGIN + c, _ORIGIN + c + 1], dtype=np.int64).view(np.float64)
+    found, chances = 0.0, stats.binom.pmf(np.arange(n + 1), n, 0.5)
+    for first in np.flatnonzero(chances > _NEGLIGIBLE):
+        counts = first, n - first
+        x, y = np.repeat(points, counts), np.repeat([0, 1], counts)
+        keys = np.concatenate([np.arange(1, count + 1) / (count + 1) for count in counts])
+        walk = exppw.prepare(x, y, keys, T)
+        for label, point, count in zip((0, 1), points, counts, strict=True):
+            ranks = (np.arange(count + 1) + 0.5) / (count + 1)
+            one = exppw.probability(exppw.value(walk, np.full(count + 1, point), ranks), epsilon)
+            found += chances[first] / 2 * abs(label - one.mean())
+    return float(found)
+
+
+def exponential_error(n: int, log_domain: int, epsilon: float) -> float:
+    """Return the mean error of the exponential mechanism over all thresholds, on the law of two points.
+
+    - log_domain: log2 N.
+    """
+    at_c = np.arange(n + 1)
+    # c = N - c = N/2.
+    others = (log_domain - 1) * math.log(2) - epsilon / 2 * np.stack([at_c, n - at_c])
+    return float(stats.binom.pmf(at_c, n, 0.5) @ expit(np.logaddexp(*others)) / 2)
+
+
+def least(error: Callable[[int], float], alpha: float) -> int:
+    """Return the least n with an error of at most alpha, by doubling and halving: errors fall with n.
+
+    - error: n -> error.
+    """
+    low, high = 0, 1
+    while error(high) > alpha:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if error(middle) <= alpha else (middle, high)
+    return high
+
+
+def _over_alpha(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    beta, found = settings["gammas"][0], {}
+    for epsilon, alpha in itertools.product(settings["epsilons"], settings["alphas"]):
+        told = {"form": "alpha", "dataset": "flip", "epsilon": epsilon, "alpha": alpha, "flip": flips.FLIP}
+        n = walk_records(alpha, epsilon, flips.FLIP)
+        for calibration, variant in (("paper", "printed"), ("tight", "tight")):
+            r, m = flips.best_split(alpha, epsilon, calibration)
+            row = {**told, "variant": variant, "metric": "needed"}
+            yield {**row, "mechanism": "exppw", "n": n, "value": n}
+            yield {
+                **row,
+                "mechanism": "averaged",
+                "calibration": calibration,
+                "r": r,
+                "m": m,
+                "n": r * m,
+                "value": r * m,
+            }
+            found[variant, epsilon, alpha] = n, r * m
+        each = min(epsilon, alpha / 2)
+        walks = {
+            "printed": alternating.promised(1, alpha, each)[0], "mended": alternating.promised(1, alpha / 2, each)[1],
+        }  # fmt: skip
+        for variant, n in walks.items():
+            r, m, averages = averaging.promised(alpha, beta, epsilon, variant)
+            row = {**told, "variant": variant, "beta": beta, "metric": "promised"}
+            yield {**row, "mechanism": "exppw", "n": n, "value": n}
+            yield {
+                **row,
+                "mechanism": "averaged",
+                "calibration": "paper",
+                "r": r,
+                "m": m,
+                "n": averages,
+                "value": averages,
+            }
+    for variant, epsilon in itertools.product(("printed", "tight"), settings["epsilons"]):
+        row = {"form": "alpha", "dataset": "flip", "mechanism": "exppw", "variant": variant, "epsilon": epsilon}
+        points = [(alpha, *found[variant, epsilon, alpha]) for alpha in sorted(settings["alphas"])]
+        for alpha in crossings(points):
+            yield {**row, "metric": "crossing", "alpha": alpha, "flip": flips.FLIP, "value": alpha}
+
+
+def crossings(points: list[tuple[float, int, int]]) -> list[float]:
+    """Return where two curves cross, by interpolation in logarithms.
+
+    - points: list of (x, first, second); all above 0, x rising.
+    """
+    x, first, second = np.log(np.array(points, float)).T
+    gap = first - second
+    found = np.exp(x[gap == 0]).tolist()
+    for i in np.flatnonzero(gap[1:] * gap[:-1] < 0):
+        found.append(float(np.exp(x[i] + (x[i + 1] - x[i]) * gap[i] / (gap[i] - gap[i + 1]))))
+    return sorted(found)
+
+
+def _over_domain(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    alpha, epsilon, walks = settings["alpha"], settings["epsilon"], []
+    for log_domain in settings["log_domains"]:
+        told = {"form": "domain", "dataset": "two-points", "epsilon": epsilon, "alpha": alpha, "log_domain": log_domain}
+        walks.append(least(lambda n, N=log_domain: walk_error(n, N, alpha, epsilon), alpha))
+        learner = least(lambda n, N=log_domain: exponential_error(n, N, epsilon), alpha)
+        yield {**told, "mechanism": "exppw", "metric": "needed", "n": walks[-1], "value": walks[-1]}
+        yield {**told, "mechanism": "exp_mech", "metric": "needed", "n": learner, "value": learner}
+    told = {"form": "domain", "dataset": "two-points", "epsilon": epsilon, "alpha": alpha, "mechanism": "exppw"}
+    yield {**told, "metric": "spread", "value": max(walks) / min(walks) - 1}
+
+
+def _over_ends(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    alpha, epsilon = settings["alpha"], settings["epsilon"]
+    for flip, k in itertools.product(settings["flips"], settings["ends"]):
+        n = walk_records(alpha, epsilon, flip, k)
+        told = {"form": "ends", "dataset": "alternating", "epsilon": epsilon, "alpha": alpha, "flip": flip, "k": k}
+        yield {**told, "mechanism": "exppw", "metric": "needed", "n": n, "value": n}
+        promised = alternating.promised(k, alpha, epsilon)[1]
+        yield {**told, "mechanism": "exppw", "metric": "promised", "n": promised, "value": promised}

@@ -1,0 +1,191 @@
+r"""What a private answer costs in p dimensions, and a private model (dwork2018, Sections 2.1 and 7).
+
+Part `dimension`: n*, the least n at which the mean excess is at most alpha at the worst mu, on the linear loss of
+`dperm_papers.dwork2018.dimension.cube` (`dataset` is `cube`). Of stable ERM (Corollary 4.11, noise as printed and
+tight) it is estimated in batches: excess at sizes around n*, at the mu that is worst over all batches, and where a line
+through log excess over log n meets log alpha. Of objective perturbation (gamma noise: delta = 0; Gaussian noise) and
+without privacy it is exact. `promised` is what is said of each: 16 (1 + eps)/(eps alpha^2) of Corollary 4.11; p/(eps
+alpha^2) and sqrt p/(eps alpha^2), whose constants are left open (here 1).
+
+Part `aggregation`: the excess of stable ERM on `abs` over n, and that of averaging
+(`dperm_papers.dwork2018.dimension.aggregation`) at the best number r of shards; exact, at the worst mu of each.
+
+Neighbours: replace-one. L_f = L_l = R = 1.
+
+References
+----------
+dwork2018, Sections 2.1, 4.4 and 7, Corollary 4.11; erratum D10.
+"""
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import optimize
+
+from dperm import seeds
+from dperm.accounting import gaussian, objective
+from dperm.errors import ConfigError
+from dperm.mechanisms.prediction import stable_erm
+from dperm_papers.dwork2018.dimension import aggregation, cube
+from dperm_papers.dwork2018.shared import bounds, signs
+
+_CALIBRATIONS = ("paper", "tight")
+# Sizes around n* in its units, and the values of mu, lambda to the power of a ratio, at which stable ERM is run.
+_AROUND, _RATIO, _BELOW = np.array([0.85, 0.92, 1.0, 1.09, 1.18]), 1.25, 4
+_ATTEMPTS = 20
+
+
+def run(cell: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of one part, or of both.
+
+    - cell: as `dperm_pipeline.plan` made it.
+    - Returns: as the module says.
+    - Raises ConfigError: if there is no such part.
+    """
+    part = cell["point"]["part"]
+    if part not in (*_PARTS, "all"):
+        raise ConfigError(f"part: {part!r} is none of dwork2018-dimension; choose from {', '.join(_PARTS)}, all")
+    found = [line for name, give in _PARTS.items() if part in (name, "all") for line in give(cell)]
+    blank = {"p": 0, "n": 0, "r": 0, "alpha": 0.0, "delta": 0.0, "repeat": 0, "guarantee": "none", "variant": ""}
+    head = {key: cell[key] for key in ("paper", "experiment", "neighbours")}
+    return pd.DataFrame([{**blank, **line} for line in found]).assign(**head, status="ok")
+
+
+def model_size(p: int, alpha: float, *, sigma: float = 0.0, gamma: float = 0.0) -> int:
+    """Return n* of w = (S - b)/||S - b||: without noise, with Gaussian or with gamma b.
+
+    - alpha: in (0, 1).
+    - sigma, gamma: as of `cube.direction`.
+    """
+    # With ||b|| near B the worst excess is near 0.3 sqrt(n + B^2)/n, and its mu near 0.79 sqrt(n + B^2)/n.
+    length = math.sqrt(p) * sigma + p * gamma
+
+    def excess(n: int) -> float:
+        guess = 0.79 * math.sqrt(n + length**2) / n
+        ends = (math.log(min(guess, 1) / 8), min(math.log(8 * guess), 0.0))
+        fine = optimize.minimize_scalar(
+            lambda u: -math.exp(u) * (1 - cube.direction(n, math.exp(u), p, sigma=sigma, gamma=gamma)),
+            bounds=ends,
+            method="bounded",
+            options={"xatol": 1e-3},
+        )
+        return -float(fine.fun)
+
+    ratio = 0.3 / alpha
+    return least_size(excess, alpha, math.ceil(ratio * (ratio + math.sqrt(ratio**2 + 4 * length**2)) / 2))
+
+
+def least_size(excess: Callable[[int], float], alpha: float, start: int) -> int:
+    """Return the least n at which a falling excess is at most alpha.
+
+    - excess: n -> excess, falling roughly like 1/n or its root.
+    - start: a first guess, at least 1.
+    """
+    known = functools.cache(excess)
+    low, high, reach = start, start, 1.02
+    while known(high) > alpha:
+        low, high, reach = high, math.ceil(high * reach) + 1, reach**2
+    reach = 1.02
+    while low > 1 and known(low) <= alpha:
+        high, low, reach = low, max(math.floor(low / reach) - 1, 1), reach**2
+    if known(low) <= alpha:
+        return low
+    while high - low > 1:
+        # Regula falsi in logarithms, one off the point, so that both ends come near.
+        share = math.log(known(low) / alpha) / math.log(known(low) / known(high))
+        middle = round(low * (high / low) ** share)
+        for n in (middle, middle - 1, middle + 1, (low + high) // 2):
+            if low < n < high:
+                low, high = (low, n) if known(n) <= alpha else (n, high)
+    return high
+
+
+def stable_sizes(
+    p: int, epsilon: float, alpha: float, calibration: str, *, batches: int, draws: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return n* of stable ERM, estimated by each batch.
+
+    - epsilon: of one answer.
+    - batches, draws: `draws` data sets at each n and mu in each of `batches`.
+    - Returns: shape (batches,).
+    """
+
+    def worst(n: int) -> np.ndarray:
+        curvature = stable_erm.regulariser(1.0, 1.0, 1.0, n, epsilon)
+        scale = stable_erm.rate(1.0, 1.0, curvature * n, calibration=calibration) / epsilon
+        most = max(math.floor(-math.log(curvature) / math.log(_RATIO)), -_BELOW)
+        mus = [min(curvature * _RATIO**k, 1.0) for k in range(-_BELOW, most + 1)]
+        fixed = {"curvature": curvature, "scale": scale, "rng": rng}
+        drawn = np.array([cube.stable_excess(n, mu, p, repeats=batches * draws, **fixed) for mu in mus])
+        # With mu = 1 all records are u: no data to draw.
+        certain = cube.stable_excess(n, 1.0, p, repeats=1, **fixed)[0]
+        means = drawn.reshape(len(mus), batches, draws).mean(axis=2)
+        means = np.vstack([means, np.full(batches, certain)])
+        return means[means.mean(axis=1).argmax()]
+
+    centre = bounds.records411(1.0, 1.0, 1.0, alpha, epsilon) / 16
+    for _ in range(_ATTEMPTS):
+        sizes = np.unique(np.ceil(centre * _AROUND).astype(int))
+        logs = np.log([worst(int(n)) for n in sizes])
+        pooled = _meets(np.log(sizes), logs.mean(axis=1, keepdims=True), alpha)[0]
+        if sizes[0] <= pooled <= sizes[-1]:
+            return _meets(np.log(sizes), logs, alpha)
+        centre = pooled
+    raise ArithmeticError(f"n* of stable ERM at p={p}, epsilon={epsilon:g}, alpha={alpha:g} was not found; more draws")
+
+
+def _meets(log_sizes: np.ndarray, logs: np.ndarray, alpha: float) -> np.ndarray:
+    """Where least-squares lines through columns of log excess meet log alpha."""
+    slope, level = np.polyfit(log_sizes, logs, 1)
+    return np.exp((math.log(alpha) - level) / slope)
+
+
+def _dimension(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    settings = cell["settings"]
+    delta = settings["delta"]
+    for p, alpha in itertools.product(settings["features"], settings["alphas"]):
+        here = {"dataset": "cube", "p": p, "alpha": alpha}
+        plain = {**here, "mechanism": "nonprivate", "calibration": "", "epsilon": math.inf, "metric": "n_star"}
+        yield {**plain, "value": float(model_size(p, alpha))}
+        for epsilon in settings["epsilons"]:
+            at = {**here, "epsilon": epsilon}
+            for calibration in _CALIBRATIONS:
+                rng = seeds.generator(cell["seed"], cell["experiment"], "cube", p, alpha, epsilon, calibration)
+                own = {**at, "mechanism": "stable_erm", "calibration": calibration, "guarantee": "proved_exact"}
+                fixed = {"batches": settings["repeats"], "draws": settings["data_sets"], "rng": rng}
+                for repeat, size in enumerate(stable_sizes(p, epsilon, alpha, calibration, **fixed)):
+                    yield {**own, "metric": "n_star", "repeat": repeat, "value": float(size)}
+                promised = bounds.records411(1.0, 1.0, 1.0, alpha, epsilon)
+                yield {**own, "metric": "promised", "value": promised}
+            noises = {
+                0.0: ({"gamma": objective.gamma_scale(1.0, epsilon=epsilon, log_det=0.0, neighbours="replace")}, p),
+                delta: ({"sigma": 2 / gaussian.gaussian_ratio(epsilon, delta)}, math.sqrt(p)),
+            }
+            for how, (noise, growth) in noises.items():
+                own = {**at, "mechanism": "objective", "calibration": "tight", "delta": how, "guarantee": "proved"}
+                yield {**own, "metric": "n_star", "value": float(model_size(p, alpha, **noise))}
+                yield {**own, "metric": "promised", "value": growth / (epsilon * alpha**2)}
+
+
+def _aggregation(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    settings = cell["settings"]
+    for epsilon, n in itertools.product(settings["epsilons"], settings["sizes"]):
+        here = {"dataset": "abs", "epsilon": epsilon, "n": n, "metric": "excess", "guarantee": "proved"}
+        curvature = stable_erm.regulariser(1.0, 1.0, 1.0, n, epsilon)
+        for calibration in _CALIBRATIONS:
+            scale = stable_erm.rate(1.0, 1.0, curvature * n, calibration=calibration) / epsilon
+            value = signs.worst("abs", n, curvature, scale)[0]
+            yield {**here, "mechanism": "stable_erm", "calibration": calibration, "value": value}
+        value, r = aggregation.best(n, epsilon)
+        yield {**here, "mechanism": "averaged", "calibration": "paper", "r": r, "value": value}
+
+
+_PARTS: dict[str, Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]] = {
+    "dimension": _dimension,
+    "aggregation": _aggregation,
+}

@@ -1,0 +1,141 @@
+r"""Privacy for free (dwork2018, Section 4.4): the epsilon at which noise costs as much as having only n records.
+
+Corollary 4.13 bounds the excess of stable gradient descent by 2 R L/sqrt n (statistics) + k sigma_l R^2 L_f^2/(n eps^2)
+(noise), k = 1 as printed and 4 mended (erratum D2). The terms are equal at
+
+    eps = sqrt(k) n^{-1/4} sqrt(sigma_l R L_f/(2 L_l)),
+
+an identity (`excess`: how far that is from the root of the terms, in logarithms). Whether the two *measured* parts are
+equal at eps*(n) ~ n^{-1/4} is another question, asked of two laws whose parts are exact
+(`dperm_papers.dwork2018.shared.projected`): `hard`, where the statistical bound is met up to a constant, and `sq`,
+which is strongly convex. There the statistical part is O(1/n) like the noise's.
+
+Series, by the column `series`: `ratio`, noise excess over statistical excess along eps n^{1/4} (with both parts) of the
+halved step; `crossing`, eps*(n) and the statistical part of each way to set step and noise; `algebra`.
+
+Ways, by `calibration` and `variant`: printed (step 1, noise for R L_f/sqrt n: not private), corrected and tight (step
+1, twice that), and `halved` (half the step, noise for R L_f/sqrt n). Laws are those of one answer at the worst c or mu
+of the statistical part. Neighbours: replace-one. Nothing is drawn.
+
+References
+----------
+dwork2018, Section 4.4, Corollary 4.13; errata D2, D15.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import optimize
+
+from dperm.errors import ConfigError
+from dperm.mechanisms.prediction import stable_sgd
+from dperm_papers.dwork2018.shared import bounds, projected
+from dperm_papers.dwork2018.shared.projected import PROBLEMS, Problem
+
+# (calibration, variant) -> eta of the mechanism and its share of the printed step.
+WAYS = {
+    ("paper", "halved"): ("halved", 0.5),
+    ("paper", ""): ("printed", 1.0),
+    ("corrected", ""): ("printed", 1.0),
+    ("tight", ""): ("printed", 1.0),
+}
+_MEANS = np.linspace(-1, 1, 201)
+# Each of R, L_f, L_l and sigma_l at which the algebra is checked.
+_CONSTANTS = (0.5, 1.0, 3.0)
+
+
+def run(cell: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of all laws and sizes.
+
+    - cell: as `dperm_pipeline.plan` made it.
+    - Returns: as the module says; `dataset` is the law, `scaled` is eps n^{1/4}.
+    - Raises ConfigError: if the cell's part is another than `all`, or a law is unknown.
+    """
+    settings = cell["settings"]
+    if cell["point"]["part"] != "all":
+        raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-free; there is: all")
+    unknown = sorted(set(settings["designs"]) - set(PROBLEMS))
+    if unknown:
+        raise ConfigError(f"designs: {unknown[0]!r} is none of {', '.join(PROBLEMS)}")
+    found = list(_algebra(settings["sizes"]))
+    for law, n in itertools.product(settings["designs"], settings["sizes"]):
+        found += _measured(law, n, settings["scaled_epsilons"])
+    blank = {"scaled": 0.0, "radius": 0.0, "x_norm": 0.0, "lipschitz": 0.0, "smoothness": 0.0}
+    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "neighbours")}
+    head |= {"delta": 0.0, "repeat": 0, "status": "ok"}
+    return pd.DataFrame([{**blank, **line} for line in found]).assign(**head)
+
+
+def crossing(noise: Callable[[float], float], statistical: float, start: float) -> float:
+    """Return the scale of Laplace noise at which the noise costs as much as the statistics.
+
+    - noise: scale -> noise excess, rising from 0 without bound.
+    - statistical: above 0.
+    - start: a first guess, above 0.
+    """
+    low, high = start / 2, 2 * start
+    while noise(low) >= statistical:
+        low /= 2
+    while noise(high) <= statistical:
+        high *= 2
+    root = optimize.brentq(
+        lambda u: math.log(noise(math.exp(u)) / statistical), math.log(low), math.log(high), xtol=1e-12, rtol=1e-12
+    )
+    return math.exp(root)
+
+
+def _measured(law: str, n: int, scaled: list[float]) -> Iterator[dict[str, Any]]:
+    """Both parts of the excess of a law at n, over epsilon, and where they meet."""
+    problem, parts = PROBLEMS[law], {}
+    for (calibration, variant), (eta, share) in WAYS.items():
+        if share not in parts:
+            statistical, noise = _parts(law, n, share)
+            parts[share] = statistical, noise, crossing(noise, statistical, math.sqrt(statistical))
+        statistical, noise, scale = parts[share]
+        rate = stable_sgd.rate(problem.lipschitz, problem.x_norm, problem.radius, n, calibration=calibration, eta=eta)
+        here = {"dataset": law, "n": n, "calibration": calibration, "variant": variant, "series": "crossing"}
+        here |= {"guarantee": stable_sgd.guarantee(calibration, eta)}
+        epsilon = rate / scale
+        yield {**here, "epsilon": epsilon, "scaled": epsilon * n**0.25, "metric": "crossing", "value": epsilon}
+        yield {**here, "epsilon": 0.0, "metric": "statistical", "value": statistical}
+        if variant != "halved":
+            continue
+        for multiple in scaled:
+            epsilon = multiple / n**0.25
+            cost = noise(rate / epsilon)
+            told = {**here, "series": "ratio", "epsilon": epsilon, "scaled": multiple}
+            yield {**told, "metric": "noise", "value": cost}
+            yield {**told, "metric": "ratio", "value": cost / statistical}
+
+
+def _parts(law: str, n: int, share: float) -> tuple[float, Callable[[float], float]]:
+    """Return the statistical excess at the worst case, and the noise excess there as a function of the scale."""
+    if law == "sq":
+        return projected.squared_statistical(n, share, _MEANS)[0], lambda scale: scale**2
+    statistical, c = projected.hard_statistical(n, share)
+    return statistical, lambda scale: projected.hard_noise(n, share, c, scale)
+
+
+def _algebra(sizes: list[int]) -> Iterator[dict[str, Any]]:
+    """The epsilon at which Corollary 4.13's terms are equal, by formula and by root; and of the laws' own constants."""
+    grid = [Problem(*values) for values in itertools.product(_CONSTANTS, repeat=4)]
+    for n, (calibration, mended), problem in itertools.product(
+        sizes, (("paper", False), ("corrected", True)), [*grid, *PROBLEMS.values()]
+    ):
+        formula = bounds.free_epsilon(*problem, n, mended=mended)
+
+        def gap(u: float, at=problem, n=n, mended=mended) -> float:
+            statistical, noise = bounds.corollary413(*at, n, math.exp(u), mended=mended)
+            return math.log(noise / statistical)
+
+        root = optimize.brentq(gap, -60, 60, xtol=1e-13, rtol=1e-13)
+        told = {"dataset": "no-data", "n": n, "calibration": calibration, "variant": "", "series": "algebra"}
+        told |= {"guarantee": "none", "epsilon": formula, **problem._asdict()}
+        yield {**told, "metric": "excess", "value": abs(root - math.log(formula))}
+        for law, own in PROBLEMS.items():
+            if problem == own:
+                yield {**told, "dataset": law, "metric": "crossing", "value": formula}

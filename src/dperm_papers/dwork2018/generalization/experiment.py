@@ -1,0 +1,275 @@
+r"""Generalization from private evaluation (dwork2018, Section 6): moments and tails of the loss on a fresh sample.
+
+L(S, z) = E_M[M(S, z)], E_S = mean of L(S, z_i) over S itself, E_S' over a fresh sample S' of n records of the same law:
+
+    Lemma 6.4    E (E_S')^k <= e^{k^2 eps} E (E_S + k delta B)^k;    tight: k e^{-eps} delta B, as the proof gives it
+    Lemma 6.5    if E_S <= alpha for all S:   Pr[E_S' >= alpha c] <= beta,   c = e^{2 sqrt(eps log(1/beta))};
+                 mended: c = min over integers k >= 1 of beta^{-1/k} e^{k eps} (erratum D13)
+
+`member` has Pr[1] = a for its own records and a e^eps (+ delta) for all others; the law is continuous, so E_S = a and
+E_S' = a e^eps: the ratio of moments is e^{k eps}, what differential privacy of the model allows, and Lemma 6.5 fails as
+printed where beta >= e^{-eps/4} (erratum D14).
+
+`exppw` on x ~ U[0, 1] with Pr[y = 1 | x] = q_left below 1/2 and q_right above. A record's own query has a fresh key,
+which is above the record's own with probability 1/2: L(S, z_i) is the mean of the losses before and after it. Given the
+labels in order and the number m of records below 1/2, the losses are constant on gaps, and the lengths of the gaps of
+either half are half of a uniform point of a simplex. With A_j = sum over gaps of length times E_y[loss^j],
+
+    E[(E_S')^2 | S] = A_2/n + (1 - 1/n) A_1^2,    E[(E_S')^3 | S] = (A_3 + 3 (n-1) A_2 A_1 + (n-1)(n-2) A_1^3)/n^2,
+
+whose means over the lengths are closed (`simplex`): for small n all labels and all m are enumerated, and nothing is
+drawn. For large n S is drawn, the moments given S are exact; the tail has S' drawn too, on the realizable law, where
+alpha = max over m of E_S.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from dperm import seeds
+from dperm.errors import ConfigError
+from dperm.mechanisms.prediction import exppw
+from dperm_papers.dwork2018.shared import evaluation
+
+# Law -> Pr[y = 1] below and above 1/2: a threshold, the same with a fifth of the labels flipped, a biased coin.
+LAWS = {"thr": (0.0, 1.0), "flip": (0.2, 0.8), "coin": (0.25, 0.25)}
+# B of a bounded evaluation with delta.
+_BOUNDS = (1.0, 2.0)
+
+
+def run(cell: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of Lemmas 3.1 and 6.2 to 6.5 and of membership inference.
+
+    - cell: as `dperm_pipeline.plan` made it.
+    - Returns: `excess`: what is measured minus what is said (moments enumerated: of the logarithms); `log_ratio`: of
+      the k-th moments of E_S' and E_S; `ratio`: E_S'/alpha of a repeat; `violated`: whether that is at least the factor
+      of Lemma 6.5, `factor`, at beta = `gamma`.
+    - Raises ConfigError: if the cell's part is another than `all`.
+    """
+    if cell["point"]["part"] != "all":
+        raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-generalization; there is: all")
+    lines = [*evaluation.rows(cell), *_member(cell["settings"]), *_enumerated(cell["settings"])]
+    frames = [pd.DataFrame(lines), *_drawn(cell), *_tails(cell)]
+    found = pd.concat(frames, ignore_index=True)
+    told = {"series": "", "dataset": "no-data", "variant": "", "calibration": "", "neighbours": "", "delta": 0.0}
+    told |= {"row": "", "guarantee": "proved", "k": 0, "n": 0, "repeat": 0, "bound": 1.0, "gamma": 0.0, "alpha": 0.0}
+    whole = {"k": int, "n": int, "repeat": int}
+    head = {"paper": cell["paper"], "experiment": cell["experiment"], "status": "ok"}
+    return found.fillna(told).astype(whole).assign(**head)
+
+
+def factor(epsilon: float, beta: float, form: str) -> float:
+    """Return c of Lemma 6.5, by how much E_S' may exceed alpha except with probability beta.
+
+    - beta: in (0, 1).
+    """
+    log = math.log(1 / beta)
+    if form == "printed":
+        return math.exp(2 * math.sqrt(epsilon * log))
+    # k eps + log(1/beta)/k is convex in k: its integer minimum is beside its minimum.
+    best = max(1, math.floor(math.sqrt(log / epsilon)))
+    return math.exp(min(k * epsilon + log / k for k in (best, best + 1)))
+
+
+def simplex(sums: list[np.ndarray], parts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first three moments of sum_g f_g D_g, D uniform on the simplex of `parts` parts.
+
+    - sums: list of three ndarrays; sum f_g, sum f_g^2 and sum f_g^3.
+    - parts: their number.
+    - Returns: tuple of three ndarrays.
+
+    E[D_g D_h D_i] = (number of permutations of g, h, i that fix it)/(parts (parts + 1)(parts + 2)).
+    """
+    one, two, three = sums
+    first = one / parts
+    second = (one**2 + two) / (parts * (parts + 1))
+    third = (one**3 + 3 * one * two + 2 * three) / (parts * (parts + 1) * (parts + 2))
+    return first, second, third
+
+
+def fresh(first: Any, squares: Any, mixed: Any, cubes: Any, n: int, k: int) -> Any:
+    """Return the k-th moment of a mean of n independent losses, mixed over S.
+
+    - first, squares, mixed, cubes: E A_1; E A_2 and E A_1^2; E A_2 A_1; E A_3 and E A_1^3.
+    - k: 1, 2 or 3.
+    """
+    if k == 1:
+        return first
+    if k == 2:
+        return squares[0] / n + (1 - 1 / n) * squares[1]
+    return (cubes[0] + 3 * (n - 1) * mixed + (n - 1) * (n - 2) * cubes[1]) / n**2
+
+
+def moments(law: tuple[float, float], epsilon: float, bound: float, n: int) -> dict[int, tuple[float, float]]:
+    """Return E (E_S')^k and E (E_S)^k of ExpPW for k = 1, 2, 3, over all labels and all m.
+
+    - law: pr[y = 1] below and above 1/2.
+    - bound: T.
+    - n: up to about 12: 2^n labels.
+    """
+    labels = np.array(list(itertools.product((0, 1), repeat=n)), dtype=float)
+    p = exppw.probability(exppw.walks(labels, bound), epsilon)
+    own = np.where(labels == 1, 1 - (p[:, :-1] + p[:, 1:]) / 2, (p[:, :-1] + p[:, 1:]) / 2).mean(axis=1)
+    total = np.zeros((3, 2))
+    for m in range(n + 1):
+        left = np.arange(n) < m
+        chances = np.where(left, law[0], law[1])
+        weight = np.prod(np.where(labels == 1, chances, 1 - chances), axis=1) * special.comb(n, m) / 2.0**n
+        halves = []
+        # Gaps 0..m have a part below 1/2, gaps m..n one above.
+        for part, q in ((p[:, : m + 1], law[0]), (p[:, m:], law[1])):
+            powers = [q * (1 - part) ** j + (1 - q) * part**j for j in (1, 2, 3)]
+            halves.append((powers, part.shape[1]))
+        exact = _over_lengths(halves)
+        for k in (1, 2, 3):
+            total[k - 1] += weight @ fresh(*exact, n, k), weight @ own**k
+    return {k: tuple(total[k - 1]) for k in (1, 2, 3)}
+
+
+def _over_lengths(halves: list[tuple[list[np.ndarray], int]]) -> tuple[Any, ...]:
+    """Return E A_1, (E A_2, E A_1^2), E A_2 A_1, (E A_3, E A_1^3) over the lengths of the gaps of both halves."""
+    one, two, three, squares, mixed = [], [], [], [], []
+    for powers, parts in halves:
+        f, f2, _ = powers
+        first, second, third = simplex([f.sum(axis=1), (f**2).sum(axis=1), (f**3).sum(axis=1)], parts)
+        one.append(first / 2)
+        two.append(second / 4)
+        three.append(third / 8)
+        squares.append(f2.sum(axis=1) / parts / 2)
+        product = f.sum(axis=1) * f2.sum(axis=1) + (f * f2).sum(axis=1)
+        mixed.append(product / (parts * (parts + 1)) / 4)
+    cubes = sum(powers[2].sum(axis=1) / parts / 2 for powers, parts in halves)
+    both = two[0] + two[1] + 2 * one[0] * one[1]
+    third = three[0] + three[1] + 3 * two[0] * one[1] + 3 * one[0] * two[1]
+    cross = mixed[0] + mixed[1] + squares[0] * one[1] + squares[1] * one[0]
+    return one[0] + one[1], (squares[0] + squares[1], both), cross, (cubes, third)
+
+
+def _member(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give the moments and the tail of `member`, in closed form."""
+    for epsilon in settings["epsilons"]:
+        a, e = evaluation.member(epsilon), math.exp(epsilon)
+        head = {"mechanism": "member", "dataset": "member", "neighbours": "replace", "epsilon": epsilon, "bound": 1.0}
+        for k, delta, bound in itertools.product(settings["moments"], settings["deltas"], _BOUNDS):
+            own = {**head, "series": "moments", "k": k, "delta": delta, "bound": bound}
+            outside = math.log(bound * (a * e + delta))
+            for form, extra in (("printed", k * delta), ("tight", k * delta / e)):
+                excess = k * outside - k**2 * epsilon - k * math.log(bound * (a + extra))
+                yield {**own, "variant": form, "metric": "excess", "value": excess}
+            if delta == 0 and bound == 1:
+                yield {**own, "metric": "log_ratio", "value": k * (outside - math.log(a))}
+        yield {**head, "series": "tail", "metric": "ratio", "value": e}
+        for beta, form in itertools.product(settings["gammas"], ("printed", "mended")):
+            c = factor(epsilon, beta, form)
+            # A rounding of the exponential is no violation.
+            fails = 1.0 if epsilon >= math.log(c) * (1 + 1e-12) else 0.0
+            own = {**head, "series": "tail", "variant": form, "gamma": beta}
+            own |= {"row": "below" if beta < math.exp(-epsilon / 4) else "above"}
+            yield {**own, "metric": "excess", "value": fails - beta}
+            yield {**own, "metric": "factor", "value": c}
+
+
+def _enumerated(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give the moments of ExpPW on small samples, exactly."""
+    grid = itertools.product(settings["epsilons"], settings["alphas"], settings["enumerated_sizes"], LAWS)
+    for epsilon, alpha, n, law in grid:
+        found = moments(LAWS[law], epsilon, exppw.walk_bound(alpha, epsilon), n)
+        head = {**_exppw(law, epsilon, n), "series": "moments", "alpha": alpha}
+        for k in settings["moments"]:
+            ratio = math.log(found[k][0]) - math.log(found[k][1])
+            yield {**head, "k": k, "metric": "log_ratio", "value": ratio}
+            yield {**head, "k": k, "metric": "excess", "variant": "printed", "value": ratio - k**2 * epsilon}
+
+
+def _drawn(cell: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
+    """Give, for samples S that are drawn, means over batches of E[(E_S')^k | S] - e^{k^2 eps} (E_S)^k.
+
+    Their mean is at most 0.
+    """
+    settings = cell["settings"]
+    alpha, batch = settings["alphas"][0], settings["batch"]
+    for epsilon, n, law in itertools.product(settings["tail_epsilons"], settings["sizes"], LAWS):
+        batches = _repeats(settings["repeats"], settings, n) // batch
+        repeats = batches * batch
+        rng = seeds.generator(cell["seed"], cell["experiment"], "moments", epsilon, n, law)
+        sums, own = np.empty((3, repeats)), np.empty(repeats)
+        for repeat in range(repeats):
+            x = np.sort(rng.random(n))
+            p, losses = _walked(x, LAWS[law], epsilon, alpha, rng)
+            own[repeat] = losses.mean()
+            edges = np.concatenate([[0.0], x, [1.0]])
+            below = np.diff(np.minimum(edges, 0.5))
+            lengths = ((below, LAWS[law][0]), (np.diff(edges) - below, LAWS[law][1]))
+            for j in (1, 2, 3):
+                sums[j - 1, repeat] = sum(part @ (q * (1 - p) ** j + (1 - q) * p**j) for part, q in lengths)
+        first, second, third = sums
+        for k in settings["moments"]:
+            moment = fresh(first, (second, first**2), second * first, (third, first**3), n, k)
+            value = (moment - math.exp(k**2 * epsilon) * own**k).reshape(batches, batch).mean(axis=1)
+            head = {**_exppw(law, epsilon, n), "series": "drawn", "alpha": alpha, "k": k, "metric": "excess"}
+            yield pd.DataFrame({**head, "variant": "printed", "repeat": np.arange(batches), "value": value})
+
+
+def _repeats(count: int, settings: Mapping[str, Any], n: int) -> int:
+    """Return how many samples of n records are drawn: as many records in all as of the smallest."""
+    return max(settings["batch"], count * min(settings["sizes"]) // n)
+
+
+def _tails(cell: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
+    """Give E_S'/alpha on the realizable law, and whether it is beyond the factors of Lemma 6.5."""
+    settings = cell["settings"]
+    alpha = settings["alphas"][0]
+    for epsilon, n in itertools.product(settings["tail_epsilons"], settings["sizes"]):
+        repeats = _repeats(settings["side_repeats"], settings, n)
+        rng = seeds.generator(cell["seed"], cell["experiment"], "tail", epsilon, n)
+        most, values = worst_empirical(epsilon, exppw.walk_bound(alpha, epsilon), n), np.empty(repeats)
+        for repeat in range(repeats):
+            x, fresh_x = np.sort(rng.random(n)), rng.random(n)
+            p, _ = _walked(x, LAWS["thr"], epsilon, alpha, rng)
+            bits = p[np.searchsorted(x, fresh_x)]
+            values[repeat] = np.where(fresh_x < 0.5, bits, 1 - bits).mean() / most
+        head = {**_exppw("thr", epsilon, n), "series": "tail", "alpha": alpha, "repeat": np.arange(repeats)}
+        yield pd.DataFrame({**head, "metric": "ratio", "value": values})
+        for beta, form in itertools.product(settings["tail_gammas"], ("printed", "mended")):
+            violated = (values >= factor(epsilon, beta, form)).astype(float)
+            yield pd.DataFrame({**head, "variant": form, "gamma": beta, "metric": "violated", "value": violated})
+
+
+def worst_empirical(epsilon: float, bound: float, n: int) -> float:
+    """Return the largest E_S of ExpPW over data sets of n records that agree with a threshold.
+
+    - bound: T.
+
+    Labels are m zeros, then ones: after j zeros v = -min(j, T), after i ones more min(i - min(m, T), T).
+    """
+    steps = np.arange(n + 1)
+    down = special.expit(-0.5 * epsilon * np.minimum(steps, bound))
+    # A record's own loss is the mean of those before and after it.
+    zeros = np.concatenate([[0.0], np.cumsum((down[:-1] + down[1:]) / 2)])
+    worst = 0.0
+    for m in range(n + 1):
+        up = special.expit(-0.5 * epsilon * np.minimum(steps[: n - m + 1] - min(m, bound), bound))
+        worst = max(worst, (zeros[m] + ((up[:-1] + up[1:]) / 2).sum()) / n)
+    return worst
+
+
+def _walked(
+    x: np.ndarray, law: tuple[float, float], epsilon: float, alpha: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw labels of sorted points; return Pr[1] in each gap and each record's own loss."""
+    labels = (rng.random(len(x)) < np.where(x < 0.5, *law)).astype(float)
+    p = exppw.probability(exppw.walks(labels[None], exppw.walk_bound(alpha, epsilon))[0], epsilon)
+    both = (p[:-1] + p[1:]) / 2
+    return p, np.where(labels == 1, 1 - both, both)
+
+
+def _exppw(law: str, epsilon: float, n: int) -> dict[str, Any]:
+    return {
+        "mechanism": "exppw", "calibration": "tight", "neighbours": "replace", "dataset": law, "epsilon": epsilon,
+        "n": n,
+    }  # fmt: skip

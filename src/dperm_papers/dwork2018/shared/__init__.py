@@ -1,0 +1,1 @@
+"""What several experiments of dwork2018 share."""

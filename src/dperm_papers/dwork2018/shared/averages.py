@@ -1,0 +1,221 @@
+r"""Lemmas 4.5 and 4.6 and Section 4.3 of dwork2018, exactly: what noise and averaging cost and promise.
+
+`excess` is measured minus allowed, in rows by `form`. b is the scale of Laplace noise zeta, gamma a rate of stability.
+
+    scale       E|zeta| = b against gamma/epsilon, in absolute value, and the log ratio gamma/b of densities gamma apart
+                against epsilon: b = epsilon/gamma as printed, gamma/epsilon mended (erratum D3);
+    lipschitz   E l(f + zeta, y) - l(f, y) against L b: |a - y|, where it is b e^{-|f - y|/b}; the logistic loss, where
+                it is b^2 E l''(f + zeta) (the Laplace law's transform is 1/(1 + b^2 t^2)), by quadrature;
+    equality    of |a - y| at y = f: the bound itself, in absolute value;
+    smooth      sigma (a - y)^2/2, where it is sigma b^2, against sigma^2 b^2 as printed, sigma b^2 mended (D7);
+    stability   the largest change of an average over all neighbouring data sets of r shards of m records against
+                gamma/r, gamma that of a shard: thresholds by empirical risk (gamma = 1) and mean labels (1/m);
+    fits        fits of a shard that one average takes, against r, in absolute value;
+    loss        the loss of an average minus the mean loss of its shards, for each data set: thresholds on the flip law,
+                and mean labels for labels uniform on [0, 1];
+    bits        the largest log ratio of either bit over all counts against epsilon (Corollary 4.7);
+    noise       max_v |p_b(v) - v| at r = ceil(1/(alpha epsilon)) against alpha (Section 4.3);
+    union       r beta' - beta of Corollary 4.7's union bound, beta' = 2 beta alpha epsilon as printed, alpha beta
+                epsilon/2 mended (D8); r = 2/(alpha epsilon), a whole number on the grid.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dperm import seeds
+from dperm.mechanisms.estimators.averaged import AveragedPrediction
+from dperm.mechanisms.prediction import averaged
+from dperm.mechanisms.prediction.learners import ThresholdLearner
+from dperm_papers.dwork2018.shared import flips
+
+GAMMAS, SIGMAS = (0.5, 2.0), (0.5, 1.0, 2.0)
+# Predictions f at which losses are taken, for labels -1 and 1.
+_PREDICTIONS = np.linspace(-4.0, 4.0, 33)
+# Shards, records of a shard, and the points that they lie at.
+_SMALL = ((2, 2, 4), (3, 2, 4), (2, 3, 3))
+_COUNTED = (2, 5, 11)
+# Of the losses of averages, in each repeat.
+_SHARDS, _RECORDS = 5, 20
+
+
+def checks(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give the rows of all forms.
+
+    - cell: as `dperm_pipeline.plan` made it.
+    - Yields: a row; `value` may be an array over repeats.
+    """
+    settings = cell["settings"]
+    yield from _scales()
+    yield from _losses(settings["epsilons"])
+    yield from _stability()
+    yield from _fits(seeds.generator(cell["seed"], cell["experiment"], "fits"))
+    yield from _shard_losses(settings["repeats"], seeds.generator(cell["seed"], cell["experiment"], "loss"))
+    yield from _bits(settings["epsilons"])
+    yield from _choices(settings)
+
+
+def _row(form: str, value: Any, dataset: str = "no-data", calibration: str = "paper", variant: str = "", **told):
+    shared = {"form": form, "metric": "excess", "dataset": dataset, "calibration": calibration, "variant": variant}
+    return {**shared, "mechanism": "averaged", "guarantee": "none", "value": value, **told}
+
+
+def _scales() -> Iterator[dict[str, Any]]:
+    for gamma, (variant, power) in itertools.product(GAMMAS, (("printed", -1), ("mended", 1))):
+        b = gamma**power
+        told = {"variant": variant, "stability": gamma, "epsilon": 1.0}
+        yield _row("scale", gamma / b - 1.0, series="log ratio", **told)
+        yield _row("scale", abs(b - gamma), series="mean", **told)
+
+
+def logistic_cost(f: np.ndarray, b: float) -> np.ndarray:
+    """Return E log(1 + e^{-(f + zeta)}) - log(1 + e^{-f}) for Laplace noise of scale b.
+
+    - f: shape (m,); margins y a.
+    - b: 0.05 or above: quadrature takes pieces of a quarter of b.
+    - Returns: shape (m,).
+    """
+    at, weight = np.polynomial.legendre.leggauss(10)
+    found = []
+    for margin in f:
+        # l'' falls like e^{-|u|}: beyond 45 nothing is left; the density has its kink at u = f.
+        width = min(0.5, b / 4)
+        ends = np.unique(np.concatenate([np.arange(-45, 45 + width, width), [margin]]))
+        half, middle = np.diff(ends)[:, None] / 2, (ends[1:] + ends[:-1])[:, None] / 2
+        u = middle + half * at
+        curvature = 0.25 / np.cosh(u / 2) ** 2
+        found.append(b / 2 * float((half * weight * curvature * np.exp(-np.abs(u - margin) / b)).sum()))
+    return np.array(found)
+
+
+def _losses(epsilons: list[float]) -> Iterator[dict[str, Any]]:
+    for gamma, epsilon in itertools.product(GAMMAS, epsilons):
+        b, told = gamma / epsilon, {"stability": gamma, "epsilon": epsilon}
+        apart = np.abs(_PREDICTIONS[:, None] - [-1.0, 1.0]).ravel()
+        yield _row("lipschitz", float((b * np.exp(-apart / b)).max() - b), loss="absolute", **told)
+        yield _row("lipschitz", float(logistic_cost(_PREDICTIONS, b).max() - b), loss="logistic", **told)
+        yield _row("equality", abs(float((b * np.exp(-apart[apart == 0] / b)).max()) - b), loss="absolute", **told)
+        for sigma, (variant, power) in itertools.product(SIGMAS, (("printed", 2), ("mended", 1))):
+            value = sigma * b**2 - sigma**power * b**2
+            yield _row("smooth", value, loss="squared", variant=variant, sigma=sigma, **told)
+
+
+def _stability() -> Iterator[dict[str, Any]]:
+    for r, m, points in _SMALL:
+        x, y, pairs = small_shards(m, points)
+        queries = (np.arange(points + 1) + 0.5) / (points + 1)
+        said = {"erm": (flips.erm(x, y)[:, None] <= queries).astype(float), "mean": y.mean(axis=1)[:, None]}
+        for learner, table in said.items():
+            gamma = float(np.abs(table[pairs[:, 0]] - table[pairs[:, 1]]).max())
+            value = largest_change(table, pairs, r) - gamma / r
+            yield _row("stability", value, "flip", learner=learner, r=r, m=m, stability=gamma)
+
+
+def small_shards(m: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all samples of m records at so many points, and which of them differ in one record.
+
+    - x, y: shape (count, m).
+    - pairs: shape (pairs, 2).
+    """
+    kinds = np.array(list(itertools.product(np.arange(1, points + 1) / (points + 1), (0.0, 1.0))))
+    codes = np.array(list(itertools.product(range(len(kinds)), repeat=m)))
+    apart = (codes[:, None, :] != codes[None, :, :]).sum(axis=2)
+    return kinds[codes, 0], kinds[codes, 1], np.argwhere(apart == 1)
+
+
+def largest_change(table: np.ndarray, pairs: np.ndarray, r: int) -> float:
+    """Return the largest change of an average of r shards over all data sets, their neighbours and queries.
+
+    - table: shape (samples, queries); what a shard says.
+    - pairs: shape (pairs, 2); neighbouring samples of one shard.
+    """
+    total = np.zeros((*[len(table)] * r, table.shape[1]))
+    for k in range(r):
+        shape = [1] * r + [table.shape[1]]
+        shape[k] = len(table)
+        total += table.reshape(shape) / r
+    largest = 0.0
+    for k in range(r):
+        slices = np.moveaxis(total, k, 0)
+        largest = max(largest, *(float(np.abs(slices[i] - slices[j]).max()) for i, j in pairs if i < j))
+    return largest
+
+
+class _Counted(ThresholdLearner):
+    """A learner that counts the fits of all its clones."""
+
+    fits = 0
+
+    def fit(self, X, y):
+        type(self).fits += 1
+        return super().fit(X, y)
+
+
+def _fits(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    X = rng.random((20 * max(_COUNTED), 1))
+    y = (X[:, 0] >= 0.5) ^ (rng.random(len(X)) < flips.FLIP)
+    for r in _COUNTED:
+        _Counted.fits = 0
+        given = {"epsilon": 10.0, "delta": 0.0, "queries": 10, "classes": (False, True), "random_state": rng}
+        AveragedPrediction(base=_Counted(), shards=r, **given).fit(X, y).predict(X[:10])
+        yield _row("fits", float(abs(_Counted.fits - r)), "flip", r=r, learner="erm")
+
+
+def _shard_losses(repeats: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+    drawn = flips.thresholds(_RECORDS, (repeats, _SHARDS), rng)
+    votes, means = np.arange(_SHARDS + 1) / _SHARDS, rng.random((repeats, _SHARDS, _RECORDS)).mean(axis=2)
+    ordered = np.sort(drawn, axis=1)
+    for loss, power in (("absolute", 1), ("squared", 2)):
+        # On the flip law: lengths of the pieces on which the votes are constant, left and right of 1/2.
+        cost = {y: np.abs(votes - y) ** power for y in (0, 1)}
+        wrong = [flips.FLIP * cost[1 - y] + (1 - flips.FLIP) * cost[y] for y in (0, 1)]
+        average = sum(
+            np.diff(np.clip(ordered, low, low + 0.5), axis=1, prepend=low, append=low + 0.5) @ wrong[y]
+            for y, low in ((0, 0.0), (1, 0.5))
+        )
+        # A threshold predicts 0 or 1: all powers of its loss are its error.
+        shards = flips.error(drawn).mean(axis=1)
+        yield _row("loss", average - shards, "flip", loss=loss, learner="erm", r=_SHARDS, m=_RECORDS)
+        own = _uniform_label_loss(means.mean(axis=1), power) - _uniform_label_loss(means, power).mean(axis=1)
+        yield _row("loss", own, "uniform-label", loss=loss, learner="mean", r=_SHARDS, m=_RECORDS)
+
+
+def _uniform_label_loss(a: np.ndarray, power: int) -> np.ndarray:
+    """Return E |a - y|^power for y uniform on [0, 1]."""
+    return (a ** (power + 1) + (1 - a) ** (power + 1)) / (power + 1)
+
+
+def _bits(epsilons: list[float]) -> Iterator[dict[str, Any]]:
+    for calibration, r, epsilon in itertools.product(("paper", "tight"), (1, 2, 5, 20, 100, 1000), epsilons):
+        b = averaged.scale(r, epsilon, calibration, bits=True)
+        one = averaged.expected_clip(np.arange(r + 1) / r, b)
+        ratios = max(np.abs(np.diff(np.log(bit))).max() for bit in (one, 1 - one))
+        told = {"guarantee": "proved", "r": r, "epsilon": epsilon}
+        yield _row("bits", float(ratios - epsilon), calibration=calibration, **told)
+
+
+def _choices(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    beta, grid = settings["gammas"][0], np.linspace(0, 1, 2001)
+    for alpha, epsilon in itertools.product(settings["alphas"], settings["epsilons"]):
+        told = {"alpha": alpha, "epsilon": epsilon, "beta": beta}
+        r = averaged.shards_needed(alpha, epsilon, "paper")
+        for calibration in ("paper", "tight"):
+            b = averaged.scale(r, epsilon, calibration, bits=True)
+            for points, v in (("counts", np.arange(r + 1) / r), ("grid", grid)):
+                cost = float(np.abs(averaged.expected_clip(v, b) - v).max())
+                yield _row("noise", cost - alpha, calibration=calibration, series=points, r=r, **told)
+        r = 2 / (alpha * epsilon)
+        for variant in ("printed", "mended"):
+            beta_shard = failure(alpha, beta, epsilon, variant)
+            yield _row("union", r * beta_shard - beta, variant=variant, r=math.ceil(r * (1 - 1e-12)), **told)
+
+
+def failure(alpha: float, beta: float, epsilon: float, variant: str) -> float:
+    """Return beta', with which Corollary 4.7 lets a shard fail.
+
+    - Returns: 2 beta alpha epsilon as printed, alpha beta epsilon/2 mended (erratum D8).
+    """
+    return (2 if variant == "printed" else 0.5) * alpha * beta * epsilon

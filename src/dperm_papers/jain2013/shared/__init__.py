@@ -1,0 +1,1 @@
+"""What several experiments of jain2013 share."""

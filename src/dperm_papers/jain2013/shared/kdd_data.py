@@ -1,0 +1,135 @@
+"""Rows of KDD Cup 2010 algebra, or of the formula `kdd-like`, cut into the parts that Figure 2b of jain2013 needs.
+
+Public rows (`tuning`): for the choice of n lambda, disjoint from all others, the same for every split. Of each split:
+the training rows, T public points drawn from a pool of their own, and the test rows. `kdd-like` is drawn anew for each
+split (independent splits), its public rows by a seed of their own. A row of the pool that equals a training row is left
+out before T of them are taken: a look at the training rows that is part of the experiment and of no mechanism. Of a
+fetched set the training file's rows that are not public are permuted for each split, and so are those of its test file.
+All rows satisfy ||x|| <= 1.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dperm import seeds
+from dperm.errors import DataError
+from dperm_pipeline.datasets import overlap, prepared, synthetic
+
+# The names of sets that are formulas; of these the prepared file gives no rows.
+_FORMULAS = {"kdd-like": synthetic.kdd_like}
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split; every matrix holds the same columns, those that any of its rows touches.
+
+    - X: shape (n, m); training rows.
+    - y: shape (n,).
+    - Z: shape (T, m); public points, none of them equal to a training row.
+    - Q: shape (q, m); test rows.
+    - target: shape (q,); of the test rows.
+    - features: d >= m: of the data set.
+    - left_out: rows of the pool that equal a training row.
+    """
+
+    X: sparse.csr_array
+    y: np.ndarray
+    Z: sparse.csr_array
+    Q: sparse.csr_array
+    target: np.ndarray
+    features: int
+    left_out: int
+
+
+def splits(cell: Mapping[str, Any], data: str) -> Iterator[Split]:
+    """Give the splits one after another.
+
+    - cell: as `dperm_pipeline.plan` made it: settings `repeats`, `records`, `pool_rows`, `public_points`, `test_rows`,
+      `tuning_rows` and, for a formula, `columns`.
+    - data: the prepared data set.
+    - Raises DataError: if the data set has too few rows, or its pool fewer than `public_points`.
+    """
+    settings = cell["settings"]
+    T = settings["public_points"]
+    sizes = [settings["records"], settings["pool_rows"], settings["test_rows"]]
+    for k in range(settings["repeats"]):
+        X, y, parts = _drawn(cell, data, sizes, k)
+        train, pool, test = parts
+        equal = overlap.standing_in(X[pool], X[train])
+        Z, left_out = pool[~equal][:T], int(equal.sum())
+        if len(Z) < T:
+            raise DataError(
+                f"public_points: T={T} is above the {len(Z)} public points of {cell['point']['dataset']}: pool_rows="
+                f"{settings['pool_rows']}, of which {left_out} equal a training row; lower public_points or raise "
+                "pool_rows"
+            )
+        local = touched(X[np.concatenate([train, Z, test])])
+        n = len(train)
+        yield Split(local[:n], y[train], local[n : n + T], local[n + T :], y[test], X.shape[1], left_out)
+
+
+def tuning(cell: Mapping[str, Any], data: str) -> tuple[sparse.csr_array, np.ndarray]:
+    """Return the public rows that n lambda is chosen on, `tuning_rows` of them.
+
+    - cell, data: as for `splits`.
+    - X: shape (tuning_rows, m).
+    - y: shape (tuning_rows,).
+    - Raises DataError: if the data set has too few rows.
+    """
+    count = cell["settings"]["tuning_rows"]
+    if cell["point"]["dataset"] in _FORMULAS:
+        drawn = _formula(cell, count, "public")
+        return touched(drawn.X), drawn.y
+    dataset = prepared.read(data)
+    public = _order(cell, dataset)[:count]
+    return touched(sparse.csr_array(dataset.X)[public]), dataset.y[public]
+
+
+def touched(X: sparse.csr_array) -> sparse.csr_array:
+    """Return X without the columns that no row touches.
+
+    - X: shape (n, d).
+    - Returns: shape (n, m).
+    """
+    columns, place = np.unique(X.indices, return_inverse=True)
+    return sparse.csr_array((X.data, place.ravel().astype(np.int32), X.indptr), shape=(X.shape[0], len(columns)))
+
+
+def _drawn(
+    cell: Mapping[str, Any], data: str, sizes: list[int], split: int
+) -> tuple[sparse.csr_array, np.ndarray, list[np.ndarray]]:
+    """Return rows and targets, and the places of the split's training rows, pool and test rows."""
+    if cell["point"]["dataset"] in _FORMULAS:
+        drawn = _formula(cell, sum(sizes), "rows", split)
+        return drawn.X, drawn.y, np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+    dataset = prepared.read(data)
+    own = _order(cell, dataset)[cell["settings"]["tuning_rows"] :]
+    test = np.flatnonzero(dataset.split == "test")
+    if len(own) < sum(sizes[:2]) or len(test) < sizes[2]:
+        raise DataError(
+            f"{dataset.name} has {len(own)} training rows that are not public and {len(test)} test rows; "
+            f"records={sizes[0]}, pool_rows={sizes[1]} and test_rows={sizes[2]} need more: lower them"
+        )
+    rng = _generator(cell, "rows", split)
+    own, test = rng.permutation(own), rng.permutation(test)[: sizes[2]]
+    parts = [own[: sizes[0]], own[sizes[0] : sum(sizes[:2])], test]
+    return sparse.csr_array(dataset.X), dataset.y, parts
+
+
+def _formula(cell: Mapping[str, Any], count: int, *use: str | int) -> prepared.Dataset:
+    """Draw rows of the formula, by a seed of their own for each use."""
+    seed = int(_generator(cell, *use).integers(2**31))
+    return _FORMULAS[cell["point"]["dataset"]](count, seed, d=cell["settings"]["columns"])
+
+
+def _order(cell: Mapping[str, Any], dataset: prepared.Dataset) -> np.ndarray:
+    """Return the training rows of a fetched set, the public ones first."""
+    return _generator(cell, "public").permutation(np.flatnonzero(dataset.split == "train"))
+
+
+def _generator(cell: Mapping[str, Any], *names: str | float) -> np.random.Generator:
+    return seeds.generator(cell["seed"], cell["experiment"], cell["point"]["dataset"], *names)

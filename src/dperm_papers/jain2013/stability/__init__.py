@@ -1,0 +1,1 @@
+"""jain2013-stability."""

@@ -1,0 +1,1 @@
+"""What several experiments of kifer2012 share."""

@@ -1,0 +1,1 @@
+"""kifer2012-theorem2."""

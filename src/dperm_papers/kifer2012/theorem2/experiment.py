@@ -1,0 +1,193 @@
+r"""Theorem 2 of kifer2012, by exact laws: what Algorithm 1 spends, under either relation and with either noise.
+
+Symbols as in the paper: zeta >= ||grad l||, lambda >= the eigenvalue of the Hessian of one record's l, Delta the added
+curvature, C = log(1 + lambda/Delta). With Delta >= 2 lambda/epsilon the noise vector b is
+
+    paper      gamma noise of scale 2 zeta/epsilon (Lemma 14, part 1), or Gaussian noise of standard deviation
+               zeta sqrt(8 log(2/delta) + 4 epsilon)/epsilon (part 2);
+    corrected  under replace-one, the same with 2 zeta for zeta (erratum K3);
+    tight      the least noise that docs/privacy.md proves enough.
+
+Design `q1` (p = 1, at most two records): `quadrature` gives the law of theta, its atoms included, and from two laws the
+exact delta(epsilon) and the exact epsilon. What the claims are about stands in the column `row`:
+
+    smooth     Theorem 2, Lemma 14: no regularizer, theta free (Huber and logistic loss);
+    lasso      Lemma 20: r = |theta|, an atom at 0;
+    ball, box  Theorem 2: squared loss over F = [-1, 1] and F = [0, 1], atoms at the ends. Outside F the loss counts as
+               continued linearly; no law depends on it;
+    curvature  Theorem 4: gamma noise at Delta = lambda/(2 epsilon), which it assumes, and at 2 lambda/epsilon (K2).
+
+Design `half-plane` (p = 2): row `norm`, a loss of rank-one Hessian that is no GLM loss (erratum K1; `half_plane`).
+
+Each number is that of the worst pair of a search that reads no claim (`worst_pairs`). Neighbours: one record more
+(Definition 1), or one record replaced; adding is D + d against D, removing D against D + d.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dperm import losses
+from dperm.accounting import objective as accounting
+from dperm.domain import Budget, Domain, Neighbours
+from dperm.feasible import Region
+from dperm.mechanisms import base, objective
+from dperm.noise import SphericalLaplace
+from dperm_papers.kifer2012.shared.quadrature import Noise
+from dperm_papers.kifer2012.shared.worst_pairs import Case, worst
+from dperm_papers.kifer2012.theorem2.half_plane import HalfPlane
+
+# Algorithm 1's Delta, and what Theorem 4 assumes of it, in units of lambda/epsilon.
+PRINTED, ASSUMED = 2.0, 0.5
+# Where delta(epsilon) is drawn, in units of the epsilon that is promised.
+_PROFILE = np.linspace(0, 2, 41)
+_HEAD = ("paper", "experiment", "mechanism")
+
+
+def run(cell: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of one design: all budgets, calibrations and relations.
+
+    - cell: as `dperm_pipeline.plan` made it.
+    - Returns: metrics: `spent`, the exact epsilon at the row's delta; `excess`, it less what `bound` names (`claim`:
+      epsilon; `terms`: epsilon/2 + C, gamma noise alone); `profile`, delta at the epsilon in `at`; `noise`, the noise's
+      scale over zeta.
+    """
+    settings = cell["settings"]
+    found = {"q1": _line, "half-plane": _plane}[cell["point"]["design"]](settings)
+    head = {**{key: cell[key] for key in _HEAD}, "dataset": cell["point"]["design"], "repeat": 0, "status": "ok"}
+    empty = {"loss": "", "direction": "", "bound": "", "at": 0.0, "pair": "", "guarantee": "none"}
+    return pd.DataFrame([{**head, **empty, **row} for row in found])
+
+
+def _line(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from _noises(settings)
+    for epsilon in settings["curvature_epsilons"]:
+        yield from _theorem_4(epsilon)
+    for epsilon in settings["epsilons"]:
+        for delta in settings["deltas"]:
+            for case in _cases():
+                for neighbours, calibration in _ways(case.row):
+                    yield from _spent(case, Budget(epsilon, delta), neighbours, calibration)
+
+
+def _cases() -> list[Case]:
+    free, unit = Domain(x_norm=1.0), Domain(x_norm=1.0, y_bound=1.0)
+    huber, logistic, squared = losses.make("huber", knee=1.0), losses.make("logistic"), losses.squared()
+    return [
+        Case("smooth", huber, free),
+        Case("smooth", logistic, free),
+        Case("lasso", huber, free, l1=1.0),
+        Case("lasso", logistic, free, l1=1.0),
+        Case("ball", squared, base.searched(unit, Region(radius=1.0), 1), low=-1.0, high=1.0),
+        Case("box", squared, base.searched(unit, Region(low=0.0, high=1.0), 1), low=0.0, high=1.0),
+    ]
+
+
+def _ways(row: str) -> list[tuple[Neighbours, str]]:
+    """Return the relations and calibrations of a row."""
+    replace = [("replace", name) for name in ("paper", "corrected", "tight")]
+    return [("add_remove", "paper"), ("add_remove", "tight"), *(replace if row == "smooth" else [])]
+
+
+def _spent(case: Case, budget: Budget, neighbours: Neighbours, calibration: str) -> Iterator[dict[str, Any]]:
+    """Give what the worst pair of each direction spends, and its delta(epsilon) where it is drawn."""
+    lam = case.loss.curvature_bound(case.domain)
+    curvature = PRINTED * lam / budget.epsilon
+    noise, guarantee = _noise(case, budget, curvature, neighbours, calibration)
+    head = {
+        "row": case.row, "loss": case.loss.name, "neighbours": neighbours, "calibration": calibration,
+        "variant": "gaussian" if budget.delta else "gamma", "epsilon": budget.epsilon, "delta": budget.delta,
+        "guarantee": guarantee, "ridge_multiple": PRINTED,
+    }  # fmt: skip
+    for direction, (words, pair) in worst(case, curvature, noise, budget, neighbours).items():
+        spent = pair.epsilon(budget.delta) if budget.delta else max(pair.largest(), 0.0)
+        here = {**head, "direction": direction, "pair": words}
+        yield {**here, "metric": "spent", "value": spent}
+        yield {**here, "metric": "excess", "bound": "claim", "value": spent - budget.epsilon}
+        if not budget.delta and calibration == "paper" and neighbours == "add_remove":
+            terms = budget.epsilon / 2 + math.log1p(lam / curvature)
+            yield {**here, "metric": "excess", "bound": "terms", "value": spent - terms}
+        if case.row == "smooth" and case.loss.name == "huber":
+            for at in _PROFILE * budget.epsilon:
+                yield {**here, "metric": "profile", "at": at, "value": pair.delta(at)}
+
+
+def _noise(case: Case, budget: Budget, curvature: float, neighbours: Neighbours, calibration: str) -> tuple[Noise, str]:
+    """Return the law of b, and the guarantee it carries."""
+    given = {"curvature": curvature, "neighbours": neighbours}
+    if calibration != "corrected":
+        return objective.calibrate(case.loss, case.domain, budget, calibration=calibration, **given)
+    printed, _ = objective.calibrate(case.loss, case.domain, budget, calibration="paper", **given)
+    return type(printed)(2 * printed.scale), "proved_exact"
+
+
+def _theorem_4(epsilon: float) -> Iterator[dict[str, Any]]:
+    """Give what gamma noise spends at the curvature that Theorem 4 assumes, and at Algorithm 1's."""
+    case, noise = _cases()[0], SphericalLaplace(2.0 / epsilon)
+    for multiple in (ASSUMED, PRINTED):
+        head = {
+            "row": "curvature", "loss": "huber", "neighbours": "add_remove", "calibration": "paper", "variant": "gamma",
+            "epsilon": epsilon, "delta": 0.0, "ridge_multiple": multiple,
+        }  # fmt: skip
+        for direction, (words, pair) in worst(
+            case, multiple / epsilon, noise, Budget(epsilon, 0.0), "add_remove"
+        ).items():
+            spent = pair.largest()
+            here = {**head, "direction": direction, "pair": words}
+            here["guarantee"] = "proved_exact" if multiple == PRINTED else "none"
+            yield {**here, "metric": "spent", "value": spent}
+            yield {**here, "metric": "excess", "bound": "claim", "value": spent - epsilon}
+
+
+def _noises(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give each noise's scale over zeta at Delta = 2 lambda/epsilon; `classical`: for a sensitivity of zeta alone."""
+    for epsilon in np.unique(np.geomspace(min(settings["epsilons"]), max(settings["epsilons"]), settings["points"])):
+        for delta in settings["deltas"]:
+            budget = Budget(float(epsilon), delta)
+            head = {"row": "noise", "epsilon": float(epsilon), "delta": delta, "ridge_multiple": PRINTED}
+            head |= {"variant": "gaussian" if delta else "gamma", "metric": "noise"}
+            plain = math.sqrt(2 * math.log(1.25 / delta)) / epsilon if delta else 1 / epsilon
+            yield {**head, "neighbours": "add_remove", "calibration": "classical", "value": plain}
+            for case in _cases()[:2]:
+                curvature = PRINTED * case.loss.curvature_bound(case.domain) / epsilon
+                for neighbours, calibration in _ways("smooth"):
+                    noise, guarantee = _noise(case, budget, curvature, neighbours, calibration)
+                    where = {"neighbours": neighbours, "calibration": calibration, "guarantee": guarantee}
+                    yield {**head, **where, "loss": case.loss.name, "value": noise.scale}
+
+
+def _plane(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give what the norm loss over the half-plane spends; `tight` takes Theorem 1 for a loss it does not speak of."""
+    for epsilon in settings["epsilons"]:
+        for delta in [delta for delta in settings["deltas"] if delta]:
+            for multiple in settings["ridge_multiples"]:
+                curvature = multiple / epsilon
+                log_det = math.log1p(1 / curvature)
+                printed = math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
+                tight = 1 / accounting.objective_ratio(
+                    epsilon=epsilon, delta=delta, log_det=log_det, one_sided=False, neighbours="add_remove"
+                )
+                for calibration, sigma in (("paper", printed), ("tight", tight)):
+                    laws = HalfPlane(1.0, curvature, sigma)
+                    head = {
+                        # docs/papers/kifer2012.md proves the printed noise enough for p = 2 and a half-plane.
+                        "guarantee": "proved_exact" if calibration == "paper" else "none",
+                        "row": "norm", "loss": "norm", "neighbours": "add_remove", "calibration": calibration,
+                        "variant": "gaussian", "epsilon": epsilon, "delta": delta, "ridge_multiple": multiple,
+                    }  # fmt: skip
+                    yield {**head, "metric": "boundary", "value": laws.mass(0)[1]}
+                    yield from _both(laws, head)
+
+
+def _both(laws: HalfPlane, head: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    epsilon, delta = head["epsilon"], head["delta"]
+    ways: Sequence[tuple[str, int, int]] = (("adding", 1, 0), ("removing", 0, 1))
+    for direction, more, less in ways:
+        # From no record to one, and from one to two.
+        spent, count = max((laws.epsilon(delta, k + more, k + less), k) for k in (0, 1))
+        here = {**head, "direction": direction, "pair": f"{count} and {count + 1} records"}
+        yield {**here, "metric": "spent", "value": spent}
+        yield {**here, "metric": "excess", "bound": "claim", "value": spent - epsilon}

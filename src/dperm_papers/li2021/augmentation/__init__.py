@@ -1,0 +1,1 @@
+"""li2021-augmentation."""

@@ -1,0 +1,58 @@
+"""What li2021 proves or says of budgets, risks and sample sizes, held against formulas and private fits.
+
+What is measured stands in the parts: `budgets` (`budget_bounds`: Sections 1.3, 4.1, 4.2, Corollary 5, Proposition 6),
+`risk` (`risk_bounds`: Lemma 7, Theorem 8, Section 3.7), `rates` (`risk_rates`: their growth in n, p and epsilon) and
+`samples` (`sample_bounds`: Lemma 9, Theorem 10). Neighbours: add/remove. The published and the corrected mechanism are
+in one cell, told apart by the column `calibration`, for they share data.
+"""
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dperm.errors import ConfigError
+from dperm_papers.li2021.bounds import budget_bounds, risk_bounds, risk_rates, sample_bounds
+
+_PARTS = {
+    "budgets": budget_bounds.rows,
+    "risk": risk_bounds.rows,
+    "rates": risk_rates.rows,
+    "samples": sample_bounds.rows,
+}
+# Columns that a row leaves out.
+_BLANK = {
+    "variant": "", "calibration": "paper", "guarantee": "none", "dataset": "no-data", "epsilon": 0.0, "delta": 0.0,
+    "row": "", "form": "", "reading": "", "target": "", "axis": "", "p": 0, "n": 0, "strength": 0.0, "multiple": 0.0,
+    "gamma": 0.0, "iteration": 0, "rho": 0.0,
+}  # fmt: skip
+
+
+def run(cell: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of one part.
+
+    - cell: as `dperm_pipeline.plan` made it.
+    - Returns: `row` is the place in the paper, `form` and `reading` tell its readings apart. `excess` is measured minus
+      bound, 0 or below where the bound holds, in units that the part states; `violated` is 0 or 1. Where a part knows
+      nothing although no fit failed, the status is `unknown`.
+    - Raises ConfigError: if there is no such part.
+    """
+    part = cell["point"]["part"]
+    if part not in (*_PARTS, "all"):
+        raise ConfigError(f"part: {part!r} is none of li2021-bounds; choose from {', '.join(_PARTS)}, all")
+    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "neighbours")}
+    frames = []
+    parts = _PARTS.values() if part == "all" else [_PARTS[part]]
+    for found in itertools.chain.from_iterable(rows(cell) for rows in parts):
+        value = np.atleast_1d(np.asarray(found["value"], float))
+        ok = np.isfinite(value)
+        status = np.where(ok, "ok", found.get("status", "failed"))
+        column = {"repeat": np.arange(len(value)), "value": np.where(ok, value, np.nan), "status": status}
+        frames.append({**_BLANK, **found, **column})
+    names = [*_BLANK, "metric"]
+    sizes = [len(frame["value"]) for frame in frames]
+    columns = {name: np.repeat(np.array([frame[name] for frame in frames], object), sizes) for name in names}
+    columns |= {name: np.concatenate([frame[name] for frame in frames]) for name in ("repeat", "value", "status")}
+    return pd.DataFrame(columns).infer_objects().assign(**head)

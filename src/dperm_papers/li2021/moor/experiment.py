@@ -1,0 +1,210 @@
+r"""Figure 3 of li2021: how far the floor takes an estimate from the lasso, with MOOR and without.
+
+Nothing here is private: b = 0 (Section 5.1), except in the rows `same-b`. Data as in Table 4 (`designs`), the limit
+n_e -> infinity, Lambda0 = zeta3/epsilon. Metric `distance`: ||theta - lasso(k Lambda)||_2 with k = 1 or 2 (the column
+`reference`), its `_mean` and `_half` over the `runs` that converged: what the reweighting reaches without a floor is a
+lasso with 2 Lambda (erratum N6). lasso(Lambda) minimises the sum of losses plus Lambda ||theta||_1. Metric `gain`, of
+the published estimates: logarithm of the distance without MOOR over that with it.
+
+    figure      calibration `paper`: the penalties 2 berHu(.; Lambda, Lambda0) with MOOR (variant `erm-moor`),
+                2 Lambda|.| + Lambda0 (.)^2 without (`erm`).
+                `corrected`: Lambda instead of 2 Lambda, and MOOR where the proof of privacy allows it, which is an
+                elastic net with Lambda kappa >= Lambda0 (erratum N4): kappa = Lambda0/Lambda, the least one.
+                `erm`        Lambda|.| + Lambda0 (.)^2, the existing DP-ERM of the lasso,
+                `erm-moor`   the elastic net with MOOR: max{Lambda kappa, Lambda0} = Lambda0,
+                `erm-net`    the elastic net without: Lambda|.| + (Lambda kappa + Lambda0) (.)^2.
+                kappa is below 1: where Lambda <= Lambda0 there are no rows of the last two (`sound` is False).
+    same-b      without MOOR and with Equation 2's b (Gaussian noise), the same b with the floor and without one (the
+                column `floored`): what the floor itself costs.
+
+Every fit is in [-100, 100]^16, far from where the lassos are: without a floor logistic losses with noise may have no
+minimum, and the box stands for infinity there. Distances below `LEAST` count as that: the certificates leave them open.
+`informative` is False at points where all of the estimates compared are 0 in every repeat.
+
+Neighbours: add/remove, where b is calibrated.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dperm import seeds
+from dperm.domain import Budget
+from dperm.mechanisms.napp import limit, noise
+from dperm.mechanisms.napp.scheme import Scheme
+from dperm_papers.li2021.shared import designs, measures
+
+REFERENCES = (1, 2)
+# Below this a distance is the solver's.
+LEAST = 1e-4
+_BOX = (-100.0, 100.0)
+# A scheme has a floor; where there is to be none, `floors` of 0 takes its place.
+_UNFLOORED = Scheme("lasso", 1.0, moor=False)
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """Estimates, shape (R, L, p), and whether they are certified, shape (R, L)."""
+
+    theta: np.ndarray
+    ok: np.ndarray
+
+    def at(self, places: np.ndarray) -> "_Fits":
+        return _Fits(self.theta[:, places], self.ok[:, places])
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The data of some repeats, the grid of Lambda, and the solver's tolerance."""
+
+    data: limit.Problems
+    strengths: np.ndarray
+    tolerance: float
+
+    @property
+    def still(self) -> np.ndarray:
+        """Return b = 0."""
+        return np.zeros((self.data.X.shape[0], self.data.X.shape[2]))
+
+    def fit(self, b: np.ndarray, scheme: Scheme, *, floored: bool = True, places: np.ndarray | None = None) -> _Fits:
+        strengths = self.strengths if places is None else self.strengths[places]
+        found = limit.path(
+            self.data, b, scheme, strengths, variant="erm", box=_BOX, tolerance=self.tolerance,
+            floors=None if floored else np.zeros((len(b), len(strengths))),
+        )  # fmt: skip
+        return _Fits(found.theta, found.converged)
+
+
+def run(cell: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of one design.
+
+    - cell: as `dperm_pipeline.plan` made it; `side_repeats` of all but the published figure, `delta` of `same-b`.
+    - Returns: columns strength (Lambda), floor (Lambda0), floored, row, reference, informative, sound.
+    """
+    settings, name = cell["settings"], cell["point"]["design"]
+    design, strengths = designs.find(name), np.geomspace(*settings["strengths"], settings["steps"])
+    bounds = noise.Bounds(design.zeta1, design.zeta2, design.zeta3)
+    X, y = designs.training(cell["seed"], cell["experiment"], name, settings["repeats"])
+    few = min(settings["side_repeats"], settings["repeats"])
+    task, side = (
+        _Task(limit.problems(design.loss, X[:count], y[:count]), strengths, settings["tolerance"])
+        for count in (settings["repeats"], few)
+    )
+    lassos = {k: task.fit(task.still, replace(_UNFLOORED, halved=k == 1), floored=False) for k in REFERENCES}
+    parts = []
+    for epsilon in settings["epsilons"]:
+        floor = noise.floor(bounds, epsilon, settings["budget_share"])
+        found = [*_published(task, floor, lassos), *_corrected(side, floor, lassos)]
+        found += _same_b(cell, side, floor, bounds, epsilon, lassos)
+        parts += [part.assign(epsilon=epsilon) for part in found]
+    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "neighbours")}
+    return pd.concat(parts, ignore_index=True).assign(**head, dataset=name, guarantee="none")
+
+
+def _published(task: _Task, floor: float, lassos: Mapping[int, _Fits]) -> Iterator[pd.DataFrame]:
+    """Give the distances that Figure 3 draws."""
+    own = {"row": "figure", "calibration": "paper", "delta": 0.0, "floor": floor, "floored": True, "sound": True}
+    schemes = {"erm": Scheme("lasso", floor, moor=False), "erm-moor": Scheme("lasso", floor, moor=True)}
+    fits = {variant: task.fit(task.still, scheme) for variant, scheme in schemes.items()}
+    yield from _distances(own, fits, lassos, task.strengths, _informative(fits))
+    for k, lasso in lassos.items():
+        without, moor = (_distance(fits[variant], lasso) for variant in ("erm", "erm-moor"))
+        head = {**own, "variant": "erm-moor", "reference": k}
+        yield _table(head, "gain", np.log(without / moor), task.strengths, _informative(fits))
+
+
+def _corrected(task: _Task, floor: float, lassos: Mapping[int, _Fits]) -> Iterator[pd.DataFrame]:
+    """Give the distances of what is proved: the lasso without MOOR, and elastic nets with a kappa below 1."""
+    own = {"row": "figure", "calibration": "corrected", "delta": 0.0, "floor": floor, "floored": True}
+    lasso = task.fit(task.still, Scheme("lasso", floor, moor=False, halved=True))
+    above = np.flatnonzero(task.strengths > floor)
+    for places in (np.setdiff1d(np.arange(len(task.strengths)), above), above):
+        if not len(places):
+            continue
+        fits = {"erm": lasso.at(places)}
+        if places is above:
+            fits |= {"erm-moor": _net(task, floor, places, moor=True), "erm-net": _net(task, floor, places, moor=False)}
+        near = {k: one.at(places) for k, one in lassos.items()}
+        here = {**own, "sound": places is above}
+        yield from _distances(here, fits, near, task.strengths[places], _informative(fits))
+
+
+def _net(task: _Task, floor: float, places: np.ndarray, *, moor: bool) -> _Fits:
+    """Fit the elastic net whose kappa is Lambda0/Lambda, another one at each place."""
+    fits = []
+    for place in places:
+        scheme = Scheme("elastic_net", floor, moor=moor, kappa=floor / task.strengths[place], halved=True)
+        fits.append(task.fit(task.still, scheme, places=np.array([place])))
+    return _Fits(*(np.concatenate([getattr(fit, key) for fit in fits], axis=1) for key in ("theta", "ok")))
+
+
+def _same_b(
+    cell: Mapping[str, Any],
+    task: _Task,
+    floor: float,
+    bounds: noise.Bounds,
+    epsilon: float,
+    lassos: Mapping[int, _Fits],
+) -> Iterator[pd.DataFrame]:
+    """Give the distances with the noise of Equation 2, with the floor and without."""
+    settings, name = cell["settings"], cell["point"]["design"]
+    budget = Budget(epsilon, settings["delta"])
+    for calibration, halved in (("paper", False), ("corrected", True)):
+        law, _, _ = noise.calibrate(
+            bounds, budget, share=settings["budget_share"], variant="erm", calibration=calibration,
+            features=task.still.shape[1], neighbours=cell["neighbours"],
+        )  # fmt: skip
+        names = (calibration, cell["neighbours"], name, epsilon, budget.delta)
+        b = law.sample(task.still.shape, seeds.generator(cell["seed"], cell["experiment"], "noise", *names))
+        scheme = Scheme("lasso", floor, moor=False, halved=halved)
+        fits = {floored: task.fit(b, scheme, floored=floored) for floored in (True, False)}
+        for floored, fit in fits.items():
+            own = {"row": "same-b", "calibration": calibration, "delta": budget.delta, "sound": True}
+            own |= {"floor": floor if floored else 0.0, "floored": floored}
+            yield from _distances(own, {"erm": fit}, lassos, task.strengths, _informative(fits))
+
+
+def _distances(
+    own: Mapping[str, Any],
+    fits: Mapping[str, _Fits],
+    lassos: Mapping[int, _Fits],
+    strengths: np.ndarray,
+    informative: np.ndarray,
+) -> Iterator[pd.DataFrame]:
+    """Give the distance of each estimate from each lasso, and its summary."""
+    for (variant, fit), (k, lasso) in itertools.product(fits.items(), lassos.items()):
+        values = _distance(fit, lasso)
+        found = {"distance": values, **measures.summary("distance", values), "runs": (~np.isnan(values)).sum(axis=0)}
+        for metric, table in found.items():
+            yield _table({**own, "variant": variant, "reference": k}, metric, table, strengths, informative)
+
+
+def _distance(fit: _Fits, lasso: _Fits) -> np.ndarray:
+    """Return the distances, shape (R, L), NaN where one of the two is not certified."""
+    count = len(fit.ok)
+    distance = np.maximum(np.linalg.norm(fit.theta - lasso.theta[:count], axis=-1), LEAST)
+    return np.where(fit.ok & lasso.ok[:count], distance, np.nan)
+
+
+def _informative(fits: Mapping[Any, _Fits]) -> np.ndarray:
+    """Return at which strengths some estimate is not 0, shape (L,)."""
+    return np.any([fit.theta.any(axis=(0, 2)) for fit in fits.values()], axis=0)
+
+
+def _table(
+    own: Mapping[str, Any], metric: str, values: np.ndarray, strengths: np.ndarray, informative: np.ndarray
+) -> pd.DataFrame:
+    """Return a row for each repeat and strength."""
+    values = np.atleast_2d(values).astype(float)
+    count, length = values.shape
+    return pd.DataFrame(
+        {
+            **own, "metric": metric, "repeat": np.repeat(np.arange(count), length),
+            "strength": np.tile(strengths, count), "informative": np.tile(informative, count),
+            "value": values.ravel(), "status": np.where(np.isnan(values.ravel()), "failed", "ok"),
+        }
+    )  # fmt: skip

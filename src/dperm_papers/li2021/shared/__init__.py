@@ -1,0 +1,1 @@
+"""What several experiments of li2021 share."""

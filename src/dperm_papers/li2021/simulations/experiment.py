@@ -1,0 +1,354 @@
+r"""Selection, prediction and retrieval on simulated data (li2021, Sections 5.2 and 5.3; Figures 4, 5, 7, S.1 to S.3).
+
+A cell is one design of Table 4 at one epsilon: every method, delta and strength Lambda on R training sets. Fits are the
+limit n_e -> infinity of Algorithm 1 at its fixed point, target lasso, r of epsilon spent on b.
+
+calibration `paper`, as published: theta in R^16, the slope 2 Lambda of erratum N6, the noise as printed. Column
+`variant`: `erm` (the existing DP-ERM), `vs`, `vs_plus`, and each with MOOR (`-moor`). No guarantee, but for `erm`
+without MOOR on logistic data with Gaussian noise, which is ordinary objective perturbation; the other losses have no
+bounded gradient on R^16 (errata N10, N11).
+
+calibrations `corrected`, `tight`: what is left of them. In Theta = [low, high]^16, within one orthant, sum l +
+<b, theta> + Lambda |theta|_1 + Lambda0 ||theta||^2 is ordinary objective perturbation, `erm` with target `lasso`. There
+
+    vs          is that very release: sgn(theta) is known, b_orig sgn(theta) no more than a sign of b (erratum N3);
+    vs_plus     has the lasso t sigma_b beside two-sided noise in the place of noise truncated to b > 0 (erratum N2);
+    with MOOR   it is the elastic net Lambda (|theta|_1 + kappa ||theta||^2) with the least kappa that is sound, Lambda
+                kappa = Lambda0 (erratum N4): its penalty is again Lambda |theta|_1 + Lambda0 ||theta||^2, the same
+                release; the same target without MOOR, Lambda |theta|_1 + 2 Lambda0 ||theta||^2, has target
+                `elastic_net`;
+    retrieval   is sound for ridge alone, where the share 1 - Lambda0/max(Lambda, Lambda0) depends on Lambda only.
+
+So `erm`/`vs_plus` x `lasso` (the elastic net with MOOR)/`elastic_net` (without) are all that there is; `tight` runs
+the lasso alone. Ridge's share stands by the name of each published method.
+
+Measured on each fit: `error` on the design's one test set (`measures.test_error`: log mean squared error, or share of
+wrong labels) and `share`, the retrieved part of (1 - r) epsilon (Eq 13, `repaired`). On each path: `auc`; `zero_free`,
+the part of its fits that have no zero; `empty`, whether all coefficients are 0 at the largest Lambda, `empty_loose`,
+whether all are below 1e-3 there (li2021's rule for a literal run), `null_empty`, the first on data with theta* = 0;
+`entry`, the Lambda from which on theta = 0 is the fit (not for vs, whose fits depend on where it starts). For other r,
+of `erm-moor` (corrected: `erm`) at the smallest delta above 0: `scan_auc` and `scan_error`, the mean over the path, by
+column `budget_share`, and `scan_auc_loss`, `scan_error_loss`: what r loses to the one with the best mean of the cell.
+For the figures, at each Lambda: `fpr`, `tpr`, `error` and `share` as `_mean` and `_half`, the half width of the 95 %
+interval, over the `runs` that converged; `share_exceeding` and `share_without_two` are errata N13 and N5 unrepaired.
+mechanism `nonprivate`: the lasso with Lambda and with 2 Lambda on the same data, and the numbers of Table 4
+(`design_...`).
+
+`step` counts strengths from the largest, 0. Data depend on design and repeat, noise on the whole cell and delta; the
+methods of a cell share its noise (|b| for truncated noise), and r its standard draws.
+Neighbours: add/remove.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dperm import seeds
+from dperm.domain import Budget
+from dperm.mechanisms.napp import limit, losses, retrieval
+from dperm.mechanisms.napp.noise import Bounds, calibrate, floor
+from dperm.mechanisms.napp.scheme import Scheme
+from dperm_papers.li2021.shared import designs, measures
+from dperm_papers.li2021.shared.designs import Design
+
+# li2021's rule that a coefficient of a literal run is 0.
+LOOSE = 1e-3
+# The lasso without privacy is its fixed point with MOOR and next to no floor: theta would have to be 1e8 to meet it.
+_NO_FLOOR = 1e-9
+
+
+class Method(NamedTuple):
+    """What is fitted: a variant, with MOOR or not, for a target, with a multiple of Lambda0 as the floor."""
+
+    kind: str
+    moor: bool = False
+    target: str = "lasso"
+    floors: float = 1.0
+
+    @property
+    def variant(self) -> str:
+        """The name in rows."""
+        return f"{self.kind}-moor" if self.moor else self.kind
+
+
+class _Line(NamedTuple):
+    """Rows of one metric: the columns that are the same in all, and arrays of one length."""
+
+    head: Mapping[str, Any]
+    values: np.ndarray
+    repeats: np.ndarray
+    steps: np.ndarray
+    strengths: np.ndarray
+
+
+PUBLISHED = tuple(Method(kind, moor) for kind in ("erm", "vs", "vs_plus") for moor in (False, True))
+TIGHT = (Method("erm"), Method("vs_plus"))
+CORRECTED = (*TIGHT, *(method._replace(target="elastic_net", floors=2.0) for method in TIGHT))
+METHODS = {"paper": PUBLISHED, "corrected": CORRECTED, "tight": TIGHT}
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """What the fits of a cell have in common."""
+
+    cell: Mapping[str, Any]
+    design: Design
+    bounds: Bounds
+    problems: limit.Problems
+    null: limit.Problems
+    gradient: np.ndarray
+    test: tuple[np.ndarray, np.ndarray]
+    strengths: np.ndarray
+
+    @property
+    def paper(self) -> bool:
+        """Whether the mechanism is run as published."""
+        return self.cell["calibration"] == "paper"
+
+    @property
+    def epsilon(self) -> float:
+        """The budget of a run."""
+        return self.cell["point"]["epsilon"]
+
+    @property
+    def repeats(self) -> int:
+        """R."""
+        return self.cell["settings"]["repeats"]
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """Paths of one method at one budget: theta is NaN where a fit did not converge."""
+
+    theta: np.ndarray
+    scheme: Scheme
+    tilt: np.ndarray
+    extra_l1: float
+    guarantee: str
+
+
+def run(cell: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows of one design at one epsilon.
+
+    - cell: as `dperm_pipeline.plan` made it.
+    - Returns: own columns target, strength, step, budget_share (r).
+    """
+    setting = _setting(cell)
+    lines = [line for delta in cell["settings"]["deltas"] for line in _of_delta(setting, delta)]
+    if setting.paper:
+        lines += [*_benchmark(setting), *_facts(setting)]
+    elif cell["calibration"] == "corrected":
+        lines += _ridge(setting)
+    return _frame(lines)
+
+
+def _setting(cell: Mapping[str, Any]) -> _Setting:
+    name, settings = cell["point"]["design"], cell["settings"]
+    design, repeats, paper = designs.find(name), settings["repeats"], cell["calibration"] == "paper"
+    X, y = designs.training(cell["seed"], cell["experiment"], name, repeats)
+    nothing = replace(design, truth=np.zeros(design.p))
+    drawn = [
+        designs.draw(nothing, design.n, seeds.generator(cell["seed"], cell["experiment"], "null", name, r))
+        for r in range(repeats)
+    ]
+    X_null, y_null = map(np.array, zip(*drawn, strict=True))
+    eta_bound = math.inf if paper else design.eta_bound
+    slopes = losses.make(design.loss, eta_bound).derivative(np.zeros_like(y), y)
+    return _Setting(
+        cell,
+        design,
+        Bounds(design.zeta1, design.zeta2 if paper else design.boxed_zeta2, design.zeta3),
+        limit.problems(design.loss, X, y, eta_bound),
+        limit.problems(design.loss, X_null, y_null, eta_bound),
+        np.einsum("rij,ri->rj", X, slopes),
+        designs.test(cell["seed"], cell["experiment"], name, settings["test_rows"]),
+        np.geomspace(*settings["strengths"], settings["steps"]),
+    )
+
+
+def _fit(setting: _Setting, method: Method, delta: float, r: float, *, null: bool = False) -> _Fits:
+    """Fit the path of every repeat; on the null design at the largest strength alone."""
+    cell, design = setting.cell, setting.design
+    least = floor(setting.bounds, setting.epsilon, r)
+    law, extra_l1, guarantee = calibrate(
+        setting.bounds, Budget(setting.epsilon, delta), share=r, variant=method.kind, calibration=cell["calibration"],
+        features=design.p, neighbours=cell["neighbours"], one_sided=design.loss == "logistic",
+    )  # fmt: skip
+    names = (cell["calibration"], cell["neighbours"], cell["point"]["design"], setting.epsilon, delta)
+    rng = seeds.generator(cell["seed"], cell["experiment"], "noise", *names)
+    noise = law.sample((setting.repeats, design.p), rng)
+    scheme = Scheme(method.target if setting.paper else "lasso", method.floors * least, method.moor,
+                    halved=not setting.paper)  # fmt: skip
+    strengths = setting.strengths[:1] if null else setting.strengths
+    found = limit.path(
+        setting.null if null else setting.problems, noise, scheme, strengths,
+        variant=method.kind if setting.paper else "erm", extra_l1=extra_l1, box=None if setting.paper else design.box,
+        tolerance=cell["settings"]["tolerance"],
+    )  # fmt: skip
+    if setting.paper and (method.moor or method.kind != "erm" or design.loss != "logistic"):
+        guarantee = "none"
+    theta = np.where(found.converged[..., None], found.theta, math.nan)
+    return _Fits(theta, scheme, noise, extra_l1, guarantee)
+
+
+def _of_delta(setting: _Setting, delta: float) -> Iterator[_Line]:
+    for method in METHODS[setting.cell["calibration"]]:
+        r = setting.cell["settings"]["budget_share"]
+        fits = _fit(setting, method, delta, r)
+        head = _head(setting, delta, method, fits.guarantee)
+        paths, at_each = _measured(setting, fits)
+        null = _fit(setting, method, delta, r, null=True).theta
+        paths["null_empty"] = _unless(null, (null == 0).all(axis=-1))[:, 0]
+        if not setting.paper:
+            # The target reached is Lambda R there.
+            at_zero = {"slope": 1, "extra_l1": fits.extra_l1, "box": setting.design.box}
+            paths["entry"] = measures.entry(setting.gradient + fits.tilt, **at_zero)
+        elif method.kind == "erm":
+            paths["entry"] = measures.entry(setting.gradient + fits.tilt, 2)
+        elif method.kind == "vs_plus":
+            paths["entry"] = measures.entry(setting.gradient, 2, extra_l1=fits.tilt)
+        yield from _rows(setting, head, paths, at_each)
+        yield from _scan(setting, delta, method, fits)
+
+
+def _measured(setting: _Setting, fits: _Fits) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return what is measured on each path, shape (R,), and on each fit, shape (R, L)."""
+    theta = fits.theta
+    false, true = (_unless(theta, rate) for rate in measures.rates(theta, setting.design.relevant))
+    lost = np.isnan(theta).any(axis=(1, 2))
+    paths = {
+        "auc": measures.area(false, true),
+        "zero_free": np.where(lost, math.nan, (theta != 0).all(axis=-1).mean(axis=-1)),
+        "empty": _unless(theta, (theta == 0).all(axis=-1))[:, 0],
+        "empty_loose": _unless(theta, (np.abs(theta) < LOOSE).all(axis=-1))[:, 0],
+    }
+    at_each = {"fpr": false, "tpr": true, "error": _error(setting, theta)}
+    if setting.paper:
+        options = {"share": {}, "share_exceeding": {"among": "exceeding"}, "share_without_two": {"form": "without_two"}}
+        for name, option in options.items():
+            at_each[name] = _unless(theta, retrieval.retrieved(fits.scheme, setting.strengths, theta, **option))
+    return paths, at_each
+
+
+def _error(setting: _Setting, theta: np.ndarray) -> np.ndarray:
+    return measures.test_error(setting.design.loss, *setting.test, theta, eta_bound=setting.design.eta_bound)
+
+
+def _unless(theta: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the values of each fit, NaN where it did not converge."""
+    return np.where(np.isnan(theta).any(axis=-1), math.nan, values)
+
+
+def _scan(setting: _Setting, delta: float, method: Method, fits: _Fits) -> Iterator[_Line]:
+    """Vary r, the part of epsilon that b spends, of one method at one delta."""
+    settings = setting.cell["settings"]
+    scanned = Method("erm", moor=setting.paper), min((delta for delta in settings["deltas"] if delta > 0), default=0.0)
+    if setting.cell["calibration"] == "tight" or (method, delta) != scanned:
+        return
+    own, found = settings["budget_share"], {}
+    for r in (own, *(other for other in settings["other_shares"] if other != own)):
+        at = fits if r == own else _fit(setting, method, delta, r)
+        false, true = (_unless(at.theta, rate) for rate in measures.rates(at.theta, setting.design.relevant))
+        found[r] = {"scan_auc": measures.area(false, true), "scan_error": _error(setting, at.theta).mean(axis=1)}
+        yield from _rows(setting, _head(setting, delta, method, at.guarantee) | {"budget_share": r}, found[r], {})
+    lost = {}
+    for metric, sign in (("scan_auc", -1), ("scan_error", 1)):
+        each = {r: sign * values[metric] for r, values in found.items()}
+        best = min(each, key=lambda r: np.nanmean(each[r]))
+        lost[f"{metric}_loss"] = each[own] - each[best]
+    yield from _rows(setting, _head(setting, delta, method, fits.guarantee), lost, {})
+
+
+def _benchmark(setting: _Setting) -> Iterator[_Line]:
+    """The lasso without privacy, on the same data: its means alone."""
+    nothing = np.zeros((setting.repeats, setting.design.p))
+    for variant, halved in (("lasso", True), ("lasso-2", False)):
+        scheme = Scheme("lasso", _NO_FLOOR, moor=True, halved=halved)
+        found = limit.path(
+            setting.problems, nothing, scheme, setting.strengths, variant="erm",
+            tolerance=setting.cell["settings"]["tolerance"],
+        )  # fmt: skip
+        fits = _Fits(np.where(found.converged[..., None], found.theta, math.nan), scheme, nothing, 0.0, "none")
+        paths, at_each = _measured(setting, fits)
+        head = _head(setting, 0.0, Method(variant), "none") | {"mechanism": "nonprivate", "calibration": ""}
+        kept = {name: at_each[name] for name in ("fpr", "tpr", "error")}
+        yield from _rows(setting, head, {"auc": paths["auc"]}, kept, each=())
+
+
+def _ridge(setting: _Setting) -> Iterator[_Line]:
+    """The retrieved share where retrieval is sound: a formula, in which no fit, variant or delta has a part."""
+    least = floor(setting.bounds, setting.epsilon, setting.cell["settings"]["budget_share"])
+    shape = (1, len(setting.strengths), setting.design.p)
+    share = retrieval.retrieved(Scheme("ridge", least, moor=True), setting.strengths, np.ones(shape))[0]
+    for method in PUBLISHED:
+        # No release: the privacy ledger does not list it.
+        head = _head(setting, 0.0, method._replace(target="ridge"), "none") | {"mechanism": "nonprivate"}
+        yield _line(head, "share_mean", share, 0, np.arange(len(share)), setting.strengths)
+
+
+def _facts(setting: _Setting) -> Iterator[_Line]:
+    """What Table 4 says of the design, and the public bounds that stand for it."""
+    design, repeats = setting.design, setting.repeats
+    nonzero = design.truth[design.relevant]
+    facts = {
+        "records": design.n, "features": design.p, "half_width": design.half_width, "relevant": len(nonzero),
+        "largest": nonzero.max(), "smallest": nonzero.min(), "sign": design.sign, "zeta1": design.zeta1,
+        "zeta2": design.zeta2, "boxed_zeta2": design.boxed_zeta2, "zeta3": design.zeta3, "repeats": repeats,
+        "test_rows": len(setting.test[1]), "noise_sd": designs.NOISE_SD, "noise_cut": designs.NOISE_CUT,
+    }  # fmt: skip
+    head = _head(setting, 0.0, Method(design.loss), "none") | {"mechanism": "nonprivate", "calibration": ""}
+    for name, value in facts.items():
+        yield _line(head, f"design_{name}", np.array([value]), 0, -1, 0.0)
+
+
+def _head(setting: _Setting, delta: float, method: Method, guarantee: str) -> dict[str, Any]:
+    cell = setting.cell
+    return {
+        **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
+        "variant": method.variant, "guarantee": guarantee, "dataset": cell["point"]["design"],
+        "epsilon": setting.epsilon, "delta": delta, "target": method.target,
+        "budget_share": cell["settings"]["budget_share"],
+    }  # fmt: skip
+
+
+def _rows(
+    setting: _Setting,
+    head: Mapping[str, Any],
+    paths: Mapping[str, np.ndarray],
+    at_each: Mapping[str, np.ndarray],
+    each: tuple[str, ...] = ("error", "share"),
+) -> Iterator[_Line]:
+    """Give a row for each repeat of a path's measure and of a fit's in `each`; of every fit's measure its summary."""
+    strengths = setting.strengths
+    for name, values in paths.items():
+        yield _line(head, name, values, np.arange(len(values)), -1, 0.0)
+    for name, values in at_each.items():
+        repeats, steps = np.indices(values.shape)
+        if name in each:
+            yield _line(head, name, values.ravel(), repeats.ravel(), steps.ravel(), strengths[steps.ravel()])
+        for word, line in measures.summary(name, values).items():
+            yield _line(head, word, line, 0, np.arange(len(strengths)), strengths)
+    if at_each:
+        runs = (~np.isnan(next(iter(at_each.values())))).sum(axis=0).astype(float)
+        yield _line(head, "runs", runs, 0, np.arange(len(strengths)), strengths)
+
+
+def _line(head: Mapping[str, Any], metric: str, values: np.ndarray, repeats, steps, strengths) -> _Line:
+    own = (np.broadcast_to(column, values.shape) for column in (repeats, steps, strengths))
+    return _Line({**head, "metric": metric}, values.astype(float), *own)
+
+
+def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
+    """Return all lines as one frame: thousands of small ones would take longer than the fits."""
+    sizes = [len(line.values) for line in lines]
+    shared = {name: np.array([line.head[name] for line in lines]) for name in lines[0].head}
+    columns = {name: np.repeat(column.astype(object) if column.dtype.kind == "U" else column, sizes)
+               for name, column in shared.items()}  # fmt: skip
+    for name, part in (("repeat", 2), ("value", 1), ("step", 3), ("strength", 4)):
+        columns[name] = np.concatenate([line[part] for line in lines])
+    columns["status"] = np.where(np.isnan(columns["value"]), "failed", "ok").astype(object)
+    return pd.DataFrame(columns)

@@ -1,0 +1,1 @@
+"""The engine of the pipeline: it knows no paper and no mechanism by name."""

@@ -1,0 +1,137 @@
+"""Read and check the catalogue of claims.
+
+Apart from the judging, so that a new wording of a message about a mistake judges nothing again.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dperm.errors import ConfigError
+from dperm_pipeline.claims import select
+from dperm_pipeline.plan import config_files
+
+# What a test needs of the claim or of each of its variants, besides what the schema asks for.
+NEEDED = {
+    "bound": ("axes",),
+    "crossing": ("at_least", "axis", "better", "worse"),
+    "equal": ("comparisons", "points"),
+    "monotone": ("axis", "comparisons", "points"),
+    "ordered": ("comparisons", "points"),
+    "slope": ("axis", "expected", "margin"),
+    "vanishing": ("axis",),
+    "weakest": ("members",),
+    "within": ("comparisons", "points"),
+}
+
+
+@dataclass(frozen=True)
+class Needs:
+    """The experiments whose rows decide a claim, in order, and whether the privacy ledger does too."""
+
+    experiments: tuple[str, ...]
+    ledger: bool
+
+
+def load(
+    paths: str | Path | Sequence[str | Path], schema: str | Path, *, datasets: Collection[str] | None = None
+) -> list[dict[str, Any]]:
+    """Read the catalogue of claims and hold it against its JSON Schema.
+
+    - paths: `resources/claims/<paper>.yaml`.
+    - schema: `workflow/schemas/claims.schema.yaml`.
+    - datasets: collection of str; the data sets that there are; without it their names are not checked.
+    - Returns: the claims, in the order of the files.
+    - Raises ConfigError: all mistakes at once, with their keys: a key missing or unknown, a value outside its range, an
+      id twice, a metric that is reported but not tested, a data set that does not exist.
+    """
+    paths = [paths] if isinstance(paths, str | Path) else list(paths)
+    catalogue = [claim for path in paths for claim in config_files.read(path, schema)]
+    mistakes = list(_contradictions(catalogue, datasets))
+    if mistakes:
+        where = ", ".join(map(str, paths))
+        raise ConfigError("\n".join(f"{where}: {mistake}" for mistake in mistakes))
+    return catalogue
+
+
+def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+    """Return the entries of one claim and of all that it sums up (`weakest`), in the catalogue's order.
+
+    - catalogue: as `dperm_pipeline.claims.catalogue.load` gave it.
+    - name: the claim's id.
+    - Raises ConfigError: if no claim has this id.
+    """
+    ids = {claim["id"] for claim in catalogue}
+    if name not in ids:
+        raise ConfigError(f"no claim {name!r} in resources/claims{config_files.nearest(name, ids)}")
+    wanted, waiting = set(), [name]
+    while waiting:
+        wanted.add(one := waiting.pop())
+        waiting += {member for claim in catalogue if claim["id"] == one for member in _members(claim)} - wanted
+    return [claim for claim in catalogue if claim["id"] in wanted]
+
+
+def needs(catalogue: Sequence[Mapping[str, Any]], name: str) -> Needs:
+    """Return what has to be there before one claim can be decided.
+
+    - catalogue: as `dperm_pipeline.claims.catalogue.load` gave it.
+    - name: the claim's id.
+    - Raises ConfigError: if no claim has this id.
+    """
+    tested = [
+        (claim, select.settings(claim, variant))
+        for claim in standing_on(catalogue, name)
+        for variant in claim["variants"]
+        if claim["test"] != "weakest"
+    ]
+    tested = [(claim, rule) for claim, rule in tested if "not_run" not in rule]
+    with_rows = {claim["experiment"] for claim, _ in tested if claim.get("datasets")}
+    return Needs(tuple(sorted(with_rows)), any("ledger" in rule for _, rule in tested))
+
+
+def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str] | None) -> Iterator[str]:
+    """Give what a schema cannot see: names that do not agree with each other."""
+    # A claim with two tests has an entry for each; their verdicts are told apart by the variant.
+    names = [(claim["id"], variant) for claim in catalogue for variant in claim["variants"]]
+    for name, variant in sorted({name for name in names if names.count(name) > 1}):
+        yield f"id: {name!r} stands twice with the variant {variant!r}; give each its own"
+    ids = {claim["id"] for claim in catalogue}
+    for claim in catalogue:
+        for name in sorted(_members(claim)):
+            if name not in ids:
+                yield f"{claim['id']}.members: {name!r} is no claim{config_files.nearest(name, ids)}"
+        for key in ("measured", "ratio"):
+            metrics = claim.get("metrics", ())
+            if key in claim and claim[key] not in metrics:
+                allowed = ", ".join(metrics)
+                yield (
+                    f"{claim['id']}.{key}: {claim[key]!r} is not among metrics: must be one of {allowed}, or add it "
+                    "there"
+                )
+        for variant, own in sorted(claim["variants"].items()):
+            if "not_run" in own:
+                continue
+            for key in NEEDED.get(claim["test"], ()):
+                if key not in claim and key not in own:
+                    yield f"{claim['id']}: {key} is missing, for the variant {variant!r} too: {claim['test']} needs it"
+            comparisons = own.get("comparisons", claim.get("comparisons", ()))
+            for number, comparison in enumerate(comparisons):
+                terms = comparison.get("terms", [{}])
+                known = any("metric" in part for part in (claim, own, comparison))
+                if not known and not all("metric" in term for term in terms):
+                    yield f"{claim['id']}: the variant {variant!r}, comparisons.{number}: metric is missing"
+            if claim["test"] == "within" and not any(key in part for key in ("low", "high") for part in (claim, own)):
+                yield f"{claim['id']}: the variant {variant!r} needs low or high, or both"
+            bounds = [key for key in ("at_least", "at_most") if key in claim or key in own]
+            if claim["test"] == "threshold" and len(bounds) != 1:
+                yield f"{claim['id']}: the variant {variant!r} needs either at_least or at_most"
+        for name in claim.get("datasets", ()):
+            if datasets is not None and name not in datasets:
+                hint = config_files.nearest(name, datasets)
+                yield f"{claim['id']}.datasets: {name!r} is neither in config/datasets.yaml nor a design{hint}"
+
+
+def _members(claim: Mapping[str, Any]) -> set[str]:
+    """The claims that one entry sums up, as a whole or in any of its variants."""
+    return {name for part in (claim, *claim["variants"].values()) for name in part.get("members", ())}

@@ -1,0 +1,99 @@
+"""Rule L: a promise of privacy stands as long as nothing refutes it and a proof carries it.
+
+The privacy ledger holds each mechanism's claim against its strongest attack; an experiment may add exact quadratures,
+rows of the metric `excess`: what is spent minus what is claimed. A mechanism that the library refuses to run has no row
+there: quadrature alone attacks it, and the claim states the guarantee. Not reproduced if the ledger says `refuted` of
+one of the claim's rows, or that the code draws another noise than it promises, or if a quadrature exceeds its claim;
+reproduced if everything the claim names was attacked and the weakest guarantee among the rows is a checked proof
+(`proved`, `proved_exact`); else inconclusive: nobody has refuted it, nobody has proved it. A *control*, such as the
+mechanism with half of its noise, has to be refuted: an attack that cannot see that decides nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from dperm_pipeline.claims import exact, select
+from dperm_pipeline.claims.verdict import Verdict
+
+COLUMNS = (*select.COLUMNS, "guarantee")
+# From the weakest to the strongest.
+_STRENGTH = ("none", "claimed", "proved_exact", "proved")
+_PROVED = _STRENGTH[2:]
+# What the ledger says of a row whose recovered noise is not the promised one (`dperm_pipeline.audits.ledger.NOISE`).
+NOISE = "the code does not draw the promised noise"
+
+
+def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *, privacy: pd.DataFrame) -> Verdict:
+    """Decide one variant of a claim.
+
+    - claim: entry of the catalogue: `variants`, each with `ledger` (from columns of the ledger to a value or values) or
+      `guarantee` (an upper bound on the rows' own), maybe `control` (as `ledger`), and, if the experiment has
+      quadratures of it, `where` and the keys of `dperm_pipeline.claims.exact`.
+    - variant: a key of `claim["variants"]`.
+    - rows: the experiment's rows; None where the claim names no data set.
+    - privacy: the privacy ledger.
+    - Returns: with `ledger`, `measured` = `low`: the certified share of the claimed epsilon, largest over the ledger's
+      rows, and `n` the draws behind it. Else as of `dperm_pipeline.claims.exact`.
+    """
+    rule = select.settings(claim, variant)
+    if "ledger" not in rule:
+        found = exact.decide(claim, variant, rows)
+        stated = rows.loc[select.matches(rows, rule["where"]), "guarantee"].unique()
+        guarantee = min([rule["guarantee"], *map(str, stated)], key=_STRENGTH.index)
+        wanting = guarantee not in _PROVED and found.verdict == "reproduced"
+        reason = f"guarantee: {guarantee}; quadrature: {found.reason}"
+        return replace(found, verdict="inconclusive" if wanting else found.verdict, reason=reason)
+    entries = privacy[select.matches(privacy, rule["ledger"])]
+    entries = entries[entries["verdict"] != "not audited"]
+    if entries.empty:
+        asked = select.in_words(list(rule["ledger"]), rule["ledger"].values())
+        return Verdict("not run", f"the privacy ledger has no attacked row with {asked}")
+    refuted = entries[entries["verdict"] == "refuted"]
+    other_noise = int(entries["reason"].str.contains(NOISE).sum())
+    unseen = [
+        f"{column} {value}"
+        for column, values in rule["ledger"].items()
+        for value in (values if isinstance(values, list) else [values])
+        if value not in set(entries[column])
+    ]
+    guarantees = sorted(entries["guarantee"].unique())
+    share = (entries["audit_lower_bound"] / entries["epsilon"]).astype(float)
+    worst = entries.loc[share.idxmax()]
+    reasons = [
+        f"the privacy ledger refutes {len(refuted)} of {len(entries)} rows",
+        f"its strongest attack certifies epsilon {worst['audit_lower_bound']:.3g} of {worst['epsilon']:g} at delta "
+        f"{worst['delta']:g} ({worst['variant']}, {worst['neighbours'].replace('_', '/')}: {worst['pair']}, "
+        f"{worst['attack']})",
+        f"guarantee: {', '.join(guarantees)}",
+    ]
+    if other_noise:
+        reasons.append(f"{NOISE} in {other_noise} rows")
+    if unseen:
+        reasons.append(f"nothing was attacked with {', '.join(unseen)}")
+    missed = _missed(rule, privacy)
+    if missed:
+        reasons.append(missed)
+    failed = len(refuted) > 0 or other_noise > 0
+    wanting = bool(unseen or missed) or any(name not in _PROVED for name in guarantees)
+    if rows is not None and "where" in rule:
+        quadrature = exact.decide(claim, variant, rows)
+        reasons.append(f"quadrature: {quadrature.reason}")
+        failed = failed or quadrature.verdict == "not reproduced"
+        wanting = wanting or quadrature.verdict != "reproduced"
+    verdict = "not reproduced" if failed else "inconclusive" if wanting else "reproduced"
+    certified = float(share.max())
+    return Verdict(verdict, "; ".join(reasons), certified, certified, None, int(worst["draws"]))
+
+
+def _missed(rule: Mapping[str, Any], privacy: pd.DataFrame) -> str:
+    """Say which controls the ledger did not refute; empty if it refuted all, or there are none."""
+    if "control" not in rule:
+        return ""
+    controls = privacy[select.matches(privacy, rule["control"])]
+    if controls.empty:
+        return f"there is no control with {select.in_words(list(rule['control']), rule['control'].values())}"
+    missed = int((controls["verdict"] != "refuted").sum())
+    return f"{missed} of {len(controls)} controls were not refuted" if missed else ""

@@ -1,0 +1,114 @@
+"""The catalogue of data sets, config/datasets.yaml: one plain dictionary an entry (docs/data.md explains the keys)."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from dperm.errors import ConfigError
+from dperm_pipeline.yaml_files import parse
+
+TRUST = "trust-on-first-use"
+# Keys that say how a set is called, cited and found: an edit of them changes no number.
+_NO_NUMBER = frozenset({"title", "licence", "citation", "sources", "mirror_folder", "path", "on_request"})
+
+
+def load(path: str | Path) -> dict[str, dict[str, Any]]:
+    """Read the catalogue for use from Python; the pipeline also holds it against workflow/schemas/datasets.schema.yaml.
+
+    - path: a YAML file: name of a data set -> its entry.
+    - Returns: each entry with its name under the key `name`.
+    - Raises ConfigError: if the file cannot be read, or an entry contradicts itself (see `check`).
+    """
+    document = parse(path)
+    if not isinstance(document, dict) or not all(isinstance(entry, dict) for entry in document.values()):
+        raise ConfigError(f"{path}: must map names of data sets to their entries")
+    entries = {name: {"name": name, **entry} for name, entry in document.items()}
+    for entry in entries.values():
+        check(entry)
+    return entries
+
+
+def numeric(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the slice of an entry that decides the bytes of its prepared file; `prepare` reads no more.
+
+    Left out are title, licence, citation, addresses, whether it is fetched on request only, and where a user's own file
+    lies.
+    """
+    return {key: value for key, value in entry.items() if key not in _NO_NUMBER}
+
+
+def check(entry: Mapping[str, Any]) -> None:
+    """Check what a JSON Schema cannot say: that the keys of an entry agree with each other.
+
+    - Raises ConfigError: naming the entry, the key and the value.
+    """
+    for word in _contradictions(entry):
+        raise ConfigError(f"config/datasets.yaml: {entry['name']}.{word}")
+
+
+def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
+    target = entry["target"]
+    for address in (address for source in entry.get("sources", []) for address in source):
+        try:
+            urlsplit(address)
+        except ValueError as error:
+            yield f"sources: {address!r} is not an address ({error})"
+    ranges = {f"ranges.{name}": limits for name, limits in entry.get("ranges", {}).items()}
+    if entry["task"] == "regression":
+        ranges["target.range"] = target["range"]
+    for key, (low, high) in ranges.items():
+        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            yield f"{key}: [{low}, {high}] is not a range; give two finite numbers, the lower first"
+    levels = entry.get("levels", {})
+    for column in sorted(set(levels) & set(entry.get("ranges", {}))):
+        yield f"levels.{column}: {column!r} stands under ranges too; a column is a number or a factor, not both"
+    if target["column"] in {*levels, *entry.get("ranges", {})}:
+        yield f"target.column: {target['column']!r} stands under ranges or levels too; the target is not a feature"
+    for column, values in levels.items():
+        for value in twice(values):
+            yield f"levels.{column}: {value!r} stands there twice"
+    if entry["task"] == "binary":
+        for value in twice([*labels(target["positive"]), *labels(target.get("negative", []))]):
+            yield f"target: {value!r} stands twice among positive and negative; a label is one of them"
+    for name in entry.get("files", {}):
+        if Path(name).name != name or name in (".", ".."):
+            yield f"files.{name}: must be a plain file name, without a folder"
+    if "path" in entry and entry["format"] not in ("csv", "parquet"):
+        yield f"path: only for the formats csv and parquet, not {entry['format']!r}"
+    if not entry.get("path", "").isprintable() or set("{}") & set(entry.get("path", "")):
+        yield f"path: {entry['path']!r} holds a brace (Snakemake fills them in) or a control character; rename the file"
+    if entry.get("sources") and not entry.get("files"):
+        yield "sources: addresses without files; say under files what they hold, with bytes and sha256"
+    if entry.get("on_request") and not entry.get("sources"):
+        yield "on_request: nothing is fetched without sources; leave it out"
+    if entry.get("scale") == "z-score" and not (entry.get("unit_rows") and entry["data_dependent"]):
+        yield "scale: z-score looks at the data and bounds no row; add unit_rows: true, and say so under data_dependent"
+    if entry["format"] == "svmlight":
+        yield from _contradictions_of_rows(entry)
+
+
+def _contradictions_of_rows(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Of a set whose features are rows already."""
+    if not entry.get("unit_rows"):
+        yield "unit_rows: rows of svmlight have no public bound of their own; set it true"
+    if entry.get("ranges") or entry.get("levels"):
+        yield "ranges: the columns of svmlight have no names; leave ranges empty, and levels out"
+    splits = ("train", "test")[: len(entry["files"])]
+    if len(entry["files"]) > 2:
+        yield "files: svmlight reads one file (train) or two (train, test)"
+    for key in ("sample", "source_rows"):
+        if "test" in entry.get(key, {}) and "test" not in splits:
+            yield f"{key}.test: there is no second file to take it from"
+
+
+def labels(value: Any) -> list[Any]:
+    """Return a label, or a list of labels, as a list."""
+    return list(value) if isinstance(value, list) else [value]
+
+
+def twice(values: list[Any]) -> list[Any]:
+    """Return the values that stand in a list more than once."""
+    return [value for value, times in Counter(values).items() if times > 1]

@@ -1,0 +1,283 @@
+"""From raw columns to rows within public bounds: min-max by declared ranges, one-hot by declared levels, a constant.
+
+Or, where an entry asks for it, on another scale, without the constant, sparse, divided by their own length.
+
+Every step treats a record by itself with public constants alone, so it changes no neighbouring relation and costs no
+privacy: one record more or less in the raw table is one row more or less here. Each scaled number lies in [0, 1] (or in
+[-1, 1]), each factor sets exactly one indicator to 1, the constant is 1; hence ||x||_2^2 <= numbers + factors + 1.
+
+Messages name columns and the place of a row, never a value of the data (docs/security.md).
+"""
+
+import difflib
+import fnmatch
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from dperm.domain import Domain
+from dperm.errors import DataError
+from dperm_pipeline.datasets import scaling
+from dperm_pipeline.datasets.catalogue import labels
+from dperm_pipeline.datasets.prepared import Dataset
+
+log = logging.getLogger(__name__)
+# Ways to write that a value is missing; a declared level of the same spelling is a level.
+MISSING = frozenset({"", "?", "NA", "N/A", "NaN", "nan", "null", "NULL"})
+CONSTANT = "(constant)"
+
+
+@dataclass(frozen=True)
+class Raw:
+    """What a parser returns: columns as they stand in the source.
+
+    - columns: shape (n,); numbers, or objects (text; None where there is nothing).
+    - split: shape (n,); `train` or `test`.
+    - levels: mapping of str to sequence; the public codebook of factors that the catalogue does not spell out.
+    - versions: mapping of str to str; packages that the data came with.
+    - matrix: shape (n, p); features that are rows already, without names.
+    """
+
+    columns: Mapping[str, np.ndarray]
+    split: np.ndarray | None = None
+    levels: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    matrix: sp.csr_array | None = None
+
+
+def used_columns(
+    entry: Mapping[str, Any], present: Sequence[str], source: str
+) -> tuple[dict[str, list[float]], list[str]]:
+    """Return the ranges with their patterns spelled out, and all columns that an entry uses (target last).
+
+    - entry: one entry of the catalogue. A key of `ranges` may be a pattern with `*` and `?`; a column of exactly this
+      name goes before.
+    - present: the columns of the source.
+    - source: what the source is called in messages.
+    - Raises DataError: if a column is missing or stands there twice: its name, the source, a column with nearly this
+      name.
+    """
+    taken = {entry["target"]["column"], *entry.get("levels", {}), *entry.get("ranges", {})}
+    ranges: dict[str, list[float]] = {}
+    for key, limits in entry.get("ranges", {}).items():
+        matching = [key] if key in present else [c for c in present if c not in taken and fnmatch.fnmatchcase(c, key)]
+        for column in matching or [key]:
+            if column in ranges:
+                raise DataError(f"{entry['name']}: ranges: two patterns match column {column!r} of {source}; keep one")
+            ranges[column] = limits
+    columns = [*ranges, *entry.get("levels", {}), entry["target"]["column"]]
+    for column in columns:
+        if (times := list(present).count(column)) != 1:
+            what = "has no column" if times == 0 else f"has {times} columns"
+            raise DataError(f"{entry['name']}: {source} {what} {column!r}{_hint(column, columns, present)}")
+    return ranges, columns
+
+
+def _hint(column: str, columns: Sequence[str], present: Sequence[str]) -> str:
+    """Say where a column may be; without a line of names, what the source calls columns is its first record."""
+    if column in present:
+        return "; rename or remove all but one"
+    if not set(columns) & set(present):
+        return f", nor any other that the entry uses; is the first of its {len(present)} names a line of names?"
+    close = difflib.get_close_matches(column, [str(name) for name in present], n=1)
+    remedy = f"did you mean {close[0]!r}?" if close else "mend the name in config/datasets.yaml"
+    return f" among its {len(present)}; {remedy}"
+
+
+def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[str, str]) -> Dataset:
+    """Encode raw columns within the entry's public bounds, and check the counts that the entry expects.
+
+    - entry: `ranges` (column -> [low, high]), `scale` (`unit`: numbers go to [0, 1]; `symmetric`: to [-1, 1]; `raw`,
+      `z-score`: see `dperm_pipeline.datasets.scaling`), `levels` (column -> labels), `target`, `outside` (`error` or
+      `clip`), `missing` (`error` or `drop` the record), `constant` (a last column of ones, unless false), `sparse`,
+      `unit_rows` (each row divided by its length), `rows`, `positive_rows`, `x_norm_squared`, `data_dependent`.
+    - source: what the source is called in messages.
+    - checksums: mapping of str to str; file -> sha256, for the provenance.
+    - Returns:
+        Columns of X: the numbers, the indicators of each factor, the constant (or the rows that the parser gave). y is
+        -1 or +1, or scaled from its range to [-1, 1]; in a regression on two labels, the ends of the range themselves.
+    - Raises DataError: if a column is missing, a value is missing (unless `missing: drop`), no number, outside its
+      range (unless `outside: clip`), or outside the codebook, or a count differs from the expected one.
+    """
+    entry = {**entry, "levels": {**raw.levels, **entry.get("levels", {})}}
+    ranges, columns = used_columns(entry, list(raw.columns), source)
+    table = _Table(entry, source, {name: raw.columns[name] for name in columns})
+    target, binary = entry["target"], entry["task"] == "binary"
+    # First all columns are read, then rows with a missing value leave, and only what stays is held against the bounds.
+    numbers = {name: table.number(name) for name in ranges}
+    factors = {name: table.codes(name, levels) for name, levels in entry["levels"].items()}
+    # A regression on two labels takes them as a classification does.
+    labelled = "positive" in target
+    y = table.codes(target["column"], _both(target)) if labelled else table.number(target["column"])
+    keep = table.complete()
+    if not keep.any():
+        raise DataError(f"{entry['name']}: {source} holds no complete record")
+    scale, unit = entry.get("scale", "unit"), entry.get("unit_rows", False)
+    blocks = [
+        scaling.scaled(table.scaled(name, values, ranges[name], keep), *ranges[name], scale)[:, None]
+        for name, values in numbers.items()
+    ]
+    blocks += [_one_hot(codes[keep], len(entry["levels"][name])) for name, codes in factors.items()]
+    constant = entry.get("constant", True) and raw.matrix is None
+    if constant:
+        blocks.append(np.ones((keep.sum(), 1)))
+    if raw.matrix is not None:
+        blocks.append(raw.matrix[keep])
+    X = _side_by_side(blocks, entry.get("sparse", False))
+    if labelled:
+        low, high = (-1.0, 1.0) if binary else map(float, target["range"])
+        y = np.where(y[keep] < len(labels(target["positive"])), high, low)
+    else:
+        y = 2.0 * table.scaled(target["column"], y, target["range"], keep) - 1.0
+    squared = _norm_bound(entry, numbers, ranges, factors, constant)
+    public = {name: list(map(float, limits)) for name, limits in ranges.items()}
+    split = np.full(len(keep), "train") if raw.split is None else raw.split
+    _check_counts(entry, y, split[keep])
+    return Dataset(
+        X=scaling.unit_rows(X) if unit else X,
+        y=y,
+        bounds=Domain(x_norm=math.sqrt(squared), y_bound=1.0 if not labelled or binary else max(abs(low), abs(high))),
+        name=entry["name"],
+        provenance={
+            "files": dict(checksums),
+            "versions": dict(raw.versions),
+            "data_dependent": list(entry["data_dependent"]),
+            # What `scaling.rescale` needs to undo and redo it.
+            **({"scaling": scaling.name(scale, unit), "ranges": public, "factors": len(factors)} if unit else {}),
+        },
+        task=entry["task"],
+        features=()
+        if raw.matrix is not None
+        else (
+            *numbers,
+            *(f"{name}={level}" for name in factors for level in entry["levels"][name]),
+            *([CONSTANT] if constant else []),
+        ),
+        split=split[keep],
+    )
+
+
+class _Table:
+    """Columns being read; keeps which records lack a value."""
+
+    def __init__(self, entry: Mapping[str, Any], source: str, columns: Mapping[str, np.ndarray]):
+        self.entry, self.source, self.columns = entry, source, columns
+        self.lacking = {name: np.zeros(len(column), dtype=bool) for name, column in columns.items()}
+
+    def refuse(self, name: str, wrong: np.ndarray, what: str, remedy: str) -> None:
+        if wrong.any():
+            raise DataError(
+                f"{self.entry['name']}: column {name!r} of {self.source}: {int(wrong.sum())} of {len(wrong)} records "
+                f"{what} (first: record {int(wrong.argmax()) + 1}); {remedy}"
+            )
+
+    def number(self, name: str) -> np.ndarray:
+        column = self.columns[name]
+        if column.dtype.kind in "biuf":
+            values = column.astype(np.float64)
+            lacking = np.isnan(values)
+        elif column.dtype.kind in "OU":
+            texts = pd.Series(column, dtype=object)
+            lacking = (texts.isna() | texts.map(lambda value: str(value).strip() in MISSING)).to_numpy(dtype=bool)
+            values = pd.to_numeric(texts.where(~lacking, None), errors="coerce").to_numpy(dtype=np.float64)
+        else:
+            raise DataError(f"{self.entry['name']}: column {name!r} of {self.source} holds {column.dtype}, not numbers")
+        self.lacking[name] = lacking
+        self.refuse(name, ~lacking & ~np.isfinite(values), "hold no finite number", "mend the file, or declare levels")
+        return values
+
+    def codes(self, name: str, levels: Sequence[Any]) -> np.ndarray:
+        """The place of each value among the levels; -1 where it is missing. A last level `None` takes all others."""
+        texts = {level: place for place, level in enumerate(levels) if isinstance(level, str)}
+        numbers = {
+            float(level): place for place, level in enumerate(levels) if not isinstance(level, (str, type(None)))
+        }
+        rest = len(levels) - 1 if levels[-1] is None else -2
+
+        def place(value: Any) -> int:
+            text = str(value).strip()
+            if text in texts:
+                return texts[text]
+            return -1 if text in MISSING else numbers.get(_float(text), rest)
+
+        found, uniques = pd.factorize(pd.Series(self.columns[name], dtype=object))
+        places = np.array([*map(place, uniques), -1])[found]
+        self.lacking[name] = places == -1
+        self.refuse(name, places == -2, "hold a value outside the declared ones", "correct them, or declare the value")
+        return places
+
+    def complete(self) -> np.ndarray:
+        if self.entry.get("missing", "error") == "error":
+            for name, lacking in self.lacking.items():
+                self.refuse(name, lacking, "lack a value", "fill it in, or declare missing: drop")
+        incomplete = np.logical_or.reduce(list(self.lacking.values()))
+        if incomplete.any():
+            log.info("%s: left out %d incomplete records of %d", self.entry["name"], incomplete.sum(), len(incomplete))
+        return ~incomplete
+
+    def scaled(self, name: str, values: np.ndarray, limits: Sequence[float], keep: np.ndarray) -> np.ndarray:
+        """The kept values, min-max scaled to [0, 1] by the public range."""
+        low, high = map(float, limits)
+        outside = keep & ((values < low) | (values > high))
+        if self.entry.get("outside", "error") == "error":
+            self.refuse(
+                name, outside, f"lie outside [{low:g}, {high:g}]", "widen the public range, or declare outside: clip"
+            )
+        elif outside.any():
+            log.info("%s: clipped %d values of %r to [%g, %g]", self.entry["name"], outside.sum(), name, low, high)
+        return (np.clip(values[keep], low, high) - low) / (high - low)
+
+
+def _both(target: Mapping[str, Any]) -> list[Any]:
+    """The labels of both classes, positive ones first; None stands for any other value."""
+    return [*labels(target["positive"]), *labels(target.get("negative"))]
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _one_hot(codes: np.ndarray, size: int) -> sp.csr_array:
+    return sp.csr_array((np.ones(len(codes)), codes, np.arange(len(codes) + 1)), shape=(len(codes), size))
+
+
+def _side_by_side(blocks: list[Any], sparse: bool) -> np.ndarray | sp.csr_array:
+    if not sparse:
+        return np.hstack([block.toarray() if sp.issparse(block) else block for block in blocks])
+    return sp.csr_array(blocks[0]) if len(blocks) == 1 else sp.hstack(list(map(sp.csr_array, blocks)), format="csr")
+
+
+def _norm_bound(entry, numbers, ranges, factors, constant: bool) -> float:
+    """The bound on ||x||^2, held against the one that the entry expects."""
+    if entry.get("unit_rows", False):
+        squared, why = 1.0, "rows of length one"
+    else:
+        scale = entry.get("scale", "unit")
+        squared = sum(scaling.largest_square(*ranges[name], scale) for name in numbers) + len(factors) + constant
+        why = f"{len(numbers)} numbers, {len(factors)} factors and {'the' if constant else 'no'} constant"
+    if entry.get("x_norm_squared", squared) != squared:
+        raise DataError(
+            f"{entry['name']}: x_norm_squared={entry['x_norm_squared']} in config/datasets.yaml, but {why} give "
+            f"{squared:g}"
+        )
+    return squared
+
+
+def _check_counts(entry: Mapping[str, Any], y: np.ndarray, split: np.ndarray) -> None:
+    for key, rows in (("rows", np.ones(len(y), dtype=bool)), ("positive_rows", y > 0)):
+        for part, expected in entry.get(key, {}).items():
+            found = int((rows & (split == part)).sum())
+            if found != expected:
+                raise DataError(
+                    f"{entry['name']}: {found} complete {part} records instead of the {expected} that {key}.{part} in "
+                    "config/datasets.yaml expects; the source changed, or was cut"
+                )

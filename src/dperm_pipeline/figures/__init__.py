@@ -1,0 +1,246 @@
+"""Figures and tables, looked up by name: all of one experiment are drawn from its file of rows and nothing else.
+
+matplotlib is loaded only by the module that draws, so that a plan or a report can ask for names and captions cheaply.
+"""
+
+import contextlib
+import difflib
+import importlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dperm.catalogue import Catalogue
+from dperm.errors import ConfigError, CorruptFile, DpermError
+from dperm_pipeline import files, places
+from dperm_pipeline.target import Target
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
+_WHOLE = "whole cells, whose solver did not converge"
+
+_FIGURES: Catalogue[str, Target] = {
+    "privacy-ledger": Target(
+        "dperm_pipeline.figures.audit",
+        "ledger",
+        (),
+        "Privacy ledger: claim and attack",
+        "For every mechanism, calibration, neighbouring relation and law of the noise, at its worst budget: the "
+        "epsilon that is claimed, and the lower bound that the strongest attack certifies. A bound beyond the claim "
+        "refutes it (Holm over the whole ledger).",
+        "Horizontal bars, one for each guarantee, as a share of the claimed epsilon, with a line at the claim; bars "
+        "that pass it are hatched and labelled refuted. The numbers are in the table privacy-ledger.",
+        source="privacy",
+    ),
+}
+_TABLES: Catalogue[str, Target] = {
+    "privacy-ledger": Target(
+        "dperm_pipeline.figures.audit",
+        "ledger_table",
+        (),
+        "Privacy ledger",
+        "What every mechanism claims, and what an attack on it certifies that it spends.",
+        source="privacy",
+    ),
+    "audit-mutants": Target(
+        "dperm_pipeline.figures.audit",
+        "mutants_table",
+        (),
+        "Mutants",
+        "Mechanisms that were broken on purpose, their correct twins, and what the auditor says of both.",
+        source="mutants",
+    ),
+}
+
+
+_LEDGERS = {"FIGURES": _FIGURES, "TABLES": _TABLES}
+
+
+def __getattr__(name: str) -> dict[str, Target]:
+    """FIGURES and TABLES: all that there are, by name."""
+    if name not in places.KINDS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return {**places.drawn(name), **_LEDGERS[name]}
+
+
+def draw(name: str, rows_path: str | Path, *, svg: str | Path, png: str | Path) -> None:
+    """Draw one figure from rows, as SVG and as PNG at 200 dpi; equal rows give equal bytes.
+
+    - name: a key of `FIGURES`.
+    - rows_path: the rows of the figure's experiment (`rows.parquet`).
+    - svg, png: where to write.
+    - Raises ConfigError: if no figure has this name.
+    - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column.
+    """
+    draw_all(rows_path, figures={name: (svg, png)})
+
+
+def make_table(name: str, rows_path: str | Path, *, csv: str | Path, md: str | Path) -> None:
+    """Make one table from rows, as CSV with plain numbers and as Markdown for people.
+
+    - name: a key of `TABLES`.
+    - rows_path: the rows of the table's experiment (`rows.parquet`).
+    - csv, md: where to write. What does not exist is an empty field in the CSV and a dash in the Markdown.
+    - Raises ConfigError: if no table has this name.
+    - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column.
+    """
+    draw_all(rows_path, tables={name: (csv, md)})
+
+
+def draw_all(
+    rows_path: str | Path,
+    *,
+    figures: Mapping[str, tuple[str | Path, str | Path]] | None = None,
+    tables: Mapping[str, tuple[str | Path, str | Path]] | None = None,
+) -> None:
+    """Draw figures and make tables of the same rows: all of them, or none if one fails.
+
+    - figures: from keys of `FIGURES` to where the SVG and the PNG go, as `draw` writes them.
+    - tables: from keys of `TABLES` to where the CSV and the Markdown go, as `make_table` writes them.
+    - Raises ConfigError: if one of the names is not known.
+    - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column. What is raised names the figure or
+      table.
+    """
+    # Nothing gets its final name before the last one is drawn.
+    with contextlib.ExitStack() as written:
+        for name, (svg, png) in (figures or {}).items():
+            function, target = _look_up(name, "figure")
+            with _named("figure", name):
+                style = importlib.import_module("dperm_pipeline.figures.style")
+                temporary_svg, temporary_png = (written.enter_context(files.replacing(path)) for path in (svg, png))
+                with style.applied():
+                    rows, lost = _read(rows_path, target)
+                    figure = _what_is_left(function, rows, lost) or style.nothing(lost)
+                    told = any("converge" in text.get_text() for text in figure.texts)
+                    if lost and (not told or _WHOLE in lost):
+                        figure.suptitle(lost, size=7, color="#a00000", wrap=True)
+                    style.settle(figure)
+                    figure.savefig(temporary_svg, metadata={"Date": None})
+                    figure.savefig(temporary_png, dpi=200, metadata={"Software": None})
+        for name, (csv, md) in (tables or {}).items():
+            function, target = _look_up(name, "table")
+            with _named("table", name):
+                rows, lost = _read(rows_path, target)
+                plain, words = _what_is_left(function, rows, lost) or _nothing(lost)
+                temporary_csv, temporary_md = (written.enter_context(files.replacing(path)) for path in (csv, md))
+                text = plain.to_csv(index=False, na_rep="", lineterminator="\n")
+                temporary_csv.write_text(text, encoding="utf-8")
+                temporary_md.write_text(_markdown(words.columns, words.itertuples(index=False)), encoding="utf-8")
+
+
+def modules(name: str) -> tuple[str, ...]:
+    """Return the modules that draw the figure and make the table of this name: what its code digest is taken of.
+
+    - Raises ConfigError: if neither a figure nor a table has this name.
+    """
+    targets = [target for kind in places.KINDS if (target := _target(name, kind))]
+    if not targets:
+        raise _unknown(name, places.KINDS, "figure or table")
+    own = [module for target in targets for module in (target.words, target.module) if module]
+    return ("dperm_pipeline.figures", "dperm_pipeline.figures.style", *dict.fromkeys(own))
+
+
+def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
+    """Return what a figure or table hangs on besides its code: the function that makes it, and what it reads.
+
+    - known: `FIGURES` or `TABLES`.
+    - Returns: none if there is no such figure or table, which making it will say.
+    """
+    if name not in known:
+        return None
+    target = known[name]
+    return [target.function, *target.columns, *target.metrics]
+
+
+def words(name: str, known: Mapping[str, Target]) -> dict[str, Any] | None:
+    """Return what the reports show beside a figure or table: `title caption alt datasets`.
+
+    - known: `FIGURES` or `TABLES`.
+    - Returns: none if there is no such figure or table, which making it will say.
+    """
+    if name not in known:
+        return None
+    target = known[name]
+    return {"title": target.title, "caption": target.caption, "alt": target.alt, "datasets": [*target.datasets]}
+
+
+def _target(name: str, kind: str) -> Target | None:
+    return _LEDGERS[kind].get(name) or places.find(kind, name)
+
+
+def _look_up(name: str, kind: str) -> tuple[Callable, Target]:
+    target = _target(name, f"{kind}s".upper())
+    if target is None:
+        raise _unknown(name, [f"{kind}s".upper()], kind)
+    return getattr(importlib.import_module(target.module), target.function), target
+
+
+def _unknown(name: str, kinds: Iterable[str], kind: str) -> ConfigError:
+    known = {name for kind in kinds for name in (*_LEDGERS[kind], *places.drawn(kind))}
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(sorted(known))}"
+    return ConfigError(f"there is no {kind} {name!r}; {hint}")
+
+
+@contextlib.contextmanager
+def _named(kind: str, name: str) -> Iterator[None]:
+    """Say in whatever goes wrong which one it was: one job draws many."""
+    try:
+        yield
+    except CorruptFile:
+        # Names the file, which is all that counts; the job deletes it.
+        raise
+    except DpermError as error:
+        raise type(error)(f"{kind} {name!r}: {error}") from error
+    except Exception as error:
+        error.add_note(f"This was the {kind} {name!r}.")
+        raise
+
+
+def _read(path: str | Path, target: Target) -> tuple[Any, str]:
+    """Read what a target shows, rows that failed to converge too; and say in words what did, if anything."""
+    # Here, because pandas takes a second to load, and a plan or a report asks for names alone.
+    from dperm_pipeline import tables
+
+    if target.source != "rows":
+        return tables.read_records(path), ""
+    wanted = ("in", target.metrics) if target.metrics else ("!=", tables.GIVEN_UP)
+    columns, whole = [*_COLUMNS, *target.columns], tables.given_up(path)
+    if whole:
+        # Where all cells gave up, nobody wrote the experiment's own columns.
+        columns = [name for name in columns if name in tables.columns(path)]
+    rows = tables.read(path, columns=columns, filters=[("metric", *wanted)])
+    said = {"failed": "their solver did not converge", "unknown": "nothing is known there"}
+    lost = {status: int((rows["status"] == status).sum()) for status in said}
+    words = [f"{count} of {len(rows)} values: {said[status]}" for status, count in lost.items() if count]
+    words += [f"{_WHOLE}: {'; '.join(whole)}"] if whole else []
+    return rows, f"Missing here: {', and '.join(words)}." if words else ""
+
+
+def _what_is_left(function: Callable, rows: Any, lost: str) -> Any:
+    """Draw what there is; None if so much failed to converge that this cannot be drawn."""
+    if not lost:
+        return function(rows)
+    if not (rows["status"] == "ok").any():
+        return None
+    try:
+        return function(rows)
+    except Exception:  # a bug would show where nothing failed
+        logging.exception("not drawn, for want of the rows whose solver did not converge")
+        return None
+
+
+def _nothing(lost: str) -> tuple["pd.DataFrame", "pd.DataFrame"]:
+    import pandas as pd
+
+    table = pd.DataFrame({"missing": [lost]})
+    return table, table
+
+
+def _markdown(header, rows) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    cells = ([str(cell).replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in cells)

@@ -1,0 +1,89 @@
+"""Start the jobs of a run quickly: a process that has loaded the libraries forks one for each script.
+
+A job takes about a second of CPU to load NumPy, pandas, SciPy and Numba, as long as many work. So the Snakemake of a
+run of many jobs starts one process that loads them once (`server`), and takes another program for its shell (`client`).
+That hands the path of a script to the server, whose fork runs it: with the folder, the environment and the standard
+streams of the client, and nothing of dperm loaded yet.
+
+A job is as it would be alone: it ends when the client is killed, the client ends as the job does, by the same status
+or signal, and neither needs the server any more. (Not the same: NumPy's global generator, which nothing of ours draws
+from, and what was imported before.) The server ends with Snakemake. Where there is none, on a cluster's nodes or
+because it was killed, the client starts Python as Snakemake would have.
+"""
+
+import atexit
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from dperm.errors import ConfigError
+from dperm_pipeline.script import THREADS
+
+_HERE = Path(__file__).parent
+# So many jobs start sooner with a server: it takes some 2.5 s to load all, and a job by itself about 1 s.
+WORTH_IT = 10
+_SHELL = "shell"
+
+
+def start(jobs: int, preamble: str) -> str | None:
+    """Start a server that ends with this process, if that is worth while or asked for.
+
+    - jobs: how many there are to run.
+    - preamble: the module that each script begins with, before its own: Snakemake's.
+    - Returns: the path of a shell whose scripts the server runs; None where jobs had better start alone: few of them,
+      or elsewhere than on Linux, or without a temporary folder for programs. DPERM_FORK in the environment overrules
+      the number: 0 never, 1 always.
+    - Raises ConfigError: DPERM_FORK has another value.
+    """
+    asked = os.environ.get("DPERM_FORK", "")
+    if asked not in ("", "0", "1"):
+        raise ConfigError(f"DPERM_FORK is {asked!r}: set it to 0 (never fork jobs) or 1 (always), or unset it")
+    # On macOS, what has loaded the system's libraries may not fork.
+    if not sys.platform.startswith("linux") or asked == "0" or (not asked and jobs < WORTH_IT):
+        return None
+    try:
+        folder = tempfile.mkdtemp(prefix="dperm-")  # of nobody else
+    except OSError:
+        return None
+    try:
+        server = _started(folder, preamble)
+    except OSError:  # full, without programs (noexec), or of too long a name
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    atexit.register(_end, server, folder)
+    return f"{folder}/{_SHELL}"
+
+
+def _started(folder: str, preamble: str) -> subprocess.Popen:
+    """Make the shell and the socket, and start the server."""
+    address, shell = f"{folder}/socket", Path(folder, _SHELL)
+    # What the environment says of UTF-8, the client would not hear.
+    utf8 = ["-X", "utf8"] if sys.flags.utf8_mode else []
+    client = [sys.executable, *utf8, "-ISE", str(_HERE / "client.py"), address]
+    shell.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(client)} "$2"\n'))
+    shell.chmod(0o700)
+    if not os.access(shell, os.X_OK):
+        raise PermissionError(f"{folder} is on a disk without programs")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(address)
+        # Who comes before the libraries are loaded waits.
+        listener.listen(64)
+        # A process with a thread must not fork: a BLAS has none if asked before it is loaded, nor Arrow's memory.
+        settings = {**dict.fromkeys(THREADS, "1"), "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+        return subprocess.Popen(
+            [sys.executable, str(_HERE / "server.py"), str(listener.fileno()), folder, preamble],
+            env={**os.environ, **settings},
+            pass_fds=[listener.fileno()],
+            stdin=subprocess.PIPE,
+        )
+
+
+def _end(server: subprocess.Popen, folder: str) -> None:
+    server.stdin.close()
+    server.wait()
+    shutil.rmtree(folder, ignore_errors=True)

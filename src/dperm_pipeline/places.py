@@ -1,0 +1,79 @@
+"""Experiments, figures and tables, found by their place: no list names them.
+
+An experiment `<paper>-<name>` is the folder `dperm_papers/<paper>/<name>` (a hyphen in the name is an underscore
+there):
+
+- `settings.py`: EXPERIMENT, what it reads of a configuration;
+- `experiment.py`: `run`, and `baseline` where it has one;
+- `figures.py`: FIGURES and TABLES, in words, where something is drawn from its rows.
+
+A plan reads the first and the last of all folders, a job those of its own alone.
+"""
+
+import dataclasses
+import functools
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from dperm_pipeline.settings import Experiment
+from dperm_pipeline.target import Target
+
+_PAPERS = "dperm_papers"
+KINDS = ("FIGURES", "TABLES")
+
+
+def package(experiment: str) -> str:
+    """Return the package of an experiment, be there one or not."""
+    paper, _, name = experiment.partition("-")
+    return f"{_PAPERS}.{paper}.{name.replace('-', '_')}"
+
+
+@functools.cache
+def experiments() -> dict[str, Experiment]:
+    """Return all experiments by name, sorted."""
+    found = {path: importlib.import_module(f"{_module(path)}.settings") for path in _folders("settings.py")}
+    return {_name(path): module.EXPERIMENT for path, module in found.items()}
+
+
+@functools.cache
+def drawn(kind: str) -> dict[str, Target]:
+    """Return all figures or tables of experiments by name.
+
+    - kind: "FIGURES" or "TABLES".
+    """
+    every = [_declared(path, kind) for path in _folders("figures.py")]
+    return {name: target for targets in every for name, target in targets.items()}
+
+
+def find(kind: str, name: str) -> Target | None:
+    """Return one figure or table, and load the words of no experiment that does not mention it."""
+    for path in _folders("figures.py"):
+        if f'"{name}"' in (path / "figures.py").read_text(encoding="utf-8"):
+            target = _declared(path, kind).get(name)
+            if target is not None:
+                return target
+    return None
+
+
+def _folders(file: str) -> Iterator[Path]:
+    root = Path(importlib.import_module(_PAPERS).__file__).parent
+    return (path.parent for path in sorted(root.glob(f"*/*/{file}")))
+
+
+def _module(path: Path) -> str:
+    return f"{_PAPERS}.{path.parent.name}.{path.name}"
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}-{path.name.replace('_', '-')}"
+
+
+def _declared(path: Path, kind: str) -> dict[str, Target]:
+    """Return the targets of one folder, who draws them by full name."""
+    words = importlib.import_module(f"{_module(path)}.figures")
+    found = {}
+    for name, target in getattr(words, kind, {}).items():
+        drawer = target.module if "." in target.module else f"{_module(path)}.{target.module}"
+        found[name] = dataclasses.replace(target, module=drawer, words=f"{_module(path)}.figures")
+    return found

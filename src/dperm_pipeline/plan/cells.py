@@ -1,0 +1,258 @@
+"""From the configuration to cells: read, validate, expand; nothing is computed here.
+
+A *cell* is one mechanism at one grid point with all its repeats. Everything it needs to know is in one plain dictionary
+(`Experiment.cells`). A job runs one cell or a few (`Experiment.jobs`, dperm_pipeline.plan.grids); their dictionaries
+are its `params` slice and the metadata of its rows, so that a change in the configuration re-runs the jobs of which one
+changed and no other.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dperm.errors import ConfigError
+from dperm_pipeline.plan import audits as audit_jobs
+from dperm_pipeline.plan import config_files, grids
+from dperm_pipeline.plan.grids import Experiment
+
+_CONFIG = "config/config.yaml or --config"
+SCALES = ("tiny", "quick", "paper")
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the library can run and draw, by name; handed in, because a plan imports nothing that computes or draws.
+
+    - experiments: to records with `axes` and `settings`: the names that the experiment reads, all needed and no other
+      used; and `fixed`: the only value of those keys of an entry of `mechanisms` that it does not read.
+    - mechanisms: to records with `calibrations`.
+    - figures, tables: collection of str.
+    """
+
+    experiments: Mapping[str, Any]
+    mechanisms: Mapping[str, Any]
+    figures: Collection[str]
+    tables: Collection[str]
+    audits: audit_jobs.KnownAudits | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole configuration, validated: what to run at each scale.
+
+    `audits` maps each scale to its audits, by (path name of the mechanism, pair family), and `audit_jobs` to those of
+    each job, by (path name of the mechanism, pair families); `errata` are the attacked budgets that name some.
+    `designs` are the synthetic data that an experiment may name, selected or not.
+    """
+
+    scale: str
+    seed: int
+    mirror: str | None
+    datasets: dict[str, dict[str, Any]]
+    experiments: dict[tuple[str, str], Experiment]
+    audits: dict[str, dict[tuple[str, str], dict[str, Any]]]
+    audit_jobs: dict[str, dict[tuple[str, str], list[dict[str, Any]]]]
+    audit: dict[str, Any]
+    errata: list[dict[str, Any]]
+    designs: tuple[str, ...]
+
+    def of_scale(self, scale: str) -> list[Experiment]:
+        """Return the selected experiments that have something to run at this scale, by name."""
+        return [
+            experiment for (at, _), experiment in sorted(self.experiments.items()) if at == scale and experiment.cells
+        ]
+
+    def skipped(self, scale: str) -> dict[str, str]:
+        """Return the data sets that the selected experiments lack on this machine, with the reason."""
+        lacking = (experiment.skipped for (at, _), experiment in sorted(self.experiments.items()) if at == scale)
+        return {dataset: reason for skipped in lacking for dataset, reason in skipped.items()}
+
+    def resolved(self, scale: str) -> dict[str, Any]:
+        """Return everything that decides the numbers at this scale, for the record beside the results.
+
+        The mirror is not in it: where a file comes from does not change its bytes, which are checked.
+        """
+        experiments = self.of_scale(scale)
+        return {
+            "scale": scale,
+            "seed": self.seed,
+            "datasets": {name: self.datasets[name] for name in sorted({d for e in experiments for d in e.datasets})},
+            "experiments": {
+                e.name: {
+                    "cells": {f"{mechanism}/{scenario}": cell for (mechanism, scenario), cell in e.cells.items()},
+                    "skipped": e.skipped,
+                }
+                for e in experiments
+            },
+            "audit": self.audit,
+            "audits": {f"{mechanism}/{pair}": job for (mechanism, pair), job in self.audits[scale].items()},
+        }
+
+
+def load(
+    config: Mapping[str, Any],
+    root: str | Path,
+    *,
+    known: Known | None = None,
+    unavailable: Callable[[Mapping[str, Any], str | None, Collection[str]], str | None] = lambda *_: None,
+) -> Plan:
+    """Validate the configuration and expand every selected experiment at every scale.
+
+    - config: the content of config/config.yaml, with what the command line put over it.
+    - root: the project's folder, with `config/` and `workflow/schemas/`.
+    - known: what the configuration is held against; the workflow always gives it. Without it, only names inside the
+      configuration are held against each other.
+    - unavailable: maps a catalogue entry, the mirror and the names under `fetch` to the reason why the data set cannot
+      be had on this machine, or None.
+    - Raises ConfigError: one message for all mistakes of a file: key, value, what is allowed, and the nearest key for a
+      typo.
+    """
+    folder, schemas = Path(root) / "config", Path(root) / "workflow" / "schemas"
+    config = dict(config)
+    config_files.validate(config, schemas / "config.schema.yaml", _CONFIG)
+    # To a schema 3.0 is an integer.
+    seed = int(config["seed"])
+    given = config.get("mirror")
+    mirror = given or os.environ.get("DPERM_MIRROR") or None
+    if mirror and not os.path.isdir(mirror):  # noqa: PTH112 - False too where no folder can have this name
+        place = f"{_CONFIG}: mirror" if given else "environment variable DPERM_MIRROR"
+        raise ConfigError(f"{place}: {mirror!r} is not a folder; give an existing one, or none to download")
+    datasets = config_files.read(folder / "datasets.yaml", schemas / "datasets.schema.yaml")
+    datasets = {name: {"name": name, **entry} for name, entry in datasets.items()}
+    asked = config.get("fetch", [])
+    _check_asked(asked, datasets)
+    missing = {name: unavailable(entry, mirror, asked) for name, entry in datasets.items()}
+    missing = {name: reason for name, reason in missing.items() if reason}
+    whole = grids.whole_numbers(schemas / "experiment.schema.yaml")
+    experiments: dict[tuple[str, str], Experiment] = {}
+    drawn: dict[tuple[str, str], Path] = {}
+    for path in sorted((folder / "experiments").glob("*.yaml")):
+        declared = config_files.read(path, schemas / "experiment.schema.yaml")
+        mistakes = [*_contradictions(path, declared, datasets), *(_unknown(declared, known) if known else ())]
+        for kind in ("figures", "tables"):
+            for name in declared[kind]:
+                first = drawn.setdefault((kind, name), path)
+                if first != path:
+                    mistakes.append(f"{kind}: {name!r} is declared by {first} too; one experiment draws it")
+        if mistakes:
+            raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
+        if declared["paper"] in config["papers"]:
+            for scale in SCALES:
+                experiments[scale, declared["experiment"]] = grids.expand(declared, scale, seed, missing, whole)
+    without = sorted(set(config["papers"]) - {experiment.paper for experiment in experiments.values()})
+    if without:
+        raise ConfigError(f"{_CONFIG}: papers: {', '.join(without)} has no experiment in config/experiments; remove it")
+    declared = audit_jobs.read(
+        folder / "audits.yaml",
+        schemas / "audits.schema.yaml",
+        known=known.audits if known else None,
+        mechanisms=known.mechanisms if known else None,
+    )
+    jobs = {scale: audit_jobs.jobs(declared, config["audit"], scale, seed, config["papers"]) for scale in SCALES}
+    designs = config_files.parse(schemas / "experiment.schema.yaml")["$defs"]["settings"]["properties"]["designs"]
+    return Plan(
+        config["scale"], seed, mirror, datasets, experiments,
+        {scale: audit_jobs.single(found) for scale, found in jobs.items()}, jobs, dict(config["audit"]),
+        audit_jobs.errata(declared, config["papers"]), tuple(designs["items"]["enum"]),
+    )  # fmt: skip
+
+
+def _check_asked(asked: Collection[str], datasets: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a name that would silently do nothing."""
+    big = [name for name, entry in datasets.items() if entry.get("on_request")]
+    for name in asked:
+        if name not in datasets:
+            hint = config_files.nearest(name, big)
+            raise ConfigError(f"{_CONFIG}: fetch: {name!r} is not in config/datasets.yaml{hint}")
+        if name not in big:
+            raise ConfigError(
+                f"{_CONFIG}: fetch: {name!r} is not fetched on request: it comes, if it can, whenever a run needs it; "
+                f"leave it out (on request: {', '.join(big)})"
+            )
+
+
+def _contradictions(path: Path, declared: dict[str, Any], datasets: Mapping[str, Any]) -> Iterator[str]:
+    """Give what a schema cannot see: names that do not agree with each other."""
+    name = declared["experiment"]
+    if path.stem != name:
+        yield f"experiment: {name!r} must be the file's own name, {path.stem!r}"
+    if not name.startswith(declared["paper"] + "-"):
+        yield f"experiment: {name!r} must start with its paper, {declared['paper']!r}"
+    yield from grids.mistakes(declared)
+    for scale, axes in declared["grid"].items():
+        for axis in declared["data_axes"]:
+            if axis not in axes:
+                yield f"grid.{scale}: the data axis {axis!r} is missing"
+        for dataset in grids.flat(axes.get("dataset", [])):
+            if dataset not in datasets:
+                hint = config_files.nearest(dataset, datasets)
+                yield f"grid.{scale}.dataset: {dataset!r} is not in config/datasets.yaml{hint}"
+        yield from _unsplit(scale, grids.flat(axes.get("dataset", [])), grids.settings(declared, scale))
+
+
+def _unsplit(scale: str, datasets: Collection[str], settings: Mapping[str, Any]) -> Iterator[str]:
+    """Give the data sets that `row_splits` does not cut as `queries` and `public_points` need it."""
+    if "row_splits" not in settings:
+        return
+    splits, queries = settings["row_splits"], settings.get("queries", [])
+    place = f"settings.{scale}.row_splits"
+    for dataset in datasets:
+        if dataset not in splits:
+            hint = config_files.nearest(dataset, splits)
+            yield f"{place}: {dataset!r} of the grid is missing; add it: [training rows, pool, test rows]{hint}"
+        elif max(queries, default=0) > splits[dataset][1]:
+            yield (
+                f"{place}.{dataset}: a pool of {splits[dataset][1]} has no T={max(queries)} public points; raise its "
+                "second number or lower queries"
+            )
+    if queries and settings.get("public_points", queries[0]) not in queries:
+        yield f"settings.{scale}.public_points: {settings['public_points']} must be one of queries, {queries}"
+
+
+def _unknown(declared: dict[str, Any], known: Known) -> Iterator[str]:
+    """Give what the library cannot run or draw, at any scale: found here, and not in the middle of a run."""
+    name = declared["experiment"]
+    if name not in known.experiments:
+        hint = config_files.nearest(name, known.experiments)
+        yield (
+            f"experiment: {name!r} is not in EXPERIMENTS of any src/dperm_pipeline/experiments/<paper>/__init__.py "
+            f"(docs/extending.md says how to add one){hint}"
+        )
+    else:
+        needed = known.experiments[name]
+        for scale in SCALES:
+            yield from _needs(f"grid.{scale}", "axis", declared["grid"][scale], needed.axes, name)
+            yield from _needs(f"settings.{scale}", "setting", grids.settings(declared, scale), needed.settings, name)
+        for k, entry in enumerate(declared["mechanisms"]):
+            for key, only in needed.fixed.items():
+                if entry[key] != only:
+                    yield (
+                        f"mechanisms.{k}.{key}: {entry[key]!r} would do nothing in {name}, which says itself what it "
+                        f"runs: must be {only!r}"
+                    )
+    for k, mechanism in enumerate(declared["mechanisms"]):
+        asked, calibration = mechanism["mechanism"], mechanism["calibration"]
+        if asked not in known.mechanisms:
+            hint = config_files.nearest(asked, known.mechanisms)
+            yield f"mechanisms.{k}.mechanism: {asked!r} is not in REGISTRY of src/dperm/mechanisms/__init__.py{hint}"
+        elif calibration not in known.mechanisms[asked].calibrations:
+            offered = ", ".join(known.mechanisms[asked].calibrations)
+            yield f"mechanisms.{k}.calibration: {calibration!r} is not offered by {asked!r}: must be one of {offered}"
+    for kind, drawn in (("figures", known.figures), ("tables", known.tables)):
+        for target in declared[kind]:
+            if target not in drawn:
+                hint = config_files.nearest(target, drawn)
+                yield f"{kind}: {target!r} is not in {kind.upper()} of src/dperm_pipeline/figures/__init__.py{hint}"
+
+
+def _needs(place: str, kind: str, given: Collection[str], needed: Collection[str], experiment: str) -> Iterator[str]:
+    """Give what is missing, and what would silently do nothing."""
+    where = ", here or under common" if kind == "setting" else ""
+    for name in needed:
+        if name not in given:
+            yield f"{place}: the {kind} {name!r} is missing; {experiment} needs it{where}"
+    for name in given:
+        if name not in needed:
+            yield f"{place}: the {kind} {name!r} does nothing in {experiment}; it uses {', '.join(needed)}"

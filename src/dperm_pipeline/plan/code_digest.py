@@ -1,0 +1,104 @@
+"""Fingerprints of code: what a job's result depends on, so that stale results are impossible.
+
+Snakemake does not see an edit in an imported module. So each rule's `params` hold a digest of the modules that the job
+loads inside dperm, taken of their syntax trees without docstrings: an edit of code changes it, an edit of a comment
+does not. The modules are found by following the import statements, those inside functions too; a test holds the list
+against what a fresh process really loads.
+"""
+
+import ast
+import functools
+import hashlib
+import importlib.metadata
+from collections.abc import Iterator
+from pathlib import Path
+
+from dperm.catalogue import OURS
+from dperm_pipeline import worker
+
+SRC = Path(__file__).parents[2]
+# A new release of one of these may change numbers.
+NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
+
+_read_so_far: set[str] = set()
+
+
+@functools.cache
+def code_digest(*roots: str, packages: tuple[str, ...] = ()) -> str:
+    """Return the SHA-256 over all modules that `roots` load inside dperm and the versions of packages they use.
+
+    - *roots: module names, such as `dperm_papers.kifer2012` and `dperm.mechanisms.objective`.
+    - packages: distributions that matter here besides the numerical ones, such as matplotlib for a figure.
+    """
+    digest = hashlib.sha256()
+    for module in modules(*roots):
+        digest.update(f"{module} {_read(module)[1]}\n".encode())
+    for package in (*NUMERICAL, *packages):
+        digest.update(f"{package} {_version(package)}\n".encode())
+    return digest.hexdigest()
+
+
+def announce() -> None:
+    """Tell the jobs that this process starts of what code, and with which libraries, they were planned."""
+    versions = {package: _version(package) for package in NUMERICAL}
+    worker.announce({module: _read(module)[1] for module in sorted(_read_so_far)}, versions)
+
+
+# Looked up once, though a hundred digests ask for the same few.
+_version = functools.cache(importlib.metadata.version)
+
+
+@functools.cache
+def modules(*roots: str) -> tuple[str, ...]:
+    """Return the names of all dperm modules that importing `roots` loads, sorted; packages on the way included."""
+    found: set[str] = set()
+    pending = [parent for root in roots for parent in _with_parents(root)]
+    while pending:
+        module = pending.pop()
+        if module not in found:
+            found.add(module)
+            pending += _read(module)[0]
+    return tuple(sorted(found))
+
+
+@functools.cache
+def _source(module: str) -> Path:
+    base = SRC.joinpath(*module.split("."))
+    for path in (base / "__init__.py", base.with_suffix(".py")):
+        if path.is_file():
+            return path
+    raise ModuleNotFoundError(f"{module} is not a module of ours")
+
+
+def _exists(module: str) -> bool:
+    try:
+        return bool(_source(module))
+    except ModuleNotFoundError:
+        return False
+
+
+@functools.cache
+def _read(module: str) -> tuple[tuple[str, ...], str]:
+    """Return what a module imports inside dperm, and the fingerprint of its code."""
+    tree = ast.parse(_source(module).read_text(encoding="utf-8"))
+    _read_so_far.add(module)
+    statements = (node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    imports = tuple(name for node in statements for name in _imported(node))
+    return imports, worker.fingerprint(tree)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        names = [alias.name for alias in node.names]
+    else:
+        # `from package import name`: the name may be a module or something inside the package.
+        names = [str(node.module)] + [f"{node.module}.{alias.name}" for alias in node.names]
+        names = [name for name in names if name == node.module or (name.split(".")[0] in OURS and _exists(name))]
+    for name in names:
+        if name.split(".")[0] in OURS:
+            yield from _with_parents(name)
+
+
+def _with_parents(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[: i + 1]) for i in range(len(parts))]

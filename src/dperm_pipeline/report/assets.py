@@ -1,0 +1,129 @@
+"""What the page is made of besides its words: libraries, scripts and styles, and payloads packed into it."""
+
+import base64
+import functools
+import gzip
+import hashlib
+import importlib.metadata
+import logging
+import re
+from collections.abc import Sequence
+from importlib import resources
+
+from markupsafe import Markup
+
+# In this order; each file is a script or a style of its own.
+SCRIPTS = ("page.js", "tables.js", "privacy.js", "claims.js", "explorer.js", "provenance.js")
+STYLES = ("page.css", "privacy.css", "claims.css", "explorer.css", "provenance.css")
+# What a page may weigh, in bytes: it is sent by mail, and opened on phones.
+LIMIT = 8_000_000
+_PACKED = re.compile(r'<script type="text/plain" data-packed id="packed-([^"]+)"[^>]*>[^<]*')
+# Where an SVG names points, and what of their numbers is too fine to be seen.
+_PATH = re.compile(rb'(?<= d=")[^"]*|(?<= [xy]=")[^"]*')
+_LONG = re.compile(rb"-?\d+\.\d{3,}")
+# Runs before the first paint, so that the page does not flash in the other theme.
+HEAD = """(() => {
+  const root = document.documentElement;
+  root.classList.add("js");
+  try { root.dataset.theme = localStorage.getItem("dperm-theme") || "auto"; } catch { root.dataset.theme = "auto"; }
+})();"""
+
+
+def pack(name: str, data: bytes, *, size: tuple[int, int] | None = None) -> Markup:
+    """Return a payload as an element of the page: gzip in base64, which `dperm.unpack(name)` reads back.
+
+    - size: pair of int; of a figure, that its place on the page can be kept free until it is unpacked.
+    - Returns: equal data give equal characters: no time is kept.
+    """
+    text = base64.b64encode(gzip.compress(data, compresslevel=9, mtime=0)).decode("ascii")
+    kept = Markup(' data-size="{} {}"').format(*size) if size else ""
+    # The text is base64, and `format` escapes the rest.
+    return Markup('<script type="text/plain" data-packed id="packed-{}"{}>{}</script>').format(name, kept, text)
+
+
+def compact(svg: bytes) -> bytes:
+    """Return a figure with the coordinates of its paths to a hundredth of a point: nobody sees it, and it is shorter.
+
+    - svg: as matplotlib writes it.
+    """
+    return _PATH.sub(lambda path: _LONG.sub(_rounded, path.group(0)).replace(b"\n", b""), svg)
+
+
+def _rounded(number: re.Match) -> bytes:
+    return (b"%.2f" % float(number.group(0))).rstrip(b"0").rstrip(b".")
+
+
+def weigh(page: str) -> None:
+    """Log a warning that names the heaviest parts of a page that is as large as `LIMIT`, or larger.
+
+    A page that is too large is better than none after a day of computing.
+
+    - page: the whole page.
+    """
+    size = len(page.encode())
+    if size < LIMIT:
+        return
+    parts = sorted(((len(found[0]), found[1]) for found in _PACKED.finditer(page)), reverse=True)
+    rest = size - sum(weight for weight, _ in parts)
+    words = ", ".join(f"{name} {weight / 1e6:.2f}" for weight, name in [*parts[:5], (rest, "the rest")])
+    logging.warning("the report has %.2f MB, and should have less than %g: %s", size / 1e6, LIMIT / 1e6, words)
+
+
+def styles() -> Markup:
+    """Return the styles of all sections, one after the other."""
+    return Markup("\n".join(_page(name) for name in STYLES))
+
+
+def scripts() -> list[Markup]:
+    """Return the scripts of all sections, each in a scope of its own."""
+    return [Markup(f'(() => {{\n"use strict";\n{_page(name)}}})();') for name in SCRIPTS if _page(name)]
+
+
+@functools.cache
+def libraries() -> dict[str, str]:
+    """Return the libraries that the page carries: a script that leaves one name in `window`, by name.
+
+    - Returns: `datatables` (window.DataTable) and `vega` (window.vegaEmbed, window.vega, window.vegaLite).
+    """
+    # Loaded here: only a report needs it, and it takes a while.
+    import vl_convert
+
+    module = resources.files("itables").joinpath("html", "dt_bundle.js").read_text(encoding="utf-8")
+    # A page that allows scripts by their checksums alone cannot load a module from within: its export gets a name.
+    code, found = re.subn(r"export\{[^}]*?([\w$]+) as default[^}]*\};?", r"window.DataTable=\1;", module)
+    if found != 1:
+        raise RuntimeError("itables' DataTables has no default export; report.assets must learn the new form")
+    return {
+        name: f"(()=>{{{text}\n}})();"
+        for name, text in (("datatables", code), ("vega", vl_convert.javascript_bundle()))
+    }
+
+
+@functools.cache
+def packed_libraries() -> dict[str, Markup]:
+    """Return the libraries packed: by name, elements of the page."""
+    return {name: pack(f"library-{name}", code.encode()) for name, code in libraries().items()}
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that the page carries, by name."""
+    import vl_convert
+
+    return {
+        "DataTables": f"(itables {importlib.metadata.version('itables')})",
+        "Vega-Lite": f"{vl_convert.get_vegalite_versions()[-1]} (vl-convert {vl_convert.__version__})",
+    }
+
+
+def checksums(codes: Sequence[str]) -> str:
+    """Return what a Content-Security-Policy's script-src says to allow these scripts and no others.
+
+    - codes: the text of each script element.
+    """
+    digests = (hashlib.sha256(code.encode()).digest() for code in codes)
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
+
+
+def _page(name: str) -> str:
+    path = resources.files("dperm_pipeline.report").joinpath("page", name)
+    return path.read_text(encoding="utf-8") if path.is_file() else ""

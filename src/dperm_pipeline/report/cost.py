@@ -1,0 +1,249 @@
+"""What a run cost: each of its jobs and stages, and which share of it was the workflow's own.
+
+Snakemake leaves each job's wall time in `benchmarks/`, and the job itself what it worked in the last lines of its log
+(`dperm_pipeline.script.logged`).
+"""
+
+import csv
+import os
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+# Folders and files of `benchmarks/{scale}` that are no experiment's, and whose jobs they are.
+_RULES = {
+    "audits": "run_audit",
+    "claims": "judge_claims",
+    "config": "write_config",
+    "fetch": "fetch_dataset",
+    "figures": "draw",
+    "prepare": "prepare_dataset",
+    "privacy": "collect_privacy_ledger",
+    "report": "build_report",
+}
+# As `dperm_pipeline.script.logged` writes it.
+_SAID = re.compile(
+    r"^started with (?P<start>[0-9.]+) s of CPU\n"
+    r"worked (?P<work>[0-9.]+) s, (?P<cpu>[0-9.]+) s of CPU, peak (?P<peak>\d+) MB(?: of (?P<declared>\d+) MB)?$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one job took.
+
+    - name: its place in `benchmarks/`, such as `quick/claims`.
+    - stage: an experiment, or a kind of job: `audits`, `figures`, ...
+    - rule: the rule it is of; `draw` for all that draw.
+    - ended: in seconds since the epoch.
+    - wall: seconds, interpreter and imports included.
+    - work, cpu: seconds of wall time and of CPU in the library, imports left out.
+    - start: seconds of CPU before and besides: the interpreter, the imports and the workflow's checks.
+    - peak, declared: its largest resident memory, and what its rule declares, in MB; 0 where it is not known.
+    - said: whether its log says what it worked; else the last five are 0. What Snakemake samples of memory and CPU is
+      not asked: it is of the process that waits for the job where a `dperm_pipeline.forked.server` runs it.
+    """
+
+    name: str
+    stage: str
+    rule: str
+    ended: float
+    wall: float
+    work: float = 0.0
+    cpu: float = 0.0
+    start: float = 0.0
+    peak: int = 0
+    declared: int = 0
+    said: bool = False
+
+
+def jobs(benchmarks: str | Path, planned: Collection[str] | None = None) -> list[Job]:
+    """Return the jobs of a scale that ran, by their names; those that fetch and prepare data are of every scale.
+
+    Benchmarks outlive the jobs that wrote them: of other brackets in a grid, of an experiment that is gone, of one
+    claim that was judged apart. Only who knows the plan can tell them from those of the run.
+
+    - benchmarks: the folder of the scale; beside it lie `fetch` and `prepare`. The folder of logs lies beside the one
+      of all.
+    - planned: collection of str; names of the jobs that count, such as `quick/claims`; by default all that left a
+      benchmark.
+    """
+    folder, scale = Path(benchmarks).parent, Path(benchmarks).name
+    found = [path for part in (scale, "fetch", "prepare") for path in sorted((folder / part).rglob("*.tsv"))]
+    kept = None if planned is None else frozenset(planned)
+    return [_job(folder, path) for path in found if kept is None or _name(folder, path) in kept]
+
+
+def _name(folder: Path, path: Path) -> str:
+    return path.relative_to(folder).with_suffix("").as_posix()
+
+
+def _job(folder: Path, path: Path) -> Job:
+    name = _name(folder, path)
+    first, *others = name.split("/")
+    stage = first if first in ("fetch", "prepare") else others[0]
+    lines = _lines(path)
+    log = folder.parent / "logs" / f"{name}.log"
+    # What stands in an experiment's folder; a rule that is new here goes by the name of its file.
+    within = {"collect": "collect_rows", "baselines": "fit_baseline"}
+    rule = "judge_claim" if stage == "claims" and len(others) > 1 else _RULES.get(stage)
+    rule = rule or (within.get(others[1], "run_cell") if len(others) > 1 else stage)
+    said = _said(log)
+    return Job(
+        name=name,
+        stage=stage,
+        rule=rule,
+        ended=path.stat().st_mtime,
+        wall=sum(_number(line, "s") for line in lines),
+        work=float(said.get("work", 0)),
+        cpu=float(said.get("cpu", 0)),
+        start=float(said.get("start", 0)),
+        peak=int(said.get("peak", 0)),
+        declared=int(said.get("declared") or 0),
+        said=bool(said),
+    )
+
+
+def _said(log: Path) -> dict[str, str]:
+    """Return what `dperm_pipeline.script.logged` wrote at the end of a job's log; nothing if it was killed."""
+    found = _SAID.search(log.read_text(encoding="utf-8", errors="replace")) if log.exists() else None
+    return found.groupdict() if found else {}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The price of a run.
+
+    - jobs: jobs that ran.
+    - job_seconds: sum of their wall times, interpreter and imports included.
+    - work_seconds: sum of what they spent in the library.
+    - seconds: wall time of the run.
+    """
+
+    jobs: int
+    job_seconds: float
+    work_seconds: float
+    seconds: float
+    cores: int
+
+    def __str__(self) -> str:
+        whole = self.seconds * self.cores
+        scheduling, starting = (self.seconds - self.job_seconds / self.cores), (self.job_seconds - self.work_seconds)
+        return (
+            f"{self.jobs} jobs on {self.cores} cores in {self.seconds:.0f} s: {self.work_seconds:.0f} core-seconds of "
+            f"work ({self.work_seconds / whole:.0%} of the wall time), {starting:.0f} of starting Python "
+            f"({starting / whole:.0%}), {scheduling * self.cores:.0f} of Snakemake and idle cores "
+            f"({scheduling / self.seconds:.0%})"
+        )
+
+
+def of_run(root: str | Path, scale: str, *, since: float, until: float, cores: int | None = None) -> Cost:
+    """Add up the jobs that ended in a stretch of time.
+
+    - root: the project's folder.
+    - scale: jobs of other scales are not counted; fetching and preparing data is.
+    - since, until: seconds since the epoch.
+    - cores: how many the run had; all of the machine by default.
+    """
+    ran = [job for job in jobs(Path(root, "benchmarks", scale)) if since <= job.ended <= until]
+    return Cost(
+        jobs=len(ran),
+        job_seconds=sum(job.wall for job in ran),
+        work_seconds=sum(job.work for job in ran),
+        seconds=until - since,
+        cores=cores or os.cpu_count() or 1,
+    )
+
+
+@dataclass
+class Stage:
+    """What the jobs of one stage took together.
+
+    - name: an experiment, or a kind of job: `audits`, `figures`, ...
+    - wall, work, cpu, start: seconds, summed over the jobs, as in `Job`; of those that ran side by side too, so that
+      the sum may exceed the run's time.
+    - longest: seconds of wall time of the longest job.
+    - memory, declared: MB, of the job that came nearest to what its rule declares.
+    """
+
+    name: str
+    jobs: int = 0
+    wall: float = 0.0
+    work: float = 0.0
+    cpu: float = 0.0
+    start: float = 0.0
+    longest: float = 0.0
+    memory: int = 0
+    declared: int = 0
+
+
+def stages(
+    benchmarks: str | Path, datasets: Collection[str] = (), planned: Collection[str] | None = None
+) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
+    """Add up the jobs of a scale by stage.
+
+    - benchmarks: the folder of the scale, as for `jobs`.
+    - datasets: collection of str; those whose fetching and preparation count.
+    - planned: collection of str; names below the folder of all other jobs that count, such as `claims`; by default all
+      that left a benchmark.
+    - stages: the fields of `Stage`, in the order of their names. The report itself is left out: it cannot time itself.
+    - span: what `busy` says of these jobs, and `last`, when the last of them ended; None without jobs.
+    """
+    shared = ("fetch", "prepare")
+    if planned is not None:
+        scale = Path(benchmarks).name
+        planned = {f"{scale}/{name}" for name in planned} | {f"{kind}/{name}" for kind in shared for name in datasets}
+    counted = [
+        job
+        for job in jobs(benchmarks, planned)
+        if job.stage != "report" and (job.stage not in shared or Path(job.name).name in datasets)
+    ]
+    found: dict[str, Stage] = {}
+    for job in counted:
+        stage = found.setdefault(job.stage, Stage(job.stage))
+        stage.jobs += 1
+        for key in ("wall", "work", "cpu", "start"):
+            setattr(stage, key, getattr(stage, key) + getattr(job, key))
+        stage.longest = max(stage.longest, job.wall)
+        if nearness(job.peak, job.declared) >= nearness(stage.memory, stage.declared):
+            stage.memory, stage.declared = job.peak, job.declared
+    span = {**busy(counted), "last": max(job.ended for job in counted)} if counted else None
+    return [asdict(found[name]) for name in sorted(found)], span
+
+
+def nearness(peak: float, declared: float) -> tuple[float, float]:
+    """Return what orders jobs by how near they came to the memory that they declare; where none is known, by it."""
+    return (peak / declared if declared else 0.0, peak)
+
+
+def busy(ran: Sequence[Job]) -> dict[str, float]:
+    """Say for how long any job ran, and how many cores they kept.
+
+    Breaks between runs, which may be days, do not count; nor does what Snakemake does before its first job.
+
+    - Returns: `seconds` in which at least one job ran, and `cores`, the most jobs that ran at once.
+    """
+    # At equal times ends come first: a job does not run beside the one whose core it takes.
+    events = sorted((time, step) for job in ran for time, step in ((job.ended - job.wall, 1), (job.ended, -1)))
+    seconds, running, most, before = 0.0, 0, 0, 0.0
+    for time, step in events:
+        seconds += time - before if running else 0.0
+        running, before = running + step, time
+        most = max(most, running)
+    return {"seconds": seconds, "cores": most}
+
+
+def _lines(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines, delimiter="\t"))
+
+
+def _number(line: dict[str, str], key: str) -> float:
+    """Return a measurement; 0 where Snakemake could not take it, as of a job that was over at once."""
+    try:
+        return float(line[key])
+    except (KeyError, TypeError, ValueError):
+        return 0.0

@@ -1,0 +1,246 @@
+"""The explorer's numbers: rows to points, methods at a point to means and gaps, and whose guarantee is real."""
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy import special
+
+from dperm.errors import DataError
+from dperm_pipeline import tables
+from dperm_pipeline.claims.ledger import NOISE
+from dperm_pipeline.report import ledgers
+from dperm_pipeline.report.explorer_sources import Source
+
+# Of a method in rows that name no law: what the ledger may call it where an attack failed. One that succeeded counts
+# whatever law it names, for no list can know those to come ...
+_LAWS = ("", "exponential", "gamma", "gamma_objective", "gaussian", "laplace", "ledger")
+# ... but for our controls and for releases that such rows are not: noise halved by us or upside down, other constants.
+_OTHERS = ("bare", "bias", "half-noise", "loose-solver", "part-of-an-update", "theorem9", "upside-down")
+# From the weakest to the strongest.
+_STRENGTH = ("none", "claimed", "proved_exact", "proved")
+_PROVED = {"proved": "proved", "proved_exact": "proved for exact solutions"}
+_ARM = ["mechanism", "variant", "calibration", "delta"]
+_POINT = ["dataset", "metric", "neighbours", "epsilon"]
+_RELEASE = ["guarantee", "repeat", "value", "status"]
+
+
+def plain(value: Any) -> Any:
+    """Return a number of numpy as one of Python, all else as it is."""
+    return value.item() if hasattr(value, "item") else value
+
+
+def read(path: Path, key: str, source: Source) -> pd.DataFrame:
+    """Return the rows of an experiment that can be compared; failed ones hold no value.
+
+    - path: its `rows.parquet`.
+    - key: of `SOURCES`.
+    - Raises CorruptFile: if the file is not Parquet or lacks a column of the schema.
+    - Raises DataError: if it lacks a column that the source asks for.
+    """
+    metrics = [*source.metrics, *(level.metric for level in source.levels if level.metric)]
+    own = [choice.column for choice in source.choices]
+    marks = [choice.marked for choice in source.choices if choice.marked]
+    asked_of = [name for name, *_ in source.filters]
+    columns = list(dict.fromkeys([*_ARM, *_POINT, *_RELEASE, *source.extra, *own, *marks, *asked_of]))
+    absent = sorted(set(columns) - set(tables.columns(path)))
+    if absent and tables.given_up(path):
+        return pd.DataFrame({name: [] for name in columns})
+    if absent:
+        raise DataError(f"{path} has no column {', '.join(absent)}, which the explorer asks for; run {key} again")
+    asked = pq.filters_to_expression([("metric", "in", metrics), *source.filters])
+    # A part at a time: of millions of rows few are kept.
+    parts = (part.filter(asked) for part in tables.parts(path, columns))
+    rows = pa.concat_tables(parts).unify_dictionaries().to_pandas(ignore_metadata=True)
+    if source.keep:
+        rows = rows[source.keep(rows)]
+    return rows.assign(value=rows["value"].where(rows["status"] == "ok")).reset_index(drop=True)
+
+
+def points(source: Source, rows: pd.DataFrame) -> Iterable[tuple[dict[str, Any], list[dict], list[dict]]]:
+    """Yield each point with its methods and references, all on the same repeats.
+
+    - rows: as `read` returns them, of one data set.
+    - point: data set, metric, relation, epsilon, and the source's choices.
+    - methods: each with its name's parts, `delta`, `guarantee` and `values`, shape (repeats,), NaN where it failed.
+    - references: each with `level`, `mean`, `half`, `n`.
+    - Raises DataError: if a method has two values for one repeat.
+    """
+    own = [choice.column for choice in source.choices]
+    free = next((choice.column for choice in source.choices if choice.free), None)
+    private = rows[(rows["mechanism"] != "nonprivate") & rows["metric"].isin(list(source.metrics))]
+    public = rows[rows["mechanism"] == "nonprivate"]
+    keys, levels = [*_POINT, *own], functools.cache(functools.partial(_level, public))
+    found = _methods(private, keys, [*_ARM, *source.extra])
+    offered = _offered(found, keys.index(free)) if free else set()
+    for key, methods in found.items():
+        point = dict(zip(keys, key, strict=True))
+        if free and point[free] not in offered:
+            continue
+        if free:
+            # A release that answers everything; where a method has a release of its own for this value, that one.
+            everywhere = found.get(tuple(0 if name == free else value for name, value in point.items()), {})
+            methods = everywhere | methods
+        common = functools.reduce(np.intersect1d, (method["repeats"] for method in methods.values()))
+        shown = [
+            {**method, "values": method["values"][np.searchsorted(method["repeats"], common)]}
+            for _, method in sorted(methods.items())
+        ]
+        references = []
+        for level in source.levels:
+            wanted = {"dataset": point["dataset"], "metric": level.metric or point["metric"], **level.where}
+            values = levels(tuple((wanted | {name: point[name] for name in level.by}).items()))
+            values = values.loc[values.index.isin(common)] if len(values) > 1 else values
+            if values.notna().any():
+                mean, half, n = _interval(values.to_numpy())
+                known = {"mean": _short(mean), "half": _short(half), "n": None if level.metric else n}
+                references.append({"level": (level.label, level.trivial), **known})
+        yield point, shown, references
+
+
+def _methods(private: pd.DataFrame, keys: list[str], arm: list[str]) -> dict[tuple, dict[tuple, dict[str, Any]]]:
+    """Return the methods of each point by their names, each with its repeats and values in order."""
+    if private.empty:
+        return {}
+    names = [*keys, *arm]
+    # Once for all rows: thousands of small frames would take longer than the sums.
+    ids = private.groupby(names, observed=True, sort=True).ngroup().to_numpy()
+    order = np.lexsort((private["repeat"].to_numpy(), ids))
+    starts = np.flatnonzero(np.diff(ids[order], prepend=-1))
+    heads = private.iloc[order[starts]][names].astype(object).itertuples(index=False, name=None)
+    columns = [private[name].to_numpy()[order] for name in ("repeat", "value", "guarantee")]
+    found: dict[tuple, dict[tuple, dict[str, Any]]] = {}
+    for head, *parts in zip(heads, *(np.split(column, starts[1:]) for column in columns), strict=True):
+        repeats, values, given_by = parts
+        name = tuple(map(plain, head))
+        if (np.diff(repeats) == 0).any():
+            raise DataError(
+                f"{dict(zip(names, name, strict=True))} has two values for one repeat; name the setting that tells "
+                "them apart in report/explorer_sources.py"
+            )
+        given = dict(zip(arm, name[len(keys) :], strict=True))
+        # As good as the weakest of the releases.
+        guarantee = min(map(str, set(given_by)), key=_STRENGTH.index)
+        own = {**given, "guarantee": guarantee, "repeats": repeats, "values": values}
+        found.setdefault(name[: len(keys)], {})[name[len(keys) :]] = own
+    return found
+
+
+def _offered(found: dict[tuple, dict[tuple, Any]], place: int) -> set[Any]:
+    """Return the values of a free choice at which all methods were run."""
+    served: dict[Any, set] = {}
+    for key, methods in found.items():
+        served.setdefault(key[place], set()).update(methods)
+    everywhere = served.pop(0, set())
+    most = max((len(methods | everywhere) for methods in served.values()), default=0)
+    return {value for value, methods in served.items() if len(methods | everywhere) == most}
+
+
+def _level(public: pd.DataFrame, wanted: tuple[tuple[str, Any], ...]) -> pd.Series:
+    for name, value in wanted:
+        public = public[public[name] == value]
+    # Its fit knows no epsilon: rows of several epsilons repeat it.
+    return public.groupby("repeat")["value"].mean()
+
+
+def compared(
+    arms: Sequence[dict[str, Any]], *, lower: bool, standing_of: Callable[..., tuple], point: dict[str, Any]
+) -> Iterable[dict[str, Any]]:
+    """Yield a line for each method: its mean, and its gap to the best one whose guarantee is real.
+
+    - arms: the methods of a point, as `points` gives them.
+    - lower: whether lower is better.
+    - standing_of: as `standings` returns it.
+    - Yields: `arm`, `standing`, `n`, `failed`, and `mean`, `half`, `gap`, `gap_half`: six digits, None for no value.
+    """
+    standings = [standing_of(arm, point["neighbours"]) for arm in arms]
+    measured = [_interval(arm["values"]) for arm in arms]
+    real = [k for k, (standing, (mean, *_)) in enumerate(zip(standings, measured, strict=True))
+            if standing[0] and not math.isnan(mean)]  # fmt: skip
+    best = min(real, key=lambda k: measured[k][0] * (1 if lower else -1), default=None)
+    for k, (arm, standing, (mean, half, n)) in enumerate(zip(arms, standings, measured, strict=True)):
+        gap, gap_half = math.nan, math.nan
+        if best is not None and k != best:
+            gap, gap_half, _ = _interval(arm["values"] - arms[best]["values"])
+        name = tuple(arm.get(part, "") for part in (*_ARM, "target"))
+        yield {
+            "arm": name, "standing": standing, "n": n, "failed": len(arm["values"]) - n, "mean": _short(mean),
+            "half": _short(half), "gap": _short(gap), "gap_half": _short(gap_half),
+        }  # fmt: skip
+
+
+def _interval(values: np.ndarray) -> tuple[float, float, int]:
+    """Return mean, half width of Student's 95 % interval, and how many repeats have a value."""
+    values = values[~np.isnan(values)]
+    n = len(values)
+    if n < 2:
+        return (float(values[0]) if n else math.nan), math.nan, n
+    return float(values.mean()), float(special.stdtrit(n - 1, 0.975) * values.std(ddof=1) / math.sqrt(n)), n
+
+
+def _short(value: float) -> float | None:
+    return None if math.isnan(value) else float(f"{value:.6g}")
+
+
+def standings(ledger: pd.DataFrame) -> Callable[..., tuple[bool, str, str]]:
+    """Return what tells of a method and relation whether its guarantee is real, with a mark and in words.
+
+    - ledger: `privacy.parquet`. A refutation counts for every budget and paper: each law, calibration and relation is
+      attacked at its worst budget, and a mechanism is the same code wherever it is run. Where a method names no law, a
+      refutation of any law counts.
+    - Returns: from a method (as `points` gives it), a relation and the rows' paper to (real, mark, words).
+    """
+    families: dict[tuple, pd.DataFrame] = {
+        key: group for key, group in ledger.groupby(["mechanism", "calibration", "neighbours"], observed=True)
+    }
+    known: dict[tuple, tuple[bool, str, str]] = {}
+
+    def standing(arm: dict[str, Any], neighbours: str, paper: str) -> tuple[bool, str, str]:
+        key = (
+            *(arm[name] for name in ("mechanism", "variant", "calibration", "guarantee")),
+            arm["delta"] == 0,
+            neighbours,
+            paper,
+        )
+        if key not in known:
+            family = families.get((arm["mechanism"], arm["calibration"], neighbours), ledger.iloc[:0])
+            # Pure privacy has one law of noise, approximate privacy another.
+            own = family[(family["delta"] == 0) == (arm["delta"] == 0)]
+            law = own["variant"].fillna("")
+            own = own[law == arm["variant"] if arm["variant"] else ~law.isin(_OTHERS)]
+            known[key] = _standing(own, [arm["variant"]] if arm["variant"] else _LAWS, arm["guarantee"], paper)
+        return known[key]
+
+    return standing
+
+
+def _standing(entries: pd.DataFrame, laws: Sequence[str], guarantee: str, paper: str) -> tuple[bool, str, str]:
+    refuted = entries[entries["verdict"] == "refuted"]
+    if len(refuted):
+        worst = refuted.loc[(refuted["audit_lower_bound"] / refuted["epsilon"]).astype(float).idxmax()]
+        bound = float(worst["audit_lower_bound"])
+        return False, "✗", (
+            f"refuted: attacked at δ = {worst['delta']:g} it claims ε = {worst['epsilon']:g} and "
+            f"{'has' if ledgers.unbounded(bound) else 'spends'} {ledgers.least(bound)}"
+        )  # fmt: skip
+    if entries["reason"].str.contains(NOISE, regex=False, na=False).any():
+        return False, "✗", f"{NOISE}, says the ledger"
+    held = entries[(entries["verdict"] == "holds up") & entries["variant"].fillna("").isin(laws)]
+    if guarantee not in _PROVED:
+        return False, "?", "no proof" + (", not refuted" if len(held) else ", not attacked")
+    return True, "✓", f"{_PROVED[guarantee]}; {_held(set(held['paper']), paper)}"
+
+
+def _held(papers: set[str], paper: str) -> str:
+    """Say where attacks failed: the ledger lists each paper's mechanisms apart."""
+    if not papers:
+        return "not attacked"
+    if paper in papers:
+        return "held up when attacked"
+    return f"the same mechanism held up when attacked ({', '.join(sorted(papers))})"

@@ -1,0 +1,95 @@
+"""What a report says of the rows that it was drawn from; millions of them, read a part at a time."""
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from dperm_pipeline import tables
+
+_RUNS = "runs"
+
+
+@dataclass
+class Facts:
+    """Of one experiment's `rows.parquet`.
+
+    - name: the experiment and the file.
+    - rows, failed: all rows, and those of status `failed`.
+    - datasets: from each data set to the metrics that were measured on it.
+    - repeats: from each metric to its number of different repeats; where a cell has averaged over its repeats, it says
+      of how many in the metric `runs`.
+    """
+
+    name: str
+    rows: int
+    failed: int
+    sha256: str
+    datasets: dict[str, set[str]] = field(default_factory=dict)
+    repeats: dict[str, int] = field(default_factory=dict)
+
+
+def facts(path: str | Path) -> Facts:
+    """Return what a report says of a file of rows.
+
+    - path: `<experiment>/rows.parquet`.
+    - Raises CorruptFile: if it is not Parquet or lacks a column of the schema.
+    - Raises FileNotFoundError: if there is no such file.
+    """
+    path = Path(path)
+    found = Facts(f"{path.parent.name}/{path.name}", 0, 0, _sha256(path))
+    repeats: dict[str, set[int]] = {}
+    runs = 0
+    for part in tables.parts(path, ["dataset", "metric", "repeat", "status", "value"]):
+        found.rows += len(part)
+        found.failed += pc.sum(pc.equal(part["status"].cast(pa.string()), "failed")).as_py() or 0
+        metrics, metric = _codes(part["metric"])
+        datasets, dataset = _codes(part["dataset"])
+        for pair in np.unique(dataset.astype(np.int64) * len(metrics) + metric).tolist():
+            found.datasets.setdefault(datasets[pair // len(metrics)], set()).add(metrics[pair % len(metrics)])
+        number = part["repeat"].to_numpy().astype(np.int64)
+        spread = int(number.max(initial=0)) + 1
+        for pair in np.unique(metric * spread + number).tolist():
+            repeats.setdefault(metrics[pair // spread], set()).add(pair % spread)
+        if _RUNS in metrics:
+            averaged = part["value"].to_numpy()[metric == metrics.index(_RUNS)]
+            runs = max(runs, int(np.nanmax(averaged, initial=0)))
+    found.repeats = {metric: len(of) for metric, of in sorted(repeats.items())}
+    if runs:
+        found.repeats[_RUNS] = runs
+    return found
+
+
+def failures(folder: str | Path) -> list[str]:
+    """Return a line for each experiment with rows whose solver did not converge.
+
+    - folder: `results/<scale>`.
+    - Raises CorruptFile: if rows cannot be read.
+    """
+    lines = []
+    for path in sorted(Path(folder).glob("*/rows.parquet")):
+        count, lost = 0, 0
+        for part in tables.parts(path, ["status"]):
+            count += len(part)
+            lost += pc.sum(pc.equal(part["status"].cast(pa.string()), "failed")).as_py() or 0
+        if lost:
+            whole = tables.given_up(path)
+            cells = f"; whole cells: {'; '.join(whole)}" if whole else ""
+            lines.append(f"not converged: {lost} of {count} rows of {path.parent.name}{cells}")
+    return lines
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
+    """Return the values of a column of text, and for each row the place of its value."""
+    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string()).dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,131 @@
+"""The claims section: every verdict with its number, the statistic behind it, and the command that recomputes it."""
+
+import json
+import re
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from dperm_pipeline import claims, tables
+from dperm_pipeline import figures as drawn
+from dperm_pipeline.claims import words
+from dperm_pipeline.report import errata as slips
+from dperm_pipeline.report import sections
+
+# Of the table: by the rows' data-* keys.
+_FILTERS = {
+    "paper": {"label": "paper"},
+    "verdict": {"label": "verdict"},
+    "headline": {"label": "importance", "words": {"yes": "headline claims", "no": "other claims"}},
+    "variant": {"label": "variant"},
+    "test": {"label": "test"},
+}
+_CLAIM = re.compile(r"\b[KJDN]-c[0-9]{2}[a-z]?\b")
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ()) -> dict[str, Any]:
+    """Return what the partial claims.html shows.
+
+    - claims_path: `claims.parquet`.
+    - scale: of the run, for the commands.
+    - errata: container of str; ids of the errata that the page lists, which mentions of them are linked to.
+    - Returns: `rows` (a dict for each verdict, by paper and then in the file's order: `row` its id on the page, texts
+      as they are shown, numbers in words and in full), `counts` and `headline` (verdict -> how many, of all and of the
+      headline claims), `papers` (paper -> the same two), `by_figure` (figure -> its claims), `rules` (test -> how it
+      decides, of those in use), `options` (of the table, as JSON).
+    - Raises CorruptFile: if the file is not what `dperm_pipeline.claims.judge` writes.
+    - Raises FileNotFoundError: if there is no such file.
+    """
+    judged = claims.read(claims_path)
+    place = {paper: k for k, paper in enumerate(sections.in_order(judged["paper"]))}
+    judged = judged.sort_values("paper", key=lambda papers: papers.map(place), kind="stable", ignore_index=True)
+    papers = judged.groupby("paper", sort=False)
+    selected = tables.metadata(claims_path).get("papers", ())
+    chosen = selected if set(judged["paper"]) - set(selected) else ()
+    first = {line.id: row_id(line.id, line.variant, line.dataset) for line in judged[::-1].itertuples()}
+    return {
+        "rows": [_row(line, command(line.id, scale, chosen), errata, first) for line in judged.itertuples()],
+        **_counts(judged),
+        "papers": {paper: _counts(part) for paper, part in papers},
+        "by_figure": {figure: _claims(part) for figure, part in judged.groupby("figure", sort=False)},
+        "rules": {test: words.RULES[test] for test in sorted(judged["test"].unique())},
+        "options": json.dumps({"filters": _FILTERS}),
+    }
+
+
+def row_id(name: str, variant: str, dataset: str) -> str:
+    """Return the id of a verdict's row on the page, such as `claim-K-c38-tight-adult`."""
+    return "-".join(filter(None, ("claim", name, variant, dataset)))
+
+
+def command(name: str, scale: str, papers: Sequence[str] = ()) -> str:
+    """Return the command that decides one claim anew, and makes no more than it lacks.
+
+    - name, scale: the claim's id, and the scale of the run.
+    - papers: those that the run was confined to; none for all.
+    """
+    chosen = f" 'papers=[{','.join(papers)}]'" if papers else ""
+    return f"snakemake --cores all results/{scale}/claims/{name}.md --config scale={scale}{chosen}"
+
+
+def _counts(judged: pd.DataFrame) -> dict[str, dict[str, int]]:
+    def of(part: pd.DataFrame) -> dict[str, int]:
+        given = part["verdict"].value_counts()
+        return {verdict: int(given.get(verdict, 0)) for verdict in claims.VERDICTS}
+
+    return {"counts": of(judged), "headline": of(judged[judged["headline"]])}
+
+
+def _claims(part: pd.DataFrame) -> list[dict[str, Any]]:
+    """The claims of one figure: id, place, its first row, and how often each verdict was given."""
+    found = []
+    for name, lines in part.groupby("id", sort=False):
+        first, given = lines.iloc[0], lines["verdict"].value_counts(sort=False)
+        row = row_id(name, first["variant"], first["dataset"])
+        verdicts = {verdict: int(count) for verdict, count in given.items()}
+        found.append({"id": name, "place": first["place"], "row": row, "verdicts": verdicts})
+    return found
+
+
+def _row(line: Any, again: str, errata: Container[str], first: Mapping[str, str]) -> dict[str, Any]:
+    linked = {key: _linked(slips.links(getattr(line, key) or "", errata), first) for key in ("place", "reason", "note")}
+    known = drawn.FIGURES.get(line.figure) or drawn.TABLES.get(line.figure)
+    return {
+        **{key: getattr(line, key) or "" for key in ("id", "paper", "variant", "dataset", "statement", "verdict")},
+        **{key: getattr(line, key) for key in ("test", "experiment", "figure")},
+        **linked,
+        **_numbers(line),
+        "row": row_id(line.id, line.variant, line.dataset),
+        "headline": "yes" if line.headline else "no",
+        "figure_title": known.title if known else line.figure,
+        "drawn": line.figure in drawn.FIGURES,
+        "command": again,
+    }
+
+
+def _linked(text: Markup, first: Mapping[str, str]) -> Markup:
+    """Link the claims that a text names to their first rows, and set `code` as code."""
+
+    def link(found: re.Match) -> str:
+        return Markup('<a href="#{}">{}</a>').format(first[found[0]], found[0]) if found[0] in first else found[0]
+
+    return Markup(_CODE.sub(r"<code>\1</code>", _CLAIM.sub(link, text)))
+
+
+def _numbers(line: Any) -> dict[str, str]:
+    """The numbers of a verdict, short for people and as they stand in Parquet for sorting."""
+    exact = {key: _exact(getattr(line, key)) for key in ("measured", "low", "high", "expected")}
+    return {
+        **exact,
+        "shown": words.interval(line.measured, line.low, line.high),
+        "expected_shown": words.number(line.expected, 4),
+        "n": "" if pd.isna(line.n) else f"{line.n:,}",
+    }
+
+
+def _exact(value: float) -> str:
+    return "" if pd.isna(value) else repr(float(value))

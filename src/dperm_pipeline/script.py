@@ -1,0 +1,192 @@
+"""How a job talks: to its log file, and on an expected error in one line instead of a traceback."""
+
+import builtins
+import contextlib
+import errno
+import gc
+import logging
+import os
+import re
+import resource
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dperm.errors import CorruptFile, DpermError
+from dperm_pipeline import files, worker
+
+# Of the disk, not of the program: what the user has to do about each.
+DISK = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space or ask for a larger quota",
+    errno.EROFS: "make the folder writable",
+    errno.EACCES: "make the folder writable",
+    errno.EPERM: "make the folder writable",
+}
+# A rule declares one thread, and takes no more. Each BLAS asks these when it is loaded; idle threads of its cost CPU.
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+MEGABYTE = 1024 if sys.platform != "darwin" else 1024**2  # in the unit of ru_maxrss
+
+
+@contextlib.contextmanager
+def logged(snakemake: Any) -> Iterator[None]:
+    """Send warnings, log messages and errors to the job's log; end the process with status 1 on an expected error.
+
+    Expected are every `DpermError`, too little memory, and a disk that is full or may not be written. Other exceptions
+    are bugs: their traceback goes to the log and on to the caller. The log's last line says what the job took. A script
+    imports what it uses inside, so that a library that is missing is named here too.
+
+    - snakemake: what Snakemake gives a script: its `log`, whose folder is made if need be, `rule`, `wildcards` and
+      `resources`.
+    """
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    declared = snakemake.resources.get("mem_mb")
+    with _expected(snakemake, declared):
+        _to_file(Path(snakemake.log[0]))
+        # Who is killed can say nothing any more.
+        logging.info(
+            "%s; if this is the last line, it was killed, most often for want of memory: it took its share%s",
+            _name(snakemake),
+            _more_memory(snakemake, declared),
+        )
+    with _imports_timed() as imports:
+        began = ended = None
+        try:
+            with _expected(snakemake, declared), files.claimed(snakemake.output, snakemake.input):
+                worker.check_code()
+                # The checks are the workflow's own: work begins after the first, and ends before the second.
+                began, imports[:] = _now(), (0.0, 0.0)
+                try:
+                    yield
+                finally:
+                    ended = [now - aside for now, aside in zip(_now(), imports, strict=True)]
+                worker.check_code()
+        finally:
+            # Both lines are read back by `dperm_pipeline.report.cost`: what is not work is the start.
+            wall, cpu = (now - then for now, then in zip(ended, began, strict=True)) if ended else (0.0, 0.0)
+            of_declared = f" of {declared} MB" if declared else ""
+            logging.info("started with %.3f s of CPU", time.process_time() - cpu)
+            logging.info("worked %.3f s, %.3f s of CPU, peak %d MB%s", wall, cpu, peak(), of_declared)
+
+
+def peak() -> int:
+    """Return the most memory that this process has held at once, in MB: its `ru_maxrss`.
+
+    Linux hands on to a process in `ru_maxrss` what its parent held when it started it, here Snakemake: there it is
+    taken from the process's own high-water mark.
+    """
+    try:
+        own = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    except OSError:
+        own = None
+    return -(-(int(own[1]) if own else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) // MEGABYTE)
+
+
+def _now() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
+
+
+@contextlib.contextmanager
+def _imports_timed() -> Iterator[list[float]]:
+    """Give the seconds of wall time and of CPU that import statements take from here on; they stand anywhere.
+
+    Garbage is not looked for meanwhile: modules leave none, and the search is a quarter of the time they take to load.
+    """
+    plain, spent, inside = builtins.__import__, [0.0, 0.0], False
+
+    def timed(*arguments: Any, **named: Any) -> Any:
+        nonlocal inside
+        if inside:  # a module's own imports are in its time already
+            return plain(*arguments, **named)
+        inside, began = True, _now()
+        gc.disable()
+        try:
+            return plain(*arguments, **named)
+        finally:
+            gc.enable()
+            inside = False
+            spent[:] = (aside + now - then for aside, now, then in zip(spent, _now(), began, strict=True))
+
+    builtins.__import__ = timed
+    try:
+        yield spent
+    finally:
+        builtins.__import__ = plain
+
+
+def _to_file(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Not emptied but made anew: a job that outlived its run may still write to the old one.
+    path.unlink(missing_ok=True)
+    logging.basicConfig(filename=path, filemode="w", level=logging.INFO, format="%(message)s", force=True)
+    # On a full disk the log is cut short, without a traceback for each of its lines.
+    logging.raiseExceptions = False
+    logging.captureWarnings(True)
+    # A warning's source line helps nobody who reads a log; its text does.
+    warnings.formatwarning = lambda message, category, *_: f"{category.__name__}: {message}"
+
+
+@contextlib.contextmanager
+def _expected(snakemake: Any, declared: int | None) -> Iterator[None]:
+    """End the process on an error that the user can mend, with its remedy."""
+    try:
+        yield
+    except CorruptFile as error:
+        _fail(_deleted(snakemake, error))
+    except DpermError as error:
+        _fail(str(error))
+    except ImportError as error:
+        _fail(f"{_name(snakemake)}: {worker.where()} cannot load {error.name} ({error}); {worker.REMEDY}")
+    except MemoryError:
+        _fail(f"{_name(snakemake)} is out of memory: it held {peak()} MB{_more_memory(snakemake, declared)}")
+    except OSError as error:
+        if gone := [path for path in snakemake.input if not Path(path).exists()]:
+            # Deleted by another job that found it corrupt.
+            _fail(f"{_name(snakemake)}: {', '.join(gone)} is gone; run again, and it is made again")
+        if error.errno == errno.ENOMEM:
+            _fail(f"{_name(snakemake)} is out of memory: it held {peak()} MB{_more_memory(snakemake, declared)}")
+        if error.errno not in DISK:
+            _unexpected()
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        _fail(
+            f"{_name(snakemake)}: {place}{error.strerror or error}; {DISK[error.errno]} and run again: what is "
+            "finished is kept"
+        )
+    except Exception:
+        _unexpected()
+        raise
+
+
+def _deleted(snakemake: Any, error: CorruptFile) -> str:
+    """Delete a broken file where it is one that a job made, so that the next run makes it again."""
+    if error.made is None or str(error.made) not in snakemake.input:
+        return str(error)
+    Path(error.made).unlink(missing_ok=True)
+    return f"{error.what}; it was deleted, run again and it is made again"
+
+
+def _more_memory(snakemake: Any, declared: int | None) -> str:
+    return (
+        f" of the {declared} MB asked for; run fewer jobs at once (--cores), or declare more: "
+        f"snakemake --set-resources {snakemake.rule}:mem_mb={2 * (declared or 1000)}"
+    )
+
+
+def _name(snakemake: Any) -> str:
+    return " ".join([str(snakemake.rule), *(f"{name}={value}" for name, value in snakemake.wildcards.items())])
+
+
+def _unexpected() -> None:
+    logging.exception("unexpected error, please report it")
+
+
+def _fail(words: str) -> None:
+    # Without a log, for that is what could not be opened, logging itself would print a second line.
+    if logging.root.handlers:
+        logging.error("error: %s", words)
+    print(f"error: {words}", file=sys.stderr)
+    sys.exit(1)
