@@ -133,11 +133,16 @@ def test_the_certificate_bounds_the_distance_where_doubles_cannot_tell(name, for
         tolerance = next(missed)
     found = composite.minimise(loss, X, y, tolerance=tolerance, **fixed)
     assert (found.gradient_norm <= tolerance).all()
+    # Where no double is near enough, the best is found, and is not said to be nearer than it is.
+    beyond = composite.minimise(loss, X, y, tolerance=1e-3 * ridge * np.finfo(float).eps, **fixed)
+    assert (beyond.gradient_norm > 1e-3 * ridge * np.finfo(float).eps).all()
     with mpmath.workdps(50):
-        for theta, b, certificate in zip(found.theta, tilt, found.certificate, strict=True):
-            assert np.linalg.norm(theta) <= region.radius
-            best = minimiser(name, rows, targets, counts, ridge, b, theta, region, l1)
-            assert mpmath.norm([mpmath.mpf(float(t)) - s for t, s in zip(theta, best, strict=True)]) <= certificate
+        for solution in (found, beyond):
+            for theta, b, certificate in zip(solution.theta, tilt, solution.certificate, strict=True):
+                assert np.linalg.norm(theta) <= region.radius
+                best = minimiser(name, rows, targets, counts, ridge, b, theta, region, l1)
+                away = [mpmath.mpf(float(t)) - s for t, s in zip(theta, best, strict=True)]
+                assert mpmath.norm(away) <= certificate
 
 
 def far_targets(n):

@@ -52,8 +52,9 @@ class Solution:
 
     - theta: shape (R, p); of all iterates the one with the smallest gradient.
     - certificate: shape (R,); gradient_norm / ridge: an upper bound on ||theta_r - theta_r*||_2.
-    - gradient_norm: shape (R,); at least ||grad J_r(theta_r)||_2: as evaluated in double precision, plus a bound on the
-      rounding of that.
+    - gradient_norm: shape (R,); ridge times the certificate: at least ||grad J_r(theta_r)||_2, as evaluated in double
+      precision plus a bound on the rounding of that. Where this misses the tolerance, at least ridge times the distance
+      from the minimiser alone (`refined`).
     - iterations: shape (R,); Newton steps taken from the shared start.
     """
 
@@ -78,7 +79,8 @@ def minimise(
 
     Each J_r is ridge-strongly convex, hence ||theta - theta_r*||_2 <= ||grad J_r(theta)||_2 / ridge for every theta:
     that is the certificate (erratum K8 says what a privacy proof may make of it). It includes the rounding of the
-    gradient (`objective`), about 1e-14 (sum_i ||x_i|| |l'_i| + ridge ||theta|| + ||b_r||).
+    gradient (`objective`), about 1e-14 (sum_i ||x_i|| |l'_i| + ridge ||theta|| + ||b_r||); where many records make that
+    too much, the distance is bounded in extended precision.
 
     A repeat that does not reach `tolerance` (too few iterations, or a tolerance below rounding) is returned as it is:
     compare its `gradient_norm` with the tolerance, or its certificate with what you need. Nothing is raised then,
