@@ -208,7 +208,7 @@ def test_a_paper_without_experiments(folder, tmp_path):
         (
             "tables: [kifer2012-output]",
             "tables: [sweep]",
-            "tables: 'sweep' is not in TABLES of src/dperm_pipeline/figures",
+            "tables: 'sweep' is in TABLES of no figures.py",
         ),
         ("public_share: 0.2 ", "public_share: 0.001 ", "common.public_share: 0.001 is not allowed (share of training"),
     ],
@@ -231,7 +231,7 @@ def test_an_experiment_without_code(folder, tmp_path):
     text = (experiments_folder / "kifer2012-output.yaml").read_text(encoding="utf-8")
     text = text.replace("experiment: kifer2012-output", "experiment: kifer2012-foo", 1)
     (experiments_folder / "kifer2012-foo.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"foo\.yaml: experiment: 'kifer2012-foo' is not in EXPERIMENTS of any src"):
+    with pytest.raises(ConfigError, match=r"foo\.yaml: experiment: 'kifer2012-foo' has no folder with a settings.py"):
         load(CONFIG, tmp_path / "project")
 
 
@@ -274,7 +274,7 @@ def test_a_name_that_the_schema_knows_and_the_library_does_not(folder, tmp_path)
     assert (
         "mechanisms.1.mechanism: 'objective' is not in REGISTRY of src/dperm/mechanisms/__init__.py; known: ou" in text
     )
-    assert f"{Path(name).name}: tables: 'kifer2012-output' is not in TABLES" in text
+    assert f"{Path(name).name}: tables: 'kifer2012-output' is in TABLES of no" in text
 
 
 def test_exponents_without_a_point_are_numbers(tmp_path):

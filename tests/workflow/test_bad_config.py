@@ -17,7 +17,7 @@ FAST = [
     ((), (EXPERIMENT, "epsilon: [1.0]", "epsilon: [-1.0]"), "must be above 0"),
     ((), ("config/config.yaml", "mirror: null", "mirror: &a [*a]"), "aliases (*name) are not read"),
     ((), (AUDITS, "pairs:", "piars:"), "did you mean 'pairs'"),
-    ((), (NEW, "experiment: kifer2012-output", "experiment: kifer2012-foo"), "'kifer2012-foo' is not in EXPERIMENTS"),
+    ((), (NEW, "experiment: kifer2012-output", "experiment: kifer2012-foo"), "'kifer2012-foo' has no folder"),
 ]
 SLOW = [
     (("seed=-3",), None, "must be at least 0"),

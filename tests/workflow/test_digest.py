@@ -27,7 +27,9 @@ class Given(dict):
 script, given = sys.argv[1], json.loads(sys.argv[2])
 snakemake = Given({part: Given(content) if part != "rule" else content for part, content in given.items()})
 runpy.run_path(script, init_globals={"snakemake": snakemake}, run_name="__main__")
-print(json.dumps(sorted(name for name in sys.modules if name.split(".")[0].startswith("dperm"))))
+# A folder without code, as that of an experiment, is no module that counts.
+ours = [name for name, module in sys.modules.items() if name.startswith("dperm") and module.__file__]
+print(json.dumps(sorted(ours)))
 """
 # How a job talks decides no byte of what it writes.
 TALK = {"dperm_pipeline.script", "dperm.errors", "dperm_pipeline.worker"}

@@ -217,7 +217,7 @@ def _unknown(declared: dict[str, Any], known: Known) -> Iterator[str]:
     if name not in known.experiments:
         hint = config_files.nearest(name, known.experiments)
         yield (
-            f"experiment: {name!r} is not in EXPERIMENTS of any src/dperm_pipeline/experiments/<paper>/__init__.py "
+            f"experiment: {name!r} has no folder with a settings.py in src/dperm_papers "
             f"(docs/extending.md says how to add one){hint}"
         )
     else:
@@ -244,7 +244,7 @@ def _unknown(declared: dict[str, Any], known: Known) -> Iterator[str]:
         for target in declared[kind]:
             if target not in drawn:
                 hint = config_files.nearest(target, drawn)
-                yield f"{kind}: {target!r} is not in {kind.upper()} of src/dperm_pipeline/figures/__init__.py{hint}"
+                yield f"{kind}: {target!r} is in {kind.upper()} of no figures.py in src/dperm_papers{hint}"
 
 
 def _needs(place: str, kind: str, given: Collection[str], needed: Collection[str], experiment: str) -> Iterator[str]:

@@ -100,5 +100,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def _with_parents(module: str) -> list[str]:
+    """Return a module and the packages around it; an experiment's folder is none, and runs nothing."""
     parts = module.split(".")
-    return [".".join(parts[: i + 1]) for i in range(len(parts))]
+    *parents, own = (".".join(parts[: i + 1]) for i in range(len(parts)))
+    return [*filter(_exists, parents), own]

@@ -1,1 +1,0 @@
-"""What several experiments of dwork2018 share."""

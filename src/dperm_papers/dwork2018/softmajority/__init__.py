@@ -1,1 +1,0 @@
-"""dwork2018-softmajority."""

@@ -1,1 +1,0 @@
-"""jain2013-covertype."""

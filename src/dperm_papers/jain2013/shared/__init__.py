@@ -1,1 +1,0 @@
-"""What several experiments of jain2013 share."""

@@ -1,1 +1,0 @@
-"""What several experiments of kifer2012 share."""

@@ -1,1 +1,0 @@
-"""kifer2012-theorem8."""

@@ -1,1 +1,0 @@
-"""li2021-augmentation."""

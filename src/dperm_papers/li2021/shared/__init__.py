@@ -1,1 +1,0 @@
-"""What several experiments of li2021 share."""
