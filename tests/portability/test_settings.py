@@ -52,18 +52,16 @@ def test_no_locale_in_a_folder_of_any_name(plain, tmp_path):
 ASKED = """
 import json, sys, types
 from threadpoolctl import threadpool_info
-from dperm_pipeline import places
-from dperm_pipeline import experiments
-from dperm_pipeline.settings import Experiment
+from dperm_pipeline import experiments, places
 
 probe = types.ModuleType("probe")
 def run(cell):
     import scipy.linalg  # as late as an experiment may
     return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
 probe.run = run
-sys.modules["probe"] = probe
-places.experiments()["probe"] = Experiment("probe", (), ())
-print(json.dumps(experiments.run({"experiment": "probe"})))
+name = f"{places.package('kifer2012-probe')}.experiment"
+sys.modules |= {name.rpartition(".")[0]: types.ModuleType("folder"), name: probe}
+print(json.dumps(experiments.run({"experiment": "kifer2012-probe"})))
 """
 
 

@@ -48,8 +48,9 @@ ALLOWED = {
     ): "from the table of families, which config/audits.yaml is held against",
     ("src/dperm/cli.py", "import_module"): "`dperm audit module:factory`: whoever types it asks for their own code",
     ("src/dperm_pipeline/datasets/prepare.py", "import_module"): "from the table of formats, an enum of the schema",
-    ("src/dperm_pipeline/experiments/__init__.py", "import_module"): "from the table of experiments",
-    ("src/dperm_pipeline/figures/__init__.py", "import_module"): "from the table of figures",
+    ("src/dperm_pipeline/experiments.py", "import_module"): "of an experiment, a name that the schema holds to letters",
+    ("src/dperm_pipeline/places.py", "import_module"): "the folders that there are",
+    ("src/dperm_pipeline/figures/__init__.py", "import_module"): "what an experiment's own figures.py names",
     ("src/dperm/mechanisms/__init__.py", "import_module"): "from the table of mechanisms",
     ("src/dperm_pipeline/forked/__init__.py", "subprocess"): "this Python with a file of this package, no shell",
     (

@@ -78,9 +78,9 @@ def test_every_block_of_the_page_is_a_step():
         "src/dperm/mechanisms/",
         "config/audits",
         "config/experiments/",
-        "src/dperm_pipeline/experiments/",
+        "src/dperm_papers/",
     )
-    parts += ("src/dperm_pipeline/figures/", "resources/claims/", "tests/unit/")
+    parts += ("resources/claims/", "tests/unit/")
     for part in parts:
         assert any((step.path or "").startswith(part) for step in found), part
 

@@ -6,7 +6,17 @@ from snakemake import benchmark as sampling
 from snakemake.exceptions import WorkflowError
 
 from dperm import mechanisms
-from dperm_pipeline import audits, figures, files, forked, one_run, places, plan, stamps
+from dperm_pipeline import (
+    audits,
+    experiments,
+    figures,
+    files,
+    forked,
+    one_run,
+    places,
+    plan,
+    stamps,
+)
 from dperm.audit import families
 from dperm_pipeline.datasets import checksums, fetch, prepare
 from dperm.errors import ConfigError, RunGoingOn

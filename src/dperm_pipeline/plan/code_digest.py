@@ -93,7 +93,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     else:
         # `from package import name`: the name may be a module or something inside the package.
         names = [str(node.module)] + [f"{node.module}.{alias.name}" for alias in node.names]
-        names = [name for name in names if name == node.module or (name.split(".")[0] in OURS and _exists(name))]
+        names = [name for name in names if name.split(".")[0] in OURS and _exists(name)]
     for name in names:
         if name.split(".")[0] in OURS:
             yield from _with_parents(name)
