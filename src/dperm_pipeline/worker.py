@@ -134,7 +134,8 @@ def check_code() -> None:
 
 def _source(module: str) -> Path:
     base = _SRC.joinpath(*module.split("."))
-    return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    package = base / "__init__.py"
+    return package if package.is_file() else base.with_suffix(".py")
 
 
 def _bytes_of(path: str | Path) -> str:
