@@ -46,6 +46,11 @@ def drawn(kind: str) -> dict[str, Target]:
     return {name: target for targets in every for name, target in targets.items()}
 
 
+def words() -> tuple[str, ...]:
+    """Return the modules that `drawn` loads."""
+    return tuple(f"{_module(path)}.figures" for path in _folders("figures.py"))
+
+
 def find(kind: str, name: str) -> Target | None:
     """Return one figure or table, and load the words of no experiment that does not mention it."""
     for path in _folders("figures.py"):

@@ -19,6 +19,8 @@ from dperm.errors import WorkerError
 # How the process that starts a run tells its jobs what it is: (packages, modules of dperm) in JSON.
 VARIABLE = "DPERM_PLANNED_BY"
 REMEDY = "install what is in the lock file there with `make venv`, and start snakemake from .venv"
+# What the pipeline needs besides the library's own dependencies.
+_EXTRAS = ("convex", "pipeline")
 _SRC = Path(__file__).parents[1]
 
 
@@ -40,14 +42,15 @@ def check_libraries() -> None:
 
 
 def _is_wanted(requirement: str) -> bool:
-    """Return whether a requirement is one of this Python, by its marker (what follows the semicolon)."""
+    """Return whether a requirement is one of the pipeline and of this Python, by its marker (after the semicolon)."""
     marker = requirement.partition(";")[2].strip()
-    if not marker or "extra ==" in marker:
-        return not marker
-    # Here, because a library that has a marker is rare, and every job asks.
+    extra = re.fullmatch(r"extra == .(\w+).", marker)
+    if not marker or extra:
+        return not marker or extra[1] in _EXTRAS
+    # Here, because a library that has another marker is rare, and every job asks.
     from packaging.markers import Marker
 
-    return Marker(marker).evaluate()
+    return any(Marker(marker).evaluate({"extra": name}) for name in ("", *_EXTRAS))
 
 
 def fingerprint(tree: ast.Module) -> str:

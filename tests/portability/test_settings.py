@@ -113,7 +113,7 @@ def test_what_numba_compiles_is_kept_in_a_folder_of_any_name(tmp_path, settings)
 def test_a_mirror_in_a_folder_of_any_name(tmp_path):
     mirror = tmp_path / PLACE
     mirror.mkdir()
-    asked = "from dperm import plan; import sys, yaml, pathlib\n" + (
+    asked = "from dperm_pipeline import plan; import sys, yaml, pathlib\n" + (
         "root = pathlib.Path(sys.argv[1])\n"
         "config = yaml.safe_load((root / 'config/config.yaml').read_text(encoding='utf-8'))\n"
         "seen = plan.load(config, root).mirror\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm_pipeline import audits, claims, experiments, figures, plan
+from dperm_pipeline import audits, claims, experiments, figures, places, plan
 from dperm_pipeline.datasets import catalogue, prepare
 from dperm_pipeline.report import verdicts
 
@@ -197,7 +197,7 @@ def others():
         "params": {"confidence": 0.95, "level": 0.05, "seed": 1, "errata": [], "made": None},
     }, set()  # fmt: skip
     yield "write_config", ("dperm_pipeline.files",), (), {"output": config, "params": {"resolved": {"seed": 1}}}, set()
-    yield "build_report", ("dperm_pipeline.report",), ("itables", "jinja2", "vl-convert-python"), {
+    yield "build_report", ("dperm_pipeline.report", *places.words()), ("itables", "jinja2", "vl-convert-python"), {
         "input": {
             **claims, **config, "privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet",
             "rows": [ROWS], "figures": [drawn["svg"]], "tables": [made["md"]], "data": [DATA],

@@ -66,6 +66,7 @@ rule build_report:
         sources=checksums_of("docs/errata.md", "CITATION.cff", *parts_of_page()),
         code=plan.code_digest(
             "dperm_pipeline.report",
+            *places.words(),
             packages=("itables", "jinja2", "vl-convert-python"),
         ),
     message:

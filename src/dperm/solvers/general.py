@@ -74,8 +74,7 @@ def minimise(H: np.ndarray, c: np.ndarray, regularizer: Regularizer, region: Reg
 
 def _conic(regularizer: Regularizer, region: Region, p: int) -> tuple[conic.Program, np.ndarray, np.ndarray, slice]:
     """Return the conic program of r over F, its own P and q, and where theta is among its variables."""
-    import cvxpy as cp
-
+    cp = _cvxpy()
     # The parameter keeps theta in the program, whatever r and F say of it.
     z, linear = cp.Variable(p), cp.Parameter(p, value=np.zeros(p))
     penalty, constraints = _stated(cp, z, regularizer, region)
@@ -87,6 +86,17 @@ def _conic(regularizer: Regularizer, region: Region, p: int) -> tuple[conic.Prog
     return program, P, data["c"], slice(start, start + p)
 
 
+def _cvxpy():
+    try:
+        import cvxpy
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            "a regularizer or constraints of your own are stated and solved by cvxpy, which is not installed: "
+            "pip install 'dperm[convex]'"
+        ) from error
+    return cvxpy
+
+
 def value(regularizer: Regularizer, theta: np.ndarray) -> np.ndarray:
     """Return l1 ||theta||_1 + expression(theta) for each point.
 
@@ -95,8 +105,7 @@ def value(regularizer: Regularizer, theta: np.ndarray) -> np.ndarray:
     """
     total = regularizer.l1 * np.abs(theta).sum(axis=1)
     if regularizer.expression is not None:
-        import cvxpy as cp
-
+        cp = _cvxpy()
         z = cp.Variable(theta.shape[1])
         expression = regularizer.expression(z)
         for r in range(len(theta)):
