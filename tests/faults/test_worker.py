@@ -54,7 +54,7 @@ def test_other_code_is_refused_and_named(announced, monkeypatch):
     packages, modules = announced
     modules["dperm_pipeline.tables"] = ["other bytes", "other code"]
     monkeypatch.setenv(worker.VARIABLE, json.dumps([packages, modules]))
-    with pytest.raises(WorkerError, match=r"has another dperm, in .*: dperm\.tables differs; .*PYTHONPATH"):
+    with pytest.raises(WorkerError, match=r"has another dperm, in .*: dperm_pipeline\.tables differs; .*PYTHONPATH"):
         worker.check_code()
 
 
