@@ -4,15 +4,20 @@ Names that a table of the code lists (the estimators, the mechanisms, the experi
 from there, so that a new one has its place without a word here.
 """
 
+import ast
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 
 import dperm
+import dperm_papers
 from dperm import audit, mechanisms
 from dperm_pipeline.claims import TESTS
 
 DATASETS = ("catalogue", "fetch", "prepare", "prepared", "encode", "own", "synthetic", "overlap")
+# What a folder of an experiment holds besides what computes.
+SHOWN = ("drawing", "figures", "settings")
 PAPERS = ("kifer2012", "jain2013", "dwork2018", "li2021")
 
 
@@ -34,12 +39,23 @@ def _public(package) -> list[str]:
     ]
 
 
-def _modules(package: str, *, below: bool = False) -> list[str]:
-    """Return the public modules of a package, itself first; with `below` those of its own packages too."""
-    walk = pkgutil.walk_packages if below else pkgutil.iter_modules
+def _modules(package: str) -> list[str]:
+    """Return the public modules of a package, itself first."""
     folder = importlib.import_module(package).__path__
-    found = [module.name for module in walk(folder, f"{package}.")]
+    found = [module.name for module in pkgutil.iter_modules(folder, f"{package}.")]
     return [package, *sorted(name for name in found if "._" not in name)]
+
+
+def _experiments(paper: str) -> str:
+    """Return what the modules of a paper that compute say of themselves; what shows and declares is left out."""
+    root = Path(dperm_papers.__file__).parent
+    blocks = []
+    for path in sorted((root / paper).glob("*/*.py")):
+        if not path.stem.startswith(SHOWN):
+            name = ".".join(path.relative_to(root).with_suffix("").parts)
+            words = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+            blocks.append(f"## {name}\n\n{words}\n")
+    return "\n".join(blocks)
 
 
 def _block(name: str, **options) -> str:
@@ -61,6 +77,10 @@ def _library(*names: str) -> list[str]:
     return [f"dperm.{name}" for name in names]
 
 
+def _engine(*names: str) -> list[str]:
+    return [f"dperm_pipeline.{name}" for name in names]
+
+
 def pages() -> dict[str, str]:
     """Return the Markdown of every page of the API, by its place in the site."""
     estimators = _public(dperm)
@@ -75,7 +95,7 @@ def pages() -> dict[str, str]:
             "Auditing",
             "What `from dperm.audit import ...` gives, and the command `dperm audit`. How a bound is certified: "
             "[the auditor](../audit.md).",
-            [*_public(audit), *_library("audit.exact", "audit.line", "audit.pairs", "audit.ledger", "cli")],
+            [*_public(audit), *_library("audit.exact", "audit.line", "audit.pairs", "cli"), *_engine("audits.ledger")],
         ),
         "accounting": _page(
             "Accounting",
@@ -90,7 +110,7 @@ def pages() -> dict[str, str]:
         "library": _page(
             "Losses, noise, domains",
             "What the mechanisms are made of.",
-            _library("domain", "losses", "feasible", "kernels", "noise", "grid", "seeds", "multiple", "errors"),
+            _library("domain", "losses", "feasible", "kernels", "noise", "grid", "seeds", "errors"),
         ),
         "datasets": _page(
             "Data sets",
@@ -100,17 +120,14 @@ def pages() -> dict[str, str]:
         "results": _page(
             "Rows, claims, figures",
             "What reads and writes the [results](../results.md). A claim's rule is one of `dperm_pipeline.claims.*`.",
-            [*_library("tables", "claims"), *(TESTS[name].__name__ for name in sorted(TESTS)),
-             *_library("figures", "figures.style", "report", "files")],
+            [*_engine("tables", "claims"), *(TESTS[name].__name__ for name in sorted(TESTS)),
+             *_engine("multiple", "figures", "figures.style", "report", "files", "places")],
         ),
     }  # fmt: skip
     for paper in PAPERS:
-        made[f"experiments-{paper}"] = _page(
-            f"Experiments of {paper}",
-            "What each module computes, in its own words; what came out stands with "
-            f"[the paper](../papers/{paper}.md).",
-            _modules(f"dperm_pipeline.experiments.{paper}", below=True),
-            members="false",
+        made[f"experiments-{paper}"] = (
+            f"# Experiments of {paper}\nWhat each module computes, in its own words; what came out stands with "
+            f"[the paper](../papers/{paper}.md).\n\n{_experiments(paper)}"
         )
     listed = "\n".join(
         f"| [`{name.rpartition('.')[2]}`](estimators.md#{name}) | {summary(name)} |" for name in estimators

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 # Pages that stand outside of docs/, by their place in the site.
 OUTSIDE = {"index.md": "README.md", "changelog.md": "CHANGELOG.md"}
 # Folders that a page of the API tells of better than a list of their files would.
-TOLD = {f"src/dperm_pipeline/experiments/{paper}": f"api/experiments-{paper}.md" for paper in api.PAPERS}
+TOLD = {f"src/dperm_papers/{paper}": f"api/experiments-{paper}.md" for paper in api.PAPERS}
 _CODE = re.compile(r"^( *)(`{3,}|~{3,}).*?^\1\2[`~]*[ ]*$|(?<!`)(`+)(?!`).*?(?<!`)\3(?!`)", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(?P<before>\]\(<?|\s(?:href|src|srcset)=[\"'])(?P<target>[^)\s\"'>#]*)(?P<rest>#[^)\s\"'>]*)?")
 _LANGUAGES = {".py": "python", ".smk": "python", ".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".sh": "sh",
