@@ -105,7 +105,7 @@ def test_bad_workers_say_so_and_the_others_go_on(finished, tmp_path):
     )
     made = [(project.folder / path).exists() for path in cells]
     assert made == [False, False, True]
-    assert f"has another dperm, in {stale / 'dperm'}, than the one that planned the run: dperm.noise differs" in said
+    assert f"has another dperm, in {stale}, than the one that planned the run: dperm.noise differs" in said
     assert f"{tmp_path / 'worker/bin/python'} on " in said
     assert "lacks threadpoolctl; install what is in the lock file there with `make venv`" in said
     # On good workers the rest is made, and no cell again.

@@ -98,9 +98,9 @@ NUMERICS = (
     "unit/test_accounting*.py", "unit/test_ball*.py", "unit/test_composite.py", "unit/test_conic.py",
     "unit/test_cubic.py", "unit/test_faces.py", "unit/test_gram.py", "unit/test_kernel_solver.py",
     "unit/test_lasso.py", "unit/test_loss*.py", "unit/test_mechanism_*.py", "unit/test_napp_*.py",
-    "unit/test_newton.py", "unit/test_noise.py", "unit/test_separable.py", "unit/test_solver_share.py",
-    "unit/test_sparse_dual.py", "unit/test_subsets.py", "unit/test_support_*.py", "unit/test_total*.py",
-    "statistical/test_*.py",
+    "unit/test_newton.py", "unit/test_noise.py", "unit/test_refined.py", "unit/test_separable.py",
+    "unit/test_solver_share.py", "unit/test_sparse_dual.py", "unit/test_subsets.py", "unit/test_support_*.py",
+    "unit/test_total*.py", "statistical/test_*.py",
 )  # fmt: skip
 
 # Searches over finitely many candidates by counts: no sum of theirs has a last digit.
