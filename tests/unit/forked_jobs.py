@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# A Snakemake in small: it starts a server, says the shell, and ends when it is told to.
+# A Snakemake in small: it starts a server, says the Python for scripts, and ends when it is told to.
 PARENT = """
 import sys
 from dperm_pipeline import forked
@@ -19,17 +19,17 @@ sys.stdin.read()
 
 @contextlib.contextmanager
 def started(preamble="snakemake.script"):
-    """That process, with its `shell` and its `server`."""
+    """That process, with its `python` and its `server`."""
     words = [sys.executable, "-c", PARENT, preamble]
     settings = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(words, start_new_session=True, **settings) as process:
-        process.shell = process.stdout.readline().strip()
+        process.python = process.stdout.readline().strip()
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         (process.server,) = map(int, children)
         yield process
         process.stdin.close()
         process.wait(timeout=60)
-    assert gone(process.server) and not Path(process.shell).parent.exists()
+    assert gone(process.server) and not Path(process.python).parent.exists()
 
 
 @pytest.fixture(scope="module")
@@ -46,19 +46,15 @@ def folder(tmp_path):
     return found
 
 
-def command(folder, code, name="tmp1.job.py"):
+def command(parent, folder, code, name="tmp1.job.py"):
+    """The words by which Snakemake starts a script, without its shell, which these words replace."""
     (folder / ".snakemake/scripts" / name).write_text(code, encoding="utf-8")
-    return f"{sys.executable} .snakemake/scripts/{name}"
-
-
-def shell(parent, folder, words, **settings):
-    """Call a command as Snakemake does."""
-    given = {"text": True, "capture_output": True, "check": False, "cwd": folder, **settings}
-    return subprocess.run(words, shell=True, executable=parent.shell, **given)
+    return [parent.python, f".snakemake/scripts/{name}"]
 
 
 def run(parent, folder, code, **settings):
-    return shell(parent, folder, command(folder, code), **settings)
+    given = {"text": True, "capture_output": True, "check": False, "cwd": folder, **settings}
+    return subprocess.run(command(parent, folder, code), **given)
 
 
 def appeared(path, *, within=30.0):

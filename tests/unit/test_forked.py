@@ -2,14 +2,13 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
 
 import forked_jobs
 import pytest
-from forked_jobs import FOR_EVER, appeared, command, gone, run, shell, started
+from forked_jobs import FOR_EVER, appeared, command, gone, run, started
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="jobs are forked on Linux only")
 
@@ -55,7 +54,6 @@ print("and this", file=sys.stderr)
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", -9, ""),
         ("import os; os.abort()", -6, ""),
         ("raise KeyboardInterrupt", -2, "KeyboardInterrupt\n"),
-        ("import atexit; atexit.register(print, 'told', file=__import__('sys').stderr)", 0, "told\n"),
         ("import sys; sys.stdout = open('/dev/full', 'w'); print(1)", 120, ""),
         ("import sys; sys.stdout.close()", 0, ""),
         ("import sys; sys.stdout.close(); raise KeyboardInterrupt", -2, "KeyboardInterrupt\n"),
@@ -94,12 +92,7 @@ while not Path({other!r}).exists():
 """
     names = ("one", "two")
     both = [
-        subprocess.Popen(
-            command(folder, code.format(mine=mine, other=other), f"{mine}.py"),
-            shell=True,
-            executable=parent.shell,
-            cwd=folder,
-        )
+        subprocess.Popen(command(parent, folder, code.format(mine=mine, other=other), f"{mine}.py"), cwd=folder)
         for mine, other in (names, names[::-1])
     ]
     assert [process.wait(timeout=30) for process in both] == [0, 0]
@@ -108,8 +101,8 @@ while not Path({other!r}).exists():
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
 @pytest.mark.parametrize("what", ["time.sleep(1)", "pass", "sum(range(10**8))"])
 def test_a_job_ends_with_its_client(parent, folder, sent, what):
-    words = command(folder, FOR_EVER.format(what=what))
-    with subprocess.Popen(words, shell=True, executable=parent.shell, cwd=folder) as client:
+    words = command(parent, folder, FOR_EVER.format(what=what))
+    with subprocess.Popen(words, cwd=folder) as client:
         pid = int(appeared(folder / "pid"))
         client.send_signal(sent)
         assert client.wait(timeout=60) == -sent
@@ -120,10 +113,10 @@ def test_a_job_ends_with_its_client(parent, folder, sent, what):
 INTERRUPTED = """
 import signal, subprocess, sys
 from dperm_pipeline import forked
-words, fork = sys.argv[1:]
-given = {"executable": forked.start(10, "json")} if int(fork) else {}
+script, fork = sys.argv[1:]
+python = forked.start(10, "json") if int(fork) else sys.executable
 signal.signal(signal.SIGINT, lambda *_: None)
-print(subprocess.Popen(words if given else f"exec {words}", shell=True, **given).wait())
+print(subprocess.Popen(f"set -euo pipefail; {python} {script}", shell=True, executable="/bin/bash").wait())
 """
 
 
@@ -141,7 +134,9 @@ finally:
     time.sleep(0.3)
     Path("tidied").touch()
 """
-    words = [sys.executable, "-c", INTERRUPTED, command(folder, code), str(fork)]
+    script = folder / "job.py"
+    script.write_text(code)
+    words = [sys.executable, "-c", INTERRUPTED, script.name, str(fork)]
     settings = {"cwd": folder, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(words, start_new_session=True, **settings) as process:
         appeared(folder / "pid")
@@ -163,9 +158,9 @@ def test_ctrl_c_does_nothing_where_it_was_to_do_nothing(folder):
         signal.signal(signal.SIGINT, before)
 
 
-def test_other_commands_have_their_shell(parent, folder):
-    done = shell(parent, folder, "echo bash $BASH_VERSION && false | true; echo not reached")
-    assert done.returncode == 1 and re.fullmatch(r"bash \d.*\n", done.stdout)
-    # Another Python than this is no business of the server's.
-    (folder / ".snakemake/scripts/other.py").write_text("import sys; print('numba' in sys.modules)")
-    assert shell(parent, folder, f"env {sys.executable} .snakemake/scripts/other.py").stdout == "False\n"
+@pytest.mark.parametrize("words", [["-c", "import sys; print(sys.argv)"], ["-m", "json", "a.py"], ["a.py", "b.py"], []])
+def test_with_other_words_than_a_script_it_is_python(parent, folder, words):
+    (folder / "a.py").write_text("import sys; print('numba' in sys.modules, sys.argv)")
+    given = {"input": "print(1 + 1)", "text": True, "capture_output": True, "check": False, "cwd": folder}
+    found, wanted = (subprocess.run([python, *words], **given) for python in (parent.python, sys.executable))
+    assert (found.returncode, found.stdout, found.stderr) == (wanted.returncode, wanted.stdout, wanted.stderr)

@@ -62,8 +62,8 @@ onstart:
             forking = forked.start(len(jobs), "snakemake.script")
         except ConfigError as error:
             raise WorkflowError(str(error))
-        if forking:
-            shell.executable(forking)
+        # Snakemake starts scripts with the Python that it runs in.
+        sys.executable = forking or sys.executable
 
 
 for reason in sorted(set(PLAN.skipped(PLAN.scale).values())):

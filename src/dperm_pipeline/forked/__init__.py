@@ -1,14 +1,18 @@
 """Start the jobs of a run quickly: a process that has loaded the libraries forks one for each script.
 
 A job takes about a second of CPU to load NumPy, pandas, SciPy and Numba, as long as many work. So the Snakemake of a
-run of many jobs starts one process that loads them once (`server`), and takes another program for its shell (`client`).
-That hands the path of a script to the server, whose fork runs it: with the folder, the environment and the standard
-streams of the client, and nothing of dperm loaded yet.
+run of many jobs starts one process that loads them once (`server`), and takes another program for the Python of its
+scripts (`client`). That hands the path of a script to the server, whose fork runs it: with the folder, the environment
+and the standard streams of the client, and nothing of dperm loaded yet.
 
 A job is as it would be alone: it ends when the client is killed, the client ends as the job does, by the same status
 or signal, and neither needs the server any more. (Not the same: NumPy's global generator, which nothing of ours draws
-from, and what was imported before.) The server ends with Snakemake. Where there is none, on a cluster's nodes or
-because it was killed, the client starts Python as Snakemake would have.
+from; what was imported before; and functions that a job registers with `atexit` are not called.) The server ends with
+Snakemake. Where there is none, on a cluster's nodes or because it was killed, the client starts Python as Snakemake
+would have.
+
+Snakemake's interface for executors does not serve: by it a job is a Snakemake of its own, which reads the workflow anew
+(docs/faults.md has the numbers).
 """
 
 import atexit
@@ -27,7 +31,7 @@ from dperm_pipeline.script import THREADS
 _HERE = Path(__file__).parent
 # So many jobs start sooner with a server: it takes some 2.5 s to load all, and a job by itself about 1 s.
 WORTH_IT = 10
-_SHELL = "shell"
+_PYTHON = "python"
 
 
 def start(jobs: int, preamble: str) -> str | None:
@@ -35,9 +39,9 @@ def start(jobs: int, preamble: str) -> str | None:
 
     - jobs: how many there are to run.
     - preamble: the module that each script begins with, before its own: Snakemake's.
-    - Returns: the path of a shell whose scripts the server runs; None where jobs had better start alone: few of them,
-      or elsewhere than on Linux, or without a temporary folder for programs. DPERM_FORK in the environment overrules
-      the number: 0 never, 1 always.
+    - Returns: the path of a Python whose scripts the server runs; None where jobs had better start alone: few of them,
+      or elsewhere than on Linux, or without a temporary folder for programs (or one whose name has to be quoted).
+      DPERM_FORK in the environment overrules the number: 0 never, 1 always.
     - Raises ConfigError: DPERM_FORK has another value.
     """
     asked = os.environ.get("DPERM_FORK", "")
@@ -52,22 +56,24 @@ def start(jobs: int, preamble: str) -> str | None:
         return None
     try:
         server = _started(folder, preamble)
-    except OSError:  # full, without programs (noexec), or of too long a name
+    except OSError:  # full, without programs (noexec), or of too long or too odd a name
         shutil.rmtree(folder, ignore_errors=True)
         return None
     atexit.register(_end, server, folder)
-    return f"{folder}/{_SHELL}"
+    return f"{folder}/{_PYTHON}"
 
 
 def _started(folder: str, preamble: str) -> subprocess.Popen:
-    """Make the shell and the socket, and start the server."""
-    address, shell = f"{folder}/socket", Path(folder, _SHELL)
+    """Make the client's program and the socket, and start the server."""
+    address, python = f"{folder}/socket", Path(folder, _PYTHON)
+    if shlex.quote(folder) != folder:
+        raise OSError(f"Snakemake does not quote the path of Python: {folder}")
     # What the environment says of UTF-8, the client would not hear.
     utf8 = ["-X", "utf8"] if sys.flags.utf8_mode else []
     client = [sys.executable, *utf8, "-ISE", str(_HERE / "client.py"), address]
-    shell.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(client)} "$2"\n'))
-    shell.chmod(0o700)
-    if not os.access(shell, os.X_OK):
+    python.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(client)} "$@"\n'))
+    python.chmod(0o700)
+    if not os.access(python, os.X_OK):
         raise PermissionError(f"{folder} is on a disk without programs")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)

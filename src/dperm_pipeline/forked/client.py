@@ -1,4 +1,4 @@
-"""What Snakemake calls for a shell while a fork server runs: it hands a script to the server, and waits for it.
+"""What Snakemake calls for Python while a fork server runs: it hands a script to the server, and waits for it.
 
 Runs before any library is found (`python -ISE`), for it is all that a job starts by itself: standard library alone, and
 little of it.
@@ -7,24 +7,9 @@ little of it.
 import contextlib
 import json
 import os
-import shlex
 import signal
 import socket
 import sys
-
-# What Snakemake puts before a command where the shell is bash.
-STRICT = "set -euo pipefail; "
-
-
-def script_of(command: str) -> str | None:
-    """Return the path of the script that a command runs with this Python; None where it is another command.
-
-    - command: as Snakemake composes it: an interpreter, and the path of a script that it has just written.
-    """
-    python, _, rest = command.strip().partition(f"{sys.executable} ")
-    script = rest[1:-1].replace("'\"'\"'", "'") if rest.startswith("'") else rest
-    # One word that is quoted as Snakemake quotes it: no part of it is for a shell.
-    return script if not python and script.endswith(".py") and shlex.quote(script) == rest else None
 
 
 def handed_over(address: str, script: str) -> tuple[int, int] | None:
@@ -52,16 +37,14 @@ def handed_over(address: str, script: str) -> tuple[int, int] | None:
     return (end[0], end[1]) if end else (0, signal.SIGKILL)
 
 
-def main(address: str, command: str) -> None:
-    """Run a command as a shell would."""
+def main(address: str, *words: str) -> None:
+    """Run a script as Python would; with any other words than its path, be Python."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # without a traceback of this file
-    script = script_of(command)
-    if script is None:
-        os.execvp("bash", ["bash", "-c", STRICT + command])
-    ended = handed_over(address, script)
+    is_script = len(words) == 1 and words[0].endswith(".py")
+    ended = handed_over(address, words[0]) if is_script else None
     if ended is None:
-        os.execv(sys.executable, [sys.executable, script])
+        os.execv(sys.executable, [sys.executable, *words])
     status, number = ended
     if number:
         if number != signal.SIGKILL:

@@ -6,7 +6,6 @@ the number of the signal or 0. (They may come twice, from the job and from the s
 ended before it had begun.) Of client and job one heeds a Ctrl-C at any time: the client until it answers, then the job.
 """
 
-import atexit
 import contextlib
 import fcntl
 import gc
@@ -130,7 +129,6 @@ def _be_the_job(connection: socket.socket, handlers: dict[int, Any], others: Seq
         sys.argv = [script]
         if not sys.flags.safe_path:
             sys.path[0] = str(Path(script).absolute().parent)
-        atexit._clear()
         connection.send(b"+")
         if not connection.recv(1):
             return
@@ -141,8 +139,7 @@ def _be_the_job(connection: socket.socket, handlers: dict[int, Any], others: Seq
         if select.select([connection], [], [], 0)[0]:
             return
         ended = _run(script)
-        threading._shutdown()
-        atexit._run_exitfuncs()
+        _join_threads()
         logging.shutdown()
         if not _flushed():
             ended = (120, 0)
@@ -185,6 +182,13 @@ def _run(script: str) -> tuple[int, int]:
         sys.excepthook(*sys.exc_info())
         return (0, signal.SIGINT) if isinstance(error, KeyboardInterrupt) else (1, 0)
     return 0, 0
+
+
+def _join_threads() -> None:
+    """Wait for what a job has left running, as Python does."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
 
 
 def _flushed() -> bool:
