@@ -261,3 +261,25 @@ def test_the_secular_equation_over_fifty_orders_of_magnitude():
         norms = np.linalg.norm(theta, axis=1)
         assert (norms <= radius * (1 + 1e-13)).all() and (norms[mu > 0] >= radius * (1 - 1e-12)).all()
         np.testing.assert_allclose(theta, d / (w + mu[:, None]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("condition", [1.0, 30.0, 1e3])
+def test_minimisers_over_two_balls_are_as_near_as_is_said(condition):
+    """Of balls a hundredth apart, so that no rounding is in the way; the bound is met within a factor of the worst."""
+    rng = np.random.default_rng(1)
+    modulus, radius, short = 0.3, 2.0, 0.02
+    values = np.geomspace(modulus, modulus * condition, 6)
+    turn, _ = np.linalg.qr(rng.normal(size=(6, 6)))
+    G = (turn * values) @ turn.T
+    # Slopes along every mix of the stiffest and the flattest direction, the worst for Kantorovich's inequality.
+    mixes = np.linspace(0, np.pi / 2, 200)
+    c = 1e3 * modulus * (np.cos(mixes)[:, None] * turn[:, 0] + condition * np.sin(mixes)[:, None] * turn[:, -1])
+    c = np.vstack([c, 0.01 * c, rng.normal(size=(200, 6)) * 10 * condition])
+    larger, smaller = (ball.minimise(G, c, radius=r) for r in (radius, radius - short))
+    on_sphere = smaller.multiplier > 0
+    assert on_sphere.sum() > 300
+    away = modulus * np.linalg.norm(larger.theta - smaller.theta, axis=1)[on_sphere]
+    free = np.linalg.norm(smaller.theta, axis=1)[on_sphere]
+    bound = ball.between(radius, short, free, modulus * condition, modulus)
+    assert (away <= bound).all()
+    assert away.max() >= modulus * short * (1 - 1e-9)

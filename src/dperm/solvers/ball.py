@@ -37,7 +37,7 @@ _STEPS = 100
 # Eigenvalues and coordinates of c below this multiple of p times their rounding count as 0.
 _ROUNDING = 4 * _EPS
 # A theta this near to the sphere counts as on it: projecting onto it rounds.
-_SPHERE_SLACK = 16 * _EPS
+SPHERE_SLACK = 16 * _EPS
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,7 @@ def subgradient_norm(theta: np.ndarray, gradient: np.ndarray, radius: float) -> 
     - Raises ValueError: if the shapes differ.
 
     A theta within 16 ulps of the sphere counts as on it. The certificate is then that of the minimiser over the ball
-    through theta; with the condition number kappa of the Hessian, the two are within (sqrt(kappa) + 1/sqrt(kappa))/2
-    times those ulps of each other (Kantorovich's inequality): less than the gradient's rounding makes of it.
+    through theta; how far the two are from each other, `between` says.
     """
     theta, gradient = (np.asarray(values, dtype=np.float64) for values in (theta, gradient))
     if theta.ndim != 2 or theta.shape != gradient.shape:
@@ -161,10 +160,27 @@ def subgradient_norm(theta: np.ndarray, gradient: np.ndarray, radius: float) -> 
         norms = np.linalg.norm(theta, axis=1)
         normal = theta / norms[:, None]
         outward = np.minimum(np.einsum("rj,rj->r", normal, gradient), 0.0)
-        on_sphere = norms >= radius * (1 - _SPHERE_SLACK)
+        on_sphere = norms >= radius * (1 - SPHERE_SLACK)
         least = np.where(on_sphere[:, None], gradient - outward[:, None] * normal, gradient)
         found = np.linalg.norm(least, axis=1)
-        return np.where((norms <= radius * (1 + _SPHERE_SLACK)) & np.isfinite(found), found, np.inf)
+        return np.where((norms <= radius * (1 + SPHERE_SLACK)) & np.isfinite(found), found, np.inf)
+
+
+def between(radius: float, short: np.ndarray, free: np.ndarray, stiff: float, modulus: float) -> np.ndarray:
+    r"""Bound the distance between the minimisers over two balls whose radii differ by `short`, times the modulus.
+
+    On the sphere theta(R) solves grad J + mu theta = 0 along the coordinates that are free: not held by a wall or by a
+    kink. With A the Hessian plus mu I on these, d theta/dR = R A^-1 theta/(theta'A^-1 theta), whose norm is at most
+    R/||theta|| (sqrt(kappa) + 1/sqrt(kappa))/2 by Kantorovich's inequality, and kappa(A) <= stiff/modulus.
+
+    - radius: of the larger ball.
+    - short: shape (R,).
+    - free: shape (R,); norms of the free coordinates, above 0.
+    - stiff: the largest eigenvalue that the Hessian can have.
+    - modulus: above 0; the least.
+    """
+    root = math.sqrt(max(stiff, modulus) / modulus)
+    return modulus * short * (radius / free) * 0.5 * (root + 1 / root)
 
 
 def diagonal(w: np.ndarray, d: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:

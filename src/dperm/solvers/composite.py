@@ -120,18 +120,21 @@ def minimise(
 def _certified(solve: Callable, objective: Objective, inner: "_Inner", tilt: np.ndarray, tolerance: float):
     """Return theta, upper bounds on the residuals and the steps of `solve(tilt, tolerance)`.
 
-    A gradient that is off by an error moves the minimiser by its norm over m: that is added to the residual. As in
-    `newton`, the sums are done anew where the bound that costs nothing does not do, and the repeats that rounding alone
-    keeps from the tolerance are solved to a smaller one.
+    A gradient that is off by an error moves the minimiser by its norm over m: that is added to the residual, and so is
+    what a theta a few ulps within the sphere leaves open (`ball.between`). As in `newton`, the sums are done anew where
+    the bound that costs nothing does not do, and the repeats that rounding alone keeps from the tolerance are solved to
+    a smaller one.
     """
     theta, residual, steps = solve(tilt, tolerance)
+    stiff, modulus = objective.stiffness(inner.region.radius), objective.ridge
 
     def careful(theta, tilt, kind):
         gradient, error = objective.carefully(theta.T, tilt.T, kind)
-        found = inner.residual(theta, gradient.T, objective.ridge) + error
+        found = inner.residual(theta, gradient.T, objective.ridge) + error + inner.off_sphere(theta, stiff, modulus)
         return np.where(np.isnan(found), np.inf, found)
 
     bound = residual + np.nan_to_num(objective.rounding(theta.T, tilt.T, blocks=False), nan=np.inf)
+    bound += inner.off_sphere(theta, stiff, modulus)
     for kind in (np.float64, np.longdouble):
         left = np.flatnonzero((bound > tolerance) & (residual <= tolerance))
         if len(left):
@@ -178,6 +181,7 @@ def minimise_quadratic(
         # Of G, c and tilt as they are given.
         sizes = np.linalg.norm(H) * np.linalg.norm(theta, axis=1) + np.linalg.norm(c) + np.linalg.norm(tilt, axis=1)
         residual = residual + 2 * (len(G) + 4) * float(np.finfo(float).eps) * sizes
+        residual += inner.off_sphere(theta, float(np.linalg.norm(H)), modulus)
     return _solution(theta, residual, iterations, modulus)
 
 
@@ -298,6 +302,18 @@ class _Inner:
     def penalty(self, theta: np.ndarray) -> np.ndarray:
         """Return r without its l2 part, which the modulus holds; shape (R,)."""
         return self.regularizer.l1 * np.abs(theta).sum(axis=1)
+
+    def off_sphere(self, theta: np.ndarray, stiff: float, modulus: float) -> np.ndarray:
+        """Return what a residual leaves out where theta counts as on the sphere and is a few ulps from it; (R,)."""
+        radius = self.region.radius
+        if math.isinf(radius):
+            return np.zeros(len(theta))
+        held = (theta <= self.region.low) | (theta >= self.region.high)
+        free = np.linalg.norm(np.where(held, 0.0, theta), axis=1)
+        # Without a free coordinate the sphere has no part in the residual.
+        near = (np.linalg.norm(theta, axis=1) >= radius * (1 - ball.SPHERE_SLACK)) & (free > 0)
+        off = ball.between(radius, radius * ball.SPHERE_SLACK, np.where(near, free, 1.0), stiff, modulus)
+        return np.where(near, off, 0.0)
 
 
 class _Gram(_Inner):

@@ -22,8 +22,6 @@ from dperm.solvers.blas import one_thread
 
 # Of a bracket that is halved every time: it ends between neighbouring doubles before.
 _STEPS = 200
-# As in `ball`: a theta this near to the sphere counts as on it.
-_SPHERE_SLACK = 16 * float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True)
@@ -88,11 +86,11 @@ def subgradient_norm(
     with np.errstate(all="ignore"):
         t = -np.einsum("rj,rj->r", inner, gradient + l1 * np.sign(theta)) / np.einsum("rj,rj->r", inner, inner)
         norms = np.linalg.norm(theta, axis=1)
-    on_sphere = norms >= radius * (1 - _SPHERE_SLACK)
+    on_sphere = norms >= radius * (1 - ball.SPHERE_SLACK)
     t = np.where(on_sphere & np.isfinite(t), np.maximum(t, 0.0), 0.0)
     pushed = gram.subgradient_norm(theta, gradient + t[:, None] * theta, l1, low, high)
     least = np.minimum(pushed, gram.subgradient_norm(theta, gradient, l1, low, high))
-    return np.where(norms <= radius * (1 + _SPHERE_SLACK), least, np.inf)
+    return np.where(norms <= radius * (1 + ball.SPHERE_SLACK), least, np.inf)
 
 
 def _one(G, c, radius, tolerance, theta, modulus, l1, low, high):

@@ -199,6 +199,12 @@ class Objective:
         reach, height = (min(max(value, LEAST), MOST) for value in largest)
         return reach, height, float(lengths.sum()), float(lengths @ lengths)
 
+    def stiffness(self, theta_norm: float) -> float:
+        """Return the largest eigenvalue that the Hessian can have at any theta of this norm or a smaller one."""
+        reach, height, _, squares = self._sizes
+        domain = Domain(x_norm=reach, y_bound=height, theta_norm=min(max(theta_norm, LEAST), MOST))
+        return self.loss.suprema(domain)[1] * squares + self.ridge
+
     @functools.cached_property
     def lengths(self) -> np.ndarray:
         """The norms of the rows."""

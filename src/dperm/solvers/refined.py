@@ -14,7 +14,8 @@ The rounding, with v the unit of `numpy.longdouble` (2^-64 on x86; where it is a
 bound says so): the products x_ij a_j are exact in two numbers each (Dekker), and a compensated sum (Ogita, Rump and
 Oishi 2005) of these k = 2 p + 2 terms is off by v |margin| + (2 k v)^2 ||x|| ||a||, to which x'd adds
 2 (p + 2) v ||x|| ||d||. Losses of a residual (`Loss.unit` = 0) take y into that sum, so that nothing cancels after it.
-The rest is as in `objective`.
+The rest is as in `objective`. A point on the sphere is brought to it in extended precision, and what is left of the
+way is bounded by `ball.between`.
 
 References
 ----------
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.solvers import gram
+from dperm.solvers import ball, gram
 from dperm.solvers.objective import BLOCK_ROWS, Objective
 
 _LONG = np.finfo(np.longdouble)
@@ -37,8 +38,8 @@ _EPS = float(np.finfo(float).eps)
 _BLOCKS = 256
 # Newton's steps, and the halvings of one that does not make the bound smaller.
 _STEPS, _HALVINGS = 30, 30
-# Coordinates of a point on the sphere round by half an ulp each: from here none leaves the ball.
-_SPHERE, _SLACK = 1 - 4 * _EPS, 16 * _EPS
+# Coordinates of a point on the sphere round by half an ulp each: so much nearer to 0 none leaves the ball.
+_INSIDE = 4 * _EPS
 
 
 @dataclass(frozen=True)
@@ -122,15 +123,14 @@ def _newton(objective: Objective, here: _Point, terms: Terms) -> np.ndarray:
     slope = here.gradient + here.multiplier * theta
     step = _model(H, slope, here, terms)
     point = theta + step
-    target = terms.radius * _SPHERE
-    beyond = float(np.sqrt(point @ point) - target)
+    beyond = float(np.sqrt(point @ point) - terms.radius)
     if math.isinf(terms.radius) or (beyond <= 0 and here.multiplier == 0):
         return step
     # A larger multiplier moves the free coordinates back by H^-1 theta.
     free = _free(point, terms)
     back = np.zeros(p)
     back[free] = np.linalg.solve(H[np.ix_(free, free)], point[free].astype(float))
-    return step - back * (beyond * target / float(point.astype(float) @ back))
+    return step - back * (beyond * terms.radius / float(point.astype(float) @ back))
 
 
 def _model(H: np.ndarray, slope: np.ndarray, here: _Point, terms: Terms) -> np.ndarray:
@@ -154,7 +154,7 @@ def _moved(here: _Point, step: np.ndarray, terms: Terms) -> tuple[np.ndarray, np
     """Return a and d of the point after a step: in the box, and of no other sign where there is an l1 norm."""
     rest = here.d + step
     point = here.a + rest
-    a = point.astype(float)
+    a = (point - _inwards(point, terms)).astype(float)
     d = (here.a.astype(np.longdouble) - a) + rest
     for wall, beyond in ((terms.low, np.less), (terms.high, np.greater)):
         outside = beyond(a, wall) | (a == wall) & beyond(d, 0)
@@ -164,6 +164,15 @@ def _moved(here: _Point, step: np.ndarray, terms: Terms) -> tuple[np.ndarray, np
         crossed = (before != 0) & (np.sign(a) != before)
         a, d = np.where(crossed, 0.0, a), np.where(crossed, 0, d)
     return a, d
+
+
+def _inwards(point: np.ndarray, terms: Terms) -> np.ndarray:
+    """Return by how much a point on the sphere is moved for its double to be in the ball; d keeps it."""
+    free = np.where(_free(point, terms), point, 0)
+    square = free @ free
+    if point @ point < (terms.radius * (1 - ball.SPHERE_SLACK)) ** 2 or square == 0:
+        return np.zeros(len(point))
+    return free * min(_INSIDE * float(terms.radius) ** 2 / square, 1.0)
 
 
 def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarray, terms: Terms) -> _Point:
@@ -197,19 +206,25 @@ def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarr
     additions = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4
     own = slopes + objective.ridge * (size + rest) + float(np.linalg.norm(tilt))
     error = _MORE * (_UNIT * (additions * own + 16 * evaluated) + shifted)
-    multiplier, least = _least(a, d, gradient, terms)
+    multiplier, least, short = _least(a, d, gradient, terms)
+    if multiplier > 0:
+        free = float(np.linalg.norm(np.where(_free(a + d, terms), a, 0)))
+        least += float(ball.between(terms.radius, short, free, objective.stiffness(terms.radius), objective.ridge))
     # The norm itself is a sum in extended precision, rounded once to a double.
     bound = error + (1 + 4 * _EPS) * (least + objective.ridge * rest)
     return _Point(a, d, gradient, weights, multiplier, bound if bound >= 0 else math.inf)
 
 
-def _least(a: np.ndarray, d: np.ndarray, gradient: np.ndarray, terms: Terms) -> tuple[float, float]:
-    """Return the multiplier of the ball, and the least norm of a subgradient with it; infinite outside the set."""
+def _least(a: np.ndarray, d: np.ndarray, gradient: np.ndarray, terms: Terms) -> tuple[float, float, float]:
+    """Return the multiplier of the ball, the least norm of a subgradient with it, and how far the sphere is.
+
+    The norm is infinite outside the set.
+    """
     theta, multiplier = a + d, 0.0
     length = float(np.sqrt(theta @ theta))
-    if length > terms.radius * (1 + _SLACK) or np.linalg.norm(a) > terms.radius:
-        return 0.0, math.inf
-    if length >= terms.radius * (1 - _SLACK):
+    if length > terms.radius * (1 + ball.SPHERE_SLACK) or np.linalg.norm(a) > terms.radius:
+        return 0.0, math.inf, 0.0
+    if length >= terms.radius * (1 - ball.SPHERE_SLACK):
         inner = np.where(_free(theta, terms), theta, 0)
         square = inner @ inner
         if square > 0:
@@ -220,7 +235,9 @@ def _least(a: np.ndarray, d: np.ndarray, gradient: np.ndarray, terms: Terms) -> 
     above = pushed + np.where(theta < 0, -terms.l1, terms.l1)
     least = np.where((theta > terms.low) & (below > 0), below, 0)
     least = np.where((theta < terms.high) & (above < 0), above, least)
-    return multiplier, float(np.sqrt(least @ least))
+    # With the rounding of the sum of squares.
+    short = abs(float(terms.radius - np.sqrt(theta @ theta))) + (len(theta) + 4) * _UNIT * length
+    return multiplier, float(np.sqrt(least @ least)), short
 
 
 def _free(theta: np.ndarray, terms: Terms) -> np.ndarray:
