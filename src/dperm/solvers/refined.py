@@ -27,6 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dperm.losses import Loss
 from dperm.solvers import ball, gram
 from dperm.solvers.objective import BLOCK_ROWS, Objective
 
@@ -38,8 +39,8 @@ _EPS = float(np.finfo(float).eps)
 _BLOCKS = 256
 # Newton's steps, and the halvings of one that does not make the bound smaller.
 _STEPS, _HALVINGS = 30, 30
-# Coordinates of a point on the sphere round by half an ulp each: so much nearer to 0 none leaves the ball.
-_INSIDE = 4 * _EPS
+# Coordinates of a point on the sphere round by half an ulp each: so many nearer to 0 none leaves the ball.
+_INWARDS = (0, 1, 2, 4)
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def _moved(here: _Point, step: np.ndarray, terms: Terms) -> tuple[np.ndarray, np
     """Return a and d of the point after a step: in the box, and of no other sign where there is an l1 norm."""
     rest = here.d + step
     point = here.a + rest
-    a = (point - _inwards(point, terms)).astype(float)
+    a = _inside(point, terms)
     d = (here.a.astype(np.longdouble) - a) + rest
     for wall, beyond in ((terms.low, np.less), (terms.high, np.greater)):
         outside = beyond(a, wall) | (a == wall) & beyond(d, 0)
@@ -166,13 +167,16 @@ def _moved(here: _Point, step: np.ndarray, terms: Terms) -> tuple[np.ndarray, np
     return a, d
 
 
-def _inwards(point: np.ndarray, terms: Terms) -> np.ndarray:
-    """Return by how much a point on the sphere is moved for its double to be in the ball; d keeps it."""
+def _inside(point: np.ndarray, terms: Terms) -> np.ndarray:
+    """Return a double near a point, within the ball if the point is: the free coordinates give way, if need be."""
     free = np.where(_free(point, terms), point, 0)
-    square = free @ free
-    if point @ point < (terms.radius * (1 - ball.SPHERE_SLACK)) ** 2 or square == 0:
-        return np.zeros(len(point))
-    return free * min(_INSIDE * float(terms.radius) ** 2 / square, 1.0)
+    square = float(free @ free)
+    for ulps in _INWARDS:
+        share = ulps * _EPS * terms.radius**2 / square if ulps else 0.0
+        a = (point - free * min(share, 1.0)).astype(float)
+        if np.linalg.norm(a) <= terms.radius or square == 0:
+            break
+    return a
 
 
 def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarray, terms: Terms) -> _Point:
@@ -181,8 +185,14 @@ def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarr
     size, rest = float(np.linalg.norm(a)), float(np.sqrt(d @ d))
     # Of a margin, by the length of its row; y is at most the margin and ||x|| ||a||.
     off_by_row = (2 * (2 * p + 2) * _UNIT) ** 2 * size + 2 * (p + 2) * _UNIT * rest
+    length, short, free = _sphere(a + d, terms)
+    # How far the minimisers over the ball, and over the one through a + d, can be from each other, by any curvature.
+    apart = 0.0
+    if free > 0:
+        stiff = objective.stiffness(terms.radius)
+        apart = float(ball.between(terms.radius, short, free, stiff, objective.ridge)) / objective.ridge
     sums, weights = [], np.empty(n)
-    slopes = shifted = evaluated = 0.0
+    slopes = shifted = evaluated = bent = 0.0
     for low in range(0, n, BLOCK_ROWS * _BLOCKS):
         rows = slice(low, low + BLOCK_ROWS * _BLOCKS)
         x, y, lengths = objective.X[rows], objective.y[rows, 0], objective.lengths[rows]
@@ -190,13 +200,12 @@ def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarr
         offset, target = (y, none) if loss.unit == 0 else (none, y)
         margin = _margins(x, a, d, offset)
         slope = loss.derivative(margin, target.astype(np.longdouble))
-        # Where l'' jumps, the larger of its values near the margin counts.
         off = _UNIT * np.abs(margin).astype(float) + lengths * off_by_row
         weights[rows] = loss.second(margin, target)
-        bend = np.maximum(loss.second(margin - 2 * off, target), loss.second(margin + 2 * off, target))
-        bend = np.maximum(bend.astype(float), weights[rows])
+        bend = _steepest(loss, margin, target, 2 * off)
         slopes += float(lengths @ np.abs(slope))
         shifted += float(lengths @ (bend * off))
+        bent += float(lengths**2 @ _steepest(loss, margin, target, 2 * (off + lengths * apart)))
         # Of a residual the slope is exact, up to itself.
         evaluated += float(lengths @ (np.abs(slope) + bend * loss.unit * (1 + np.abs(margin))))
         for first in range(0, len(x), BLOCK_ROWS):
@@ -206,38 +215,52 @@ def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarr
     additions = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4
     own = slopes + objective.ridge * (size + rest) + float(np.linalg.norm(tilt))
     error = _MORE * (_UNIT * (additions * own + 16 * evaluated) + shifted)
-    multiplier, least, short = _least(a, d, gradient, terms)
+    if np.linalg.norm(a) > terms.radius or length > terms.radius * (1 + ball.SPHERE_SLACK):
+        return _Point(a, d, gradient, weights, 0.0, math.inf)
+    multiplier = _multiplier(a + d, gradient, terms) if free > 0 else 0.0
+    left = _least(a + d, gradient, multiplier, terms)
     if multiplier > 0:
-        free = float(np.linalg.norm(np.where(_free(a + d, terms), a, 0)))
-        least += float(ball.between(terms.radius, short, free, objective.stiffness(terms.radius), objective.ridge))
+        left += float(ball.between(terms.radius, short, free, bent + objective.ridge, objective.ridge))
     # The norm itself is a sum in extended precision, rounded once to a double.
-    bound = error + (1 + 4 * _EPS) * (least + objective.ridge * rest)
+    bound = error + (1 + 4 * _EPS) * (left + objective.ridge * rest)
     return _Point(a, d, gradient, weights, multiplier, bound if bound >= 0 else math.inf)
 
 
-def _least(a: np.ndarray, d: np.ndarray, gradient: np.ndarray, terms: Terms) -> tuple[float, float, float]:
-    """Return the multiplier of the ball, the least norm of a subgradient with it, and how far the sphere is.
+def _steepest(loss: Loss, margin: np.ndarray, target: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Return the largest l'' near each margin: where it jumps, of both sides."""
+    beside = np.maximum(loss.second(margin - width, target), loss.second(margin + width, target))
+    return np.maximum(beside, loss.second(margin, target)).astype(float)
 
-    The norm is infinite outside the set.
+
+def _sphere(theta: np.ndarray, terms: Terms) -> tuple[float, float, float]:
+    """Return the length of a point, how far it is from the sphere, and the length of its free coordinates.
+
+    The last is 0 for a point that does not count as on the sphere.
     """
-    theta, multiplier = a + d, 0.0
-    length = float(np.sqrt(theta @ theta))
-    if length > terms.radius * (1 + ball.SPHERE_SLACK) or np.linalg.norm(a) > terms.radius:
-        return 0.0, math.inf, 0.0
-    if length >= terms.radius * (1 - ball.SPHERE_SLACK):
-        inner = np.where(_free(theta, terms), theta, 0)
-        square = inner @ inner
-        if square > 0:
-            multiplier = max(0.0, float(-inner @ (gradient + terms.l1 * np.sign(theta)) / square))
+    length = np.sqrt(theta @ theta)
+    # With the rounding of the sum of squares.
+    short = abs(float(terms.radius - length)) + (len(theta) + 4) * _UNIT * float(length)
+    if length < terms.radius * (1 - ball.SPHERE_SLACK):
+        return float(length), short, 0.0
+    free = np.where(_free(theta, terms), theta, 0)
+    return float(length), short, float(np.sqrt(free @ free))
+
+
+def _multiplier(theta: np.ndarray, gradient: np.ndarray, terms: Terms) -> float:
+    """Return the multiplier of the ball that is best for the free coordinates."""
+    free = np.where(_free(theta, terms), theta, 0)
+    return max(0.0, float(-free @ (gradient + terms.l1 * np.sign(theta)) / (free @ free)))
+
+
+def _least(theta: np.ndarray, gradient: np.ndarray, multiplier: float, terms: Terms) -> float:
+    """Return the least norm of a subgradient."""
     pushed = gradient + multiplier * theta
     # The subgradients of a coordinate are the interval [below, above].
     below = pushed + np.where(theta > 0, terms.l1, -terms.l1)
     above = pushed + np.where(theta < 0, -terms.l1, terms.l1)
     least = np.where((theta > terms.low) & (below > 0), below, 0)
     least = np.where((theta < terms.high) & (above < 0), above, least)
-    # With the rounding of the sum of squares.
-    short = abs(float(terms.radius - np.sqrt(theta @ theta))) + (len(theta) + 4) * _UNIT * length
-    return multiplier, float(np.sqrt(least @ least)), short
+    return float(np.sqrt(least @ least))
 
 
 def _free(theta: np.ndarray, terms: Terms) -> np.ndarray:

@@ -44,7 +44,7 @@ from dperm.mechanisms.base import COVERED_TARGET, TARGET, Release, budget_event,
 from dperm.mechanisms.napp import limit, literal, losses
 from dperm.mechanisms.napp import retrieval as retrieving
 from dperm.mechanisms.napp.arguments import box_of, counts_of, truncation_of
-from dperm.mechanisms.napp.certify import Composite, polished
+from dperm.mechanisms.napp.certify import Composite, polished, refined
 from dperm.mechanisms.napp.noise import Absolute, Bounds, Law, Variant, calibrate, floor, lawful
 from dperm.mechanisms.napp.scheme import Scheme, Target, convexity, slope
 from dperm.mechanisms.napp.validity import Method, Obstacle, Retrieval, joined, obstacles, runnable
@@ -299,6 +299,10 @@ def release(
                 known = composite.known(theta[repeat], made.bounds.zeta3 / made.bounds.zeta1**2)
                 if known <= aim:
                     break
+            else:
+                near, bound = refined(composite, theta[repeat], aim)
+                if bound < known:
+                    theta[repeat], known = near, bound
             certificate[repeat], converged[repeat] = known / made.modulus, known <= aim
     guarantee = "none" if made.obstacles else "proved_exact"
     if solver_share > 0:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.losses import Loss
-from dperm.mechanisms.napp.scheme import Scheme, curvature, slope
+from dperm.mechanisms.napp.scheme import Scheme, curvature, quadratic, slope
 from dperm.solvers.blas import one_thread
+from dperm.solvers.objective import Objective
+from dperm.solvers.refined import Terms, refine
 
 _STEPS, _HALVINGS = 100, 20
 # Rows whose gradients are added up before they join the sum: short sums round less.
@@ -113,6 +115,25 @@ def polished(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.n
                 break
             theta, residual, norm = trial, residual_there, reached
     return theta, norm
+
+
+def refined(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.ndarray, float]:
+    """Return a point that is nearer than sums in doubles can tell, and the modulus times a bound on its distance.
+
+    For many records: no double has a gradient as small as the target then, but one may be near enough.
+
+    - theta: shape (p,); in the box.
+    - target: where the bound may stop falling.
+    - bound: infinite where the penalty is not a sum of |theta_j| and theta_j^2, or `added` is not one number.
+    """
+    form = quadratic(problem.scheme, problem.strength)
+    if form is None or np.ndim(problem.added) > 0:
+        return theta, np.inf
+    linear, square = form
+    low, high = problem.box
+    with one_thread():
+        objective = Objective(problem.loss, problem.X, problem.y, 2 * square, single=False)
+        return refine(objective, theta, problem.tilt, Terms(linear + problem.added, low, high), target)
 
 
 def _without_stragglers(problem, theta) -> tuple[np.ndarray, np.ndarray]:

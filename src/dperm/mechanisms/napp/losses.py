@@ -72,6 +72,8 @@ def make(name: str, eta_bound: float = math.inf) -> Loss:
         suprema=lambda domain: loss.suprema(
             replace(domain, theta_norm=min(domain.theta_norm, eta_bound / domain.x_norm))
         ),
+        # No more of u - y alone: u has a scale of its own.
+        unit=loss.unit or min(1.0, eta_bound),
     )
 
 

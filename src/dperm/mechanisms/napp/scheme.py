@@ -148,6 +148,23 @@ def knee(scheme: Scheme, strength: float | np.ndarray) -> np.ndarray:
         return np.where(room > 0, (adaptive / np.where(room > 0, room, 1.0)) ** (1 / scheme.gamma), math.inf)
 
 
+def quadratic(scheme: Scheme, strength: float) -> tuple[float, float] | None:
+    """Return a and c of a penalty P(u) = a u + c u^2; None of one of another form.
+
+    - strength: Lambda, 0 or above.
+    """
+    adaptive, constant = map(float, _parts(scheme, strength))
+    if scheme.gamma not in (0, 1):
+        return None
+    if scheme.gamma == 0:  # A(u) does not vary: it is a part of B
+        adaptive, constant = 0.0, adaptive + constant
+    if not scheme.maximal:
+        return 2 * adaptive, constant + scheme.floor
+    if adaptive == 0:
+        return 0.0, max(constant, scheme.floor)
+    return (2 * adaptive, constant) if constant >= scheme.floor else None
+
+
 def modulus(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray | None) -> np.ndarray:
     """Return 2 min_j w_j = n_e l''(0) min_j V_j, the strong convexity of one iteration's quadratic.
 
