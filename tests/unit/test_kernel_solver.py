@@ -214,3 +214,17 @@ def test_targets_of_huber_beyond_every_margin_change_nothing(total):
     ]
     for other in found[1:]:
         assert apart(KERNELS["gaussian"], X, found[0].mu, other.mu) <= found[0].slack + other.slack
+
+
+@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
+@pytest.mark.parametrize(
+    ("a", "b", "far", "total"),
+    [(129, 33, 1e300, 1e-4), (4, 4, 1e6, 1e-4), (7, 7, 1e6, 1e-4), (34, 21, 1e300, 1e-3), (300, 150, 1e300, 0.1)],
+)
+def test_steps_between_the_sides_of_a_jump_end(kernel, a, b, far, total):
+    """Two points with Huber's loss: steps that merely lowered J went to and fro between them for ever."""
+    X = np.repeat([[1.0, 0.0], [-1.0, 0.0]], [a, b], axis=0)
+    y = np.repeat([2.3, far], [a, b])
+    kernel = KERNELS[kernel]
+    slack = 0.05 * kernel.R / total
+    assert solver.minimise(kernel, X, y, losses.huber(), total=total, slack=slack).slack <= slack

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from dperm.mechanisms.napp.scheme import Scheme, convexity, curvature, knee, modulus, penalty, slope, weights
+from dperm.mechanisms.napp.scheme import Scheme, convexity, curvature, knee, modulus, penalty, quadratic, slope, weights
 
 FLOOR, STRENGTH = 0.7, 1.3
 TARGETS = [
@@ -65,6 +65,19 @@ def test_the_penalty_is_the_integral_of_its_slope(scheme):
         assert penalty(scheme, STRENGTH, u) == pytest.approx(area, rel=1e-6)
     np.testing.assert_array_equal(penalty(scheme, STRENGTH, -POINTS), penalty(scheme, STRENGTH, POINTS))
     assert penalty(scheme, STRENGTH, 0.0) == 0
+
+
+@EVERY
+@pytest.mark.parametrize("strength", [0.1, STRENGTH, 5.0])
+def test_a_sum_of_a_norm_and_a_square_is_known_as_one(scheme, strength):
+    u = np.concatenate([[0.0], POINTS, 1e3 * POINTS])
+    form = quadratic(scheme, strength)
+    if form is None:
+        # A bridge in between, or one floor for two parts.
+        bent = 0 < float(knee(scheme, strength)) < np.inf
+        assert scheme.gamma in (0.5, 1.5) or (scheme.moor and bent)
+    else:
+        np.testing.assert_allclose(form[0] * u + form[1] * u**2, penalty(scheme, strength, u), rtol=1e-13)
 
 
 @EVERY

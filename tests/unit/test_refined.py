@@ -170,3 +170,40 @@ def test_thousands_of_equal_rows_do_not_keep_a_total_fit_from_its_target(case, n
     make, given = EQUAL[case]
     model = dperm.ObjectivePerturbation(delta=1e-6, clip=True, random_state=0, **given).fit(*make(n))
     assert model.privacy_.total
+
+
+@pytest.mark.parametrize("n", [20_000, 200_000])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"loss": "poisson", "y_bound": 1.0, "eta_bound": 0.2, "penalty": "ridge"},
+        {"loss": "poisson", "y_bound": 5.0, "eta_bound": 1.0},
+        {"loss": "squared", "y_bound": 1.0, "eta_bound": 1.0, "penalty": "ridge"},
+    ],
+    ids=lambda given: f"{given['loss']} {given.get('penalty', 'lasso')}",
+)
+def test_nor_do_they_keep_napp(given, n):
+    """Before, these were a SolverError from some thousands of records on."""
+    model = dperm.NAPP(clip=True, random_state=0, **given).fit(np.ones((n, 1)), np.zeros(n))
+    assert model.privacy_.total
+
+
+def quadratic_on_a_sphere(radius, n, few, ridge, tilt):
+    """Huber's loss, quadratic for n records and linear for a few that push along the sphere; within its ball."""
+    along = (few - tilt[1]) / ridge
+    near = (np.sqrt(radius**2 - along**2) + 1e-3) * (1 + ridge / n) + tilt[0] / n
+    return np.eye(2), np.array([near, 1e9]), np.array([n, few])
+
+
+@pytest.mark.parametrize("radius", [1e4, 1e6, 1e7])
+def test_a_certificate_at_a_sphere_counts_how_far_the_sphere_is(radius):
+    """A soft direction along it: what is left of the way is the root of the condition number of as much."""
+    ridge, tilt = 0.01, np.array([0.17, -0.18])
+    rows, targets, counts = quadratic_on_a_sphere(radius, 100_000, 10, ridge, tilt)
+    X, y, region = np.repeat(rows, counts, axis=0), np.repeat(targets, counts), Region(radius=radius)
+    loss = losses.make("huber")
+    found = composite.minimise(loss, X, y, ridge=ridge, tolerance=1e-9, tilt=tilt[None], region=region)
+    with mpmath.workdps(50):
+        best = minimiser("huber", rows, targets, counts, ridge, tilt, found.theta[0], region, 0.0)
+        away = mpmath.norm([mpmath.mpf(float(t)) - s for t, s in zip(found.theta[0], best, strict=True)])
+    assert away <= found.certificate[0] and found.gradient_norm[0] <= 1e-9

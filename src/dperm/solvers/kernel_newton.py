@@ -22,6 +22,10 @@ from scipy import linalg
 # Newton's systems: pivots of the preconditioner, down to a share of R^2; steps, and the share of the right side left:
 # at first, and at least. Halvings of a step in mu, and the shortest in w: R^2/total may be 1e90.
 _PIVOTS, _SMALL, _CG_STEPS, _CG_SHARE, _CG_LEAST, _HALVINGS, _SHORTEST = 512, 1e-14, 200, 1e-3, 1e-15, 30, 2.0**-300
+# Of the slope at the start of a step, what may be left at its end; and how often the way is halved for it.
+_LEFT, _BISECTIONS = 0.1, 1000
+# Steps in mu that may be cut short before those in w are tried.
+_CUTS = 10
 
 
 def steps(problem: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -33,7 +37,7 @@ def steps(problem: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     factors = _pivots(problem)
     # Where LL' is all of K there is no need to creep.
     complete = factors.shape[1] < _PIVOTS or len(problem.y) <= _PIVOTS
-    yield from _by_values(problem, factors, _HALVINGS // 3 if complete else _HALVINGS)
+    yield from _by_values(problem, factors, complete)
     yield from _by_features(problem, factors)
 
 
@@ -52,16 +56,41 @@ def _by_features(problem, L):
         # Of the roots of the Hessian, since its own condition may be beyond the doubles.
         root = np.linalg.qr(np.vstack([np.sqrt(loss.second(u, y))[:, None] * L, weight]), mode="r")
         half = linalg.solve_triangular(root, total * w + L.T @ slope, trans="T", check_finite=False)
-        step, length = -linalg.solve_triangular(root, half, check_finite=False), 1.0
+        step = -linalg.solve_triangular(root, half, check_finite=False)
+        length = _length(loss, y, u, L @ step, total * (w @ step), total * (step @ step))
         while value(w + length * step) >= value(w) and length > _SHORTEST:
             length /= 2
         w = w + length * step
 
 
-def _by_values(problem, factors, halvings):
+def _length(loss, y, u, moved, pull, bend):
+    """Return how much of a step to take: all of it, or so much that J nearly stops falling along it.
+
+    Where l'' jumps, steps that merely lower J may go to and fro between the sides of a jump for ever.
+
+    - u, moved: shape (n,); <w, x_i>, and how a whole step moves it.
+    - pull, bend: first and second derivative of total ||w||^2/2 along the step, at its start.
+    """
+
+    def slope(length):
+        return loss.derivative(u + length * moved, y) @ moved + pull + length * bend
+
+    enough = _LEFT * abs(slope(0.0))
+    low, high, length = 0.0, 1.0, 1.0
+    for _ in range(_BISECTIONS):
+        here = slope(length)
+        if here <= enough and (here >= -enough or length == 1.0):
+            break
+        low, high = (length, high) if here < 0 else (low, length)
+        length = 0.5 * (low + high)
+    return length
+
+
+def _by_values(problem, factors, complete):
     """Newton's method on mu, until rounding or what conjugate gradients leave makes its steps no descent."""
     loss, y, total, n = problem.loss, problem.y, problem.total, len(problem.y)
-    mu, u, share = np.zeros(n), np.zeros(n), _CG_SHARE
+    mu, u, share, cut = np.zeros(n), np.zeros(n), _CG_SHARE, 0
+    halvings = _HALVINGS // 3 if complete else _HALVINGS
 
     def value(mu, u):
         return loss.value(u, y).sum() + total / 2 * (mu @ u)
@@ -78,7 +107,13 @@ def _by_values(problem, factors, halvings):
         except linalg.LinAlgError:
             return
         step = -(residual + root * v) / total
-        moved, before, length = problem.times(step), value(mu, u), 1.0
+        moved, before = problem.times(step), value(mu, u)
+        length = _length(loss, y, u, moved, total * (mu @ moved), total * (step @ moved))
+        if length < 1:
+            # A jump of l'', or a step that is not exact enough.
+            share, cut = max(share / 1000, _CG_LEAST), cut + 1
+            if cut > _CUTS and complete:
+                return
         for _ in range(halvings):
             if value(mu + length * step, u + length * moved) < before:
                 break
