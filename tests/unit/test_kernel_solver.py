@@ -223,7 +223,7 @@ def test_targets_of_huber_beyond_every_margin_change_nothing(total):
 )
 def test_steps_between_the_sides_of_a_jump_end(kernel, a, b, far, total):
     """Two points with Huber's loss: steps that merely lowered J went to and fro between them for ever."""
-    X = np.repeat([[1.0, 0.0], [-1.0, 0.0]], [a, b], axis=0)
+    X = np.repeat([[1.0, 0.0], [0.0, -1.0]], [a, b], axis=0)
     y = np.repeat([2.3, far], [a, b])
     kernel = KERNELS[kernel]
     slack = 0.05 * kernel.R / total
