@@ -76,7 +76,9 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
     handles = [_handle(line) for line in (_labelled(places, figure.by_value) if entries is None else entries)]
     said = figure.notes(rows) if callable(figure.notes) else figure.notes
     notes = [*(_filled(words, rows) for words in said), *missing(every, [place.panel for place in places])]
-    style.footer(drawn, handles, columns=figure.columns, lines=notes)
+    style.footer(
+        drawn, handles, columns=figure.columns(rows) if callable(figure.columns) else figure.columns, lines=notes
+    )
     return drawn
 
 
@@ -267,6 +269,9 @@ def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "m
     if statistic in ("value", "path"):
         order = np.argsort(at, kind="stable") if statistic == "value" else slice(None)
         points = pd.DataFrame({"mean": values[order], "low": np.nan, "high": np.nan}, index=at[order])
+    elif statistic == "quantiles":
+        found = pd.Series(values).groupby(at).quantile([0.5, 0.95, 1.0]).unstack()
+        points = pd.DataFrame({"mean": found[0.95], "low": found[0.5], "high": found[1.0]})
     elif statistic == "mean":
         groups = [(key, style.mean_interval(part.to_numpy())) for key, part in pd.Series(values).groupby(at)]
         index = [key for key, _ in groups]
@@ -317,6 +322,9 @@ def _x_axis(axis: Axes, panel: spec.Panel, rows: pd.DataFrame) -> None:
             ticks = values
         elif isinstance(ticks, int):
             ticks = values[:: -(-len(values) // ticks)]
+        elif ticks == "powers":
+            low, high = axis.get_xlim()
+            ticks = [tick for tick in 10.0 ** np.arange(-12, 16) if low <= tick <= high]
         elif ticks == "decades":
             wide = values[-1] / values[0] > 3e3
             ticks = [value for value in values if not wide or np.isclose(np.log10(value) % 1, 0)]

@@ -29,7 +29,8 @@ class Line:
     is `crossed` with, or plain. `y`: a column, or a function of the rows that returns a series; `x` too, and `1/`
     before a column. `statistic`: "value" (each row is a point), "mean" (with its 95 % interval by Student's t), "given"
     (the metrics `<y>_mean` and `<y>_half` of the rows), "path" (each row is a point, in the order of the rows; `reach`
-    are columns with the half widths of its intervals in x and y), the name of an aggregate of pandas ("max", "first",
+    are columns with the half widths of its intervals in x and y), "quantiles" (that of
+    95 %, with the median and the largest), the name of an aggregate of pandas ("max", "first",
     ...), or a function of a series. `via`: from the statistic to what is drawn. `band`: opacity of the interval;
     `bars`: width of its bars. `positive`: the band ends at the mean where its lower end is not above 0. `shades`: the
     column of the lines in shades, light to dark or `darkest_first`, with `markers` in turn; `label` is then a function
@@ -98,14 +99,15 @@ class Panel:
 
     `x`, `y`, `statistic`: of all its lines that say nothing else. `title`, `xlabel`, `ylabel`: `{}` stands for the
     words of the facets, which are the title of the first row without one; x is named by its symbol. `xticks`: "all"
-    that are drawn, so many of them at most, "decades" (five at most, of many decades the powers of 10), these, or those
-    of matplotlib (None); their labels are plain numbers. `xlim`: the ends, or a factor of air around all x. `epsilons`:
-    an axis of budgets as everywhere. `span`: what the y-axis shows besides the lines, or (`exactly`) instead. `ylim`,
-    `yticks`: fixed ends and ticks, these with labels if it is a mapping; `air`: a linear axis with this share of air
-    around the lines. `sharex`, `sharey`: only the last row has labels of x, only the first panel of a facet those of y.
-    `prepare`: from a panel's rows to what its lines read. `together`: whose y-axis is one: that of a facet's panels
-    ("row"), of all rows of panels too ("all"), or none. `whole_bands`: the y-axis shows bands whole. `more`: what
-    matplotlib is told of all lines. `also`: a function (axis, rows) that draws what has no word here; it says why.
+    that are drawn, so many of them at most, "decades" (five at most, of many decades the powers of 10), all "powers" of
+    10, these, or those of matplotlib (None); their labels are plain numbers. `xlim`: the ends, or a factor of air
+    around all x. `epsilons`: an axis of budgets as everywhere. `span`: what the y-axis shows besides the lines, or
+    (`exactly`) instead. `ylim`, `yticks`: fixed ends and ticks, these with labels if it is a mapping; `air`: a linear
+    axis with this share of air around the lines. `sharex`, `sharey`: only the last row has labels of x, only the first
+    panel of a facet those of y. `prepare`: from a panel's rows to what its lines read. `together`: whose y-axis is one:
+    that of a facet's panels ("row"), of all rows of panels too ("all"), or none. `whole_bands`: the y-axis shows bands
+    whole. `more`: what matplotlib is told of all lines. `also`: a function (axis, rows) that draws what has no word
+    here; it says why.
     """
 
     lines: Sequence[Line] = ()
@@ -161,7 +163,7 @@ class Figure:
     panels: Any
     height: float | tuple[float, float] = 3.0
     width: float = 7.0
-    columns: int = 3
+    columns: int | Rows = 3
     down: Facet | None = None
     where: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     prepare: Rows | None = None
