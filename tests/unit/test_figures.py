@@ -245,7 +245,7 @@ def test_two_chosen_multiples_at_one_point_are_an_error(function, rows):
 
 
 def test_a_method_without_a_colour_is_named(rows):
-    with pytest.raises(ConfigError, match=r"'output' with calibration 'corrected' has no colour.*style\.py"):
+    with pytest.raises(ConfigError, match=r"'output' with calibration 'corrected' has no colour.*looks\.py"):
         kifer2012.output(rows.assign(calibration=rows["calibration"].where(rows["mechanism"] != "output", "corrected")))
     with pytest.raises(ConfigError, match="at most 3 above 0"):
         style.linestyles([0.0, 1e-9, 1e-8, 1e-7, 1e-6])

@@ -4,8 +4,8 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm_papers.dwork2018.averaging.drawing import averaging
-from dperm_papers.dwork2018.beyond.drawing import beyond
+from dperm_papers.dwork2018.averaging.figures import averaging
+from dperm_papers.dwork2018.beyond.figures import beyond
 from dperm_pipeline.figures import style
 
 
@@ -24,7 +24,7 @@ def test_averaging():
     own = rows[(rows["metric"] == "promised") & (rows["epsilon"] == 1.0) & (rows["variant"] == "mended")]
     own = own.set_index("alpha")["value"]
     # A smaller alpha lies to the right.
-    assert ([10, 5], [own[0.1], own[0.2]]) in lines(figure.axes[3])
+    assert ([5, 10], [own[0.2], own[0.1]]) in lines(figure.axes[3])
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert len(words) == len(set(words)) == 7 and any("not private" in word for word in words)
 
@@ -38,7 +38,7 @@ def test_beyond():
     over_alpha = needed[(needed["form"] == "alpha") & (needed["epsilon"] == 1.0) & (needed["variant"] == "tight")]
     for mechanism in ("exppw", "averaged"):
         own = over_alpha[over_alpha["mechanism"] == mechanism].set_index("alpha")["value"]
-        assert ([10, 5], [own[0.1], own[0.2]]) in lines(figure.axes[1])
+        assert ([5, 10], [own[0.2], own[0.1]]) in lines(figure.axes[1])
     learner = needed[(needed["form"] == "domain") & (needed["mechanism"] == "exp_mech")]["value"].tolist()
     assert ([4, 20], learner) in lines(figure.axes[2])
     ends = needed[(needed["form"] == "ends") & (needed["flip"] == 0.2)]["value"].tolist()

@@ -4,8 +4,8 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm_papers.dwork2018.dimension import drawing as dimension
-from dperm_papers.dwork2018.free import drawing as free
+from dperm_papers.dwork2018.dimension import figures as dimension
+from dperm_papers.dwork2018.free import figures as free
 from dperm_pipeline.figures import style
 
 

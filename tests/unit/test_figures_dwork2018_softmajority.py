@@ -4,7 +4,7 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm_papers.dwork2018.softmajority import drawing as softmajority
+from dperm_papers.dwork2018.softmajority import figures as softmajority
 from dperm_pipeline.figures import style
 
 

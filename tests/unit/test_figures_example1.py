@@ -6,7 +6,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm_papers.kifer2012.example1 import drawing as example1
+from dperm_papers.kifer2012.example1 import figures as example1
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from dperm_papers.jain2013.thm5 import drawing as thm5
-from dperm_papers.jain2013.thm12 import drawing as thm12
+from dperm_papers.jain2013.thm12 import figures as thm12
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import fake_jain2013
 import numpy as np
 import pytest
 
-from dperm_papers.jain2013.thm8 import drawing as thm8
+from dperm_papers.jain2013.thm8 import figures as thm8
 
 
 @pytest.fixture(scope="module")

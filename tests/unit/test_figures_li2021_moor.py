@@ -4,7 +4,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm_papers.li2021.moor import drawing as moor
+from dperm_papers.li2021.moor import figures as moor
 
 
 @pytest.fixture(scope="module")

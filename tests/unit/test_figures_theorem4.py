@@ -10,7 +10,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from dperm_papers.kifer2012.theorem4 import drawing as theorem4
-from dperm_papers.kifer2012.theorem29 import drawing as theorem29
+from dperm_papers.kifer2012.theorem29 import figures as theorem29
 from dperm_pipeline.figures import style
 
 

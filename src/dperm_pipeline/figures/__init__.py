@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
+# What draws all figures; loaded by those who draw alone.
+_DRAWERS = ("dperm_pipeline.figures", "dperm_pipeline.figures.style", "dperm_pipeline.figures.engine")
 _WHOLE = "whole cells, whose solver did not converge"
 
 _FIGURES: Catalogue[str, Target] = {
@@ -140,7 +142,7 @@ def modules(name: str) -> tuple[str, ...]:
     if not targets:
         raise _unknown(name, places.KINDS, "figure or table")
     own = [module for target in targets for module in (target.words, target.module) if module]
-    return ("dperm_pipeline.figures", "dperm_pipeline.figures.style", *dict.fromkeys(own))
+    return (*_DRAWERS, *dict.fromkeys(own))
 
 
 def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:

@@ -4,7 +4,6 @@ import contextlib
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import matplotlib
 import numpy as np
@@ -15,6 +14,17 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from scipy import special
 
 from dperm.errors import ConfigError
+from dperm_pipeline.figures.looks import (  # noqa: F401  (drawing functions ask for all of them here)
+    METHODS,
+    NONPRIVATE,
+    TRIVIAL,
+    VARIANTS,
+    Look,
+    equals,
+    look,
+    noise_label,
+    number,
+)
 
 # Fonts as paths, a fixed salt for ids: the same bytes and the same look on every machine.
 _RC = {
@@ -43,55 +53,6 @@ _RC = {
 }
 
 
-@dataclass(frozen=True)
-class Look:
-    """What stands for a method: its name in words, its colour and its marker."""
-
-    label: str
-    colour: str
-    marker: str
-
-
-# (mechanism, calibration) -> look. Colours of Okabe & Ito (2008), told apart with any colour vision.
-METHODS = {
-    ("objective", "tight"): Look("objective, tight", "#0072B2", "o"),
-    ("objective", "paper"): Look("objective, Algorithm 1", "#009E73", "s"),
-    ("output", "tight"): Look("output", "#D55E00", "^"),
-    ("cms11", "paper"): Look("CMS11, Algorithm 2", "#56B4E9", "P"),
-    ("approximate_minima", "paper"): Look("approximate minima", "#CC79A7", "v"),
-    ("gradient", "tight"): Look("noisy gradient descent", "#E69F00", "D"),
-    # jain2013: colour and marker tell the calibration, the figure the algorithm; no figure but `noise` has two.
-    **{
-        (mechanism, calibration): Look(f"{name}{words}", colour, marker)
-        for mechanism, name in (("tddl", "TDDL"), ("pinp", "PINP"), ("tdil", "TDIL"))
-        for calibration, words, colour, marker in (
-            ("paper", ", as printed", "#D55E00", "s"),
-            ("corrected", ", corrected", "#E69F00", "D"),
-            ("tight", ", tight", "#CC79A7", "v"),
-        )
-    },
-    ("rkhs_gaussian", "tight"): Look("RKHS Gaussian, one path", "#0072B2", "o"),
-    ("explicit_output", "tight"): Look("Gaussian output", "#009E73", "^"),
-    # dwork2018: colour and marker tell the mechanism; where a figure shows two calibrations, its lines tell them.
-    **{
-        (mechanism, calibration): Look(f"{name}{words}", colour, marker)
-        for mechanism, name, colour, marker in (
-            ("soft_majority", "soft majority", "#56B4E9", "P"),
-            ("averaged", "averaging", "#E69F00", "D"),
-            ("stable_erm", "stable ERM", "#009E73", "^"),
-            ("stable_sgd", "stable SGD", "#CC79A7", "v"),
-            ("exppw", "ExpPW", "#D55E00", "s"),
-        )
-        for calibration, words in (("paper", ", as printed"), ("corrected", ", mended"), ("tight", ""))
-    },
-}
-# (mechanism, variant) -> look of what a variant makes another method.
-VARIANTS = {
-    ("tddl", "bare"): Look("bare O(·), constant 1 (not private)", "#8A5F00", "+"),
-    ("rkhs_gaussian", "fresh"): Look("fresh Gaussian noise, composed", "#999999", "x"),
-}
-TRIVIAL = Look("answer 0", "#666666", "")
-NONPRIVATE = Look("non-private", "#444444", "")
 # Linestyles by delta: pure noise first, then each positive delta.
 _PURE, _APPROXIMATE = (0, (4, 1.6)), ("-", (0, (6, 1.4, 1, 1.4)), (0, (1, 1.2)))
 
@@ -105,20 +66,6 @@ def applied() -> Iterator[None]:
         yield
 
 
-def look(mechanism: str, calibration: str, variant: str = "") -> Look:
-    """Return the look of a method; variants without a look of their own share their method's.
-
-    - Raises ConfigError: if it has none.
-    """
-    try:
-        return VARIANTS.get((mechanism, variant)) or METHODS[mechanism, calibration]
-    except KeyError:
-        raise ConfigError(
-            f"mechanism {mechanism!r} with calibration {calibration!r} has no colour; add it to METHODS in "
-            "src/dperm_pipeline/figures/style.py"
-        ) from None
-
-
 def linestyles(deltas: Sequence[float]) -> dict[float, object]:
     """Return a line style for each delta: dashed for pure privacy (0), solid and dotted ones for the others.
 
@@ -130,31 +77,11 @@ def linestyles(deltas: Sequence[float]) -> dict[float, object]:
     return {0.0: _PURE, **dict(zip(positive, _APPROXIMATE, strict=False))}
 
 
-def noise_label(delta: float) -> str:
-    """Return the name of a noise in words, by its delta."""
-    return f"{'pure' if delta == 0 else 'Gaussian'} noise, {equals('δ', delta)}"
-
-
-def equals(name: str, *values: float) -> str:
-    """Return `ε = 0.1, 1`, kept together where lines are wrapped."""
-    return f"{name} = {', '.join(map(number, values))}".replace(" ", "\N{NO-BREAK SPACE}")
-
-
 def shades(colour: str, count: int) -> list[tuple[float, float, float]]:
     """Return `count` shades of a colour, from light to dark."""
     rgb = np.array(colors.to_rgb(colour))
     mixes = np.linspace(0.55, -0.45, count) if count > 1 else [0.0] * count
     return [tuple(rgb + (1 - rgb) * mix if mix > 0 else rgb * (1 + mix)) for mix in mixes]
-
-
-def number(value: float) -> str:
-    """Return a number as people write it: 0.3, 3, 10⁻⁶."""
-    if value == 0 or not math.isfinite(value) or 1e-3 <= abs(value) < 1e4:
-        return {math.inf: "∞"}.get(value, f"{value:.6g}")
-    mantissa, exponent = f"{value:.3e}".split("e")
-    power = "10" + str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    mantissa = f"{float(mantissa):g}"
-    return power if mantissa == "1" else f"{mantissa}·{power}"
 
 
 def mean_interval(values: np.ndarray) -> tuple[float, float, float]:

@@ -1,11 +1,54 @@
-"""Figures and tables of dwork2018-averaging: what they show, in words."""
+"""Figures and tables of dwork2018-averaging: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import NONPRIVATE, equals, look
+from dperm_pipeline.figures.spec import DOTTED, Facet, Figure, Panel, encoded
 from dperm_pipeline.target import Target
+
+_ORANGE, _BLUE, _DASHED = look("averaged", "tight").colour, "#0072B2", (0, (5, 1.5))
+_SPLIT = {
+    ("shard", "paper"): ("mean shard and average, not private", NONPRIVATE.colour),
+    ("noised", "paper"): ("printed noise (n needed: at the printed r)", _ORANGE, "D"),
+    ("noised", "tight"): ("tight noise (n needed: at the best r)", _BLUE, "."),
+    ("bound", "paper"): ("bound of the noise, 1/(rε)", "#000000", "", DOTTED),
+}
+_PROMISED = {
+    ("promised", "printed", "paper"): ("n promised, Corollary 4.7 as printed", _ORANGE, "", _DASHED),
+    ("promised", "mended", "paper"): ("n promised, mended", "#D55E00", "s", _DASHED),
+    ("promised", "tight", "tight"): ("n promised, tight noise", _BLUE, ".", _DASHED),
+}
+_NEEDED = {
+    ("needed", "printed shards", "paper"): ("", _ORANGE, "D"),
+    ("needed", "best shards", "tight"): ("", _BLUE, "."),
+}
+_RECORDS = (*encoded("metric variant calibration", _PROMISED), *encoded("metric series calibration", _NEEDED))
+
+
+def _notes(rows):
+    split, records = (rows[(rows["metric"] == "mean_excess") == sharded] for sharded in (True, False))
+    return [
+        f"Flip law: thresholds, 20 % of the labels wrong. Top: {equals('n', int(split['n'].max()))} records shared out "
+        f"among r shards. Bottom: excess error α with probability 1 − β, {equals('β', records['beta'].iloc[0])} "
+        "(promised), or in the mean (needed). All values are exact."
+    ]
+
+
+_EACH = Facet("epsilon")
+averaging = Figure(
+    [
+        [Panel(encoded("series calibration", _SPLIT), "r", "mean excess error", across=_EACH, xlabel="shards r")],
+        [Panel(_RECORDS, "1/alpha", "records n", across=_EACH, xticks="all")],
+    ],
+    height=5.6,
+    columns=2,
+    where={"dataset": "flip", "metric": ("mean_excess", "promised", "needed")},
+    notes=_notes,
+)
+
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-averaging": Target(
-        "drawing",
+        "figures",
         "averaging",
         ("variant", "series", "form", "alpha", "beta", "n", "r"),
         "Section 4.3: averaging for agnostic learning",

@@ -1,11 +1,95 @@
-"""Figures and tables of dwork2018-softmajority: what they show, in words."""
+"""Figures and tables of dwork2018-softmajority: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import METHODS, equals
+from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Level, Panel, encoded, like
 from dperm_pipeline.target import Target
+
+_SOFT = METHODS["soft_majority", "tight"]
+_RECORDS = encoded(
+    "form",
+    {
+        "promised": ("promised (Theorem 4.1)", "#333333", "", (0, (5, 1.5))),
+        "printed": ("needed at the printed r", _SOFT.colour, _SOFT.marker),
+        "best": ("needed at the best r", "#0072B2", "o"),
+        "pure": ("least of any private bit, δ = 0", "#D55E00", "s", DASHED),
+        "approximate": ("least of any private bit, δ = ε/3", "#D55E00", "s"),
+    },
+)
+_BOUND = like(("Theorem 4.3, d/(32 ε α)", "#777777", "", DOTTED), where={"form": "approximate"}, y="bound")
+_RULES = encoded(
+    "form",
+    {
+        "soft": ("one bit: soft majority", _SOFT.colour, _SOFT.marker),
+        "prose": like(("one bit: weights e^(ε count) (2ε-private)", _SOFT.colour, "", DOTTED), fits=False),
+        "laplace": ("one bit: majority with Laplace noise", "#E69F00", "D"),
+        "best": ("one bit: best private, δ = 0", "#D55E00", "", DASHED),
+    },
+    more={"markevery": 4},
+)
+_N = Panel((*_RECORDS, _BOUND), "1/alpha", "records n", together="none", xticks="powers")
+
+
+def _prepare(rows):
+    """Name the least of any private bit by its delta."""
+    least = (rows["form"] == "least") & (rows["metric"] == "records")
+    return rows.assign(form=rows["form"].mask(least & (rows["delta"] > 0), "approximate").mask(
+        least & (rows["delta"] == 0), "pure"))  # fmt: skip
+
+
+def _fixed(column, symbol):
+    return lambda rows: f"pts, {equals('ε', rows['epsilon'].iloc[0])}, {equals(symbol, rows[column].iloc[0])}"
+
+
+def _margin(axis, rows):
+    """Say what the line across is, beside it."""
+    third = rows["r"].iloc[0] / 3
+    axis.annotate("r/3", (third, 1), xycoords=("data", "axes fraction"), xytext=(3, -8), textcoords="offset points",
+                  size=7)  # fmt: skip
+
+
+def _panels(rows):
+    records = rows[(rows["metric"] == "records") & rows["over"].isin(["alpha", "d"])]
+    epsilons = sorted(records["epsilon"].unique())[:2]
+    over = {name: {"metric": "records", "dataset": "pts", "over": name} for name in ("alpha", "d")}
+    columns = [
+        [_N.but(where={**over["alpha"], "epsilon": epsilon}, title=_fixed("d", "d")),
+         _N.but(where={**over["d"], "epsilon": epsilon}, title=_fixed("alpha", "α"), x="d")]
+        for epsilon in epsilons
+    ]  # fmt: skip
+    first = equals("ε", epsilons[0])
+    thr = {"metric": "records", "dataset": "thr", "over": ("alpha", "d"), "epsilon": epsilons[0]}
+    margins = Panel(
+        _RULES,
+        "margin",
+        "probability of the wrong label",
+        lambda rows: f"one bit, {first}, {equals('r', int(rows['r'].iloc[0]))}",
+        {"series": "margin", "metric": "error", "epsilon": epsilons[0]},
+        [Level(lambda rows: rows["r"].iloc[0] / 3, "", "#999999", more={"lw": 0.8}, upright=True)],
+        xlabel="margin: votes for less votes against",
+        xscale="linear",
+        also=_margin,
+    )
+    return [*map(list, zip(*columns, strict=False)), [_N.but(where=thr, title=f"thr, {first}"), margins]]
+
+
+softmajority = Figure(
+    _panels,
+    height=8.1,
+    columns=2,
+    prepare=_prepare,
+    notes=lambda rows: [
+        f"Promised: {equals('β', rows.loc[rows['metric'] == 'records', 'gamma'].iloc[0])}. Needed: least n with a "
+        "mean error of at most α. Least of any private bit: for a mean error of 1/3 on the light points of pts, "
+        "which error α with confidence 1/12 implies. All values are exact. pts: one heavy point, d − 1 light ones "
+        "that share 4α; thr: a threshold on [0, 1].",
+    ],
+)
+
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-softmajority": Target(
-        "drawing",
+        "figures",
         "softmajority",
         ("series", "form", "over", "alpha", "d", "r", "margin", "gamma", "bound"),
         "Section 4.1: soft majority and the lower bound",

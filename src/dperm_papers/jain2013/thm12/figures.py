@@ -1,11 +1,50 @@
-"""Figures and tables of jain2013-thm12: what they show, in words."""
+"""Figures and tables of jain2013-thm12: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import number
+from dperm_pipeline.figures.spec import Figure, Line, Panel, encoded
 from dperm_pipeline.target import Target
+
+_LAWS = {
+    "sphere": ("linear f, φ on the sphere", "#0072B2", "o"),
+    "one-hot": ("linear f, φ one-hot", "#E69F00", "s"),
+    "interval": ("|⟨w, φ⟩|, d = 1", "#009E73", "^"),
+    "disc": ("|⟨w, φ⟩|, d = 2", "#CC79A7", "D"),
+}
+_LINES = (
+    *encoded("dataset", _LAWS, statistic="quantiles", bars=0.8, more={"lw": 0.9}),
+    Line("Theorem 12, constant 1", "#333333", "", (0, (5, 1.5)), y="bound", statistic="first"),
+)
+
+
+def _panels(rows):
+    linear = rows[rows["form"] == "linear"]
+    most, many = int(linear["d"].max()), int(linear["queries"].max())
+    over_T = Panel(
+        _LINES, "queries", "sup over the ball of |E f − mean f|", f"over T (linear f: d = {number(most)})",
+        xticks="all", whole_bands=True, prepare=lambda rows: rows[(rows["form"] == "absolute") | (rows["d"] == most)],
+    )  # fmt: skip
+    over_d = Panel(
+        _LINES, "d", "", f"over d, T = {number(many)}", {"form": "linear", "queries": many}, xticks="all",
+        whole_bands=True,
+    )  # fmt: skip
+    return [[over_T, over_d]]
+
+
+thm12 = Figure(
+    _panels,
+    height=3.3,
+    where={"metric": "deviation"},
+    notes=[
+        "Markers: 95 % quantiles of {repeat.count} repeats, bars from the median to the largest; the supremum is "
+        "exact. ‖w‖ ≤ 1, ‖φ‖ ≤ 1, β\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0.05: √(log(1/β)/T).",
+    ],
+)
+
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-thm12": Target(
-        "drawing",
+        "figures",
         "thm12",
         ("form", "queries", "d", "bound"),
         "Theorem 12: uniform deviation of means over public points",

@@ -1,0 +1,388 @@
+"""Draws what a specification says (`figures.spec`), and says in words which points and repeats are missing."""
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib import figure as pyplot
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from dperm_pipeline.figures import spec, style
+
+
+@dataclass
+class _Place:
+    """A panel of one value of its facets: its rows, its place in the figure, and whose y-axis it shares."""
+
+    panel: spec.Panel
+    rows: pd.DataFrame
+    row: int
+    column: int
+    words: list[str]
+    group: tuple
+    first: bool
+    last: bool = False
+    axis: Any = None
+
+
+def plain(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with text as text: categories would group by what is not there."""
+    return rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
+
+
+def select(rows: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows whose columns have a value, one of several, or one that a predicate admits."""
+    for name, wanted in where.items():
+        if callable(wanted):
+            rows = rows[wanted(rows[name])]
+        elif isinstance(wanted, (tuple, list, set)):
+            rows = rows[rows[name].isin(list(wanted))]
+        else:
+            rows = rows[rows[name] == wanted]
+    return rows
+
+
+def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
+    """Draw a figure of rows.
+
+    - rows: of its experiment; those that did not converge are left out, and counted under the panels.
+    """
+    every = select(plain(rows), figure.where)
+    rows = every if figure.keep_failed or "status" not in every else every[every["status"] == "ok"]
+    rows = figure.prepare(rows) if figure.prepare else rows
+    places, lines, columns = _laid_out(figure, rows)
+    height = figure.height
+    height = height[0] + height[1] * lines if isinstance(height, tuple) else height
+    drawn = pyplot.Figure(figsize=(figure.width, height))
+    axes = drawn.subplots(lines, columns, squeeze=False, **figure.grid)
+    for place in places:
+        place.axis = axes[place.row, place.column]
+    taken = {(place.row, place.column) for place in places}
+    for at, axis in np.ndenumerate(axes):
+        if at not in taken:
+            axis.set_axis_off()
+    values: dict[tuple, list] = {}
+    for place in places:
+        values.setdefault(place.group, []).extend(_fill(place))
+    for place in places:
+        together = pd.concat([other.rows for other in places if other.group == place.group])
+        _finish(place, values[place.group], together)
+    entries = figure.legend(rows) if callable(figure.legend) else figure.legend
+    handles = [_handle(line) for line in (_labelled(places, figure.by_value) if entries is None else entries)]
+    said = figure.notes(rows) if callable(figure.notes) else figure.notes
+    notes = [*(_filled(words, rows) for words in said), *missing(every, [place.panel for place in places])]
+    style.footer(
+        drawn, handles, columns=figure.columns(rows) if callable(figure.columns) else figure.columns, lines=notes
+    )
+    return drawn
+
+
+def missing(rows: pd.DataFrame, panels: Sequence[spec.Panel]) -> list[str]:
+    """Say how many values of the drawn lines did not converge, and where none is left.
+
+    - rows: of a figure, with `status`.
+    - Returns: nothing, or one paragraph.
+    """
+    if "status" not in rows or not (rows["status"] == "failed").any():
+        return []
+    failed = total = 0
+    gone = {}
+    for panel in panels:
+        for line in panel.lines:
+            own = select(select(rows, panel.where), line.where)
+            bad = own["status"] == "failed"
+            failed, total = failed + int(bad.sum()), total + len(own)
+            x = line.x or panel.x
+            if not bad.any() or callable(x):
+                continue
+            left = set(own.loc[~bad, x])
+            lost = sorted(value for value in set(own.loc[bad, x]) - left)
+            if lost:
+                gone[line.label or "a line"] = f"{line.label or 'a line'} at {style.equals(_SYMBOLS.get(x, x), *lost)}"
+    if not failed:
+        return []
+    words = f"{failed} of {total} values did not converge and are left out."
+    return [words + (f" No value is left of {'; '.join(gone.values())}." if gone else "")]
+
+
+_GREY = "#333333"
+_SYMBOLS = {
+    "epsilon": "ε", "delta": "δ", "alpha": "α", "beta": "β", "gamma": "γ", "1/alpha": "1/α", "total": "nλ",
+    "queries": "T", "curvature": "λ", "strength": "Λ",
+}  # fmt: skip
+
+
+def _filled(words: str, rows: pd.DataFrame) -> str:
+    """Put values of columns into words: `{n.max}`, or of some rows: `{n.max:series=ratio}`."""
+
+    def value(found: re.Match) -> str:
+        name, which, column, wanted = found.groups()
+        values = rows[name] if column is None else rows.loc[rows[column] == wanted, name]
+        if which == "count":
+            return style.number(values.nunique())
+        chosen = {"first": values.iloc[:1], "all": sorted(values.unique())}.get(which)
+        return style.equals(_SYMBOLS.get(name, name), *([values.agg(which)] if chosen is None else chosen))
+
+    return re.sub(r"{(\w+)\.(max|min|first|all|count)(?::(\w+)=([\w-]+))?}", value, words)
+
+
+def _facets(facet: spec.Facet | None, rows: pd.DataFrame) -> Iterator[tuple[list[str], pd.DataFrame]]:
+    """Give the words and the rows of each value of a facet; without one, all rows once."""
+    if facet is None:
+        yield [], rows
+        return
+    values = facet.values
+    if callable(values):
+        values = values(rows)
+    elif values is None:
+        values = sorted(set(rows[facet.column]) - set(facet.others))
+    else:
+        values = [value for value in values if (rows[facet.column] == value).any()]
+    for value in values:
+        words = value
+        if facet.words:
+            words = facet.words(value)
+        elif facet.column in _SYMBOLS or len(facet.column) == 1:
+            words = style.equals(_SYMBOLS.get(facet.column, facet.column), value)
+        yield [str(words)], rows[rows[facet.column].isin([value, *facet.others])]
+
+
+def _laid_out(figure: spec.Figure, rows: pd.DataFrame) -> tuple[list[_Place], int, int]:
+    places, line, widest = [], 0, 1
+    for down, (outer, part) in enumerate(_facets(figure.down, rows)):
+        panels = figure.panels(part) if callable(figure.panels) else figure.panels
+        for number, across in enumerate(panels):
+            column = 0
+            for k, panel in enumerate(across):
+                if panel is None:
+                    column += 1
+                    continue
+                here = select(part, panel.where)
+                here = panel.prepare(here) if panel.prepare else here
+                for count, (inner, own) in enumerate(_facets(panel.across, here)):
+                    groups = {"row": (down, number, k), "all": (number, k)}
+                    group = groups.get(panel.together, (down, number, k, column))
+                    places.append(_Place(panel, own, line, column, [*outer, *inner], group, count == 0))
+                    column += 1
+            widest, line = max(widest, column), line + 1
+    for place in places:
+        place.last = all(other.row <= place.row for other in places if other.column == place.column)
+    return places, max(line, 1), widest
+
+
+def _fill(place: _Place) -> list[float]:
+    """Draw the lines and levels of a panel; return the values that its y-axis must show."""
+    axis, panel, shown = place.axis, place.panel, []
+    axis.set_xscale(panel.xscale)
+    for level in panel.levels:
+        value = level.value
+        if callable(value):
+            own = select(place.rows, level.where)
+            value = value(own) if len(own) else np.nan
+        if not np.isfinite(value):
+            continue
+        across = axis.axvline if level.upright else axis.axhline
+        across(value, color=level.colour, ls=level.line, **level.more)
+        if level.fits:
+            shown.append(value)
+    for line in panel.lines:
+        own = select(place.rows, line.where)
+        if own.empty:
+            continue
+        shown += _draw(axis, own, line, panel)
+    return shown
+
+
+def _draw(axis: Axes, own: pd.DataFrame, line: spec.Line, panel: spec.Panel) -> list[float]:
+    shown = []
+    for value, colour, marker in _looks(line, own):
+        rows = own if value is None else own[own[line.shades] == value]
+        points = summary(
+            rows, line.x or panel.x, line.y or panel.y, statistic=line.statistic or panel.statistic, via=line.via
+        )
+        x, mean = points.index.to_numpy(), points["mean"].to_numpy(float)
+        look = {"color": colour, "marker": marker or "None", "ls": line.line or "-", **panel.more, **line.more}
+        if line.hollow:
+            look["mfc"] = "white"
+        if line.hollow_if is None:
+            axis.plot(x, mean, **look)
+        else:
+            _plot_hollow(axis, points["mean"], rows.groupby(line.x or panel.x)[line.hollow_if].max() != 0, look)
+        low, high = points["low"].to_numpy(float), points["high"].to_numpy(float)
+        if line.positive:
+            low = np.where(low > 0, low, mean)
+        if line.band:
+            below = {"zorder": panel.more["zorder"] - 1.5} if "zorder" in panel.more else {}
+            axis.fill_between(x, low, high, color=colour, alpha=line.band, lw=0, **below)
+        if line.reach:
+            reach = dict(zip(("xerr", "yerr"), (rows[name] for name in line.reach), strict=True))
+            axis.errorbar(x, mean, **reach, fmt="none", ecolor=colour, elinewidth=0.5, alpha=0.4, zorder=1.5)
+        if line.bars:
+            axis.vlines(x, low, high, color=colour, lw=None if line.bars is True else line.bars)
+        if line.fits:
+            shown += [*mean, *low, *high] if panel.whole_bands else [*mean]
+    return shown
+
+
+def _looks(line: spec.Line, rows: pd.DataFrame) -> list[tuple[Any, Any, str]]:
+    """Return value, colour and marker of each line that one of a specification stands for."""
+    colour = line.colour or _GREY
+    if not line.shades:
+        return [(None, colour, line.marker or "")]
+    values = sorted(rows[line.shades].unique())
+    shades = style.shades(colour, len(values))
+    markers = itertools.cycle(line.markers or (line.marker or "",))
+    return list(zip(values, shades[::-1] if line.darkest_first else shades, markers, strict=False))
+
+
+def _plot_hollow(axis: Axes, means: pd.Series, hollow: pd.Series, look: dict[str, Any]) -> None:
+    """Draw a line without markers, then its markers: those that are hollow and the others."""
+    line = {name: value for name, value in look.items() if name not in ("marker", "ms", "mfc")}
+    axis.plot(means.index, means, **line)
+    mask = hollow.to_numpy(bool)
+    for part, face in ((means[mask], "white"), (means[~mask], look["color"])):
+        if look["marker"] != "None":
+            axis.plot(part.index, part, **{**look, "ls": "", "mfc": face})
+
+
+def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "mean", via: Any = None) -> pd.DataFrame:
+    """Return a line's points: columns mean, low and high, indexed by x, which rises.
+
+    - x, y: columns, or functions of the rows that return a series.
+    - statistic: as of `spec.Line`; `low` and `high` are the 95 % interval of a mean, else NaN.
+    - via: from each of the three to what is drawn.
+    """
+    if statistic == "given":
+        wide = rows.pivot(index=x, columns="metric", values="value").reindex(columns=[f"{y}_mean", f"{y}_half"])
+        # One repeat has no interval.
+        mean, half = wide[f"{y}_mean"].sort_index(), wide[f"{y}_half"].sort_index().fillna(0.0)
+        points = pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half})
+        return points.apply(via) if via else points
+    at = 1 / rows[x[2:]] if isinstance(x, str) and x.startswith("1/") else x(rows) if callable(x) else rows[x]
+    values = y(rows) if callable(y) else rows[y]
+    at, values = np.asarray(at, dtype=float), np.asarray(values, dtype=float)
+    if statistic in ("value", "path"):
+        order = np.argsort(at, kind="stable") if statistic == "value" else slice(None)
+        points = pd.DataFrame({"mean": values[order], "low": np.nan, "high": np.nan}, index=at[order])
+    elif statistic == "quantiles":
+        found = pd.Series(values).groupby(at).quantile([0.5, 0.95, 1.0]).unstack()
+        points = pd.DataFrame({"mean": found[0.95], "low": found[0.5], "high": found[1.0]})
+    elif statistic == "mean":
+        groups = [(key, style.mean_interval(part.to_numpy())) for key, part in pd.Series(values).groupby(at)]
+        index = [key for key, _ in groups]
+        points = pd.DataFrame([found for _, found in groups], index=index, columns=["mean", "low", "high"])
+    else:
+        points = pd.Series(values).groupby(at).agg(statistic).to_frame("mean").assign(low=np.nan, high=np.nan)
+    return points.apply(via) if via else points
+
+
+def _finish(place: _Place, shown: list[float], together: pd.DataFrame) -> None:
+    """Set the words and scales of a panel."""
+    axis, panel = place.axis, place.panel
+    first, facet = place.first, ", ".join(place.words)
+    xlabel = panel.xlabel
+    if xlabel is None:
+        xlabel = "" if callable(panel.x) else _SYMBOLS.get(panel.x, panel.x)
+    title = panel.title or ("{}" if place.row == 0 else "")
+    title, xlabel, ylabel = (
+        (words(place.rows) if callable(words) else words).replace("{}", facet)
+        for words in (title, xlabel, panel.ylabel)
+    )
+    axis.set_title(title, **panel.title_look)
+    axis.set_xlabel(xlabel if place.last or not panel.sharex else "", **panel.label_look)
+    axis.set_ylabel(ylabel if first else "", **panel.label_look)
+    if panel.tick_look:
+        axis.tick_params(**panel.tick_look)
+    if not axis.lines:
+        axis.text(0.5, 0.5, panel.empty, transform=axis.transAxes, ha="center", va="center", color="#777777")
+        return
+    _x_axis(axis, panel, place.rows)
+    _y_axis(axis, panel, shown, together)
+    axis.tick_params(labelleft=first or not panel.sharey, labelbottom=place.last or not panel.sharex)
+    if panel.also:
+        panel.also(axis, place.rows)
+    if panel.legend is not None:
+        handles = [_handle(line) for line in (*panel.lines, *panel.levels) if line.label]
+        axis.legend(handles=handles, **{"frameon": False, "fontsize": 7, **panel.legend})
+
+
+def _x_axis(axis: Axes, panel: spec.Panel, rows: pd.DataFrame) -> None:
+    drawn = [np.asarray(line.get_xdata(), dtype=float) for line in axis.lines if line.get_transform() == axis.transData]
+    values = sorted(set(np.concatenate(drawn))) if drawn else []
+    if panel.epsilons:
+        style.epsilon_axis(axis.xaxis, panel.xticks(rows) if callable(panel.xticks) else panel.xticks or values)
+    elif panel.xticks is not None:
+        ticks = panel.xticks(rows) if callable(panel.xticks) else panel.xticks
+        if ticks == "all":
+            ticks = values
+        elif isinstance(ticks, int):
+            ticks = values[:: -(-len(values) // ticks)]
+        elif ticks == "powers":
+            low, high = axis.get_xlim()
+            ticks = [tick for tick in 10.0 ** np.arange(-12, 16) if low <= tick <= high]
+        elif ticks == "decades":
+            wide = values[-1] / values[0] > 3e3
+            ticks = [value for value in values if not wide or np.isclose(np.log10(value) % 1, 0)]
+            ticks = ticks[:: -(-len(ticks) // 5)]
+        low, high = values[0] * (1 - 1e-9), values[-1] * (1 + 1e-9)
+        if isinstance(panel.xticks, tuple) and panel.xlim is None:
+            ticks = [tick for tick in ticks if low <= tick <= high]
+        numbers = [style.number(float(f"{tick:.6g}")) for tick in ticks]
+        axis.set_xticks([*ticks], [*ticks.values()] if isinstance(ticks, dict) else numbers)
+        axis.minorticks_off()
+    if callable(panel.xlim):
+        axis.set_xlim(*panel.xlim(rows))
+    elif isinstance(panel.xlim, (int, float)):
+        axis.set_xlim(values[0] / panel.xlim, values[-1] * panel.xlim)
+    elif panel.xlim:
+        axis.set_xlim(*panel.xlim)
+
+
+def _y_axis(axis: Axes, panel: spec.Panel, shown: list[float], together: pd.DataFrame) -> None:
+    if panel.ylim is not None:
+        axis.set_ylim(*(panel.ylim(together) if callable(panel.ylim) else panel.ylim))
+    elif panel.air:
+        low, high = np.nanmin(shown), np.nanmax(shown)
+        air = panel.air * (high - low) or 0.05
+        axis.set_ylim(low - air, high + air)
+    else:
+        shown = [value for value in shown if np.isfinite(value)]
+        span = [*panel.span(together)] if panel.span else []
+        shown = span if panel.exactly else [*shown, *span]
+        style.value_axis(axis.yaxis, min(shown), max(shown))
+    if panel.yticks is not None:
+        ticks = panel.yticks
+        labels = [*ticks.values()] if isinstance(ticks, dict) else [style.number(tick) for tick in ticks]
+        axis.set_yticks([*ticks], labels)
+
+
+def _labelled(places: Sequence[_Place], by_value: bool) -> list[spec.Line]:
+    """Return the labelled lines and levels of all panels, each once, in their order or in that of their shades."""
+    found, order = {}, {}
+    for place in places:
+        for line in (*place.panel.lines, *place.panel.levels) if place.panel.legend is None else ():
+            if callable(line.label):
+                own = select(place.rows, line.where)
+                for value, colour, marker in _looks(line, own):
+                    label = line.label(value)
+                    order[label] = value
+                    found.setdefault(label, line.but(label=label, colour=colour, marker=marker))
+            elif line.label:
+                found.setdefault(line.label, line)
+    return [found[label] for label in (sorted(found, key=order.get) if by_value else found)]
+
+
+def _handle(line: spec.Line | spec.Level) -> Line2D:
+    look = {"color": line.colour or _GREY, "ls": line.line or "-", "label": line.label}
+    if isinstance(line, spec.Level):
+        look.update({name: value for name, value in line.more.items() if name == "lw"})
+        return Line2D([], [], **look)
+    look["marker"] = line.marker or "None"
+    if line.hollow:
+        look["mfc"] = "white"
+    return Line2D([], [], **{**look, **line.key})
