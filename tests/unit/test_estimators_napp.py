@@ -256,6 +256,7 @@ def test_a_release_that_nobody_could_vouch_for_is_refused(data):
 
 def test_nothing_is_released_of_a_fit_that_did_not_converge(data, monkeypatch):
     monkeypatch.setattr(napp, "polished", lambda composite, theta, aim: (theta + 1.0, 2 * aim))
+    monkeypatch.setattr(napp, "refined", lambda composite, theta, aim: (theta, 2 * aim))
     with pytest.raises(SolverError, match=r"did not reach its public target.*`strength` or `epsilon`"):
         NAPP(random_state=0, **LABELS).fit(*data)
 
