@@ -86,7 +86,7 @@ lint: venv  ## style, Snakemake's linter, the import rule
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
-	$(BIN)/python -m pytest -q tests/unit/test_floors.py tests/workflow/test_lint.py
+	$(BIN)/python -m pytest -q tests/structure/test_floors.py tests/workflow/test_lint.py
 
 format: venv  ## rewrite the code in our style
 	$(BIN)/ruff check --fix .

@@ -1,7 +1,7 @@
 """Renew what the docs take from a run: make docs-assets RESULTS=results/paper, after that run.
 
 Writes docs/assets (the figures and ledgers that README.md shows, and run.json: what made them), then README.md from
-docs/assets alone, then the tables of docs/audit.md and docs/papers. tests/unit/test_readme.py makes README.md again
+docs/assets alone, then the tables of docs/audit.md and docs/papers. tests/docs/test_readme.py makes README.md again
 from docs/assets and fails on any difference.
 """
 

@@ -7,7 +7,6 @@ the run's folder, two levels up): DPERM_REPORT=results/quick/report/index.html p
 import fcntl
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,8 +16,6 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from settled import complete
 
 ROOT = Path(__file__).parents[2]
-# Made-up rows are shared with the unit tests.
-sys.path.append(str(ROOT / "tests/unit"))
 ARTEFACTS = Path(__file__).parent / "artefacts"
 # What a page that stands alone may ask for: itself, and what it made itself.
 OWN = ("file:", "data:", "blob:")

@@ -3,9 +3,7 @@
 import dataclasses
 import subprocess
 import sys
-from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1]))
 from project_copies import EXPERIMENT, Project, copy_project
 
 __all__ = [

@@ -3,20 +3,17 @@
 import itertools
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tidy_rows import plain
+from tidy_rows import rows as some_rows
 
 from dperm.errors import CorruptFile
 from dperm_pipeline import stamps, tables
 from dperm_pipeline.datasets import prepared
-
-sys.path.append(str(Path(__file__).parents[1] / "unit"))
-from tidy_rows import plain
-from tidy_rows import rows as some_rows
 
 
 @pytest.fixture

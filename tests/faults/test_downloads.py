@@ -4,16 +4,12 @@ import contextlib
 import os
 import shutil
 import signal
-import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 
 import pytest
 import yaml
-
-sys.path.append(str(Path(__file__).parents[1] / "unit"))
 from data_server import listening, serving, sha256
 
 LINE = "39, State-gov, 77516, Bachelors, 13, Divorced, Sales, Husband, White, Male, 2174, 0, 40, Cuba, "

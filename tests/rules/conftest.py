@@ -3,7 +3,6 @@
 import logging
 import runpy
 import shutil
-import sys
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +18,6 @@ from dperm_pipeline.datasets import prepare, prepared
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "workflow/scripts"
-# Made-up rows and the server of data files are shared with the unit tests.
-sys.path.append(str(ROOT / "tests/unit"))
 
 
 class Workflow:

@@ -53,7 +53,7 @@ def test_coordinates_and_repeats_are_independent():
 @pytest.mark.parametrize("x", [Fraction(-3, 2), Fraction(0), Fraction(7, 3)])
 def test_bits_have_their_probability(x):
     hits = sum(grid.logistic_bit(x) for _ in range(20_000))
-    assert stats.binomtest(hits, 20_000, 1 / (1 + math.exp(-x))).pvalue > RARE  # seeded: see tests/chances.py
+    assert stats.binomtest(hits, 20_000, 1 / (1 + math.exp(-x))).pvalue > RARE  # seeded: see tests/helpers/chances.py
 
 
 def published(data, repeats, rng):

@@ -10,7 +10,7 @@ NEW = "config/experiments/kifer2012-foo.yaml"
 
 
 # --config, edit of a file, words of the message. A Snakemake of its own for each takes its time, so that most are slow
-# tests: tests/unit/test_config.py holds the messages themselves.
+# tests: tests/dperm_pipeline/plan/test_config.py holds the messages themselves.
 FAST = [
     (("scale=papper",), None, "did you mean 'paper'"),
     ((), ("config/config.yaml", "scale: quick", "scale: [quick"), "config.yaml"),

@@ -80,7 +80,7 @@ def test_every_block_of_the_page_is_a_step():
         "config/experiments/",
         "src/dperm_papers/",
     )
-    parts += ("resources/claims/", "tests/unit/")
+    parts += ("resources/claims/", "tests/dperm/mechanisms/")
     for part in parts:
         assert any((step.path or "").startswith(part) for step in found), part
 
@@ -138,6 +138,19 @@ def test_all_steps_of_the_page(project):
     assert {path.parts[len(results.parts)] for path in results.rglob("*.parquet")} == {
         "audits", "claims", "kifer2012-cautious",
     }  # fmt: skip
-    run(project.folder, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit")
+    run(
+        project.folder,
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/dperm",
+        "tests/dperm_pipeline",
+        "tests/dperm_papers",
+        "tests/structure",
+        "tests/docs",
+    )
     for check in (("check",), ("format", "--check")):
         run(project.folder, sys.executable, "-m", "ruff", *check, *dict.fromkeys(written))

@@ -24,7 +24,7 @@ exact one, at any m (s the scale, r_i = ||b_i||, u_i = b_i/r_i, F the law of r):
 Independent Laplace coordinates are tested as mp numbers (scale, norm, short, long, sign) and by the law Gamma(p) of
 their sum of absolute values (sum). All p-values are combined by Bonferroni: p = number of tests times the least.
 
-What is found from how many outputs: `tests/unit/test_audit_white_box.py`. Neighbouring relation: none; noise is noise.
+What is found from how many outputs: `tests/dperm/audit/test_white_box.py`. Neighbouring relation: none; noise is noise.
 """
 
 from collections.abc import Callable

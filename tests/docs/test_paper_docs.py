@@ -1,0 +1,39 @@
+"""docs/papers: every claim of the catalogue has its verdicts there, as the pipeline gave them."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dperm_pipeline import claims
+from dperm_pipeline.claims import select
+
+ROOT = Path(__file__).parents[2]
+PAPERS = sorted(path.stem for path in (ROOT / "docs/papers").glob("*.md"))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_claim_variant_and_data_set_has_a_verdict(paper):
+    page = (ROOT / f"docs/papers/{paper}.md").read_text(encoding="utf-8")
+    catalogue = yaml.safe_load((ROOT / f"resources/claims/{paper}.yaml").read_text(encoding="utf-8"))
+    table = re.search(r"<!-- claims -->\n(.*?)<!-- /claims -->", page, flags=re.DOTALL)[1]
+    found, name = [], ""
+    for line in table.splitlines()[2:]:
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        name = cells[0] or name
+        assert cells[6].strip("*") in claims.VERDICTS
+        found.append((name, cells[4], cells[5]))
+    expected = [
+        (claim["id"], variant, dataset)
+        for claim in catalogue
+        for variant in claim["variants"]
+        for dataset in ([""] if select.pooled(select.settings(claim, variant)) else claim.get("datasets", [""]))
+    ]
+    assert sorted(found) == sorted(expected)
+
+
+def test_every_test_that_the_errata_name_is_there():
+    named = set(re.findall(r"`(tests/[\w/]+\.py)`", (ROOT / "docs/errata.md").read_text(encoding="utf-8")))
+    assert named
+    assert [path for path in sorted(named) if not (ROOT / path).is_file()] == []

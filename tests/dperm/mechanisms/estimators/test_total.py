@@ -1,0 +1,335 @@
+"""With clip=True no record raises, warns, or changes a message, an attribute's name or a shape."""
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from total_fits import LABELS, NUMBERS, QUERIES, P, tame, told
+
+import dperm
+from dperm import kernels
+from dperm.errors import VacuousWarning
+
+WILD = [math.nan, math.inf, -math.inf, 1.7e308, -1e308, 1e200, 5e-324, -0.0, 1e-200, 1e16, -3.0]
+OPEN = {"neighbours": "add_remove"}
+
+
+class Fails(LogisticRegression):
+    """A learner that fails on some records, and answers nonsense about others."""
+
+    def fit(self, X, y):
+        if np.abs(X).max(initial=0.0) > 2:
+            raise ValueError("too large")
+        return super().fit(X, y)
+
+    def predict(self, X):
+        if self.coef_[0, 0] > 0.01:
+            raise RuntimeError("no idea")
+        return np.full(len(X), math.nan)
+
+
+class Warns(LogisticRegression):
+    """A learner that warns of some records when it is asked."""
+
+    def predict(self, X):
+        if self.coef_[0, 0] > 0.01:
+            warnings.warn("the first weight is above 0.01", RuntimeWarning, stacklevel=2)
+        return super().predict(X)
+
+
+def labelled():
+    """Estimators of two labels: name to a new one."""
+    linear = {**LABELS, "epsilon": 2.0}
+    kernel = {**LABELS, "epsilon": 2.0, "C": 0.01}
+    predictor = {**LABELS, "queries": 5}
+    return {
+        "objective": lambda: dperm.ObjectivePerturbation(**linear),
+        "objective, intercept, ball": lambda: dperm.ObjectivePerturbation(**linear, fit_intercept=True, radius=1.0),
+        "objective, lasso": lambda: dperm.ObjectivePerturbation(**linear, l1=0.5, loss="smoothed_hinge"),
+        "objective, share, replace": lambda: dperm.ObjectivePerturbation(
+            **linear, solver_share=0.01, neighbours="replace"
+        ),
+        "objective, lasso in a ball": lambda: dperm.ObjectivePerturbation(**linear, l1=0.5, radius=1.0),
+        "objective, box in a ball": lambda: dperm.ObjectivePerturbation(**linear, low=-0.5, high=0.2, radius=0.6),
+        "output": lambda: dperm.OutputPerturbation(**linear),
+        "napp": lambda: dperm.NAPP(**linear),
+        "napp, ridge, moor": lambda: dperm.NAPP(**linear, penalty="ridge", moor=True, loss="smoothed_hinge"),
+        "rkhs": lambda: dperm.RKHSGaussian(**kernel),
+        "rkhs, linear, open": lambda: dperm.RKHSGaussian(**kernel, **OPEN, kernel="linear", loss="logistic"),
+        "rkhs, own kernel": lambda: dperm.RKHSGaussian(**kernel, kernel=kernels.polynomial(), loss="smoothed_hinge"),
+        "pinp": lambda: dperm.PINP(**kernel, kernel="poly"),
+        "pinp, open": lambda: dperm.PINP(**kernel, **OPEN, radius=1.0),
+        "tddl": lambda: dperm.TDDL(**kernel, n_public=5),
+        "tddl, public, open": lambda: dperm.TDDL(**kernel, **OPEN, public=QUERIES, radius=1.0, kernel="linear"),
+        "tdil": lambda: dperm.TDIL(**kernel, fit_intercept=True),
+        "tdil, public, open": lambda: dperm.TDIL(**kernel, **OPEN, radius=1.0, kernel="rbf", public=QUERIES),
+        "stable erm": lambda: dperm.StableERM(**predictor, fit_intercept=True),
+        "stable erm, open": lambda: dperm.StableERM(**predictor, **OPEN, total=3.0, loss="hinge"),
+        "stable sgd": lambda: dperm.StableSGD(**predictor, radius=0.1),
+        "soft majority": lambda: dperm.SoftMajority(**predictor, shards=2),
+        "soft majority, open": lambda: dperm.SoftMajority(**predictor, **OPEN, shards=4, base=GaussianNB()),
+        "soft majority, consensus": lambda: dperm.SoftMajority(**predictor, **OPEN, mode="consensus", shards=1200),
+        "soft majority, fails": lambda: dperm.SoftMajority(**predictor, **OPEN, shards=3, base=Fails()),
+        "soft majority, warns": lambda: dperm.SoftMajority(**predictor, **OPEN, shards=3, base=Warns()),
+        "consensus, warns": lambda: dperm.SoftMajority(
+            **predictor, **OPEN, mode="consensus", shards=1200, base=Warns()
+        ),
+        "averaged, warns": lambda: dperm.AveragedPrediction(**predictor, **OPEN, shards=3, base=Warns()),
+        "averaged": lambda: dperm.AveragedPrediction(**predictor, shards=2),
+        "averaged, fails, open": lambda: dperm.AveragedPrediction(**predictor, **OPEN, shards=3, base=Fails()),
+        "exppw": lambda: dperm.ExpPW(**predictor),
+        "exppw, open": lambda: dperm.ExpPW(**predictor, **OPEN, feature=2),
+    }
+
+
+def numbered():
+    """Estimators of real targets."""
+    sparse_model = {**NUMBERS, "y_bound": 1.0, "size": 2}
+    votes = {**NUMBERS, "penalty": 1.0, "blocks": 2, "size": 2}
+    return {
+        "objective, huber": lambda: dperm.ObjectivePerturbation(**NUMBERS, loss="huber", epsilon=2.0),
+        "objective, squared": lambda: dperm.ObjectivePerturbation(
+            **NUMBERS, loss="squared", radius=1.0, y_bound=2.0, l2=1.0
+        ),
+        "objective, squared, lasso in a ball": lambda: dperm.ObjectivePerturbation(
+            **NUMBERS, loss="squared", radius=1.0, y_bound=1e3, l1=1.0
+        ),
+        "objective, poisson": lambda: dperm.ObjectivePerturbation(**NUMBERS, loss="poisson", radius=0.5, y_bound=2.0),
+        "output, huber": lambda: dperm.OutputPerturbation(**NUMBERS, loss="huber", fit_intercept=True),
+        "napp, poisson": lambda: dperm.NAPP(**NUMBERS, loss="poisson", y_bound=3.0, eta_bound=1.0, penalty="ridge"),
+        "napp, squared": lambda: dperm.NAPP(**NUMBERS, loss="squared", y_bound=3.0, eta_bound=1.0),
+        "rkhs, huber": lambda: dperm.RKHSGaussian(**NUMBERS, loss="huber"),
+        "pinp, huber": lambda: dperm.PINP(**NUMBERS, loss="huber", kernel="linear"),
+        "tddl, huber": lambda: dperm.TDDL(**NUMBERS, loss="huber", n_public=4),
+        "tdil, huber": lambda: dperm.TDIL(**NUMBERS, loss="huber"),
+        "stable erm, huber": lambda: dperm.StableERM(**NUMBERS, queries=5, loss="huber"),
+        "stable erm, absolute, open": lambda: dperm.StableERM(**NUMBERS, **OPEN, total=2.0, queries=5, loss="absolute"),
+        "stable erm, poisson, open": lambda: dperm.StableERM(
+            **NUMBERS, **OPEN, total=2.0, queries=5, loss="poisson", y_bound=2.0
+        ),
+        "stable sgd, squared": lambda: dperm.StableSGD(**NUMBERS, queries=5, loss="squared", y_bound=1.0, radius=0.2),
+        "averaged, least squares": lambda: dperm.AveragedPrediction(
+            **NUMBERS, queries=5, base=LinearRegression(), shards=2
+        ),
+        "averaged, least squares, open": lambda: dperm.AveragedPrediction(
+            **NUMBERS, **OPEN, queries=5, base=LinearRegression(), shards=3
+        ),
+        "exp mech": lambda: dperm.ExpMechSupport(**sparse_model),
+        "samp agg": lambda: dperm.SampAggSupport(**votes),
+        "samp agg, replace": lambda: dperm.SampAggSupport(**votes, neighbours="replace"),
+        "sparse": lambda: dperm.SparseRegression(**sparse_model, delta=1e-6, fit_intercept=True),
+        "sparse by votes": lambda: dperm.SparseRegression(**sparse_model, penalty=1.0, blocks=2, support="samp_agg"),
+    }
+
+
+MODELS = {**labelled(), **numbered()}
+# Every estimator that fits private records; the others learn from public ones, or keep count.
+NOT_PRIVATE = {
+    "AdaptiveLedger", "BoxLearner", "IntervalsLearner", "PredictionLedger", "StumpLearner", "Student",
+    "ThresholdLearner", "diagnostics",
+}  # fmt: skip
+# Whose constants are made of a public n: n = 0 (and fewer records than shards or blocks) is an error of these alone.
+NEEDS_RECORDS = {
+    "averaged", "averaged, least squares", "soft majority", "stable erm", "stable erm, huber", "stable sgd",
+    "stable sgd, squared", "samp agg, replace",
+}  # fmt: skip
+
+
+def test_every_private_estimator_is_held():
+    assert {type(make()).__name__ for make in MODELS.values()} | NOT_PRIVATE == set(dperm.__all__)
+
+
+ROWS = st.lists(st.sampled_from(WILD) | st.floats(-1, 1), min_size=P, max_size=P)
+TARGETS = st.sampled_from(WILD) | st.floats()
+NAMES = st.sampled_from(["yes", "no", "", "other", "ja"])
+CHANGES = st.lists(st.tuples(ROWS, TARGETS, NAMES), min_size=1, max_size=8)
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+@settings(max_examples=4, deadline=None, derandomize=True)
+@given(wild=CHANGES, keep=st.integers(0, 6))
+def test_no_record_raises_warns_or_changes_a_shape(name, wild, keep):
+    numeric = name in numbered()
+    X, y = tame(numeric)
+    usual = told(MODELS[name](), X, y)
+    n = max(keep, len(wild)) if name not in NEEDS_RECORDS else max(6, len(wild))
+    rows, targets, names = (list(part) for part in zip(*wild, strict=True))
+    X, y = tame(numeric, n)
+    X[: len(rows)] = rows
+    y[: len(rows)] = targets if numeric else names
+    assert told(MODELS[name](), X, y) == usual
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_one_record_instead_of_another_one_class_duplicates_and_none(name):
+    numeric, make = name in numbered(), MODELS[name]
+    X, y = tame(numeric)
+    usual = told(make(), X, y)
+    for number in WILD:
+        other, target = X.copy(), y.copy()
+        other[2], target[2] = [number, 0.1, number], number if numeric else "neither"
+        assert told(make(), other, target) == usual
+    assert told(make(), np.repeat(X[:1], 6, axis=0), np.repeat(y[:1], 6)) == usual
+    assert told(make(), X * 1e308, y) == usual
+    if name not in NEEDS_RECORDS:
+        for n in (0, 1):
+            assert told(make(), X[:n], y[:n]) == usual
+
+
+@pytest.mark.parametrize("y", [[0.0, math.nan, 1.0], [0, 1, 2], [True, False, True], ["a", "b", "1"]], ids=str)
+def test_labels_of_other_types_are_the_negative_one(y):
+    model = dperm.OutputPerturbation(classes=(0, 1), clip=True, epsilon=1e9, curvature=1.0, random_state=0)
+    y = np.array(y)
+    X = np.eye(3)
+    positive = np.array([not isinstance(label, str) and label == 1 for label in y.tolist()])
+    by_hand = dperm.OutputPerturbation(classes=(0, 1), epsilon=1e9, curvature=1.0, random_state=0)
+    expected = by_hand.fit(np.vstack([X, X * 0]), np.append(positive, [0, 1, 1]).astype(int)).coef_
+    np.testing.assert_array_equal(model.fit(np.vstack([X, X * 0]), np.append(y, y[:1].repeat(3))).coef_, expected)
+
+
+def fitted_exactly(X, y, **other):
+    """The coefficients of so little noise that another record, or another label, shows."""
+    model = dperm.OutputPerturbation(clip=True, epsilon=1e9, curvature=1.0, random_state=0, **other)
+    return model.fit(X, y).coef_
+
+
+@pytest.mark.parametrize("kind", ["string", "string[pyarrow]", "category", "object"])
+def test_a_missing_label_is_the_negative_one(kind):
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    labels, names = pd.Series(["a", None, "b"], dtype=kind), ("a", "b")
+    np.testing.assert_array_equal(
+        fitted_exactly(np.eye(3), labels, classes=names), fitted_exactly(np.eye(3), ["a", "a", "b"], classes=names)
+    )
+
+
+@pytest.mark.parametrize("odd", ["SECRET", None, 2.5, 10**400, 1j], ids=lambda odd: str(odd)[:6])
+def test_in_a_list_one_record_leaves_the_others_as_they_are(odd):
+    """NumPy would make text of all, or floats, because of one."""
+    X, y, classes = [[1.0, 0.0], [True, 0.5], [0.0, 1.0]], [1, 0, 2**53 + 1], (0, 1)
+    one = fitted_exactly([*X, [odd, 0.1]], [*y, 0], classes=classes)
+    other = [0.0, 0.0] if odd != 2.5 else list(np.array([2.5, 0.1]) / math.hypot(2.5, 0.1))
+    np.testing.assert_allclose(one, fitted_exactly([*X, other], [*y, 0], classes=classes), rtol=1e-9)
+    one = fitted_exactly([*X, [0.3, 0.1]], [*y, odd], classes=classes)
+    np.testing.assert_array_equal(one, fitted_exactly([*X, [0.3, 0.1]], [*y, 0], classes=classes))
+    one = fitted_exactly([*X, [0.3, 0.1]], [0.1, 0.2, True, odd], loss="huber")
+    target = odd if odd == 2.5 else 0.0
+    np.testing.assert_array_equal(one, fitted_exactly([*X, [0.3, 0.1]], [0.1, 0.2, 1.0, target], loss="huber"))
+
+
+@pytest.mark.parametrize("kind", ["U", "S", "O", "list", "frame", "column"])
+def test_an_entry_that_is_no_number_is_a_zero_row_and_without_clip_an_error_that_does_not_quote_it(kind):
+    text = [["0.1", "0.2"], ["SECRET", "1"], ["0.3", "0"]]
+    ways = {
+        "list": lambda: text,
+        "frame": lambda: pd.DataFrame(text, columns=["one", "two"]),
+        "column": lambda: pd.DataFrame(text, columns=["one", "two"], dtype="string"),
+    }
+    X = ways.get(kind, lambda: np.array(text, dtype=kind))()
+    found = fitted_exactly(X, [0, 1, 1], classes=(0, 1))
+    np.testing.assert_array_equal(found, fitted_exactly([[0.1, 0.2], [0, 0], [0.3, 0]], [0, 1, 1], classes=(0, 1)))
+    for model in (dperm.OutputPerturbation(classes=(0, 1)), dperm.ExpPW(classes=(0, 1)), dperm.RKHSGaussian()):
+        with pytest.raises(TypeError, match="X holds an entry that is no number") as caught:
+            model.fit(X, [0, 1, 1])
+        assert "SECRET" not in str(caught.value) and caught.value.__cause__ is None and not caught.value.__context__
+    with pytest.raises(TypeError, match="y holds an entry") as caught:
+        dperm.ObjectivePerturbation(loss="huber").fit(np.eye(3), np.array([row[0] for row in text], dtype="O"))
+    assert "SECRET" not in str(caught.value)
+    if hasattr(X, "columns"):
+        named = dperm.OutputPerturbation(classes=(0, 1), clip=True).fit(X, [0, 1, 1])
+        assert named.feature_names_in_.tolist() == ["one", "two"]
+
+
+def test_shapes_and_labels_of_no_known_type_are_refused_without_their_values():
+    with pytest.raises(ValueError, match="Reshape your data") as caught:
+        dperm.OutputPerturbation(classes=(0, 1)).fit([0.125, 0.25], [0, 1])
+    assert "0.125" not in str(caught.value)
+    with pytest.raises(ValueError, match="Unknown label type") as caught:
+        dperm.OutputPerturbation(classes=(0, 1)).fit([[0.1], [0.2]], np.array([7.125, "SECRET"], dtype=object))
+    assert "SECRET" not in str(caught.value) and "7.125" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["rkhs", "tddl", "pinp", "rkhs, linear, open"])
+def test_sparse_rows_are_as_dense_ones(name):
+    X, y = tame(False)
+    X[1:4, 0], X[2, 1], X[4] = [math.nan, math.inf, 1.7e308], 1e300, 0
+    found = []
+    for rows in (X, sparse.csr_array(X)):
+        model = MODELS[name]()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VacuousWarning)
+            found.append(model.fit(rows, y).decision_function(QUERIES))
+    np.testing.assert_allclose(*found, rtol=1e-6)
+
+
+def test_a_kernel_of_the_users_own_needs_an_allowed_zero_row():
+    X, y = tame(False)
+    far = dperm.RKHSGaussian(kernel=lambda A, B: A @ B.T + 9.0, feature_norm=1.0, **LABELS)
+    with pytest.raises(dperm.errors.DomainViolation, match="above R=1"):
+        far.fit(X, y)
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if "open" in name])
+def test_vacuous_warnings_do_not_depend_on_a_private_n(name):
+    numeric, found = name in numbered(), []
+    for n in (0, 1, 50):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            MODELS[name]().fit(*tame(numeric, n))
+        found.append([str(one.message) for one in caught])
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_student_is_a_function_of_its_teacher_s_answers():
+    """Of wild records and tame ones alike: the same answers give the same student, warnings and errors included."""
+    X, y = tame(False, 40)
+    wild = X * 1e-3
+    wild[::2], wild[1::4] = math.nan, 1.7e308
+    rows = np.random.default_rng(2).uniform(-1, 1, (12, P))
+    for learner in (None, Warns(), Fails()):
+        told_of = {}
+        for seed in range(12):
+            for records in (X, wild):
+                teacher = dperm.ExpPW(**LABELS | {"random_state": seed}, queries=12, epsilon=0.1)
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    teacher.fit(records, y)
+                    answers = tuple(teacher.predict(rows[:2]))
+                    del caught[:]
+                    try:
+                        student = dperm.Student(teacher, learner).fit(rows[:2])
+                        seen = student.predict(QUERIES).tobytes(), student.privacy_.total
+                    except (dperm.errors.DataError, RuntimeError) as error:
+                        seen = str(error)
+                found = seen, tuple(str(one.message) for one in caught)
+                assert told_of.setdefault(answers, found) == found
+        assert len(told_of) == 4
+
+
+def test_a_shard_s_overflow_is_clipped_to_the_declared_range():
+    """Before, one target of 1.7e308 turned a query into an error that named its shard."""
+    X = np.linspace(-1, 1, 40)[:, None]
+    y = X[:, 0].copy()
+    y[7] = 1.7e308
+    for clip in (False, True):
+        model = dperm.AveragedPrediction(
+            base=LinearRegression(), shards=2, queries=3, epsilon=50.0, clip=clip, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning if not clip else VacuousWarning)
+            assert 0 <= model.fit(X, y).predict([[1e5]])[0] <= 1
+
+
+@pytest.mark.parametrize("make", [dperm.OutputPerturbation, dperm.StableERM])
+def test_a_masked_entry_is_no_number(make):
+    """NumPy would take it for NaN, with a warning."""
+    X = np.zeros((4, P), dtype=object)
+    X[1, 0] = np.ma.masked
+    assert told(make(classes=("no", "yes"), clip=True, random_state=0), X, ["yes", "no"] * 2)

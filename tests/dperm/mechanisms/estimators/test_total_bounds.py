@@ -1,0 +1,224 @@
+"""At extreme public bounds either no record makes a total `fit` fail, or the bounds are refused for every record."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from total_fits import LABELS, NUMBERS, P, tame, told
+
+import dperm
+from dperm import losses
+from dperm.solvers import newton
+
+
+@pytest.mark.parametrize("x_norm", [1e-30, 1e-6, 1e6, 1e20, 1e30])
+@pytest.mark.parametrize("kind", ["objective", "output"])
+def test_extreme_public_bounds_of_linear_models(kind, x_norm):
+    """Before, one long row overflowed a product in single precision from x_norm=1e20 on, with a warning."""
+    make = {"objective": dperm.ObjectivePerturbation, "output": dperm.OutputPerturbation}[kind]
+    X, y = tame(False, 20)
+    for number in (0.0, 1e300, 1.7e308, x_norm):
+        X[3] = number
+        told(make(**LABELS, x_norm=x_norm), X, y)
+
+
+KERNELS = {
+    "tddl": lambda **given: dperm.TDDL(n_public=4, **given),
+    "rkhs": dperm.RKHSGaussian,
+    "pinp": dperm.PINP,
+    "tdil": dperm.TDIL,
+}
+
+
+def few_of_all_kinds(n=30):
+    """Rows of any size and targets of any size, labels to be had from the sign."""
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(n, P)), rng.normal(size=n)
+    wild, far = X.copy(), 1.7e308 * np.sign(y)
+    wild[::2] *= 10.0 ** rng.uniform(-300, 250, (len(X[::2]), 1))
+    mixed = np.where(np.arange(n) % 3, y, np.sign(y) * 10.0 ** rng.uniform(-300, 300, n))
+    return [(rows, targets) for rows in (X, X * 0, np.repeat(X[:1], n, 0), wild) for targets in (y, far, mixed, 0 * y)]
+
+
+@pytest.mark.parametrize("loss", ["hinge", "smoothed_hinge", "logistic", "huber"])
+@pytest.mark.parametrize(
+    ("kernel", "x_norm", "reach"),
+    [("linear", 1e-30, 1e-85), ("linear", 1e-6, 1e-15), ("rbf", 1.0, 1e-9), ("poly", 1.0, 1e-7), ("linear", 1e10, 1e12),
+     ("rbf", 1.0, 1e4), ("poly", 1e4, 1e12), ("rbf", 1.0, 1e12)],
+)  # fmt: skip
+def test_extreme_public_bounds_of_kernels(loss, kernel, x_norm, reach):
+    """Before, the gap of small R^2 C drowned in rounding, and Huber's far targets in steps of large R^2 C."""
+    reach = min(reach, 1e4) if loss == "huber" else reach
+    C = reach / {"linear": x_norm**2, "rbf": 1.0, "poly": (x_norm**2 + 1) ** 3}[kernel] * (1 - 1e-9)
+    for rows, targets in few_of_all_kinds():
+        y = targets if loss == "huber" else np.where(targets > 0, "yes", "no")
+        given = NUMBERS if loss == "huber" else LABELS
+        told(dperm.RKHSGaussian(**given, loss=loss, C=C, kernel=kernel, x_norm=x_norm), rows * x_norm, y)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+@pytest.mark.parametrize(("loss", "heaviest"), [("hinge", 1e12), ("logistic", 1e12), ("huber", 1e4)])
+def test_beyond_the_tested_r2_c_kernels_refuse_before_a_record_is_looked_at(name, loss, heaviest):
+    given = {**(NUMBERS if loss == "huber" else LABELS), "loss": loss, "kernel": "linear", "x_norm": 1e3}
+    model = KERNELS[name](**given, C=1.001e-6 * heaviest)
+    # What is no table of records at all would be refused for that, were it looked at.
+    with pytest.raises(dperm.errors.DomainViolation, match=r"C=.* with R=1000 .* lower C, or scale rows down"):
+        model.fit(None, None)
+
+
+STABLE = [
+    (loss, reach)
+    for loss, most in (("hinge", 1e2), ("absolute", 1e2), ("smoothed_hinge", 1e12), ("logistic", 1e12), ("huber", 1e12))
+    for reach in (1e-15, 1.0, most)
+]
+
+
+@pytest.mark.parametrize("x_norm", [1e-9, 1.0, 1e7])
+@pytest.mark.parametrize(("loss", "reach"), STABLE)
+def test_extreme_public_bounds_of_stable_erm(loss, reach, x_norm):
+    """Before, the solvers missed their targets with x_norm=1e20, and with kinks from x_norm^2/total = 10^4 on."""
+    numeric = loss in ("huber", "absolute")
+    given = {**(NUMBERS if numeric else LABELS), "loss": loss, "x_norm": x_norm, "queries": 3}
+    for rows, targets in few_of_all_kinds(200):
+        y = targets if numeric else np.where(targets > 0, "yes", "no")
+        model = dperm.StableERM(**given, total=x_norm**2 / reach * (1 + 1e-9), radius=10 / x_norm)
+        told(model, rows * x_norm, y)
+
+
+@pytest.mark.parametrize(("loss", "most"), [("hinge", 1e2), ("smoothed_hinge", 1e12)])
+def test_beyond_the_tested_range_stable_erm_refuses_before_a_record_is_looked_at(loss, most):
+    model = dperm.StableERM(**LABELS, loss=loss, x_norm=100.0, total=0.999e4 / most)
+    with pytest.raises(dperm.errors.DomainViolation, match=r"total=.* with rows up to 100.* declare a larger total"):
+        model.fit(None, None)
+    # Where total follows from n, epsilon and the bounds, so does the refusal.
+    model = dperm.StableERM(**LABELS, loss=loss, x_norm=1e10, radius=1e10)
+    with pytest.raises(dperm.errors.DomainViolation, match="a smaller radius"):
+        model.fit(*tame(False))
+
+
+def test_numbers_of_numpy_are_numbers():
+    """Before, l1 of NumPy's type was a TypeError."""
+    X, y = tame(False)
+    assert told(dperm.ObjectivePerturbation(**LABELS, l1=np.float64(0.5)), X, y)
+
+
+OUTSIDE = {
+    "lasso of short rows": (dperm.NAPP, {"x_norm": 9e-5}),
+    "little epsilon": (dperm.NAPP, {"penalty": "ridge", "epsilon": 9e-4}),
+}
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_constants_beyond_the_tested_range_are_refused_before_a_record_is_looked_at(case):
+    """Before, all but the last failed on every record or on most, and the last on some, with a SolverError."""
+    make, given = OUTSIDE[case]
+    with pytest.raises(ValueError, match=r"(x_norm|epsilon)=.* must be a number in .* may miss its target"):
+        make(**LABELS, **given).fit(None, None)
+
+
+@pytest.mark.parametrize("x_norm", [1e-4, 1e20])
+def test_extreme_public_bounds_of_napp(x_norm):
+    for rows, targets in few_of_all_kinds()[::4]:
+        told(dperm.NAPP(**LABELS, x_norm=x_norm), rows * x_norm, np.where(targets > 0, "yes", "no"))
+
+
+IN_A_BALL = {
+    "squared": {"loss": "squared", "y_bound": 1.0, "radius": 4.0},
+    "squared, small": {"loss": "squared", "y_bound": 1e-3, "radius": 0.01},
+    "poisson": {"loss": "poisson", "y_bound": 5.0, "radius": 0.05},
+    "huber": {"loss": "huber", "radius": 1e3},
+}
+
+
+@pytest.mark.parametrize("pieces", [{"l1": 0.5}, {"l1": 1e4, "low": 0.0}, {"low": -1e-3, "high": 0.5}])
+@pytest.mark.parametrize(("x_norm", "epsilon"), [(70.0, 0.05), (1e-4, 2.0), (1.0, 0.01)])
+@pytest.mark.parametrize("case", IN_A_BALL)
+def test_an_l1_norm_or_a_box_within_a_ball(case, x_norm, epsilon, pieces):
+    """Before, cvxpy solved it, and with the squared loss at x_norm=70, epsilon=.05 most fits were a SolverError."""
+    for rows, targets in few_of_all_kinds(20)[::3]:
+        given = {**NUMBERS, **IN_A_BALL[case], **pieces}
+        told(dperm.ObjectivePerturbation(**given, x_norm=x_norm, epsilon=epsilon), rows * x_norm, targets)
+
+
+STEEP = {dperm.ObjectivePerturbation: 100, dperm.OutputPerturbation: 1e3}
+
+
+@pytest.mark.parametrize("estimator", STEEP)
+@pytest.mark.parametrize(("loss", "lam"), [("smoothed_hinge", 1.0), ("logistic", 0.25), ("huber", 1.0)])
+def test_a_small_curvature_fails_for_no_record_or_is_refused(estimator, loss, lam):
+    """Before, Newton's method gave up after 100 steps on ordinary records, and not on those of a neighbour."""
+    least = lam / STEEP[estimator]
+    given = {**(NUMBERS if loss == "huber" else LABELS), "loss": loss, "epsilon": 9.0}
+    for k, (rows, targets) in enumerate(few_of_all_kinds(100)):
+        y = np.clip(targets, -1, 1) * 10.0 ** (k % 9) if loss == "huber" else np.where(targets > 0, "yes", "no")
+        told(estimator(**given, curvature=least * (1 + 1e-9)), rows, y)
+    with pytest.raises(
+        dperm.errors.InvalidBudget, match=r"curvature=.* with clip=True no record .* raise curvature to"
+    ):
+        estimator(**given, curvature=0.999 * least).fit(rows, y)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_newton_takes_the_steps_that_a_kink_asks_for(seed):
+    """Up to 300 of them; 100 was the most."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 4))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y, tilt = np.where(X[:, 0] > 0, 1.0, -1.0), rng.normal(size=(100, 4))
+    found = newton.minimise(losses.smoothed_hinge(), X, y, ridge=1e-4, tilt=tilt, tolerance=1e-6)
+    assert (found.gradient_norm <= 1e-6).all() and found.iterations.max() > 50
+
+
+UNITS = {
+    "squared": lambda s: {"loss": "squared", "radius": s, "y_bound": s},
+    "huber": lambda s: {"loss": "huber", "loss_parameters": {"knee": s}},
+    "squared, lasso in a ball": lambda s: {"loss": "squared", "radius": s, "y_bound": s, "l1": 0.1 * s},
+    "squared, box": lambda s: {"loss": "squared", "y_bound": s, "low": 0.0, "high": s},
+}
+
+
+@pytest.mark.parametrize("case", UNITS)
+@pytest.mark.parametrize("s", [1e-20, 1e-8, 1e-5, 1e8])
+def test_another_unit_of_y_is_another_unit_of_theta_and_no_more(case, s):
+    """Before, the bound on rounding had a unit of its own: 100 records of s=1e-8 failed, and 20 did not."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    for n in (0, 20, 3000):
+        one, other = (
+            dperm.ObjectivePerturbation(**NUMBERS, **UNITS[case](t)).fit(X[:n], t * X[:n, 0]) for t in (1.0, s)
+        )
+        np.testing.assert_allclose(other.coef_ / s, one.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("given", [{}, {"l1": 0.5, "radius": 1.0}, {"low": -0.5, "high": 0.2, "radius": 0.6}])
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-5])
+def test_a_small_epsilon_fails_for_no_record_or_is_refused(given, epsilon):
+    """Before, the target was below the rounding of so long a noise."""
+    for rows, targets in few_of_all_kinds(20)[::3]:
+        told(dperm.ObjectivePerturbation(**LABELS, **given, epsilon=epsilon), rows, np.where(targets > 0, "yes", "no"))
+    with pytest.raises(dperm.errors.InvalidBudget, match=r"epsilon=1e-12 makes the noise .* raise epsilon"):
+        dperm.ObjectivePerturbation(**LABELS, **given, epsilon=1e-12).fit(rows, np.where(targets > 0, "yes", "no"))
+
+
+@pytest.mark.parametrize("given", [{"loss": "huber", "l1": 0.1, "radius": 1.0}, {"loss": "huber"}])
+def test_a_large_epsilon_warns_of_nothing(given):
+    """Before, e^epsilon overflowed with a warning."""
+    X, y = tame(True)
+    told(dperm.ObjectivePerturbation(**NUMBERS, **given, epsilon=1e3, delta=1e-3, curvature=1.0), X, y)
+
+
+@pytest.mark.parametrize("given", [{}, {"l1": 0.5}, {"l1": 0.5, "radius": 1.0}, {"low": 0.0, "radius": 1.0}])
+def test_what_our_own_solvers_serve_is_total(given):
+    X, y = tame(False)
+    assert dperm.ObjectivePerturbation(**LABELS, **given).fit(X, y).privacy_.total is True
+
+
+@pytest.mark.parametrize("given", [{"regularizer": cp.tv}, {"constraints": lambda theta: [theta >= 0]}])
+def test_what_cvxpy_solves_refuses_to_promise_it_before_a_record_is_looked_at(given):
+    """Before, clip=True was taken, and a SolverError could come for one of two neighbours alone."""
+    with pytest.raises(ValueError, match=r"clip=True promises that no record makes fit fail.*leave clip=False"):
+        dperm.ObjectivePerturbation(**LABELS, **given).fit(None, None)
+    X, y = tame(False)
+    X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
+    model = dperm.ObjectivePerturbation(**{**LABELS, "clip": False}, **given).fit(X, y)
+    assert model.privacy_.total is False

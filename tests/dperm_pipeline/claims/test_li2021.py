@@ -1,0 +1,114 @@
+"""The claims of li2021 are decided by the rules of the catalogue: which test, margin, shares, points."""
+
+from pathlib import Path
+
+import pytest
+
+from dperm_pipeline.claims import catalogue as catalogue_of
+from dperm_pipeline.claims import select
+
+ROOT = Path(__file__).parents[3]
+CLAIMS = catalogue_of.load(ROOT / "resources/claims/li2021.yaml", ROOT / "workflow/schemas/claims.schema.yaml")
+POISSON = {"poisson-500", "poisson-1000"}
+# AUC, share, log distance; error is log mean squared error (0.02) or misclassification (0.005).
+ERROR = {0.02, 0.005}
+# id -> (test, margins, share of points that hold ("general": 0.6), data sets); as the catalogue has them.
+RULES = {
+    "N-c01": ("ordered", {0.05}, 0.8, 6),
+    "N-c03": ("ordered", {0.02}, 0.8, 6),
+    "N-c08": ("equal", {0.01}, 0.8, 3),
+    "N-c08b": ("equal", {0.02}, 0.8, 2),
+    "N-c08c": ("equal", {0.005}, 0.8, 1),
+    "N-c13": ("equal", ERROR, 0.8, 6),
+    "N-c28": ("monotone", {0.0}, 0.8, 2),
+    "N-c28a": ("ordered", {0.0}, 0.8, 2),
+    "N-c29": ("ordered", {0.02}, 0.8, 2),
+    "N-c30": ("monotone", {0.0}, 0.8, 2),
+    "N-c30 settles": ("equal", {0.05}, 0.8, 2),
+    "N-c41": ("ordered", {0.02}, 0.8, 3),
+    "N-c42": ("equal", {0.05}, 0.8, 6),
+    "N-c43": ("ordered", {0.05}, 0.95, 4),
+    "N-c44": ("ordered", {0.05}, 0.8, 2),
+    "N-c44 contrast": ("ordered", {0.05}, 0.8, 6),
+    "N-c45": ("ordered", ERROR, 0.6, 6),
+    "N-c46": ("monotone", {0.0}, 0.8, 6),
+    "N-c47": ("ordered", ERROR, 0.6, 6),
+    "N-c48": ("ordered", ERROR, 0.6, 3),
+    "N-c50": ("equal", {0.002}, 0.8, 1),
+    "N-c51": ("equal", {0.003}, 0.8, 1),
+    "N-c52": ("equal", {0.005}, 0.8, 1),
+    "N-c53": ("ordered", {0.005}, 0.6, 1),
+    "N-c54a": ("equal", {0.002}, 0.8, 1),
+    "N-c54b": ("ordered", {0.002}, 0.8, 1),
+    "N-c55": ("monotone", {0.0}, 0.8, 6),
+    "N-c55 plateau": ("equal", {0.02}, 0.8, 6),
+    "N-c55 top": ("ordered", {0.0}, 0.8, 6),
+    "N-c56": ("ordered", {0.02}, 0.8, 6),
+    "N-c57": ("ordered", {0.02}, 0.8, 6),
+    "N-c58": ("ordered", {0.02}, 0.8, 6),
+    "N-c59": ("equal", {0.05}, 0.8, 6),
+    "N-c59 small": ("ordered", {0.0}, 0.8, 3),
+    "N-c60": ("ordered", {0.02}, 0.8, 1),
+    "N-c61": ("equal", {0.05}, 0.8, 2),
+    "N-c62": ("equal", {0.05}, 0.8, 2),
+    "N-c63": ("ordered", {0.02}, 0.8, 2),
+    "N-c64": ("ordered", {0.0}, 0.8, 2),
+    "N-c65": ("ordered", {0.0}, 0.8, 6),
+    "N-c67": ("equal", {0.05, 0.04, 0.01}, 0.8, 6),
+}
+ENTRIES = [claim for claim in CLAIMS if claim["test"] in ("equal", "monotone", "ordered")]
+
+
+def names(claim):
+    """The id, and what an entry of two that share it is about."""
+    words = {variant.partition("-over-")[2] for variant in claim["variants"]}
+    found = [f"{claim['id']} {word}" for word in words if f"{claim['id']} {word}" in RULES]
+    return found or [claim["id"]]
+
+
+def margins(claim):
+    found = set()
+    for variant in claim["variants"]:
+        rule = select.settings(claim, variant)
+        if "not_run" not in rule:
+            found |= {part.get("margin", rule.get("margin", 0.0)) for part in rule["comparisons"]}
+    return found
+
+
+@pytest.mark.parametrize("claim", ENTRIES, ids=lambda claim: f"{claim['id']}-{min(claim['variants'])}")
+def test_orders_equalities_and_trends_are_decided_as_the_catalogue_says(claim):
+    (name,) = names(claim)
+    hold = claim.get("hold", 0.6 if claim.get("general", False) else 0.8)
+    assert (claim["test"], margins(claim), hold, len(claim["datasets"])) == RULES[name]
+    assert "reversed" not in claim
+    by_rank, poisson = set(claim.get("wilcoxon_for", ())), POISSON & set(claim["datasets"])
+    if claim["test"] == "monotone":
+        assert not by_rank  # a mean of correlations
+    elif name == "N-c44 contrast":
+        assert by_rank == set(claim["datasets"]) - POISSON  # every point, named by its first term, has a Poisson term
+    elif (name == "N-c03" and "printed" in claim["variants"]) or claim.get("metric") == "share_mean":
+        assert not by_rank  # a rate, and a formula without repeats
+    else:
+        assert by_rank == poisson
+
+
+def test_every_rule_of_the_table_has_its_claim():
+    assert {name for claim in ENTRIES for name in names(claim)} == set(RULES)
+
+
+def test_headlines_count_every_point():
+    """Points at which there is nothing to compare are left out under a name that says so only."""
+    for claim in ENTRIES:
+        for variant in claim["variants"]:
+            filtered = "informative" in select.settings(claim, variant).get("where", {})
+            assert filtered == ("informative" in variant), (claim["id"], variant)
+
+
+def test_privacy_s_twins():
+    """Every claim about the published mechanisms has a twin for the corrected ones, run or with the reason why not."""
+    of_no_mechanism = {"N-c49", "N-c50", "N-c68b"}
+    variants = {}
+    for claim in CLAIMS:
+        variants.setdefault(claim["id"], set()).update(claim["variants"])
+    for name, own in variants.items():
+        assert own & {"corrected", "tight"} or name in of_no_mechanism, name

@@ -1,0 +1,324 @@
+"""The report stands alone, escapes what it is given, and leaves nothing out."""
+
+import base64
+import gzip
+import hashlib
+import math
+import re
+import shutil
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import fake_audits
+import fake_rows
+import pytest
+
+from dperm.errors import CorruptFile
+from dperm_pipeline import claims, figures, report
+from dperm_pipeline.report.__main__ import main
+
+HOSTILE = "<script>alert('x')</script> & \"quoted\""
+VOID = {"meta", "link", "img", "br", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Checks that tags are balanced, and gathers what a page shows and links to."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.text, self.ids = [], [], [], []
+        self.feed(text)
+        self.close()
+        self.words_so_far = " ".join(" ".join(self.text).split())
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    @property
+    def words(self):
+        """All that is shown, of a page or a part of one that closes what it opens."""
+        assert self.open == []
+        return self.words_so_far
+
+    def handle_data(self, data):
+        if not self.open or self.open[-1] not in ("style", "script"):
+            self.text.append(data)
+
+
+# Of the figures and tables that there are; one has a table with | in its words.
+SHOWN = ("audit-mutants", "kifer2012-bounds", "kifer2012-output", "kifer2012-table1", "privacy-ledger")
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Everything a report is built from, of two small data sets."""
+    folder = tmp_path_factory.mktemp("results") / "quick"
+    frame = fake_rows.rows(datasets=("diabetes", "digits"), epsilons=(0.1, 1.0), repeats=9)
+    frame = fake_rows.fail(frame, (frame["mechanism"] == "output") & (frame["repeat"] == 1) & (frame["epsilon"] == 1.0))
+    rows = fake_rows.write(frame, folder / "kifer2012-output" / "rows.parquet")
+    catalogue = [
+        {
+            "id": "K-c38", "paper": "kifer2012", "place": "Section 1 <RW>", "statement": "a < b & c",
+            "experiment": "kifer2012-output", "figure": "kifer2012-output", "test": "paired", "level": 0.05,
+            "points": ["epsilon", "delta"], "metrics": ["excess_risk", "test_loss"], "measured": "test_loss",
+            "ratio": "excess_risk", "datasets": ["adult", "digits"], "expected": 1.5,
+            "variants": {"tight": {"where": {"chosen": True, "calibration": "tight"},
+                                   "better": {"mechanism": "objective"}, "worse": {"mechanism": "output"}}},
+        }
+    ]  # fmt: skip
+    missing = {"adult": f"offline: {HOSTILE}"}
+    claims.judge(catalogue, {"kifer2012-output": rows}, folder / "claims.parquet", unavailable=missing, metadata={})
+    privacy, mutants = fake_audits.write_ledgers(folder)
+    sources = {"privacy": privacy, "mutants": mutants, "kifer2012-output": rows, "kifer2012-output-sweep": rows}
+
+    def source(name, target):
+        kind = name if target.source == "rows" else target.source
+        if kind not in sources:
+            sources[kind] = fake_rows.write(fake_rows.of_figure(name), folder / name / "rows.parquet")
+        return sources[kind]
+
+    svgs = [folder / "figures" / f"{name}.svg" for name in SHOWN if name in figures.FIGURES]
+    for svg in svgs:
+        drawn_from = source(svg.stem, figures.FIGURES[svg.stem])
+        figures.draw(svg.stem, drawn_from, svg=svg, png=svg.with_suffix(".png"))
+    tables = []
+    for name, target in figures.TABLES.items():
+        if name not in SHOWN:
+            continue
+        csv, md = (folder / "tables" / f"{name}.{suffix}" for suffix in ("csv", "md"))
+        figures.make_table(name, source(name, target), csv=csv, md=md)
+        tables += [csv, md]
+    return {
+        "claims": folder / "claims.parquet",
+        "privacy": privacy,
+        "mutants": mutants,
+        "figures": svgs,
+        "tables": tables,
+        "rows": [rows],
+        "config": {
+            "scale": "quick",
+            "seed": 2012,
+            "mirror": HOSTILE,
+            "datasets": {
+                "digits": {"title": "Digits", "citation": "A. N. Author"},
+                "diabetes": {"title": "A tenth of it", "citation": "A. N. Author", "sample": {"train": 9}},
+            },
+        },
+        "provenance": {
+            "packages": {"numpy": "2.4.6"},
+            "made": "2026-01-02",
+            "code": {"version": "1", "commit": "abcdef0123456789", "changed": True},
+            "anything": {HOSTILE: [1, 2]},
+        },
+        "unavailable": missing,
+        "errata": Path(__file__).parents[3] / "docs/errata.md",
+        "origins": {"kifer2012-output": "kifer2012-output"},
+    }
+
+
+@pytest.fixture(scope="module")
+def page(inputs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("report") / "index.html"
+    report.build(out, **inputs)
+    return out.read_text(encoding="utf-8")
+
+
+def test_the_top_tells_counts_data_sets_scale_and_run(page, inputs):
+    top = Page(page[: page.index('id="privacy"')]).words_so_far
+    judged = claims.read(inputs["claims"])
+    for verdict in claims.VERDICTS:
+        assert re.search(rf"\b{(judged['verdict'] == verdict).sum()} \S {verdict}", top)
+    assert "1 ✗ refuted" in top and "1 ✓ holds up" in top
+    assert "scale: quick" in top and "seed: 2012" in top and "commit: abcdef012345 and changes" in top
+    assert "made: 2026-01-02" in top
+    assert "data: digits" in top and "data: diabetes sample" in top and "data: adult" not in top
+    assert "diabetes: sample A tenth of it" in top
+    assert f"adult offline: {' '.join(HOSTILE.split())}" in top  # nothing stands in for it
+
+
+def test_every_part_of_the_page_is_there(page):
+    ids = Page(page).ids
+    places = [
+        ids.index(name) for name in ("overview", "privacy", "claims", "explorer", "paper-kifer2012", "provenance")
+    ]
+    assert places == sorted(places)
+    for fragment in re.findall(r"<nav.*?</nav>", page, re.DOTALL):
+        assert set(re.findall(r'href="#([^"]+)"', fragment)) <= set(ids)
+
+
+def test_it_stands_alone(page):
+    """No link to anything outside, and a policy that forbids all but the page's own scripts."""
+    parsed = Page(page)
+    assert not [tag for tag, _ in parsed.tags if tag in ("iframe", "object", "embed")]
+    sources = [value for _, attrs in parsed.tags for name, value in attrs.items() if name in ("src", "srcset")]
+    links = [attrs["href"] for tag, attrs in parsed.tags if "href" in attrs]
+    assert sources == [] and all(link.startswith("#") or link == "data:," for link in links)
+    assert "@import" not in page and 'name="viewport"' in page
+    assert len(parsed.ids) == len(set(parsed.ids))
+
+
+def test_the_policy_allows_every_script_of_the_page_and_no_other(page):
+    """A browser runs an inline script if the policy holds the SHA-256 of its text."""
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)[1]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'" and rules["img-src"] == "data: blob:"
+    allowed = set(rules["script-src"].split())
+    assert all(re.fullmatch(r"'sha256-[A-Za-z0-9+/]{43}='", value) for value in allowed)
+    run = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    run += [gzip.decompress(base64.b64decode(packed)).decode() for packed in payloads(page, "library-")]
+    assert len(run) >= 4 and {sha256(code) for code in run} == allowed
+
+
+def payloads(page, prefix):
+    return re.findall(rf'<script type="text/plain" data-packed id="packed-{prefix}[^"]*"[^>]*>([^<]+)</script>', page)
+
+
+def sha256(code):
+    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+
+
+def test_figures_are_packed_whole_and_shown_with_alt_text_and_caption(page, inputs):
+    parsed = Page(page)
+    images = {attrs["data-figure"]: attrs for tag, attrs in parsed.tags if tag == "img" and "width" in attrs}
+    for path in inputs["figures"]:
+        name, known = path.stem, figures.FIGURES[path.stem]
+        (packed,) = payloads(page, f'figure-{name}"')
+        svg = gzip.decompress(base64.b64decode(packed)).decode()
+        drawn, numbers = outline(svg)
+        elements, exact = outline(path.read_text(encoding="utf-8"))
+        assert drawn == elements and numbers == pytest.approx(exact, abs=0.0051)
+        assert images[name]["alt"] == known.alt and " ".join(known.caption.split()) in parsed.words
+        width, height = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups()
+        assert images[name]["width"] == str(math.ceil(float(width)))
+        assert images[name]["height"] == str(math.ceil(float(height)))
+
+
+def outline(svg):
+    """What a figure draws: its elements with their styles, and the points of its paths."""
+    paths = re.findall(r' d="([^"]*)"', svg)
+    numbers = [float(number) for path in paths for number in re.findall(r"-?\d+(?:\.\d+)?", path)]
+    return re.findall(r"<[a-zA-Z]+|style=\"[^\"]*\"|transform=\"[^\"]*\"", svg), numbers
+
+
+def test_each_table_is_shown_once_in_full(page, inputs):
+    """But for the ledgers, which have tables of their own."""
+    parsed = Page(page)
+    shown = [attrs["id"] for tag, attrs in parsed.tags if tag == "table" and attrs.get("class") == "numbers"]
+    own = [path for path in inputs["tables"][1::2] if figures.TABLES[path.stem].source == "rows"]
+    assert sorted(shown) == sorted(f"numbers-{path.stem}" for path in own) and own
+    for path in own:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for line in (lines[0], *lines[2:]):
+            cells = re.split(r"(?<!\\)\|", line.strip("|"))
+            assert " ".join(" ".join(cell.replace("\\|", "|").split()) for cell in cells) in parsed.words
+
+
+def test_a_table_in_csv_is_shown_too(inputs, tmp_path):
+    csv = [path for path in inputs["tables"] if path.name == "kifer2012-output.csv"]
+    report.build(tmp_path / "a.html", **{**inputs, "tables": csv})
+    assert "excess_risk_low" in Page((tmp_path / "a.html").read_text()).words
+
+
+def test_what_the_rows_say_stands_beside_a_figure(page):
+    """Two data sets with nine repeats, and ten of what the settings were chosen by; none of the third."""
+    figure = re.search(r'<figure id="figure-kifer2012-output">.*?</figure>', page, re.DOTALL)[0]
+    words = Page(figure).words
+    assert "Its experiment: up to 10 repeats. Data: diabetes, digits. Rows: kifer2012-output/rows.parquet" in words
+    assert "1 claim is decided on it" in words and 'href="#claim-K-c38' in figure
+
+
+def test_a_page_that_is_too_large_is_written_and_said_to_be(inputs, tmp_path, caplog, monkeypatch):
+    """The limit is 8 MB; a warning names what weighs most."""
+    assert report.assets.LIMIT == 8_000_000
+    report.build(tmp_path / "a.html", **inputs)
+    assert caplog.text == ""
+    monkeypatch.setattr(report.assets, "LIMIT", 10_000)
+    report.build(tmp_path / "b.html", **inputs)
+    size = (tmp_path / "b.html").stat().st_size / 1e6
+    said = re.escape(f"the report has {size:.2f} MB, and should have less than 0.01: library-")
+    assert re.search(rf"{said}\w+ \d\.\d\d, .*figure-kifer2012-\w+ .*the rest \d", caplog.text)
+
+
+def test_what_is_missing_is_not_said_to_have_no_stand_in(page):
+    """A sample or a synthetic set may be in use beside a set that could not be had."""
+    words = Page(page).words
+    assert "1 data set could not be had on this machine; no number here is its. A sample or a synthetic set" in words
+    assert "stands in for" not in words
+
+
+def test_rows_are_listed_with_checksum_and_failures(page, inputs):
+    words = Page(page).words
+    assert hashlib.sha256(inputs["rows"][0].read_bytes()).hexdigest() in words
+    assert re.search(r"kifer2012-output/rows\.parquet [\d,]+ [1-9]\d* ", words)  # rows, failed rows
+
+
+def test_everything_given_is_escaped(page):
+    words = Page(page).words
+    assert "<script>alert" not in page and words.count(" ".join(HOSTILE.split())) >= 1
+    assert "a < b & c" in words and "Section 1 <RW>" in words
+
+
+def test_equal_input_gives_equal_bytes(page, inputs, tmp_path):
+    report.build(tmp_path / "again.html", **inputs)
+    assert (tmp_path / "again.html").read_text(encoding="utf-8") == page
+
+
+def test_a_run_without_claims_figures_or_rows_still_has_a_page(inputs, tmp_path):
+    claims.judge([], {}, tmp_path / "claims.parquet", unavailable={}, metadata={})
+    nothing = {"claims": tmp_path / "claims.parquet", "figures": [], "tables": [], "rows": [], "unavailable": {}}
+    report.build(tmp_path / "a.html", **{**inputs, **nothing, "origins": {}})
+    words = Page((tmp_path / "a.html").read_text()).words
+    assert "No claim belongs to the selected papers." in words and "could not be had" not in words
+
+
+def test_broken_inputs_are_named_and_leave_no_page(inputs, tmp_path):
+    svg, table = tmp_path / "x.svg", tmp_path / "x.md"
+    svg.write_text("<html>503</html>")
+    table.write_text("")
+    with pytest.raises(CorruptFile, match=r"x\.svg is not an SVG figure"):
+        report.build(tmp_path / "a.html", **{**inputs, "figures": [svg]})
+    with pytest.raises(CorruptFile, match=r"x\.md holds no table"):
+        report.build(tmp_path / "a.html", **{**inputs, "tables": [table]})
+    with pytest.raises(FileNotFoundError):
+        report.build(tmp_path / "a.html", **{**inputs, "rows": [tmp_path / "none.parquet"]})
+    assert not (tmp_path / "a.html").exists()
+
+
+def test_the_closing_lines_say_where_how_long_and_what(inputs, page, tmp_path, capsys):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.yaml").write_text("scale: quick\n")
+    folder = tmp_path / "results" / "quick"
+    (folder / "report").mkdir(parents=True)
+    for name in ("claims", "privacy", "mutants"):
+        shutil.copy(inputs[name], folder / f"{name}.parquet")
+    root = ["--root", str(tmp_path)]
+    assert main(root) == 1 and "run snakemake for this scale first" in capsys.readouterr().err
+    (folder / "report" / "index.html").write_text(page)
+    assert main(["--since", str(time.time() - 95.5), "--cores", "all", *root]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("claims: ") and "privacy: 1 refuted, 1 holds up, 0 not audited" in text
+    assert "objective (paper, replace, gamma) claims epsilon 1 at delta 0 and spends at least 1.4" in text
+    assert f"report: {folder}/report/index.html (1 min 35 s)" in text
+    # The clock was set back in the run: no times.
+    assert main(["--since", str(time.time() + 7200), *root]) == 0
+    assert capsys.readouterr().out.endswith(f"report: {folder}/report/index.html\n")
+    assert main([*root, "--config", "seed=3", "scale=paper"]) == 1
+    assert "paper" in capsys.readouterr().err
+
+
+def test_it_runs_as_a_module(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "dperm_pipeline.report", "--root", str(tmp_path), "scale=tiny"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and done.stderr.startswith("error: there is no ") and "Traceback" not in done.stderr
