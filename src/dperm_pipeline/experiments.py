@@ -1,8 +1,10 @@
 """The experiments, looked up by name: each turns one cell and its data into rows."""
 
 import importlib
+import inspect
 import logging
 import math
+import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +63,21 @@ def _alone(function: str, cell: Mapping[str, Any], **files: str) -> "pd.DataFram
     module = importlib.import_module(f"{places.package(cell['experiment'])}.experiment")
     # One BLAS thread: the same bytes whatever the number of cores.
     with one_thread():
-        return getattr(module, function)(cell, **files)
+        return _rows(module, function, cell, files)
+
+
+def _rows(module: types.ModuleType, function: str, cell: Mapping[str, Any], files: Mapping[str, str]) -> "pd.DataFrame":
+    from dperm_pipeline.cells import Cell
+
+    call = getattr(module, function)
+    if "rows" not in inspect.signature(call).parameters:
+        return call(cell, **files)
+    settings = getattr(module, "Settings", types.SimpleNamespace)(**cell["settings"])
+    known = {key: cell[key] for key in ("mechanism", "calibration", "neighbours") if key in cell}
+    cell = Cell(cell["paper"], cell["experiment"], cell["seed"], cell["point"], settings, **known, files=files)
+    rows = cell.rows()
+    call(cell, rows)
+    return rows.frame()
 
 
 def _failed(cell: Mapping[str, Any], error: SolverError, **head: str) -> "pd.DataFrame":

@@ -1,10 +1,73 @@
-"""Rows of an experiment from what it found: the one place where heads and values meet."""
+"""Rows of one cell: the one place where heads and values meet.
+
+An experiment gets `Rows` that know its cell already, adds columns with `at` and measured numbers with `add`:
+
+    for delta in cell.settings.deltas:
+        here = rows.at(delta=delta, guarantee=released.guarantee)
+        here.add("excess_risk", risk(released.theta) - best, ok=released.converged)
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+
+class Rows:
+    """What a cell has measured so far. All that `at` returns add to the same rows, in the order of the calls."""
+
+    def __init__(self, **columns: Any):
+        self._columns = columns
+        self._added: list[dict[str, Any]] = []
+
+    def at(self, **columns: Any) -> "Rows":
+        """Return these rows with further columns, or other values of columns."""
+        here = Rows(**{**self._columns, **columns})
+        here._added = self._added
+        return here
+
+    def add(self, metric: str, values: Any, ok: Any = True, **columns: Any) -> None:
+        """Add a number for each repeat: a row each, of status `ok`, `unknown` where it is NaN, `failed` where not `ok`.
+
+        - values: a number, or an array whose first axis is that of the repeats. Where there is a second one, columns
+          that are arrays go along it, and the rows of a repeat stand together.
+        - ok: bool, or an array of them like `values`: whether the solver met its target; what it gave otherwise is left
+          out.
+        - columns: of these rows alone.
+        """
+        values, ok = np.broadcast_arrays(np.asarray(values, float), np.asarray(ok, bool))
+        shape = values.shape if values.ndim else (1,)
+        repeat = np.arange(shape[0]).reshape(-1, *(1 for _ in shape[1:]))
+        status = np.where(ok, np.where(np.isfinite(values), "ok", "unknown"), "failed")
+        every = {**self._columns, **columns, "repeat": repeat, "metric": metric}
+        every |= {"value": np.where(ok, values, np.nan), "status": status}
+        self._added.append(
+            {
+                name: np.broadcast_to(value, shape).ravel() if isinstance(value, np.ndarray) else value
+                for name, value in every.items()
+            }
+        )
+
+    def frame(self) -> pd.DataFrame:
+        """Return all rows; a column that some of them lack is missing there.
+
+        - Raises ValueError: if nothing was added.
+        """
+        if not self._added:
+            raise ValueError("an experiment measured nothing; call rows.add")
+        sizes = [len(part["value"]) for part in self._added]
+        names = dict.fromkeys(name for part in self._added for name in part)
+        return pd.DataFrame({name: _column([part.get(name) for part in self._added], sizes) for name in names})
+
+
+def _column(parts: list[Any], sizes: list[int]) -> Any:
+    """Return one column from a value, or an array, for each part."""
+    if not any(isinstance(part, np.ndarray) for part in parts):
+        # Text stays text, counts stay counts.
+        return pd.Series(np.repeat(np.array([*parts, None], object)[:-1], sizes)).infer_objects()
+    whole = [part if isinstance(part, np.ndarray) else np.full(n, part) for part, n in zip(parts, sizes, strict=True)]
+    return np.concatenate(whole)
 
 
 def frame(found: list[dict[str, Any]], blank: Mapping[str, Any], head: Mapping[str, Any]) -> pd.DataFrame:
@@ -14,11 +77,8 @@ def frame(found: list[dict[str, Any]], blank: Mapping[str, Any], head: Mapping[s
     - blank: columns that a row may leave out.
     - head: columns that all rows share.
     """
-    values = [np.atleast_1d(np.asarray(row["value"], float)) for row in found]
-    sizes = [len(value) for value in values]
-    names = ["mechanism", "calibration", "guarantee", "metric", *blank]
-    columns = {name: np.repeat(np.array([{**blank, **row}[name] for row in found], object), sizes) for name in names}
-    value = np.concatenate(values)
-    columns |= {"repeat": np.concatenate([np.arange(size) for size in sizes]), "value": value}
-    columns["status"] = np.where(np.isfinite(value), "ok", "unknown")
-    return pd.DataFrame(columns).infer_objects().assign(**head)
+    rows = Rows(**blank, **head)
+    for row in found:
+        own = {name: value for name, value in row.items() if name not in ("metric", "value")}
+        rows.add(row["metric"], row["value"], **own)
+    return rows.frame()

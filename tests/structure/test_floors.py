@@ -35,6 +35,7 @@ FLOORS = {
         "multiple": 0,
         "tables": 1,
         "rows": 1,
+        "cells": 2,
         "script": 1,
         "yaml_files": 1,
         "forked": 2,
