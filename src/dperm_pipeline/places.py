@@ -5,7 +5,10 @@ there):
 
 - `settings.py`: EXPERIMENT, what it reads of a configuration;
 - `experiment.py`: `run`, and `baseline` where it has one;
-- `figures.py`: FIGURES and TABLES, in words, where something is drawn from its rows.
+- `figures.py`: FIGURES and TABLES, in words, where something is drawn from its rows;
+- `comparison.py`: COMPARISON, where its methods may be compared at an equal budget.
+
+A paper is the folder `dperm_papers/<paper>`; its TITLE and AUTHORS stand in its `__init__.py`.
 
 A plan reads the first and the last of all folders, a job those of its own alone.
 """
@@ -15,6 +18,7 @@ import functools
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from dperm_pipeline.settings import Experiment
 from dperm_pipeline.target import Target
@@ -44,6 +48,24 @@ def drawn(kind: str) -> dict[str, Target]:
     """
     every = [_declared(path, kind) for path in _folders("figures.py")]
     return {name: target for targets in every for name, target in targets.items()}
+
+
+@functools.cache
+def comparisons() -> dict[str, Any]:
+    """Return what the report's explorer offers, by experiment, in the order of the page."""
+    found = {_name(path): importlib.import_module(f"{_module(path)}.comparison") for path in _folders("comparison.py")}
+    ranked = sorted(found, key=lambda name: (found[name].COMPARISON.rank, name))
+    return {name: found[name].COMPARISON for name in ranked}
+
+
+@functools.cache
+def papers() -> dict[str, tuple[str, str]]:
+    """Return title and authors of each paper by key, in the order in which the papers appeared."""
+    root = Path(importlib.import_module(_PAPERS).__file__).parent
+    # A key ends with the year.
+    keys = sorted((path.parent.name for path in root.glob("*/__init__.py")), key=lambda key: (key[-4:], key))
+    found = {key: importlib.import_module(f"{_PAPERS}.{key}") for key in keys}
+    return {key: (module.TITLE, module.AUTHORS) for key, module in found.items()}
 
 
 def words() -> tuple[str, ...]:

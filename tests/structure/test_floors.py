@@ -76,7 +76,7 @@ def imported(source: str) -> set[str]:
 
 
 def shows(parts: list[str]) -> bool:
-    return parts[-1] == "figures" or any(part.startswith("drawing") for part in parts)
+    return parts[-1] in ("figures", "comparison") or any(part.startswith("drawing") for part in parts)
 
 
 def wrong(module: str, other: str) -> str | None:

@@ -21,8 +21,9 @@ from typing import Any
 
 import pandas as pd
 
+from dperm_pipeline import places
+from dperm_pipeline.figures.comparison import SHAPES, Choice, Comparison
 from dperm_pipeline.report import assets, explorer_points, ledgers
-from dperm_pipeline.report.explorer_sources import DATASETS, SHAPES, SOURCES, Choice, Source, look, metric_of
 
 NEIGHBOURS = {"add_remove": "add or remove one record", "replace": "replace one record"}
 # What a choice consists of.
@@ -33,8 +34,8 @@ _NUMBERS = ("mean", "half", "gap", "gap_half")
 def context(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[str, Any]:
     """Return what the explorer's template and script need.
 
-    - rows_paths: `rows.parquet` of the experiments, each in a folder of its experiment's name; those that are not in
-      `SOURCES` are passed over.
+    - rows_paths: `rows.parquet` of the experiments, each in a folder of its experiment's name; those without
+      a `comparison.py` are passed over.
     - privacy_path: `privacy.parquet`.
     - Returns: `packed` (the payload, an element of the page), `default` (the choice that the page begins with), `view`
       (its lines, best first, as `view` gives them) and `sources` (for the words). `packed` is None without any rows.
@@ -70,7 +71,7 @@ def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
     columns = ("arm", "standing", "n", "failed", *_NUMBERS)
     lines, levels = ({name: [] for name in (*KEYS, *own)} for own in (columns, ("level", "n", "mean", "half")))
     sources = []
-    for key, source in SOURCES.items():
+    for key, source in places.comparisons().items():
         rows = explorer_points.read(paths[key], key, source) if key in paths else None
         if rows is None or rows.empty:
             continue
@@ -84,7 +85,7 @@ def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
             for delta in sorted({arm["delta"] for arm in arms}):
                 at = {**own, "delta": books["delta"](delta)}
                 shown = [arm for arm in arms if arm["delta"] <= delta]
-                metric = metric_of(key, point["metric"], point["dataset"])
+                metric = source.metric(point["metric"], point["dataset"])
                 for line in explorer_points.compared(shown, lower=metric.lower, standing_of=here, point=point):
                     line["arm"] = books["arm"]((place, *line["arm"]))
                     line["standing"] = books["standing"](line["standing"])
@@ -93,7 +94,7 @@ def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
                     _append(levels, at | {**level, "level": books["level"](level["level"])})
     found = {
         "sources": sources,
-        "arms": _looks(books["arm"].values),
+        "arms": _looks(books["arm"].values, [source["key"] for source in sources]),
         "standings": [dict(zip(("real", "mark", "words"), value, strict=True)) for value in books["standing"].values],
         "references": [{"label": label, "trivial": trivial} for label, trivial in books["level"].values],
         **{f"{name}s": books[name].values for name in ("dataset", "metric", "epsilon", "delta", "first", "second")},
@@ -115,7 +116,7 @@ def view(found: dict[str, Any], choice: dict[str, Any], *, every: bool = False) 
     """
     source = found["sources"][choice["source"]]
     dataset, metric = found["datasets"][choice["dataset"]], found["metrics"][choice["metric"]]
-    shown = metric_of(source["key"], metric, dataset)
+    shown = places.comparisons()[source["key"]].metric(metric, dataset)
     via: Callable[[float], float] = math.exp if shown.log else float
     lines = []
     for line in _matching(found["lines"], choice):
@@ -176,14 +177,14 @@ def _append(columns: dict[str, list], line: dict[str, Any]) -> None:
         column.append(line[name])
 
 
-def _coded(books: dict[str, _Book], source: Source, place: int, point: dict[str, Any]) -> dict[str, int]:
+def _coded(books: dict[str, _Book], source: Comparison, place: int, point: dict[str, Any]) -> dict[str, int]:
     names = [choice.column for choice in source.choices]
     first, second = ([point[name] for name in names] + ["", ""])[:2]
     own = {**point, "first": first, "second": second}
     return {"source": place} | {name: books[name](own[name]) for name in KEYS if name not in ("source", "delta")}
 
 
-def _described(key: str, source: Source, rows: pd.DataFrame) -> dict[str, Any]:
+def _described(key: str, source: Comparison, rows: pd.DataFrame) -> dict[str, Any]:
     """Return the words of a source, with its choices as they are among the rows."""
     choices = []
     for choice in source.choices:
@@ -194,7 +195,7 @@ def _described(key: str, source: Source, rows: pd.DataFrame) -> dict[str, Any]:
         "key": key, "title": source.title, "paper": key.split("-")[0], "unit": source.unit, "fixed": source.fixed,
         "public": source.public, "choices": choices, "warnings": dict(source.warnings),
         "metrics": {
-            dataset: {name: vars(metric_of(key, name, dataset)) for name in source.metrics}
+            dataset: {name: vars(source.metric(name, dataset)) for name in source.metrics}
             for dataset in sorted(map(str, rows["dataset"].unique()))
         },
         "first": {
@@ -231,15 +232,18 @@ def _in_words(value: Any) -> str:
     return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _looks(arms: Sequence[tuple]) -> list[dict[str, Any]]:
+def _looks(arms: Sequence[tuple], experiments: Sequence[str]) -> list[dict[str, Any]]:
     """Return how each method is called and drawn; of an experiment no two of one colour share a shape, if they can.
+
+    - arms: each with the place of its experiment first.
 
     A method keeps its shape at delta = 0, where the page draws it lighter.
     """
     looks, taken = [], {}
     for source, *method in arms:
         mechanism, variant, calibration, delta, target = method
-        found = look(mechanism, variant, calibration, target)
+        comparison = places.comparisons()[experiments[source]]
+        found = comparison.look(mechanism, variant, calibration, *([target] if comparison.extra else []))
         label = found.label + (", δ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0" if delta == 0 else "")
         shapes = [found.marker, *SHAPES]
         own = (mechanism, variant, calibration, target)
@@ -256,17 +260,18 @@ def _begin(found: dict[str, Any]) -> dict[str, int] | None:
     lines = found["lines"]
     if not lines["arm"]:
         return None
-    ranks = {name: k for k, name in enumerate(DATASETS)}
     choices = pd.DataFrame({name: lines[name] for name in KEYS}).drop_duplicates()
     datasets, epsilons, deltas = (found[name] for name in ("datasets", "epsilons", "deltas"))
 
     def rank(row: Any) -> tuple:
         source, dataset = found["sources"][row.source], datasets[row.dataset]
+        offered = places.comparisons()[source["key"]].datasets
         first = [*source["first"][dataset], "", ""]
         order = list(source["metrics"][dataset])
         return (
-            row.source, ranks.get(dataset, len(ranks)), order.index(found["metrics"][row.metric]),
-            found["firsts"][row.first] != first[0], found["seconds"][row.second] != first[1],
+            row.source, offered.index(dataset) if dataset in offered else len(offered),
+            order.index(found["metrics"][row.metric]), found["firsts"][row.first] != first[0],
+            found["seconds"][row.second] != first[1],
             abs(math.log(epsilons[row.epsilon])), -deltas[row.delta],
         )  # fmt: skip
 

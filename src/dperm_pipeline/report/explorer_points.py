@@ -15,8 +15,8 @@ from scipy import special
 from dperm.errors import DataError
 from dperm_pipeline import tables
 from dperm_pipeline.claims.ledger import NOISE
+from dperm_pipeline.figures.comparison import Comparison
 from dperm_pipeline.report import ledgers
-from dperm_pipeline.report.explorer_sources import Source
 
 # Of a method in rows that name no law: what the ledger may call it where an attack failed. One that succeeded counts
 # whatever law it names, for no list can know those to come ...
@@ -36,15 +36,15 @@ def plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def read(path: Path, key: str, source: Source) -> pd.DataFrame:
+def read(path: Path, key: str, source: Comparison) -> pd.DataFrame:
     """Return the rows of an experiment that can be compared; failed ones hold no value.
 
     - path: its `rows.parquet`.
-    - key: of `SOURCES`.
+    - key: the experiment.
     - Raises CorruptFile: if the file is not Parquet or lacks a column of the schema.
     - Raises DataError: if it lacks a column that the source asks for.
     """
-    metrics = [*source.metrics, *(level.metric for level in source.levels if level.metric)]
+    metrics = [*source.metrics, *(level.metric for level in source.references if level.metric)]
     own = [choice.column for choice in source.choices]
     marks = [choice.marked for choice in source.choices if choice.marked]
     asked_of = [name for name, *_ in source.filters]
@@ -63,7 +63,7 @@ def read(path: Path, key: str, source: Source) -> pd.DataFrame:
     return rows.assign(value=rows["value"].where(rows["status"] == "ok")).reset_index(drop=True)
 
 
-def points(source: Source, rows: pd.DataFrame) -> Iterable[tuple[dict[str, Any], list[dict], list[dict]]]:
+def points(source: Comparison, rows: pd.DataFrame) -> Iterable[tuple[dict[str, Any], list[dict], list[dict]]]:
     """Yield each point with its methods and references, all on the same repeats.
 
     - rows: as `read` returns them, of one data set.
@@ -93,7 +93,7 @@ def points(source: Source, rows: pd.DataFrame) -> Iterable[tuple[dict[str, Any],
             for _, method in sorted(methods.items())
         ]
         references = []
-        for level in source.levels:
+        for level in source.references:
             wanted = {"dataset": point["dataset"], "metric": level.metric or point["metric"], **level.where}
             values = levels(tuple((wanted | {name: point[name] for name in level.by}).items()))
             values = values.loc[values.index.isin(common)] if len(values) > 1 else values
@@ -122,7 +122,7 @@ def _methods(private: pd.DataFrame, keys: list[str], arm: list[str]) -> dict[tup
         if (np.diff(repeats) == 0).any():
             raise DataError(
                 f"{dict(zip(names, name, strict=True))} has two values for one repeat; name the setting that tells "
-                "them apart in report/explorer_sources.py"
+                "them apart in its comparison.py"
             )
         given = dict(zip(arm, name[len(keys) :], strict=True))
         # As good as the weakest of the releases.

@@ -12,24 +12,11 @@ import pandas as pd
 from dperm.errors import CorruptFile
 from dperm_pipeline import claims as verdicts_of
 from dperm_pipeline import figures as drawn
+from dperm_pipeline import places
 from dperm_pipeline.report import ledgers
 from dperm_pipeline.report.rows import Facts
 from dperm_pipeline.target import Target
 
-# Key, title and authors, in the order in which the papers appeared.
-PAPERS = {
-    "kifer2012": (
-        "Private Convex Empirical Risk Minimization and High-dimensional Regression",
-        "Kifer, Smith & Thakurta, COLT 2012",
-    ),
-    "jain2013": ("Differentially Private Learning with Kernels", "Jain & Thakurta, ICML 2013"),
-    "dwork2018": ("Privacy-preserving Prediction", "Dwork & Feldman, COLT 2018"),
-    "li2021": (
-        "Noise-Augmented Privacy-Preserving Empirical Risk Minimization with Dual-purpose Regularizer and Privacy "
-        "Budget Retrieval and Recycling",
-        "Li & Liu, 2021",
-    ),
-}
 # Tables longer than this can be searched, sorted and paged.
 LONG = 15
 # What follows `X`, the figure as published, is drawn beside it.
@@ -44,9 +31,9 @@ _SIZE = re.compile(rb'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"')
 
 
 def in_order(papers: Iterable[str]) -> list[str]:
-    """Return papers, each once, as they appeared; what is none of `PAPERS` comes last."""
+    """Return papers, each once, as they appeared; a key without a folder comes last."""
     found = list(dict.fromkeys(papers))
-    return [*(key for key in PAPERS if key in found), *(key for key in found if key not in PAPERS)]
+    return [*(key for key in places.papers() if key in found), *(key for key in found if key not in places.papers())]
 
 
 def counted(verdicts: pd.Series, all_of: Sequence[str]) -> dict[str, int]:
@@ -65,8 +52,8 @@ def papers(claims: pd.DataFrame, privacy: pd.DataFrame, verdicts: Sequence[str])
     """
     found = [*claims["paper"].unique(), *privacy["paper"].unique()]
     known = {
-        **{paper: PAPERS[paper] for paper in PAPERS if paper in found},
-        **{p: (p, "") for p in found if p not in PAPERS},
+        **{paper: places.papers()[paper] for paper in places.papers() if paper in found},
+        **{p: (p, "") for p in found if p not in places.papers()},
     }
     headline = claims["headline"].astype(bool) if "headline" in claims else pd.Series(False, index=claims.index)
     return [
@@ -98,7 +85,7 @@ def refuted(guarantees: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if row["verdict"] == "refuted" and not row["control"]:
             key = tuple(row[name] for name in ("paper", "mechanism", "calibration", "neighbours"))
             groups.setdefault(key, []).append(row)
-    order = {paper: k for k, paper in enumerate(PAPERS)}
+    order = {paper: k for k, paper in enumerate(places.papers())}
     lines = []
     for (paper, mechanism, calibration, neighbours), rows in sorted(
         groups.items(), key=lambda item: (order.get(item[0][0], len(order)), item[0])
@@ -284,7 +271,7 @@ def by_paper(figures: Sequence[dict[str, Any]], tables: Sequence[dict[str, Any]]
     keys = in_order(shown["paper"] for shown in (*plots, *numbers))
     sections = []
     for key in keys:
-        title, authors = PAPERS.get(key, (key, ""))
+        title, authors = places.papers().get(key, (key, ""))
         sections.append(
             {
                 "key": key,

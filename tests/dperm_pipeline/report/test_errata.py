@@ -29,7 +29,7 @@ def test_cells_are_told_apart(known):
     """By hand from the document: a bar inside a cell, the mark of privacy, the order of the columns."""
     assert known["N3"].printed == "VS (c → −∞): b'|θ|"
     assert known["K5"].printed == "Exp-mech: α = 4s² for the loss ½(y − ⟨x, θ⟩)²"
-    assert known["D4"].what == "so" and "test_mechanism_exppw.py" in known["D4"].tested
+    assert known["D4"].what == "so" and "prediction/test_exppw.py" in known["D4"].tested
     marked = {name for name, entry in known.items() if entry.privacy}
     assert {"K1", "K2", "N12", "J12", "D4", "D15"} <= marked and not {"K7", "N6", "J7", "D5"} & marked
 
