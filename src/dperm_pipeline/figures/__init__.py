@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
 # What draws all figures, and specifications; loaded by those who draw alone.
-_DRAWERS, _ENGINE = ("dperm_pipeline.figures", "dperm_pipeline.figures.style"), "dperm_pipeline.figures.engine"
+_DRAWERS = ("dperm_pipeline.figures", "dperm_pipeline.figures.style")
+_ENGINES = ("dperm_pipeline.figures.engine", "dperm_pipeline.figures.tabulate")
 _WHOLE = "whole cells, whose solver did not converge"
 
 _FIGURES: Catalogue[str, Target] = {
@@ -142,9 +143,9 @@ def modules(name: str) -> tuple[str, ...]:
     if not targets:
         raise _unknown(name, places.KINDS, "figure or table")
     own = [module for target in targets for module in (target.words, target.module) if module]
-    # A specification stands beside its words, and the engine draws it.
+    # A specification stands beside its words, and an engine draws or tabulates it.
     specified = any(target.module == target.words for target in targets)
-    return (*_DRAWERS, *((_ENGINE,) if specified else ()), *dict.fromkeys(own))
+    return (*_DRAWERS, *(_ENGINES if specified else ()), *dict.fromkeys(own))
 
 
 def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:

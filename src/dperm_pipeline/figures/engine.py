@@ -1,9 +1,10 @@
 """Draws what a specification says (`figures.spec`), and says in words which points and repeats are missing."""
 
+import functools
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ import pandas as pd
 from matplotlib import figure as pyplot
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from matplotlib.transforms import ScaledTranslation
 
 from dperm_pipeline.figures import spec, style
+from dperm_pipeline.figures.points import plain, select, summary
 
 
 @dataclass
@@ -28,23 +31,7 @@ class _Place:
     first: bool
     last: bool = False
     axis: Any = None
-
-
-def plain(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with text as text: categories would group by what is not there."""
-    return rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
-
-
-def select(rows: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows whose columns have a value, one of several, or one that a predicate admits."""
-    for name, wanted in where.items():
-        if callable(wanted):
-            rows = rows[wanted(rows[name])]
-        elif isinstance(wanted, (tuple, list, set)):
-            rows = rows[rows[name].isin(list(wanted))]
-        else:
-            rows = rows[rows[name] == wanted]
-    return rows
+    intervals: list[Callable[[], None]] = field(default_factory=list)
 
 
 def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
@@ -56,13 +43,19 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
     rows = every if figure.keep_failed or "status" not in every else every[every["status"] == "ok"]
     rows = figure.prepare(rows) if figure.prepare else rows
     places, lines, columns = _laid_out(figure, rows)
-    height = figure.height
+    width, height = (size(rows) if callable(size) else size for size in (figure.width, figure.height))
     height = height[0] + height[1] * lines if isinstance(height, tuple) else height
-    drawn = pyplot.Figure(figsize=(figure.width, height))
+    drawn = pyplot.Figure(figsize=(width, height))
     axes = drawn.subplots(lines, columns, squeeze=False, **figure.grid)
+    taken = set()
     for place in places:
+        across = slice(place.column, place.column + place.panel.wide)
         place.axis = axes[place.row, place.column]
-    taken = {(place.row, place.column) for place in places}
+        if place.panel.wide > 1:
+            for axis in axes[place.row, across]:
+                axis.remove()
+            place.axis = drawn.add_subplot(place.axis.get_gridspec()[place.row, across])
+        taken |= {(place.row, column) for column in range(across.start, across.stop)}
     for at, axis in np.ndenumerate(axes):
         if at not in taken:
             axis.set_axis_off()
@@ -165,10 +158,10 @@ def _laid_out(figure: spec.Figure, rows: pd.DataFrame) -> tuple[list[_Place], in
                 here = select(part, panel.where)
                 here = panel.prepare(here) if panel.prepare else here
                 for count, (inner, own) in enumerate(_facets(panel.across, here)):
-                    groups = {"row": (down, number, k), "all": (number, k)}
-                    group = groups.get(panel.together, (down, number, k, column))
+                    groups = {"row": (down, number, k), "all": (number, k), "none": (down, number, k, column)}
+                    group = groups.get(panel.together, (panel.together,))
                     places.append(_Place(panel, own, line, column, [*outer, *inner], group, count == 0))
-                    column += 1
+                    column += panel.wide
             widest, line = max(widest, column), line + 1
     for place in places:
         place.last = all(other.row <= place.row for other in places if other.column == place.column)
@@ -194,12 +187,12 @@ def _fill(place: _Place) -> list[float]:
         own = select(place.rows, line.where)
         if own.empty:
             continue
-        shown += _draw(axis, own, line, panel)
+        shown += _draw(place, own, line)
     return shown
 
 
-def _draw(axis: Axes, own: pd.DataFrame, line: spec.Line, panel: spec.Panel) -> list[float]:
-    shown = []
+def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
+    axis, panel, shown = place.axis, place.panel, []
     for value, colour, marker in _looks(line, own):
         rows = own if value is None else own[own[line.shades] == value]
         points = summary(
@@ -209,24 +202,42 @@ def _draw(axis: Axes, own: pd.DataFrame, line: spec.Line, panel: spec.Panel) -> 
         look = {"color": colour, "marker": marker or "None", "ls": line.line or "-", **panel.more, **line.more}
         if line.hollow:
             look["mfc"] = "white"
+        if line.aside:
+            look["transform"] = axis.transData + ScaledTranslation(line.aside / 72, 0, axis.figure.dpi_scale_trans)
         if line.hollow_if is None:
             axis.plot(x, mean, **look)
         else:
             _plot_hollow(axis, points["mean"], rows.groupby(line.x or panel.x)[line.hollow_if].max() != 0, look)
         low, high = points["low"].to_numpy(float), points["high"].to_numpy(float)
-        if line.positive:
+        if line.positive is True:
             low = np.where(low > 0, low, mean)
-        if line.band:
+        elif line.positive:
+            low = np.maximum(low, line.positive * mean)
+        if line.cut:
+            place.intervals.append(functools.partial(_cut_interval, axis, line, x, low, high, look))
+        elif line.band:
             below = {"zorder": panel.more["zorder"] - 1.5} if "zorder" in panel.more else {}
             axis.fill_between(x, low, high, color=colour, alpha=line.band, lw=0, **below)
         if line.reach:
             reach = dict(zip(("xerr", "yerr"), (rows[name] for name in line.reach), strict=True))
             axis.errorbar(x, mean, **reach, fmt="none", ecolor=colour, elinewidth=0.5, alpha=0.4, zorder=1.5)
-        if line.bars:
+        if line.bars and not line.cut:
             axis.vlines(x, low, high, color=colour, lw=None if line.bars is True else line.bars)
         if line.fits:
             shown += [*mean, *low, *high] if panel.whole_bands else [*mean]
     return shown
+
+
+def _cut_interval(axis: Axes, line: spec.Line, x: Any, low: Any, high: Any, look: dict[str, Any]) -> None:
+    """Draw the intervals of a line between it and the grid, as far as they are on a logarithmic axis."""
+    if axis.get_yscale() == "log":
+        low = np.maximum(low, axis.get_ylim()[0])
+    moved = {"transform": look.get("transform", axis.transData), "color": look["color"]}
+    if line.bars:
+        known = ~np.isnan(low)
+        axis.vlines(x[known], low[known], high[known], lw=line.bars, zorder=look["zorder"] - 0.5, **moved)
+    if line.band:
+        axis.fill_between(x, low, high, alpha=line.band, lw=0, zorder=look["zorder"] - 1, **moved)
 
 
 def _looks(line: spec.Line, rows: pd.DataFrame) -> list[tuple[Any, Any, str]]:
@@ -248,37 +259,6 @@ def _plot_hollow(axis: Axes, means: pd.Series, hollow: pd.Series, look: dict[str
     for part, face in ((means[mask], "white"), (means[~mask], look["color"])):
         if look["marker"] != "None":
             axis.plot(part.index, part, **{**look, "ls": "", "mfc": face})
-
-
-def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "mean", via: Any = None) -> pd.DataFrame:
-    """Return a line's points: columns mean, low and high, indexed by x, which rises.
-
-    - x, y: columns, or functions of the rows that return a series.
-    - statistic: as of `spec.Line`; `low` and `high` are the 95 % interval of a mean, else NaN.
-    - via: from each of the three to what is drawn.
-    """
-    if statistic == "given":
-        wide = rows.pivot(index=x, columns="metric", values="value").reindex(columns=[f"{y}_mean", f"{y}_half"])
-        # One repeat has no interval.
-        mean, half = wide[f"{y}_mean"].sort_index(), wide[f"{y}_half"].sort_index().fillna(0.0)
-        points = pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half})
-        return points.apply(via) if via else points
-    at = 1 / rows[x[2:]] if isinstance(x, str) and x.startswith("1/") else x(rows) if callable(x) else rows[x]
-    values = y(rows) if callable(y) else rows[y]
-    at, values = np.asarray(at, dtype=float), np.asarray(values, dtype=float)
-    if statistic in ("value", "path"):
-        order = np.argsort(at, kind="stable") if statistic == "value" else slice(None)
-        points = pd.DataFrame({"mean": values[order], "low": np.nan, "high": np.nan}, index=at[order])
-    elif statistic == "quantiles":
-        found = pd.Series(values).groupby(at).quantile([0.5, 0.95, 1.0]).unstack()
-        points = pd.DataFrame({"mean": found[0.95], "low": found[0.5], "high": found[1.0]})
-    elif statistic == "mean":
-        groups = [(key, style.mean_interval(part.to_numpy())) for key, part in pd.Series(values).groupby(at)]
-        index = [key for key, _ in groups]
-        points = pd.DataFrame([found for _, found in groups], index=index, columns=["mean", "low", "high"])
-    else:
-        points = pd.Series(values).groupby(at).agg(statistic).to_frame("mean").assign(low=np.nan, high=np.nan)
-    return points.apply(via) if via else points
 
 
 def _finish(place: _Place, shown: list[float], together: pd.DataFrame) -> None:
@@ -303,6 +283,8 @@ def _finish(place: _Place, shown: list[float], together: pd.DataFrame) -> None:
         return
     _x_axis(axis, panel, place.rows)
     _y_axis(axis, panel, shown, together)
+    for draw_interval in place.intervals:
+        draw_interval()
     axis.tick_params(labelleft=first or not panel.sharey, labelbottom=place.last or not panel.sharex)
     if panel.also:
         panel.also(axis, place.rows)
@@ -344,6 +326,8 @@ def _x_axis(axis: Axes, panel: spec.Panel, rows: pd.DataFrame) -> None:
 
 
 def _y_axis(axis: Axes, panel: spec.Panel, shown: list[float], together: pd.DataFrame) -> None:
+    if panel.ylim == "free":
+        return
     if panel.ylim is not None:
         axis.set_ylim(*(panel.ylim(together) if callable(panel.ylim) else panel.ylim))
     elif panel.air:

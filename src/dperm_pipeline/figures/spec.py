@@ -1,8 +1,9 @@
-"""What a figure shows, as plain values: panels by facets, lines by encodings, levels, legend and words.
+"""What a figure or a table shows, as plain values: panels by facets, lines by encodings, levels, legend, columns.
 
-An experiment's `figures.py` holds its specifications beside the captions; `figures.engine` draws them. A plan and a
-report read all of these modules, so nothing here loads a plot library. Where a value depends on what was run, a
-function of the rows (a pandas.DataFrame) stands in its place: `Words`, `Rows`, `Values`.
+An experiment's `figures.py` holds its specifications beside the captions; `figures.engine` draws them,
+`figures.tabulate` makes the tables. A plan and a report read all of these modules, so nothing here loads a plot
+library. Where a value depends on what was run, a function of the rows (a pandas.DataFrame) stands in its place:
+`Words`, `Rows`, `Values`.
 """
 
 import dataclasses
@@ -29,10 +30,12 @@ class Line:
     is `crossed` with, or plain. `y`: a column, or a function of the rows that returns a series; `x` too, and `1/`
     before a column. `statistic`: "value" (each row is a point), "mean" (with its 95 % interval by Student's t), "given"
     (the metrics `<y>_mean` and `<y>_half` of the rows), "path" (each row is a point, in the order of the rows; `reach`
-    are columns with the half widths of its intervals in x and y), "quantiles" (that of
-    95 %, with the median and the largest), the name of an aggregate of pandas ("max", "first",
-    ...), or a function of a series. `via`: from the statistic to what is drawn. `band`: opacity of the interval;
-    `bars`: width of its bars. `positive`: the band ends at the mean where its lower end is not above 0. `shades`: the
+    are columns with the half widths of its intervals in x and y), "points" (each row has the columns mean, low and
+    high), "quantiles" (that of 95 %, with the median and the largest), the name of an aggregate of pandas ("max",
+    "first", ...), or a function of a series. `via`: from the statistic to what is drawn. `band`: opacity of the
+    interval; `bars`: width of its bars. `positive`: the band ends at the mean where its lower end is not above 0; or,
+    a number, at this share of the mean. `cut`: intervals end where a logarithmic axis does. `aside`: 1/72 inch by which
+    the line is moved to the right, so that equal lines are seen as two. `shades`: the
     column of the lines in shades, light to dark or `darkest_first`, with `markers` in turn; `label` is then a function
     of its value. `hollow_if`: a column that is not 0 where a marker is to be hollow. `fits`: the y-axis must show it.
     `more`, `key`: what else matplotlib is told of the line, and of its entry in the legend.
@@ -50,7 +53,9 @@ class Line:
     via: Rows | None = None
     band: float | None = None
     bars: float | None = None
-    positive: bool | None = None
+    positive: bool | float | None = None
+    cut: bool | None = None
+    aside: float = 0.0
     shades: str | None = None
     markers: Sequence[str] = ()
     hollow_if: str | None = None
@@ -102,12 +107,13 @@ class Panel:
     that are drawn, so many of them at most, "decades" (five at most, of many decades the powers of 10), all "powers" of
     10, these, or those of matplotlib (None); their labels are plain numbers. `xlim`: the ends, or a factor of air
     around all x. `epsilons`: an axis of budgets as everywhere. `span`: what the y-axis shows besides the lines, or
-    (`exactly`) instead. `ylim`, `yticks`: fixed ends and ticks, these with labels if it is a mapping; `air`: a linear
-    axis with this share of air around the lines. `sharex`, `sharey`: only the last row has labels of x, only the first
-    panel of a facet those of y. `prepare`: from a panel's rows to what its lines read. `together`: whose y-axis is one:
-    that of a facet's panels ("row"), of all rows of panels too ("all"), or none. `whole_bands`: the y-axis shows bands
-    whole. `more`: what matplotlib is told of all lines. `also`: a function (axis, rows) that draws what has no word
-    here; it says why.
+    (`exactly`) instead. `ylim`, `yticks`: fixed ends (or "free": those of matplotlib) and ticks, these with labels if
+    it is a mapping; `air`: a linear axis with this share of air around the lines. `sharex`, `sharey`: only the last row
+    has labels of x, only the first panel of a facet those of y. `prepare`: from a panel's rows to what its lines read.
+    `together`: whose y-axis is one: that of a facet's panels ("row"), of all rows of panels too ("all"), none ("none"),
+    or that of all panels that give this name. `wide`: columns of the figure that it takes. `whole_bands`: the y-axis
+    shows bands whole. `more`: what matplotlib is told of all lines. `also`: a function (axis, rows) that draws what has
+    no word here; it says why.
     """
 
     lines: Sequence[Line] = ()
@@ -132,6 +138,7 @@ class Panel:
     ylim: Any = None
     yticks: Any = None
     together: str = "row"
+    wide: int = 1
     whole_bands: bool = False
     sharey: bool = False
     sharex: bool = False
@@ -152,17 +159,18 @@ class Figure:
     """A figure: rows of panels, legend and words under them. Called with rows it is drawn.
 
     `panels`: rows of panels, None for an empty place; or a function of the rows that returns them. `down`: all of them
-    again for each value of a facet. `height`: in inches, or base and height of a row of panels. `legend`: instead of
-    the labels of lines and levels as they come; `columns`: of the legend; `by_value`: shades of all lines stand
-    together in it. `prepare`: from the rows that converged, text as text, to those that are drawn. `notes`: paragraphs
-    under the panels, or a function of what `prepare` returned that gives them. In them `{n.max}` becomes `n = 300`: a
-    column, and which of its values: `max`, `min`, `first`, `all`; `{repeat.count}` is how many there are, and
-    `{n.max:series=ratio}` looks at the rows of this series alone. `keep_failed`: `prepare` gets those too.
+    again for each value of a facet. `height`: in inches, or base and height of a row of panels, or a function of the
+    rows, as `width`. `legend`: instead of the labels of lines and levels as they come; `columns`: of the legend;
+    `by_value`: shades of all lines stand together in it. `prepare`: from the rows that converged, text as text, to
+    those that are drawn. `notes`: paragraphs under the panels, or a function of what `prepare` returned that gives
+    them. In them `{n.max}` becomes `n = 300`: a column, and which of its values: `max`, `min`, `first`, `all`;
+    `{repeat.count}` is how many there are, and `{n.max:series=ratio}` looks at the rows of this series alone.
+    `keep_failed`: `prepare` gets those too.
     """
 
     panels: Any
-    height: float | tuple[float, float] = 3.0
-    width: float = 7.0
+    height: float | tuple[float, float] | Rows = 3.0
+    width: float | Rows = 7.0
     columns: int | Rows = 3
     down: Facet | None = None
     where: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -176,6 +184,55 @@ class Figure:
     def __call__(self, rows: Any) -> Any:
         """Return the drawn figure."""
         return importlib.import_module("dperm_pipeline.figures.engine").draw(self, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column of a table: a value for each group of rows.
+
+    `name`: in the CSV. `value`: a column of the rows, whose first value counts, or a function of a group's rows; the
+    column `name` without it. `heading`: for people; the name without one, left out for them if it is empty. `words`:
+    from a value to text; those of the table without it. `whole`: numbers are whole, and may be missing.
+    """
+
+    name: str
+    value: str | Rows | None = None
+    heading: str | None = None
+    words: Callable[[Any], str] | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Interval(Column):
+    """The mean over the repeats of a group that converged, with its 95 % interval by Student's t.
+
+    In the CSV three columns, `name`, `name_low`, `name_high`; for people `mean [low, high]`. `where`: which rows, as of
+    `Line`.
+    """
+
+    where: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table: a line for each group of rows that agree in the columns `by`, or for each row.
+
+    `prepare`: from the rows that converged (`keep_failed`: from all), text as text, to those that are grouped. `order`:
+    key of a group's rows by which lines are sorted, instead of by the columns `by`. `words`: from a value to text; as
+    it is, three digits of a number, a dash for none.
+    """
+
+    columns: Sequence[Column]
+    by: Sequence[str] = ()
+    where: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    prepare: Rows | None = None
+    order: Callable[[Any], Any] | None = None
+    words: Callable[[Any], str] | None = None
+    keep_failed: bool = False
+
+    def __call__(self, rows: Any) -> tuple[Any, Any]:
+        """Return the table with plain numbers, and for people."""
+        return importlib.import_module("dperm_pipeline.figures.tabulate").tabulate(self, rows)
 
 
 def encoded(columns: str, looks: Mapping[Any, Any], **of_all: Any) -> tuple[Line, ...]:

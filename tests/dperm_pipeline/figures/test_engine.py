@@ -9,7 +9,20 @@ import pandas as pd
 import pytest
 
 from dperm_pipeline.figures import engine, style
-from dperm_pipeline.figures.spec import DASHED, Facet, Figure, Level, Line, Panel, crossed, encoded, power
+from dperm_pipeline.figures.spec import (
+    DASHED,
+    Column,
+    Facet,
+    Figure,
+    Interval,
+    Level,
+    Line,
+    Panel,
+    Table,
+    crossed,
+    encoded,
+    power,
+)
 
 LINES = encoded("mechanism", {"ours": ("ours", "#0072B2", "o"), "theirs": ("theirs", "#D55E00", "s", DASHED)})
 
@@ -167,3 +180,75 @@ def test_specifications_are_read_without_a_plot_library():
         "sys.exit(any(name in sys.modules for name in ('matplotlib', 'pandas', 'dperm_pipeline.figures.engine')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_points_of_the_rows_break_where_one_has_no_mean_and_intervals_are_cut_at_the_axis():
+    rows = pd.DataFrame(
+        {"epsilon": [0.1, 1.0, 10.0, 100.0], "mean": [4.0, np.nan, 2.0, 1.0], "low": [3.0, np.nan, -1.0, 0.5]}
+    )
+    rows = rows.assign(high=rows["mean"] + 1)
+    line = Line("ours", "#0072B2", statistic="points", band=0.2, bars=0.8, cut=True, more={"zorder": 3})
+    figure = Figure([[Panel([line.but(aside=3.6)])]], width=lambda rows: 1.5 * len(rows))(rows)
+    axis = figure.axes[0]
+    assert figure.get_size_inches()[0] == 6.0
+    assert np.isnan(axis.lines[0].get_ydata()[1]) and axis.lines[0].get_ydata()[0] == 4.0
+    bars, band = axis.collections
+    ends = [segment[:, 1].tolist() for segment in bars.get_segments()]
+    bottom = axis.get_ylim()[0]
+    assert ends == [[3.0, 5.0], [bottom, 3.0], [bottom, 2.0]] and 0.5 < bottom < 1
+    assert band.get_zorder() < bars.get_zorder() < axis.lines[0].get_zorder()
+    moved = axis.lines[0].get_transform().transform((1.0, 1.0)) - axis.transData.transform((1.0, 1.0))
+    assert moved == pytest.approx([0.05 * figure.dpi, 0.0])
+
+
+def test_a_band_ends_at_a_share_of_the_mean():
+    line = LINES[0].but(statistic="mean", band=0.2, positive=0.999)
+    axis = Figure([[Panel([line])]])(made()).axes[0]
+    for x, mean in zip(*axis.lines[0].get_data(), strict=True):
+        assert min(y for at, y in axis.collections[0].get_paths()[0].vertices if at == x) == pytest.approx(0.999 * mean)
+
+
+def test_a_wide_panel_takes_columns_and_a_name_joins_y_axes():
+    narrow = [panel(where={"dataset": name}, together="both") for name in ("first", "second", "first")]
+    free = panel(wide=2, ylim="free", where={"dataset": "second"})
+    figure = Figure([narrow, [free, panel(together="both")]])(made())
+    assert len(figure.axes) == 5
+    limits = [axis.get_ylim() for axis in figure.axes]
+    at = {(axis.get_subplotspec().rowspan.start, axis.get_subplotspec().colspan.start): axis for axis in figure.axes}
+    assert [len(at[place].get_subplotspec().colspan) for place in ((0, 0), (1, 0), (1, 2))] == [1, 2, 1]
+    joined = [at[place].get_ylim() for place in ((0, 0), (0, 1), (0, 2), (1, 2))]
+    assert len(set(joined)) == 1 and at[1, 0].get_ylim() != joined[0] and len(limits) == 5
+
+
+def test_a_table_has_a_line_for_each_group_in_numbers_and_in_words():
+    rows = made(n=300)
+    rows.loc[(rows["dataset"] == "first") & (rows["repeat"] == 0), "status"] = "failed"
+    columns = [
+        Column("dataset", heading="data set"),
+        Column("epsilon", heading="ε"),
+        Interval("error", where={"mechanism": "ours"}),
+        Column("steps", lambda part: None if part["epsilon"].iloc[0] > 1 else 3, heading="", whole=True),
+        Column("failed", lambda part: int((part["status"] == "failed").sum())),
+        Column("ratio", lambda part: math.nan, words=lambda value: "none" if math.isnan(value) else "some"),
+    ]
+    numbers, words = Table(columns, by=("dataset", "epsilon"), keep_failed=True)(rows)
+    assert list(numbers) == ["dataset", "epsilon", "error", "error_low", "error_high", "steps", "failed", "ratio"]
+    assert list(words) == ["data set", "ε", "error", "failed", "ratio"]
+    assert list(words["data set"]) == ["first"] * 3 + ["second"] * 3 and set(words["ratio"]) == {"none"}
+    assert (
+        list(numbers["failed"]) == [2, 2, 2, 0, 0, 0] and numbers["steps"].isna().tolist() == [False, False, True] * 2
+    )
+    own = rows[(rows["mechanism"] == "ours") & (rows["status"] == "ok")]
+    means = own.groupby(["dataset", "epsilon"])["value"].mean()
+    assert list(numbers["error"]) == pytest.approx(list(means))
+    first = numbers.iloc[0]
+    assert words.loc[0, "error"] == f"{first['error']:.3g} [{first['error_low']:.3g}, {first['error_high']:.3g}]"
+    backwards, _ = Table(columns, by=("dataset", "epsilon"), order=lambda part: -part["epsilon"].iloc[0])(rows)
+    assert list(backwards["epsilon"]) == [10.0, 10.0, 1.0, 1.0, 0.1, 0.1]
+
+
+def test_a_table_without_groups_has_a_line_for_each_row():
+    prepared = Table([Column("dataset"), Column("largest", "value")], prepare=lambda rows: rows.nlargest(2, "value"))
+    numbers, words = prepared(made())
+    assert list(numbers["largest"]) == sorted(made()["value"])[:-3:-1]
+    assert list(words["largest"]) == [f"{value:.3g}" for value in numbers["largest"]]

@@ -1,0 +1,59 @@
+"""The rows that a line or a table's cell is about, and the numbers made of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dperm_pipeline.figures import style
+
+
+def plain(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with text as text: categories would group by what is not there."""
+    return rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
+
+
+def select(rows: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the rows whose columns have a value, one of several, or one that a predicate admits."""
+    for name, wanted in where.items():
+        if callable(wanted):
+            rows = rows[wanted(rows[name])]
+        elif isinstance(wanted, (tuple, list, set)):
+            rows = rows[rows[name].isin(list(wanted))]
+        else:
+            rows = rows[rows[name] == wanted]
+    return rows
+
+
+def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "mean", via: Any = None) -> pd.DataFrame:
+    """Return a line's points: columns mean, low and high, indexed by x, which rises.
+
+    - x, y: columns, or functions of the rows that return a series.
+    - statistic: as of `spec.Line`; `low` and `high` are the 95 % interval of a mean, else NaN.
+    - via: from each of the three to what is drawn.
+    """
+    if statistic == "given":
+        wide = rows.pivot(index=x, columns="metric", values="value").reindex(columns=[f"{y}_mean", f"{y}_half"])
+        # One repeat has no interval.
+        mean, half = wide[f"{y}_mean"].sort_index(), wide[f"{y}_half"].sort_index().fillna(0.0)
+        points = pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half})
+        return points.apply(via) if via else points
+    if statistic == "points":
+        return rows.set_index(x)[["mean", "low", "high"]].astype(float).sort_index()
+    at = 1 / rows[x[2:]] if isinstance(x, str) and x.startswith("1/") else x(rows) if callable(x) else rows[x]
+    values = y(rows) if callable(y) else rows[y]
+    at, values = np.asarray(at, dtype=float), np.asarray(values, dtype=float)
+    if statistic in ("value", "path"):
+        order = np.argsort(at, kind="stable") if statistic == "value" else slice(None)
+        points = pd.DataFrame({"mean": values[order], "low": np.nan, "high": np.nan}, index=at[order])
+    elif statistic == "quantiles":
+        found = pd.Series(values).groupby(at).quantile([0.5, 0.95, 1.0]).unstack()
+        points = pd.DataFrame({"mean": found[0.95], "low": found[0.5], "high": found[1.0]})
+    elif statistic == "mean":
+        groups = [(key, style.mean_interval(part.to_numpy())) for key, part in pd.Series(values).groupby(at)]
+        index = [key for key, _ in groups]
+        points = pd.DataFrame([found for _, found in groups], index=index, columns=["mean", "low", "high"])
+    else:
+        points = pd.Series(values).groupby(at).agg(statistic).to_frame("mean").assign(low=np.nan, high=np.nan)
+    return points.apply(via) if via else points
