@@ -22,6 +22,7 @@ FLOORS = {
         "kernels": 1,
         "accounting": 1,
         "grid": 1,
+        "laws": 1,
         "solvers": 2,
         "mechanisms": 3,
         "audit": 4,

@@ -10,6 +10,7 @@ from dperm.audit import exact, line, sampling
 from dperm.audit.bounds import Model
 from dperm.audit.events import Event
 from dperm.audit.target import Target
+from dperm.laws.privacy_loss import PrivacyLoss
 from dperm.noise import Gaussian
 
 SAMPLING = "sampling"
@@ -17,6 +18,7 @@ GAUSSIAN = "sampling, assuming a Gaussian trade-off (model-based)"
 EXACT = "exact law on a line"
 FINITE = "exact probabilities of all outcomes"
 BRACKET = "exact law on a line, as called"
+LOSSES = "exact law of the privacy loss"
 
 
 def on_a_line(target: Target, data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:
@@ -48,6 +50,20 @@ def of_finite(found: exact.ExactAudit) -> dict[str, Any]:
 def of_bracket(found: exact.ExactAudit) -> dict[str, Any]:
     """Return an audit by brackets of a released number that is already made."""
     return _certain(BRACKET, found)
+
+
+def of_losses(forth: PrivacyLoss, back: PrivacyLoss, delta: float, words: str) -> dict[str, Any]:
+    """Return the better of both directions.
+
+    - forth, back: losses of the data against the neighbour, and of the neighbour against the data.
+    - words: what the loss is of.
+    """
+    found, likelier = forth.epsilon(delta), "data"
+    other = back.epsilon(delta)
+    if other.epsilon > found.epsilon:
+        found, likelier = other, "neighbour"
+    event = f"{words} spends {found.least:.4g} or more"
+    return certain(LOSSES, likelier, event, found.epsilon, found.probability, found.other_probability)
 
 
 def sampled(
@@ -128,13 +144,20 @@ def head(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _certain(attack: str, found: line.LineAudit | exact.ExactAudit) -> dict[str, Any]:
+    return certain(attack, found.likelier, found.event, found.epsilon, found.probability, found.other_probability)
+
+
+def certain(
+    attack: str, likelier: str, event: str, epsilon: float, probability: float, other_probability: float
+) -> dict[str, Any]:
+    """Return an attack whose event has these probabilities, known without sampling."""
     return {
         "attack": attack,
         "model": "none",
-        "likelier": found.likelier,
-        "event": found.event,
+        "likelier": likelier,
+        "event": event,
         "draws": 0,
-        "exact_bound": found.epsilon,
-        "probability": found.probability,
-        "other_probability": found.other_probability,
+        "exact_bound": epsilon,
+        "probability": probability,
+        "other_probability": other_probability,
     }

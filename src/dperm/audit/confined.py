@@ -23,6 +23,8 @@ from dperm.audit.target import Target
 from dperm.audit.targets import LinearData
 from dperm.domain import Budget, Calibration, Neighbours
 from dperm.feasible import Region, Regularizer
+from dperm.laws import tails
+from dperm.laws.tails import lower_tail
 from dperm.mechanisms import base, objective
 
 
@@ -66,11 +68,11 @@ def target(case: Confined, *, budget: Budget, neighbours: Neighbours, calibratio
         return (forces.sum(axis=0) + ridge * points + l1 * np.where(points >= 0, 1.0, -1.0)) / law.scale
 
     def cdf(points, data):
-        inside = targets.lower_tail(law, standard(points, data))
+        inside = lower_tail(law, standard(points, data))
         return np.where(points < low, 0.0, np.where(points >= high, 1.0, inside))
 
     def sf(points, data):
-        inside = targets.lower_tail(law, -standard(points, data))
+        inside = lower_tail(law, -standard(points, data))
         return np.where(points < low, 1.0, np.where(points >= high, 0.0, inside))
 
     def log_density(outputs, data):
@@ -96,10 +98,7 @@ def pieces(made: Target, data: LinearData) -> np.ndarray:
     ends = np.sort(np.concatenate([np.nextafter(made.atoms, -np.inf), made.atoms]))
     lower = np.concatenate([[0.0], made.cdf(ends, data), [1.0]])
     upper = np.concatenate([[1.0], made.sf(ends, data), [0.0]])
-    # From whichever tail is thinner.
-    middle = 1.0 - lower[:-1] - upper[1:]
-    mass = np.where(lower[1:] <= 0.5, np.diff(lower), np.where(upper[:-1] <= 0.5, -np.diff(upper), middle))
-    return np.maximum(mass, 0.0)
+    return tails.differences(lower, upper)
 
 
 def _runs(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,16 +1,7 @@
-r"""Exact audits of mechanisms with finitely many outcomes: no sampling, all pairs of a tiny domain.
+"""Exact audits of mechanisms with finitely many outcomes: no sampling, all pairs of a tiny domain.
 
-For laws p and q on outcomes 1..m the mechanism leaks, between these two inputs and in this direction, exactly
-
-    epsilon(delta) = the least e >= 0 with  sum_i (p_i - e^e q_i)_+ <= delta
-                   = max(0, max_S log((P(S) - delta)/Q(S))).
-
-The two are the same: P(S) <= e^e Q(S) + delta for all S means that it holds for the S that makes the difference
-largest, {p_i > e^e q_i}. So the best S holds the outcomes of largest ratio p_i/q_i: sort by ratio, take sums of the
-first k, and take the largest of m quotients. For delta = 0 that is the largest log(p_i/q_i). If an event that q never
-produces is likelier than delta under p, epsilon is infinite.
-
-Neighbouring relation: that of the pairs which the caller hands in.
+What two finite laws tell apart, and by which event, is `dperm.laws.finite`. Neighbouring relation: that of the pairs
+which the caller hands in.
 """
 
 import itertools
@@ -22,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from dperm.domain import Neighbours, number, one_of
+from dperm.laws.finite import ALIKE, best_event
 
 # A law's probabilities may miss 1 by rounding, not by more.
 _SUM = 1e-12
-# Two bounds this close (relative) are one: which is the larger hangs on the processor, and no event may hang on that.
-_ALIKE = 1e-12
 # Above a claim by less than this (relative) is rounding: a tight mechanism attains its claim.
 ROUNDING = 1e-9
 
@@ -117,43 +107,12 @@ def exact(law: Callable[[Any], Sequence[float]], pairs: Iterable[tuple[Any, Any]
             )
         for side, p, q in (("data", first, second), ("neighbour", second, first)):
             epsilon, chosen = best_event(p, q, delta)
-            if worst is None or epsilon > worst.epsilon * (1 + _ALIKE):
+            if worst is None or epsilon > worst.epsilon * (1 + ALIKE):
                 sums = float(p[chosen].sum()), float(q[chosen].sum())
                 worst = ExactAudit(epsilon, delta, tuple(pair), side, _words(chosen), tuple(map(int, chosen)), *sums)
     if worst is None:
         raise ValueError("pairs is empty: an exact audit needs at least one pair of neighbours")
     return worst
-
-
-def best_event(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.ndarray]:
-    """Return max(0, max_S log((P(S) - delta)/Q(S))) and the S that attains the maximum.
-
-    Parameters
-    ----------
-    p, q : ndarray, shape (m,)
-        Measures of the outcomes, 0 or above; nothing here needs their sums to be 1.
-    delta : float
-        0 or above.
-
-    Returns
-    -------
-    epsilon : float
-    event : ndarray of int
-        Indices in increasing order. Of all maximisers (but for rounding) the largest; if no S has P(S) > delta, where p
-        exceeds q.
-    """
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(p > 0, p / q, 0.0)
-        order = np.argsort(-ratio, kind="stable")
-        order = order[p[order] > 0]
-        above, below = np.cumsum(p[order]) - delta, np.cumsum(q[order])
-        value = np.where(above > 0, above / below, 0.0)
-    if not len(order) or value.max() <= 0:
-        return 0.0, np.flatnonzero(p > q)
-    best = float(value.max())
-    # Outcomes whose ratio is the quotient itself change nothing: with them the event is all of {p >= e^epsilon q}.
-    last = np.flatnonzero(value >= best * (1 - _ALIKE))[-1]
-    return max(0.0, math.log(best)), np.sort(order[: last + 1])
 
 
 def neighbours_of_tiny_domain(

@@ -1,24 +1,7 @@
-r"""Audits of mechanisms with outputs on a line and a known distribution function: interval events, no sampling.
+"""Audits of mechanisms with outputs on a line and a known distribution function: interval events, no sampling.
 
-An interval (a, b] has the probability F(b) - F(a) under either data set, known but for rounding. For a union S of
-intervals and any delta
-
-    P(S) <= e^epsilon Q(S) + delta,   hence   epsilon >= log((P(S) - delta)/Q(S)),
-
-so every S gives a bound that holds with certainty, however thin the tail where it lies; a poor grid only makes it lower
-than it could be. Neighbouring relation: that of the pair which the caller hands in.
-
-How S is found. Cut the line at quantiles of both laws, from tails of 1e-30 to the middle. To pieces of the line the
-mechanism is a finite one, and `dperm.audit.exact.best_event` picks the best union of pieces: those with log P/Q > t,
-for the best t. Pieces where log P/Q jumps, and those at the ends of the union, are cut further, until that gains
-nothing.
-
-Atoms. An output with a probability of its own (`Target.atoms`) is a piece of its own from the start.
-
-Rounding. Every value of F (or of 1 - F in the upper half) is taken to be off by up to 1e-12 of itself, P(S) is lowered
-and Q(S) raised by the sum of these errors over the ends of S: the bound holds as long as cdf and sf are that accurate.
-Without `sf` the upper half is 1 - F, off by up to 1e-12 in absolute terms. What is 0 in a double counts as 1e-300, so
-disjoint supports give a large bound (at most 690) and not an infinite one.
+The search for the event, and what rounding may cost, are those of `dperm.laws.line`. Neighbouring relation: that of the
+pair which the caller hands in.
 """
 
 import math
@@ -26,31 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.audit.exact import ROUNDING, best_event
+from dperm.audit.exact import ROUNDING
 from dperm.audit.target import Data, Target
 from dperm.domain import number
-
-# What a value of cdf or sf may be off by, relative to itself: rounding of the argument z costs z^2 1e-16 in a tail.
-_ERROR = 1e-12
-# By how much cdf + sf may miss 1 before one of the two is wrong.
-_SUM = 1e-9
-# By how much of itself a tail may go the wrong way.
-_FALL = 1e-6
-# What rounds to 0 may be this large.
-_LEAST = 1e-300
-# Thinnest tail that is looked at, with and without a survival function.
-_DEEPEST, _DEEPEST_WITHOUT_SF = 1e-30, 1e-9
-# A piece's probability is known if it is this many times its error.
-_KNOWN = 10
-# A piece is cut into `_CUT`. Pieces are cut where log P/Q jumps by more than a step, the steepest first and so many at
-# most; all of the event if it has few.
-_CUT, _STEP, _MOST_CUTS, _FEW = 8, 0.01, 400, 4
-# Rounds of cutting: at most, before a lack of gain ends them, and what is no gain.
-_ROUNDS, _SURE, _GAIN = 20, 4, 1e-10
-# A quantile's level may be off by this share of itself.
-_NEAR = 1e-3
-# Farthest from 0 that a quantile is sought.
-_FARTHEST = 1e150
+from dperm.laws import line
 
 
 @dataclass(frozen=True)
@@ -120,185 +82,17 @@ def lower_bound(target: Target, data: Data, neighbour: Data, *, delta: float) ->
     delta = number("delta", delta, 0, 1, ends="[)", remedy="take 0 for pure privacy")
     if target.cdf is None:
         raise ValueError("this target has no cdf: give it one (outputs on a line), or audit it by sampling")
-    laws = [_Law(target, value) for value in (data, neighbour)]
-    # An atom is a piece of its own: (the double below it, itself].
-    atoms = np.asarray(target.atoms, dtype=np.float64)
-    alone = np.concatenate([atoms, np.nextafter(atoms, -np.inf)])
-    points = np.unique(np.concatenate([*(_quantiles(law) for law in laws), alone]))
-    first = _search(*laws, points, delta, "data")
-    second = _search(*reversed(laws), points, delta, "neighbour")
-    # Of a symmetric pair both find the same but for rounding, on which the event must not hang.
-    return second if second.epsilon > first.epsilon + _GAIN else first
+    found = line.lower_bound(_law(target, data), _law(target, neighbour), delta)
+    likelier = "neighbour" if found.reversed else "data"
+    words = _words(found.intervals)
+    return LineAudit(found.epsilon, delta, likelier, words, found.intervals, found.probability, found.other_probability)
 
 
-class _Law:
-    """Both tails of the output's law for one data set, and the error of each value."""
+def _law(target: Target, data: Data) -> line.Law:
+    def sf(points):
+        return target.sf(points, data)
 
-    def __init__(self, target: Target, data: Data):
-        self.target, self.data = target, data
-        self.deepest = _DEEPEST if target.sf is not None else _DEEPEST_WITHOUT_SF
-
-    def tails(self, points: np.ndarray) -> np.ndarray:
-        """Return (P(<= point), P(> point)), shape (2, points); the points are finite."""
-        lower = _values("cdf", self.target.cdf, points, self.data)
-        if self.target.sf is None:
-            return np.stack([lower, 1.0 - lower])
-        upper = _values("sf", self.target.sf, points, self.data)
-        if not (np.abs(lower + upper - 1) <= _SUM).all():
-            raise ValueError(
-                "cdf + sf is not 1: sf must be the probability of an output above the point, for all points"
-            )
-        return np.stack([lower, upper])
-
-    def tail(self, points: np.ndarray, upper: bool) -> np.ndarray:
-        """Return P(> point) if `upper`, else P(<= point), shape (points,)."""
-        if upper and self.target.sf is not None:
-            return _values("sf", self.target.sf, points, self.data)
-        lower = _values("cdf", self.target.cdf, points, self.data)
-        return 1.0 - lower if upper else lower
-
-    def masses(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the probability of every piece between the points (and outside them), and its error."""
-        inner = self.tails(points)
-        # -inf below the first point and inf above the last: the tails there are known.
-        tails = np.column_stack([[0.0, 1.0], inner, [1.0, 0.0]])
-        return self._between(tails[:, :-1], tails[:, 1:])
-
-    def probability(self, intervals: np.ndarray) -> tuple[float, float]:
-        """Return the probability of a union of disjoint intervals, and its error."""
-        finite = np.where(np.isfinite(intervals), intervals, 0.0)
-        ends = self.tails(finite.ravel()).reshape(2, *intervals.shape)
-        ends[0] = np.where(np.isinf(intervals), intervals > 0, ends[0])
-        ends[1] = np.where(np.isinf(intervals), intervals < 0, ends[1])
-        mass, error = self._between(ends[..., 0], ends[..., 1])
-        return math.fsum(mass), math.fsum(error)
-
-    def _between(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return P(low < output <= high) from whichever tail is thinner, or as 1 less both where they are apart."""
-        below, above = high[0] - low[0], low[1] - high[1]
-        wide = 1.0 - low[0] - high[1]
-        in_lower, in_upper = high[0] <= 0.5, low[1] <= 0.5
-        mass = np.where(in_lower, below, np.where(in_upper, above, wide))
-        # Relative to the values that were used; a tail that is 1 less the other one is off by as much as that.
-        used = np.where(in_lower, low[0] + high[0], np.where(in_upper, low[1] + high[1], low[0] + high[1]))
-        if self.target.sf is None:
-            used = np.where(in_lower, used, 1.0)
-        error = _ERROR * used + _LEAST
-        if not (mass >= -_FALL * used - _LEAST).all():
-            raise ValueError("cdf falls, or sf rises, from one point to the next: no law does")
-        return np.maximum(mass, 0.0), error
-
-
-def _values(name: str, function, points: np.ndarray, data: Data) -> np.ndarray:
-    values = np.asarray(function(points, data), dtype=np.float64)
-    if values.shape != points.shape:
-        raise ValueError(f"{name} gave the shape {values.shape} for {points.size} points: it must give one value each")
-    if not ((values >= 0) & (values <= 1 + _ERROR)).all():
-        raise ValueError(f"{name} gave a value outside [0, 1]: it must be a probability")
-    return values
-
-
-def _quantiles(law: _Law) -> np.ndarray:
-    """Return points that cut the law evenly: in steps of 1/400 of probability, and of a tenth of a decade in tails."""
-    steps = int(10 * -math.log10(law.deepest))
-    levels = np.unique(np.concatenate([np.linspace(0, 0.5, 201)[1:], np.geomspace(law.deepest, 0.5, steps + 1)]))
-    reach = 1.0
-    while (ends := law.tails(np.array([-reach, reach])))[0, 0] > law.deepest or ends[1, 1] > law.deepest:
-        reach *= 4
-        if reach > _FARTHEST:
-            raise ValueError(f"cdf does not tend to 0 and 1 within {_FARTHEST:g} of 0: it must be a law on the line")
-    return np.concatenate([_inverse(law, levels, reach, upper) for upper in (False, True)])
-
-
-def _inverse(law: _Law, levels: np.ndarray, reach: float, upper: bool) -> np.ndarray:
-    """Return for each level a point whose lower (or upper) tail is about that level, by bisection."""
-    low, high = np.full(len(levels), -reach), np.full(len(levels), reach)
-    # Down to 1e-20 of the unit, however far the tails reach.
-    for _ in range(70 + 2 * int(math.log2(reach))):
-        middle = 0.5 * (low + high)
-        tail = law.tail(middle, upper)
-        # Only where the grid is cut depends on it.
-        if (np.abs(tail - levels) <= _NEAR * levels).all():
-            break
-        right = tail > levels if upper else tail < levels
-        low, high = np.where(right, middle, low), np.where(right, high, middle)
-    return 0.5 * (low + high)
-
-
-def _search(likelier: _Law, other: _Law, points: np.ndarray, delta: float, side: str) -> LineAudit:
-    """Return the best bound for events that are likelier under the first law, refining the grid as long as it helps."""
-    best = None
-    for turn in range(_ROUNDS):
-        (p, p_error), (q, q_error) = likelier.masses(points), other.masses(points)
-        # Piece by piece as careful as with the whole in the end: one thinner than its error counts for nothing.
-        value, chosen = best_event(np.maximum(p - p_error, 0.0), q + q_error, delta)
-        # Pieces that rounding alone keeps out join in, so that the event is not torn to shreds.
-        known = np.stack([p > _KNOWN * p_error, q > _KNOWN * q_error])
-        inside = known.all(axis=0) & (p + p_error >= math.exp(value) * (q - q_error))
-        inside[chosen] = True
-        _fill_holes(inside, ~known.all(axis=0))
-        audit = _certified(likelier, other, _merged(inside, points), delta, side)
-        gained = best is None or audit.epsilon > best.epsilon + _GAIN
-        best = audit if gained else best
-        finer = _cut(points, _to_cut(inside, chosen, known, p, q))
-        if len(finer) == len(points) or not (gained or turn < _SURE):
-            break
-        points = finer
-    return best
-
-
-def _fill_holes(inside: np.ndarray, unknown: np.ndarray) -> None:
-    """Let runs of pieces thinner than rounding join the event where it lies on both sides of them."""
-    outside = ~inside & ~unknown
-    place = np.arange(len(inside))
-    # Nearest piece on either side that is surely in or surely out.
-    sure = inside | outside
-    left = np.maximum.accumulate(np.where(sure, place, -1))
-    right = np.minimum.accumulate(np.where(sure, place, len(inside))[::-1])[::-1]
-    between = ~sure & (left >= 0) & (right < len(inside))
-    inside[between] = inside[left[between]] & inside[right[between]]
-
-
-def _certified(likelier: _Law, other: _Law, intervals: np.ndarray, delta: float, side: str) -> LineAudit:
-    p, p_error = likelier.probability(intervals)
-    q, q_error = other.probability(intervals)
-    # Probabilities of the union, as far as rounding lets us claim them.
-    p, q = max(p - p_error, 0.0), min(q + q_error, 1.0)
-    epsilon = math.log((p - delta) / q) if p - delta > q else 0.0
-    return LineAudit(epsilon, delta, side, _words(intervals), intervals, p, q)
-
-
-def _merged(inside: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return the union of the chosen pieces as disjoint intervals, shape (k, 2)."""
-    edges = np.concatenate([[-np.inf], points, [np.inf]])
-    turns = np.diff(np.concatenate([[0], inside.astype(int), [0]]))
-    return np.column_stack([edges[np.flatnonzero(turns == 1)], edges[np.flatnonzero(turns == -1)]])
-
-
-def _to_cut(inside: np.ndarray, chosen: np.ndarray, known: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Mark the pieces to cut: at the ends of the event, the chosen if few, and where log P/Q jumps."""
-    cuts = np.zeros(len(p), dtype=bool)
-    # Neighbours among the pieces that rounding has not swallowed; between them may lie others.
-    thick = np.flatnonzero(known.any(axis=0))
-    ends = np.flatnonzero(inside[thick[1:]] != inside[thick[:-1]])
-    cuts[thick[ends]], cuts[thick[ends + 1]] = True, True
-    if len(chosen) <= _FEW:
-        cuts[chosen] = True
-    both = np.flatnonzero(known.all(axis=0))
-    jump = np.abs(np.diff(np.log(p[both]) - np.log(q[both])))
-    steep = np.argsort(-jump, kind="stable")[:_MOST_CUTS]
-    steep = steep[jump[steep] > _STEP]
-    cuts[both[steep]], cuts[both[steep + 1]] = True, True
-    cuts[np.flatnonzero(~known.any(axis=0))] = False
-    return cuts
-
-
-def _cut(points: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    """Return the points with the marked pieces cut evenly; the two outermost pieces have no middle."""
-    inner = np.flatnonzero(cuts[1:-1])
-    shares = np.arange(1, _CUT) / _CUT
-    low, high = points[inner], points[inner + 1]
-    return np.unique(np.concatenate([points, (low[:, None] + (high - low)[:, None] * shares).ravel()]))
+    return line.Law(lambda points: target.cdf(points, data), sf if target.sf is not None else None, target.atoms)
 
 
 def _words(intervals: np.ndarray, most: int = 3) -> str:

@@ -18,11 +18,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special
 
 from dperm.audit.target import Target
 from dperm.domain import Budget, Calibration, Domain, Neighbours, bounded_rows, changed_gradients
 from dperm.errors import DomainViolation, SolverError
+from dperm.laws.tails import lower_tail
 from dperm.losses import Loss
 from dperm.mechanisms import base, objective, output
 from dperm.noise import Gaussian, SphericalLaplace
@@ -193,15 +193,6 @@ def log_noise_density(law: Gaussian | SphericalLaplace, noise: np.ndarray) -> np
     """
     squares = np.einsum("ij,ij->i", noise, noise) / law.scale**2
     return -0.5 * squares if isinstance(law, Gaussian) else -np.sqrt(squares)
-
-
-def lower_tail(law: Gaussian | SphericalLaplace, z: np.ndarray) -> np.ndarray:
-    """Return P(noise/scale <= z) in one dimension, accurate relative to itself in the lower tail."""
-    if isinstance(law, Gaussian):
-        return special.ndtr(z)
-    # In one dimension the spherical law is Laplace's.
-    half = 0.5 * np.exp(-np.abs(z))
-    return np.where(z <= 0, half, 1.0 - half)
 
 
 def _tilts(problem: Problem, outputs: np.ndarray, data: LinearData, *, dets: bool):

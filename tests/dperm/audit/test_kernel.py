@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from dp_accounting.pld import privacy_loss_distribution
 from scipy import integrate, optimize, special, stats
 from sklearn.svm import SVC
 
-from dperm.audit import bounds, exact
-from dperm.audit.kernel import answers, crossing, net, pairs, spent, vectors
+from dperm.audit import exact
+from dperm.audit.kernel import answers, crossing, net, pairs, vectors
 from dperm.domain import Budget
+from dperm.laws import privacy_loss
 from dperm.mechanisms.kernel import tddl
 
 BUDGET = Budget(1.0, 1e-6)
@@ -27,61 +27,6 @@ LEVEL = 1e-4
 def row(calibration, variant, neighbours="replace", **changed):
     plain = {"neighbours": neighbours, "epsilon": 1.0, "delta": 1e-6}
     return {"calibration": calibration, "variant": variant, **plain, **changed}
-
-
-# The law of a transcript's loss.
-
-
-@pytest.mark.parametrize("delta", [1e-9, 1e-4, 0.05])
-def test_one_laplace_answer_has_a_closed_form(delta):
-    """delta(epsilon) = 1 - e^{(epsilon - a)/2}."""
-    found = spent.laplace(0.7, 3_000).epsilon(delta)[0]
-    assert found == pytest.approx(0.7 + 2 * math.log1p(-delta), abs=1e-3) and found <= 0.7 + 2 * math.log1p(-delta)
-
-
-@pytest.mark.parametrize(("shift", "queries", "delta"), [(0.3, 10, 1e-6), (0.05, 300, 1e-6), (0.5, 40, 1e-3)])
-def test_aligned_answers_are_those_of_another_accountant(shift, queries, delta):
-    """Google's privacy-loss distributions, rounded up on a fine grid: just above."""
-    other = privacy_loss_distribution.from_laplace_mechanism(1 / shift, value_discretization_interval=1e-4)
-    other = other.self_compose(queries).get_epsilon_for_delta(delta)
-    found = spent.aligned(shift, queries).epsilon(delta)[0]
-    assert found == pytest.approx(other, rel=3e-3) and found <= other
-
-
-@pytest.mark.parametrize("queries", [1, 7])
-def test_gaussian_answers_have_the_gaussians_curve(queries):
-    found = spent.gaussian(0.4, 100).times(queries).epsilon(1e-6)[0]
-    curve = bounds.gaussian_epsilon(0.4 * math.sqrt(queries), 1e-6)
-    assert found == pytest.approx(curve, rel=5e-3) and found <= curve
-
-
-def test_rounding_only_lowers_the_bound():
-    rng = np.random.default_rng(3)
-    for delta in (0.0, 1e-3, 0.1):
-        p, q = rng.dirichlet(np.ones(9), 2)
-        value, _ = exact.best_event(p, q, delta)
-        coarse, fine = (spent.law(p, q, width).epsilon(delta)[0] for width in (0.2, 1e-4))
-        assert coarse <= value * (1 + 1e-9) and fine == pytest.approx(value, abs=2e-4)
-
-
-def test_rounds_add_up():
-    """Three rounds, against all 27 transcripts."""
-    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
-    whole = [np.array([math.prod(one) for one in itertools.product(side, repeat=3)]) for side in (p, q)]
-    one = spent.law(p, q, 1e-4)
-    assert one.times(3).epsilon(1e-2)[0] == pytest.approx(exact.best_event(*whole, 1e-2)[0], abs=1e-3)
-    np.testing.assert_allclose(one.times(3).masses, one.and_then(one).and_then(one).masses, atol=1e-15)
-    assert one.times(0).masses == [1.0]
-
-
-def test_outcomes_left_out_and_impossible_ones():
-    found = spent.law(np.array([0.4, 0.1]), np.array([0.2, 0.0]), 0.01)
-    # All of Q's mass is where P has 0.4: {the second} spends as much as is told apart.
-    assert found.epsilon(0.05)[0] > 20
-    half = spent.law(np.array([0.4]), np.array([0.2]), 0.01)
-    assert half.epsilon(0.0)[0] == pytest.approx(math.log(2), abs=0.02)
-    both = half.beside(spent.law(np.array([0.6]), np.array([0.8]), 0.01))
-    assert both.masses.sum() == pytest.approx(1.0) and both.epsilon(0.0)[0] == pytest.approx(math.log(2), abs=0.02)
 
 
 # Pairs.
@@ -164,7 +109,7 @@ def test_the_solvers_slack_has_to_be_counted():
 def test_many_answers_spend_less_of_theorem_11():
     nu, _ = tddl.scale(pairs.setting("replace"), BUDGET, 300, "paper")
     shift = pairs.FEATURE_NORM * pairs.setting("replace").shift / nu
-    assert 0.5 < spent.aligned(shift, 300).epsilon(1e-6)[0] < 1
+    assert 0.5 < privacy_loss.aligned_laplace(shift, 300).epsilon(1e-6).epsilon < 1
 
 
 # The sparse vector.
@@ -218,14 +163,14 @@ def test_outcomes_of_the_corrected_form_are_a_law_and_spend_what_the_grid_says()
     made, answer = crossed("corrected", 10)
     edges = np.linspace(-8, 8, 801) * made.constants.answering
     found = exact.exact(lambda side: made.outcomes(side, edges), [(1, -1)], delta=1e-6)
-    grid = max(made.spent(side, answer).epsilon(1e-6)[0] for side in (1, -1))
+    grid = max(made.privacy_loss(side, answer).epsilon(1e-6).epsilon for side in (1, -1))
     assert grid == pytest.approx(found.epsilon, rel=0.03)
 
 
 def test_the_corrected_sparse_vector_spends_all_and_no_more():
     made, answer, coarse = crossing.proper("replace", BUDGET, "corrected")
     worst = crossing.worst(made, coarse, 1e-6)
-    assert 0.98 < max(worst.spent(side, answer).epsilon(1e-6)[0] for side in (1, -1)) <= 1
+    assert 0.98 < max(worst.privacy_loss(side, answer).epsilon(1e-6).epsilon for side in (1, -1)) <= 1
 
 
 @pytest.mark.parametrize("variant", ["laplace", "part-of-an-update", "theorem9"])
@@ -298,7 +243,7 @@ def test_a_corrected_round_holds_and_nearly_attains_its_claim():
     budget = Budget(1.0, 1e-9)
     made = net.worst(*net.corrected("replace", budget), budget.delta)
     assert made.constants.rounds == 1
-    found = max(made.spent(side).epsilon(budget.delta)[0] for side in (1, -1))
+    found = max(made.privacy_loss(side).epsilon(budget.delta).epsilon for side in (1, -1))
     assert 0.95 < found <= 1
     raw = exact.exact(lambda side: made.outcomes(side).ravel(), [(1, -1)], delta=budget.delta).epsilon
     assert found == pytest.approx(raw, abs=5e-3) and found <= raw
@@ -314,19 +259,19 @@ def test_choice_and_answers_of_tight_rounds_leak_together():
 
 
 def test_their_law_is_that_of_the_convolution_of_rounds():
-    """Four rounds, each a mixture of two Gaussian losses, composed on a grid by `spent`, which rounds down."""
+    """Four rounds, each a mixture of two Gaussian losses, composed on a grid by `privacy_loss`, which rounds down."""
     budget = Budget(1.0, 1e-6)
     made = net.tight("replace", budget)
     moved = made.exact(1)[1] - made.exact(-1)[1]
     a, width = made.constants.weight * moved, 2e-4
     chance = special.expit(a)
-    answer = spent.gaussian(moved / made.constants.noise, 2_000)
+    answer = privacy_loss.gaussian(moved / made.constants.noise, 2_000)
     edges = np.arange(answer.low, answer.low + len(answer.masses)) * answer.width
     rounds = [
-        spent.law(weight * answer.masses, other * answer.masses * np.exp(-edges), width)
+        privacy_loss.of_outcomes(weight * answer.masses, other * answer.masses * np.exp(-edges), width)
         for weight, other in ((chance, 1 - chance), (1 - chance, chance))
     ]
-    composed = rounds[0].beside(rounds[1]).times(made.constants.rounds).epsilon(budget.delta)[0]
+    composed = rounds[0].union(rounds[1]).self_compose(made.constants.rounds).epsilon(budget.delta).epsilon
     assert composed == pytest.approx(net.leaking(made, budget.delta)["exact_bound"], abs=2e-3)
 
 

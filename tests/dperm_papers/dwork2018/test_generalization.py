@@ -11,6 +11,7 @@ from scipy import integrate, optimize, stats
 from scipy.special import expit
 
 from dperm.errors import ConfigError
+from dperm.laws.finite import closeness
 from dperm.mechanisms.prediction import exppw
 from dperm_papers.dwork2018.generalization import experiment as generalization
 from dperm_papers.dwork2018.shared import evaluation
@@ -64,7 +65,7 @@ def test_extreme_chains_are_as_far_as_epsilon_and_delta_allow():
     p = evaluation.extreme_chain(0.1, epsilon, delta, 30)
     assert (np.diff(p) >= 0).all() and p[-1] == pytest.approx(1)
     for a, b in itertools.pairwise(p):
-        spent = evaluation.curve(np.array([b, 1 - b]), np.array([a, 1 - a]), epsilon)
+        spent = closeness(np.array([b, 1 - b]), np.array([a, 1 - a]), epsilon)
         assert spent <= delta + 1e-12 and (spent == pytest.approx(delta) or b == 1)
 
 
@@ -95,7 +96,7 @@ def test_the_least_delta_of_two_finite_laws_by_all_events():
     p, q = rng.dirichlet(np.ones(5), size=2)
     events = [np.array(event, dtype=bool) for event in itertools.product((0, 1), repeat=5)]
     both = [max(p[e].sum() - 2 * q[e].sum(), q[e].sum() - 2 * p[e].sum()) for e in events]
-    assert evaluation.curve(p, q, math.log(2)) == pytest.approx(max(both))
+    assert closeness(p, q, math.log(2)) == pytest.approx(max(both))
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "bound"), [(0.3, 0.0, 1.0), (1.0, 0.05, 1.0), (0.5, 0.2, 3.0)])

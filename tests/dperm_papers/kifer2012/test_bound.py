@@ -9,10 +9,10 @@ import pytest
 from dperm import losses
 from dperm.accounting import gaussian, objective
 from dperm.domain import Budget, Domain
+from dperm.laws.quadrature import Pair
 from dperm.noise import Gaussian
 from dperm_papers.kifer2012.bound import experiment as bound
 from dperm_papers.kifer2012.shared import quadrature, worst_pairs
-from dperm_papers.kifer2012.shared.quadrature import Pair
 
 HUBER, LOGISTIC = losses.make("huber", knee=1.0), losses.make("logistic")
 

@@ -11,11 +11,11 @@ from scipy import integrate, optimize, stats
 
 from dperm import losses, seeds
 from dperm.domain import Budget, Domain
+from dperm.laws.quadrature import Pair
 from dperm.mechanisms import objective
 from dperm.noise import Gaussian
 from dperm_papers.kifer2012.example1 import experiment as example1
 from dperm_papers.kifer2012.shared import designs, quadrature
-from dperm_papers.kifer2012.shared.quadrature import Pair
 
 HUBER = losses.make("huber", knee=0.1)
 SIGMA, DELTA = 0.9, 2.0

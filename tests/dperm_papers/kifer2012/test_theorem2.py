@@ -12,9 +12,9 @@ from scipy import integrate, optimize, stats
 
 from dperm import losses
 from dperm.domain import Budget, Domain
+from dperm.laws.quadrature import Pair
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm_papers.kifer2012.shared import quadrature, worst_pairs
-from dperm_papers.kifer2012.shared.quadrature import Pair
 from dperm_papers.kifer2012.theorem2 import experiment as theorem2
 from dperm_papers.kifer2012.theorem2.half_plane import HalfPlane
 
@@ -120,7 +120,7 @@ def test_cuts_twice_as_fine_give_the_same(monkeypatch):
         return [value for pair in pairs for value in (pair.largest(), pair.reversed().largest(), pair.delta(0.05))]
 
     coarse = found()
-    monkeypatch.setattr(quadrature, "_POINTS", 900)
+    monkeypatch.setattr("dperm.laws.quadrature._POINTS", 900)
     np.testing.assert_allclose(coarse, found(), rtol=1e-8)
 
 

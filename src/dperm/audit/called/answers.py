@@ -22,12 +22,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dperm.audit import attempts, exact, targets, white_box
+from dperm.audit import attempts, exact, white_box
 from dperm.audit.called import corners, heard, laws
 from dperm.audit.called.corners import Front
 from dperm.audit.called.heard import Heard
 from dperm.audit.called.laws import Line
 from dperm.errors import DataError
+from dperm.laws.tails import lower_tail
 from dperm.mechanisms.estimators.student import Student
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
@@ -153,7 +154,7 @@ def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.
 
 def _sign(law: Laplace, centre: float) -> np.ndarray:
     """Return the probabilities of both labels."""
-    one = float(targets.lower_tail(SphericalLaplace(1.0), np.array(centre / law.scale)))
+    one = float(lower_tail(SphericalLaplace(1.0), np.array(centre / law.scale)))
     return np.array([1 - one, one])
 
 

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm.audit import attempts, exact, targets, white_box
+from dperm.audit import attempts, exact, white_box
 from dperm.audit.called import corners, heard, laws
 from dperm.audit.called.corners import Front
 from dperm.audit.called.heard import Heard
 from dperm.errors import DataError
+from dperm.laws.tails import lower_tail
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 STEP = "_start"
@@ -72,7 +73,7 @@ def outcomes(heard_of: Answer, scale: float, number: int, edges: np.ndarray) -> 
     - Returns: probabilities: not all were answered with noise; or the mean is in each bin.
     """
     sides = (heard_of.threshold + np.array([-1.0, 1.0]) * heard_of.centre) / heard_of.deciding
-    noisy = float(targets.lower_tail(SphericalLaplace(1.0), -sides).sum()) ** number
+    noisy = float(lower_tail(SphericalLaplace(1.0), -sides).sum()) ** number
     inside = np.diff(special.ndtr((edges - heard_of.centre) / scale * np.sqrt(number)))
     return np.concatenate([[1 - noisy], noisy * inside])
 

@@ -15,8 +15,9 @@ from dperm.audit import attempts
 from dperm.audit.called import corners, laws
 from dperm.audit.called.corners import Front
 from dperm.audit.called.heard import Heard
-from dperm.audit.exact import ExactAudit, best_event
+from dperm.audit.exact import ExactAudit
 from dperm.errors import DataError
+from dperm.laws.finite import best_event
 from dperm.noise import Gaussian, Laplace
 
 STEP = "_release"

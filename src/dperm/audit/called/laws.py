@@ -9,7 +9,7 @@ itself, at most `slack`, anything. The noise is cut into cells [x_k, x_{k+1}] of
     P(theta + e in (a, b]) <= P(theta in (a - x_{k+1} - slack, b - x_k + slack]),
 
 so that each event has a least and a largest probability, and for a union S of intervals epsilon >=
-log((P_least(S) - delta)/Q_largest(S)). S is chosen by `exact.best_event` on pieces of the line whose probabilities are
+log((P_least(S) - delta)/Q_largest(S)). S is chosen by `finite.best_event` on pieces of the line whose probabilities are
 only about right (a few values of e); what is chosen is a claim of nothing, and the brackets hold whatever S is.
 Neighbouring relation: that of the two laws handed in.
 """
@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dperm.audit import targets
-from dperm.audit.exact import ExactAudit, best_event
+from dperm.audit.exact import ExactAudit
+from dperm.laws.finite import best_event
+from dperm.laws.tails import lower_tail
 from dperm.noise import Gaussian, SphericalLaplace
 
-# What a tail may be off by, relative to itself (as in `dperm.audit.line`).
+# What a tail may be off by, relative to itself (as in `dperm.laws.line`).
 _ERROR = 1e-12
 # Quantiles between which the line is cut: evenly in the middle of the noise, and out into its tails.
 _MIDDLE, _FINE, _COARSE = 4.0, 320, 60
@@ -196,7 +197,7 @@ def _beside_walls(law: Line) -> np.ndarray:
 
 
 def _tail(kind: type, z: np.ndarray) -> np.ndarray:
-    return targets.lower_tail(kind(1.0), z)
+    return lower_tail(kind(1.0), z)
 
 
 def _words(low: np.ndarray, high: np.ndarray, law: Line) -> str:

@@ -1,8 +1,8 @@
 r"""Attacks on noisy answers: TDDL, a Gaussian path, Gaussian noise on an explicit w (jain2013, Theorem 4).
 
     laplace       (paper, corrected) T near-copies of x: w^ tells all T noisy answers, each moved by c Delta_1 in units
-                  of nu. The exact law of the loss of T aligned shifts (`spent`), for T from 1 to 1,000: the row shows
-                  the worst. One answer spends all of epsilon; the more there are, the less of it Theorem 11 leaves.
+                  of nu. The exact law of the loss of T aligned shifts (`privacy_loss`), for T from 1 to 1,000: the row
+                  shows the worst. One answer spends all of epsilon; the more there are, the less Theorem 11 leaves.
     gaussian      (tight; the path; explicit noise) what is told of w* along u is N(<w*, u>, sigma^2), however many
                   queries: exact on a line, attained by a public point at x.
     bare          (paper) nu = L R^2 sqrt(T log(1/delta))/(total epsilon): O(.) with constant 1.
@@ -24,12 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dperm import kernels
-from dperm.audit import attempts, targets, white_box
+from dperm.audit import attempts, white_box
 from dperm.audit.events import Event
-from dperm.audit.kernel import pairs, spent
+from dperm.audit.kernel import pairs
 from dperm.audit.kernel.pairs import Pair
 from dperm.audit.target import Target
 from dperm.domain import Budget
+from dperm.laws import privacy_loss
+from dperm.laws.tails import lower_tail
 from dperm.mechanisms.kernel import constants, explicit, rkhs, tddl
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
@@ -116,10 +118,10 @@ def exact(pair: Pair, budget: Budget, row: Mapping[str, Any]) -> dict[str, Any]:
     tried = []
     for queries in QUERIES:
         nu, _ = tddl.scale(pair.setting, budget, queries, row["calibration"], bare=row["variant"] == "bare")
-        law = spent.aligned(pairs.near(queries) * norm * distance / nu, queries)
+        law = privacy_loss.aligned_laplace(pairs.near(queries) * norm * distance / nu, queries)
         words = f"{pair.words}; {queries:,} near-copies of x" if queries > 1 else f"{pair.words}; one answer at x"
         # A shift of Laplace noise spends as much in either direction.
-        tried.append({"pair_words": words} | spent.best(law, law, budget.delta, "what w^ tells"))
+        tried.append({"pair_words": words} | attempts.of_losses(law, law, budget.delta, "what w^ tells"))
     return max(tried, key=lambda found: found["exact_bound"])
 
 
@@ -139,8 +141,8 @@ def on_a_line(law: Gaussian | SphericalLaplace) -> Target:
     return Target(
         draw=lambda centre, repeats, rng: centre + law.sample((repeats, 1), rng),
         law=law,
-        cdf=lambda points, centre: targets.lower_tail(law, (points - centre) / law.scale),
-        sf=lambda points, centre: targets.lower_tail(law, (centre - points) / law.scale),
+        cdf=lambda points, centre: lower_tail(law, (points - centre) / law.scale),
+        sf=lambda points, centre: lower_tail(law, (centre - points) / law.scale),
     )
 
 

@@ -24,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from dperm.audit.kernel import pairs, spent
-from dperm.audit.kernel.spent import Spent
+from dperm.audit.kernel import pairs
 from dperm.domain import Budget
+from dperm.laws import privacy_loss, tails
+from dperm.laws.privacy_loss import PrivacyLoss
 from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.kernel.pinp import Constants
@@ -99,20 +100,20 @@ class Crossing(NamedTuple):
         """
         decided = np.maximum(self.decisions(side, np.arange(self.count + 1)), 0.0)
         law, moved = Laplace(self.constants.answering), side * self.half
-        bins = [np.diff(law_of(law, edges - move)) for move in (-moved, moved)]
+        bins = [np.diff(_distribution(law, edges - move)) for move in (-moved, moved)]
         at_first = np.multiply.outer(decided[: self.count], bins[0]).ravel()
         found = np.concatenate([at_first, decided[self.count] * bins[1], decided[-1:]])
         return found / found.sum()
 
-    def spent(self, side: int, answer: Spent) -> Spent:
-        """Return the law of the loss of the transcript on one side.
+    def privacy_loss(self, side: int, answer: PrivacyLoss) -> PrivacyLoss:
+        """Return the privacy loss of the transcript on one side.
 
         - answer: of what an update answers; as much in either direction.
         """
         groups = np.unique(np.round(np.linspace(0, self.count, _GROUPS + 1)).astype(int))
         p, q = (self.decisions(one, groups) for one in (side, -side))
-        yes = spent.law(p[:-1], q[:-1], answer.width).and_then(answer)
-        return yes.beside(spent.law(p[-1:], q[-1:], answer.width))
+        yes = privacy_loss.of_outcomes(p[:-1], q[:-1], answer.width).compose(answer)
+        return yes.union(privacy_loss.of_outcomes(p[-1:], q[-1:], answer.width))
 
     def draw(self, side: int, repeats: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Run the mechanism.
@@ -133,16 +134,16 @@ class Crossing(NamedTuple):
         return np.where(some, updated, self.count + 1), np.where(some, noise, 0.0)
 
 
-def worst(made: Crossing, answer: Spent, delta: float) -> Crossing:
+def worst(made: Crossing, answer: PrivacyLoss, delta: float) -> Crossing:
     """Return the crossing whose number of queries and levels spend the most."""
 
     def spends(one: Crossing) -> float:
-        return max(one.spent(side, answer).epsilon(delta)[0] for side in (1, -1))
+        return max(one.privacy_loss(side, answer).epsilon(delta).epsilon for side in (1, -1))
 
     return max((at_levels(made, *tried) for tried in itertools.product(_COUNTS, _LEVELS, _LEVELS)), key=spends)
 
 
-def proper(neighbours: str, budget: Budget, calibration: str) -> tuple[Crossing, Spent, Spent]:
+def proper(neighbours: str, budget: Budget, calibration: str) -> tuple[Crossing, PrivacyLoss, PrivacyLoss]:
     """Return the crossing of a row, its levels yet to be chosen, and the law of the loss of its answer.
 
     The law comes twice: the second is cut less finely, for the search.
@@ -150,7 +151,7 @@ def proper(neighbours: str, budget: Budget, calibration: str) -> tuple[Crossing,
     of = pairs.setting(neighbours, radius=_FREE)
     made = Crossing(of, pinp.constants(of, budget, queries=1, beta=BETA, calibration=calibration))
     move = 2 * made.half / made.constants.answering
-    of_answer = spent.laplace if calibration == "corrected" else spent.gaussian
+    of_answer = privacy_loss.laplace if calibration == "corrected" else privacy_loss.gaussian
     return made, *(of_answer(move, pieces) for pieces in PIECES)
 
 
@@ -182,26 +183,18 @@ def _yes(constants: Constants, level: float, rho: np.ndarray) -> np.ndarray:
     """Return P(update | rho) at f = level, w_t = 0."""
     scale, sigma = constants.deciding, constants.threshold
     if constants.calibration == "corrected":
-        return beyond((sigma + rho - abs(level)) / scale)
-    return beyond((sigma - level + 0 * rho) / scale) + beyond((sigma + level) / scale)
+        return _beyond((sigma + rho - abs(level)) / scale)
+    return _beyond((sigma - level + 0 * rho) / scale) + _beyond((sigma + level) / scale)
 
 
-def law_of(law: Laplace, edges: np.ndarray) -> np.ndarray:
-    """Return the distribution function at the edges, 0 before and 1 behind them.
-
-    - edges: shape (b,).
-    - Returns: shape (b + 2,).
-    """
-    return np.concatenate([[0.0], 1 - beyond(edges / law.scale), [1.0]])
+def _distribution(law: Laplace, edges: np.ndarray) -> np.ndarray:
+    """Return the distribution function at the edges, 0 before and 1 behind them."""
+    return np.concatenate([[0.0], 1 - _beyond(edges / law.scale), [1.0]])
 
 
-def beyond(z: np.ndarray | float) -> np.ndarray:
-    """Return P(Lap(1) > z).
-
-    - Returns: ndarray, shape of z.
-    """
-    z = np.asarray(z)
-    return np.where(z > 0, 0.5 * np.exp(-np.abs(z)), 1 - 0.5 * np.exp(-np.abs(z)))
+def _beyond(z: np.ndarray | float) -> np.ndarray:
+    """Return P(Lap(1) > z)."""
+    return tails.lower_tail(Laplace(1.0), -z)
 
 
 def _threshold_noise(scale: float) -> tuple[np.ndarray, np.ndarray]:

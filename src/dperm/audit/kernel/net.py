@@ -40,15 +40,16 @@ import numpy as np
 from scipy import special
 
 from dperm.audit import attempts, white_box
-from dperm.audit.kernel import pairs, spent
-from dperm.audit.kernel.crossing import BETA, beyond, fit_p
-from dperm.audit.kernel.spent import Spent
+from dperm.audit.kernel import pairs
+from dperm.audit.kernel.crossing import BETA, fit_p
 from dperm.audit.target import Target
 from dperm.domain import Budget
+from dperm.laws import privacy_loss, tails
+from dperm.laws.privacy_loss import PrivacyLoss
 from dperm.mechanisms.kernel import tdil
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.kernel.tdil import Constants
-from dperm.noise import Gaussian
+from dperm.noise import Gaussian, Laplace
 
 KNOWN = {("tdil", "paper"): ("laplace",), ("tdil", "corrected"): ("laplace",), ("tdil", "tight"): ("gaussian",)}
 # n lambda, R = L = 1 aside, at which eps0 is large.
@@ -108,15 +109,15 @@ class Choice(NamedTuple):
         above = [np.maximum(sigma, np.linspace(*np.sort(ends[:, i]), _BINS + 1)) for i in (0, 1)]
         edges = [np.concatenate([[-sigma, sigma], more]) for more in above]
         laws = [
-            -np.diff(np.concatenate([[1.0], beyond((edge - f) / scale), [0.0]]))
+            -np.diff(np.concatenate([[1.0], tails.lower_tail(Laplace(1.0), (f - edge) / scale), [0.0]]))
             for edge, f in zip(edges, self.exact(side), strict=True)
         ]
         return self.chances(side)[:, None] * np.array(laws)
 
-    def spent(self, side: int) -> Spent:
-        """Return the law of the loss of a round on one side."""
+    def privacy_loss(self, side: int) -> PrivacyLoss:
+        """Return the privacy loss of a round on one side."""
         p, q = (self.outcomes(one).ravel() for one in (side, -side))
-        return spent.law(p, q, _WIDTH)
+        return privacy_loss.of_outcomes(p, q, _WIDTH)
 
     def run(self, side: int, repeats: int, rng: np.random.Generator) -> tdil.Run:
         """Run the mechanism.
@@ -189,14 +190,16 @@ def corrected(neighbours: str, budget: Budget) -> tuple[Setting, Constants]:
 def _corrected(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]:
     made = worst(*corrected(neighbours, budget), budget.delta)
     words = f"a round over z_2 and {made.copies:,} at z_1, turned the other way"
-    return made, {"words": words} | spent.best(made.spent(1), made.spent(-1), budget.delta, "the round")
+    return made, {"words": words} | attempts.of_losses(
+        made.privacy_loss(1), made.privacy_loss(-1), budget.delta, "the round"
+    )
 
 
 def worst(of: Setting, made: Constants, delta: float) -> Choice:
     """Return the choice whose angles and copies spend the most in a round."""
 
     def spends(one: Choice) -> float:
-        return max(one.spent(side).epsilon(delta)[0] for side in (1, -1))
+        return max(one.privacy_loss(side).epsilon(delta).epsilon for side in (1, -1))
 
     return max((placed(of, made, *angles, copies) for *angles, copies in _ANGLES), key=spends)
 
@@ -245,12 +248,9 @@ def leaking(made: Choice, delta: float) -> dict[str, Any]:
     above, below = above * (1 - _ROUNDING), below * (1 + _ROUNDING)
     value = np.where(above > delta, (above - delta) / np.maximum(below, 1e-300), 0.0)
     best = int(value.argmax())
-    return {
-        "attack": spent.EXACT_LOSSES, "model": "none", "likelier": "data", "draws": 0,
-        "event": f"choices and answers of {rounds} rounds spend {t[best, 0]:.4g} or more",
-        "exact_bound": math.log(max(value[best], 1.0)), "probability": float(above[best]),
-        "other_probability": float(below[best]),
-    }  # fmt: skip
+    event = f"choices and answers of {rounds} rounds spend {t[best, 0]:.4g} or more"
+    epsilon = math.log(max(value[best], 1.0))
+    return attempts.certain(attempts.LOSSES, "data", event, epsilon, float(above[best]), float(below[best]))
 
 
 def _tight(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]:

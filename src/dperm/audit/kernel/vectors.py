@@ -1,8 +1,9 @@
 r"""Attacks on PINP (jain2013, Algorithm 1, Theorems 2 and 9): transcripts of decisions and answers, exactly.
 
 laplace, paper (B >= 1). Copies of x whose answers lie far above sigma: each of the first B rounds updates, and tells
-f + zeta. The loss of a transcript is that of B aligned Laplace shifts of S = Delta_1 (`spent`); what does not update is
-left out. Beside it one query at sigma, on a line: w_0's answer 0 is an atom, or f + zeta where it exceeds sigma.
+f + zeta. The loss of a transcript is that of B aligned Laplace shifts of S = Delta_1 (`privacy_loss`); what does not
+update is left out. Beside it one query at sigma, on a line: w_0's answer 0 is an atom, or f + zeta where it exceeds
+sigma.
 
 part-of-an-update, paper (B < 1). "counter < B" lets one update happen however small B is, and eps0 ~ 1/sqrt(B): its
 answer spends S eps0 = epsilon/(100 sqrt(B) log(4/delta)), which has no bound. B is not free of units (erratum J3):
@@ -24,13 +25,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dperm.audit import attempts, targets, white_box
-from dperm.audit.kernel import crossing, pairs, spent
+from dperm.audit import attempts, white_box
+from dperm.audit.kernel import crossing, pairs
 from dperm.audit.kernel.crossing import BETA, PIECES, Crossing
 from dperm.audit.kernel.pairs import Pair
-from dperm.audit.kernel.spent import Spent
 from dperm.audit.target import Target
 from dperm.domain import Budget
+from dperm.laws import privacy_loss
+from dperm.laws.privacy_loss import PrivacyLoss
+from dperm.laws.tails import lower_tail
 from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.kernel.pinp import Constants
@@ -96,8 +99,8 @@ class Single(NamedTuple):
         return Target(
             draw=draw,
             law=law,
-            cdf=lambda points, exact: targets.lower_tail(law, (at(points) - exact) / law.scale),
-            sf=lambda points, exact: targets.lower_tail(law, (exact - at(points)) / law.scale),
+            cdf=lambda points, exact: lower_tail(law, (at(points) - exact) / law.scale),
+            sf=lambda points, exact: lower_tail(law, (exact - at(points)) / law.scale),
             atoms=(0.0,),
         )
 
@@ -117,8 +120,8 @@ def _single(job: Mapping[str, Any], row: Mapping[str, Any], budget: Budget, rng:
     rounds = made.constants.updates
     if rounds > 1:
         shift = (second - first) * made.constants.epsilon0
-        law = spent.laplace(shift, 500, left_out=np.exp(-_FAR) / 2).times(rounds)
-        found.append(spent.best(law, law, budget.delta, f"{rounds} answers that update"))
+        law = privacy_loss.laplace(shift, 500, left_out=np.exp(-_FAR) / 2).self_compose(rounds)
+        found.append(attempts.of_losses(law, law, budget.delta, f"{rounds} answers that update"))
         found.append(_halting(row["neighbours"], budget))
     yield record | max(found, key=lambda one: one["exact_bound"])
     yield record | attempts.sampled(
@@ -131,11 +134,11 @@ def _halting(neighbours: str, budget: Budget) -> dict[str, Any]:
     """Return the attack on when the printed algorithm halts, B = 1; answers are ignored."""
     of = _whole(pairs.setting(neighbours, total=_LARGE, slack=0.0), budget, 1)
     made = Crossing(of, pinp.constants(of, budget, queries=1, beta=BETA, calibration="paper"))
-    silent = Spent(np.ones(1), 0, of.feature_norm * of.shift * made.constants.epsilon0 / PIECES[0])
+    silent = PrivacyLoss(np.ones(1), 0, of.feature_norm * of.shift * made.constants.epsilon0 / PIECES[0])
     worst = crossing.worst(made, silent, budget.delta)
     words = f"{pairs.flip(of).words}; crossed: {worst.count:,} queries at -x + v, then x + v, B = 1"
-    both = (worst.spent(side, silent) for side in (1, -1))
-    return {"pair_words": words} | spent.best(*both, budget.delta, "the round in which it halts")
+    both = (worst.privacy_loss(side, silent) for side in (1, -1))
+    return {"pair_words": words} | attempts.of_losses(*both, budget.delta, "the round in which it halts")
 
 
 def single(variant: str, neighbours: str, budget: Budget) -> Single:
@@ -195,7 +198,9 @@ def _crossed(job: Mapping[str, Any], row: Mapping[str, Any], budget: Budget, rng
     yield (
         record
         | {"pair_words": f"{words}; crossed: {worst.count:,} queries at -x + v, then x + v"}
-        | spent.best(worst.spent(1, answer), worst.spent(-1, answer), budget.delta, "the transcript")
+        | attempts.of_losses(
+            worst.privacy_loss(1, answer), worst.privacy_loss(-1, answer), budget.delta, "the transcript"
+        )
     )
     target = Target(draw=lambda side, repeats, rng: np.column_stack(few.draw(side, repeats, rng)))
     found = attempts.sampled(

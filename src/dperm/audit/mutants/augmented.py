@@ -11,6 +11,7 @@ from dperm.audit.napp import ball, cases
 from dperm.audit.napp import problem as line
 from dperm.audit.napp.cases import Pair
 from dperm.audit.napp.problem import Bounds, Problem
+from dperm.laws import tails
 from dperm.mechanisms.napp import Plan
 
 # A run takes a third of a millisecond; what is broken shows at one side alone, and thousands of draws tell (p < 1e-15).
@@ -100,7 +101,7 @@ def _pieced(pairs: Iterator[Pair], cuts: np.ndarray) -> Finite:
         lower = np.concatenate([[0.0], target.cdf(edges, data), [1.0]])
         upper = np.concatenate([[1.0], target.sf(edges, data), [0.0]])
         # What is 0 counts as 1e-300, so that a large bound is a number.
-        return np.maximum(np.where(lower[1:] <= 0.5, np.diff(lower), -np.diff(upper)), 1e-300)
+        return np.maximum(tails.differences(lower, upper), 1e-300)
 
     return Finite(law, [(pair.data, pair.neighbour)])
 

@@ -12,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from dperm.audit import targets
 from dperm.audit.called import answers, linear, objects, threads
 from dperm.audit.called.corners import Front
 from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
 from dperm.errors import DomainViolation
+from dperm.laws.tails import lower_tail
 from dperm.losses import Loss
 from dperm.mechanisms.diagnostics import diagnostics
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
@@ -105,7 +105,7 @@ def unchecked_domain(broken: bool) -> Finite:
         z = (
             linear.forces(found, corner, np.array([_LOW, _HIGH])) + found.ridge * np.array([_LOW, _HIGH])
         ) / found.scale
-        below, above = float(targets.lower_tail(kind, z[0])), float(targets.lower_tail(kind, -z[1]))
+        below, above = float(lower_tail(kind, z[0])), float(lower_tail(kind, -z[1]))
         return np.array([below, 1 - below - above, above])
 
     return Finite(law, [(None, corner) for corner in found.rows if corner])

@@ -28,13 +28,16 @@ from typing import Any
 
 import numpy as np
 
-from dperm.audit import attempts, exact, targets
+from dperm.audit import attempts
 from dperm.audit.napp import cases
 from dperm.audit.napp import problem as line
 from dperm.audit.napp.problem import SHARE, Problem, Records
 from dperm.audit.target import Target
 from dperm.compiled import compiled
 from dperm.domain import Budget
+from dperm.laws import tails
+from dperm.laws.finite import best_event
+from dperm.laws.tails import lower_tail
 from dperm.mechanisms.napp import limit, retrieval
 
 # Bisections of |b|, on a scale of logarithms.
@@ -64,7 +67,7 @@ class Magnitude:
         def outside(points, data):
             """Return P(|theta| > t), shape of t."""
             points = np.maximum(points, NEAR)
-            return 2 * targets.lower_tail(law, -self.reach(_curving(data), points) / law.scale)
+            return 2 * lower_tail(law, -self.reach(_curving(data), points) / law.scale)
 
         def tails(t, data):
             thin = outside(np.abs(t), data) / 2
@@ -182,7 +185,7 @@ def attack(made: Magnitude, *, delta: float) -> dict[str, Any]:
     masses = []
     for h in (0.0, 1.0):
         reach = np.concatenate([[0.0], made.reach(h, np.concatenate([[0.0], edges])), [np.inf]])
-        outside = 2 * targets.lower_tail(law, -reach / law.scale)
+        outside = 2 * lower_tail(law, -reach / law.scale)
         masses.append(-np.diff(outside))
     words = ["theta = 0", f"0 < |theta| <= {edges[0]:.4g}"]
     words += [f"{low:.4g} < |theta| <= {high:.4g}" for low, high in itertools.pairwise(edges)]
@@ -199,15 +202,12 @@ def best(data: np.ndarray, neighbour: np.ndarray, words: list[str], delta: float
     data, neighbour = (np.maximum(side, 0.0) for side in (data, neighbour))
     found = []
     for side, p, q in (("data", data, neighbour), ("neighbour", neighbour, data)):
-        value, chosen = exact.best_event(p, q + _LEAST, delta)
+        value, chosen = best_event(p, q + _LEAST, delta)
         found.append((value, side, chosen, float(p[chosen].sum()), float(q[chosen].sum())))
     value, side, chosen, p, q = max(found, key=lambda entry: entry[0])
     ends = [words[chosen[0]], words[chosen[-1]]] if len(chosen) else ["none"]
     more = f" to {ends[-1]}" if len(chosen) > 1 else ""
-    return {
-        "attack": attempts.EXACT, "model": "none", "likelier": side, "event": f"{len(chosen)} pieces: {ends[0]}{more}",
-        "draws": 0, "exact_bound": value, "probability": p, "other_probability": q,
-    }  # fmt: skip
+    return attempts.certain(attempts.EXACT, side, f"{len(chosen)} pieces: {ends[0]}{more}", value, p, q)
 
 
 def returned(epsilon: float, delta: float, calibration: str, *, moor: bool, ridge: bool = False) -> Iterator[tuple]:
@@ -238,7 +238,9 @@ def returned(epsilon: float, delta: float, calibration: str, *, moor: bool, ridg
         edges = np.concatenate([[np.nextafter(0, -1), 0.0], np.linspace(0, end, _PIECES // 2)[1:]])
         if far > end:
             edges = np.append(edges, np.linspace(end, far, _PIECES // 2)[1:])
-        masses = [_masses(what, side, edges) for side in (pair.data, pair.neighbour)]
+        masses = [
+            tails.differences(what.cdf(edges, side), what.sf(edges, side)) for side in (pair.data, pair.neighbour)
+        ]
         words = [
             "theta = 0",
             *(f"{low:.4g} < theta <= {high:.4g}" for low, high in itertools.pairwise(edges[1:])),
@@ -247,12 +249,6 @@ def returned(epsilon: float, delta: float, calibration: str, *, moor: bool, ridg
             f"{pair.words}; a run planned with {budget.epsilon:.4g} that returns {budget.epsilon - epsilon:.4g}"
         )
         yield pair._replace(words=words_of_pair), best(*masses, words, delta)
-
-
-def _masses(what: Target, data: Records, edges: np.ndarray) -> np.ndarray:
-    """Return P(edges_k < theta <= edges_{k+1}), each from the thinner tail."""
-    lower, upper = what.cdf(edges, data), what.sf(edges, data)
-    return np.where(lower[1:] <= 0.5, np.diff(lower), -np.diff(upper))
 
 
 def _curving(data: Records) -> float:

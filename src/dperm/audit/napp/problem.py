@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm.audit import targets
 from dperm.audit.target import Target
 from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours
 from dperm.errors import DataError, SolverError
+from dperm.laws.tails import lower_tail
 from dperm.mechanisms import napp
 from dperm.mechanisms.napp.noise import Absolute, Bounds
 from dperm.mechanisms.napp.scheme import Scheme
@@ -253,22 +253,22 @@ def _at_zero(problem: Problem, data: Records, law) -> float:
 
 
 def _erm(law, points, h, at_zero):
-    return targets.lower_tail(law, h), targets.lower_tail(law, -h)
+    return lower_tail(law, h), lower_tail(law, -h)
 
 
 def _vs_plus(law, points, h, at_zero):
     # |b| <= z, and beyond it, for the z of either side of 0.
     z = np.maximum(np.where(points >= 0, -h, h), 0.0)
     within = special.erf(z / math.sqrt(2)) if isinstance(law, Gaussian) else -np.expm1(-z)
-    beyond = 2 * targets.lower_tail(law, -z)
+    beyond = 2 * lower_tail(law, -z)
     return np.where(points >= 0, beyond, within), np.where(points >= 0, within, beyond)
 
 
 def _vs(law, points, h, at_zero):
     # -J(0) < b <= h: nothing, unless J(0) + h is above 0.
-    reached = np.maximum(targets.lower_tail(law, h) - targets.lower_tail(law, -at_zero), 0.0)
-    upper = targets.lower_tail(law, -h)
-    return np.where(points >= 0, targets.lower_tail(law, h), reached), np.where(points >= 0, upper, 1 - reached)
+    reached = np.maximum(lower_tail(law, h) - lower_tail(law, -at_zero), 0.0)
+    upper = lower_tail(law, -h)
+    return np.where(points >= 0, lower_tail(law, h), reached), np.where(points >= 0, upper, 1 - reached)
 
 
 _TAILS = {"erm": _erm, "vs_plus": _vs_plus, "vs": _vs}

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm.audit.kernel import spent
-from dperm.audit.kernel.spent import Spent
+from dperm.audit import attempts
 from dperm.audit.prediction import bits
 from dperm.audit.prediction.bits import Bits
+from dperm.laws.privacy_loss import PrivacyLoss
 from dperm.mechanisms.prediction import consensus
 from dperm.mechanisms.prediction.consensus import ContestedLedger, Terms
 
@@ -64,13 +64,13 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
         shards = consensus.shards_needed(*fixed, contested)
         ledger = ContestedLedger(*fixed, shards, contested, neighbours=row["neighbours"])
         laws = [strategy(ledger.terms, shards, ledger.answers, share * row["epsilon"]) for share in _TARGETS]
-        law = max(laws, key=lambda one: one.epsilon(row["delta"])[0])
+        law = max(laws, key=lambda one: one.epsilon(row["delta"]).epsilon)
         words = f"{shards} shards, {ledger.answers} contested, {BLOCKS} blocks of up to {max(_LENGTHS):,} queries"
-        yield record | {"pair_words": words} | spent.best(law, law, row["delta"], "the transcript")
+        yield record | {"pair_words": words} | attempts.of_losses(law, law, row["delta"], "the transcript")
 
 
-def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> Spent:
-    """Return the law of the loss of the best strategy.
+def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> PrivacyLoss:
+    """Return the privacy loss of the best strategy.
 
     - terms: e, `each` and T.
     - shards, contested: r and B.
@@ -110,7 +110,7 @@ def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> Spent
                     for step, chance in outcomes:
                         following[to] += chance * _moved(taken, step)
         masses = following
-    return Spent(masses.sum(axis=0), -half, width)
+    return PrivacyLoss(masses.sum(axis=0), -half, width)
 
 
 def free(disagree: float, terms: Terms) -> float:

@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dperm import losses
-from dperm.audit import attempts, pairs, targets, white_box
+from dperm.audit import attempts, pairs, white_box
 from dperm.audit.target import Target
 from dperm.domain import Budget, Domain, changed_gradients
+from dperm.laws.tails import lower_tail
 from dperm.mechanisms.prediction import averaged, stable_erm, stable_sgd
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
 from dperm.noise import Laplace
@@ -97,7 +98,7 @@ def target(made: Answer) -> Target:
     law = Laplace(made.scale)
 
     def tail(z, beyond):
-        return np.where(beyond, 0.0, targets.lower_tail(law, z))
+        return np.where(beyond, 0.0, lower_tail(law, z))
 
     low, high = made.walls or (-np.inf, np.inf)
     return Target(

@@ -8,7 +8,7 @@ spend together, all at the worst pair, is exact:
     the predictor     the estimator itself, each row asked twice (`served`): as many answers as it gave.
     adaptive bits     soft majority: the next query's margin, and its direction, depend on the answers so far
                       (`transcripts.rounds`).
-    answers           m answers with Laplace noise, all moved by the same: convolution (`dperm.audit.kernel.spent`);
+    answers           m answers with Laplace noise, all moved by the same: convolution (`dperm.laws.privacy_loss`);
                       stable ERM, stable SGD.
     adaptive prices   two prices, as the answers suggest, of a ledger that takes them as they come
                       (`transcripts.prices`); which are granted is asked of the library's ledger.
@@ -29,10 +29,11 @@ from scipy import stats
 
 from dperm.accounting import composition, filters
 from dperm.audit import attempts, exact, finite
-from dperm.audit.kernel import spent
 from dperm.audit.prediction import answers, bits, transcripts
 from dperm.audit.prediction.served import served
 from dperm.errors import BudgetExhausted
+from dperm.laws import privacy_loss
+from dperm.laws.finite import best_event
 from dperm.mechanisms.prediction.ledger import AdaptiveLedger, PredictionLedger
 
 # Numbers of answers that are tried; and of those whose queries adapt.
@@ -136,16 +137,14 @@ def adaptive(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any
         for other in offered:
             p, losses = transcripts.rounds(always, other, granted, each, best[0])
             q = p * np.exp(-losses)
-            epsilon, chosen = exact.best_event(p, q, row["delta"])
+            epsilon, chosen = best_event(p, q, row["delta"])
             tried.append((epsilon, float(p[chosen].sum()), float(q[chosen].sum()), float(losses[chosen].min())))
         best = max(tried)
     epsilon, probability, other_probability, least = best
-    return {
-        "pair_words": f"{granted} bits, each margin chosen by the answers before it",
-        "attack": spent.EXACT_LOSSES, "model": "none", "likelier": "data", "draws": 0, "exact_bound": epsilon,
-        "event": f"the transcript spends {least:.4g} or more", "probability": probability,
-        "other_probability": other_probability,
-    }  # fmt: skip
+    event = f"the transcript spends {least:.4g} or more"
+    words = f"{granted} bits, each margin chosen by the answers before it"
+    found = attempts.certain(attempts.LOSSES, "data", event, epsilon, probability, other_probability)
+    return {"pair_words": words} | found
 
 
 def of_prices(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,7 +157,7 @@ def of_prices(row: Mapping[str, Any]) -> dict[str, Any]:
     offered = tuple(transcripts.laplace(price, low) for price in (1, _DEARER))
     law = transcripts.prices(allowed, offered, row["epsilon"], low)
     words = f"answers at {low:.3g} or {_DEARER * low:.3g}, as the answers before suggest"
-    return {"pair_words": words} | spent.best(law, law, row["delta"], "the transcript")
+    return {"pair_words": words} | attempts.of_losses(law, law, row["delta"], "the transcript")
 
 
 def cheap(epsilon: float, delta: float) -> float:
@@ -242,9 +241,9 @@ def _noisy(make: Callable[[Mapping[str, Any]], list[answers.Answer]]) -> Callabl
 
     def of(row, each, granted):
         made, *_ = make({**row, "epsilon": each, "variant": "laplace"})
-        law = spent.aligned(abs(made.first - made.second) / made.scale, granted)
+        law = privacy_loss.aligned_laplace(abs(made.first - made.second) / made.scale, granted)
         words = f"{granted} answers; {made.words}"
-        return {"pair_words": words} | spent.best(law, law, row["delta"], "the transcript")
+        return {"pair_words": words} | attempts.of_losses(law, law, row["delta"], "the transcript")
 
     return of
 

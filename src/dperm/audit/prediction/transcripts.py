@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dperm.audit.kernel.spent import Spent
+from dperm.laws.privacy_loss import PrivacyLoss
 
 
 class Answer(NamedTuple):
@@ -108,7 +108,7 @@ def rounds(first: Bit, second: Bit, count: int, price: float, epsilon: float) ->
     return masses.ravel(), losses.ravel()
 
 
-def prices(allowed: np.ndarray, offered: tuple[Answer, Answer], epsilon: float, width: float) -> Spent:
+def prices(allowed: np.ndarray, offered: tuple[Answer, Answer], epsilon: float, width: float) -> PrivacyLoss:
     """Return the law of the loss of the best strategy against a ledger of two prices.
 
     - allowed: shape (a, b); whether i answers of the first price and j of the second may have been given; False in the
@@ -141,7 +141,7 @@ def prices(allowed: np.ndarray, offered: tuple[Answer, Answer], epsilon: float, 
             into = masses.setdefault(nxt, np.zeros_like(start))
             for step, chance in zip(answer.steps, answer.chances, strict=True):
                 into += chance * _shifted(taken, step)
-    return Spent(done, -most, width)
+    return PrivacyLoss(done, -most, width)
 
 
 def _gain(most: int, epsilon: float, width: float) -> np.ndarray:

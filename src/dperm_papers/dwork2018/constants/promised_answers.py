@@ -10,9 +10,10 @@ import numpy as np
 from scipy.special import log_expit
 
 from dperm import seeds
+from dperm.laws.finite import closeness
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
 from dperm.solvers import intervals
-from dperm_papers.dwork2018.shared import averages, evaluation, flips, labellings, multisets, realizable, ties
+from dperm_papers.dwork2018.shared import averages, flips, labellings, multisets, realizable, ties
 
 Line = dict[str, Any]
 # Shards of a soft majority, and of an average of losses with so many records.
@@ -122,8 +123,8 @@ def _losses(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
         laws = rng.dirichlet(np.full(outcomes, 0.5), size=2)
         values = rng.integers(0, outcomes, size=outcomes)
         after = [np.bincount(values, weights=law, minlength=outcomes) for law in laws]
-        before = evaluation.curve(*laws, epsilon)
-        largest = max(largest, evaluation.curve(*after, epsilon) / before if before > 0 else 0.0)
+        before = closeness(*laws, epsilon)
+        largest = max(largest, closeness(*after, epsilon) / before if before > 0 else 0.0)
     series = "δ of a loss over δ of the answer, worst of random laws"
     yield {"claim": "D-c50", "place": "Lemma 6.2", "series": series, "drawn": 1, "forms": {"printed": (1.0, largest)}}
 

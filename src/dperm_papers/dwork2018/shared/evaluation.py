@@ -24,6 +24,7 @@ from scipy import optimize
 
 from dperm import seeds
 from dperm.accounting import gaussian
+from dperm.laws.finite import closeness
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
 
 # Of the mechanism `member`: Pr[1] for its own records, in units of the most that epsilon allows.
@@ -104,15 +105,6 @@ def extreme_chain(start: float, epsilon: float, delta: float, length: int) -> np
     return np.array(p)
 
 
-def curve(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
-    """Return the least delta with which two finite laws are (epsilon, delta)-close in both directions.
-
-    - p, q: shape (outcomes,); probabilities.
-    """
-    factor = math.exp(epsilon)
-    return float(max(np.maximum(p - factor * q, 0).sum(), np.maximum(q - factor * p, 0).sum()))
-
-
 def largest_gap(epsilon: float, delta: float, bound: float) -> float:
     """Return the largest E[U] - e^eps E[V] of laws on a grid of [0, bound] with U (eps, delta)-close to V.
 
@@ -167,7 +159,7 @@ def _groups(settings: Mapping[str, Any], epsilon: float, deltas: list[float]) ->
             for start in _STARTS:
                 p = extreme_chain(start, epsilon, delta, 10 * settings["changes"])
                 pairs = zip(p[changes:], p[:-changes], strict=True)
-                spent = max(curve(np.array([b, 1 - b]), np.array([a, 1 - a]), changes * epsilon) for b, a in pairs)
+                spent = max(closeness(np.array([b, 1 - b]), np.array([a, 1 - a]), changes * epsilon) for b, a in pairs)
                 yield {**own, "mechanism": "extreme", "variant": f"from-{start:g}", "value": spent - allowed}
             # The shift of a mean in standard deviations: that of one record times their number.
             shift = gaussian.gaussian_ratio(epsilon, delta)
@@ -198,7 +190,7 @@ def _losses(cell: Mapping[str, Any], epsilons: list[float]) -> Iterator[dict[str
         values = rng.integers(0, outcomes, size=outcomes)
         after = [np.bincount(values, weights=law, minlength=outcomes) for law in (p, q)]
         for epsilon in epsilons:
-            excess = curve(*after, epsilon) - curve(p, q, epsilon)
+            excess = closeness(*after, epsilon) - closeness(p, q, epsilon)
             head = {"series": "losses", "mechanism": "finite", "epsilon": epsilon, "repeat": repeat}
             yield {**head, "metric": "excess", "value": excess}
 

@@ -39,11 +39,12 @@ from scipy.interpolate import CubicHermiteSpline
 
 from dperm import losses, seeds
 from dperm.domain import Budget, Domain
+from dperm.laws.quadrature import Law, Pair, with_tail
 from dperm.mechanisms import objective
 from dperm.noise import Gaussian
 from dperm.solvers import ball
 from dperm_papers.kifer2012.shared import designs
-from dperm_papers.kifer2012.shared.quadrature import Law, Pair, law, with_tail
+from dperm_papers.kifer2012.shared.quadrature import law
 
 # Targets of the one record of D': at 0, within the bump's reach, and far off (full force everywhere).
 _TARGETS = {"huber": (0.0, 0.05, 0.5, 1e6), "logistic": (1.0,)}

@@ -16,10 +16,10 @@ import numpy as np
 from scipy import optimize
 
 from dperm.domain import Budget, Domain, Neighbours
+from dperm.laws.quadrature import Law, Noise, Pair
 from dperm.losses import Loss
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm_papers.kifer2012.shared import quadrature
-from dperm_papers.kifer2012.shared.quadrature import Law, Noise, Pair
 
 # Records of a data set: (x, y).
 Records = tuple[tuple[float, float], ...]

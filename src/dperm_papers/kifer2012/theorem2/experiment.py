@@ -34,9 +34,9 @@ from dperm import losses
 from dperm.accounting import objective as accounting
 from dperm.domain import Budget, Domain, Neighbours
 from dperm.feasible import Region
+from dperm.laws.quadrature import Noise
 from dperm.mechanisms import base, objective
 from dperm.noise import SphericalLaplace
-from dperm_papers.kifer2012.shared.quadrature import Noise
 from dperm_papers.kifer2012.shared.worst_pairs import Case, worst
 from dperm_papers.kifer2012.theorem2.half_plane import HalfPlane
 

@@ -1,4 +1,4 @@
-r"""The exact law of what a transcript spends: privacy losses on a grid, rounded down, composed by convolution.
+r"""Privacy loss distributions: the law of log dP/dQ under P on a grid, rounded down, composed by convolution.
 
 For one pair of inputs an outcome o has the loss l(o) = log P(o)/Q(o). Let p(l) be the law of the loss under P; then
 Q{l >= t} = sum_{l >= t} p(l) e^-l, and every event {l >= t} proves
@@ -9,19 +9,23 @@ Independent rounds add their losses: p is a convolution. Nothing that is done he
 that is rounded down only raises Q; outcomes left out only lower P (and a transcript that holds one is left out too);
 outcomes put together are a post-processing. So is an infinite loss taken for a large one.
 
-T aligned Laplace shifts (jain2013, Theorem 4 by Theorem 11). Noise Lap(nu) moved by s, a = s/nu, spends a below both
+T aligned Laplace shifts. Noise Lap(nu) moved by s, a = s/nu, spends a below both
 centres, -a above them, and a - 2x in between, x in units of nu from the first. Cut into k pieces of width h = a/k the
 loss of a piece is its middle's *exactly*: e^-x integrated over a piece against e^x over the same has the ratio
 e^{a - 2x}. All losses are then multiples of h, and T-fold convolution is exact but for how finely (0, a) is cut.
 
-Neighbouring relation: the pair's, in both directions if the caller asks for both.
+A derivation of its own beside `finite`: the tests hold either against the other, and both against dp_accounting.
 """
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from scipy import signal, special
+from scipy import signal
+
+from dperm.laws.tails import between
+from dperm.noise import Gaussian
 
 # A loss beyond this is taken to be this: e^-60 is nothing beside any delta.
 _MOST = 60.0
@@ -35,8 +39,21 @@ _ERROR, _KNOWN = 1e-16, 1e-13
 _LARGEST = 1 << 18
 
 
+class Bound(NamedTuple):
+    """What the event {loss >= least} proves.
+
+    - epsilon: 0 or above.
+    - probability, other_probability: of the event under P, rounded down, and under Q, rounded up.
+    """
+
+    epsilon: float
+    least: float
+    probability: float
+    other_probability: float
+
+
 @dataclass(frozen=True)
-class Spent:
+class PrivacyLoss:
     """The law of a loss, some of its outcomes left out.
 
     - masses: shape (m,); probabilities under P, of the losses (low + i) width.
@@ -52,47 +69,33 @@ class Spent:
         """Return the losses, shape (m,)."""
         return (self.low + np.arange(len(self.masses))) * self.width
 
-    def and_then(self, other: "Spent") -> "Spent":
-        """Return the law of this and another round, independent of each other.
-
-        - other: of the same width.
-        """
+    def compose(self, other: "PrivacyLoss") -> "PrivacyLoss":
+        """Return the loss of this and another, independent release; both of the same width."""
         masses = np.maximum(signal.fftconvolve(self.masses, other.masses), 0.0)
-        return _trimmed(Spent(masses, self.low + other.low, self.width))
+        return _trimmed(PrivacyLoss(masses, self.low + other.low, self.width))
 
-    def times(self, number: int) -> "Spent":
-        """Return the law of so many rounds alike.
-
-        - number: 0 or more.
-        """
-        total, power = Spent(np.ones(1), 0, self.width), self
+    def self_compose(self, number: int) -> "PrivacyLoss":
+        """Return the loss of so many independent releases alike, 0 or more."""
+        total, power = PrivacyLoss(np.ones(1), 0, self.width), self
+        # By squaring: the binary digits of the number say which powers are taken.
         while number:
             if number & 1:
-                total = total.and_then(power)
+                total = total.compose(power)
             number >>= 1
-            power = power.and_then(power) if number else power
+            power = power.compose(power) if number else power
         return total
 
-    def beside(self, other: "Spent") -> "Spent":
-        """Return the law of outcomes that exclude each other: masses of equal losses are added.
-
-        - other: of the same width.
-        """
+    def union(self, other: "PrivacyLoss") -> "PrivacyLoss":
+        """Return the loss of outcomes that exclude each other: masses of equal losses are added."""
         low = min(self.low, other.low)
         high = max(self.low + len(self.masses), other.low + len(other.masses))
         masses = np.zeros(high - low)
-        for law in (self, other):
-            masses[law.low - low : law.low - low + len(law.masses)] += law.masses
-        return Spent(masses, low, self.width)
+        for part in (self, other):
+            masses[part.low - low : part.low - low + len(part.masses)] += part.masses
+        return PrivacyLoss(masses, low, self.width)
 
-    def epsilon(self, delta: float) -> tuple[float, float, float, float]:
-        """Return the best bound, with the event that proves it.
-
-        - delta: well above 1e-11, the convolution's error.
-        - epsilon: 0 or above.
-        - least: the event: the loss is this or more.
-        - probability, other_probability: of the event under P, rounded down, and under Q, rounded up.
-        """
+    def epsilon(self, delta: float) -> Bound:
+        """Return the best bound; delta well above 1e-11, the convolution's error."""
         losses, error = self.losses, _ERROR * len(self.masses)
         above = np.maximum(np.cumsum(self.masses[::-1])[::-1] - error, 0.0)
         with np.errstate(over="ignore"):
@@ -100,11 +103,11 @@ class Spent:
             value = np.where((above > delta) & (losses > 0), (above - delta) / below, 0.0)
         best = int(value.argmax())
         epsilon = max(0.0, math.log(value[best])) if value[best] > 0 else 0.0
-        return epsilon, float(losses[best]), float(above[best]), float(min(below[best], 1.0))
+        return Bound(epsilon, float(losses[best]), float(above[best]), float(min(below[best], 1.0)))
 
 
-def law(p: np.ndarray, q: np.ndarray, width: float) -> Spent:
-    """Return the law of the loss of outcomes with these probabilities.
+def of_outcomes(p: np.ndarray, q: np.ndarray, width: float) -> PrivacyLoss:
+    """Return the loss of outcomes with these probabilities.
 
     - p, q: shape (m,); under P and Q, 0 or above; their sums may be less than 1: what is missing is left out.
     - width: losses are rounded down to multiples of it.
@@ -115,13 +118,12 @@ def law(p: np.ndarray, q: np.ndarray, width: float) -> Spent:
     return _on_grid(p[some], losses, width)
 
 
-def laplace(shift: float, pieces: int, left_out: float = 0.0) -> Spent:
-    """Return the law of the loss of one answer with Laplace noise.
+def laplace(shift: float, pieces: int, left_out: float = 0.0) -> PrivacyLoss:
+    """Return the loss of one answer with Laplace noise; of width a/k, and the same in both directions.
 
     - shift: a: by how much the answer moves, in units of the noise's scale; above 0.
     - pieces: k: into how many pieces the stretch between the two centres is cut.
     - left_out: probability of the far end of either tail, whose outcomes are left out.
-    - Returns: of width a/k. It is the same in both directions.
     """
     h = shift / pieces
     lower, upper = h * np.arange(pieces), h * np.arange(1, pieces + 1)
@@ -131,65 +133,42 @@ def laplace(shift: float, pieces: int, left_out: float = 0.0) -> Spent:
     return _on_grid(p, losses, h)
 
 
-def gaussian(ratio: float, pieces: int) -> Spent:
-    """Return the law of the loss of one answer with Gaussian noise, cut into pieces of equal loss.
+def gaussian(ratio: float, pieces: int) -> PrivacyLoss:
+    """Return the loss of one answer with Gaussian noise, cut into pieces of equal loss; the same in both directions.
 
     - ratio: by how much the answer moves, in standard deviations.
     - pieces: how many cover one standard deviation.
-    - Returns: of width ratio/pieces. It is the same in both directions.
     """
     # P = N(ratio, 1): the loss at x is ratio x - ratio^2/2.
     width = ratio / pieces
     lowest = math.floor(-_TAIL * pieces)
     edges = (np.arange(lowest, -lowest + 1) * width + ratio**2 / 2) / ratio
     lower, upper = np.concatenate([[-np.inf], edges]), np.concatenate([edges, [np.inf]])
-    p, q = (_between(lower - centre, upper - centre) for centre in (ratio, 0.0))
-    return law(p, q, width)
+    p, q = (between(Gaussian(1.0), lower - centre, upper - centre) for centre in (ratio, 0.0))
+    return of_outcomes(p, q, width)
 
 
-def _between(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return P(lower < Z <= upper), from the thinner tail."""
-    return np.where(lower > 0, special.ndtr(-lower) - special.ndtr(-upper), special.ndtr(upper) - special.ndtr(lower))
-
-
-def aligned(shift: float, answers: int) -> Spent:
-    """Return the law of the loss of T answers with Laplace noise, all moved by the same.
+def aligned_laplace(shift: float, answers: int) -> PrivacyLoss:
+    """Return the loss of T answers with Laplace noise, all moved by the same.
 
     - shift: of each, in units of the noise's scale.
     - answers: T.
     """
     pieces = max(2, min(2_000, _LARGEST // (4 * answers)))
-    return laplace(shift, pieces).times(answers)
+    return laplace(shift, pieces).self_compose(answers)
 
 
-def best(forth: Spent, back: Spent, delta: float, words: str) -> dict:
-    """Return the better of both directions as columns of an attack.
-
-    - forth, back: losses of the data against the neighbour, and of the neighbour against the data.
-    - words: what the loss is of.
-    """
-    found = [(*spent.epsilon(delta), side) for spent, side in ((forth, "data"), (back, "neighbour"))]
-    epsilon, least, probability, other, side = max(found, key=lambda one: one[0])
-    return {
-        "attack": EXACT_LOSSES, "model": "none", "likelier": side, "event": f"{words} spends {least:.4g} or more",
-        "draws": 0, "exact_bound": epsilon, "probability": probability, "other_probability": other,
-    }  # fmt: skip
-
-
-EXACT_LOSSES = "exact law of the privacy loss"
-
-
-def _on_grid(p: np.ndarray, losses: np.ndarray, width: float) -> Spent:
+def _on_grid(p: np.ndarray, losses: np.ndarray, width: float) -> PrivacyLoss:
     if not len(p):
-        return Spent(np.zeros(1), 0, width)
+        return PrivacyLoss(np.zeros(1), 0, width)
     places = np.floor(losses / width + _DIGITS).astype(int)
     low = int(places.min())
-    return Spent(np.bincount(places - low, weights=p), low, width)
+    return PrivacyLoss(np.bincount(places - low, weights=p), low, width)
 
 
-def _trimmed(spent: Spent) -> Spent:
+def _trimmed(loss: PrivacyLoss) -> PrivacyLoss:
     """Leave out losses at either end that convolution cannot tell from 0."""
-    known = np.flatnonzero(spent.masses > _ERROR)
+    known = np.flatnonzero(loss.masses > _ERROR)
     if not len(known):
-        return spent
-    return replace(spent, masses=spent.masses[known[0] : known[-1] + 1], low=spent.low + int(known[0]))
+        return loss
+    return replace(loss, masses=loss.masses[known[0] : known[-1] + 1], low=loss.low + int(known[0]))
