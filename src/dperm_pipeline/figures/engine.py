@@ -3,7 +3,7 @@
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
 
-from dperm_pipeline.figures import spec, style
+from dperm_pipeline.figures import axes, spec, style
 from dperm_pipeline.figures.points import plain, select, summary
 
 
@@ -46,17 +46,17 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
     width, height = (size(rows) if callable(size) else size for size in (figure.width, figure.height))
     height = height[0] + height[1] * lines if isinstance(height, tuple) else height
     drawn = pyplot.Figure(figsize=(width, height))
-    axes = drawn.subplots(lines, columns, squeeze=False, **figure.grid)
+    grid = drawn.subplots(lines, columns, squeeze=False, **figure.grid)
     taken = set()
     for place in places:
         across = slice(place.column, place.column + place.panel.wide)
-        place.axis = axes[place.row, place.column]
+        place.axis = grid[place.row, place.column]
         if place.panel.wide > 1:
-            for axis in axes[place.row, across]:
+            for axis in grid[place.row, across]:
                 axis.remove()
             place.axis = drawn.add_subplot(place.axis.get_gridspec()[place.row, across])
         taken |= {(place.row, column) for column in range(across.start, across.stop)}
-    for at, axis in np.ndenumerate(axes):
+    for at, axis in np.ndenumerate(grid):
         if at not in taken:
             axis.set_axis_off()
     values: dict[tuple, list] = {}
@@ -66,7 +66,9 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
         together = pd.concat([other.rows for other in places if other.group == place.group])
         _finish(place, values[place.group], together)
     entries = figure.legend(rows) if callable(figure.legend) else figure.legend
-    handles = [_handle(line) for line in (_labelled(places, figure.by_value) if entries is None else entries)]
+    if entries is None:
+        entries = _labelled([place for place in places if place.panel.legend is None], figure)
+    handles = [_handle(line) for line in entries]
     said = figure.notes(rows) if callable(figure.notes) else figure.notes
     notes = [*(_filled(words, rows) for words in said), *missing(every, [place.panel for place in places])]
     style.footer(
@@ -160,7 +162,8 @@ def _laid_out(figure: spec.Figure, rows: pd.DataFrame) -> tuple[list[_Place], in
                 for count, (inner, own) in enumerate(_facets(panel.across, here)):
                     groups = {"row": (down, number, k), "all": (number, k), "none": (down, number, k, column)}
                     group = groups.get(panel.together, (panel.together,))
-                    places.append(_Place(panel, own, line, column, [*outer, *inner], group, count == 0))
+                    first = count == 0 and (panel.sharey != "row" or column == 0)
+                    places.append(_Place(panel, own, line, column, [*outer, *inner], group, first))
                     column += panel.wide
             widest, line = max(widest, column), line + 1
     for place in places:
@@ -204,10 +207,15 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
             look["mfc"] = "white"
         if line.aside:
             look["transform"] = axis.transData + ScaledTranslation(line.aside / 72, 0, axis.figure.dpi_scale_trans)
-        if line.hollow_if is None:
-            axis.plot(x, mean, **look)
+        hollow = bool(line.hollow)
+        if line.hollow_if:
+            hollow = (rows.groupby(line.x or panel.x)[line.hollow_if].max() != 0).to_numpy(bool)
+        if line.dots is not None:
+            _plot_dots(axis, points["mean"], hollow, look, line.dots)
+        elif line.hollow_if:
+            _plot_hollow(axis, points["mean"], hollow, look)
         else:
-            _plot_hollow(axis, points["mean"], rows.groupby(line.x or panel.x)[line.hollow_if].max() != 0, look)
+            axis.plot(x, mean, **look)
         low, high = points["low"].to_numpy(float), points["high"].to_numpy(float)
         if line.positive is True:
             low = np.where(low > 0, low, mean)
@@ -251,14 +259,31 @@ def _looks(line: spec.Line, rows: pd.DataFrame) -> list[tuple[Any, Any, str]]:
     return list(zip(values, shades[::-1] if line.darkest_first else shades, markers, strict=False))
 
 
-def _plot_hollow(axis: Axes, means: pd.Series, hollow: pd.Series, look: dict[str, Any]) -> None:
+def _plot_hollow(axis: Axes, means: pd.Series, hollow: np.ndarray, look: dict[str, Any]) -> None:
     """Draw a line without markers, then its markers: those that are hollow and the others."""
-    line = {name: value for name, value in look.items() if name not in ("marker", "ms", "mfc")}
-    axis.plot(means.index, means, **line)
-    mask = hollow.to_numpy(bool)
-    for part, face in ((means[mask], "white"), (means[~mask], look["color"])):
+    _plot_line(axis, means, look)
+    for part, face in ((means[hollow], "white"), (means[~hollow], look["color"])):
         if look["marker"] != "None":
             axis.plot(part.index, part, **{**look, "ls": "", "mfc": face})
+
+
+def _plot_dots(
+    axis: Axes, means: pd.Series, hollow: np.ndarray | bool, look: dict[str, Any], dots: Mapping[str, Any]
+) -> None:
+    """Draw a line without markers, then its markers as points of their own."""
+    colour, marker = look["color"], look["marker"]
+    if look["ls"] != "none":
+        _plot_line(axis, means, look)
+    if marker == "None":
+        return
+    faces = np.where(hollow, "white", colour)
+    # A cross has no face, and matplotlib warns of its edge.
+    edges = {} if marker in "x+" else {"edgecolors": colour}
+    axis.scatter(means.index, means, c=faces if faces.ndim else str(faces), marker=marker, **edges, **dots)
+
+
+def _plot_line(axis: Axes, means: pd.Series, look: dict[str, Any]) -> None:
+    axis.plot(means.index, means, **{name: look[name] for name in look if name not in ("marker", "ms", "mfc")})
 
 
 def _finish(place: _Place, shown: list[float], together: pd.DataFrame) -> None:
@@ -281,87 +306,39 @@ def _finish(place: _Place, shown: list[float], together: pd.DataFrame) -> None:
     if not axis.lines:
         axis.text(0.5, 0.5, panel.empty, transform=axis.transAxes, ha="center", va="center", color="#777777")
         return
-    _x_axis(axis, panel, place.rows)
-    _y_axis(axis, panel, shown, together)
+    axes.set_x(axis, panel, place.rows)
+    axes.set_y(axis, panel, shown, together)
     for draw_interval in place.intervals:
         draw_interval()
     axis.tick_params(labelleft=first or not panel.sharey, labelbottom=place.last or not panel.sharex)
     if panel.also:
         panel.also(axis, place.rows)
     if panel.legend is not None:
-        handles = [_handle(line) for line in (*panel.lines, *panel.levels) if line.label]
+        handles = [_handle(line) for line in _labelled([place])]
         axis.legend(handles=handles, **{"frameon": False, "fontsize": 7, **panel.legend})
 
 
-def _x_axis(axis: Axes, panel: spec.Panel, rows: pd.DataFrame) -> None:
-    drawn = [np.asarray(line.get_xdata(), dtype=float) for line in axis.lines if line.get_transform() == axis.transData]
-    values = sorted(set(np.concatenate(drawn))) if drawn else []
-    if panel.epsilons:
-        style.epsilon_axis(axis.xaxis, panel.xticks(rows) if callable(panel.xticks) else panel.xticks or values)
-    elif panel.xticks is not None:
-        ticks = panel.xticks(rows) if callable(panel.xticks) else panel.xticks
-        if ticks == "all":
-            ticks = values
-        elif isinstance(ticks, int):
-            ticks = values[:: -(-len(values) // ticks)]
-        elif ticks == "powers":
-            low, high = axis.get_xlim()
-            ticks = [tick for tick in 10.0 ** np.arange(-12, 16) if low <= tick <= high]
-        elif ticks == "decades":
-            wide = values[-1] / values[0] > 3e3
-            ticks = [value for value in values if not wide or np.isclose(np.log10(value) % 1, 0)]
-            ticks = ticks[:: -(-len(ticks) // 5)]
-        low, high = values[0] * (1 - 1e-9), values[-1] * (1 + 1e-9)
-        if isinstance(panel.xticks, tuple) and panel.xlim is None:
-            ticks = [tick for tick in ticks if low <= tick <= high]
-        numbers = [style.number(float(f"{tick:.6g}")) for tick in ticks]
-        axis.set_xticks([*ticks], [*ticks.values()] if isinstance(ticks, dict) else numbers)
-        axis.minorticks_off()
-    if callable(panel.xlim):
-        axis.set_xlim(*panel.xlim(rows))
-    elif isinstance(panel.xlim, (int, float)):
-        axis.set_xlim(values[0] / panel.xlim, values[-1] * panel.xlim)
-    elif panel.xlim:
-        axis.set_xlim(*panel.xlim)
-
-
-def _y_axis(axis: Axes, panel: spec.Panel, shown: list[float], together: pd.DataFrame) -> None:
-    if panel.ylim == "free":
-        return
-    if panel.ylim is not None:
-        axis.set_ylim(*(panel.ylim(together) if callable(panel.ylim) else panel.ylim))
-    elif panel.air:
-        low, high = np.nanmin(shown), np.nanmax(shown)
-        air = panel.air * (high - low) or 0.05
-        axis.set_ylim(low - air, high + air)
-    else:
-        shown = [value for value in shown if np.isfinite(value)]
-        span = [*panel.span(together)] if panel.span else []
-        shown = span if panel.exactly else [*shown, *span]
-        style.value_axis(axis.yaxis, min(shown), max(shown))
-    if panel.yticks is not None:
-        ticks = panel.yticks
-        labels = [*ticks.values()] if isinstance(ticks, dict) else [style.number(tick) for tick in ticks]
-        axis.set_yticks([*ticks], labels)
-
-
-def _labelled(places: Sequence[_Place], by_value: bool) -> list[spec.Line]:
-    """Return the labelled lines and levels of all panels, each once, in their order or in that of their shades."""
+def _labelled(places: Sequence[_Place], figure: spec.Figure | None = None) -> list[spec.Line]:
+    """Return the labelled lines and levels of panels, each once, in their order or in that of their shades."""
     found, order = {}, {}
     for place in places:
-        for line in (*place.panel.lines, *place.panel.levels) if place.panel.legend is None else ():
+        for line in (*place.panel.lines, *place.panel.levels):
+            own = select(place.rows, line.where)
+            if own.empty and figure and figure.drawn_only:
+                continue
             if callable(line.label):
-                own = select(place.rows, line.where)
                 for value, colour, marker in _looks(line, own):
                     label = line.label(value)
                     order[label] = value
                     found.setdefault(label, line.but(label=label, colour=colour, marker=marker))
             elif line.label:
                 found.setdefault(line.label, line)
-    return [found[label] for label in (sorted(found, key=order.get) if by_value else found)]
+    return [found[label] for label in (sorted(found, key=order.get) if figure and figure.by_value else found)]
 
 
-def _handle(line: spec.Line | spec.Level) -> Line2D:
+def _handle(line: Any) -> Any:
+    if not isinstance(line, (spec.Line, spec.Level)):
+        return line
     look = {"color": line.colour or _GREY, "ls": line.line or "-", "label": line.label}
     if isinstance(line, spec.Level):
         look.update({name: value for name, value in line.more.items() if name == "lw"})

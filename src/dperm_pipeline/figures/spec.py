@@ -33,12 +33,13 @@ class Line:
     are columns with the half widths of its intervals in x and y), "points" (each row has the columns mean, low and
     high), "quantiles" (that of 95 %, with the median and the largest), the name of an aggregate of pandas ("max",
     "first", ...), or a function of a series. `via`: from the statistic to what is drawn. `band`: opacity of the
-    interval; `bars`: width of its bars. `positive`: the band ends at the mean where its lower end is not above 0; or,
-    a number, at this share of the mean. `cut`: intervals end where a logarithmic axis does. `aside`: 1/72 inch by which
-    the line is moved to the right, so that equal lines are seen as two. `shades`: the
-    column of the lines in shades, light to dark or `darkest_first`, with `markers` in turn; `label` is then a function
-    of its value. `hollow_if`: a column that is not 0 where a marker is to be hollow. `fits`: the y-axis must show it.
-    `more`, `key`: what else matplotlib is told of the line, and of its entry in the legend.
+    interval; `bars`: width of its bars. `positive`: the band ends at the mean where its lower end is not above 0; or, a
+    number, at this share of the mean. `cut`: intervals end where a logarithmic axis does. `aside`: 1/72 inch by which
+    the line is moved to the right, so that equal lines are seen as two. `shades`: the column of the lines in shades,
+    light to dark or `darkest_first`, with `markers` in turn; `label` is then a function of its value. `hollow_if`: a
+    column that is not 0 where a marker is to be hollow. `dots`: markers are points of their own, of which matplotlib is
+    told this. `fits`: the y-axis must show it. `more`, `key`: what else matplotlib is told of the line, and of its
+    entry in the legend.
     """
 
     label: str | Callable[[Any], str] = ""
@@ -59,6 +60,7 @@ class Line:
     shades: str | None = None
     markers: Sequence[str] = ()
     hollow_if: str | None = None
+    dots: Mapping[str, Any] | None = None
     reach: tuple[str, str] | None = None
     darkest_first: bool = False
     fits: bool = True
@@ -105,15 +107,15 @@ class Panel:
     `x`, `y`, `statistic`: of all its lines that say nothing else. `title`, `xlabel`, `ylabel`: `{}` stands for the
     words of the facets, which are the title of the first row without one; x is named by its symbol. `xticks`: "all"
     that are drawn, so many of them at most, "decades" (five at most, of many decades the powers of 10), all "powers" of
-    10, these, or those of matplotlib (None); their labels are plain numbers. `xlim`: the ends, or a factor of air
-    around all x. `epsilons`: an axis of budgets as everywhere. `span`: what the y-axis shows besides the lines, or
-    (`exactly`) instead. `ylim`, `yticks`: fixed ends (or "free": those of matplotlib) and ticks, these with labels if
-    it is a mapping; `air`: a linear axis with this share of air around the lines. `sharex`, `sharey`: only the last row
-    has labels of x, only the first panel of a facet those of y. `prepare`: from a panel's rows to what its lines read.
-    `together`: whose y-axis is one: that of a facet's panels ("row"), of all rows of panels too ("all"), none ("none"),
-    or that of all panels that give this name. `wide`: columns of the figure that it takes. `whole_bands`: the y-axis
-    shows bands whole. `more`: what matplotlib is told of all lines. `also`: a function (axis, rows) that draws what has
-    no word here; it says why.
+    10, these, or those of matplotlib (None); their labels are plain numbers; `most`: every second, third, ... of them
+    where there are more. `xlim`: the ends, or a factor of air around all x. `epsilons`: an axis of budgets as
+    everywhere. `span`: what the y-axis shows besides the lines, or (`exactly`) instead. `ylim`, `yticks`: fixed ends
+    (or "free": those of matplotlib) and ticks, these with labels if it is a mapping; `air`: a linear axis with this
+    share of air around the lines. `sharex`, `sharey`: only the last row has labels of x, only the first panel of a
+    facet (or of a "row") those of y. `prepare`: from a panel's rows to what its lines read. `together`: whose y-axis is
+    one: that of a facet's panels ("row"), of all rows of panels too ("all"), none ("none"), or that of all panels that
+    give this name. `wide`: columns of the figure that it takes. `whole_bands`: the y-axis shows bands whole. `more`:
+    what matplotlib is told of all lines. `also`: a function (axis, rows) that draws what has no word here; it says why.
     """
 
     lines: Sequence[Line] = ()
@@ -131,6 +133,7 @@ class Panel:
     xlabel: Words | None = None
     xscale: str = "log"
     xticks: Any = None
+    most: int | None = None
     xlim: Any = None
     epsilons: bool = False
     span: Rows | None = None
@@ -140,7 +143,7 @@ class Panel:
     together: str = "row"
     wide: int = 1
     whole_bands: bool = False
-    sharey: bool = False
+    sharey: bool | str = False
     sharex: bool = False
     air: float = 0.0
     empty: str = "nothing converged"
@@ -160,12 +163,12 @@ class Figure:
 
     `panels`: rows of panels, None for an empty place; or a function of the rows that returns them. `down`: all of them
     again for each value of a facet. `height`: in inches, or base and height of a row of panels, or a function of the
-    rows, as `width`. `legend`: instead of the labels of lines and levels as they come; `columns`: of the legend;
-    `by_value`: shades of all lines stand together in it. `prepare`: from the rows that converged, text as text, to
-    those that are drawn. `notes`: paragraphs under the panels, or a function of what `prepare` returned that gives
-    them. In them `{n.max}` becomes `n = 300`: a column, and which of its values: `max`, `min`, `first`, `all`;
-    `{repeat.count}` is how many there are, and `{n.max:series=ratio}` looks at the rows of this series alone.
-    `keep_failed`: `prepare` gets those too.
+    rows, as `width`. `legend`: instead of the labels of lines and levels as they come, lines and artists of matplotlib;
+    `drawn_only`: lines and levels without rows have no entry; `columns`: of the legend; `by_value`: shades of all lines
+    stand together in it. `prepare`: from the rows that converged, text as text, to those that are drawn. `notes`:
+    paragraphs under the panels, or a function of what `prepare` returned that gives them. In them `{n.max}` becomes `n
+    = 300`: a column, and which of its values: `max`, `min`, `first`, `all`; `{repeat.count}` is how many there are, and
+    `{n.max:series=ratio}` looks at the rows of this series alone. `keep_failed`: `prepare` gets those too.
     """
 
     panels: Any
@@ -179,6 +182,7 @@ class Figure:
     notes: Iterable[str] | Callable[[Any], Iterable[str]] = ()
     keep_failed: bool = False
     by_value: bool = False
+    drawn_only: bool = False
     grid: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __call__(self, rows: Any) -> Any:

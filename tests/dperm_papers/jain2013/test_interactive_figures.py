@@ -5,9 +5,9 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm_papers.jain2013.queries import drawing as queries
-from dperm_papers.jain2013.stability import drawing as stability
-from dperm_papers.jain2013.thm3 import drawing as thm3
+from dperm_papers.jain2013.queries import figures as queries
+from dperm_papers.jain2013.stability import figures as stability
+from dperm_papers.jain2013.thm3 import figures as thm3
 from dperm_pipeline import figures
 from dperm_pipeline.figures import style
 

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.patches import Patch
 
 from dperm_pipeline.figures import engine, style
 from dperm_pipeline.figures.spec import (
@@ -160,6 +161,39 @@ def test_hollow_markers_stand_where_a_column_says_so():
     assert [list(line.get_xdata()) for line in hollow] == [[0.1]]
 
 
+def test_dots_are_points_of_their_own():
+    rows = made().assign(vacuous=lambda rows: (rows["epsilon"] < 1).astype(int))
+    dots = {"s": 13, "lw": 0.9}
+    axis = Figure([[Panel([LINES[0].but(hollow_if="vacuous", dots=dots)], statistic="mean")]])(rows).axes[0]
+    (line,), (points,) = axis.lines, axis.collections
+    assert line.get_marker() == "None" and points.get_sizes() == [13]
+    np.testing.assert_array_equal(points.get_offsets(), np.column_stack([line.get_xdata(), line.get_ydata()]))
+    assert [tuple(face[:3]) == (1, 1, 1) for face in points.get_facecolors()] == [True, False, False]
+    bare = Figure([[Panel([LINES[0].but(line="none", marker="x", dots=dots)], statistic="mean")]])(rows).axes[0]
+    assert not bare.lines and len(bare.collections[0].get_offsets()) == 3
+
+
+def test_only_the_first_panel_of_a_row_has_labels_of_y():
+    drawn = Figure([[panel(sharey="row"), panel(sharey="row", across=Facet("dataset"))]])(made())
+    assert [axis.get_ylabel() for axis in drawn.axes] == ["error", "", ""]
+    assert [axis.yaxis.get_tick_params()["labelleft"] for axis in drawn.axes] == [True, False, False]
+
+
+def test_the_legend_leaves_out_what_has_no_rows_and_takes_artists():
+    rows = made().query("mechanism == 'ours'")
+    drawn = Figure([[panel()]], drawn_only=True)(rows)
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["ours"]
+    drawn = Figure([[panel()]], legend=[LINES[1], Patch(label="vacuous")])(rows)
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["theirs", "vacuous"]
+
+
+def test_a_panel_s_own_legend_names_shades():
+    line = Line(lambda epsilon: f"at {epsilon:g}", "#0072B2", shades="epsilon", statistic="mean")
+    drawn = Figure([[Panel([line], "delta", legend={"loc": "lower left"})]])(made())
+    assert [text.get_text() for text in drawn.axes[0].get_legend().get_texts()] == ["at 0.1", "at 1", "at 10"]
+    assert not drawn.legends[0].get_texts()
+
+
 def test_where_takes_values_several_and_predicates():
     rows = made()
     found = engine.select(rows, {"dataset": "first", "epsilon": (0.1, 1.0), "repeat": lambda repeat: repeat > 2})
@@ -168,8 +202,10 @@ def test_where_takes_values_several_and_predicates():
 
 def test_an_axis_has_the_ticks_that_are_asked_for():
     rows = made()
-    for asked, ticks in (("all", [0.1, 1, 10]), (2, [0.1, 10]), ((1, 10, 1000), [1, 10])):
-        axis = Figure([[panel(xticks=asked)]])(rows).axes[0]
+    for asked, most, ticks in (
+        ("all", None, [0.1, 1, 10]), (2, None, [0.1, 10]), ((1, 10, 1000), None, [1, 10]), ("powers", 2, [0.1, 10]),
+    ):  # fmt: skip
+        axis = Figure([[panel(xticks=asked, most=most)]])(rows).axes[0]
         assert list(axis.get_xticks()) == ticks
         assert [label.get_text() for label in axis.get_xticklabels()] == [style.number(tick) for tick in ticks]
 
