@@ -72,7 +72,7 @@ def _rows(module: types.ModuleType, function: str, cell: Mapping[str, Any], file
     call = getattr(module, function)
     if "rows" not in inspect.signature(call).parameters:
         return call(cell, **files)
-    settings = getattr(module, "Settings", types.SimpleNamespace)(**cell["settings"])
+    settings = importlib.import_module(f"{places.package(cell['experiment'])}.settings").Settings(**cell["settings"])
     known = {key: cell[key] for key in ("mechanism", "calibration", "neighbours") if key in cell}
     cell = Cell(cell["paper"], cell["experiment"], cell["seed"], cell["point"], settings, **known, files=files)
     rows = cell.rows()

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from dperm.audit.families import FAMILIES
+from dperm_pipeline import config_files
 from dperm_pipeline.figures import audit
-from dperm_pipeline.plan import config_files
 from dperm_pipeline.report import ledgers
 
 ROOT = Path(__file__).parents[2]

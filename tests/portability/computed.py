@@ -16,10 +16,9 @@ from pathlib import Path
 
 def parts(root: Path, out: Path, scale: str) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield what there is to compute, by name."""
-    from dperm_pipeline import experiments, plan
+    from dperm_pipeline import config_files, experiments, plan
     from dperm_pipeline.audits import attacks
     from dperm_pipeline.datasets import fetch
-    from dperm_pipeline.plan import config_files
 
     config = config_files.parse(root / "config/config.yaml")
     planned = plan.load({**config, "scale": scale}, root, unavailable=fetch.unavailable)

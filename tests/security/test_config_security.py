@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from snakemake.cli import parse_config
 
 from dperm.errors import ConfigError
-from dperm_pipeline import plan
+from dperm_pipeline import config_files, plan
 from dperm_pipeline.datasets import fetch
-from dperm_pipeline.plan import config_files
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = "kifer2012-output"

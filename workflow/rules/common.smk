@@ -5,7 +5,6 @@ from pathlib import Path
 from snakemake import benchmark as sampling
 from snakemake.exceptions import WorkflowError
 
-from dperm import mechanisms
 from dperm_pipeline import (
     audits,
     experiments,
@@ -17,7 +16,6 @@ from dperm_pipeline import (
     plan,
     stamps,
 )
-from dperm.audit import families
 from dperm_pipeline.datasets import checksums, fetch, prepare
 from dperm.errors import ConfigError, RunGoingOn
 
@@ -25,20 +23,7 @@ from dperm.errors import ConfigError, RunGoingOn
 sampling.BENCHMARK_INTERVAL_SHORT = 10.0
 
 try:
-    PLAN = plan.load(
-        config,
-        workflow.basedir,
-        known=plan.Known(
-            experiments=places.experiments(),
-            mechanisms=mechanisms.REGISTRY,
-            figures=figures.FIGURES,
-            tables=figures.TABLES,
-            audits=plan.KnownAudits(
-                families={n: f.pairs for n, f in families.FAMILIES.items()}
-            ),
-        ),
-        unavailable=fetch.unavailable,
-    )
+    PLAN = plan.load(config, workflow.basedir, unavailable=fetch.unavailable)
 except ConfigError as error:
     raise WorkflowError(str(error))
 

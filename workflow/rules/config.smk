@@ -25,7 +25,7 @@ if os.fsencode(workflow.basedir) != str(workflow.basedir).encode("utf-8", "repla
 
 from dperm_pipeline import one_run
 from dperm.errors import ConfigError
-from dperm_pipeline.plan import config_files
+from dperm_pipeline import config_files
 
 try:
     config_files.parse(Path(workflow.basedir, "config", "config.yaml"))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from dperm.errors import ConfigError
+from dperm_pipeline import config_files
 from dperm_pipeline.claims import select
-from dperm_pipeline.plan import config_files
 
 # What a test needs of the claim or of each of its variants, besides what the schema asks for.
 NEEDED = {

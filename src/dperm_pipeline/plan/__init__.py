@@ -1,7 +1,7 @@
 """From the configuration to cells, and fingerprints of the code that each of them depends on."""
 
-from dperm_pipeline.plan.audits import MUTANTS, KnownAudits
-from dperm_pipeline.plan.cells import SCALES, Known, Plan, load
+from dperm_pipeline.plan.audits import MUTANTS
+from dperm_pipeline.plan.cells import SCALES, Plan, load
 from dperm_pipeline.plan.code_digest import announce, code_digest, modules
 from dperm_pipeline.plan.grids import Experiment, mechanism_slug, slug
 
@@ -9,8 +9,6 @@ __all__ = [
     "MUTANTS",
     "SCALES",
     "Experiment",
-    "Known",
-    "KnownAudits",
     "Plan",
     "announce",
     "code_digest",

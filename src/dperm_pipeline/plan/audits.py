@@ -6,36 +6,26 @@ as values on an axis of a grid do (dperm_pipeline.plan.grids), and the rows of a
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dperm.audit.families import FAMILIES
 from dperm.errors import ConfigError
-from dperm_pipeline.plan import config_files, grids
+from dperm.mechanisms import REGISTRY
+from dperm_pipeline import config_files
+from dperm_pipeline.plan import grids
 
 # The path name under which groups of mutants stand beside mechanisms.
 MUTANTS = "mutants"
 
 
-@dataclass(frozen=True)
-class KnownAudits:
-    """What the library can attack, by name.
-
-    - families: from families of mechanisms to the pairs that there are for them; from "mutants" to their groups.
-    """
-
-    families: Mapping[str, Collection[str]]
-
-
-def read(
-    path: str | Path, schema: str | Path, *, known: KnownAudits | None, mechanisms: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def read(path: str | Path, schema: str | Path) -> dict[str, Any]:
     """Read and validate the file.
 
     - Raises ConfigError: all mistakes at once, a line each.
     """
     declared = config_files.read(path, schema)
-    mistakes = list(_unknown(declared, known, mechanisms)) if known and mechanisms else []
+    mistakes = list(_unknown(declared))
     seen = set()
     for k, attack in enumerate(declared["attacks"]):
         if (attack["mechanism"], attack["family"]) in seen:
@@ -53,31 +43,31 @@ def read(
     return declared
 
 
-def _unknown(declared: Mapping[str, Any], known: KnownAudits, mechanisms: Mapping[str, Any]) -> Iterator[str]:
+def _unknown(declared: Mapping[str, Any]) -> Iterator[str]:
     for k, attack in enumerate(declared["attacks"]):
         name, family = attack["mechanism"], attack["family"]
-        if name not in mechanisms:
-            yield f"attacks.{k}.mechanism: {name!r} is no mechanism{config_files.nearest(name, mechanisms)}"
+        if name not in REGISTRY:
+            yield f"attacks.{k}.mechanism: {name!r} is no mechanism{config_files.nearest(name, REGISTRY)}"
         else:
-            offered = mechanisms[name].calibrations
+            offered = REGISTRY[name].calibrations
             for budget in attack["budgets"]:
                 if budget["calibration"] not in offered:
                     yield (
                         f"attacks.{k}.budgets: calibration {budget['calibration']!r} is not offered by {name!r}: "
                         f"must be one of {', '.join(offered)}"
                     )
-        if family not in known.families:
-            yield f"attacks.{k}.family: {family!r} is no family{config_files.nearest(family, known.families)}"
+        if family not in FAMILIES:
+            yield f"attacks.{k}.family: {family!r} is no family{config_files.nearest(family, FAMILIES)}"
             continue
         for scale, pairs in attack["pairs"].items():
             yield from _missing(
                 f"attacks.{k}.pairs.{scale}",
                 grids.flat(pairs),
                 f"pair of the family {family!r}",
-                known.families[family],
+                FAMILIES[family].pairs,
             )
     for scale, groups in declared["mutants"].items():
-        yield from _missing(f"mutants.{scale}", grids.flat(groups), "group of mutants", known.families[MUTANTS])
+        yield from _missing(f"mutants.{scale}", grids.flat(groups), "group of mutants", FAMILIES[MUTANTS].pairs)
 
 
 def _missing(place: str, names: Collection[str], what: str, known: Collection[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ are its `params` slice and the metadata of its rows, so that a change in the con
 changed and no other.
 """
 
+import dataclasses
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,29 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from dperm.errors import ConfigError
+from dperm.mechanisms import REGISTRY
+from dperm_pipeline import config_files, figures, places, settings
 from dperm_pipeline.plan import audits as audit_jobs
-from dperm_pipeline.plan import config_files, grids
+from dperm_pipeline.plan import grids
 from dperm_pipeline.plan.grids import Experiment
 
 _CONFIG = "config/config.yaml or --config"
 SCALES = ("tiny", "quick", "paper")
-
-
-@dataclass(frozen=True)
-class Known:
-    """What the library can run and draw, by name; handed in, because a plan imports nothing that computes or draws.
-
-    - experiments: to records with `axes` and `settings`: the names that the experiment reads, all needed and no other
-      used; and `fixed`: the only value of those keys of an entry of `mechanisms` that it does not read.
-    - mechanisms: to records with `calibrations`.
-    - figures, tables: collection of str.
-    """
-
-    experiments: Mapping[str, Any]
-    mechanisms: Mapping[str, Any]
-    figures: Collection[str]
-    tables: Collection[str]
-    audits: audit_jobs.KnownAudits | None = None
 
 
 @dataclass(frozen=True)
@@ -95,15 +81,12 @@ def load(
     config: Mapping[str, Any],
     root: str | Path,
     *,
-    known: Known | None = None,
     unavailable: Callable[[Mapping[str, Any], str | None, Collection[str]], str | None] = lambda *_: None,
 ) -> Plan:
     """Validate the configuration and expand every selected experiment at every scale.
 
     - config: the content of config/config.yaml, with what the command line put over it.
     - root: the project's folder, with `config/` and `workflow/schemas/`.
-    - known: what the configuration is held against; the workflow always gives it. Without it, only names inside the
-      configuration are held against each other.
     - unavailable: maps a catalogue entry, the mirror and the names under `fetch` to the reason why the data set cannot
       be had on this machine, or None.
     - Raises ConfigError: one message for all mistakes of a file: key, value, what is allowed, and the nearest key for a
@@ -125,12 +108,11 @@ def load(
     _check_asked(asked, datasets)
     missing = {name: unavailable(entry, mirror, asked) for name, entry in datasets.items()}
     missing = {name: reason for name, reason in missing.items() if reason}
-    whole = grids.whole_numbers(schemas / "experiment.schema.yaml")
     experiments: dict[tuple[str, str], Experiment] = {}
     drawn: dict[tuple[str, str], Path] = {}
     for path in sorted((folder / "experiments").glob("*.yaml")):
-        declared = config_files.read(path, schemas / "experiment.schema.yaml")
-        mistakes = [*_contradictions(path, declared, datasets), *(_unknown(declared, known) if known else ())]
+        declared = read_experiment(path, schemas / "experiment.schema.yaml")
+        mistakes = [*_contradictions(path, declared, datasets), *_unknown(declared)]
         for kind in ("figures", "tables"):
             for name in declared[kind]:
                 first = drawn.setdefault((kind, name), path)
@@ -140,23 +122,41 @@ def load(
             raise ConfigError("\n".join(f"{path}: {mistake}" for mistake in mistakes))
         if declared["paper"] in config["papers"]:
             for scale in SCALES:
-                experiments[scale, declared["experiment"]] = grids.expand(declared, scale, seed, missing, whole)
+                experiments[scale, declared["experiment"]] = grids.expand(declared, scale, seed, missing)
     without = sorted(set(config["papers"]) - {experiment.paper for experiment in experiments.values()})
     if without:
         raise ConfigError(f"{_CONFIG}: papers: {', '.join(without)} has no experiment in config/experiments; remove it")
-    declared = audit_jobs.read(
-        folder / "audits.yaml",
-        schemas / "audits.schema.yaml",
-        known=known.audits if known else None,
-        mechanisms=known.mechanisms if known else None,
-    )
+    declared = audit_jobs.read(folder / "audits.yaml", schemas / "audits.schema.yaml")
     jobs = {scale: audit_jobs.jobs(declared, config["audit"], scale, seed, config["papers"]) for scale in SCALES}
-    designs = config_files.parse(schemas / "experiment.schema.yaml")["$defs"]["settings"]["properties"]["designs"]
+    designs = dict.fromkeys(name for known in places.experiments().values() for name in known.designs)
     return Plan(
         config["scale"], seed, mirror, datasets, experiments,
         {scale: audit_jobs.single(found) for scale, found in jobs.items()}, jobs, dict(config["audit"]),
-        audit_jobs.errata(declared, config["papers"]), tuple(designs["items"]["enum"]),
+        audit_jobs.errata(declared, config["papers"]), tuple(designs),
     )  # fmt: skip
+
+
+def read_experiment(path: Path, head: Path) -> dict[str, Any]:
+    """Read an experiment's file, and hold it against the schema of all and the settings that its own code declares.
+
+    - Raises ConfigError: if it does not keep to them. What the code of an experiment that there is not would declare
+      nobody knows: `_unknown` refuses it.
+    """
+    declared = config_files.parse(path)
+    schema = config_files.parse(head)
+    name = declared.get("experiment") if isinstance(declared, dict) else None
+    if isinstance(name, str) and name in places.experiments():
+        known = places.experiments()[name]
+        grid, given = settings.grid_schema(known.axes), settings.schema(known.settings)
+        properties = {**schema["properties"], "grid": _at_scales(grid), "settings": _at_scales(given), "common": given}
+        schema = {**schema, "properties": properties}
+    config_files.validate(declared, schema, str(path))
+    return declared
+
+
+def _at_scales(schema: Mapping[str, Any]) -> dict[str, Any]:
+    every = {"type": "object", "additionalProperties": False, "required": [*SCALES]}
+    return {**every, "properties": dict.fromkeys(SCALES, schema)}
 
 
 def _check_asked(asked: Collection[str], datasets: Mapping[str, Mapping[str, Any]]) -> None:
@@ -189,70 +189,62 @@ def _contradictions(path: Path, declared: dict[str, Any], datasets: Mapping[str,
             if dataset not in datasets:
                 hint = config_files.nearest(dataset, datasets)
                 yield f"grid.{scale}.dataset: {dataset!r} is not in config/datasets.yaml{hint}"
-        yield from _unsplit(scale, grids.flat(axes.get("dataset", [])), grids.settings(declared, scale))
 
 
-def _unsplit(scale: str, datasets: Collection[str], settings: Mapping[str, Any]) -> Iterator[str]:
-    """Give the data sets that `row_splits` does not cut as `queries` and `public_points` need it."""
-    if "row_splits" not in settings:
-        return
-    splits, queries = settings["row_splits"], settings.get("queries", [])
-    place = f"settings.{scale}.row_splits"
-    for dataset in datasets:
-        if dataset not in splits:
-            hint = config_files.nearest(dataset, splits)
-            yield f"{place}: {dataset!r} of the grid is missing; add it: [training rows, pool, test rows]{hint}"
-        elif max(queries, default=0) > splits[dataset][1]:
-            yield (
-                f"{place}.{dataset}: a pool of {splits[dataset][1]} has no T={max(queries)} public points; raise its "
-                "second number or lower queries"
-            )
-    if queries and settings.get("public_points", queries[0]) not in queries:
-        yield f"settings.{scale}.public_points: {settings['public_points']} must be one of queries, {queries}"
-
-
-def _unknown(declared: dict[str, Any], known: Known) -> Iterator[str]:
+def _unknown(declared: dict[str, Any]) -> Iterator[str]:
     """Give what the library cannot run or draw, at any scale: found here, and not in the middle of a run."""
     name = declared["experiment"]
-    if name not in known.experiments:
-        hint = config_files.nearest(name, known.experiments)
+    if name in places.experiments():
+        yield from _unfit(declared, places.experiments()[name])
+    else:
+        hint = config_files.nearest(name, places.experiments())
         yield (
             f"experiment: {name!r} has no folder with a settings.py in src/dperm_papers "
             f"(docs/extending.md says how to add one){hint}"
         )
-    else:
-        needed = known.experiments[name]
-        for scale in SCALES:
-            yield from _needs(f"grid.{scale}", "axis", declared["grid"][scale], needed.axes, name)
-            yield from _needs(f"settings.{scale}", "setting", grids.settings(declared, scale), needed.settings, name)
-        for k, entry in enumerate(declared["mechanisms"]):
-            for key, only in needed.fixed.items():
-                if entry[key] != only:
-                    yield (
-                        f"mechanisms.{k}.{key}: {entry[key]!r} would do nothing in {name}, which says itself what it "
-                        f"runs: must be {only!r}"
-                    )
-    for k, mechanism in enumerate(declared["mechanisms"]):
-        asked, calibration = mechanism["mechanism"], mechanism["calibration"]
-        if asked not in known.mechanisms:
-            hint = config_files.nearest(asked, known.mechanisms)
+    for k, entry in enumerate(declared["mechanisms"]):
+        asked, calibration = entry["mechanism"], entry["calibration"]
+        if asked not in REGISTRY:
+            hint = config_files.nearest(asked, REGISTRY)
             yield f"mechanisms.{k}.mechanism: {asked!r} is not in REGISTRY of src/dperm/mechanisms/__init__.py{hint}"
-        elif calibration not in known.mechanisms[asked].calibrations:
-            offered = ", ".join(known.mechanisms[asked].calibrations)
+        elif calibration not in REGISTRY[asked].calibrations:
+            offered = ", ".join(REGISTRY[asked].calibrations)
             yield f"mechanisms.{k}.calibration: {calibration!r} is not offered by {asked!r}: must be one of {offered}"
-    for kind, drawn in (("figures", known.figures), ("tables", known.tables)):
+    for kind, drawn in (("figures", figures.FIGURES), ("tables", figures.TABLES)):
         for target in declared[kind]:
             if target not in drawn:
                 hint = config_files.nearest(target, drawn)
                 yield f"{kind}: {target!r} is in {kind.upper()} of no figures.py in src/dperm_papers{hint}"
 
 
-def _needs(place: str, kind: str, given: Collection[str], needed: Collection[str], experiment: str) -> Iterator[str]:
-    """Give what is missing, and what would silently do nothing."""
-    where = ", here or under common" if kind == "setting" else ""
-    for name in needed:
-        if name not in given:
-            yield f"{place}: the {kind} {name!r} is missing; {experiment} needs it{where}"
-    for name in given:
-        if name not in needed:
-            yield f"{place}: the {kind} {name!r} does nothing in {experiment}; it uses {', '.join(needed)}"
+def _unfit(declared: dict[str, Any], known: settings.Experiment) -> Iterator[str]:
+    """Give what an experiment lacks, or would not read."""
+    name = declared["experiment"]
+    for scale in SCALES:
+        axes, given = declared["grid"][scale], grids.settings(declared, scale)
+        lacks = [
+            f"grid.{scale}: the axis {axis!r} is missing; {name} needs it" for axis in known.axes if axis not in axes
+        ]
+        lacks += [
+            f"settings.{scale}: the setting {item.name!r} is missing; {name} needs it, here or under common"
+            for item in dataclasses.fields(known.settings)
+            if item.name not in given
+        ]
+        yield from lacks
+        for setting in settings.by_datasets(known.settings) & given.keys():
+            for dataset in grids.flat(axes.get("dataset", [])):
+                if dataset not in given[setting]:
+                    hint = config_files.nearest(dataset, given[setting])
+                    yield f"settings.{scale}.{setting}: {dataset!r} of the grid is missing; add it{hint}"
+        if not lacks:
+            try:
+                known.settings(**given)
+            except ConfigError as error:
+                yield f"settings.{scale}.{error}"
+    for k, entry in enumerate(declared["mechanisms"]):
+        for key, only in known.fixed.items():
+            if entry[key] != only:
+                yield (
+                    f"mechanisms.{k}.{key}: {entry[key]!r} would do nothing in {name}, which says itself what it "
+                    f"runs: must be {only!r}"
+                )

@@ -4,12 +4,16 @@ Snakemake does not see an edit in an imported module. So each rule's `params` ho
 loads inside dperm, taken of their syntax trees without docstrings: an edit of code changes it, an edit of a comment
 does not. The modules are found by following the import statements, those inside functions too; a test holds the list
 against what a fresh process really loads.
+
+Declarations of settings are not followed (`dperm_pipeline.settings`, and the `settings.py` of an experiment): ranges
+and words are done with once the plan is made, and the values are among the params.
 """
 
 import ast
 import functools
 import hashlib
 import importlib.metadata
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +23,8 @@ from dperm_pipeline import worker
 SRC = Path(__file__).parents[2]
 # A new release of one of these may change numbers.
 NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
+
+_DECLARES = re.compile(r"dperm_pipeline\.settings|dperm_papers\.\w+\.\w+\.settings")
 
 _read_so_far: set[str] = set()
 
@@ -55,7 +61,7 @@ def modules(*roots: str) -> tuple[str, ...]:
     pending = [parent for root in roots for parent in _with_parents(root)]
     while pending:
         module = pending.pop()
-        if module not in found:
+        if module not in found and not _DECLARES.fullmatch(module):
             found.add(module)
             pending += _read(module)[0]
     return tuple(sorted(found))

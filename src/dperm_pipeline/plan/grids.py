@@ -9,10 +9,10 @@ import hashlib
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from dperm_pipeline.plan import config_files
+from dperm_pipeline import places
+from dperm_pipeline.settings import Axes, counts
 
 # Longest words of one axis in a file's name; a file system takes 255 bytes in all.
 _LONGEST = 80
@@ -44,15 +44,14 @@ class Experiment:
         return sorted({cell["point"]["dataset"] for cell in self.cells.values() if "dataset" in cell["point"]})
 
 
-def expand(
-    declared: Mapping[str, Any], scale: str, seed: int, missing: Mapping[str, str], whole: Collection[str]
-) -> Experiment:
+def expand(declared: Mapping[str, Any], scale: str, seed: int, missing: Mapping[str, str]) -> Experiment:
     """Return an experiment's cells and jobs at one scale.
 
     - declared: the experiment's file, validated.
     - missing: from data sets that cannot be had to the reason; their cells are left out.
-    - whole: collection of str; axes and settings that are counts, as `whole_numbers` gives them.
     """
+    known = places.experiments()[declared["experiment"]]
+    whole = counts(Axes) | counts(known.settings)
     plain = {name: _plain(value, name in whole) for name, value in settings(declared, scale).items()}
     axes = {axis: _plain(batches(values), axis in whole) for axis, values in declared["grid"][scale].items()}
     head = {"experiment": declared["experiment"], "paper": declared["paper"], "seed": seed}
@@ -131,20 +130,6 @@ def repeated(place: str, values: Collection[Any]) -> Iterator[str]:
 def settings(declared: Mapping[str, Any], scale: str) -> dict[str, Any]:
     """Return what happens inside a cell at one scale, what all scales share included."""
     return {**declared.get("common", {}), **declared["settings"][scale]}
-
-
-def whole_numbers(schema: str | Path) -> set[str]:
-    """Return the axes and settings that are counts, or lists of them."""
-    shared = config_files.parse(schema)["$defs"]
-    counts = {name for name, rule in shared.items() if rule.get("items", {}).get("type") == "integer"}
-
-    def whole(rule: Mapping[str, Any]) -> bool:
-        if rule.get("$ref", "").rpartition("/")[2] in counts:
-            return True
-        return "integer" in (rule.get("type"), rule.get("items", {}).get("type"))
-
-    axes = {name for name, rule in shared["values"].items() if whole(rule)}
-    return axes | {name for name, rule in shared["settings"]["properties"].items() if whole(rule)}
 
 
 def _plain(value: Any, whole: bool = False) -> Any:

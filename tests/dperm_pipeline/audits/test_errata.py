@@ -6,10 +6,9 @@ import fake_audits
 import pytest
 
 from dperm.errors import ConfigError
-from dperm_pipeline import audits, plan
+from dperm_pipeline import audits, config_files, plan
 from dperm_pipeline.audits import ledger
 from dperm_pipeline.plan import audits as audit_jobs
-from dperm_pipeline.plan import config_files
 from dperm_pipeline.report import errata
 
 PAPERS = ("dwork2018", "jain2013", "kifer2012", "li2021")

@@ -10,9 +10,8 @@ import pytest
 from scipy import optimize, stats
 
 from dperm.errors import DataError
-from dperm_pipeline import tables
+from dperm_pipeline import config_files, tables
 from dperm_pipeline.audits import ledger
-from dperm_pipeline.plan import config_files
 
 WEAK, STRONG, THIN = (500, 1_000, 250, 1_000), (6_000, 10_000, 2_000, 10_000), (9, 1_000, 0, 1_000)
 FAMILY = ("paper", "mechanism", "calibration", "neighbours")

@@ -19,8 +19,8 @@ from dperm.mechanisms.estimators.stable_erm import StableERM
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority, stable_erm, stable_sgd
 from dperm.mechanisms.prediction.ledger import PredictionLedger
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
+from dperm_pipeline import config_files
 from dperm_pipeline.audits import attacks
-from dperm_pipeline.plan import config_files
 
 LEVEL = 1e-4
 DECLARED = {

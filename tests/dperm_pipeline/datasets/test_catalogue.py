@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from dperm.errors import ConfigError
-from dperm_pipeline import plan
+from dperm_pipeline import config_files, plan
 from dperm_pipeline.datasets import catalogue, prepare
-from dperm_pipeline.plan import config_files
 
 ROOT = Path(__file__).parents[3]
 SCHEMA = ROOT / "workflow/schemas/datasets.schema.yaml"

@@ -11,21 +11,12 @@ import yaml
 
 from dperm import mechanisms
 from dperm.errors import ConfigError
-from dperm_pipeline import experiments, figures, places, plan
+from dperm_pipeline import config_files, experiments, figures, places, plan
 from dperm_pipeline.datasets import fetch, prepare
-from dperm_pipeline.plan import config_files
 
 ROOT = Path(__file__).parents[3]
 CONFIG = config_files.parse(ROOT / "config/config.yaml")
-SCHEMA = config_files.parse(ROOT / "workflow/schemas/experiment.schema.yaml")
-# As workflow/rules/common.smk hands it in.
-KNOWN = plan.Known(
-    experiments=places.experiments(),
-    mechanisms=mechanisms.REGISTRY,
-    figures=figures.FIGURES,
-    tables=figures.TABLES,
-)
-load = functools.partial(plan.load, known=KNOWN, unavailable=fetch.unavailable)
+load = functools.partial(plan.load, unavailable=fetch.unavailable)
 # An experiment of each of the other papers.
 ONE_OF_EACH = ("li2021-moor", "jain2013-stability", "dwork2018-generalization")
 FILES = ["config/config.yaml", "config/datasets.yaml", "config/experiments/kifer2012-output.yaml"]
@@ -62,7 +53,7 @@ def look_up_everything(loaded: plan.Plan) -> None:
         for cell in (*experiment.cells.values(), *experiment.baselines.values()):
             assert plan.code_digest(*experiments.modules(name, cell.get("mechanism")))
             assert cell["point"].get("dataset", "adult") in loaded.datasets
-            assert set(cell["settings"]) == set(places.experiments()[name].settings)
+            assert places.experiments()[name].settings(**cell["settings"])
             assert isinstance(cell["seed"], int)
             counts = {"repeats", "tuning_repeats"} & set(cell["settings"])
             assert all(isinstance(cell["settings"][count], int) for count in counts)
@@ -210,7 +201,7 @@ def test_a_paper_without_experiments(folder, tmp_path):
             "tables: [sweep]",
             "tables: 'sweep' is in TABLES of no figures.py",
         ),
-        ("public_share: 0.2 ", "public_share: 0.001 ", "common.public_share: 0.001 is not allowed (share of training"),
+        ("public_share: 0.2 ", "public_share: 0.001 ", "common.public_share: 0.001 is not allowed (share of the"),
     ],
 )
 def test_messages_of_an_experiment(folder, tmp_path, old, new, words):
@@ -257,24 +248,24 @@ def test_all_mistakes_of_an_experiment_at_once_and_at_every_scale(folder):
     assert sum("'test_share' is missing" in line for line in lines) == 3
 
 
-def test_a_name_that_the_schema_knows_and_the_library_does_not(folder, tmp_path):
-    """Such as a setting of another experiment: it would silently do nothing."""
+def test_a_setting_or_axis_of_another_experiment_is_refused(folder):
+    """It would silently do nothing."""
     name = "config/experiments/kifer2012-output.yaml"
-    kifer2012 = places.experiments()["kifer2012-output"]
-    fewer = kifer2012._replace(settings=tuple(name for name in kifer2012.settings if name != "huber_knee"))
-    shutil.copytree(folder, tmp_path / "project")
-    for path in (tmp_path / "project/config/experiments").glob("*.yaml"):
-        if path.name != Path(name).name:
-            path.unlink()
-    known = plan.Known({"kifer2012-output": fewer}, {"output": mechanisms.REGISTRY["output"]}, KNOWN.figures, ())
+    document = config_files.parse(ROOT / name)
+    document["common"]["box"] = 1.0
+    document["grid"]["tiny"]["part"] = ["all"]
     with pytest.raises(ConfigError) as error:
-        plan.load(CONFIG, tmp_path / "project", known=known)
-    text = str(error.value)
-    assert "settings.quick: the setting 'huber_knee' does nothing in kifer2012-output; it uses repeats," in text
-    assert (
-        "mechanisms.1.mechanism: 'objective' is not in REGISTRY of src/dperm/mechanisms/__init__.py; known: ou" in text
-    )
-    assert f"{Path(name).name}: tables: 'kifer2012-output' is in TABLES of no" in text
+        load_with(folder, name, document)
+    for words in ("common: unknown key 'box'; known: clips, deltas,", "grid.tiny: unknown key 'part'; known: dataset"):
+        assert f"output.yaml: {words}" in str(error.value)
+
+
+def test_a_mechanism_that_there_is_not(folder):
+    name = "config/experiments/kifer2012-output.yaml"
+    document = config_files.parse(ROOT / name)
+    document["mechanisms"][1]["mechanism"] = "objectiv"
+    with pytest.raises(ConfigError, match=r"mechanisms.1.mechanism: 'objectiv' is not .*; did you mean 'objective'\?"):
+        load_with(folder, name, document)
 
 
 def test_exponents_without_a_point_are_numbers(tmp_path):
@@ -302,9 +293,7 @@ def test_slugs_keep_values_apart():
 
 
 def test_a_data_set_that_cannot_be_had_is_left_out_with_the_reason(folder):
-    loaded = plan.load(
-        CONFIG, folder, known=KNOWN, unavailable=lambda entry, *_: "gone" if entry["name"] == "hadamard" else None
-    )
+    loaded = plan.load(CONFIG, folder, unavailable=lambda entry, *_: "gone" if entry["name"] == "hadamard" else None)
     experiment = loaded.experiments["quick", "kifer2012-output"]
     assert experiment.skipped == {"hadamard": "gone"}
     assert experiment.datasets == ["breast-cancer"]
@@ -313,12 +302,10 @@ def test_a_data_set_that_cannot_be_had_is_left_out_with_the_reason(folder):
 
 def test_an_experiment_without_any_data_set_is_not_run_and_its_lack_is_told(folder):
     gone = {"adult", "breast-cancer", "diabetes", "digits", "hadamard"}
-    loaded = plan.load(
-        CONFIG, folder, known=KNOWN, unavailable=lambda entry, *_: "gone" if entry["name"] in gone else None
-    )
+    loaded = plan.load(CONFIG, folder, unavailable=lambda entry, *_: "gone" if entry["name"] in gone else None)
     assert "kifer2012-output" not in [experiment.name for experiment in loaded.of_scale("quick")]
     assert loaded.skipped("quick")["hadamard"] == "gone"
-    with_data = plan.load(CONFIG, folder, known=KNOWN)
+    with_data = plan.load(CONFIG, folder)
     assert "kifer2012-output" in [experiment.name for experiment in with_data.of_scale("quick")]
 
 

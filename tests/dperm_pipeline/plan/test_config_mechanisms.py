@@ -6,10 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dperm import mechanisms
 from dperm.errors import ConfigError
-from dperm_pipeline import places, plan
-from dperm_pipeline.plan import config_files
+from dperm_pipeline import config_files, places, plan
 
 ROOT = Path(__file__).parents[3]
 CONFIG = config_files.parse(ROOT / "config/config.yaml")
@@ -40,8 +38,7 @@ def load(tmp_path, document):
     experiment = tmp_path / "config/experiments" / f"{document['experiment']}.yaml"
     experiment.parent.mkdir()
     experiment.write_text(yaml.safe_dump(document), encoding="utf-8")
-    known = plan.Known(places.experiments(), mechanisms.REGISTRY, document["figures"], document["tables"])
-    return plan.load({**CONFIG, "papers": [document["paper"]]}, tmp_path, known=known)
+    return plan.load({**CONFIG, "papers": [document["paper"]]}, tmp_path)
 
 
 @pytest.mark.parametrize("name", OWN)

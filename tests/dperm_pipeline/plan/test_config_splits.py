@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from dperm.errors import ConfigError
-from dperm_pipeline import plan
-from dperm_pipeline.plan import config_files
+from dperm_pipeline import config_files, plan
 
 ROOT = Path(__file__).parents[3]
 CONFIG = config_files.parse(ROOT / "config/config.yaml")

@@ -1,11 +1,28 @@
-"""What jain2013-covertype reads of a configuration."""
+"""What jain2013-covertype reads of its configuration."""
 
-from dperm_pipeline.settings import Experiment, fixed
+from dataclasses import dataclass
 
-EXPERIMENT = Experiment(axes=("dataset",),
-    settings=(
-        "row_splits", "repeats", "draws", "epsilons", "queries", "public_points", "query_epsilons", "large_queries",
-        "large_splits", "path_rows", "libsvm_rows", "libsvm_splits", "scaling_splits", "delta",
-    ),
+from dperm_papers.jain2013.shared.row_splits import RowSplits
+from dperm_pipeline.settings import Experiment, fixed, number, numbers
+
+
+@dataclass(frozen=True)
+class Settings(RowSplits):
+    repeats: int = number("private runs at each point", low=1, high=100_000)
+    draws: int = number("releases of the noise on each split", low=1, high=100_000)
+    epsilons: list[float] = numbers("privacy budgets", above=0, high=100)
+    query_epsilons: list[float] = numbers("epsilons at which every T is run", above=0, high=1000)
+    large_queries: int = number("T beyond which only `large_splits` are run", low=1, high=20_000)
+    large_splits: int = number("splits at the largest T", low=1, high=1000)
+    path_rows: int = number("test rows that one Gaussian path answers", low=1, high=20_000)
+    libsvm_rows: int = number("training rows of the fit by LibSVM", low=10, high=1_000_000)
+    libsvm_splits: int = number("splits on which LibSVM is fitted", low=1, high=1000)
+    scaling_splits: int = number("splits of each scaling of the features", low=1, high=1000)
+    delta: float = number("failure probability of approximate privacy", above=0, below=1)
+
+
+EXPERIMENT = Experiment(
+    axes=("dataset",),
+    settings=Settings,
     fixed=fixed("tddl", "paper", "replace"),
-)  # fmt: skip
+)

@@ -1,8 +1,23 @@
-"""What li2021-adult reads of a configuration."""
+"""What li2021-adult reads of its configuration."""
 
-from dperm_pipeline.settings import Experiment, fixed
+from dataclasses import dataclass
 
-EXPERIMENT = Experiment(axes=("dataset",),
-    settings=("repeats", "epsilons", "deltas", "lambdas", "budget_share", "tolerance", "test_share"),
+from dperm_pipeline.settings import Experiment, fixed, number, numbers
+
+
+@dataclass(frozen=True)
+class Settings:
+    repeats: int = number("private runs at each point", low=1, high=100_000)
+    epsilons: list[float] = numbers("privacy budgets", above=0, high=100)
+    deltas: list[float] = numbers("failure probabilities; 0 is pure privacy", low=0, below=1)
+    lambdas: list[float] = numbers("weights of the l1 norm beside the sum of losses", above=0, high=1_000_000)
+    budget_share: float = number("r, the part of epsilon that b spends", above=0, below=1)
+    tolerance: float = number("certified gap relative to the objective", low=1e-12, high=0.1)
+    test_share: float = number("share of all rows that is set aside for testing", low=0.01, high=0.5)
+
+
+EXPERIMENT = Experiment(
+    axes=("dataset",),
+    settings=Settings,
     fixed=fixed("napp"),
-)  # fmt: skip
+)

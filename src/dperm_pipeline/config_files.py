@@ -40,14 +40,17 @@ def _validator(schema: str, changed: int) -> jsonschema.Draft202012Validator:
     return _Validator(parse(schema))
 
 
-def validate(document: Any, schema: str | Path, name: str) -> None:
-    """Hold a document against the schema in a YAML file.
+def validate(document: Any, schema: str | Path | Mapping[str, Any], name: str) -> None:
+    """Hold a document against a schema, or the one in a YAML file.
 
     - Raises ConfigError: all mistakes at once, a line each: file, key, value, what is allowed, nearest key.
     """
     _check_size(document, name)
-    path = Path(schema)
-    validator = _validator(str(path), path.stat().st_mtime_ns if path.exists() else 0)
+    if isinstance(schema, Mapping):
+        validator = _Validator(schema)
+    else:
+        path = Path(schema)
+        validator = _validator(str(path), path.stat().st_mtime_ns if path.exists() else 0)
     errors = sorted(validator.iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
     lines = [f"{_key(document, error)}: {line}" for error in errors for line in _explain(error)]
     lines += [f"{key}: {_short(value)} is not a finite number" for key, value in _not_finite(document)]
@@ -144,6 +147,7 @@ _WORDS = {
     "maximum": "must be at most {}",
     "exclusiveMinimum": "must be above {}",
     "exclusiveMaximum": "must be below {}",
+    "multipleOf": "must be a multiple of {}",
     "minItems": "needs at least {} item(s)",
     "maxItems": "may hold at most {} item(s)",
     "minLength": "needs at least {} character(s)",
