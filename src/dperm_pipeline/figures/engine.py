@@ -3,7 +3,7 @@
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,14 +70,14 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
         entries = _labelled([place for place in places if place.panel.legend is None], figure)
     handles = [_handle(line) for line in entries]
     said = figure.notes(rows) if callable(figure.notes) else figure.notes
-    notes = [*(_filled(words, rows) for words in said), *missing(every, [place.panel for place in places])]
+    notes = [*(_filled(words, rows) for words in said), *missing(every, dict.fromkeys(place.panel for place in places))]
     style.footer(
         drawn, handles, columns=figure.columns(rows) if callable(figure.columns) else figure.columns, lines=notes
     )
     return drawn
 
 
-def missing(rows: pd.DataFrame, panels: Sequence[spec.Panel]) -> list[str]:
+def missing(rows: pd.DataFrame, panels: Iterable[spec.Panel]) -> list[str]:
     """Say how many values of the drawn lines did not converge, and where none is left.
 
     - rows: of a figure, with `status`.
@@ -177,13 +177,16 @@ def _fill(place: _Place) -> list[float]:
     axis.set_xscale(panel.xscale)
     for level in panel.levels:
         value = level.value
-        if callable(value):
+        if callable(value) or level.where:
             own = select(place.rows, level.where)
-            value = value(own) if len(own) else np.nan
+            value = np.nan if own.empty else value(own) if callable(value) else value
         if not np.isfinite(value):
             continue
-        across = axis.axvline if level.upright else axis.axhline
-        across(value, color=level.colour, ls=level.line, **level.more)
+        if level.at is not None:
+            axis.plot([level.at], [value], color=level.colour, marker=level.marker, ls="none", **level.more)
+        else:
+            across = axis.axvline if level.upright else axis.axhline
+            across(value, color=level.colour, ls=level.line, **level.more)
         if level.fits:
             shown.append(value)
     for line in panel.lines:
@@ -217,6 +220,9 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
         else:
             axis.plot(x, mean, **look)
         low, high = points["low"].to_numpy(float), points["high"].to_numpy(float)
+        if line.band and line.reach:
+            half = rows[line.reach[1]].to_numpy(float)
+            low, high = mean - half, mean + half
         if line.positive is True:
             low = np.where(low > 0, low, mean)
         elif line.positive:
@@ -226,7 +232,7 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
         elif line.band:
             below = {"zorder": panel.more["zorder"] - 1.5} if "zorder" in panel.more else {}
             axis.fill_between(x, low, high, color=colour, alpha=line.band, lw=0, **below)
-        if line.reach:
+        if line.reach and not line.band:
             reach = dict(zip(("xerr", "yerr"), (rows[name] for name in line.reach), strict=True))
             axis.errorbar(x, mean, **reach, fmt="none", ecolor=colour, elinewidth=0.5, alpha=0.4, zorder=1.5)
         if line.bars and not line.cut:
@@ -341,6 +347,8 @@ def _handle(line: Any) -> Any:
         return line
     look = {"color": line.colour or _GREY, "ls": line.line or "-", "label": line.label}
     if isinstance(line, spec.Level):
+        if line.at is not None:
+            look |= {"marker": line.marker, "ls": "none"}
         look.update({name: value for name, value in line.more.items() if name == "lw"})
         return Line2D([], [], **look)
     look["marker"] = line.marker or "None"

@@ -34,7 +34,9 @@ def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "m
     - via: from each of the three to what is drawn.
     """
     if statistic == "given":
-        wide = rows.pivot(index=x, columns="metric", values="value").reindex(columns=[f"{y}_mean", f"{y}_half"])
+        metrics = [f"{y}_mean", f"{y}_half"]
+        rows = rows[rows["metric"].isin(metrics)]
+        wide = rows.pivot(index=x, columns="metric", values="value").reindex(columns=metrics)
         # One repeat has no interval.
         mean, half = wide[f"{y}_mean"].sort_index(), wide[f"{y}_half"].sort_index().fillna(0.0)
         points = pd.DataFrame({"mean": mean, "low": mean - half, "high": mean + half})

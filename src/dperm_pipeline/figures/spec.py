@@ -30,16 +30,16 @@ class Line:
     is `crossed` with, or plain. `y`: a column, or a function of the rows that returns a series; `x` too, and `1/`
     before a column. `statistic`: "value" (each row is a point), "mean" (with its 95 % interval by Student's t), "given"
     (the metrics `<y>_mean` and `<y>_half` of the rows), "path" (each row is a point, in the order of the rows; `reach`
-    are columns with the half widths of its intervals in x and y), "points" (each row has the columns mean, low and
-    high), "quantiles" (that of 95 %, with the median and the largest), the name of an aggregate of pandas ("max",
-    "first", ...), or a function of a series. `via`: from the statistic to what is drawn. `band`: opacity of the
-    interval; `bars`: width of its bars. `positive`: the band ends at the mean where its lower end is not above 0; or, a
-    number, at this share of the mean. `cut`: intervals end where a logarithmic axis does. `aside`: 1/72 inch by which
-    the line is moved to the right, so that equal lines are seen as two. `shades`: the column of the lines in shades,
-    light to dark or `darkest_first`, with `markers` in turn; `label` is then a function of its value. `hollow_if`: a
-    column that is not 0 where a marker is to be hollow. `dots`: markers are points of their own, of which matplotlib is
-    told this. `fits`: the y-axis must show it. `more`, `key`: what else matplotlib is told of the line, and of its
-    entry in the legend.
+    are columns with the half widths of its intervals in x and y; with `band`, that in y is the band), "points" (each
+    row has the columns mean, low and high), "quantiles" (that of 95 %, with the median and the largest), the name of an
+    aggregate of pandas ("max", "first", ...), or a function of a series. `via`: from the statistic to what is drawn.
+    `band`: opacity of the interval; `bars`: width of its bars. `positive`: the band ends at the mean where its lower
+    end is not above 0; or, a number, at this share of the mean. `cut`: intervals end where a logarithmic axis does.
+    `aside`: 1/72 inch by which the line is moved to the right, so that equal lines are seen as two. `shades`: the
+    column of the lines in shades, light to dark or `darkest_first`, with `markers` in turn; `label` is then a function
+    of its value. `hollow_if`: a column that is not 0 where a marker is to be hollow. `dots`: markers are points of
+    their own, of which matplotlib is told this. `fits`: the y-axis must show it. `more`, `key`: what else matplotlib is
+    told of the line, and of its entry in the legend.
     """
 
     label: str | Callable[[Any], str] = ""
@@ -74,7 +74,11 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """A number across a panel: what a text states, or what needs no x; `value` may be a function of its rows."""
+    """A number across a panel: what a text states, or what needs no x; `value` may be a function of its rows.
+
+    `where`: without such rows in a panel it is not drawn. `upright`: a value of x. `fits`: the y-axis must show it.
+    `at`: the text states it for this x alone; there it is a point with a `marker`.
+    """
 
     value: float | Rows
     label: str = ""
@@ -84,6 +88,8 @@ class Level:
     more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     upright: bool = False
     fits: bool = False
+    at: float | None = None
+    marker: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm_papers.li2021.recycling import drawing as recycling
+from dperm_papers.li2021.recycling import figures as recycling
 
 
 @pytest.fixture(scope="module")
@@ -18,27 +18,30 @@ def of(rows, **where):
     return rows
 
 
+# Variants, the uppermost first, and their colours.
+PUBLISHED = {"erm-moor": "#0072B2", "vs-moor": "#009E73", "vs_plus-moor": "#D55E00"}
+PROVED = {"erm": "#0072B2", "vs_plus": "#D55E00"}
 FIGURES = [
-    (recycling.fig8, "paper", 1e-4, recycling.LOOKS),
-    (recycling.figs4, "paper", 0.0, recycling.LOOKS),
-    (recycling.fig8_corrected, "corrected", 1e-4, recycling.PROVED),
-    (recycling.figs4_corrected, "corrected", 0.0, recycling.PROVED),
+    (recycling.fig8, "paper", 1e-4, PUBLISHED),
+    (recycling.figs4, "paper", 0.0, PUBLISHED),
+    (recycling.fig8_corrected, "corrected", 1e-4, PROVED),
+    (recycling.figs4_corrected, "corrected", 0.0, PROVED),
 ]
 
 
-@pytest.mark.parametrize(("draw", "calibration", "delta", "looks"), FIGURES)
-def test_panels_show_their_rows(rows, draw, calibration, delta, looks):
+@pytest.mark.parametrize(("draw", "calibration", "delta", "colours"), FIGURES)
+def test_panels_show_their_rows(rows, draw, calibration, delta, colours):
     figure = draw(rows)
     assert len(figure.axes) == 4  # two epsilons; the ROC curve and the error
     own = of(rows, row="figure", calibration=calibration, delta=delta)
     for column, epsilon in enumerate((0.4, 1.0)):
         roc, error = figure.axes[column], figure.axes[2 + column]
-        areas = [text.get_text() for text in roc.texts]
-        for place, (variant, (_, colour)) in enumerate(looks.items()):
+        areas = {text.get_color(): text.get_text() for text in roc.texts}
+        for variant, colour in colours.items():
             here = of(own, epsilon=epsilon)
             here = here[here["variant"].isin([variant, f"{variant}-recycled"])]
             means = [of(here, metric="auc", round=k)["value"].mean() for k in (0, 1)]
-            assert areas[place] == f"{means[0]:.2f} → {means[1]:.2f}"
+            assert areas[colour] == f"{means[0]:.2f} → {means[1]:.2f}"
             curves = [line for line in roc.lines if line.get_color() == colour]
             errors = [line for line in error.lines if line.get_color() == colour]
             assert [line.get_linestyle() for line in curves] == [line.get_linestyle() for line in errors] == ["--", "-"]

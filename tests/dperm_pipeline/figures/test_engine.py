@@ -79,6 +79,29 @@ def test_lines_are_means_and_bands_their_95_percent_intervals():
     assert ends == pytest.approx([own.mean() - half, own.mean() + half])
 
 
+def test_what_a_text_states_at_one_place_is_a_point_where_its_rows_are():
+    stated = Level(7.0, "stated", "black", where={"dataset": "first"}, fits=True, at=1.0, marker="x")
+    figure = Figure([[panel(across=Facet("dataset"), levels=[stated], together="none")]])(made())
+    first, second = figure.axes
+    (point,) = [line for line in first.lines if line.get_marker() == "x"]
+    assert (*point.get_xdata(), *point.get_ydata()) == (1.0, 7.0) and first.get_ylim()[1] > 7 > second.get_ylim()[1]
+    assert not [line for line in second.lines if line.get_marker() == "x"]
+    assert [handle.get_marker() for handle in figure.legends[0].legend_handles if handle.get_label() == "stated"] == [
+        "x"
+    ]
+
+
+def test_a_path_has_bars_both_ways_or_a_band():
+    rows = pd.DataFrame({"right": [0.0, 0.5, 0.2], "up": [1.0, 2.0, 3.0], "half": [0.1, 0.2, math.nan]})
+    line = Line("", "black", x="right", y="up", statistic="path", reach=("half", "half"))
+    bars, band = (Figure([[Panel([line.but(band=opacity)], xscale="linear")]])(rows).axes[0] for opacity in (None, 0.2))
+    assert list(bars.lines[0].get_xdata()) == list(band.lines[0].get_xdata()) == [0.0, 0.5, 0.2]
+    assert len(bars.collections) == 2 and len(band.collections) == 1
+    # The band ends where there is no interval.
+    ends = band.collections[0].get_paths()[0].vertices
+    assert sorted({tuple(np.round(end, 6)) for end in ends}) == [(0.0, 0.9), (0.0, 1.1), (0.5, 1.8), (0.5, 2.2)]
+
+
 def test_one_repeat_has_no_band():
     axis = Figure([[Panel([LINES[0].but(band=0.2)], statistic="mean")]])(
         made().query("repeat == 0 and dataset == 'first'")
@@ -123,6 +146,8 @@ def test_failed_repeats_are_left_out_and_counted():
     rows.loc[rows.index[:2], ["status", "value"]] = ["failed", 1e9]
     figure = Figure([[panel()]])(rows)
     assert "2 of 60 values did not converge and are left out." in words(figure)
+    # Panels of a facet hold parts of the same rows: each is counted once.
+    assert "2 of 60 values did not" in words(Figure([[panel(across=Facet("dataset"))]])(rows))
     assert max(line.get_ydata().max() for line in figure.axes[0].lines) < 3
     assert "converge" not in words(Figure([[panel()]])(made()))
 

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from dperm_papers.li2021.shared import drawing_panels as panels
-from dperm_pipeline.figures import style
+from dperm_papers.li2021.simulations.figures import ordered
+from dperm_pipeline.figures import engine, style
 
 _PREFIX = "design_"
 METRICS = tuple(
@@ -26,11 +26,11 @@ def table4(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
     - rows: of the experiment li2021-simulations, with what is not about the design too: budgets are read from it.
     """
-    rows = panels.plain(rows)
+    rows = engine.plain(rows)
     facts = rows[rows["metric"].isin(METRICS)]
     budgets = rows[rows["mechanism"] == "napp"]
     plain, words = [], []
-    for design in panels.ordered(list(facts["dataset"].unique()), ("linear", "poisson", "logistic")):
+    for design in ordered(facts, "linear", "poisson", "logistic"):
         own = facts[facts["dataset"] == design]
         fact = own.groupby("metric")["value"].first().rename(lambda name: name.removeprefix(_PREFIX))
         here = budgets[budgets["dataset"] == design]

@@ -1,149 +1,274 @@
-"""Figures and tables of li2021-simulations: what they show, in words."""
+"""Figures and tables of li2021-simulations: specifications, and what they show in words."""
+
+import numpy as np
 
 from dperm.catalogue import Catalogue
+from dperm_papers.li2021.shared.drawing_lines import (
+    DASH_DOTTED,
+    ERM,
+    KEY,
+    LASSOS,
+    LOOK,
+    PUBLISHED,
+    SHORT_DASHES,
+    VS_PLUS,
+    gaussian,
+    pure,
+)
+from dperm_pipeline.figures.looks import equals
+from dperm_pipeline.figures.spec import Facet, Figure, Line, Panel, encoded
 from dperm_pipeline.target import Target
 
-# What li2021-simulations tells its curves apart by.
-_CURVES = ("variant", "target", "strength", "step", "budget_share")
-# Metrics of each kind of figure: its rows are millions.
-_RATES = ("fpr_mean", "fpr_half", "tpr_mean", "tpr_half", "runs")
+_CORRECTED = encoded(
+    "calibration variant target",
+    {
+        ("corrected", "vs_plus", "lasso"): ("VS+: fixed lasso", *VS_PLUS),
+        ("corrected", "vs_plus", "elastic_net"): Line("VS+, elastic net", *VS_PLUS, SHORT_DASHES, hollow=True),
+        ("tight", "vs_plus", "lasso"): ("VS+, tight noise", VS_PLUS[0], "", DASH_DOTTED),
+        ("corrected", "erm", "lasso"): ("NAPP-ERM = VS", *ERM),
+        ("corrected", "erm", "elastic_net"): Line("NAPP-ERM, elastic net", *ERM, SHORT_DASHES, hollow=True),
+        ("tight", "erm", "lasso"): ("NAPP-ERM, tight noise", ERM[0], "", DASH_DOTTED),
+    },
+    key=KEY,
+)
+_SOUND = (
+    "Θ is a box in one orthant, b has the right law, the lasso reached is Λ (N6). VS is NAPP-ERM there (N3); VS+ has a "
+    "fixed lasso tσ in the place of truncated noise (N2). Solid: Λ|θ| + Λ0θ², which is the lasso without MOOR and also "
+    "the only sound MOOR, an elastic net with Λκ = Λ0 (N4); dashed: that elastic net without MOOR, Λ|θ| + 2Λ0θ²."
+)
+_PANEL = Panel(
+    across=Facet("epsilon"),
+    title_look={"size": 6.8, "pad": 2.5},
+    label_look={"size": 6.8, "labelpad": 1},
+    tick_look={"labelsize": 6, "length": 2, "pad": 1.5},
+    sharex=True,
+    sharey=True,
+    more=LOOK,
+)
+_OVER_STRENGTHS = _PANEL.but(x="strength", statistic="given", xticks=(0.1, 1, 10, 100))
+_RATES = ("fpr_mean", "fpr_half", "tpr_mean", "tpr_half")
+_HALVES = {0: "0", 0.5: "½", 1: "1"}
+
+
+def ordered(rows, *models):
+    """Return the designs in the order of the models, by n."""
+
+    def place(design):
+        model, n = design.rsplit("-", 1)
+        return models.index(model), int(n)
+
+    return sorted(rows["dataset"].unique(), key=place)
+
+
+def _titled(panel, design, words=""):
+    """Return the panels of one design."""
+    model, n = design.rsplit("-", 1)
+    model = model.replace("poisson", "Poisson")
+    return panel.but(where={"dataset": design}, title=f"{model}, {equals('n', int(n))}, {{}}{words}")
+
+
+def _setting(rows, delta):
+    """Return the data, the budget and the number of repeats in words, and how many fits are missing."""
+    private = rows[(rows["metric"] == "runs") & (rows["mechanism"] == "napp")]
+    most, count = private["value"].max(), len(private)
+    lost = int(count * most - private["value"].sum())
+    missing = f" {lost} of {int(count * most)} private fits did not converge and are left out." if lost else ""
+    deltas = rows["delta"]
+    return (
+        f"Simulated data of Table 4, 16 features, 8 of them relevant; {equals('δ', deltas[delta(deltas)].iloc[0])}, "
+        f"{equals('r', private['budget_share'].iloc[0])}; {int(most)} repeats.{missing}"
+    )
+
+
+def _methods(lines, delta, **look):
+    """Return the lines of private methods and of both lassos, the first on top, and a legend of four columns."""
+    private = [line.but(where={**line.where, "delta": delta}, **look) for line in lines]
+    return [*LASSOS, *private][::-1], [*lines[:3], LASSOS[0], *lines[3:], LASSOS[1]]
+
+
+def _along_strengths(rows):
+    """Return a row for each method, epsilon and Lambda, the largest first, with its mean rates as columns."""
+    rows = rows[rows["metric"].isin(_RATES)]
+    keys = ["mechanism", "calibration", "variant", "target", "delta", "epsilon", "strength"]
+    wide = rows.pivot(index=keys, columns="metric", values="value").reset_index()
+    return wide.sort_values("strength", ascending=False)
+
+
+def _diagonal(axis, _):
+    """Draw what random selection gives: no level of x or y."""
+    axis.plot([0, 1], [0, 1], color="#bbbbbb", lw=0.7, zorder=1)
+
+
+def _selection(lines, delta, *words):
+    lines, legend = _methods(lines, delta)
+    lines = [line if line in LASSOS else line.but(reach=("fpr_half", "tpr_half")) for line in lines]
+    panel = _PANEL.but(
+        lines=lines, x="fpr_mean", y="tpr_mean", statistic="path", prepare=_along_strengths, also=_diagonal,
+        xlabel="false positive rate", ylabel="true positive rate", xscale="linear",
+        xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=_HALVES, yticks=_HALVES,
+    )  # fmt: skip
+
+    def notes(rows):
+        yield (
+            f"{_setting(rows, delta)} Points: mean rates at each Λ, with 95 % intervals; a curve that starts at "
+            f"(0, 0) has an empty model at the largest {equals('Λ', rows['strength'].max())}. Grey line: random "
+            "selection."
+        )
+        yield from words
+
+    return Figure(
+        lambda rows: [[_titled(panel, design)] for design in ordered(rows, "linear", "logistic", "poisson")],
+        height=(1.5, 1.25), width=7.2, columns=4, legend=legend, notes=notes,
+    )  # fmt: skip
+
+
+def _prediction(lines, delta, *words):
+    lines, legend = _methods(lines, delta, band=0.15)
+    squares = _OVER_STRENGTHS.but(lines=[line.but(via=np.exp) for line in lines], y="error", ylabel="test MSE")
+    shares = _OVER_STRENGTHS.but(lines=lines, y="error", ylabel="misclassified", air=0.06)
+
+    def panels(rows):
+        designs = ordered(rows, "linear", "poisson", "logistic")
+        return [[_titled(shares if name.startswith("logistic") else squares, name)] for name in designs]
+
+    def notes(rows):
+        yield (
+            f"{_setting(rows, delta)} One test set a design. MSE: geometric mean over repeats; Poisson predictions "
+            "are capped at e^7.5. Bands: 95 % intervals."
+        )
+        yield from words
+
+    return Figure(panels, height=(1.7, 1.25), width=7.2, columns=4, legend=legend, notes=notes)
+
+
+_SHARE = _OVER_STRENGTHS.but(y="share", ylabel="retrieved", ylim=(-0.04, 1.04), yticks=_HALVES)
+
+
+def _retrieval(delta):
+    lines = [line.but(where={**line.where, "delta": delta}, band=0.15) for line in PUBLISHED[::-1]]
+    panel = _SHARE.but(lines=lines)
+
+    def panels(rows):
+        designs = ordered(rows, "linear", "poisson", "logistic")
+        last = [design for design in designs if design.startswith("linear")][-1:] or designs[-1:]
+        options = {"share_exceeding": ", over J", "share_without_two": ", no 2"}
+        grid = [[_titled(panel, design)] for design in designs]
+        return grid + [[_titled(panel.but(y=metric), *last, words)] for metric, words in options.items()]
+
+    def notes(rows):
+        yield (
+            f"{_setting(rows, delta)} Share of (1 − r)ε: Equation 13 with a maximum and the factor 2 (N5), over all j; "
+            "in the last two rows over J (N13), and without the 2. Bands: 95 % intervals."
+        )
+
+    return Figure(panels, height=(1.4, 1.25), width=7.2, legend=PUBLISHED, notes=notes)
+
+
+# What is sound: a formula of Lambda, in which delta has no part.
+_RIDGE = Line(
+    "ridge: 1 − Λ0/max(Λ, Λ0)", ERM[0], where={"target": "ridge", "variant": "erm"}, key=KEY, more={"zorder": 2}
+)
+
+
+def _sound_retrieval():
+    panel = _SHARE.but(lines=[_RIDGE])
+
+    def notes(rows):
+        yield (
+            "Retrieval costs what it claims for ridge alone, whose modulus is public: the share depends on Λ and "
+            f"{equals('r', rows['budget_share'].iloc[0])}, not on the data, the variant or δ. It is the choice of "
+            "another r, known before any record is seen."
+        )
+
+    return Figure(
+        lambda rows: [[_titled(panel, design)] for design in ordered(rows, "linear", "poisson", "logistic")],
+        height=(1.4, 1.25), width=7.2, legend=[_RIDGE], notes=notes,
+    )  # fmt: skip
+
+
+fig4, figs1 = _selection(PUBLISHED, gaussian), _selection(PUBLISHED, pure)
+fig4_corrected, figs1_corrected = _selection(_CORRECTED, gaussian, _SOUND), _selection(_CORRECTED, pure, _SOUND)
+fig5, figs2 = _prediction(PUBLISHED, gaussian), _prediction(PUBLISHED, pure)
+fig5_corrected, figs2_corrected = _prediction(_CORRECTED, gaussian, _SOUND), _prediction(_CORRECTED, pure, _SOUND)
+fig7, figs3 = _retrieval(gaussian), _retrieval(pure)
+fig7_corrected = figs3_corrected = _sound_retrieval()
+
+# What tells the rows apart, and metrics of each kind of figure: its rows are millions.
+_COLUMNS = ("variant", "target", "strength", "step", "budget_share")
 _ERRORS = ("error_mean", "error_half", "runs")
 _SHARES = (
     "share_mean", "share_half", "share_exceeding_mean", "share_exceeding_half", "share_without_two_mean",
     "share_without_two_half", "runs",
 )  # fmt: skip
-_DESIGN = (
-    "design_records", "design_features", "design_half_width", "design_relevant", "design_largest", "design_smallest",
-    "design_sign", "design_zeta1", "design_zeta2", "design_boxed_zeta2", "design_zeta3", "design_repeats",
-    "design_test_rows", "design_noise_sd", "design_noise_cut",
-)  # fmt: skip
-_ROC = (
-    "Rates at which coefficients are selected along the path of Lambda, a panel for each design of Table 4 and each "
-    "epsilon: "
+_EACH = ", a panel for each design of Table 4 and each epsilon: "
+# Metrics; title; caption and alternative text, which say the methods in the end.
+_SELECTED = (
+    (*_RATES, "runs"),
+    "variable selection",
+    "Rates at which coefficients are selected along the path of Lambda" + _EACH,
+    "Curves from the lower left, where Lambda is large, to the upper right corner of each panel: ",
 )
-_ROC_ALT = "Curves from the lower left, where Lambda is large, to the upper right corner of each panel: "
-_ERROR = (
-    "Error on test records over Lambda, mean squared error or share of wrong labels, a panel for each design of "
-    "Table 4 and each epsilon: "
+_PREDICTED = (
+    _ERRORS,
+    "prediction",
+    "Error on test records over Lambda, mean squared error or share of wrong labels" + _EACH,
+    "Lines over a logarithmic axis of Lambda with bands, and the non-private lasso as grey lines: ",
 )
-_ERROR_ALT = "Lines over a logarithmic axis of Lambda with bands, and the non-private lasso as grey lines: "
-_SHARE = (
-    "Share of (1 - r) epsilon that Equation 13 retrieves over Lambda, a panel for each design of Table 4 and each "
-    "epsilon: "
+_RETRIEVED = (
+    _SHARES,
+    "retrieved budget",
+    "Share of (1 - r) epsilon that Equation 13 retrieves over Lambda" + _EACH,
+    "Lines between 0 and 1 over a logarithmic axis of Lambda: ",
 )
-_SHARE_ALT = "Lines between 0 and 1 over a logarithmic axis of Lambda: "
-_AS_PUBLISHED = "six methods as published, of which none but DP-ERM with the logistic loss has a guarantee."
-_AS_CORRECTED = "what is left with a proved guarantee, with corrected and with tight noise."
-_RIDGE = "ridge, for which alone retrieval is sound; the share is a formula."
+_AS_PUBLISHED = (
+    "",
+    "six methods as published, of which none but DP-ERM with the logistic loss has a guarantee.",
+    "six methods in three colours.",
+)
+_PROVED = "what is left with a proved guarantee, with corrected and with tight noise."
+_SELECTED_CORRECTED = (", corrected", _PROVED, "six in two colours, those with tight noise above or near the others.")
+_PREDICTED_CORRECTED = (", corrected", _PROVED, "six in two colours.")
+_RETRIEVED_CORRECTED = (
+    ", corrected",
+    "ridge, for which alone retrieval is sound; the share is a formula.",
+    "one line, 0 up to Lambda0 and rising from there.",
+)
 
 
-def _simulated(module: str, function: str, metrics: tuple[str, ...], title: str, caption: str, alt: str) -> Target:
-    return Target(f"drawing_{module}", function, _CURVES, title, caption, alt, metrics=metrics)
+def _target(function, number, kind, methods):
+    (metrics, title, caption, alt), (suffix, which, lines) = kind, methods
+    caption = ("At delta = 0. " if number.startswith("S") else "") + caption + which
+    return Target(
+        "figures", function, _COLUMNS, f"Figure {number}: {title}{suffix}", caption, alt + lines, metrics=metrics
+    )
 
 
 FIGURES: Catalogue[str, Target] = {
-    "li2021-fig4": _simulated(
-        "selection",
-        "fig4",
-        _RATES,
-        "Figure 4: variable selection",
-        _ROC + _AS_PUBLISHED,
-        _ROC_ALT + "six methods in three colours.",
-    ),
-    "li2021-fig4-corrected": _simulated(
-        "selection",
-        "fig4_corrected",
-        _RATES,
-        "Figure 4: variable selection, corrected",
-        _ROC + _AS_CORRECTED,
-        _ROC_ALT + "six in two colours, those with tight noise above or near the others.",
-    ),
-    "li2021-figs1": _simulated(
-        "selection",
-        "figs1",
-        _RATES,
-        "Figure S.1: variable selection",
-        "At delta = 0. " + _ROC + _AS_PUBLISHED,
-        _ROC_ALT + "six methods in three colours.",
-    ),
-    "li2021-figs1-corrected": _simulated(
-        "selection",
-        "figs1_corrected",
-        _RATES,
-        "Figure S.1: variable selection, corrected",
-        "At delta = 0. " + _ROC + _AS_CORRECTED,
-        _ROC_ALT + "six in two colours, those with tight noise above or near the others.",
-    ),
-    "li2021-fig5": _simulated(
-        "prediction",
-        "fig5",
-        _ERRORS,
-        "Figure 5: prediction",
-        _ERROR + _AS_PUBLISHED,
-        _ERROR_ALT + "six methods in three colours.",
-    ),
-    "li2021-fig5-corrected": _simulated(
-        "prediction",
-        "fig5_corrected",
-        _ERRORS,
-        "Figure 5: prediction, corrected",
-        _ERROR + _AS_CORRECTED,
-        _ERROR_ALT + "six in two colours.",
-    ),
-    "li2021-figs2": _simulated(
-        "prediction",
-        "figs2",
-        _ERRORS,
-        "Figure S.2: prediction",
-        "At delta = 0. " + _ERROR + _AS_PUBLISHED,
-        _ERROR_ALT + "six methods in three colours.",
-    ),
-    "li2021-figs2-corrected": _simulated(
-        "prediction",
-        "figs2_corrected",
-        _ERRORS,
-        "Figure S.2: prediction, corrected",
-        "At delta = 0. " + _ERROR + _AS_CORRECTED,
-        _ERROR_ALT + "six in two colours.",
-    ),
-    "li2021-fig7": _simulated(
-        "retrieval",
-        "fig7",
-        _SHARES,
-        "Figure 7: retrieved budget",
-        _SHARE + _AS_PUBLISHED,
-        _SHARE_ALT + "six methods in three colours.",
-    ),
-    "li2021-fig7-corrected": _simulated(
-        "retrieval",
-        "fig7_corrected",
-        _SHARES,
-        "Figure 7: retrieved budget, corrected",
-        _SHARE + _RIDGE,
-        _SHARE_ALT + "one line, 0 up to Lambda0 and rising from there.",
-    ),
-    "li2021-figs3": _simulated(
-        "retrieval",
-        "figs3",
-        _SHARES,
-        "Figure S.3: retrieved budget",
-        "At delta = 0. " + _SHARE + _AS_PUBLISHED,
-        _SHARE_ALT + "six methods in three colours.",
-    ),
-    "li2021-figs3-corrected": _simulated(
-        "retrieval",
-        "figs3_corrected",
-        _SHARES,
-        "Figure S.3: retrieved budget, corrected",
-        "At delta = 0. " + _SHARE + _RIDGE,
-        _SHARE_ALT + "one line, 0 up to Lambda0 and rising from there.",
-    ),
+    "li2021-fig4": _target("fig4", "4", _SELECTED, _AS_PUBLISHED),
+    "li2021-fig4-corrected": _target("fig4_corrected", "4", _SELECTED, _SELECTED_CORRECTED),
+    "li2021-figs1": _target("figs1", "S.1", _SELECTED, _AS_PUBLISHED),
+    "li2021-figs1-corrected": _target("figs1_corrected", "S.1", _SELECTED, _SELECTED_CORRECTED),
+    "li2021-fig5": _target("fig5", "5", _PREDICTED, _AS_PUBLISHED),
+    "li2021-fig5-corrected": _target("fig5_corrected", "5", _PREDICTED, _PREDICTED_CORRECTED),
+    "li2021-figs2": _target("figs2", "S.2", _PREDICTED, _AS_PUBLISHED),
+    "li2021-figs2-corrected": _target("figs2_corrected", "S.2", _PREDICTED, _PREDICTED_CORRECTED),
+    "li2021-fig7": _target("fig7", "7", _RETRIEVED, _AS_PUBLISHED),
+    "li2021-fig7-corrected": _target("fig7_corrected", "7", _RETRIEVED, _RETRIEVED_CORRECTED),
+    "li2021-figs3": _target("figs3", "S.3", _RETRIEVED, _AS_PUBLISHED),
+    "li2021-figs3-corrected": _target("figs3_corrected", "S.3", _RETRIEVED, _RETRIEVED_CORRECTED),
 }
+_DESIGN = tuple(
+    f"design_{fact}"
+    for fact in (
+        "records", "features", "half_width", "relevant", "largest", "smallest", "sign", "zeta1", "zeta2",
+        "boxed_zeta2", "zeta3", "repeats", "test_rows", "noise_sd", "noise_cut",
+    )
+)  # fmt: skip
 TABLES: Catalogue[str, Target] = {
     "li2021-table4": Target(
         "drawing_table4",
         "table4",
-        _CURVES,
+        _COLUMNS,
         "Table 4: simulated data",
         "The simulated data: the law of the records, n, budgets and repeats as they were run, and the public bounds "
         "zeta that stand for them (li2021 gives none).",
