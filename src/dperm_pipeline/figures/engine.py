@@ -68,7 +68,7 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
     entries = figure.legend(rows) if callable(figure.legend) else figure.legend
     if entries is None:
         entries = _labelled([place for place in places if place.panel.legend is None], figure)
-    handles = [_handle(line) for line in entries]
+    handles = [_handle(entry) for line in entries for _, entry in _entries(line, rows)]
     said = figure.notes(rows) if callable(figure.notes) else figure.notes
     notes = [*(_filled(words, rows) for words in said), *missing(every, dict.fromkeys(place.panel for place in places))]
     style.footer(
@@ -210,6 +210,9 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
             look["mfc"] = "white"
         if line.aside:
             look["transform"] = axis.transData + ScaledTranslation(line.aside / 72, 0, axis.figure.dpi_scale_trans)
+        if line.marked_if:
+            marked = rows.groupby(line.x or panel.x)[line.marked_if].any()
+            look |= {"markevery": list(marked.to_numpy())} if marked.any() else {"marker": "None"}
         hollow = bool(line.hollow)
         if line.hollow_if:
             hollow = (rows.groupby(line.x or panel.x)[line.hollow_if].max() != 0).to_numpy(bool)
@@ -329,17 +332,22 @@ def _labelled(places: Sequence[_Place], figure: spec.Figure | None = None) -> li
     found, order = {}, {}
     for place in places:
         for line in (*place.panel.lines, *place.panel.levels):
-            own = select(place.rows, line.where)
-            if own.empty and figure and figure.drawn_only:
+            if figure and figure.drawn_only and select(place.rows, line.where).empty:
                 continue
-            if callable(line.label):
-                for value, colour, marker in _looks(line, own):
-                    label = line.label(value)
-                    order[label] = value
-                    found.setdefault(label, line.but(label=label, colour=colour, marker=marker))
-            elif line.label:
-                found.setdefault(line.label, line)
+            for value, entry in _entries(line, place.rows) if line.label else ():
+                order[entry.label] = value
+                found.setdefault(entry.label, entry)
     return [found[label] for label in (sorted(found, key=order.get) if figure and figure.by_value else found)]
+
+
+def _entries(line: Any, rows: pd.DataFrame) -> list[tuple[Any, Any]]:
+    """Return what a line is in the legend; of shades, an entry for each value, which is told too."""
+    if not callable(getattr(line, "label", None)):
+        return [(None, line)]
+    return [
+        (value, line.but(label=line.label(value), colour=colour, marker=marker))
+        for value, colour, marker in _looks(line, select(rows, line.where))
+    ]
 
 
 def _handle(line: Any) -> Any:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dperm.errors import ConfigError
-from dperm_papers.dwork2018.constants import drawing as table
 from dperm_papers.dwork2018.constants import experiment as constants
+from dperm_papers.dwork2018.constants.figures import constants_table
 from dperm_papers.dwork2018.shared import bounds, projected
 
 # n, alpha, beta, d and p of the rows.
@@ -146,7 +146,7 @@ def test_ratio_is_bound_over_value(rows):
 
 
 def test_the_table(rows):
-    plain, words = table.constants_table(rows)
+    plain, words = constants_table(rows)
     assert len(plain) == len(rows) / 3 and set(plain["form"]) == {"printed", "mended", "halved", "tight"}
     line = plain[(plain["claim"] == "D-c27") & (plain["epsilon"] == 1.0) & (plain["form"] == "tight")].iloc[0]
     assert line["ratio"] == pytest.approx(line["bound"] / line["value"])

@@ -10,8 +10,8 @@ from scipy import special, stats
 
 from dperm.accounting import composition
 from dperm.mechanisms.prediction import consensus, soft_majority
-from dperm_papers.dwork2018.queries import drawing as figure
 from dperm_papers.dwork2018.queries import experiment as queries
+from dperm_papers.dwork2018.queries import figures as figure
 from dperm_papers.dwork2018.shared import flips, worst_bits
 
 

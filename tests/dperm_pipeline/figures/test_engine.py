@@ -313,3 +313,20 @@ def test_a_table_without_groups_has_a_line_for_each_row():
     numbers, words = prepared(made())
     assert list(numbers["largest"]) == sorted(made()["value"])[:-3:-1]
     assert list(words["largest"]) == [f"{value:.3g}" for value in numbers["largest"]]
+
+
+def test_markers_stand_where_a_column_says_so():
+    rows = made().assign(asked=lambda rows: rows["epsilon"] != 1.0)
+    lines = [LINES[0].but(marked_if="asked"), LINES[1].but(marked_if="never")]
+    axis = Figure([[Panel(lines, statistic="mean")]])(rows.assign(never=False)).axes[0]
+    assert axis.lines[0].get_markevery() == [True, False, True] and axis.lines[1].get_marker() == "None"
+
+
+def test_a_legend_of_ones_own_has_an_entry_for_each_shade():
+    shades = Line(lambda epsilon: f"at {epsilon:g}", "#0072B2", shades="epsilon", markers=("o", "s"))
+    legend = Figure([[panel()]], legend=[Line("first"), shades])(made()).legends[0]
+    found = {text.get_text(): handle for text, handle in
+             zip(legend.get_texts(), legend.legend_handles, strict=True)}  # fmt: skip
+    assert set(found) == {"first", "at 0.1", "at 1", "at 10"}
+    assert len({found[f"at {epsilon}"].get_color() for epsilon in ("0.1", "1", "10")}) == 3
+    assert found["at 1"].get_marker() == "s"

@@ -1,11 +1,174 @@
-"""Figures and tables of dwork2018-exppw: what they show, in words."""
+"""Figures and tables of dwork2018-exppw: specifications, and what they show in words."""
+
+import math
 
 from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import equals, number
+from dperm_pipeline.figures.spec import Figure, Level, Line, Panel, encoded
 from dperm_pipeline.target import Target
+
+# Kind of sample -> look.
+_KINDS = {
+    "exhaustive": ("all labellings", "#000000", "*"),
+    "realizable": ("realizable", "#0072B2", "o"),
+    "flipped": ("flipped", "#E69F00", "D"),
+    "random": ("random", "#009E73", "^"),
+    "blocks": ("blocks", "#CC79A7", "v"),
+}
+_STRICT = Line("Section 2.2 as printed, worst kind", "#8A8A8A", "x", where={"variant": "strict"}, statistic="max")
+# Treatment of ties -> look.
+_TIES = {
+    "sorted": ("ties sorted by (x, y)", "#D55E00", "s"),
+    "": ("ties lifted", "#0072B2", "o"),
+    "fresh": ("lifted, asked with a new key", "#56B4E9", "P"),
+}
+_SHADES = Line(lambda k: f"k = {k}", "#6A3D9A", shades="k", markers=("o", "s", "^", "D", "v"))
+_BOUND = "#333333"
+_DASH = {"marker": "_", "ms": 9, "mew": 1.6}
+# The least ratio that is drawn.
+_LEAST = 0.05
+# Of the epsilons, the smallest first, the largest solid.
+_DASHES = ((0, (1, 1.4)), (0, (4, 1.6)))
+
+
+def _parts(rows):
+    """Return the rows of the panels (a), (b) and (c)."""
+    return (
+        rows[(rows["series"] == series) & rows["metric"].isin(metrics)]
+        for series, metrics in (("lemma", ["ratio"]), ("ties", ["error", "allowed"]), ("size", ["scaled"]))
+    )
+
+
+def _epsilons(rows):
+    """Return the lines of the two smallest epsilons of all panels, broken, and of the largest, solid."""
+    *broken, largest = sorted(set.intersection(*(set(part["epsilon"]) for part in _parts(rows))))
+    return {**dict(zip(broken, _DASHES[-len(broken) :], strict=False)), largest: "-"}
+
+
+def _allowed(rows):
+    """Return Theorem 5.3's bound on (Err_P - Opt)/alpha."""
+    import numpy as np
+
+    return (np.exp(rows["epsilon"]) * (rows["flip"] + rows["alpha"]) - rows["flip"]) / rows["alpha"]
+
+
+def _opt(axis, _):
+    """Say what the line across is, beside it."""
+    axis.annotate("Opt", (1, 0.25), xytext=(2, -8), textcoords="offset points", size=7, color="#666666")
+
+
+def _panels(rows):
+    lemma, _, sizes = _parts(rows)
+    on_sample, with_ties, fresh = [], [], []
+    for epsilon, line in _epsilons(rows).items():
+        look = {"line": line, "more": {"lw": 0.9}}
+        here = {"epsilon": epsilon}
+        on_sample += encoded(
+            "kind",
+            _KINDS,
+            statistic="max",
+            via=lambda top: top.where(top >= _LEAST),
+            where={**here, "variant": ""},
+            **look,
+        )
+        on_sample.append(_STRICT.but(where={**_STRICT.where, **here}, **look))
+        with_ties += encoded("variant", _TIES, statistic="mean", where={**here, "metric": "error"}, **look)
+        with_ties.append(Line("", _BOUND, "", line, {**here, "metric": "allowed"}, statistic="first", more={"lw": 1.0}))
+        fresh.append(_SHADES.but(where=here, bars=0.8, **look))
+        fresh.append(
+            _SHADES.but(
+                where={**here, "share": 1.0}, y=_allowed, statistic="first", line="none", markers=(), more=_DASH
+            )
+        )
+    shown = lemma[(lemma["variant"] == "strict") & lemma["epsilon"].isin([*_epsilons(rows)])]
+    panels = [
+        [
+            Panel(
+                on_sample,
+                "bound",
+                "excess / bound",
+                "(a) on the sample: Lemma 5.2",
+                {"series": "lemma", "metric": "ratio"},
+                [Level(1.0, "", _BOUND, more={"lw": 1.0})],
+                xlabel="T",
+                xticks="all",
+                # Samples on which the walk is better than the best function have no place on a logarithmic axis.
+                span=lambda _: (_LEAST, max(1.0, shown["value"].max())),
+                exactly=True,
+            ),
+            Panel(
+                with_ties,
+                "domain",
+                "Err_S",
+                "(b) ties",
+                {"series": "ties", "metric": ("error", "allowed")},
+                [Level(0.25, "", "#999999", more={"lw": 0.8})],
+                xlabel="N, points that share all records",
+                xticks="all",
+                ylim=lambda rows: (0.2, math.ceil(rows["value"].max() * 10) / 10),
+                also=_opt,
+            ),
+        ]
+    ]
+    flips = {0.0: "realizable", sizes["flip"].max(): f"{100 * sizes['flip'].max():.0f} % of the labels flipped"}
+    for alpha in sorted(sizes["alpha"].unique(), reverse=True):
+        here = {"series": "size", "metric": "scaled", "alpha": alpha}
+        panel = Panel(
+            fresh, "n", "(Err_P − Opt)/α", statistic="mean", span=_span(sizes[sizes["alpha"] == alpha]), exactly=True
+        )
+        panels.append(
+            [
+                panel.but(where={**here, "flip": flip}, title=f"(c) fresh points, {equals('α', alpha)}, {words}")
+                for flip, words in flips.items()
+            ]
+        )
+    return panels
+
+
+def _span(rows):
+    """Return what the y-axes of an alpha show: they are the same with and without flipped labels."""
+    means = rows.groupby(["epsilon", "k", "flip", "share"])["value"].mean()
+    ends = means.min(), max(means.max(), _allowed(rows).max())
+    return lambda _: ends
+
+
+def _legend(rows):
+    return [
+        *encoded("kind", _KINDS),
+        _STRICT,
+        *encoded("variant", _TIES),
+        _SHADES.but(where={"series": "size"}),
+        *(Line(equals("ε", epsilon), _BOUND, line=line) for epsilon, line in _epsilons(rows).items()),
+        Line("bound", _BOUND, key={**_DASH, "lw": 1.0}),
+    ]
+
+
+def _notes(rows):
+    lemma, ties, sizes = _parts(rows)
+    every = lemma["kind"] == "exhaustive"
+    small, large = lemma.loc[every, "n"].max(), lemma.loc[~every, "n"].max()
+    # Where all labellings could have broken the bound, and how near they come.
+    open_ = lemma[every & (lemma["variant"] == "") & (lemma["form"] == "open")]
+    near = ""
+    if len(open_):
+        epsilons = " and ".join(f"{epsilon:g}" for epsilon in sorted(open_["epsilon"].unique()))
+        largest = open_["value"].max()
+        near = f" (at ε = {epsilons}, where the bound is below their largest error, up to {largest:.2f})"
+    return [
+        f"(a) (Err_S − Opt_S) over Lemma 5.2's (k + 2)T/n + exp(−εT/2), printed exp(−εT), the largest of all samples "
+        f"and k where it is {_LEAST:g} or more; n = {number(large)}, all labellings n = {int(small)}{near}. (b) Err_S "
+        f"on tie(N), Pr[y = 1] = 1/4, {equals('α', ties['alpha'].iloc[0])}; lifted: means over "
+        f"{number(ties['repeat'].nunique())} samples. (c) Means of exact Err_P over "
+        f"{number(sizes['repeat'].nunique())} samples; bars: Theorem 5.3 at its n."
+    ]
+
+
+exppw = Figure(_panels, height=(1.7, 2.5), columns=4, legend=_legend, notes=_notes)
+
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-exppw": Target(
-        "drawing",
+        "figures",
         "exppw",
         ("series", "variant", "form", "kind", "k", "flip", "n", "alpha", "bound", "domain", "share"),
         "Section 5: the exponential projected walk",

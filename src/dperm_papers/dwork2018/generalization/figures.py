@@ -1,11 +1,137 @@
-"""Figures and tables of dwork2018-generalization: what they show, in words."""
+"""Figures and tables of dwork2018-generalization: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import equals, number
+from dperm_pipeline.figures.spec import DOTTED, Figure, Line, Panel
 from dperm_pipeline.target import Target
+
+# Mechanism -> name, marker; colours tell k.
+_MECHANISMS = {"member": ("membership mechanism (worst)", "D"), "exppw": ("ExpPW", "o")}
+_COLOURS = {1: "#0072B2", 2: "#009E73", 3: "#D55E00"}
+_GREY, _BLACK, _DASHED = "#666666", "#333333", (0, (5, 1.5))
+_LEGEND = (
+    *(Line(f"k = {k}", colour, key={"lw": 3}) for k, colour in _COLOURS.items()),
+    *(Line(name, _GREY, marker, key={"ls": ""}) for name, marker in _MECHANISMS.values()),
+    Line("exp(kε): DP of the model", _GREY, key={"lw": 0.8}),
+    Line("as printed: exp(k²ε); Lemma 6.5", _BLACK, line=_DASHED),
+    Line("Lemma 6.5, integer k (D13)", _BLACK, line=DOTTED),
+)
+
+
+def _epsilons(rows):
+    return sorted(rows["epsilon"].unique())
+
+
+def _fine(rows):
+    import numpy as np
+
+    return np.geomspace(rows["epsilon"].min(), rows["epsilon"].max(), 100)
+
+
+def _straight(slope):
+    return lambda rows: slope * _fine(rows)
+
+
+_MOMENTS = [
+    line
+    for k, colour in _COLOURS.items()
+    for line in (
+        Line("", colour, x=_fine, y=_straight(k**2), line=_DASHED, more={"lw": 1.0}),
+        Line("", colour, x=_fine, y=_straight(k), more={"lw": 0.8}),
+        *(
+            Line("", colour, marker, "none", {"k": k, "mechanism": mechanism}, statistic="max")
+            for mechanism, (_, marker) in _MECHANISMS.items()
+        ),
+    )
+]
+
+
+def _moment_span(rows):
+    return rows.groupby(["mechanism", "k", "epsilon"])["value"].max().min(), 9 * rows["epsilon"].max()
+
+
+def _sampled(rows):
+    """Return the rows of ExpPW's tail at the largest epsilon at which samples were drawn, of most records."""
+    rows = rows[(rows["series"] == "tail") & (rows["mechanism"] == "exppw") & (rows["metric"] == "ratio")]
+    rows = rows[rows["epsilon"] == rows["epsilon"].max()]
+    return rows[rows["n"] == rows["n"].max()]
+
+
+def _quantiles(rows):
+    """Keep one epsilon; add, for each beta, quantiles of the samples with their 95 % interval by order statistics."""
+    import numpy as np
+    import pandas as pd
+
+    sampled = _sampled(rows)
+    rows = rows[rows["epsilon"] == sampled["epsilon"].iloc[0]]
+    betas = np.array(sorted(rows.loc[rows["metric"] == "factor", "gamma"].unique()))
+    values, n = np.sort(sampled["value"].to_numpy()), len(sampled)
+    spread = 1.96 * np.sqrt(n * betas * (1 - betas))
+    ranks = n * (1 - betas) + spread * np.array([[0], [-1], [1]])
+    value, low, high = values[np.round(np.clip(ranks, 0, n - 1)).astype(int)]
+    quantiles = pd.DataFrame({"metric": "quantile", "gamma": betas, "mean": value, "low": low, "high": high})
+    level = rows.loc[(rows["mechanism"] == "member") & (rows["metric"] == "ratio"), "value"].iloc[0]
+    member = pd.DataFrame({"metric": "member", "gamma": betas, "value": level})
+    return pd.concat([rows[rows["metric"] == "factor"], quantiles, member], ignore_index=True)
+
+
+_TAIL = (
+    Line("", _BLACK, "", _DASHED, {"metric": "factor", "variant": "printed"}, more={"lw": 1.0}),
+    Line("", _BLACK, "", DOTTED, {"metric": "factor", "variant": "mended"}, more={"lw": 1.0}),
+    Line("", _GREY, "D", where={"metric": "member"}, more={"lw": 0.8}),
+    Line("", _GREY, "o", where={"metric": "quantile"}, statistic="points", band=0.3, more={"lw": 0.8}),
+)
+
+
+def _notes(rows):
+    small = rows.loc[(rows["metric"] == "log_ratio") & (rows["mechanism"] == "exppw"), "n"]
+    sampled = _sampled(rows)
+    return [
+        f"Left: exact; ExpPW with all labels enumerated, the largest ratio over three laws, two T and n from "
+        f"{int(small.min())} to {int(small.max())}. Right: {number(sampled['repeat'].nunique())} samples of "
+        f"{equals('n', sampled['n'].max())}, threshold without noise; α the largest empirical loss; band: 95 % "
+        "interval. The membership mechanism is above the printed bound where β > exp(−ε/4) (D14)."
+    ]
+
+
+def _panels(rows):
+    epsilon = _sampled(rows)["epsilon"].iloc[0]
+    return [
+        [
+            Panel(
+                _MOMENTS,
+                "epsilon",
+                "logarithm of the ratio",
+                "k-th moment on a fresh sample over that on S",
+                {"metric": "log_ratio"},
+                epsilons=True,
+                xticks=_epsilons,
+                span=_moment_span,
+                exactly=True,
+            ),
+            Panel(
+                _TAIL,
+                "gamma",
+                "loss on a fresh sample over α",
+                f"loss exceeded with probability β, {equals('ε', epsilon)}",
+                {"series": "tail"},
+                prepare=_quantiles,
+                xscale="logit",
+                xlabel="β",
+                xticks=(0.001, 0.01, 0.1, 0.5, 0.9, 0.99),
+                span=lambda rows: (rows["low"].min(), rows["value"].max()),
+                exactly=True,
+            ),
+        ]
+    ]
+
+
+generalization = Figure(_panels, height=3.75, legend=_LEGEND, notes=_notes)
+
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-generalization": Target(
-        "drawing",
+        "figures",
         "generalization",
         ("series", "variant", "k", "n", "gamma"),
         "Section 6: generalization from private prediction",

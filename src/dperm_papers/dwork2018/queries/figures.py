@@ -1,11 +1,152 @@
-"""Figures and tables of dwork2018-queries: what they show, in words."""
+"""Figures and tables of dwork2018-queries: specifications, and what they show in words."""
+
+import math
 
 from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import equals, number
+from dperm_pipeline.figures.spec import Figure, Level, Line, Panel, encoded
 from dperm_pipeline.target import Target
+
+_DASHED, _DOTTED = (0, (5, 1.5)), (0, (1, 1.5))
+_ACCOUNTANTS = {
+    "basic": ("basic", "#333333", "s"),
+    "advanced": ("advanced (Dwork & Roth 3.20)", "#E69F00", "D"),
+    "zcdp": ("zCDP", "#56B4E9", "P"),
+    "optimal": ("PLD: exact for e-DP", "#009E73", "^"),
+    "bounded_range": ("bounded range", "#D55E00", "o"),
+}
+_LINES = encoded("accountant", _ACCOUNTANTS, statistic="mean", band=0.15)
+_STUDENT = Line("student (m: rows it asked about)", "#0072B2", "X", (0, (4, 1.5)), {"series": "student"},
+                statistic="mean", bars=0.8)  # fmt: skip
+# At the prices of other accountants it is farther below.
+_ATTACK = Line("best adaptive attack, upper bound", "#D55E00", "x", "none",
+               {"series": "adaptive", "accountant": "bounded_range"},
+               more={"ms": 6, "mew": 1.4, "zorder": 4})  # fmt: skip
+_ALL, _MAJORITY = ("not private, all records", "-"), ("majority label", _DOTTED)
+_LEVELS = {"erm": _ALL, "logistic": _ALL, "majority": _MAJORITY}
+
+
+def _contested(rows):
+    return sorted({int(count) for count in rows.loc[rows["series"] == "consensus", "contested"]})
+
+
+def _consensus(rows):
+    looks = {
+        count: (f"consensus, B = {count}", "#CC79A7", marker)
+        for count, marker in zip(_contested(rows), ("v", "<", ">"), strict=False)
+    }
+    return encoded("contested", looks, where={"series": "consensus"})
+
+
+def _of(series):
+    return [line.but(where={**line.where, "series": series}) for line in _LINES]
+
+
+def _powers(rows):
+    """Return the powers of 10 up to the largest m, at most five of them."""
+    powers = range(round(math.log10(rows["m"].max())) + 1)
+    return [10.0**k for k in powers[:: 1 if len(powers) <= 5 else 2]]
+
+
+def _mean(rows):
+    return rows["value"].mean()
+
+
+def _names(rows):
+    return ["flip", *sorted(set(rows["dataset"]) - {"flip"})]
+
+
+def _panels(rows):
+    accuracy = rows[rows["metric"] == "accuracy"]
+    budget = accuracy[accuracy["mechanism"] == "soft_majority"].iloc[0]
+    levels = [
+        # Curves fall to that of the majority label, which is in the air below them.
+        Level(_mean, "", "#999999", line, {"variant": variant}, {"lw": 0.9, "zorder": 1}, fits=line == "-")
+        for variant, (_, line) in _LEVELS.items()
+    ]
+    over = Panel(x="m", xlabel="number m of answers", xticks=_powers)
+    accuracies = [
+        over.but(
+            lines=[*_of("accuracy"), *_consensus(accuracy), _STUDENT],
+            where={"metric": "accuracy", "dataset": name},
+            title=lambda rows: (
+                f"{rows['dataset'].iloc[0]}, n = {int(rows['n'].max()):,}: "
+                f"{equals('ε', budget['epsilon'])} for all answers"
+            ),
+            ylabel="accuracy of an answer",
+            levels=levels,
+            air=0.05,
+            whole_bands=True,
+        )
+        for name in _names(accuracy)[:2]
+    ]
+    total = over.but(
+        lines=_LINES,
+        where={"metric": "total_epsilon", "series": "total"},
+        title=lambda rows: f"total ε of m answers of {equals('ε', rows['each'].iloc[0])} each",
+        ylabel="total ε",
+    )
+    deltas = over.but(
+        lines=[*_of("total"), _ATTACK],
+        # Basic composition's is 0, and so are those of few answers.
+        where={"metric": "delta", "value": lambda value: value > 0},
+        title="exact δ of the m worst bits at that ε (dashed: allowed)",
+        ylabel="δ",
+        levels=[Level(budget["delta"], line=_DASHED)],
+        span=lambda rows: (max(budget["delta"] * 1e-5, rows["value"].min()), 2 * budget["delta"]),
+        exactly=True,
+    )
+    return [accuracies, [total, deltas]]
+
+
+def _legend(rows):
+    levels = [Line(label, "#999999", line=line) for label, line in (_ALL, _MAJORITY)]
+    return [*_LINES, *_consensus(rows), _STUDENT, _ATTACK, *levels]
+
+
+def _notes(rows):
+    accuracy = rows[rows["metric"] == "accuracy"]
+    delta = accuracy.loc[accuracy["mechanism"] == "soft_majority", "delta"].iloc[0]
+    return [
+        f"Soft majority. {equals('δ', delta)}. flip: exact, but for the student; digits: means over "
+        f"{accuracy['repeat'].nunique()} splits; bands and bars: 95 % confidence intervals. Consensus: rows after the "
+        "last of B contested answers get a coin; it needs over a thousand shards, and digits has no records for them. "
+        "A student answers any number of queries. All accountants price the same bits; only the last one uses that "
+        "their range is bounded.",
+    ]
+
+
+queries = Figure(_panels, height=6.6, legend=_legend, notes=_notes)
+
+
+def answered_table(rows):
+    """Return how many queries are answered at a given accuracy: a line for each number, and a line for each way.
+
+    In words the columns are laws and levels, and a cell is one of two metrics, which is why this is no specification.
+    """
+    import pandas as pd
+
+    rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
+    rows = rows[(rows["status"] == "ok") & rows["metric"].isin(["answered", "unlimited"])]
+    ways = {(name, 0): label for name, (label, *_) in _ACCOUNTANTS.items()}
+    ways |= {("consensus", count): f"consensus, B = {count:,}" for count in _contested(rows)}
+    ways |= {("student", 0): "student"}
+    plain, words = [], {key: {"answered by": label} for key, label in ways.items()}
+    order = rows["dataset"].map(_names(rows).index)
+    for _, row in rows.assign(order=order).sort_values(["order", "level"], ascending=[True, False]).iterrows():
+        key = (row["accountant"] or row["series"], int(row["contested"]))
+        unlimited = row["metric"] == "unlimited" and row["value"] > 0
+        count = math.inf if unlimited else row["value"]
+        at = {"dataset": row["dataset"], "n": int(row["n"]), "accuracy": row["level"], "by": ways[key]}
+        plain.append({**at, "answered": count, "labels": int(row["m"]) if unlimited else math.nan})
+        word = f"unlimited, {int(row['m']):,} labels" if unlimited else f"{int(count):,}" if count else "–"
+        words[key][f"{row['dataset']}, {number(round(100 * row['level'], 4))} %"] = word
+    return pd.DataFrame(plain), pd.DataFrame(words.values()).fillna("–")
+
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-queries": Target(
-        "drawing",
+        "figures",
         "queries",
         ("series", "variant", "accountant", "m", "n", "contested", "each"),
         "Definition 1.1: many queries within one budget",
@@ -20,7 +161,7 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "dwork2018-queries-answered": Target(
-        "drawing",
+        "figures",
         "answered_table",
         ("series", "accountant", "contested", "level", "m", "n"),
         "How many queries are answered at a given accuracy",
