@@ -37,9 +37,9 @@ class Line:
     end is not above 0; or, a number, at this share of the mean. `cut`: intervals end where a logarithmic axis does.
     `aside`: 1/72 inch by which the line is moved to the right, so that equal lines are seen as two. `shades`: the
     column of the lines in shades, light to dark or `darkest_first`, with `markers` in turn; `label` is then a function
-    of its value. `hollow_if`: a column that is not 0 where a marker is to be hollow; `marked_if`: where there is one at all.
-    `dots`: markers are points of their own, of which matplotlib is told this. `fits`: the y-axis must show it. `more`,
-    `key`: what else matplotlib is told of the line, and of its entry in the legend.
+    of its value. `hollow_if`: a column that is not 0 where a marker is to be hollow; `marked_if`: where there is one at
+    all. `dots`: markers are points of their own, of which matplotlib is told this. `fits`: the y-axis must show it.
+    `more`, `key`: what else matplotlib is told of the line, and of its entry in the legend.
     """
 
     label: str | Callable[[Any], str] = ""
