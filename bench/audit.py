@@ -10,7 +10,7 @@ import yaml
 from threadpoolctl import threadpool_limits
 
 from dperm import ObjectivePerturbation, losses, seeds
-from dperm.audit import sampling, targets
+from dperm.audit import linear_targets, sampling
 from dperm.audit.pairs import saturating
 from dperm.domain import Budget, Domain
 from dperm.mechanisms import objective
@@ -86,7 +86,7 @@ def report(*, full: bool) -> None:
             faster = "" if ratio is None else f"{ratio:.0f}x"
             print(f"{name:<40}{rate:>16,.0f}{faster:>18}{goal:>12}")
         case = saturating(neighbours="add_remove", budget=BUDGET, rng=rng, records=RECORDS)
-        target = targets.target(
+        target = linear_targets.target(
             "objective",
             loss=case.loss,
             domain=case.domain,

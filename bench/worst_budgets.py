@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from dperm.audit import (
-    attempts,
+    columns,
     comparators,
     composed,
     constrained,
     exact,
     line,
+    linear_targets,
     napp,
     pairs,
     support,
-    targets,
     voting,
 )
 from dperm.domain import Budget
@@ -32,7 +32,7 @@ def plain(calibration: str, neighbours: str, budget: Budget) -> float:
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
     case = pairs.line(**fixed, rng=np.random.default_rng(0))
     problem = {"loss": case.loss, "domain": case.domain, "curvature": case.curvature}
-    target = targets.target("objective", **problem, **fixed)
+    target = linear_targets.target("objective", **problem, **fixed)
     return line.lower_bound(target, case.data, case.neighbour, delta=budget.delta).epsilon
 
 
@@ -83,7 +83,7 @@ def augmented(variant: str, calibration: str, budget: Budget) -> float:
 def comparator(make: Callable[..., comparators.Subject], neighbours: str, budget: Budget) -> float:
     """Return that of a comparator on a line."""
     case, target, *_ = make(neighbours, budget)
-    return attempts.on_a_line(target, case.data, case.neighbour, delta=budget.delta)["exact_bound"]
+    return columns.on_a_line(target, case.data, case.neighbour, delta=budget.delta)["exact_bound"]
 
 
 def searches() -> Iterator[tuple[str, str, Callable[[Budget], float], bool, bool]]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dperm.audit import sampling
-from dperm.audit.subject import Subject
+from dperm.audit.target import Subject
 from dperm.domain import Budget, number
 from dperm.errors import DpermError
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dperm.audit import pairs, sampling, targets
+from dperm.audit import linear_targets, pairs, sampling
 from dperm.audit.target import Target
 from dperm.audit.white_box import noise_test
 from dperm.domain import Budget
@@ -29,7 +29,7 @@ DRAWS = 40_000
 def subject(neighbours, delta=0.0):
     budget = Budget(1.0, delta)
     case = pairs.saturating(neighbours=neighbours, budget=budget, rng=np.random.default_rng(0), records=200)
-    target = targets.target(
+    target = linear_targets.target(
         "objective",
         loss=case.loss,
         domain=case.domain,

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dperm import seeds
 from dperm.accounting import gaussian
-from dperm.audit import comparators, pairs, sampling, targets
+from dperm.audit import comparators, linear_targets, pairs, sampling
 from dperm.audit.target import Target
 from dperm.domain import Budget
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
@@ -142,7 +142,7 @@ def correct_mechanisms():
         pair = "knee" if mechanism == "objective" else "linear"
         name = f"{mechanism} {neighbours} {calibration} {delta}"
         case = pairs.PAIRS[pair](neighbours=neighbours, budget=budget, calibration=calibration, rng=rng(name))
-        target = targets.target(
+        target = linear_targets.target(
             mechanism,
             loss=case.loss,
             domain=case.domain,

@@ -11,13 +11,13 @@ _PUBLIC: Catalogue[str, str] = {
     "Audit": "dperm.audit.sampling",
     "Counts": "dperm.audit.bounds",
     "Event": "dperm.audit.events",
-    "Subject": "dperm.audit.subject",
+    "Subject": "dperm.audit.target",
     "Target": "dperm.audit.target",
     "exact": "dperm.audit.exact",
     "line": "dperm.audit.line",
     "lower_bound": "dperm.audit.sampling",
     "noise_test": "dperm.audit.white_box",
-    "one_by_one": "dperm.audit.subject",
+    "one_by_one": "dperm.audit.target",
 }
 __all__ = sorted(_PUBLIC)
 

@@ -9,7 +9,7 @@ On a line their laws are exact.
                         E F(J'(t - b_2)), b_2 Gaussian, by Gauss-Legendre panels that end at the kinks of J' (Huber).
                         The solver may stop anywhere within n gamma/Lambda of the minimiser, and is taken to be exact.
     cms11               Algorithm 2 is objective perturbation, Algorithm 1 output perturbation, with its own scales and
-                        Delta (`targets.tilted`, `targets.shifted`).
+                        Delta (`linear_targets.tilted`, `linear_targets.shifted`).
 
 Pairs. `linear`: constant forces, zeta (2 zeta) apart; CMS11's Algorithm 2 with a large Delta. `line`: one Huber record
 with full force and full curvature at its knee, as `pairs.line`. CMS11 pays the determinant twice, so that it spends
@@ -25,7 +25,7 @@ import numpy as np
 from scipy import special
 
 from dperm import losses, mechanisms, seeds
-from dperm.audit import attempts, pairs, targets, white_box
+from dperm.audit import columns, linear_targets, pairs, white_box
 from dperm.audit.target import Target
 from dperm.domain import Budget
 from dperm.errors import ConfigError
@@ -48,7 +48,7 @@ _REACH, _PANELS = 12.0, 6
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
-class Subject(NamedTuple):
+class ComparatorCase(NamedTuple):
     """A comparator at a pair.
 
     - options: what `release` takes besides the problem and the budget.
@@ -67,7 +67,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     - Returns: columns of an attack.
     - Raises ConfigError: if a row's `variant` is none of the mechanism's at its delta.
     """
-    known = [variant for mechanism, variant, _ in _SUBJECTS if mechanism == job["mechanism"]]
+    known = [variant for mechanism, variant, _ in _CASES if mechanism == job["mechanism"]]
     for row in job["rows"]:
         if row["variant"] not in known or row["variant"].startswith("gaussian") != (row["delta"] > 0):
             raise ConfigError(
@@ -78,12 +78,14 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         record
         for row, name in zip(job["rows"], names, strict=True)
-        if name in _SUBJECTS
-        for record in _attacks(job, row, _SUBJECTS[name])
+        if name in _CASES
+        for record in _attacks(job, row, _CASES[name])
     ]
 
 
-def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], make: Callable[..., Subject]) -> Iterator[dict[str, Any]]:
+def _attacks(
+    job: Mapping[str, Any], row: Mapping[str, Any], make: Callable[..., ComparatorCase]
+) -> Iterator[dict[str, Any]]:
     budget = Budget(row["epsilon"], row["delta"])
     names = (job["mechanism"], job["pair"], row["variant"], row["neighbours"], budget.epsilon, budget.delta)
 
@@ -93,19 +95,19 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], make: Callable[...,
     case, target, options, guarantee = make(row["neighbours"], budget)
     pair = case.data, case.neighbour
     drawn = drawing(job["mechanism"], case, budget, row["neighbours"], job["calibration"], options)
-    noise = attempts.noise_behind(target, drawn(case.data, _WHITE_BOX, rng("noise")), case.data, rng("atoms"))
+    noise = columns.noise_behind(target, drawn(case.data, _WHITE_BOX, rng("noise")), case.data, rng("atoms"))
     record = {
-        **attempts.head(job, row),
+        **columns.head(job, row),
         "guarantee": guarantee,
         "loss": case.loss.name,
         "pair_words": case.words,
         "white_box_p": white_box.noise_test(noise, target.law).p_value,
     }
-    yield record | attempts.on_a_line(target, *pair, delta=budget.delta)
+    yield record | columns.on_a_line(target, *pair, delta=budget.delta)
     if job["pair"] == "linear":
         model = "gaussian" if job["mechanism"] in _ADDITIVE else "none"
         fixed = {"delta": budget.delta, "confidence": job["confidence"], "rng": rng("draws"), "model": model}
-        yield record | attempts.sampled(Target(draw=drawn), *pair, draws=min(job["draws"], _MOST_DRAWS), **fixed)
+        yield record | columns.sampled(Target(draw=drawn), *pair, draws=min(job["draws"], _MOST_DRAWS), **fixed)
 
 
 def drawing(mechanism: str, case: pairs.Case, budget: Budget, neighbours, calibration, options) -> Callable:
@@ -123,7 +125,7 @@ def drawing(mechanism: str, case: pairs.Case, budget: Budget, neighbours, calibr
     return draw
 
 
-def descent(neighbours, budget: Budget) -> Subject:
+def descent(neighbours, budget: Budget) -> ComparatorCase:
     """Return noisy gradient descent on constant clipped gradients."""
     case = pairs.linear(neighbours=neighbours, budget=budget, rng=np.random.default_rng(0), records=2)
     words = f"linear: every gradient is clipped, and the last of {STEPS} iterates carries all of them"
@@ -136,10 +138,10 @@ def descent(neighbours, budget: Budget) -> Subject:
         return np.reshape(outputs, (-1, 1)) - ETA * STEPS * CLIP * np.sign(data[1]).sum()
 
     options = {"steps": STEPS, "step_size": ETA, "clip": CLIP}
-    return Subject(case, _additive(law, noise), options, "proved")
+    return ComparatorCase(case, _additive(law, noise), options, "proved")
 
 
-def approximate(neighbours, budget: Budget) -> Subject:
+def approximate(neighbours, budget: Budget) -> ComparatorCase:
     """Return approximate minima perturbation at the place where the exact attack gets furthest."""
     loss = losses.huber(1.0)
     least = approximate_minima.default_curvature(loss, pairs.UNIT, budget, p=1)
@@ -149,15 +151,17 @@ def approximate(neighbours, budget: Budget) -> Subject:
             loss, pairs.UNIT, budget, n=PUBLIC_RECORDS, p=1, curvature=curvature, neighbours=neighbours
         )
         # The scan leaves out the output noise, which is small.
-        sharp = _of(targets.tilted(targets.Problem(loss, pairs.UNIT, curvature, 1e-6), made.tilt), made.tilt)
+        sharp = _of(
+            linear_targets.tilted(linear_targets.Problem(loss, pairs.UNIT, curvature, 1e-6), made.tilt), made.tilt
+        )
         places = np.linspace(0.0, 1.5 - special.ndtri(budget.delta), 8) * made.tilt.scale
         for place in [*places, *(places[4:] - 0.5 * places[1])]:
             case = _knee(neighbours, place, curvature)
-            bound = attempts.on_a_line(sharp, case.data, case.neighbour, delta=budget.delta)["exact_bound"]
+            bound = columns.on_a_line(sharp, case.data, case.neighbour, delta=budget.delta)["exact_bound"]
             found.append((bound, case, made))
     _, case, made = max(found, key=lambda entry: entry[0])
     options = {"curvature": made.curvature, "n_public": PUBLIC_RECORDS}
-    return Subject(case, blurred(loss, made), options, made.guarantee)
+    return ComparatorCase(case, blurred(loss, made), options, made.guarantee)
 
 
 def blurred(loss: losses.Loss, made: approximate_minima.Calibrated) -> Target:
@@ -191,7 +195,7 @@ def blurred(loss: losses.Loss, made: approximate_minima.Calibrated) -> Target:
     )
 
 
-def cms11_objective(neighbours, budget: Budget, *, curvature: float | None = None) -> Subject:
+def cms11_objective(neighbours, budget: Budget, *, curvature: float | None = None) -> ComparatorCase:
     """Return CMS11's Algorithm 2 at a Huber record's knee.
 
     - curvature: by default the mechanism's.
@@ -200,23 +204,23 @@ def cms11_objective(neighbours, budget: Budget, *, curvature: float | None = Non
     fixed = {"perturbation": "objective", "neighbours": neighbours}
     made = cms11.calibrate(loss, pairs.UNIT, budget, curvature=curvature, **fixed)
     case = _knee(neighbours, 0.0, made.curvature)
-    problem = targets.Problem(loss, pairs.UNIT, made.curvature, 1e-6)
+    problem = linear_targets.Problem(loss, pairs.UNIT, made.curvature, 1e-6)
     options = {"curvature": curvature, "perturbation": "objective"}
-    return Subject(case, _of(targets.tilted(problem, made.noise), made.noise), options, made.guarantee)
+    return ComparatorCase(case, _of(linear_targets.tilted(problem, made.noise), made.noise), options, made.guarantee)
 
 
-def cms11_output(neighbours, budget: Budget) -> Subject:
+def cms11_output(neighbours, budget: Budget) -> ComparatorCase:
     """Return CMS11's Algorithm 1 on constant forces."""
     case = pairs.linear(neighbours=neighbours, budget=budget, rng=np.random.default_rng(0))
     made = cms11.calibrate(
         case.loss, case.domain, budget, perturbation="output", curvature=case.curvature, neighbours=neighbours
     )
-    problem = targets.Problem(case.loss, case.domain, made.curvature, 1e-6)
+    problem = linear_targets.Problem(case.loss, case.domain, made.curvature, 1e-6)
     options = {"curvature": case.curvature, "perturbation": "output"}
-    return Subject(case, _of(targets.shifted(problem, made.noise), made.noise), options, made.guarantee)
+    return ComparatorCase(case, _of(linear_targets.shifted(problem, made.noise), made.noise), options, made.guarantee)
 
 
-def _cms11_large(neighbours, budget: Budget) -> Subject:
+def _cms11_large(neighbours, budget: Budget) -> ComparatorCase:
     return cms11_objective(neighbours, budget, curvature=LARGE)
 
 
@@ -252,8 +256,8 @@ def _knee(neighbours, place: float, curvature: float) -> pairs.Case:
     return pairs.Case(f"{words}, turned around", losses.huber(1.0), pairs.UNIT, curvature, record, other)
 
 
-# (mechanism, variant, pair) -> (neighbours, budget) -> Subject.
-_SUBJECTS: dict[tuple[str, str, str], Callable[..., Subject]] = {
+# (mechanism, variant, pair) -> (neighbours, budget) -> ComparatorCase.
+_CASES: dict[tuple[str, str, str], Callable[..., ComparatorCase]] = {
     ("gradient", "gaussian", "linear"): descent,
     ("approximate_minima", "gaussian", "line"): approximate,
     ("cms11", "gamma_output", "linear"): cms11_output,

@@ -5,8 +5,8 @@ For s = 1 and p = 2 a release is a support, {1} or {2}, and one number in [-B, B
     t = theta on {1},     t = theta + 4 B on {2},     F(t) = P({1}) F_1(t) + P({2}) F_2(t - 4 B),
 
 the whole release lies on a line with a distribution function that is known: stage one's probabilities (`support`,
-`voting`), stage two's law on one feature (`confined`). The exact attack on a line so looks at the support, at theta
-and at both together; that the stages draw independently is in the product.
+`voting`), stage two's law on one feature (`constrained_target`). The exact attack on a line so looks at the support, at
+theta and at both together; that the stages draw independently is in the product.
 
 Exp-mech, pair `joint`. As `support.shifted`: a record (1, 1) with y = -1 costs {1} all of alpha. On {1} it also pulls
 theta_1 away from the wall, with all of zeta: the event "{1}, and theta_1 at the wall" is rarer with it by what both
@@ -31,9 +31,9 @@ import numpy as np
 from scipy import special
 
 from dperm import losses, seeds
-from dperm.audit import attempts, confined, constrained, support, voting, white_box
+from dperm.audit import columns, constrained, constrained_target, support, voting, white_box
+from dperm.audit.linear_targets import LinearData
 from dperm.audit.target import Target
-from dperm.audit.targets import LinearData
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.feasible import Region
@@ -123,7 +123,7 @@ def _attack(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     best, worth = None, []
     for problem, data, neighbour, words in _candidates(stage_one, budget, row["neighbours"], job["calibration"]):
         made = target(problem)
-        found = attempts.on_a_line(made, data, neighbour, delta=budget.delta)
+        found = columns.on_a_line(made, data, neighbour, delta=budget.delta)
         # A claim for all curvatures is as good as that for the worst.
         worth.append(guarantee(problem))
         if best is None or found["exact_bound"] > best[0]["exact_bound"]:
@@ -132,9 +132,9 @@ def _attack(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     shown, data = probe(stage_one, budget, row["neighbours"], job["calibration"])
     made = target(shown)
     outputs = made.draw(data, _WHITE_BOX, rng("noise"))
-    noise = attempts.noise_behind(made, outputs, data, rng("atoms"), near=_NEAR / shown.curvature)
+    noise = columns.noise_behind(made, outputs, data, rng("atoms"), near=_NEAR / shown.curvature)
     return {
-        **attempts.head(job, row),
+        **columns.head(job, row),
         "guarantee": min(worth, key=_WORTH.index),
         "loss": "squared",
         "pair_words": words,
@@ -147,11 +147,11 @@ def target(problem: Problem) -> Target:
     """Return the two stages as one mechanism with outputs on a line: theta + 4 B (number of the support)."""
     second, _ = sparse.stage_two(**problem.second)
     place = 4 * problem.bound
-    case = confined.Confined(
+    case = constrained_target.ConstrainedCase(
         "", losses.squared(), second["domain"], problem.curvature, _column(np.zeros((0, 2)), np.zeros(0), 0),
         _column(np.zeros((0, 2)), np.zeros(0), 0), objective.NOTHING, Region(low=-problem.bound, high=problem.bound),
     )  # fmt: skip
-    stage_two = confined.target(
+    stage_two = constrained_target.target(
         case, budget=second["budget"], neighbours=second["neighbours"], calibration=second["calibration"]
     )
     # Keyed by the arrays, which are kept.

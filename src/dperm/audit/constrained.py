@@ -26,11 +26,11 @@ import numpy as np
 from scipy import special
 
 from dperm import losses, seeds
-from dperm.audit import attempts, exact, white_box
+from dperm.audit import columns, exact, white_box
 from dperm.audit import line as exact_line
-from dperm.audit.confined import Confined, pieces, target
+from dperm.audit.constrained_target import ConstrainedCase, pieces, target
+from dperm.audit.linear_targets import LinearData
 from dperm.audit.pairs import FAR, UNIT
-from dperm.audit.targets import LinearData
 from dperm.domain import Budget, Calibration, Domain, Neighbours
 from dperm.errors import ConfigError
 from dperm.feasible import Region, Regularizer
@@ -72,7 +72,7 @@ def kind(variant: str) -> str | None:
     return beside or None
 
 
-def edge(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> Confined:
+def edge(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> ConstrainedCase:
     """Return the pair on a line at which the exact attack gets furthest.
 
     - calibration: whose noise decides on the place.
@@ -109,7 +109,7 @@ def _best_place(
     return max(found)[1]
 
 
-def atom(variant: str, *, budget: Budget, neighbours: Neighbours) -> Confined:
+def atom(variant: str, *, budget: Budget, neighbours: Neighbours) -> ConstrainedCase:
     """Return the pair on a line at which an atom's probability changes the most under gamma noise.
 
     Lasso: constant forces (far Huber records) hold theta at 0 for b in a window of width 2 l1; two forces that are zeta
@@ -130,7 +130,7 @@ def atom(variant: str, *, budget: Budget, neighbours: Neighbours) -> Confined:
     return _confined(variant, f"atom on a line, {variant}: {words}", loss, curvature, *pair)
 
 
-def probe(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> Confined:
+def probe(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> ConstrainedCase:
     """Return `atom`'s pair in a problem that shows its noise: in a set as wide as theta is spread.
 
     What the code draws is asked there: at the walls of small sets nothing is seen but a sign.
@@ -143,7 +143,7 @@ def probe(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: 
     return replace(case, curvature=max(case.curvature, target(case, **fixed).law.scale))
 
 
-def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: int = 16) -> Confined:
+def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: int = 16) -> ConstrainedCase:
     """Return a pair with 16 features whose forces act along the first."""
     loss, domain = _problem(variant, features)
     curvature = 2 * loss.curvature_bound(domain) / budget.epsilon
@@ -172,7 +172,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
 
     def head(case):
         return {
-            **attempts.head(job, row),
+            **columns.head(job, row),
             "guarantee": _guarantee(case, fixed),
             "loss": case.loss.name,
             "pair_words": case.words,
@@ -182,22 +182,22 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
         case = sixteen(variant, budget=budget, neighbours=neighbours)
         draws = min(_MOST_DRAWS, max(job["draws"] // _SHARE, min(job["draws"], 2_000)))
         sampled = {"delta": budget.delta, "draws": draws, "confidence": job["confidence"], "rng": rng("draws")}
-        yield head(case) | attempts.sampled(target(case, **fixed), case.data, case.neighbour, **sampled)
+        yield head(case) | columns.sampled(target(case, **fixed), case.data, case.neighbour, **sampled)
         return
     case = probe(variant, **fixed)
     made = target(case, **fixed)
     repeats = _WHITE_BOX_RIDGE if variant == "elastic" else _WHITE_BOX
     outputs = made.draw(case.neighbour, repeats, rng("noise"))
     # The solver's target is 1e-6 zeta/Delta of theta, and zeta 1 or 2.
-    noise = attempts.noise_behind(made, outputs, case.neighbour, rng("atoms"), near=4e-6 / case.curvature)
+    noise = columns.noise_behind(made, outputs, case.neighbour, rng("atoms"), near=4e-6 / case.curvature)
     white = {"white_box_p": white_box.noise_test(noise, made.law).p_value}
     case = edge(variant, **fixed)
     made = target(case, **fixed)
-    yield head(case) | white | attempts.on_a_line(made, case.data, case.neighbour, delta=budget.delta)
+    yield head(case) | white | columns.on_a_line(made, case.data, case.neighbour, delta=budget.delta)
     case = atom(variant, budget=budget, neighbours=neighbours)
     made = target(case, **fixed)
     found = exact.exact(lambda data: pieces(made, data), [(case.data, case.neighbour)], delta=budget.delta)
-    yield head(case) | attempts.of_finite(found)
+    yield head(case) | columns.of_finite(found)
 
 
 def _problem(variant: str, features: int) -> tuple[losses.Loss, Domain]:
@@ -207,11 +207,13 @@ def _problem(variant: str, features: int) -> tuple[losses.Loss, Domain]:
     return losses.squared(), base.searched(Domain(x_norm=1.0, y_bound=1.0), _SETS[variant], features)
 
 
-def _confined(variant: str, words: str, loss, curvature: float, data: LinearData, neighbour: LinearData) -> Confined:
+def _confined(
+    variant: str, words: str, loss, curvature: float, data: LinearData, neighbour: LinearData
+) -> ConstrainedCase:
     domain = UNIT if variant in _KINKED else Domain(x_norm=1.0, y_bound=1.0)
     ridge = curvature if variant == "elastic" else 0.0
     regularizer = Regularizer(l1=L1, l2=ridge) if variant in _KINKED else objective.NOTHING
-    return Confined(words, loss, domain, curvature, data, neighbour, regularizer, _SETS[variant])
+    return ConstrainedCase(words, loss, domain, curvature, data, neighbour, regularizer, _SETS[variant])
 
 
 def _candidates(variant: str, budget: Budget, neighbours: Neighbours) -> Iterator[tuple[float, float]]:
@@ -226,7 +228,7 @@ def _candidates(variant: str, budget: Budget, neighbours: Neighbours) -> Iterato
             yield curvature, width
 
 
-def _lasso(variant: str, neighbours: Neighbours, place: float, curvature: float, width: float) -> Confined:
+def _lasso(variant: str, neighbours: Neighbours, place: float, curvature: float, width: float) -> ConstrainedCase:
     """Return the Huber pair whose knee, where theta < 0, is reached by b = place."""
     # b = -(l' + Delta u - l1) with l' = 1.
     knee = (L1 - 1 - place) / curvature
@@ -237,7 +239,7 @@ def _lasso(variant: str, neighbours: Neighbours, place: float, curvature: float,
     return _confined(variant, f"{words}, turned around", losses.huber(1.0), curvature, record, _same(1.0, FAR, 1))
 
 
-def _wall(variant: str, neighbours: Neighbours, place: float, curvature: float, width: float) -> Confined:
+def _wall(variant: str, neighbours: Neighbours, place: float, curvature: float, width: float) -> ConstrainedCase:
     """Return the squared pair whose record (1, -1) needs b = place at the wall."""
     # b = -(R + 1 + Delta R - push).
     push = RADIUS + 1 + curvature * RADIUS + place
@@ -261,9 +263,9 @@ def _more(data: LinearData, x: float, y: float) -> LinearData:
     return np.concatenate([data[0], [[x]]]), np.append(data[1], y)
 
 
-def _guarantee(case: Confined, fixed: Mapping[str, Any]) -> str:
+def _guarantee(case: ConstrainedCase, fixed: Mapping[str, Any]) -> str:
     domain = base.searched(case.domain, case.region, case.data[0].shape[1])
     return objective.calibrate(case.loss, domain, **fixed, curvature=case.curvature)[1]
 
 
-_BUILD: dict[str, Callable[..., Confined]] = {"lasso": _lasso, "elastic": _lasso, "ball": _wall, "box": _wall}
+_BUILD: dict[str, Callable[..., ConstrainedCase]] = {"lasso": _lasso, "elastic": _lasso, "ball": _wall, "box": _wall}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from dperm import losses, mechanisms, seeds
-from dperm.audit import attempts, constrained, hidden, pairs, search, targets, white_box
+from dperm.audit import columns, constrained, linear_targets, pairs, search, solver_error, white_box
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.noise import Gaussian
@@ -40,9 +40,9 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _of(job: Mapping[str, Any], row: Mapping[str, Any]) -> Callable[..., Iterator[dict[str, Any]]]:
     """Return what attacks a row."""
-    if row["variant"] == hidden.VARIANT:
+    if row["variant"] == solver_error.VARIANT:
         # One feature: nothing is sampled with sixteen.
-        return hidden.attacks if job["pair"] == "edge" else lambda job, row: iter(())
+        return solver_error.attacks if job["pair"] == "edge" else lambda job, row: iter(())
     return constrained.attacks if job["pair"] in constrained.PAIRS else _attacks
 
 
@@ -57,11 +57,11 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     fixed = {"budget": budget, "neighbours": row["neighbours"], "calibration": job["calibration"]}
     case = _case(job, fixed, rng("pair"))
     problem = {"loss": case.loss, "domain": case.domain, "curvature": case.curvature, **fixed}
-    target = targets.target(job["mechanism"], **problem)
+    target = linear_targets.target(job["mechanism"], **problem)
     release = mechanisms.module(job["mechanism"]).release(*case.data, **problem, rng=rng("noise"), repeats=WHITE_BOX)
     noise = target.noise(release.theta, case.data)
     record = {
-        **attempts.head(job, row),
+        **columns.head(job, row),
         "guarantee": release.guarantee,
         "loss": case.loss.name,
         "pair_words": case.words,
@@ -69,13 +69,13 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     }
     pair = case.data, case.neighbour
     if case.data[0].shape[1] == 1:
-        yield record | attempts.on_a_line(target, *pair, delta=budget.delta)
+        yield record | columns.on_a_line(target, *pair, delta=budget.delta)
     # The events of a pair that is placed for exact attacks are too thin to be sampled.
     if job["pair"] != "line":
         additive = job["mechanism"] in _ADDITIVE and isinstance(target.law, Gaussian)
         fixed = {"delta": budget.delta, "draws": job["draws"], "confidence": job["confidence"]}
         model = "gaussian" if additive else "none"
-        yield record | attempts.sampled(target, *pair, **fixed, rng=rng("draws"), model=model)
+        yield record | columns.sampled(target, *pair, **fixed, rng=rng("draws"), model=model)
 
 
 def _case(job: Mapping[str, Any], fixed: Mapping[str, Any], rng: Any) -> pairs.Case:
@@ -85,7 +85,7 @@ def _case(job: Mapping[str, Any], fixed: Mapping[str, Any], rng: Any) -> pairs.C
     least = 2 * loss.curvature_bound(pairs.UNIT) / fixed["budget"].epsilon
 
     def make_target(curvature):
-        return targets.target(job["mechanism"], loss=loss, domain=pairs.UNIT, curvature=curvature, **fixed)
+        return linear_targets.target(job["mechanism"], loss=loss, domain=pairs.UNIT, curvature=curvature, **fixed)
 
     return search.random_search(
         make_target,

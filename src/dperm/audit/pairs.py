@@ -26,8 +26,8 @@ from scipy import special
 
 from dperm import losses
 from dperm.audit import line as exact_line
-from dperm.audit import targets
-from dperm.audit.targets import LinearData
+from dperm.audit import linear_targets
+from dperm.audit.linear_targets import LinearData
 from dperm.domain import Budget, Calibration, Domain, Neighbours, one_of
 from dperm.losses import Loss
 from dperm.mechanisms import objective
@@ -277,7 +277,7 @@ def _gaussian_knee(
     found = []
     for curvature in dict.fromkeys(curvatures):
         problem = {"loss": loss, "domain": UNIT, "budget": budget, "neighbours": neighbours}
-        target = targets.target("objective", **problem, calibration=calibration, curvature=curvature)
+        target = linear_targets.target("objective", **problem, calibration=calibration, curvature=curvature)
 
         def bound(z, target=target, curvature=curvature):
             case = _knee_case(neighbours, -1 - z * target.law.scale / curvature, curvature, features=1)

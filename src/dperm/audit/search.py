@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from dperm.audit.linear_targets import LinearData
 from dperm.audit.pairs import Case, joined
 from dperm.audit.target import Target
-from dperm.audit.targets import LinearData
 from dperm.domain import Domain, Neighbours, one_of
 from dperm.losses import Loss
 

@@ -27,8 +27,8 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from dperm import seeds
-from dperm.audit import attempts, exact, finite, voting
-from dperm.audit.targets import LinearData
+from dperm.audit import columns, exact, reference_laws, voting
+from dperm.audit.linear_targets import LinearData
 from dperm.audit.voting import Selector, with_record
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
@@ -89,16 +89,16 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
         # Few blocks, so that no outcome is rare.
         probed = voting.selector(**fixed, blocks=3), voting.one_feature([0, 1, 1, 0], [0.2, 0.3, -0.9, 0.6])
     record = {
-        **attempts.head(job, row),
+        **columns.head(job, row),
         "guarantee": selector.guarantee,
         "loss": "squared",
         "white_box_p": law_test(*probed, rng("draws")),
     }
-    yield record | {"pair_words": words} | attempts.over_outcomes(selector.law, *pair, delta=budget.delta)
+    yield record | {"pair_words": words} | columns.over_outcomes(selector.law, *pair, delta=budget.delta)
     if job["mechanism"] == "exp_mech" and size == 1:
         words = "all pairs of two records with x in {-1, 0, 1}^2, y in {-1, 0, 1}"
         tiny = exact.exact(lambda data: selector.law(_as_arrays(data)), _tiny(neighbours), delta=budget.delta)
-        yield record | {"pair_words": words} | attempts.of_finite(tiny)
+        yield record | {"pair_words": words} | columns.of_finite(tiny)
 
 
 def exponential(*, budget: Budget, neighbours, calibration, size: int = 1) -> Selector:
@@ -126,7 +126,7 @@ def scores(X: np.ndarray, y: np.ndarray, bound: float) -> np.ndarray:
     - Returns: shape (p,).
     """
     records = list(zip(map(tuple, X), y, strict=True))
-    return finite.one_feature_scores(records, features=X.shape[1], bound=bound)
+    return reference_laws.one_feature_scores(records, features=X.shape[1], bound=bound)
 
 
 def box_scores(X: np.ndarray, y: np.ndarray, bound: float, size: int) -> np.ndarray:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dperm.audit.targets import LinearData
+from dperm.audit.linear_targets import LinearData
 from dperm.domain import Budget
 from dperm.mechanisms.support import noisy_top, samp_agg
 

@@ -12,10 +12,10 @@ from scipy import special
 from dperm import ObjectivePerturbation, OutputPerturbation, losses
 from dperm.accounting import gaussian
 from dperm.audit import called, line
-from dperm.audit.called import cases, corners, heard, integers, laws, linear, objects, supports
-from dperm.audit.called.laws import Line
+from dperm.audit.called import brackets, cases, corners, integers, linear, objects, recording, supports
+from dperm.audit.called.brackets import BracketedLaw
+from dperm.audit.linear_targets import lower_tail
 from dperm.audit.target import Target
-from dperm.audit.targets import lower_tail
 from dperm.domain import Budget, Domain
 from dperm.errors import DataError
 from dperm.mechanisms.support import exp_mech, samp_agg
@@ -25,20 +25,20 @@ RATIO = gaussian.gaussian_ratio(1.0, 1e-6)
 
 
 def shifted(by, kind, hiding=None, **walls):
-    return Line(lambda t: t - by, kind, 1e-9, hiding=hiding, **walls)
+    return BracketedLaw(lambda t: t - by, kind, 1e-9, hiding=hiding, **walls)
 
 
 @pytest.mark.parametrize(("kind", "by", "delta"), [(SphericalLaplace, 1.0, 0.0), (Gaussian, RATIO, 1e-6)])
 @pytest.mark.parametrize("hidden", [None, 2e-3])
 def test_noise_on_a_number_spends_what_its_closed_form_says(kind, by, delta, hidden):
     hiding = None if hidden is None else kind(hidden)
-    found = laws.attack(shifted(0.0, kind, hiding), shifted(by, kind, hiding), delta=delta)
+    found = brackets.attack(shifted(0.0, kind, hiding), shifted(by, kind, hiding), delta=delta)
     assert 0.998 < found.epsilon <= 1 + 1e-9
 
 
 def test_of_noise_between_walls_the_atoms_tell_as_much():
     """Everything right of 0 is 0: the wall holds half of the mass, and e^-1 as much a step further."""
-    found = laws.attack(
+    found = brackets.attack(
         shifted(0.0, SphericalLaplace, low=0.0, high=1.0), shifted(1.0, SphericalLaplace, low=0.0, high=1.0), delta=0.0
     )
     assert found.epsilon == pytest.approx(1.0, abs=1e-3)
@@ -49,7 +49,7 @@ def test_of_noise_between_walls_the_atoms_tell_as_much():
 @settings(max_examples=30, deadline=None, derandomize=True)
 def test_brackets_hold_the_probability_of_what_is_released(by, scale, slack, seed):
     """Gaussian noise on Gaussian noise has a closed form, and a solver may err by the slack wherever it likes."""
-    law = Line(lambda t: t - by, Gaussian, slack, hiding=Gaussian(scale))
+    law = BracketedLaw(lambda t: t - by, Gaussian, slack, hiding=Gaussian(scale))
     edges = np.concatenate([[-np.inf], np.sort(np.random.default_rng(seed).normal(by, 2, 6)), [np.inf]])
     least, most = law.brackets(edges[:-1], edges[1:])
     for error in (-slack, 0.0, slack):
@@ -60,7 +60,7 @@ def test_brackets_hold_the_probability_of_what_is_released(by, scale, slack, see
 
 def test_cells_of_the_noise_on_top_are_all_of_it():
     for kind in (Gaussian, SphericalLaplace):
-        _, _, weights = Line(lambda t: t, kind, 1e-9, hiding=kind(0.5)).cells()
+        _, _, weights = BracketedLaw(lambda t: t, kind, 1e-9, hiding=kind(0.5)).cells()
         assert weights.sum() == pytest.approx(1, abs=1e-12)
 
 
@@ -135,7 +135,7 @@ def test_the_bracket_agrees_with_the_audit_on_a_line():
     """The same law by `dperm.audit.line`, whose cuts are its own."""
     made = corners.Front(lambda: ObjectivePerturbation(loss="huber", curvature=2.0, solver_share=0.0), (-2.0, 2.0), "")
     found = linear.listen(made, np.random.default_rng(0))
-    mine = laws.attack(linear.line(made, found, None), linear.line(made, found, (1.0, -2.0)), delta=0.0)
+    mine = brackets.attack(linear.line(made, found, None), linear.line(made, found, (1.0, -2.0)), delta=0.0)
 
     def z(points, corner):
         return linear.line(made, found, corner).z(points)
@@ -153,7 +153,7 @@ def test_the_bracket_agrees_with_the_audit_on_a_line():
 def test_a_fit_is_overheard_and_not_changed():
     X, y = np.array([[0.5], [-0.2]]), np.array([1, 0])
     model = ObjectivePerturbation(classes=(0, 1), delta=1e-6)
-    one = heard.fit(model, "_release", X, y, 7)
+    one = recording.fit(model, "_release", X, y, 7)
     plain = ObjectivePerturbation(classes=(0, 1), delta=1e-6, random_state=np.random.Generator(np.random.PCG64(7)))
     assert one.model.coef_ == pytest.approx(plain.fit(X, y).coef_, abs=0)
     (law, drawn), *_ = one.drawn
@@ -305,12 +305,12 @@ def test_a_feature_and_its_coefficient_spend_more_together_than_either_stage():
 
 def test_a_share_of_the_releases_scales_both_sides_of_a_bracket():
     edges = np.array([-np.inf, 0.0, 1.0, np.inf])
-    whole, part = (Line(lambda t: t, Gaussian, 1e-9, share=share) for share in (1.0, 0.25))
+    whole, part = (BracketedLaw(lambda t: t, Gaussian, 1e-9, share=share) for share in (1.0, 0.25))
     for one, other in zip(whole.brackets(edges[:-1], edges[1:]), part.brackets(edges[:-1], edges[1:]), strict=True):
         assert other == pytest.approx(0.25 * one, rel=1e-12)
     # What is rarer by e^-1 tells as much, whatever the number says.
-    rare = Line(lambda t: t, Gaussian, 1e-9, share=math.exp(-1))
-    assert laws.attack(whole, rare, delta=0.0).epsilon == pytest.approx(1, abs=1e-3)
+    rare = BracketedLaw(lambda t: t, Gaussian, 1e-9, share=math.exp(-1))
+    assert brackets.attack(whole, rare, delta=0.0).epsilon == pytest.approx(1, abs=1e-3)
 
 
 def test_a_choice_as_called_spends_nearly_what_it_claims():

@@ -10,7 +10,7 @@ import pytest
 import dperm
 from dperm.accounting import gaussian
 from dperm.audit import called
-from dperm.audit.called import meeting, threads
+from dperm.audit.called import concurrency, threads
 from dperm.errors import DataError
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
 from dperm.mechanisms.kernel import tddl, tdil
@@ -212,11 +212,13 @@ def test_a_thread_without_an_answer_is_an_error():
         raise RuntimeError("refused")
 
     with pytest.raises(DataError, match=r"8 of 8 threads got no answer: RuntimeError\('refused'\)"):
-        threads.noises(Asked(refusing), meeting.Meeting(), 1.0)
+        threads.noises(Asked(refusing), concurrency.RendezvousKernel(), 1.0)
     turns = iter(range(threads.THREADS))
     with pytest.raises(DataError, match="1 of 8 threads"):
         threads.noises(
-            Asked(lambda rows: refusing(rows) if next(turns) == 3 else 0.0 * rows[:, 0]), meeting.Meeting(), 1.0
+            Asked(lambda rows: refusing(rows) if next(turns) == 3 else 0.0 * rows[:, 0]),
+            concurrency.RendezvousKernel(),
+            1.0,
         )
 
 
@@ -229,4 +231,4 @@ def test_noises_of_later_rows_count():
         return np.r_[np.zeros(len(rows) - 2), next(turns)]
 
     # 0 is one of the sixteen.
-    assert threads.noises(Asked(later), meeting.Meeting(), 1.0) == told.size
+    assert threads.noises(Asked(later), concurrency.RendezvousKernel(), 1.0) == told.size

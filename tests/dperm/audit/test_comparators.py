@@ -9,7 +9,7 @@ from scipy import integrate, stats
 
 from dperm import noise
 from dperm.accounting import gaussian
-from dperm.audit import attempts, comparators, exact, line, white_box
+from dperm.audit import columns, comparators, exact, line, white_box
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 
@@ -43,7 +43,7 @@ def test_the_mechanism_draws_from_the_law(name, neighbours):
     draw = comparators.drawing(mechanism, subject.case, budget, neighbours, calibration, subject.options)
     for data in (subject.case.data, subject.case.neighbour):
         outputs = draw(data, 800, np.random.default_rng(2))
-        behind = attempts.noise_behind(subject.target, outputs, data, np.random.default_rng(3))
+        behind = columns.noise_behind(subject.target, outputs, data, np.random.default_rng(3))
         assert white_box.noise_test(behind, subject.target.law).p_value > 1e-4
         half = type(subject.target.law)(subject.target.law.scale / 1.5)
         assert white_box.noise_test(behind, half).p_value < 1e-6
@@ -173,6 +173,6 @@ def test_a_variant_that_is_none_is_refused(mechanism, variant, delta):
 
 
 def test_every_comparator_is_attacked():
-    assert {key[0] for key in comparators._SUBJECTS} == {"gradient", "approximate_minima", "cms11"}
-    assert {pair for *_, pair in comparators._SUBJECTS} == set(comparators.PAIRS)
-    assert len(set(itertools.chain(comparators._SUBJECTS))) == 5
+    assert {key[0] for key in comparators._CASES} == {"gradient", "approximate_minima", "cms11"}
+    assert {pair for *_, pair in comparators._CASES} == set(comparators.PAIRS)
+    assert len(set(itertools.chain(comparators._CASES))) == 5

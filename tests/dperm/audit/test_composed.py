@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from dperm import noise
-from dperm.audit import attempts, composed, exact, line, support, voting, white_box
+from dperm.audit import columns, composed, exact, line, support, voting, white_box
 from dperm.audit.composed import Problem
 from dperm.domain import Budget
 from dperm.errors import ConfigError
@@ -46,7 +46,7 @@ def test_the_mechanism_draws_from_the_law(stage_one, neighbours, calibration, de
     assert min(chances) > 0.01
     seen = int((outputs > 2).sum())
     assert stats.binomtest(seen, 1_500, float(chances[1])).pvalue > 1e-4
-    behind = attempts.noise_behind(made, outputs, data, np.random.default_rng(6), near=1e-6)
+    behind = columns.noise_behind(made, outputs, data, np.random.default_rng(6), near=1e-6)
     assert white_box.noise_test(behind, made.law).p_value > 1e-4
     other = type(made.law)(made.law.scale / 2)
     assert white_box.noise_test(behind, other).p_value < 1e-9

@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from dperm import losses, noise
-from dperm.audit import attempts, constrained, exact, linear, white_box
+from dperm.audit import columns, constrained, exact, linear, white_box
 from dperm.audit import line as exact_line
 from dperm.audit.target import Target
 from dperm.domain import Budget
@@ -82,7 +82,7 @@ def test_the_mechanism_draws_from_that_law(variant, budget):
     made = constrained.target(case, **fixed)
     outputs = made.draw(case.neighbour, 2_000, np.random.default_rng(3))
     assert set(np.round(outputs[:, 0], 12)) & set(made.atoms), "an atom was drawn"
-    behind = attempts.noise_behind(made, outputs, case.neighbour, np.random.default_rng(4), near=1e-9)
+    behind = columns.noise_behind(made, outputs, case.neighbour, np.random.default_rng(4), near=1e-9)
     assert white_box.noise_test(behind, made.law).p_value > 1e-3
     wrong = type(made.law)(made.law.scale / 2)
     assert white_box.noise_test(behind, wrong).p_value < 1e-9
@@ -98,7 +98,7 @@ def test_noise_behind_atoms_is_uniform_over_what_makes_them():
         atoms=(-1.0, 1.0),
     )
     rng = np.random.default_rng(1)
-    behind = attempts.noise_behind(made, np.sign(rng.standard_normal(4_000)), None, rng)
+    behind = columns.noise_behind(made, np.sign(rng.standard_normal(4_000)), None, rng)
     assert stats.kstest(behind[:, 0], stats.laplace(scale=2.0).cdf).pvalue > 1e-3
 
 

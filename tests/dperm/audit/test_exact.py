@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dperm.audit import finite
+from dperm.audit import reference_laws
 from dperm.audit.exact import exact, neighbours_of_tiny_domain
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
@@ -56,7 +56,7 @@ def test_an_outcome_of_one_side_only_costs_infinity_until_delta_covers_it():
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 0.01, 0.2, 0.6])
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_randomized_response_at_any_delta(epsilon, delta):
-    audit = exact(lambda truth: finite.randomized_response(truth, epsilon=epsilon), [(0, 1)], delta=delta)
+    audit = exact(lambda truth: reference_laws.randomized_response(truth, epsilon=epsilon), [(0, 1)], delta=delta)
     left = math.exp(epsilon) - delta * (1 + math.exp(epsilon))
     assert audit.epsilon == pytest.approx(max(0.0, math.log(left)) if left > 0 else 0.0, abs=1e-12)
 
@@ -74,7 +74,7 @@ def test_many_bits_against_the_binomial_hockey_stick(delta):
 
 def test_the_worst_pair_is_found_and_named():
     def law(value):
-        return finite.bit({"low": -1.0, "mid": 0.0, "high": 3.0}[value])
+        return reference_laws.bit({"low": -1.0, "mid": 0.0, "high": 3.0}[value])
 
     audit = exact(law, [("low", "mid"), ("mid", "high"), ("low", "low")])
     assert audit.pair == ("mid", "high")
@@ -92,7 +92,7 @@ def test_long_events_are_cut_short_in_words_only():
 
 
 def test_claims_are_refuted_above_rounding_only():
-    audit = exact(lambda truth: finite.randomized_response(truth, epsilon=1.0), [(0, 1)])
+    audit = exact(lambda truth: reference_laws.randomized_response(truth, epsilon=1.0), [(0, 1)])
     assert not audit.refutes(1.0)
     assert not audit.refutes(1.0 - 1e-12)
     assert audit.refutes(0.999)
@@ -122,9 +122,9 @@ def test_what_is_no_law_is_refused(law, message):
 
 def test_no_pairs_and_a_wrong_delta_are_refused():
     with pytest.raises(ValueError, match="pairs is empty"):
-        exact(finite.bit, [])
+        exact(reference_laws.bit, [])
     with pytest.raises(ValueError, match=r"delta=1\.0 must be"):
-        exact(finite.bit, [(0.0, 1.0)], delta=1.0)
+        exact(reference_laws.bit, [(0.0, 1.0)], delta=1.0)
 
 
 # All neighbours of a tiny domain

@@ -14,7 +14,7 @@ from scipy import integrate, optimize, special, stats
 from sklearn.svm import SVC
 
 from dperm.audit import exact
-from dperm.audit.kernel import answers, crossing, net, pairs, vectors
+from dperm.audit.kernel import answers, crossing, pairs, public_points, sparse_vector
 from dperm.domain import Budget
 from dperm.laws import privacy_loss
 from dperm.mechanisms.kernel import tddl
@@ -156,7 +156,7 @@ def test_the_code_draws_the_transcript(calibration):
     # Power: the law of less noise.
     less = made._replace(constants=replace(made.constants, deciding=made.constants.deciding / 1.5))
     assert crossing.fit_p(rounds, less.decisions(-1, np.arange(made.count + 1))) < LEVEL
-    assert vectors._white_box(made, np.random.default_rng(2)) > LEVEL
+    assert sparse_vector._white_box(made, np.random.default_rng(2)) > LEVEL
 
 
 def test_outcomes_of_the_corrected_form_are_a_law_and_spend_what_the_grid_says():
@@ -175,7 +175,7 @@ def test_the_corrected_sparse_vector_spends_all_and_no_more():
 
 @pytest.mark.parametrize("variant", ["laplace", "part-of-an-update", "theorem9"])
 def test_the_printed_answer_has_its_law(variant):
-    made = vectors.single(variant, "replace", BUDGET)
+    made = sparse_vector.single(variant, "replace", BUDGET)
     target, sigma = made.target(), made.constants.threshold
     outputs = target.draw(sigma, 2_000, np.random.default_rng(1))[:, 0]
     law = stats.laplace(sigma, 1 / made.constants.epsilon0)
@@ -191,18 +191,18 @@ def test_the_printed_answer_has_its_law(variant):
 def test_what_the_printed_constants_spend():
     """S eps0 by the formulas of the paper, L = 1: nu is 1/eps0 and S = 2 R^2/total."""
     log = math.log(4 / BUDGET.delta)
-    made = vectors.single("theorem9", "replace", BUDGET)
+    made = sparse_vector.single("theorem9", "replace", BUDGET)
     S = made.exact[1] - made.exact[0]
     assert made.constants.epsilon0 * S == pytest.approx(math.sqrt(1e9) / (200 * log)) and math.isclose(S, 1e9)
-    made = vectors.single("part-of-an-update", "replace", BUDGET)
+    made = sparse_vector.single("part-of-an-update", "replace", BUDGET)
     S, known = made.exact[1] - made.exact[0], made.constants
     of = made.pair.setting
     assert known.bound < 1 and S * known.epsilon0 == pytest.approx(1 / (100 * math.sqrt(known.bound) * log))
     length = math.log(2 / crossing.BETA)
     printed = of.total * of.radius**2 / (200 * of.feature_norm * math.sqrt(2 * length) * log)
     assert known.bound == pytest.approx(printed)
-    made = vectors.single("laplace", "replace", BUDGET)
-    assert made.constants.updates == vectors._UPDATES and made.constants.guarantee == "proved_exact"
+    made = sparse_vector.single("laplace", "replace", BUDGET)
+    assert made.constants.updates == sparse_vector._UPDATES and made.constants.guarantee == "proved_exact"
     assert made.exact[1] <= made.pair.setting.radius * made.pair.setting.feature_norm
 
 
@@ -210,7 +210,7 @@ def test_what_the_printed_constants_spend():
 
 
 def test_the_first_choice_on_a_net_has_its_law():
-    made = net.printed("replace", BUDGET)
+    made = public_points.printed("replace", BUDGET)
     assert made.constants.rounds == 1 and made.constants.guarantee == "none"
     few = made._replace(copies=5, constants=replace(made.constants, weight=1.3 / made.exact(1)[1]))
     odds = math.exp(1.3)
@@ -222,7 +222,7 @@ def test_the_first_choice_on_a_net_has_its_law():
 
 def test_the_printed_exponent_grows_with_the_records():
     """weight S is total epsilon/(40 L R^2 sqrt(B) log(4/delta))."""
-    made = net.printed("replace", BUDGET)
+    made = public_points.printed("replace", BUDGET)
     S = made.exact(1)[1] - made.exact(-1)[1]
     of, log = made.setting, math.log(4 / BUDGET.delta)
     charge = of.total / (40 * of.feature_norm**2 * math.sqrt(made.constants.bound) * log)
@@ -233,15 +233,15 @@ def test_the_printed_exponent_grows_with_the_records():
 
 @pytest.mark.parametrize("calibration", ["corrected", "tight"])
 def test_the_code_draws_the_round(calibration):
-    made, _ = net._CASES[calibration]("replace", BUDGET)
-    assert net._white_box(made, np.random.default_rng(1)) > LEVEL
+    made, _ = public_points._CASES[calibration]("replace", BUDGET)
+    assert public_points._white_box(made, np.random.default_rng(1)) > LEVEL
     law = made.outcomes(1)
     assert law.sum() == pytest.approx(1.0) and (law >= 0).all()
 
 
 def test_a_corrected_round_holds_and_nearly_attains_its_claim():
     budget = Budget(1.0, 1e-9)
-    made = net.worst(*net.corrected("replace", budget), budget.delta)
+    made = public_points.worst(*public_points.corrected("replace", budget), budget.delta)
     assert made.constants.rounds == 1
     found = max(made.privacy_loss(side).epsilon(budget.delta).epsilon for side in (1, -1))
     assert 0.95 < found <= 1
@@ -251,17 +251,17 @@ def test_a_corrected_round_holds_and_nearly_attains_its_claim():
 
 def test_choice_and_answers_of_tight_rounds_leak_together():
     """0.920 of 1 at delta = 1e-9; answers alone, at one point, show 0.816."""
-    found = net.leaking(net.tight("replace", Budget(1.0, 1e-9)), 1e-9)
+    found = public_points.leaking(public_points.tight("replace", Budget(1.0, 1e-9)), 1e-9)
     assert found["exact_bound"] == pytest.approx(0.92001, abs=1e-5)
-    assert net.leaking(net.tight("add_remove", Budget(3.0, 1e-9)), 1e-9)["exact_bound"] == pytest.approx(
-        2.75837, abs=1e-5
-    )
+    assert public_points.leaking(public_points.tight("add_remove", Budget(3.0, 1e-9)), 1e-9)[
+        "exact_bound"
+    ] == pytest.approx(2.75837, abs=1e-5)
 
 
 def test_their_law_is_that_of_the_convolution_of_rounds():
     """Four rounds, each a mixture of two Gaussian losses, composed on a grid by `privacy_loss`, which rounds down."""
     budget = Budget(1.0, 1e-6)
-    made = net.tight("replace", budget)
+    made = public_points.tight("replace", budget)
     moved = made.exact(1)[1] - made.exact(-1)[1]
     a, width = made.constants.weight * moved, 2e-4
     chance = special.expit(a)
@@ -272,17 +272,17 @@ def test_their_law_is_that_of_the_convolution_of_rounds():
         for weight, other in ((chance, 1 - chance), (1 - chance, chance))
     ]
     composed = rounds[0].union(rounds[1]).self_compose(made.constants.rounds).epsilon(budget.delta).epsilon
-    assert composed == pytest.approx(net.leaking(made, budget.delta)["exact_bound"], abs=2e-3)
+    assert composed == pytest.approx(public_points.leaking(made, budget.delta)["exact_bound"], abs=2e-3)
 
 
 def test_their_law_is_that_of_the_code():
     budget = Budget(3.0, 1e-2)
-    made = net.tight("replace", budget)
+    made = public_points.tight("replace", budget)
     run = made.run(1, 2_000, np.random.default_rng(1))
     means, scale = np.stack([made.exact(1), made.exact(-1)]), made.constants.noise
     away = (run.answers - means[1][run.chosen]) ** 2 - (run.answers - means[0][run.chosen]) ** 2
     losses = (np.log(made.chances(1) / made.chances(-1))[run.chosen] + away / (2 * scale**2)).sum(axis=1)
-    found = net.leaking(made, budget.delta)
+    found = public_points.leaking(made, budget.delta)
     least = float(found["event"].split()[-3])
     reached = int((losses >= least).sum())
     assert stats.binomtest(reached, len(losses), found["probability"]).pvalue > LEVEL

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special, stats
 
-from dperm.audit import attempts, bounds, napp, white_box
-from dperm.audit.napp import ball, cases, iterated, replaced
+from dperm.audit import bounds, columns, napp, white_box
+from dperm.audit.napp import ball, cases, iterated, replace_one
 from dperm.audit.napp import problem as line
 from dperm.domain import Budget
 from dperm.errors import ConfigError, DataError
@@ -28,7 +28,7 @@ LEVEL = 1e-4
 
 def drawn_p(target, data, seed, near=iterated.NEAR):
     outputs = target.draw(data, 400, np.random.default_rng(seed))
-    behind = attempts.noise_behind(target, outputs, data, np.random.default_rng([seed, 1]), near=near)
+    behind = columns.noise_behind(target, outputs, data, np.random.default_rng([seed, 1]), near=near)
     return white_box.noise_test(behind, target.law).p_value
 
 
@@ -62,7 +62,7 @@ def test_a_law_of_other_noise_is_noticed():
     target = line.target(problem)
     outputs = target.draw(cases.PROBES["squared"], 1_000, np.random.default_rng(1))
     other = line.target(line.Problem(**{**vars(problem), "budget": Budget(2.0)}))
-    behind = attempts.noise_behind(other, outputs, cases.PROBES["squared"], np.random.default_rng(2))
+    behind = columns.noise_behind(other, outputs, cases.PROBES["squared"], np.random.default_rng(2))
     assert white_box.noise_test(behind, other.law).p_value < 1e-9
 
 
@@ -174,7 +174,7 @@ def test_the_wall_spends_what_the_proof_charges(calibration):
     law = line.symmetric(problem)
     charge = problem.bounds.zeta12 / law.scale + math.log1p(problem.bounds.zeta3 / (2 * problem.floor))
     (pair,) = cases.walled(problem, "")
-    found = attempts.on_a_line(line.target(problem), pair.data, pair.neighbour, delta=0.0)["exact_bound"]
+    found = columns.on_a_line(line.target(problem), pair.data, pair.neighbour, delta=0.0)["exact_bound"]
     assert 0.998 * charge < found <= charge * (1 + 1e-9)
     expected = {"paper": 0.25 + math.log(1.5), "corrected": 0.5 + math.log(1.5), "tight": 1.0}[calibration]
     assert charge == pytest.approx(expected)
@@ -183,7 +183,7 @@ def test_the_wall_spends_what_the_proof_charges(calibration):
 @pytest.mark.parametrize("variant", ["erm-unclipped", "erm-unscaled"])
 def test_records_outside_the_bounds_refute(variant):
     for pair in cases.PRINTED[variant].pairs(PURE, "paper"):
-        found = attempts.on_a_line(line.target(pair.problem), pair.data, pair.neighbour, delta=0.0)
+        found = columns.on_a_line(line.target(pair.problem), pair.data, pair.neighbour, delta=0.0)
         assert found["exact_bound"] > 1.2
         # Nothing is wrong with the other records.
         x, y, _ = pair.data
@@ -229,19 +229,19 @@ def test_the_printed_radius_has_no_bound_and_the_corrected_has():
 @pytest.mark.parametrize("calibration", ["corrected", "tight"])
 def test_a_record_turned_around_spends_two_forces_and_one_curvature(calibration):
     """2 Y of the 2 zeta that the proof charges, and all of the determinant."""
-    (pair, *_) = replaced.VARIANTS["erm"].pairs(PURE, calibration)
+    (pair, *_) = replace_one.VARIANTS["erm"].pairs(PURE, calibration)
     problem, law = pair.problem, line.symmetric(pair.problem)
     assert pair.data.count.sum() == pair.neighbour.count.sum()
     lasting = 2 / law.scale + math.log1p(problem.bounds.zeta3 / (2 * problem.floor))
     charge = 2 * problem.bounds.zeta12 / law.scale + math.log1p(problem.bounds.zeta3 / (2 * problem.floor))
-    found = attempts.on_a_line(line.target(problem), pair.data, pair.neighbour, delta=0.0)["exact_bound"]
+    found = columns.on_a_line(line.target(problem), pair.data, pair.neighbour, delta=0.0)["exact_bound"]
     assert found == pytest.approx(lasting, rel=2e-3) and found <= charge * (1 + 1e-9) and charge <= 1 + 1e-9
 
 
 def test_noise_for_one_force_does_not_hold_when_a_record_is_turned():
-    (pair, *_) = replaced.VARIANTS["erm"].pairs(PURE, "tight")
+    (pair, *_) = replace_one.VARIANTS["erm"].pairs(PURE, "tight")
     problem = line.Problem(**{**vars(pair.problem), "neighbours": "add_remove"})
-    found = attempts.on_a_line(line.target(problem), pair.data, pair.neighbour, delta=0.0)["exact_bound"]
+    found = columns.on_a_line(line.target(problem), pair.data, pair.neighbour, delta=0.0)["exact_bound"]
     assert found > 1.5
 
 
@@ -252,7 +252,7 @@ def test_recycling_spends_what_the_public_modulus_leaves(calibration):
     charge = problem.bounds.zeta12 / line.symmetric(problem).scale + math.log(1.25)
     assert charge == pytest.approx({"corrected": 0.75 + math.log(1.25), "tight": 1.0}[calibration])
     (pair,) = cases.walled(problem, "")
-    found = attempts.on_a_line(line.target(problem), pair.data, pair.neighbour, delta=0.0)["exact_bound"]
+    found = columns.on_a_line(line.target(problem), pair.data, pair.neighbour, delta=0.0)["exact_bound"]
     assert 0.998 * charge < found <= charge * (1 + 1e-9)
 
 

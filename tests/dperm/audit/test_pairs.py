@@ -8,7 +8,7 @@ import pytest
 
 from dperm import losses
 from dperm.accounting import objective as theorems
-from dperm.audit import line, pairs, search, targets
+from dperm.audit import line, linear_targets, pairs, search
 from dperm.domain import Budget, Domain
 
 RELATIONS = ("add_remove", "replace")
@@ -26,7 +26,7 @@ def build(name, neighbours, *, epsilon=1.0, delta=0.0, **others):
 
 
 def aim(case, neighbours, *, mechanism="objective", epsilon=1.0, delta=0.0, calibration="tight"):
-    return targets.target(
+    return linear_targets.target(
         mechanism,
         loss=case.loss,
         domain=case.domain,
@@ -179,7 +179,7 @@ def hunt(neighbours, *, scale=1.0, seed=0, loss=None, **others):
     loss, domain = loss or losses.huber(1.0), Domain(1.0)
 
     def make_target(curvature):
-        return targets.target(
+        return linear_targets.target(
             "objective", loss=loss, domain=domain, budget=Budget(scale), neighbours=neighbours,
             calibration="tight", curvature=curvature,
         )  # fmt: skip
@@ -220,7 +220,7 @@ def test_more_candidates_are_no_worse_and_reasoning_beats_luck():
 def test_the_search_needs_a_density_and_something_to_try():
     with pytest.raises(ValueError, match="candidates=0"):
         hunt("replace", candidates=0)
-    target = targets.Target(draw=None)
+    target = linear_targets.Target(draw=None)
     with pytest.raises(ValueError, match="log_density"):
         search.random_search(
             lambda curvature: target, loss=losses.huber(), domain=Domain(1.0), curvatures=(1.0,),
@@ -235,5 +235,7 @@ def test_line_gets_near_what_the_tight_gaussian_noise_allows(neighbours):
     fixed = {"budget": Budget(3.0, 1e-9), "neighbours": neighbours, "calibration": "tight"}
     case = pairs.line(**fixed, rng=np.random.default_rng(0))
     problem = {"loss": case.loss, "domain": case.domain, "curvature": case.curvature}
-    audit = line.lower_bound(targets.target("objective", **problem, **fixed), case.data, case.neighbour, delta=1e-9)
+    audit = line.lower_bound(
+        linear_targets.target("objective", **problem, **fixed), case.data, case.neighbour, delta=1e-9
+    )
     assert 0.97 * 3.0 < audit.epsilon < 3.0

@@ -11,8 +11,8 @@ import pytest
 from scipy import integrate, special, stats
 
 from dperm.accounting import composition, filters
-from dperm.audit import finite
-from dperm.audit.prediction import agreed, answers, bits, queries, transcripts, walks
+from dperm.audit import reference_laws
+from dperm.audit.prediction import answers, bits, consensus_ledger, queries, transcripts, walks
 from dperm.mechanisms.prediction import consensus
 from dperm.mechanisms.prediction.ledger import AdaptiveLedger
 
@@ -73,9 +73,9 @@ def test_the_law_of_the_walk_is_that_of_all_orders_of_equal_points(bound):
 def test_sorted_and_strict_walks():
     data = ((0, 1), (0, 0), (1, 1), (1, 0), (1, 0))
     groups = walks._groups(data)[:2]
-    by_label = finite.projected_walk(sorted(data), 1, steps=1)
+    by_label = reference_laws.projected_walk(sorted(data), 1, steps=1)
     assert walks.end(groups, 1.0, "sorted") == {float(by_label): 1.0}
-    strictly = finite.projected_walk(sorted(data), 0, steps=1)
+    strictly = reference_laws.projected_walk(sorted(data), 0, steps=1)
     assert walks.end(groups, 1.0, "strict") == {float(strictly): 1.0}
 
 
@@ -98,7 +98,7 @@ def test_small_data_sets_show_what_the_walk_can_move():
 def test_rounds_are_the_best_of_all_strategies():
     price, epsilon = 0.6, 0.5
     first, second = (
-        transcripts.bit(finite.bit(z + price), finite.bit(z)) for z in (-0.9, 0.4)
+        transcripts.bit(reference_laws.bit(z + price), reference_laws.bit(z)) for z in (-0.9, 0.4)
     )  # fmt: skip
     assert first.most - second.most > 0.1
 
@@ -173,7 +173,7 @@ def test_a_ledger_grants_what_was_asked_for(accountant):
 
 
 def test_many_bits_are_binomial():
-    found = queries.many_bits(lambda z: finite.bit(z), [(-0.2, 0.1)], 3, 0.01)
+    found = queries.many_bits(lambda z: reference_laws.bit(z), [(-0.2, 0.1)], 3, 0.01)
     p, q = (np.array([math.comb(3, k) * special.expit(z) ** k * special.expit(-z) ** (3 - k) for k in range(4)])
             for z in (-0.2, 0.1))  # fmt: skip
     best = max(
@@ -194,14 +194,14 @@ TERMS = consensus.Terms(contested=1, round=0.5, each=0.3, threshold=4.0, slip=0.
 def test_a_free_round():
     for disagree in (0, 3, 4, 6):
         law = stats.laplace(scale=1 / 0.5)
-        assert agreed.free(disagree, TERMS) == pytest.approx(law.cdf(4.0 - disagree))
+        assert consensus_ledger.free(disagree, TERMS) == pytest.approx(law.cdf(4.0 - disagree))
 
 
 def test_a_block_is_a_law():
-    block = agreed._block(3, 4, TERMS, 15, 10, 1e-4, 10**6)
+    block = consensus_ledger._block(3, 4, TERMS, 15, 10, 1e-4, 10**6)
     chances = [chance for _, chance in (*block.free, *block.contested)]
     assert sum(chances) == pytest.approx(1)
-    stay, other = (agreed.free(q, TERMS) ** 10 for q in (3, 4))
+    stay, other = (consensus_ledger.free(q, TERMS) ** 10 for q in (3, 4))
     assert block.free[0][0] * 1e-4 == pytest.approx(math.log(stay / other), abs=1e-4)
     ones = [special.expit(0.3 * (2 * c - 15) / 2) for c in (3, 4)]
     loss = math.log((1 - stay) * ones[0] / ((1 - other) * ones[1]))
@@ -210,16 +210,16 @@ def test_a_block_is_a_law():
 
 
 def test_at_the_tie_a_free_answer_has_no_bound():
-    block = agreed._block(7, 8, TERMS, 15, 1, 1e-2, 100)
-    assert block.free == [(200, agreed.free(7, TERMS))]
+    block = consensus_ledger._block(7, 8, TERMS, 15, 1, 1e-2, 100)
+    assert block.free == [(200, consensus_ledger.free(7, TERMS))]
 
 
 def test_less_noise_in_the_comparison_spends_more(monkeypatch):
-    monkeypatch.setattr(agreed, "BLOCKS", 8)
+    monkeypatch.setattr(consensus_ledger, "BLOCKS", 8)
     shards = consensus.shards_needed(1.0, 1e-6, 1)
     proper = consensus.terms(1.0, 1e-6, shards, 1)
     loud = consensus.Terms(1, 4 * proper.round, proper.each, proper.threshold, proper.slip)
-    spends = [agreed.strategy(terms, shards, 1, 0.7).epsilon(1e-6)[0] for terms in (proper, loud)]
+    spends = [consensus_ledger.strategy(terms, shards, 1, 0.7).epsilon(1e-6)[0] for terms in (proper, loud)]
     assert 0.5 < spends[0] <= 1 < spends[1]
 
 

@@ -12,7 +12,7 @@ import pytest
 from dperm import mechanisms
 from dperm.audit import exact, prediction
 from dperm.audit.mutants import prediction as mutants
-from dperm.audit.prediction import agreed, bits, queries, served
+from dperm.audit.prediction import bits, consensus_ledger, exhaustion, queries
 from dperm.errors import ConfigError, DataError
 from dperm.mechanisms.estimators.soft_majority import SoftMajority
 from dperm.mechanisms.estimators.stable_erm import StableERM
@@ -53,10 +53,10 @@ def job(mechanism, *rows, draws=1_000):
 def short(monkeypatch):
     """Fewer draws, answers and blocks of queries."""
     monkeypatch.setattr(bits, "FITTED", 300)
-    monkeypatch.setattr(agreed, "_FITTED", 300)
-    monkeypatch.setattr(served, "_FITS", 3)
-    monkeypatch.setattr(agreed, "BLOCKS", 4)
-    monkeypatch.setattr(agreed, "CONTESTED", (1,))
+    monkeypatch.setattr(consensus_ledger, "_FITTED", 300)
+    monkeypatch.setattr(exhaustion, "_FITS", 3)
+    monkeypatch.setattr(consensus_ledger, "BLOCKS", 4)
+    monkeypatch.setattr(consensus_ledger, "CONTESTED", (1,))
     monkeypatch.setattr(queries, "QUERIES", (10, 100))
     monkeypatch.setattr(queries, "ADAPTIVE", 30)
 
@@ -234,10 +234,10 @@ def test_a_predictor_that_is_served_dearer_answers_is_seen(monkeypatch):
         def _prepare(self, X, y, each, rng):
             super()._prepare(X, y, 2 * each, rng)
 
-    proper = served._MODELS["soft_majority"]
-    monkeypatch.setitem(served._MODELS, "soft_majority", (Louder, *proper[1:]))
-    found = served.served("soft_majority", asked, np.random.default_rng(1))
-    assert found.p_value < 1e-6 and found.answered == served.QUERIES
+    proper = exhaustion._MODELS["soft_majority"]
+    monkeypatch.setitem(exhaustion._MODELS, "soft_majority", (Louder, *proper[1:]))
+    found = exhaustion.exhaust("soft_majority", asked, np.random.default_rng(1))
+    assert found.p_value < 1e-6 and found.answered == exhaustion.QUERIES
 
 
 def test_a_repeat_that_is_answered_afresh_counts(monkeypatch):
@@ -247,10 +247,10 @@ def test_a_repeat_that_is_answered_afresh_counts(monkeypatch):
         def predict(self, X):
             return super().predict(X) + self._noise.of(b"again").laplace()
 
-    proper = served._MODELS["stable_erm"]
-    monkeypatch.setitem(served._MODELS, "stable_erm", (Afresh, *proper[1:]))
-    found = served.served("stable_erm", asked, np.random.default_rng(1))
-    assert found.answered == 2 * served.QUERIES
+    proper = exhaustion._MODELS["stable_erm"]
+    monkeypatch.setitem(exhaustion._MODELS, "stable_erm", (Afresh, *proper[1:]))
+    found = exhaustion.exhaust("stable_erm", asked, np.random.default_rng(1))
+    assert found.answered == 2 * exhaustion.QUERIES
     assert (
         queries._MAKERS["stable_erm"](asked | {"calibration": "tight"}, found.each, found.answered)["exact_bound"] > 1.3
     )

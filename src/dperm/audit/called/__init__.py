@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from dperm.audit import together
+from dperm.audit import jobs
 from dperm.audit.called import answers, cases, dialogues, integers, linear, objects, sparse, supports, threads
 from dperm.audit.called.corners import Front
 
@@ -36,11 +36,11 @@ KNOWN["sparse", "tight"] = tuple(_PREFIX + name for name in sparse.STAGES)
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of one job; as `dperm.audit.together.run`, which says what is raised."""
+    """Return the rows of one job; as `dperm.audit.jobs.run`, which says what is raised."""
     # Estimators warn of what is attacked here: statements that promise little, noise that drowns all.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return together.run(job, _attacks, KNOWN)
+        return jobs.run(job, _attacks, KNOWN)
 
 
 def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dperm.audit import attempts, exact, white_box
-from dperm.audit.called import corners, heard, laws
+from dperm.audit import columns, exact, white_box
+from dperm.audit.called import brackets, corners, recording
+from dperm.audit.called.brackets import BracketedLaw
 from dperm.audit.called.corners import Front
-from dperm.audit.called.heard import Heard
-from dperm.audit.called.laws import Line
+from dperm.audit.called.recording import Recorded
 from dperm.errors import DataError
 from dperm.laws.tails import lower_tail
 from dperm.mechanisms.estimators.student import Student
@@ -41,17 +41,17 @@ _SAME = 1e-6
 class Kind(NamedTuple):
     """How an estimator's answers are listened to.
 
-    - step: as of `heard.fit`.
+    - step: as of `recording.fit`.
     - read: (fit that nobody has asked yet, row that is asked) -> f, the noise of the answer, its scale.
     - law: type; Gaussian or Laplace.
     """
 
     step: str
-    read: Callable[[Heard, np.ndarray], tuple[float, float, float]]
+    read: Callable[[Recorded, np.ndarray], tuple[float, float, float]]
     law: type[Gaussian] | type[Laplace]
 
 
-def path_centre(one: Heard, asked: np.ndarray) -> float:
+def path_centre(one: Recorded, asked: np.ndarray) -> float:
     """Return the number that a path has noise on.
 
     - asked: shape (1, d).
@@ -59,36 +59,36 @@ def path_centre(one: Heard, asked: np.ndarray) -> float:
     return float(one.handed["exact"](asked)[0])
 
 
-def _linear_centre(one: Heard, asked: np.ndarray) -> float:
+def _linear_centre(one: Recorded, asked: np.ndarray) -> float:
     row = np.append(asked[0], np.ones(len(one.made.w) - asked.shape[1]))
     # With the constant of an intercept, as the core has rows.
     return float(row @ one.made.w)
 
 
 def of_one_draw(
-    one: Heard,
+    one: Recorded,
     asked: np.ndarray,
     *,
-    centre: Callable[[Heard, np.ndarray], float] = path_centre,
-    ask: Callable[[Any, np.ndarray], np.ndarray] = heard.value,
+    centre: Callable[[Recorded, np.ndarray], float] = path_centre,
+    ask: Callable[[Any, np.ndarray], np.ndarray] = recording.value,
 ) -> tuple[float, float, float]:
     """Ask for one answer, and return f, its noise and the scale at which this was drawn.
 
     - one: nobody has asked it yet.
     - asked: shape (1, d).
     - centre: (fit, row) -> f.
-    - ask: as of `heard.answer`.
-    - Raises DataError: as `heard.answer` raises it.
+    - ask: as of `recording.answer`.
+    - Raises DataError: as `recording.answer` raises it.
     """
-    answer, unit = heard.answer(one, asked, ask)
+    answer, unit = recording.answer(one, asked, ask)
     f = centre(one, asked)
     return f, answer - f, abs((answer - f) / unit)
 
 
-def _of_rounds(one: Heard, asked: np.ndarray) -> tuple[float, float, float]:
+def _of_rounds(one: Recorded, asked: np.ndarray) -> tuple[float, float, float]:
     """Read a model that all rounds moved alike, towards f + noise of their own, at the one public point."""
     (law, drawn), f = one.drawn[-1], path_centre(one, np.array(one.model.public_))
-    gain = float(heard.value(one.model, asked)[0]) / (len(drawn) * f + drawn.sum())
+    gain = float(recording.value(one.model, asked)[0]) / (len(drawn) * f + drawn.sum())
     return gain * len(drawn) * f, gain * drawn.sum(), abs(gain) * law.scale * np.sqrt(len(drawn))
 
 
@@ -132,7 +132,7 @@ def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.
     if not np.allclose(scales, law.scale, rtol=_SAME, atol=0):
         raise DataError(f"{front.words}: the scale of the noise depends on the records")
     centres = dict(zip(fits, found, strict=False))
-    first, second = laws.first_of_best(
+    first, second = brackets.first_of_best(
         list(corners.pairs(centres, neighbours)), lambda pair: _told(signs, law, *(centres[one] for one in pair))
     )
     head = {
@@ -143,13 +143,13 @@ def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.
     }
     if signs:
         found = exact.exact(lambda corner: _sign(law, centres[corner]), [(first, second)], delta=delta)
-        return head | attempts.of_finite(found)
+        return head | columns.of_finite(found)
     head["white_box_p"] = white_box.noise_test(np.array(noises[len(fits) :])[:, None], law).p_value
     scale = law.scale
     # In one dimension the spherical law is Laplace's.
     shape = Gaussian if isinstance(law, Gaussian) else SphericalLaplace
-    lines = [Line(lambda t, c=centres[one]: (t - c) / scale, shape, 1e-12 * scale) for one in (first, second)]
-    return head | attempts.of_bracket(laws.attack(*lines, delta=delta))
+    lines = [BracketedLaw(lambda t, c=centres[one]: (t - c) / scale, shape, 1e-12 * scale) for one in (first, second)]
+    return head | columns.of_bracket(brackets.attack(*lines, delta=delta))
 
 
 def _sign(law: Laplace, centre: float) -> np.ndarray:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dperm.audit.called import heard
-from dperm.audit.called.heard import Heard
+from dperm.audit.called import recording
+from dperm.audit.called.recording import Recorded
 from dperm.errors import DataError, DomainViolation
 
 # Records far outside of what is declared, in its units.
@@ -44,10 +44,12 @@ class Front(NamedTuple):
     crowd: tuple[int, float] = (1, 0.0)
 
 
-def fits(front: Front, step: str, number: int, rng: np.random.Generator) -> tuple[dict[Corner, Heard], list[Heard]]:
+def fits(
+    front: Front, step: str, number: int, rng: np.random.Generator
+) -> tuple[dict[Corner, Recorded], list[Recorded]]:
     """Fit on every corner.
 
-    - step: as of `heard.fit`.
+    - step: as of `recording.fit`.
     - number: of further fits on the first of the corners that is accepted, with noise of their own.
     - rng: for the seeds of all.
     - found: of None and of each corner that is accepted.
@@ -62,7 +64,7 @@ def fits(front: Front, step: str, number: int, rng: np.random.Generator) -> tupl
     targets = [far * y for y in front.targets] if model.classes is None else list(front.targets)
     common = [(share * model.x_norm, front.targets[0])] * number_there
     tried = [(side * far * model.x_norm, y) for side in sides for y in targets]
-    found: dict[Corner, Heard] = {None: _fitted(front, step, common, rng)}
+    found: dict[Corner, Recorded] = {None: _fitted(front, step, common, rng)}
     for corner in tried:
         try:
             # First: where the order counts, it is the first record that counts most.
@@ -93,6 +95,6 @@ def words(front: Front, first: Corner, second: Corner) -> str:
     return f"{front.words}{there}: {other} comes" if one is None else f"{front.words}{there}: {one} becomes {other}"
 
 
-def _fitted(front: Front, step: str, records: list[tuple[float, float]], rng) -> Heard:
+def _fitted(front: Front, step: str, records: list[tuple[float, float]], rng) -> Recorded:
     x, y = np.array(records, dtype=float).T
-    return heard.fit(front.make(), step, x[:, None], y, int(rng.integers(2**63)))
+    return recording.fit(front.make(), step, x[:, None], y, int(rng.integers(2**63)))

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm.audit import attempts, exact, white_box
-from dperm.audit.called import corners, heard, laws
+from dperm.audit import columns, exact, white_box
+from dperm.audit.called import brackets, corners, recording
 from dperm.audit.called.corners import Front
-from dperm.audit.called.heard import Heard
+from dperm.audit.called.recording import Recorded
 from dperm.errors import DataError
 from dperm.laws.tails import lower_tail
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
     noise: float | None
 
 
-def answer(one: Heard, asked: np.ndarray) -> Answer:
+def answer(one: Recorded, asked: np.ndarray) -> Answer:
     """Ask a fitted PINP one row, and listen.
 
     - one: nobody has asked it yet.
@@ -52,7 +52,7 @@ def answer(one: Heard, asked: np.ndarray) -> Answer:
     - Raises DataError: if it is not made of the draws that were heard.
     """
     centre = float(one.handed["exact"](asked)[0])
-    with heard.generators(one):
+    with recording.generators(one):
         told = one.model.predict_details(asked)
     (law, (zeta,)), *more = one.drawn
     threshold = one.made.threshold
@@ -109,12 +109,12 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
     tried = [
         (exact.exact(chances.__getitem__, [pair], delta=delta), *pair) for pair in corners.pairs(chances, neighbours)
     ]
-    best, first, second = laws.first_of_best(tried, lambda one: one[0].epsilon)
+    best, first, second = brackets.first_of_best(tried, lambda one: one[0].epsilon)
     noises = np.array([one.noise for one in others if one.noise is not None])
     return {
         "guarantee": next(iter(fits.values())).model.privacy_.guarantee,
         "loss": front.make().loss,
         "pair_words": corners.words(front, first, second),
         "white_box_p": white_box.noise_test(noises[:, None], Gaussian(scale)).p_value if len(noises) > 20 else None,
-        **attempts.of_finite(best),
+        **columns.of_finite(best),
     }

@@ -1,7 +1,7 @@
 r"""What leaves the house as a user releases it: integer noise on a public grid, its law exact.
 
 With release=True a number is g (k + Z), k = round(u/g) of the minimiser u, Z discrete Laplace or Gaussian noise of a
-scale of some thousand steps. Grid and scale are those that each fit used (`heard`), k is what it rounded to. All
+scale of some thousand steps. Grid and scale are those that each fit used (`recording`), k is what it rounded to. All
 integers within `_REACH` scales of either k are outcomes, and what lies beyond is left out of every event.
 
 Neighbouring relation: each row's.
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from dperm.audit import attempts
-from dperm.audit.called import corners, laws
+from dperm.audit import columns
+from dperm.audit.called import brackets, corners
 from dperm.audit.called.corners import Front
-from dperm.audit.called.heard import Heard
+from dperm.audit.called.recording import Recorded
 from dperm.audit.exact import ExactAudit
 from dperm.errors import DataError
 from dperm.laws.finite import best_event
@@ -37,7 +37,7 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
         raise DataError(f"{front.words}: grid and noise depend on the records: {sorted(scales)}")
     _, scale = scales.pop()
     places = {corner: _rounded(one) for corner, one in fits.items()}
-    first, second = laws.first_of_best(
+    first, second = brackets.first_of_best(
         list(corners.pairs(places, neighbours)), lambda pair: abs(places[pair[0]] - places[pair[1]])
     )
     return {
@@ -46,7 +46,7 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
         "pair_words": corners.words(front, first, second),
         # Noise from the operating system is another one at every run: no row may hang on it.
         "white_box_p": None,
-        **attempts.of_finite(on_integers(places[first], places[second], kind(scale), delta)),
+        **columns.of_finite(on_integers(places[first], places[second], kind(scale), delta)),
     }
 
 
@@ -65,7 +65,7 @@ def on_integers(first: int, second: int, law: Gaussian | Laplace, delta: float) 
         low, high = (int(values[end]) for end in (chosen[0], chosen[-1])) if len(chosen) else (0, 0)
         words = f"output among {len(chosen):,} integers of [{low}, {high}] steps"
         found.append(ExactAudit(epsilon, delta, (), side, words, (), float(p[chosen].sum()), float(q[chosen].sum())))
-    return laws.first_of_best(found, lambda audit: audit.epsilon)
+    return brackets.first_of_best(found, lambda audit: audit.epsilon)
 
 
 def _masses(z: np.ndarray, law: Gaussian | Laplace) -> np.ndarray:
@@ -79,12 +79,12 @@ def _weight(z: np.ndarray, law: Gaussian | Laplace) -> np.ndarray:
     return np.exp(-(z**2) / 2 if isinstance(law, Gaussian) else -z)
 
 
-def _law(one: Heard) -> tuple[float, float]:
+def _law(one: Recorded) -> tuple[float, float]:
     _, released = one.drawn[-1]
     return released.step, released.scale
 
 
-def _rounded(one: Heard) -> int:
+def _rounded(one: Recorded) -> int:
     """Return k of the number that was released."""
     vectors, released = one.drawn[-1]
     if not np.array_equal(np.ravel(one.model.coef_), np.ravel(released.values)):

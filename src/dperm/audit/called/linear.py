@@ -5,7 +5,7 @@ Records. The corners of what is declared: x = +-R, y each label, or 0 and the en
 is declared. Each is fitted beside one record with x = 0; what `fit` refuses is no record of the domain. What it accepts
 is attacked in pairs: the record comes (add/remove), or becomes another (replace-one).
 
-Law. Every fit is listened to (`heard`): its noise b and its scale, and the rows that the core was handed. With one
+Law. Every fit is listened to (`recording`): its noise b and its scale, and the rows that the core was handed. With one
 feature theta solves J'(theta) + Delta theta + b = 0, J'(t) = sum_i x_i l'(x_i t, y_i), within the set. Delta is what
 the fits themselves say, (J'(s) + b_s - J'(t) - b_t)/(t - s) for the two furthest apart; that every other fit solves the
 equation too is checked. A number c with noise on top (output perturbation) is what is left when the noise is taken off.
@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dperm.audit import attempts
-from dperm.audit.called import corners, laws
+from dperm.audit import columns
+from dperm.audit.called import brackets, corners
+from dperm.audit.called.brackets import BracketedLaw
 from dperm.audit.called.corners import Corner, Front
-from dperm.audit.called.heard import Heard
-from dperm.audit.called.laws import Line
+from dperm.audit.called.recording import Recorded
 from dperm.errors import DataError
 from dperm.losses import Loss
 from dperm.mechanisms import base
@@ -74,16 +74,16 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
     found = listen(front, rng)
     lines = {corner: line(front, found, corner) for corner in found.rows}
     tried = [
-        (laws.attack(lines[first], lines[second], delta=delta), first, second)
+        (brackets.attack(lines[first], lines[second], delta=delta), first, second)
         for first, second in _strongest(front, found, neighbours)
     ]
-    best, first, second = laws.first_of_best(tried, lambda one: one[0].epsilon)
+    best, first, second = brackets.first_of_best(tried, lambda one: one[0].epsilon)
     return {
         "guarantee": found.guarantee,
         "loss": found.loss.name,
         "pair_words": corners.words(front, first, second),
         "white_box_p": None,
-        **attempts.of_bracket(best),
+        **columns.of_bracket(best),
     }
 
 
@@ -96,7 +96,7 @@ def listen(front: Front, rng: np.random.Generator) -> Found:
     return law(front, fits, more)
 
 
-def law(front: Front, fits: dict[Corner, Heard], more: list[Heard]) -> Found:
+def law(front: Front, fits: dict[Corner, Recorded], more: list[Recorded]) -> Found:
     """Find the law that fits tell.
 
     - fits: on every corner.
@@ -129,7 +129,7 @@ def law(front: Front, fits: dict[Corner, Heard], more: list[Heard]) -> Found:
     return found
 
 
-def _ridge(front: Front, model: Any, loss: Loss, more: list[Heard], target: float) -> tuple[float, float]:
+def _ridge(front: Front, model: Any, loss: Loss, more: list[Recorded], target: float) -> tuple[float, float]:
     """Return Delta, as declared or as the fits say, and what it may be off by."""
     if getattr(model, "curvature", None) is not None:
         return float(model.curvature), 0.0
@@ -140,7 +140,7 @@ def _ridge(front: Front, model: Any, loss: Loss, more: list[Heard], target: floa
     return (low - high) / (t - s), 2 * target / (t - s)
 
 
-def _check(front: Front, found: Found, one: Heard, allowed: float) -> None:
+def _check(front: Front, found: Found, one: Recorded, allowed: float) -> None:
     """Refuse a fit whose theta does not solve the equation within the solver's public target."""
     theta = _theta(one)
     left = float(_forces(found.loss, _rows(one), np.array([theta]))[0]) + found.ridge * theta + _noise(one, 0)
@@ -152,16 +152,16 @@ def _check(front: Front, found: Found, one: Heard, allowed: float) -> None:
         raise DataError(f"{front.words}: a fit misses its equation by {abs(left):.3g}, its target is {allowed:.3g}")
 
 
-def line(front: Front, found: Found, corner: Corner) -> Line:
+def line(front: Front, found: Found, corner: Corner) -> BracketedLaw:
     """Return the law of the release on one corner's data."""
     if front.additive:
-        return Line(lambda t: (t - found.centres[corner]) / found.scale, found.law, found.slack)
+        return BracketedLaw(lambda t: (t - found.centres[corner]) / found.scale, found.law, found.slack)
 
     def z(t):
         t = np.clip(t, *front.walls)
         return (_forces(found.loss, found.rows[corner], t) + found.ridge * t) / found.scale
 
-    return Line(z, found.law, found.slack, *front.walls, found.hiding)
+    return BracketedLaw(z, found.law, found.slack, *front.walls, found.hiding)
 
 
 def _strongest(front: Front, found: Found, neighbours: str) -> list[tuple[Corner, Corner]]:
@@ -176,7 +176,7 @@ def _strongest(front: Front, found: Found, neighbours: str) -> list[tuple[Corner
 
     left, chosen = list(corners.pairs(found.rows, neighbours)), []
     while left and len(chosen) < _TRIED:
-        chosen.append(laws.first_of_best(left, gap))
+        chosen.append(brackets.first_of_best(left, gap))
         left.remove(chosen[-1])
     return chosen
 
@@ -193,14 +193,14 @@ def _forces(loss: Loss, rows: Rows, points: np.ndarray) -> np.ndarray:
     return (count * x * loss.derivative(x * np.reshape(points, -1), y)).sum(axis=0).reshape(shape)
 
 
-def _direction(one: Heard) -> np.ndarray:
+def _direction(one: Recorded) -> np.ndarray:
     """Return u, the unit vector that all rows are multiples of."""
     X = one.handed["X"]
     longest = X[np.abs(X).sum(axis=1).argmax()]
     return longest / np.linalg.norm(longest) if np.any(longest) else np.eye(X.shape[1])[0]
 
 
-def _rows(one: Heard) -> Rows:
+def _rows(one: Recorded) -> Rows:
     X, y = one.handed["X"], one.handed["y"]
     u = np.abs(_direction(one)) if X.shape[1] == 1 else _direction(one)
     if np.abs(X - np.outer(X @ u, u)).max() > 1e-12:
@@ -209,24 +209,24 @@ def _rows(one: Heard) -> Rows:
     return Rows(*records.T, count.astype(float))
 
 
-def _number(one: Heard) -> float:
+def _number(one: Recorded) -> float:
     """Return what was released, along u."""
     theta = np.append(np.ravel(one.model.coef_), np.ravel(one.model.intercept_)[: one.handed["X"].shape[1] - 1])
     return float(theta @ (np.abs(_direction(one)) if len(theta) == 1 else _direction(one)))
 
 
-def _noise(one: Heard, which: int = 0) -> float:
+def _noise(one: Recorded, which: int = 0) -> float:
     """Return a noise of the fit, along u."""
     vector = one.drawn[which][1]
     return float(vector @ (np.abs(_direction(one)) if len(vector) == 1 else _direction(one)))
 
 
-def _theta(one: Heard) -> float:
+def _theta(one: Recorded) -> float:
     """Return the release without the noise that hides the solver's error."""
     return _number(one) - (_noise(one, 1) if len(one.drawn) > 1 else 0.0)
 
 
-def _free(front: Front, one: Heard) -> bool:
+def _free(front: Front, one: Recorded) -> bool:
     """Return whether neither the release nor what it is without the noise on top lies at a wall."""
     low, high = front.walls
     places = _number(one), _theta(one)

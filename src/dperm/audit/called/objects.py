@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dperm.audit import attempts
+from dperm.audit import columns
 from dperm.audit.called.corners import Front
 from dperm.errors import DataError
 
@@ -50,7 +50,7 @@ def attacks(front: Front, neighbours: str) -> Iterator[dict[str, Any]]:
             "loss": front.make().loss,
             "pair_words": f"{front.words}: {record} {'comes' if neighbours == 'add_remove' else 'replaces (0.0, 0)'}",
             "white_box_p": None,
-            "attack": attempts.SAMPLING,
+            "attack": columns.SAMPLING,
             "model": "none",
             "likelier": "data",
             "event": "what the statement does not cover is that of another fit on the data",

@@ -17,10 +17,10 @@ from unittest import mock
 import numpy as np
 
 from dperm import losses
-from dperm.audit import attempts
-from dperm.audit.called import heard, laws, linear, supports
+from dperm.audit import columns
+from dperm.audit.called import brackets, linear, recording, supports
 from dperm.audit.called.corners import Front
-from dperm.audit.called.heard import Heard
+from dperm.audit.called.recording import Recorded
 from dperm.audit.called.supports import CHOICES
 from dperm.mechanisms import objective
 from dperm.mechanisms.estimators.sparse import SparseRegression
@@ -47,7 +47,7 @@ STAGES = {
 _DECLARED = {"curvature": 200.0}
 
 
-class _Listening(supports.Told, heard.Remembering):
+class _Listening(supports.ScriptedGenerator, recording.RecordingGenerator):
     """A generator that is told what chooses, and remembers what stage two draws."""
 
 
@@ -84,21 +84,21 @@ def _attack(choice: supports.Choice, budget: dict[str, Any], clip: bool, rng) ->
         return float(np.abs(forces[0] - forces[1]).max()) / law.scale + abs(np.log(shares[0] / shares[1]))
 
     tried = [
-        (laws.attack(lines[first], lines[second], delta=budget["delta"]), first, second)
+        (brackets.attack(lines[first], lines[second], delta=budget["delta"]), first, second)
         for first, second in sorted(supports.pairs(found, budget["neighbours"]), key=apart)[-_TRIED:]
     ]
-    best, first, second = laws.first_of_best(tried, lambda one: one[0].epsilon)
+    best, first, second = brackets.first_of_best(tried, lambda one: one[0].epsilon)
     return {
         "guarantee": law.guarantee,
         "loss": "squared",
         "pair_words": f"{supports.words(SparseRegression, given, clip)} beside {len(choice.crowd)} records: "
         + supports.came(first, second),
         "white_box_p": None,
-        **attempts.of_bracket(best),
+        **columns.of_bracket(best),
     }
 
 
-def _heard(model: Any, choice: supports.Choice, records: list, told: float, seed: int) -> tuple[Heard, bool]:
+def _heard(model: Any, choice: supports.Choice, records: list, told: float, seed: int) -> tuple[Recorded, bool]:
     """Fit and listen to stage two; and say whether the first feature was chosen."""
     handed: list[tuple] = []
     release = objective.release_gram
@@ -113,7 +113,7 @@ def _heard(model: Any, choice: supports.Choice, records: list, told: float, seed
         return rng
 
     with mock.patch.object(objective, "release_gram", listening):
-        one = heard.fit(model, "_fit", *supports.rows(choice, records), seed, make)
+        one = recording.fit(model, "_fit", *supports.rows(choice, records), seed, make)
     G, c = handed[-1]
     root = float(np.sqrt(G[0, 0]))
     found = one.model

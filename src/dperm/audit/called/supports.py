@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dperm.audit import attempts, exact
+from dperm.audit import columns, exact
 from dperm.errors import DataError, DomainViolation
 from dperm.mechanisms.estimators.support import ExpMechSupport, SampAggSupport
 
@@ -71,7 +71,7 @@ CHOICES = {
 }
 
 
-class Told(np.random.Generator):
+class ScriptedGenerator(np.random.Generator):
     """A generator whose uniform numbers are the one that it is told, and of whose Laplace noises the first is."""
 
     told: float = 0.0
@@ -108,7 +108,7 @@ def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> di
         "pair_words": f"{words(choice.make, choice.given, clip)} beside {len(choice.crowd)} records: "
         + came(*found.pair),
         "white_box_p": None,
-        **attempts.of_finite(found),
+        **columns.of_finite(found),
     }
 
 
@@ -170,6 +170,6 @@ def came(first: Record | None, second: Record) -> str:
 
 
 def _fitted(choice: Choice, given: dict[str, Any], records: list[Record], told: float) -> Any:
-    rng = Told(np.random.PCG64(0))
+    rng = ScriptedGenerator(np.random.PCG64(0))
     rng.told = told
     return choice.make(**given, random_state=rng).fit(*rows(choice, records))

@@ -1,7 +1,7 @@
 r"""Threads that ask one interactive model at once: how many noises does it draw for one answer that was paid for?
 
 Every mechanism that answers takes turns (`dperm.mechanisms.serving`); `SHARED` says of each how it is fitted, asked and
-attacked. Threads meet (`meeting`), and ask rows that are 1e-9 apart, so that all answers are about one number.
+attacked. Threads meet (`concurrency`), and ask rows that are 1e-9 apart, so that all answers are about one number.
 
     rkhs_gaussian    one path: near-identical rows have one noise. k noises of scale sigma are worth one of
                      sigma/sqrt(k), attacked on the line.
@@ -22,11 +22,11 @@ import numpy as np
 from scipy import stats
 from sklearn.neighbors import KNeighborsClassifier
 
-from dperm.audit import attempts, exact
-from dperm.audit.called import answers, dialogues, heard, laws, meeting
-from dperm.audit.called.heard import Heard
-from dperm.audit.called.laws import Line
-from dperm.audit.called.meeting import Meeting
+from dperm.audit import columns, exact
+from dperm.audit.called import answers, brackets, concurrency, dialogues, recording
+from dperm.audit.called.brackets import BracketedLaw
+from dperm.audit.called.concurrency import RendezvousKernel
+from dperm.audit.called.recording import Recorded
 from dperm.errors import BudgetExhausted, DataError
 from dperm.mechanisms import kept
 from dperm.mechanisms.estimators.averaged import AveragedPrediction
@@ -87,7 +87,7 @@ class Asked(NamedTuple):
 
     - number: noises for one answer that was paid for.
     - model: estimator; fitted.
-    - attack: as `dperm.audit.attempts` makes it.
+    - attack: as `dperm.audit.columns` makes it.
     """
 
     number: int
@@ -117,7 +117,9 @@ def attack(mechanism: str, neighbours: str, epsilon: float, delta: float, rng: n
 # A path.
 
 
-def fit(y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: Any) -> tuple[Heard, Meeting]:
+def fit(
+    y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: Any
+) -> tuple[Recorded, RendezvousKernel]:
     """Fit a path on one record at x = 1, or on one that holds nothing.
 
     - y: the record's label; 0: there is none.
@@ -125,15 +127,15 @@ def fit(y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: 
     - make: type; RKHSGaussian, or a class made of it.
     - **given: parameters of the estimator.
     """
-    kernel = Meeting()
+    kernel = RendezvousKernel()
     model = make(kernel=kernel, feature_norm=1.0, classes=(-1, 1), C=_C, tolerance=1e-3, **given)
     X, labels = np.zeros((1, 1)), np.array([1])
     if y:
         X, labels = np.array([[0.0], [1.0]]), np.array([1, int(y)])
-    return heard.fit(model, answers.KINDS["rkhs_gaussian"].step, X, labels, int(rng.integers(2**63))), kernel
+    return recording.fit(model, answers.KINDS["rkhs_gaussian"].step, X, labels, int(rng.integers(2**63))), kernel
 
 
-def noises(model: Any, kernel: Meeting, scale: float) -> int:
+def noises(model: Any, kernel: RendezvousKernel, scale: float) -> int:
     """Return how many different noises the answers to one question had, all rows of all threads counted.
 
     - scale: of the noise of an answer.
@@ -158,8 +160,8 @@ def _on_path(_: str, budget: dict[str, Any], rng: np.random.Generator) -> Asked:
     number = max(noises(one.model, kernel, scale) for one, kernel in fits)
     centres = [answers.path_centre(one, np.array([[1.0]])) for one, _ in fits]
     scale /= np.sqrt(number)
-    lines = [Line(lambda t, c=centre: (t - c) / scale, Gaussian, 1e-12 * scale) for centre in centres]
-    return Asked(number, fits[0][0].model, attempts.of_bracket(laws.attack(*lines, delta=budget["delta"])))
+    lines = [BracketedLaw(lambda t, c=centre: (t - c) / scale, Gaussian, 1e-12 * scale) for centre in centres]
+    return Asked(number, fits[0][0].model, columns.of_bracket(brackets.attack(*lines, delta=budget["delta"])))
 
 
 # A dialogue.
@@ -169,25 +171,25 @@ def _on_dialogue(_: str, budget: dict[str, Any], rng: np.random.Generator) -> As
     def fitted(*records):
         model = PINP(kernel="linear", classes=(-1, 1), C=_WEAK, queries=1, radius=1.0, tolerance=1e-3, **budget)
         x, y = np.array([*records, *[(1.0, 1)] * _BESIDE]).T
-        return heard.fit(model, dialogues.STEP, x[:, None], y.astype(int), int(rng.integers(2**63)))
+        return recording.fit(model, dialogues.STEP, x[:, None], y.astype(int), int(rng.integers(2**63)))
 
     sides = [((1.0, 1),), () if budget["neighbours"] == "add_remove" else ((1.0, -1),)]
     known = [dialogues.answer(fitted(*side), np.array([[1.0]])) for side in sides]
     model = fitted(*sides[0]).model
-    told = _answered(meeting.in_step(lambda rows: model.predict_details(rows).updated, _rows(apart=True)))
+    told = _answered(concurrency.in_step(lambda rows: model.predict_details(rows).updated, _rows(apart=True)))
     number, paid = int(np.sum(told)), model.constants_.updates
     if paid != 1 or number < 1 or known[0].scale is None:
         raise DataError(f"PINP: of {THREADS} rows {number} were answered with noise, and {paid} were to be")
     scale = known[0].scale
     chances = [dialogues.outcomes(one, scale, number, dialogues.bins(known, scale)) for one in known]
     found = exact.exact(chances.__getitem__, [(0, 1)], delta=budget["delta"])
-    return Asked(number, model, attempts.of_finite(found))
+    return Asked(number, model, columns.of_finite(found))
 
 
 # Predictors.
 
 
-class _Told(np.random.Generator):
+class _ScriptedBits(np.random.Generator):
     """A generator whose first bits are those of a number that it is told, and all others 0."""
 
     def __init__(self, u: float):
@@ -225,7 +227,7 @@ def chance(model: Any) -> float:
     rows, (low, high) = model._rows(np.array([[1.0]])), (0.0, 1.0)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if model._answer(rows, [_Told(middle)])[0] else (low, middle)
+        low, high = (middle, high) if model._answer(rows, [_ScriptedBits(middle)])[0] else (low, middle)
     return 0.5 * (low + high)
 
 
@@ -248,7 +250,7 @@ def answered(make: Callable[[], Any]) -> int:
     for apart in (False, True):
         drawn.clear()
         with mock.patch.object(kept.Noise, "of", listening):
-            told = meeting.in_step(make().predict, _rows(apart=apart))
+            told = concurrency.in_step(make().predict, _rows(apart=apart))
         _answered([one for one in told if not (apart and isinstance(one, BudgetExhausted))])
         most = max(most, len(drawn))
     return most
@@ -267,7 +269,7 @@ def _on_votes(mechanism: str, budget: dict[str, Any], rng: np.random.Generator) 
     number = answered(lambda: predictor(mechanism, budget, rng, record=True))
     chances = [bits(chance(model), number) for model in models]
     found = exact.exact(chances.__getitem__, [(0, 1)], delta=budget["delta"])
-    return Asked(number, models[0], attempts.of_finite(found))
+    return Asked(number, models[0], columns.of_finite(found))
 
 
 _ATTACKS = {"rkhs_gaussian": _on_path, "pinp": _on_dialogue}

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dperm import kernels
-from dperm.audit import attempts, white_box
+from dperm.audit import columns, white_box
 from dperm.audit.events import Event
 from dperm.audit.kernel import pairs
 from dperm.audit.kernel.pairs import Pair
@@ -78,7 +78,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
     yield record | exact(pair, budget, row)
     sixteen, _ = made(pair, budget, row, _SIXTEEN)
     model = "gaussian" if isinstance(sixteen.law, Gaussian) else "none"
-    found = attempts.sampled(
+    found = columns.sampled(
         Target(draw=sixteen.draw), pair.first, pair.second, delta=budget.delta, draws=min(job["draws"], _MOST_DRAWS),
         confidence=job["confidence"], rng=rng("draws"), model=model, events=(_SUM,),
     )  # fmt: skip
@@ -113,7 +113,7 @@ def exact(pair: Pair, budget: Budget, row: Mapping[str, Any]) -> dict[str, Any]:
         # Of "fresh" the mean of all answers, in units of w.
         law = Gaussian(constants.sigma(pair.setting, budget))
         what = "the mean of T answers at x" if row["variant"] == "fresh" else "one answer at x"
-        found = attempts.on_a_line(on_a_line(law), pair.first, pair.second, delta=budget.delta)
+        found = columns.on_a_line(on_a_line(law), pair.first, pair.second, delta=budget.delta)
         return {"pair_words": f"{pair.words}; {what}"} | found
     tried = []
     for queries in QUERIES:
@@ -121,7 +121,7 @@ def exact(pair: Pair, budget: Budget, row: Mapping[str, Any]) -> dict[str, Any]:
         law = privacy_loss.aligned_laplace(pairs.near(queries) * norm * distance / nu, queries)
         words = f"{pair.words}; {queries:,} near-copies of x" if queries > 1 else f"{pair.words}; one answer at x"
         # A shift of Laplace noise spends as much in either direction.
-        tried.append({"pair_words": words} | attempts.of_losses(law, law, budget.delta, "what w^ tells"))
+        tried.append({"pair_words": words} | columns.of_losses(law, law, budget.delta, "what w^ tells"))
     return max(tried, key=lambda found: found["exact_bound"])
 
 

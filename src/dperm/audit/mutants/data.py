@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from dperm import losses
-from dperm.audit import finite, pairs
+from dperm.audit import pairs, reference_laws
 from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
 from dperm.audit.mutants.noise import ONE, TOLERANCE, of_law, shifted
 from dperm.domain import Domain
@@ -166,8 +166,8 @@ def blocks_cut_anew(broken: bool) -> Sampled:
 
 def exponential_votes(broken: bool) -> Finite:
     """A majority vote of 15 models with weights e^(epsilon votes), not e^(epsilon v/2)."""
-    law = finite.weighted_votes if broken else finite.soft_majority
-    return Finite(lambda count: law(count, models=15, epsilon=1.0), list(finite.vote_margins(15)))
+    law = reference_laws.weighted_votes if broken else reference_laws.soft_majority
+    return Finite(lambda count: law(count, models=15, epsilon=1.0), list(reference_laws.vote_margins(15)))
 
 
 def _logistic_model():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dperm.audit.kernel import crossing, net, pairs
+from dperm.audit.kernel import crossing, pairs, public_points
 from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
 from dperm.domain import Budget
 from dperm.mechanisms.kernel import rkhs, tddl
@@ -111,10 +111,10 @@ def one_release_a_round(broken: bool) -> Finite:
     - broken: the twin's two share it.
     - Returns: its data are the side, 1 or -1.
     """
-    of, made = net.corrected("replace", _BUDGET)
+    of, made = public_points.corrected("replace", _BUDGET)
     if broken:
         made = replace(made, weight=2 * made.weight, noise=made.noise / 2)
-    worst = net.worst(of, made, _BUDGET.delta)
+    worst = public_points.worst(of, made, _BUDGET.delta)
     return Finite(lambda side: worst.outcomes(side).ravel(), [(1, -1)])
 
 
@@ -124,7 +124,7 @@ def exponent_twice(broken: bool) -> Finite:
     - broken: the twin's weight is epsilon/(2 Delta_1).
     - Returns: its data are the side, 1 or -1.
     """
-    made = net.printed("replace", _BUDGET)
+    made = public_points.printed("replace", _BUDGET)
     if not broken:
         proper = _BUDGET.epsilon / (2 * made.setting.feature_norm * made.setting.shift)
         made = made._replace(constants=replace(made.constants, weight=proper))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from dperm import losses
-from dperm.audit import pairs, targets
+from dperm.audit import linear_targets, pairs
 from dperm.audit.mutants.mutant import Mutant, Sampled
 from dperm.audit.target import Target
 from dperm.domain import Budget, Domain
@@ -63,7 +63,7 @@ def half_gaussian_noise(broken: bool) -> Sampled:
     """Output perturbation with half of its Gaussian noise: at delta = 1e-6 only the noise itself tells."""
     budget = Budget(1.0, 1e-6)
     case = pairs.linear(neighbours="replace", budget=budget, rng=_RNG, features=2)
-    whole = targets.target("output", **_problem(case), budget=budget, neighbours="replace", calibration="tight")
+    whole = linear_targets.target("output", **_problem(case), budget=budget, neighbours="replace", calibration="tight")
     half = shifted(case, of_law(Gaussian(whole.law.scale / (2 if broken else 1))))
     return Sampled(replace(half, law=whole.law), case.data, case.neighbour)
 
@@ -172,7 +172,9 @@ def raw_laplace(broken: bool) -> Sampled:
 
 
 def _objective(case: pairs.Case, budget: Budget, neighbours, calibration) -> Target:
-    return targets.target("objective", **_problem(case), budget=budget, neighbours=neighbours, calibration=calibration)
+    return linear_targets.target(
+        "objective", **_problem(case), budget=budget, neighbours=neighbours, calibration=calibration
+    )
 
 
 def _problem(case: pairs.Case) -> dict:

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import special, stats
 
 from dperm.accounting import filters
-from dperm.audit import finite
+from dperm.audit import reference_laws
 from dperm.audit.exact import neighbours_of_tiny_domain
 from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
-from dperm.audit.prediction import agreed, answers, bits, queries, transcripts, walks
+from dperm.audit.prediction import answers, bits, consensus_ledger, queries, transcripts, walks
 from dperm.errors import BudgetExhausted
 from dperm.mechanisms.prediction import consensus
 from dperm.mechanisms.prediction.consensus import ContestedLedger
@@ -54,7 +54,7 @@ def whole_steps(broken: bool) -> Finite:
     """
     epsilon = 2 * _CLAIM if broken else _CLAIM
     pairs = neighbours_of_tiny_domain([(x, y) for x in (0, 1) for y in (0, 1)], 5, "replace", ordered=True)
-    return Finite(lambda data: finite.exp_projected_walk(data, 1, steps=9, epsilon=epsilon), list(pairs))
+    return Finite(lambda data: reference_laws.exp_projected_walk(data, 1, steps=9, epsilon=epsilon), list(pairs))
 
 
 def order_by_the_others(broken: bool) -> Finite:
@@ -159,8 +159,10 @@ def free_without_noise(broken: bool) -> Finite:
     end = math.ceil(terms.threshold)
 
     def law(count):
-        free = float(count < terms.threshold) if broken else agreed.free(count, terms)
-        return np.array([free, 0.0, *(1 - free) * finite.soft_majority(count, models=shards, epsilon=terms.each)])
+        free = float(count < terms.threshold) if broken else consensus_ledger.free(count, terms)
+        return np.array(
+            [free, 0.0, *(1 - free) * reference_laws.soft_majority(count, models=shards, epsilon=terms.each)]
+        )
 
     return Finite(law, [(count, count + 1) for count in range(end - 3, end + 2)])
 
@@ -169,9 +171,9 @@ def _bits(count: int, each: float) -> Finite:
     """Return so many bits of 15 shards' soft majority."""
 
     def law(votes):
-        return queries.ones(finite.soft_majority(votes, models=15, epsilon=each)[1], count)
+        return queries.ones(reference_laws.soft_majority(votes, models=15, epsilon=each)[1], count)
 
-    return Finite(law, list(finite.vote_margins(15)))
+    return Finite(law, list(reference_laws.vote_margins(15)))
 
 
 def _exact(low: float, first: int, second: int) -> bool:

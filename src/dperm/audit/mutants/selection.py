@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from dperm import losses
-from dperm.audit import comparators, composed, confined, pairs, support, targets, voting
+from dperm.audit import comparators, composed, constrained_target, linear_targets, pairs, support, voting
 from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
 from dperm.audit.mutants.noise import ONE, TOLERANCE
 from dperm.domain import Budget
@@ -68,7 +68,7 @@ def epsilon_for_each_stage(broken: bool) -> Finite:
     problem = composed.Problem("exp_mech", budget, "add_remove", "tight", curvature=400.0, bound=1.0)
     problem, data, neighbour, _ = composed.pressed(problem, 0.0, support.RARE)
     made = composed.target(problem)
-    return Finite(lambda data: confined.pieces(made, data), [(data, neighbour)])
+    return Finite(lambda data: constrained_target.pieces(made, data), [(data, neighbour)])
 
 
 def curvature_for_the_whole(broken: bool) -> Finite:
@@ -134,7 +134,7 @@ def _inside_the_knee(curvature: float, law: SphericalLaplace) -> Finite:
     knee = -1 / curvature
     record = np.ones((1, 1)), np.array([knee - 1])
     empty = np.zeros((0, 1)), np.zeros(0)
-    parts = targets.tilted(targets.Problem(losses.huber(1.0), pairs.UNIT, curvature, TOLERANCE), law)
+    parts = linear_targets.tilted(linear_targets.Problem(losses.huber(1.0), pairs.UNIT, curvature, TOLERANCE), law)
     ends = np.array([knee - 1e-4, knee])
 
     def pieces(data):

@@ -21,9 +21,9 @@ from dataclasses import replace
 from typing import Any
 
 from dperm import seeds
-from dperm.audit import attempts, white_box
+from dperm.audit import columns, white_box
 from dperm.audit.events import Event
-from dperm.audit.napp import ball, cases, iterated, replaced
+from dperm.audit.napp import ball, cases, iterated, replace_one
 from dperm.audit.napp import problem as line
 from dperm.audit.target import Target
 from dperm.domain import Budget
@@ -62,7 +62,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     - Raises DataError: if a corrected or tight row claims what the mechanism does not state.
     """
     for row in job["rows"]:
-        turned = () if job["calibration"] == "paper" else tuple(replaced.VARIANTS)
+        turned = () if job["calibration"] == "paper" else tuple(replace_one.VARIANTS)
         known = {"add_remove": KNOWN[job["calibration"]], "replace": turned}[row["neighbours"]]
         if row["variant"] not in known:
             raise ConfigError(
@@ -77,7 +77,7 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
     """Give the attacks on one budget with one feature; the strongest for each variant's kind of pair."""
     budget, calibration, name = Budget(row["epsilon"], row["delta"]), job["calibration"], row["variant"]
     rng = _rng(job, row)
-    record = {**attempts.head(job, row), "loss": "squared"}
+    record = {**columns.head(job, row), "loss": "squared"}
     if name in STEPS:
         number, moor = STEPS[name]
         made = iterated.steps(cases.wide(budget, calibration, moor=moor), number)
@@ -100,7 +100,7 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
             "guarantee": guaranteed(replace(made, retrieval="recycle"), budget),
             "pair_words": f"{pair.words}, one round",
         }
-        yield record | attempts.sampled(
+        yield record | columns.sampled(
             iterated.redrawn(made), pair.data, pair.neighbour, delta=budget.delta, draws=min(job["draws"], _REDRAWN),
             confidence=job["confidence"], rng=rng("draws"), events=(event,),
         )  # fmt: skip
@@ -113,10 +113,10 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
         record |= {"guarantee": guaranteed(claim, budget), "pair_words": pair.words}
         yield record | found | _noise(line.target(pair.problem), probe, rng)
     else:
-        variant = replaced.VARIANTS[name] if row["neighbours"] == "replace" else cases.find(name, calibration)
+        variant = replace_one.VARIANTS[name] if row["neighbours"] == "replace" else cases.find(name, calibration)
         pairs = variant.pairs(budget, calibration)
         tried = [
-            (pair, attempts.on_a_line(line.target(pair.problem), pair.data, pair.neighbour, delta=budget.delta))
+            (pair, columns.on_a_line(line.target(pair.problem), pair.data, pair.neighbour, delta=budget.delta))
             for pair in pairs
         ]
         pair, found = max(tried, key=lambda entry: entry[1]["exact_bound"])
@@ -136,7 +136,7 @@ _CURVED = cases.NOBODY.and_one(1.0, 0.0).and_one(0.0, 1.0)
 def _noise(target: Target, data: Any, rng, repeats: int = _WHITE_BOX) -> dict[str, Any]:
     """Return whether the mechanism's own draws have the law."""
     outputs = target.draw(data, repeats, rng("noise"))
-    behind = attempts.noise_behind(target, outputs, data, rng("atoms"), near=iterated.NEAR)
+    behind = columns.noise_behind(target, outputs, data, rng("atoms"), near=iterated.NEAR)
     return {"white_box_p": white_box.noise_test(behind, target.law).p_value}
 
 
@@ -147,7 +147,7 @@ def _sixteen(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
         return
     budget, rng = Budget(row["epsilon"], row["delta"]), _rng(job, row)
     problem = table[row["variant"]].make(budget, job["calibration"])
-    record = {**attempts.head(job, row), "guarantee": guaranteed(problem, budget), "loss": problem.loss}
+    record = {**columns.head(job, row), "guarantee": guaranteed(problem, budget), "loss": problem.loss}
     if row["variant"] == "erm" and budget.delta == 0:
         for features in _FEATURES:
             words = f"ball: theta near 0, with (e_1, 1), {features} features, ridge"

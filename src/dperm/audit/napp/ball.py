@@ -26,12 +26,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm.audit import attempts
+from dperm.audit import columns
 from dperm.audit.events import Event
+from dperm.audit.linear_targets import LinearData
 from dperm.audit.napp import cases
 from dperm.audit.napp.problem import FEATURES, Problem
 from dperm.audit.target import Target
-from dperm.audit.targets import LinearData
 from dperm.domain import Budget
 from dperm.mechanisms.napp.noise import Bounds, PrintedSpherical
 
@@ -50,7 +50,7 @@ def exact_ball(budget: Budget, calibration: str, features: int) -> dict[str, Any
 
     - budget: pure.
     - features: p.
-    - Returns: as `attempts.on_a_line`.
+    - Returns: as `columns.on_a_line`.
     """
     problem = Problem("logistic", _LOGISTIC, budget, calibration, target="ridge", strength=_SMALL, y_bound=None)
     weight = max(problem.strength, problem.floor)
@@ -58,7 +58,7 @@ def exact_ball(budget: Budget, calibration: str, features: int) -> dict[str, Any
     shape = 1 if isinstance(law, PrintedSpherical) else features
     radius = law.scale * float(special.gammaincinv(shape, _SEEN)) / (2 * weight)
     p, q = _SEEN, with_record(radius, weight, shape, law.scale, features)
-    found = attempts.over_outcomes(lambda inside: np.array([inside, 1 - inside]), p, q, delta=budget.delta)
+    found = columns.over_outcomes(lambda inside: np.array([inside, 1 - inside]), p, q, delta=budget.delta)
     return {**found, "attack": "exact law of a ball", "event": f"||theta|| <= {radius:.4g}"}
 
 
@@ -101,7 +101,7 @@ def drawn(
 
     - row: `variant`, `epsilon`, `delta`.
     - draws: of the job; so many at p = 16 would take too long.
-    - found: as `attempts.sampled`.
+    - found: as `columns.sampled`.
     """
     made = (PRINTED if calibration == "paper" else CORRECTED)[row["variant"]]
     problem = made.make(Budget(row["epsilon"], row["delta"]), calibration)
@@ -110,7 +110,7 @@ def drawn(
         return problem.released(*data, repeats, rng)
 
     data, neighbour = neighbours(made.label)
-    found = attempts.sampled(
+    found = columns.sampled(
         Target(draw=draw, centre=lambda _: np.zeros(FEATURES)), data, neighbour, delta=row["delta"],
         draws=min(draws, max(_LEAST_DRAWS, min(draws // _SHARE, _MOST_DRAWS))), confidence=confidence, rng=rng,
         events=made.events(problem),

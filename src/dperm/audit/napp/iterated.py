@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from dperm.audit import attempts
+from dperm.audit import columns
 from dperm.audit.napp import cases
 from dperm.audit.napp import problem as line
 from dperm.audit.napp.problem import SHARE, Problem, Records
@@ -197,7 +197,7 @@ def best(data: np.ndarray, neighbour: np.ndarray, words: list[str], delta: float
 
     - data, neighbour: shape (k,); probabilities; they need not be all that there is.
     - words: list of str, length k; the pieces.
-    - Returns: as `attempts.on_a_line`.
+    - Returns: as `columns.on_a_line`.
     """
     data, neighbour = (np.maximum(side, 0.0) for side in (data, neighbour))
     found = []
@@ -207,7 +207,7 @@ def best(data: np.ndarray, neighbour: np.ndarray, words: list[str], delta: float
     value, side, chosen, p, q = max(found, key=lambda entry: entry[0])
     ends = [words[chosen[0]], words[chosen[-1]]] if len(chosen) else ["none"]
     more = f" to {ends[-1]}" if len(chosen) > 1 else ""
-    return attempts.certain(attempts.EXACT, side, f"{len(chosen)} pieces: {ends[0]}{more}", value, p, q)
+    return columns.certain(columns.EXACT, side, f"{len(chosen)} pieces: {ends[0]}{more}", value, p, q)
 
 
 def returned(epsilon: float, delta: float, calibration: str, *, moor: bool, ridge: bool = False) -> Iterator[tuple]:

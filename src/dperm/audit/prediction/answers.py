@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dperm import losses
-from dperm.audit import attempts, pairs, white_box
+from dperm.audit import columns, pairs, white_box
 from dperm.audit.target import Target
 from dperm.domain import Budget, Domain, changed_gradients
 from dperm.laws.tails import lower_tail
@@ -79,15 +79,15 @@ def on(made: Answer, job: Mapping[str, Any], row: Mapping[str, Any], rng: Callab
     """
     line = target(made)
     outputs = made.draw(0, _WHITE_BOX, rng(f"fit {made.words}"))
-    noise = attempts.noise_behind(line, outputs, made.centre[0], rng(f"atoms {made.words}"))
+    noise = columns.noise_behind(line, outputs, made.centre[0], rng(f"atoms {made.words}"))
     record = {
         "guarantee": made.guarantee,
         "loss": "none",
         "white_box_p": white_box.noise_test(noise, line.law).p_value,
         "pair_words": made.words,
     }
-    yield record | attempts.on_a_line(line, made.first, made.second, delta=row["delta"])
-    yield record | attempts.sampled(
+    yield record | columns.on_a_line(line, made.first, made.second, delta=row["delta"])
+    yield record | columns.sampled(
         Target(draw=made.draw), 0, 1, delta=row["delta"], draws=min(job["draws"], _MOST_DRAWS),
         confidence=job["confidence"], rng=rng(f"draws {made.words}"),
     )  # fmt: skip

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import special, stats
 from sklearn.dummy import DummyClassifier
 
-from dperm.audit import attempts, exact, finite
+from dperm.audit import columns, exact, reference_laws
 from dperm.audit.target import Target
 from dperm.mechanisms.prediction import averaged, shards, soft_majority
 
@@ -82,8 +82,8 @@ def on(made: Bits, job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable
         "loss": "none",
         "white_box_p": fit_p(made, watched, rng("fit")),
     }
-    yield record | {"pair_words": f"{made.words}: {found.pair[0]} and {found.pair[1]}"} | attempts.of_finite(found)
-    sampled = attempts.sampled(
+    yield record | {"pair_words": f"{made.words}: {found.pair[0]} and {found.pair[1]}"} | columns.of_finite(found)
+    sampled = columns.sampled(
         Target(draw=lambda value, repeats, rng: made.release(value, repeats, rng).astype(float)), *seen,
         delta=row["delta"], draws=min(job["draws"], MOST_DRAWS), confidence=job["confidence"], rng=rng("draws"),
     )  # fmt: skip
@@ -103,7 +103,7 @@ def fit_p(made: Bits, inputs: Iterable[Any], rng: np.random.Generator) -> float:
 def margins(most: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
     """Yield (count, r) and (count + 1, r) for all counts of 2 to `most` shards."""
     for r in range(2, most + 1):
-        for count, other in finite.vote_margins(r):
+        for count, other in reference_laws.vote_margins(r):
             yield (count, r), (other, r)
 
 
@@ -113,7 +113,7 @@ def majority(row: Mapping[str, Any]) -> Bits:
     - row: `calibration`, `epsilon`.
     """
     calibration, epsilon = row["calibration"], row["epsilon"]
-    law = finite.weighted_votes if calibration == "paper" else finite.soft_majority
+    law = reference_laws.weighted_votes if calibration == "paper" else reference_laws.soft_majority
     return Bits(
         law=lambda value: law(value[0], models=value[1], epsilon=epsilon),
         pairs=margins(SHARDS),
@@ -194,7 +194,7 @@ def _of_small_sets(row: Mapping[str, Any], rng: Callable) -> dict[str, Any]:
         "loss": "none",
         "white_box_p": float(stats.binomtest(ones, _ASSIGNED, law(data)[1]).pvalue),
         "pair_words": words,
-    } | attempts.of_finite(found)
+    } | columns.of_finite(found)
 
 
 def _assigned(data: tuple, relation: str) -> Iterator[list[tuple]]:

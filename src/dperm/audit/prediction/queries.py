@@ -5,7 +5,7 @@ spend together, all at the worst pair, is exact:
 
     bits              m of them at one margin: the number of ones is binomial. Soft majority at any count of 200 shards,
                       the average's bit at any of 2, 10 or 50, ExpPW at any value of its walk. Every accountant.
-    the predictor     the estimator itself, each row asked twice (`served`): as many answers as it gave.
+    the predictor     the estimator itself, each row asked twice (`exhaustion`): as many answers as it gave.
     adaptive bits     soft majority: the next query's margin, and its direction, depend on the answers so far
                       (`transcripts.rounds`).
     answers           m answers with Laplace noise, all moved by the same: convolution (`dperm.laws.privacy_loss`);
@@ -28,9 +28,9 @@ import numpy as np
 from scipy import stats
 
 from dperm.accounting import composition, filters
-from dperm.audit import attempts, exact, finite
+from dperm.audit import columns, exact, reference_laws
 from dperm.audit.prediction import answers, bits, transcripts
-from dperm.audit.prediction.served import served
+from dperm.audit.prediction.exhaustion import exhaust
 from dperm.errors import BudgetExhausted
 from dperm.laws import privacy_loss
 from dperm.laws.finite import best_event
@@ -66,7 +66,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
     if printed:
         # The public estimator takes the best accountant: the tight row asks it.
         return
-    found = served(job["mechanism"], row, rng("served"))
+    found = exhaust(job["mechanism"], row, rng("served"))
     made = made(row, found.each, found.answered)
     words = f"the predictor asked until it refuses: {made['pair_words']}"
     yield record | made | {"pair_words": words, "white_box_p": found.p_value}
@@ -124,7 +124,7 @@ def adaptive(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any
     """
 
     def law(count):
-        return finite.soft_majority(count, models=SHARDS, epsilon=each)
+        return reference_laws.soft_majority(count, models=SHARDS, epsilon=each)
 
     fixed = many_bits(law, _margins(), granted, row["delta"])
     # The record votes 1 at one query, and at another its neighbour does.
@@ -143,7 +143,7 @@ def adaptive(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any
     epsilon, probability, other_probability, least = best
     event = f"the transcript spends {least:.4g} or more"
     words = f"{granted} bits, each margin chosen by the answers before it"
-    found = attempts.certain(attempts.LOSSES, "data", event, epsilon, probability, other_probability)
+    found = columns.certain(columns.LOSSES, "data", event, epsilon, probability, other_probability)
     return {"pair_words": words} | found
 
 
@@ -157,7 +157,7 @@ def of_prices(row: Mapping[str, Any]) -> dict[str, Any]:
     offered = tuple(transcripts.laplace(price, low) for price in (1, _DEARER))
     law = transcripts.prices(allowed, offered, row["epsilon"], low)
     words = f"answers at {low:.3g} or {_DEARER * low:.3g}, as the answers before suggest"
-    return {"pair_words": words} | attempts.of_losses(law, law, row["delta"], "the transcript")
+    return {"pair_words": words} | columns.of_losses(law, law, row["delta"], "the transcript")
 
 
 def cheap(epsilon: float, delta: float) -> float:
@@ -211,11 +211,11 @@ def _margins() -> list[tuple[int, int]]:
 
 def _majority(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
     def law(count):
-        return finite.soft_majority(count, models=SHARDS, epsilon=each)
+        return reference_laws.soft_majority(count, models=SHARDS, epsilon=each)
 
     found = many_bits(law, _margins(), granted, row["delta"])
     words = f"{granted} bits of {SHARDS} shards' votes, {found.pair[0]} or {found.pair[1]} for 1"
-    return {"pair_words": words} | attempts.of_finite(found)
+    return {"pair_words": words} | columns.of_finite(found)
 
 
 def _average(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _average(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any
     pairs = [((count, r), (count + 1, r)) for r in (2, 10, 50) for count in range(r)]
     found = many_bits(law, pairs, granted, row["delta"])
     words = f"{granted} bits, {found.pair[0][0]} or {found.pair[1][0]} of {found.pair[0][1]} votes for 1"
-    return {"pair_words": words} | attempts.of_finite(found)
+    return {"pair_words": words} | columns.of_finite(found)
 
 
 def _walk(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
@@ -231,9 +231,9 @@ def _walk(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
     moved, step = (1, each) if row["neighbours"] == "add_remove" else (2, each / 2)
     ends = math.ceil(8 / step)
     pairs = [(int(v), int(v) + moved) for v in np.linspace(-ends, ends, _MARGINS)]
-    found = many_bits(lambda v: finite.bit(step * v), pairs, granted, row["delta"])
+    found = many_bits(lambda v: reference_laws.bit(step * v), pairs, granted, row["delta"])
     words = f"{granted} bits of a walk at {found.pair[0]} or {found.pair[1]}"
-    return {"pair_words": words} | attempts.of_finite(found)
+    return {"pair_words": words} | columns.of_finite(found)
 
 
 def _noisy(make: Callable[[Mapping[str, Any]], list[answers.Answer]]) -> Callable[..., dict[str, Any]]:
@@ -243,7 +243,7 @@ def _noisy(make: Callable[[Mapping[str, Any]], list[answers.Answer]]) -> Callabl
         made, *_ = make({**row, "epsilon": each, "variant": "laplace"})
         law = privacy_loss.aligned_laplace(abs(made.first - made.second) / made.scale, granted)
         words = f"{granted} answers; {made.words}"
-        return {"pair_words": words} | attempts.of_losses(law, law, row["delta"], "the transcript")
+        return {"pair_words": words} | columns.of_losses(law, law, row["delta"], "the transcript")
 
     return of
 

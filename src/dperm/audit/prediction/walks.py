@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dperm.audit import attempts, exact
+from dperm.audit import columns, exact
 from dperm.audit.prediction import bits
 from dperm.audit.prediction.bits import Bits
 from dperm.mechanisms.prediction import exppw
@@ -63,7 +63,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
         "guarantee": made.guarantee,
         "loss": "none",
         "pair_words": f"{length} records of label 0 before one of label 1, which is replaced or left out",
-    } | attempts.of_finite(found)
+    } | columns.of_finite(found)
 
 
 class Form:

@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, special, stats
 
 from dperm import losses
-from dperm.audit import targets
+from dperm.audit import linear_targets
 from dperm.domain import Budget, Domain
 from dperm.errors import DomainViolation, SolverError
 from dperm.mechanisms import nonprivate, objective, output
@@ -27,7 +27,7 @@ MECHANISMS = ("objective", "output")
 def make(mechanism, loss="logistic", *, delta=0.0, neighbours="replace", calibration="tight", **others):
     budget = Budget(2.0, delta)
     given = {"loss": LOSSES[loss], "domain": UNIT, "budget": budget} | others
-    return targets.target(mechanism, neighbours=neighbours, calibration=calibration, **given)
+    return linear_targets.target(mechanism, neighbours=neighbours, calibration=calibration, **given)
 
 
 def records(p, n=5, seed=0):
@@ -140,7 +140,7 @@ def test_chunks_change_nothing(monkeypatch):
     target, data = make("objective"), records(2)
     theta = np.random.default_rng(0).standard_normal((50, 2))
     whole = target.log_density(theta, data)
-    monkeypatch.setattr(targets, "_ENTRIES", 35)
+    monkeypatch.setattr(linear_targets, "_ENTRIES", 35)
     np.testing.assert_allclose(target.log_density(theta, data), whole, rtol=1e-14)
 
 
@@ -210,6 +210,6 @@ def test_a_distribution_function_needs_one_feature(mechanism):
 
 def test_an_unknown_mechanism_is_refused():
     with pytest.raises(ValueError, match=r"'exp' is not one .* objective, output"):
-        targets.target(
+        linear_targets.target(
             "exp", loss=LOSSES["huber"], domain=UNIT, budget=Budget(1.0), neighbours="replace", calibration="tight"
         )

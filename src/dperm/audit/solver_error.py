@@ -21,9 +21,9 @@ from scipy import special
 
 from dperm import losses, seeds
 from dperm.accounting import gaussian
-from dperm.audit import attempts, pairs, white_box
+from dperm.audit import columns, pairs, white_box
+from dperm.audit.linear_targets import LinearData
 from dperm.audit.target import Target
-from dperm.audit.targets import LinearData
 from dperm.domain import Budget
 from dperm.mechanisms import objective
 from dperm.noise import Gaussian
@@ -82,12 +82,12 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
     noise = released.theta - centre(case.data)
     words = f"edge: {case.words}, and a solver that errs by tau, one way with it, the other way without"
     yield {
-        **attempts.head(job, row),
+        **columns.head(job, row),
         "guarantee": released.guarantee,
         "loss": case.loss.name,
         "pair_words": words,
         "white_box_p": white_box.noise_test(noise, made.whole).p_value,
-        **attempts.on_a_line(erring(case, made), case.data, case.neighbour, delta=budget.delta),
+        **columns.on_a_line(erring(case, made), case.data, case.neighbour, delta=budget.delta),
     }
 
 

@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm.audit import attempts, white_box
+from dperm.audit import columns, white_box
 from dperm.audit.kernel import pairs
 from dperm.audit.kernel.crossing import BETA, fit_p
 from dperm.audit.target import Target
@@ -149,7 +149,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
     record = {"guarantee": made.constants.guarantee, "loss": "hinge", "white_box_p": _white_box(made, rng("noise"))}
     yield record | {"pair_words": f"{words}; {found.pop('words')}"} | found
     few = made._replace(copies=min(made.copies, 10))
-    sampled = attempts.sampled(
+    sampled = columns.sampled(
         Target(draw=few.draw), 1, -1, delta=budget.delta, draws=min(job["draws"], _MOST_DRAWS),
         confidence=job["confidence"], rng=rng("draws"),
     )  # fmt: skip
@@ -170,7 +170,7 @@ def printed(neighbours: str, budget: Budget) -> Choice:
 
 def _paper(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]:
     tried = [printed(neighbours, budget)._replace(copies=copies) for copies in _COPIES]
-    found = [(one, attempts.over_outcomes(one.chances, 1, -1, delta=budget.delta)) for one in tried]
+    found = [(one, columns.over_outcomes(one.chances, 1, -1, delta=budget.delta)) for one in tried]
     worst, attack = max(found, key=lambda entry: entry[1]["exact_bound"])
     point = ("at 0", "x")[int("{1}" in attack["event"])]
     attack |= {"event": f"z_1 is {point}", "words": f"z_1 of a net of x and {worst.copies} at 0"}
@@ -190,7 +190,7 @@ def corrected(neighbours: str, budget: Budget) -> tuple[Setting, Constants]:
 def _corrected(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]:
     made = worst(*corrected(neighbours, budget), budget.delta)
     words = f"a round over z_2 and {made.copies:,} at z_1, turned the other way"
-    return made, {"words": words} | attempts.of_losses(
+    return made, {"words": words} | columns.of_losses(
         made.privacy_loss(1), made.privacy_loss(-1), budget.delta, "the round"
     )
 
@@ -250,7 +250,7 @@ def leaking(made: Choice, delta: float) -> dict[str, Any]:
     best = int(value.argmax())
     event = f"choices and answers of {rounds} rounds spend {t[best, 0]:.4g} or more"
     epsilon = math.log(max(value[best], 1.0))
-    return attempts.certain(attempts.LOSSES, "data", event, epsilon, float(above[best]), float(below[best]))
+    return columns.certain(columns.LOSSES, "data", event, epsilon, float(above[best]), float(below[best]))
 
 
 def _tight(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]:

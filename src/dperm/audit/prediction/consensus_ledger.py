@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm.audit import attempts
+from dperm.audit import columns
 from dperm.audit.prediction import bits
 from dperm.audit.prediction.bits import Bits
 from dperm.laws.privacy_loss import PrivacyLoss
@@ -66,7 +66,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
         laws = [strategy(ledger.terms, shards, ledger.answers, share * row["epsilon"]) for share in _TARGETS]
         law = max(laws, key=lambda one: one.epsilon(row["delta"]).epsilon)
         words = f"{shards} shards, {ledger.answers} contested, {BLOCKS} blocks of up to {max(_LENGTHS):,} queries"
-        yield record | {"pair_words": words} | attempts.of_losses(law, law, row["delta"], "the transcript")
+        yield record | {"pair_words": words} | columns.of_losses(law, law, row["delta"], "the transcript")
 
 
 def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> PrivacyLoss:

@@ -45,7 +45,7 @@ _THIN = 1e-15
 
 
 @dataclass(frozen=True)
-class Line:
+class BracketedLaw:
     """The law of a released number.
 
     - z: points -> ndarray, increasing: the quantile of the noise that puts theta there.
@@ -134,7 +134,7 @@ class Line:
         return np.where(points < max(self.low, -_WIDEST), -np.inf, inside)
 
 
-def attack(first: Line, second: Line, *, delta: float) -> ExactAudit:
+def attack(first: BracketedLaw, second: BracketedLaw, *, delta: float) -> ExactAudit:
     """Return the largest bound that a union of pieces proves, in either direction.
 
     - first, second: with the data, and with the neighbour.
@@ -170,7 +170,7 @@ def first_of_best(candidates: Sequence[Any], value: Callable[[Any], float]) -> A
 
 
 def _certified(
-    likelier: Line, other: Line, edges: np.ndarray, inside: np.ndarray, delta: float, side: str
+    likelier: BracketedLaw, other: BracketedLaw, edges: np.ndarray, inside: np.ndarray, delta: float, side: str
 ) -> ExactAudit:
     """Return the bound of the best union of the intervals that these pieces make up."""
     turns = np.flatnonzero(np.diff(inside) > 1)
@@ -189,7 +189,7 @@ def _middles(kind: type) -> np.ndarray:
     return np.where(levels < 0.5, np.log(2 * levels), -np.log(2 - 2 * levels))
 
 
-def _beside_walls(law: Line) -> np.ndarray:
+def _beside_walls(law: BracketedLaw) -> np.ndarray:
     """Return cuts just inside the walls: a release there is one of the wall, but for what stands between."""
     widths = 10 * law.slack + (0.0 if law.hiding is None else law.hiding.scale) * np.array([0.0, 1.0, 30.0])
     walls = [(law.low, 1), (law.high, -1)]
@@ -200,7 +200,7 @@ def _tail(kind: type, z: np.ndarray) -> np.ndarray:
     return lower_tail(kind(1.0), z)
 
 
-def _words(low: np.ndarray, high: np.ndarray, law: Line) -> str:
+def _words(low: np.ndarray, high: np.ndarray, law: BracketedLaw) -> str:
     """Say where the event lies: its outermost ends."""
     if not len(low):
         return "none: no interval is likelier on one side"

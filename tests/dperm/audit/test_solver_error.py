@@ -3,7 +3,7 @@
 import pytest
 
 from dperm.accounting import gaussian
-from dperm.audit import hidden, linear
+from dperm.audit import linear, solver_error
 from dperm.domain import Budget
 from dperm.mechanisms import base
 
@@ -22,8 +22,8 @@ def job(neighbours, pair="edge"):
 def test_the_bound_is_the_gaussian_privacy_curve(neighbours, zeta):
     """(zeta + 2 tolerance)/Delta over the deviation of both noises; and no more than is claimed."""
     (row,) = linear.run(job(neighbours))
-    made = hidden.laws(budget=BUDGET, neighbours=neighbours, calibration="tight")
-    ratio = (zeta + 2 * hidden.TOLERANCE) / hidden.CURVATURE / made.whole.scale
+    made = solver_error.laws(budget=BUDGET, neighbours=neighbours, calibration="tight")
+    ratio = (zeta + 2 * solver_error.TOLERANCE) / solver_error.CURVATURE / made.whole.scale
     assert gaussian.gaussian_ratio(row["exact_bound"], BUDGET.delta) == pytest.approx(ratio, rel=1e-6)
     assert 0.5 * BUDGET.epsilon < row["exact_bound"] <= BUDGET.epsilon
     assert row["guarantee"] == "proved" and row["white_box_p"] > 1e-3

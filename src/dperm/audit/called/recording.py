@@ -18,7 +18,7 @@ from dperm.mechanisms import kept
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 
-class Remembering(np.random.Generator):
+class RecordingGenerator(np.random.Generator):
     """A generator of NumPy's that keeps the vectors drawn from it, each with its law, and single draws at scale 1."""
 
     def __init__(self, bits: np.random.BitGenerator, units: list[float], drawn: list[tuple]):
@@ -56,7 +56,7 @@ class Remembering(np.random.Generator):
         return length
 
 
-class Heard(NamedTuple):
+class Recorded(NamedTuple):
     """One fit.
 
     - model: fitted.
@@ -75,14 +75,19 @@ class Heard(NamedTuple):
 
 
 def fit(
-    model: Any, step: str, X: np.ndarray, y: np.ndarray, seed: int, make: Callable[..., Remembering] = Remembering
-) -> Heard:
+    model: Any,
+    step: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    seed: int,
+    make: Callable[..., RecordingGenerator] = RecordingGenerator,
+) -> Recorded:
     """Fit a model and listen.
 
     - model: estimator; not fitted; its `random_state` is ignored, but where `release` is set.
     - step: name of the method that takes checked records to the core.
     - X, y: as a user has them.
-    - make: of the generator that is listened to: a class made of `Remembering`.
+    - make: of the generator that is listened to: a class made of `RecordingGenerator`.
     - Raises Exception: what `fit` raises.
     """
     calls: list[tuple] = []
@@ -100,7 +105,7 @@ def fit(
     # A class of the same name and parameters, for messages and for `get_params`.
     of = type(public.__name__, (public,), {step: listening, "__init__": public.__init__})
     if not released:
-        return Heard(of(**{**given, "random_state": rng}).fit(X, y), *calls[-1], rng.drawn, rng.units)
+        return Recorded(of(**{**given, "random_state": rng}).fit(X, y), *calls[-1], rng.drawn, rng.units)
     drawn: list[tuple] = []
     add = grid.add_noise
 
@@ -109,7 +114,7 @@ def fit(
         return drawn[-1][1]
 
     with mock.patch.object(grid, "add_noise", adding):
-        return Heard(of(**given).fit(X, y), *calls[-1], drawn, rng.units)
+        return Recorded(of(**given).fit(X, y), *calls[-1], drawn, rng.units)
 
 
 def value(model: Any, asked: np.ndarray) -> np.ndarray:
@@ -122,7 +127,9 @@ def value(model: Any, asked: np.ndarray) -> np.ndarray:
     return getattr(model, "decision_function", model.predict)(asked)
 
 
-def answer(one: Heard, asked: np.ndarray, ask: Callable[[Any, np.ndarray], np.ndarray] = value) -> tuple[float, float]:
+def answer(
+    one: Recorded, asked: np.ndarray, ask: Callable[[Any, np.ndarray], np.ndarray] = value
+) -> tuple[float, float]:
     """Ask a fitted model for one number, and listen to the generator that draws its noise.
 
     - one: nobody has asked it yet.
@@ -142,12 +149,12 @@ def answer(one: Heard, asked: np.ndarray, ask: Callable[[Any, np.ndarray], np.nd
 
 
 @contextlib.contextmanager
-def generators(one: Heard) -> Iterator[None]:
+def generators(one: Recorded) -> Iterator[None]:
     """Let a fit's lists go on with what the generators of its queries draw."""
     of = kept.Noise.of
 
     def listening(self, key):
-        return Remembering(of(self, key).bit_generator, one.units, one.drawn)
+        return RecordingGenerator(of(self, key).bit_generator, one.units, one.drawn)
 
     with mock.patch.object(kept.Noise, "of", listening):
         yield

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dperm.audit import attempts, white_box
+from dperm.audit import columns, white_box
 from dperm.audit.kernel import crossing, pairs
 from dperm.audit.kernel.crossing import BETA, PIECES, Crossing
 from dperm.audit.kernel.pairs import Pair
@@ -110,21 +110,21 @@ def _single(job: Mapping[str, Any], row: Mapping[str, Any], budget: Budget, rng:
     target, (first, second) = made.target(), made.exact
     # At sigma both outcomes are likely.
     probe = target.draw(made.constants.threshold, _WHITE_BOX, rng("noise"))
-    behind = attempts.noise_behind(target, probe, made.constants.threshold, rng("atoms"))
+    behind = columns.noise_behind(target, probe, made.constants.threshold, rng("atoms"))
     record = {
         "guarantee": made.constants.guarantee,
         "white_box_p": white_box.noise_test(behind, target.law).p_value,
         "pair_words": f"{made.pair.words}; {made.words}",
     }
-    found = [attempts.on_a_line(target, first, second, delta=budget.delta)]
+    found = [columns.on_a_line(target, first, second, delta=budget.delta)]
     rounds = made.constants.updates
     if rounds > 1:
         shift = (second - first) * made.constants.epsilon0
         law = privacy_loss.laplace(shift, 500, left_out=np.exp(-_FAR) / 2).self_compose(rounds)
-        found.append(attempts.of_losses(law, law, budget.delta, f"{rounds} answers that update"))
+        found.append(columns.of_losses(law, law, budget.delta, f"{rounds} answers that update"))
         found.append(_halting(row["neighbours"], budget))
     yield record | max(found, key=lambda one: one["exact_bound"])
-    yield record | attempts.sampled(
+    yield record | columns.sampled(
         target, first, second, delta=budget.delta, draws=min(job["draws"], _MOST_DRAWS), confidence=job["confidence"],
         rng=rng("draws"),
     )  # fmt: skip
@@ -138,7 +138,7 @@ def _halting(neighbours: str, budget: Budget) -> dict[str, Any]:
     worst = crossing.worst(made, silent, budget.delta)
     words = f"{pairs.flip(of).words}; crossed: {worst.count:,} queries at -x + v, then x + v, B = 1"
     both = (worst.privacy_loss(side, silent) for side in (1, -1))
-    return {"pair_words": words} | attempts.of_losses(*both, budget.delta, "the round in which it halts")
+    return {"pair_words": words} | columns.of_losses(*both, budget.delta, "the round in which it halts")
 
 
 def single(variant: str, neighbours: str, budget: Budget) -> Single:
@@ -198,12 +198,12 @@ def _crossed(job: Mapping[str, Any], row: Mapping[str, Any], budget: Budget, rng
     yield (
         record
         | {"pair_words": f"{words}; crossed: {worst.count:,} queries at -x + v, then x + v"}
-        | attempts.of_losses(
+        | columns.of_losses(
             worst.privacy_loss(1, answer), worst.privacy_loss(-1, answer), budget.delta, "the transcript"
         )
     )
     target = Target(draw=lambda side, repeats, rng: np.column_stack(few.draw(side, repeats, rng)))
-    found = attempts.sampled(
+    found = columns.sampled(
         target, 1, -1, delta=budget.delta, draws=min(job["draws"], _MOST_DRAWS), confidence=job["confidence"],
         rng=rng("draws"),
     )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from dperm import seeds
-from dperm.audit import attempts
+from dperm.audit import columns
 from dperm.errors import ConfigError, DataError
 
 _PROVED = ("proved", "proved_exact")
@@ -46,7 +46,7 @@ def _of_row(job: Mapping[str, Any], row: Mapping[str, Any], attacks: Attacks) ->
     def rng(what):
         return seeds.generator(job["seed"], "audit", job["mechanism"], job["pair"], *named, what)
 
-    head = attempts.head({**job, "calibration": row["calibration"]}, row)
+    head = columns.head({**job, "calibration": row["calibration"]}, row)
     found = [head | record for record in attacks(job, row, rng)]
     stated = {record["guarantee"] for record in found}
     if row["calibration"] != "paper" and not stated <= set(_PROVED):

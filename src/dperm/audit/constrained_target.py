@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.audit import targets
+from dperm.audit import linear_targets
+from dperm.audit.linear_targets import LinearData
 from dperm.audit.pairs import Case
 from dperm.audit.target import Target
-from dperm.audit.targets import LinearData
 from dperm.domain import Budget, Calibration, Neighbours
 from dperm.feasible import Region, Regularizer
 from dperm.laws import tails
@@ -29,7 +29,7 @@ from dperm.mechanisms import base, objective
 
 
 @dataclass(frozen=True)
-class Confined(Case):
+class ConstrainedCase(Case):
     """A pair of neighbours and the problem with its regularizer and set.
 
     - words, loss, domain, curvature, data, neighbour: as for `Case`; the domain's `theta_norm` is ignored for that
@@ -40,7 +40,7 @@ class Confined(Case):
     region: Region = objective.EVERYWHERE
 
 
-def target(case: Confined, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> Target:
+def target(case: ConstrainedCase, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> Target:
     """Return objective perturbation with the case's regularizer and set as a target.
 
     - case: of any number of features; `cdf`, `sf` and `atoms` serve one.
@@ -58,7 +58,7 @@ def target(case: Confined, *, budget: Budget, neighbours: Neighbours, calibratio
 
     def records(data):
         if id(data[0]) not in known:
-            known[id(data[0])] = data[0], _runs(*targets.checked(data, case.loss, domain))
+            known[id(data[0])] = data[0], _runs(*linear_targets.checked(data, case.loss, domain))
         return known[id(data[0])][1]
 
     def standard(points, data):
@@ -79,7 +79,7 @@ def target(case: Confined, *, budget: Budget, neighbours: Neighbours, calibratio
         outputs = np.reshape(outputs, (-1, features))
         x, y, counts = records(data)
         forces = (case.loss.derivative(x @ outputs.T, y) * counts).T @ x
-        return targets.log_noise_density(law, forces + ridge * outputs + l1 * np.sign(outputs))
+        return linear_targets.log_noise_density(law, forces + ridge * outputs + l1 * np.sign(outputs))
 
     def draw(data, repeats, rng):
         beside = {"regularizer": case.regularizer, "region": case.region, "curvature": case.curvature}

@@ -1,4 +1,4 @@
-r"""The public predictors as who asks them sees them: fitted, asked row by row, every row twice, until they refuse.
+r"""The public predictors asked until their budget is exhausted: fitted, asked row by row, every row twice.
 
 All records are alike, so that every query has the same law whatever the shards or the keys: with label 0 alone no shard
 votes for 1; labels 1 left of all queries push the walk to V = min(n, T); records at x = 0 leave w = 0. A repeated row
@@ -18,7 +18,7 @@ from scipy import stats
 from sklearn.dummy import DummyClassifier
 
 from dperm.accounting import filters
-from dperm.audit import finite, white_box
+from dperm.audit import reference_laws, white_box
 from dperm.audit.prediction import bits
 from dperm.domain import changed_gradients
 from dperm.errors import BudgetExhausted, VacuousWarning
@@ -35,8 +35,8 @@ _RECORDS, _SHARDS, _TOTAL, _TOLERANCE = 60, 20, 4.0, 0.05
 _MAJORITY = DummyClassifier(strategy="most_frequent")
 
 
-class Served(NamedTuple):
-    """What a predictor gave.
+class Exhausted(NamedTuple):
+    """What a predictor gave until it refused.
 
     - each: price of an answer, by the accountants.
     - answered: answers until it refused; never more than twice those allowed.
@@ -48,8 +48,8 @@ class Served(NamedTuple):
     p_value: float
 
 
-def served(mechanism: str, row: Mapping[str, Any], rng: np.random.Generator) -> Served:
-    """Ask a predictor for all that it gives.
+def exhaust(mechanism: str, row: Mapping[str, Any], rng: np.random.Generator) -> Exhausted:
+    """Ask a predictor until it refuses.
 
     - row: `epsilon`, `delta`, `neighbours`.
     """
@@ -75,7 +75,7 @@ def served(mechanism: str, row: Mapping[str, Any], rng: np.random.Generator) -> 
             break
         answered += 1 + int(first[0] != again[0])
     said = np.concatenate([fitted().predict(asked[:QUERIES]) for _ in range(_FITS)])
-    return Served(each, answered, test(said, each, row))
+    return Exhausted(each, answered, test(said, each, row))
 
 
 def _bit_test(law: Callable[[float, Mapping[str, Any]], np.ndarray]) -> Callable:
@@ -86,7 +86,7 @@ def _bit_test(law: Callable[[float, Mapping[str, Any]], np.ndarray]) -> Callable
 
 
 def _no_vote(each: float, row: Mapping[str, Any]) -> np.ndarray:
-    return finite.soft_majority(0, models=_SHARDS, epsilon=each)
+    return reference_laws.soft_majority(0, models=_SHARDS, epsilon=each)
 
 
 def _no_mean(each: float, row: Mapping[str, Any]) -> np.ndarray:
@@ -95,7 +95,7 @@ def _no_mean(each: float, row: Mapping[str, Any]) -> np.ndarray:
 
 def _walked(each: float, row: Mapping[str, Any]) -> np.ndarray:
     # Far from T: 60 steps of each, or of half of it.
-    return finite.bit(_RECORDS * each / changed_gradients(row["neighbours"]))
+    return reference_laws.bit(_RECORDS * each / changed_gradients(row["neighbours"]))
 
 
 def _noise_test(rate: Callable[[Mapping[str, Any]], float]) -> Callable:

@@ -21,7 +21,7 @@ _PATIENCE, _BEGIN = 0.1, 30.0
 _CODE = str(Path(mechanisms.__file__).parent)
 
 
-class Meeting:
+class RendezvousKernel:
     """A linear kernel at which threads wait for each other."""
 
     def __init__(self):

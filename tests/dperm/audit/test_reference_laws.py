@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dperm.audit import finite
+from dperm.audit import reference_laws
 from dperm.audit.exact import exact, neighbours_of_tiny_domain
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0)
@@ -19,7 +19,8 @@ EXAMPLES = [(x, y) for x in POINTS for y in (0, 1)]
 @pytest.mark.parametrize("models", [1, 2, 7, 40])
 def test_soft_majority_spends_epsilon_and_no_less(models, epsilon):
     audit = exact(
-        lambda count: finite.soft_majority(count, models=models, epsilon=epsilon), finite.vote_margins(models)
+        lambda count: reference_laws.soft_majority(count, models=models, epsilon=epsilon),
+        reference_laws.vote_margins(models),
     )
     z = -epsilon * models / 2
     expected = epsilon - math.log((1 + math.exp(z + epsilon)) / (1 + math.exp(z)))
@@ -32,10 +33,10 @@ def test_soft_majority_spends_epsilon_and_no_less(models, epsilon):
 def test_soft_majority_is_tight_and_printed_weights_spend_twice_as_much(epsilon):
     """Erratum D1, in the limit of many models that agree."""
     models = math.ceil(80 / epsilon)
-    pairs = list(finite.vote_margins(models))
+    pairs = list(reference_laws.vote_margins(models))
     assert len(pairs) == models
-    right = exact(lambda count: finite.soft_majority(count, models=models, epsilon=epsilon), pairs)
-    wrong = exact(lambda count: finite.weighted_votes(count, models=models, epsilon=epsilon), pairs)
+    right = exact(lambda count: reference_laws.soft_majority(count, models=models, epsilon=epsilon), pairs)
+    wrong = exact(lambda count: reference_laws.weighted_votes(count, models=models, epsilon=epsilon), pairs)
     assert right.epsilon == pytest.approx(epsilon, rel=1e-12)
     assert wrong.epsilon == pytest.approx(2 * epsilon, rel=1e-12)
     assert not right.refutes(epsilon)
@@ -52,7 +53,7 @@ def test_votes_of_all_data_sets_with_disjoint_blocks_move_by_one():
     moves = {
         (votes(data), votes(other)) for data, other in neighbours_of_tiny_domain((0, 1), 6, "replace", ordered=True)
     }
-    margins = set(finite.vote_margins(3))
+    margins = set(reference_laws.vote_margins(3))
     assert {move for move in moves if move[0] != move[1]} == margins | {(b, a) for a, b in margins} & moves
     assert all(abs(first - second) <= 1 for first, second in moves)
 
@@ -65,8 +66,11 @@ ALPHA = 2 * BOUND**2
 
 
 def supports(epsilon, monotone):
-    return lambda data: finite.exponential(
-        finite.one_feature_scores(data, features=2, bound=BOUND), epsilon=epsilon, alpha=ALPHA, monotone=monotone
+    return lambda data: reference_laws.exponential(
+        reference_laws.one_feature_scores(data, features=2, bound=BOUND),
+        epsilon=epsilon,
+        alpha=ALPHA,
+        monotone=monotone,
     )
 
 
@@ -77,13 +81,13 @@ def every_size(relation, largest=3):
 def test_scores_are_the_least_losses_and_move_by_at_most_alpha():
     t = np.linspace(-BOUND, BOUND, 2001)
     for data, more in neighbours_of_tiny_domain(SUPPORTS[::3], 3, "add_remove"):
-        score = finite.one_feature_scores(data, features=2, bound=BOUND)
+        score = reference_laws.one_feature_scores(data, features=2, bound=BOUND)
         slow = [min(sum(0.5 * (y - x[j] * t) ** 2 for x, y in data)) for j in range(2)]
         assert score == pytest.approx(slow, abs=1e-5)
-        change = finite.one_feature_scores(more, features=2, bound=BOUND) - score
+        change = reference_laws.one_feature_scores(more, features=2, bound=BOUND) - score
         assert change.min() >= -1e-12
         assert change.max() <= ALPHA + 1e-12
-    assert finite.one_feature_scores((), features=2, bound=BOUND) == pytest.approx([0, 0])
+    assert reference_laws.one_feature_scores((), features=2, bound=BOUND) == pytest.approx([0, 0])
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
@@ -113,7 +117,7 @@ def test_exponential_mechanism_attains_its_epsilon(relation, monotone, times):
 
     def law(value):
         scores = np.repeat(value, [1, others])
-        p = finite.exponential(scores, epsilon=epsilon, alpha=alpha, monotone=monotone)
+        p = reference_laws.exponential(scores, epsilon=epsilon, alpha=alpha, monotone=monotone)
         return [p[0], p[1:].sum()]  # the others are alike, so they are one outcome
 
     assert exact(law, [pair]).epsilon == pytest.approx(times * epsilon, rel=1e-4)
@@ -134,7 +138,9 @@ def test_projected_walk_keeps_its_promise_on_every_data_set(relation, times, ste
     """dwork2018, Lemma 5.1, for multisets of up to five examples at four points, ties sorted by (x, y)."""
     epsilon = 0.8
     pairs = [pair for size in range(1, 6) for pair in neighbours_of_tiny_domain(EXAMPLES, size, relation)]
-    audit = every_query(lambda data, x: finite.exp_projected_walk(sorted(data), x, steps=steps, epsilon=epsilon), pairs)
+    audit = every_query(
+        lambda data, x: reference_laws.exp_projected_walk(sorted(data), x, steps=steps, epsilon=epsilon), pairs
+    )
     assert audit.epsilon <= times * epsilon
     assert audit.epsilon > 0.4 * times * epsilon
 
@@ -143,7 +149,7 @@ def test_projected_walk_is_tight():
     """All but one example say 0, far from where the walk is held: v moves by 2 and the answer 1 is rare."""
     epsilon, zeros = 1.0, [(1, 0)] * 60
     audit = exact(
-        lambda data: finite.exp_projected_walk(data, 1, steps=100, epsilon=epsilon),
+        lambda data: reference_laws.exp_projected_walk(data, 1, steps=100, epsilon=epsilon),
         [((*zeros, (1, 0)), (*zeros, (1, 1)))],
     )
     assert audit.epsilon == pytest.approx(epsilon, rel=1e-12)
@@ -151,9 +157,11 @@ def test_projected_walk_is_tight():
 
 def test_projected_walk_by_hand():
     data = [(1, 1), (2, 1), (2, 1), (3, 0), (4, 0)]
-    assert [finite.projected_walk(data, x, steps=2) for x in (0, 1, 2, 3, 4)] == [0, 1, 2, 1, 0]
-    assert finite.projected_walk([(1, 0)] * 9, 1, steps=3) == -3
-    assert finite.exp_projected_walk(data, 2, steps=2, epsilon=3.0)[1] == pytest.approx(1 / (1 + math.exp(-3.0)))
+    assert [reference_laws.projected_walk(data, x, steps=2) for x in (0, 1, 2, 3, 4)] == [0, 1, 2, 1, 0]
+    assert reference_laws.projected_walk([(1, 0)] * 9, 1, steps=3) == -3
+    assert reference_laws.exp_projected_walk(data, 2, steps=2, epsilon=3.0)[1] == pytest.approx(
+        1 / (1 + math.exp(-3.0))
+    )
 
 
 @pytest.mark.parametrize("relation", ["replace", "add_remove"])
@@ -163,7 +171,7 @@ def test_ties_in_the_order_of_a_sequence_are_private_too(relation):
     pairs = [pair for size in (1, 2, 3, 4) for pair in neighbours_of_tiny_domain(two, size, relation, ordered=True)]
     for steps in (1, 2):
         audit = every_query(
-            lambda data, x, steps=steps: finite.exp_projected_walk(data, x, steps=steps, epsilon=epsilon), pairs
+            lambda data, x, steps=steps: reference_laws.exp_projected_walk(data, x, steps=steps, epsilon=epsilon), pairs
         )
         assert audit.epsilon <= (epsilon if relation == "replace" else epsilon / 2)
 
@@ -178,7 +186,10 @@ def test_a_tie_rule_that_looks_at_the_other_records_is_refuted():
     epsilon, steps = 0.8, 2
     pairs = list(neighbours_of_tiny_domain([(1, 0), (1, 1)], 9, "add_remove"))
     audits = [
-        exact(lambda data, order=order: finite.exp_projected_walk(order(data), 1, steps=steps, epsilon=epsilon), pairs)
+        exact(
+            lambda data, order=order: reference_laws.exp_projected_walk(order(data), 1, steps=steps, epsilon=epsilon),
+            pairs,
+        )
         for order in (by_number, sorted)
     ]
     assert audits[0].epsilon == pytest.approx(steps * epsilon / 2)  # from one end, v = -T, to the other
@@ -188,7 +199,7 @@ def test_a_tie_rule_that_looks_at_the_other_records_is_refuted():
 
 def walk_error(data, steps, epsilon):
     """Return Err_S(ExpPW), the mean chance of a wrong answer at the examples."""
-    answers = [finite.exp_projected_walk(data, x, steps=steps, epsilon=epsilon) for x, _ in data]
+    answers = [reference_laws.exp_projected_walk(data, x, steps=steps, epsilon=epsilon) for x, _ in data]
     return sum(answer[1 - y] for answer, (_, y) in zip(answers, data, strict=True)) / len(data)
 
 
