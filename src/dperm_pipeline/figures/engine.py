@@ -238,7 +238,11 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
         if line.reach and not line.band:
             reach = dict(zip(("xerr", "yerr"), (rows[name] for name in line.reach), strict=True))
             axis.errorbar(x, mean, **reach, fmt="none", ecolor=colour, elinewidth=0.5, alpha=0.4, zorder=1.5)
-        if line.bars and not line.cut:
+        if line.caps:
+            below = look.get("zorder", 2) - 0.1
+            axis.errorbar(x, mean, [mean - low, high - mean], fmt="none", color=colour, elinewidth=line.bars,
+                          capsize=line.caps, zorder=below)  # fmt: skip
+        elif line.bars and not line.cut:
             axis.vlines(x, low, high, color=colour, lw=None if line.bars is True else line.bars)
         if line.fits:
             shown += [*mean, *low, *high] if panel.whole_bands else [*mean]

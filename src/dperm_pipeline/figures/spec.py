@@ -33,13 +33,13 @@ class Line:
     are columns with the half widths of its intervals in x and y; with `band`, that in y is the band), "points" (each
     row has the columns mean, low and high), "quantiles" (that of 95 %, with the median and the largest), the name of an
     aggregate of pandas ("max", "first", ...), or a function of a series. `via`: from the statistic to what is drawn.
-    `band`: opacity of the interval; `bars`: width of its bars. `positive`: the band ends at the mean where its lower
-    end is not above 0; or, a number, at this share of the mean. `cut`: intervals end where a logarithmic axis does.
-    `aside`: 1/72 inch by which the line is moved to the right, so that equal lines are seen as two. `shades`: the
-    column of the lines in shades, light to dark or `darkest_first`, with `markers` in turn; `label` is then a function
-    of its value. `hollow_if`: a column that is not 0 where a marker is to be hollow; `marked_if`: where there is one at
-    all. `dots`: markers are points of their own, of which matplotlib is told this. `fits`: the y-axis must show it.
-    `more`, `key`: what else matplotlib is told of the line, and of its entry in the legend.
+    `band`: opacity of the interval; `bars`: width of its bars; `caps`: length of theirs. `positive`: the band ends at
+    the mean where its lower end is not above 0; or, a number, at this share of the mean. `cut`: intervals end where a
+    logarithmic axis does. `aside`: 1/72 inch by which the line is moved to the right, so that equal lines are seen as
+    two. `shades`: the column of the lines in shades, light to dark or `darkest_first`, with `markers` in turn; `label`
+    is then a function of its value. `hollow_if`: a column that is not 0 where a marker is to be hollow; `marked_if`:
+    where there is one at all. `dots`: markers are points of their own, of which matplotlib is told this. `fits`: the
+    y-axis must show it. `more`, `key`: what else matplotlib is told of the line, and of its entry in the legend.
     """
 
     label: str | Callable[[Any], str] = ""
@@ -54,6 +54,7 @@ class Line:
     via: Rows | None = None
     band: float | None = None
     bars: float | None = None
+    caps: float | None = None
     positive: bool | float | None = None
     cut: bool | None = None
     aside: float = 0.0
@@ -201,9 +202,10 @@ class Figure:
 class Column:
     """A column of a table: a value for each group of rows.
 
-    `name`: in the CSV. `value`: a column of the rows, whose first value counts, or a function of a group's rows; the
-    column `name` without it. `heading`: for people; the name without one, left out for them if it is empty. `words`:
-    from a value to text; those of the table without it. `whole`: numbers are whole, and may be missing.
+    `name`: in the CSV; it is for people alone if this is empty. `value`: a column of the rows, whose first value
+    counts, or a function of a group's rows; the column `name` without it. `heading`: for people; the name without one,
+    left out for them if it is empty. `words`: from a value to text; those of the table without it. `whole`: numbers are
+    whole, and may be missing.
     """
 
     name: str

@@ -29,7 +29,8 @@ def tabulate(table: spec.Table, rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.Da
         for column in table.columns:
             heading = column.name if column.heading is None else column.heading
             found = _values(column, part)
-            line |= dict(zip(_names(column), found, strict=True))
+            if column.name:
+                line |= dict(zip(_names(column), found, strict=True))
             if heading:
                 words[heading] = (column.words or table.words or word)(*found[:1]) + _interval(*found[1:])
         numbers_found.append(line)

@@ -5,8 +5,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm_papers.li2021.augmentation import drawing as augmentation
-from dperm_papers.li2021.augmentation import drawing_tables as augmentation_tables
+from dperm_papers.li2021.augmentation import drawing_schematic
+from dperm_papers.li2021.augmentation import figures as augmentation
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def test_figure_1_has_every_curve_and_the_crosses(rows):
     figure = augmentation.fig1(rows)
     assert [axis.get_title() for axis in figure.axes[:3]] == ["lasso", "elastic net", "l₀.₅"]
     here = rows[(rows["row"] == "figure-1") & (rows["calibration"] == "paper") & (rows["target"] == "lasso")]
-    drawn = [line for line in figure.axes[3].lines if line.get_color() == augmentation._LOOKS["reached"][1]]
+    drawn = [line for line in figure.axes[3].lines if line.get_color() == "#009E73"]
     curve = here[(here["form"] == "reached") & (here["metric"] == "modulus")].sort_values("at")
     np.testing.assert_allclose(np.concatenate([line.get_ydata() for line in drawn]), curve["value"])
     (crosses,) = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
@@ -34,12 +34,12 @@ def test_figure_1_has_every_curve_and_the_crosses(rows):
 def test_corrected_curvatures_reach_the_line(rows):
     figure = augmentation.fig1_corrected(rows)
     for axis in figure.axes[3:]:
-        curvature = np.concatenate([line.get_ydata() for line in axis.lines if line.get_color() == augmentation._BLUE])
+        curvature = np.concatenate([line.get_ydata() for line in axis.lines if line.get_color() == "#0072B2"])
         assert curvature.min() >= 2
 
 
 def test_figure_2_stacks_add_up_and_the_budget_is_that_of_the_rows(rows):
-    figure = augmentation.fig2(rows)
+    figure = drawing_schematic.fig2(rows)
     for place, case in ((0, "nothing"), (3, "some")):
         here = rows[(rows["row"] == f"schematic-{case}") & (rows["metric"] == "modulus")]
         for column, form in enumerate(("dp-erm", "napp")):
@@ -50,7 +50,7 @@ def test_figure_2_stacks_add_up_and_the_budget_is_that_of_the_rows(rows):
     assert any("50 %" in text for text in texts[1])
     assert "Λ = 1, Λ₀ = 1, 5 coefficients" in words(figure).replace("\n", " ")
     other = rows.assign(strength=rows["strength"] * 3)
-    assert "Λ = 3, Λ₀ = 1, 5 coefficients" in words(augmentation.fig2(other)).replace("\n", " ")
+    assert "Λ = 3, Λ₀ = 1, 5 coefficients" in words(drawing_schematic.fig2(other)).replace("\n", " ")
 
 
 def test_convergence_draws_means_and_says_what_was_not_run(rows):
@@ -69,16 +69,16 @@ def test_convergence_draws_means_and_says_what_was_not_run(rows):
 
 
 def test_tables(rows):
-    plain, people = augmentation_tables.table1(rows)
+    plain, people = augmentation.table1(rows)
     assert list(people["Eq 3"]) == ["divides by 0", "b/(nₑ l′(0))"] * 3
     assert plain.loc[plain["e_y"] == "repaired", "error of the linear term"].max() < 1e-9
-    plain, _ = augmentation_tables.table2(rows)
+    plain, _ = augmentation.table2(rows)
     lasso = plain[plain["target"] == "lasso"].set_index("weights")
     assert lasso.loc["maximum (Table 2)", "w at |θ| = 0.5"] == 2
     assert lasso.loc["sum (Claim 2)", "P reached at 2"] == 8
-    plain, people = augmentation_tables.table3(rows)
+    plain, people = augmentation.table3(rows)
     assert len(plain) == 5 and plain["minimum"].notna().all()
-    plain, people = augmentation_tables.table3(rows[rows["dataset"] == "no-data"])
+    plain, people = augmentation.table3(rows[rows["dataset"] == "no-data"])
     assert (people["minimum"] == "–").all()
 
 

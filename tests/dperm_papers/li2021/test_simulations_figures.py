@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from dperm_papers.li2021.shared.drawing_lines import LASSOS, PUBLISHED
-from dperm_papers.li2021.simulations import drawing_table4 as table4
 from dperm_papers.li2021.simulations import figures as simulations
 
 # What the corrected figures show: (calibration, variant, target) -> colour, marker, whether hollow, dashes.
@@ -114,7 +113,7 @@ def test_lost_fits_are_told(rows):
 
 
 def test_table_4_is_the_papers(rows):
-    plain, words = table4.table4(rows)
+    plain, words = simulations.table4(rows)
     assert plain["design"].tolist() == ["linear-200", "logistic-500"]
     first, second = words.to_dict("records")
     assert first["n"] == "200" and first["x (16)"] == "Unif(−0.25, 0.25)"

@@ -102,6 +102,16 @@ def test_a_path_has_bars_both_ways_or_a_band():
     assert sorted({tuple(np.round(end, 6)) for end in ends}) == [(0.0, 0.9), (0.0, 1.1), (0.5, 1.8), (0.5, 2.2)]
 
 
+def test_bars_have_caps_at_the_ends_of_the_interval():
+    axis = Figure([[Panel([LINES[0].but(bars=0.8, caps=2.0)], statistic="mean")]])(made()).axes[0]
+    line, *caps = axis.lines
+    (bars,) = axis.collections
+    own = engine.summary(made().query("mechanism == 'ours'"), "epsilon")
+    for cap, end in zip(caps, ("low", "high"), strict=True):
+        np.testing.assert_allclose(np.asarray(cap.get_ydata(), float), own[end])
+    assert len(bars.get_segments()) == 3 and bars.get_zorder() < line.get_zorder()
+
+
 def test_one_repeat_has_no_band():
     axis = Figure([[Panel([LINES[0].but(band=0.2)], statistic="mean")]])(
         made().query("repeat == 0 and dataset == 'first'")
@@ -309,10 +319,14 @@ def test_a_table_has_a_line_for_each_group_in_numbers_and_in_words():
 
 
 def test_a_table_without_groups_has_a_line_for_each_row():
-    prepared = Table([Column("dataset"), Column("largest", "value")], prepare=lambda rows: rows.nlargest(2, "value"))
+    spelled = Column("", "value", "in words", lambda value: "large" if value > 1 else "small")
+    prepared = Table(
+        [Column("dataset"), Column("largest", "value"), spelled], prepare=lambda rows: rows.nlargest(2, "value")
+    )
     numbers, words = prepared(made())
     assert list(numbers["largest"]) == sorted(made()["value"])[:-3:-1]
     assert list(words["largest"]) == [f"{value:.3g}" for value in numbers["largest"]]
+    assert list(numbers) == ["dataset", "largest"] and list(words["in words"]) == ["large", "large"]
 
 
 def test_markers_stand_where_a_column_says_so():
