@@ -85,13 +85,15 @@ def missing(rows: pd.DataFrame, panels: Iterable[spec.Panel]) -> list[str]:
     """
     if "status" not in rows or not (rows["status"] == "failed").any():
         return []
-    failed = total = 0
-    gone = {}
+    rows = rows.reset_index(drop=True)
+    # A row counts once, in however many panels it is drawn.
+    drawn, failed, gone = set(), set(), {}
     for panel in panels:
         for line in panel.lines:
             own = select(select(rows, panel.where), line.where)
             bad = own["status"] == "failed"
-            failed, total = failed + int(bad.sum()), total + len(own)
+            drawn |= set(own.index)
+            failed |= set(own.index[bad])
             x = line.x or panel.x
             if not bad.any() or callable(x):
                 continue
@@ -101,7 +103,7 @@ def missing(rows: pd.DataFrame, panels: Iterable[spec.Panel]) -> list[str]:
                 gone[line.label or "a line"] = f"{line.label or 'a line'} at {style.equals(_SYMBOLS.get(x, x), *lost)}"
     if not failed:
         return []
-    words = f"{failed} of {total} values did not converge and are left out."
+    words = f"{len(failed)} of {len(drawn)} values did not converge and are left out."
     return [words + (f" No value is left of {'; '.join(gone.values())}." if gone else "")]
 
 

@@ -159,6 +159,8 @@ def test_failed_repeats_are_left_out_and_counted():
     # Panels of a facet hold parts of the same rows: each is counted once.
     assert "2 of 60 values did not" in words(Figure([[panel(across=Facet("dataset"))]])(rows))
     assert max(line.get_ydata().max() for line in figure.axes[0].lines) < 3
+    # In however many panels a value is drawn.
+    assert "2 of 60 values" in words(Figure([[panel(across=Facet("dataset")), panel()]])(rows))
     assert "converge" not in words(Figure([[panel()]])(made()))
 
 

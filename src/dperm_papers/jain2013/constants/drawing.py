@@ -3,6 +3,8 @@
 The checks stand below the constants, the largest excess of each, which holds if at most its tolerance: measured less
 allowed for J-c07, 24, 31 and 33; for J-c06 the slope in log-log less the exponent allowed (1 in n, 3 in T), the larger
 one of PINP's and TDDL's.
+
+No specification fits: for people the three calibrations share a line, and the checks have columns of their own.
 """
 
 import math
@@ -12,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dperm_pipeline.figures import style
+from dperm_pipeline.figures.points import plain
 
 _HOW = ("paper", "corrected", "tight")
 _NAMES = {"pinp": "1, PINP", "tddl": "2, TDDL", "tdil": "3, TDIL"}
@@ -29,39 +32,29 @@ _CHECKS = (
 
 
 def constants_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tabulate B, epsilon0, sigma, |S| and T, and below them the exact checks.
+    """Tabulate B, epsilon0, sigma, |S| and T, and below them the exact checks: with plain numbers, and for people.
 
-    - rows: of the experiment jain2013-constants.
-    - plain: a line for each algorithm, n lambda, T or d and calibration; `vacuous` is 1 where B < 1 or sigma >= C R/2.
-      Then one for each check and calibration, with `excess` and `holds`.
-    - words: the same for people, the three calibrations in one cell.
+    The plain table has a line for each calibration; `vacuous` is 1 where B < 1 or sigma >= C R/2.
     """
-    rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
-    rows, plain, words = rows[rows["status"] == "ok"], [], []
-    for (name, total, T, d), place in rows[rows["series"].isin(list(_NAMES))].groupby(
-        ["series", "total", "queries", "d"], sort=True
-    ):
+    rows = plain(rows)
+    rows, numbers, words = rows[rows["status"] == "ok"], [], []
+    constants = rows[rows["series"].isin(list(_NAMES))]
+    for (name, total, T, d), place in constants.groupby(["series", "total", "queries", "d"], sort=True):
         head = {"algorithm": _NAMES[name], "nλ": total, "T": T or math.nan, "d": d or math.nan}
         found = {how: _constants(place[place["calibration"] == how]) for how in _HOW}
-        plain += [{**head, "calibration": how, **found[how]} for how in _HOW]
+        numbers += [{**head, "calibration": how, **found[how]} for how in _HOW]
         words.append(_line(head, found))
     for check in _CHECKS:
-        found = _checked(rows, check)
         label, tolerance = f"check {check[0]}: {check[1]}", check[-1]
+        found = _checked(rows, check)
         holds = {how: excess <= tolerance for how, excess in found.items()}
-        plain += [
-            {"algorithm": label, "calibration": how, "excess": excess, "holds": int(holds[how])}
-            for how, excess in found.items()
+        numbers += [
+            {"algorithm": label, "calibration": how, "excess": found[how], "holds": int(holds[how])} for how in found
         ]
-        words.append(
-            {
-                "algorithm": label,
-                "excess": " / ".join(map(_word, found.values())),
-                "holds": " / ".join("yes" if held else "no" for held in holds.values()),
-            }
-        )
+        excess, held = map(_word, found.values()), ("yes" if value else "no" for value in holds.values())
+        words.append({"algorithm": label, "excess": " / ".join(excess), "holds": " / ".join(held)})
     whole = {"vacuous": "Int64", "holds": "Int64"}
-    return pd.DataFrame(plain).astype(whole), pd.DataFrame(words).fillna("–")
+    return pd.DataFrame(numbers).astype(whole), pd.DataFrame(words).fillna("–")
 
 
 def _checked(rows: pd.DataFrame, check: tuple[Any, ...]) -> dict[str, float]:

@@ -27,7 +27,7 @@ def _lines(loss, curvature, area):
     flipped = here.but(marker="D", line="none", hollow=True, dots={"s": area, "lw": 0.8})
     yield flipped.but(where={**where, "form": "flip"})
     for form, (_, marker) in _LIBSVM.items():
-        where |= {"form": form, "ratio": lambda ratio: ratio > 0}
+        where |= {"form": form, "value": lambda excess: excess > -1}
         yield Line("", _BIAS, marker, "none", where.copy(), dots={"s": 1.6 * area, "lw": 0.8, "zorder": 4})
 
 
