@@ -60,6 +60,14 @@ def forget(model: Any) -> None:
         _KEPT[id(model)] = None
 
 
+def move(model: Any, other: Any) -> None:
+    """Let what is known of a fit be known of another object instead, if there is anything."""
+    found = _KEPT.get(id(model))
+    forget(model)
+    if found is not None:
+        keep(other, found)
+
+
 def diagnostics(model: Any) -> Diagnostics:
     """Return what the last fit of this very object knows without privacy: never publish it.
 

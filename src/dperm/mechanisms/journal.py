@@ -7,7 +7,8 @@ flaw is a `CorruptFile`, an empty file too: a journal gets its name with its fir
 that leaves a file `*.new`, which nobody reads).
 
 Any number of processes may share a journal, one at a time: who holds its lock first reads what others wrote. A process
-that dies lets go of it, unless one that it forked has the file open: that is why `serving` drops it in a fork.
+that dies lets go of it, unless one that it forked has the file open: so a forked process closes all that it inherits. A
+thread that holds the lock is refused a second one, of a copy on the same file: it would wait for itself.
 
 What cannot be told: a file that was put back from a backup, or whose last lines were cut off whole, is an earlier
 state, and one that was deleted is none, so that the next one has the whole budget again. The answers given before
@@ -23,6 +24,8 @@ import io
 import json
 import os
 import secrets
+import threading
+import weakref
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +37,20 @@ _FORMAT = "dperm journal, version 2"
 _BEFORE = "dperm prediction ledger, version 1"
 
 
+# All that this process has open, and who holds or awaits a lock: (device, inode, thread).
+_OPEN: "weakref.WeakSet[Journal]" = weakref.WeakSet()
+_HELD: set[tuple[int, int, int]] = set()
+
+
+def _begin_in_child() -> None:
+    _HELD.clear()
+    for journal in list(_OPEN):
+        journal.close()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)
+
+
 class Journal:
     """A journal as one process has it open.
 
@@ -42,7 +59,8 @@ class Journal:
     """
 
     def __init__(self, path: Path, header: bytes):
-        self.path = path
+        self.path, self._holds = path, None
+        _OPEN.add(self)
         try:
             # Never makes a file, and writes at its end.
             self._file = io.FileIO(path, "r+", opener=lambda name, flags: os.open(name, flags | os.O_APPEND))
@@ -56,11 +74,17 @@ class Journal:
     def lock(self) -> None:
         """Wait until nobody else has the lock, and take it; the file must still have its name.
 
-        - Raises ReleaseError: if it was deleted or replaced.
+        - Raises ReleaseError: if it was deleted or replaced, or if this thread has the lock already.
         """
+        status = os.fstat(self._file.fileno())
+        holder = (status.st_dev, status.st_ino, threading.get_ident())
+        if holder in _HELD:
+            raise ReleaseError("a query was asked while another one was answered, by what answers it: ask later")
+        _HELD.add(holder)
+        self._holds = holder
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
-            mine = os.path.samestat(os.fstat(self._file.fileno()), self.path.stat())
+            mine = os.path.samestat(status, self.path.stat())
         except FileNotFoundError:
             mine = False
         if not mine:
@@ -68,8 +92,12 @@ class Journal:
 
     def unlock(self) -> None:
         """Let others have it."""
+        if self._holds is None:
+            return
         if not self._file.closed:
             fcntl.flock(self._file, fcntl.LOCK_UN)
+        _HELD.discard(self._holds)
+        self._holds = None
 
     def news(self) -> list[list]:
         """Return the records that were written since one last looked, by others; needs the lock.
@@ -123,12 +151,12 @@ class Journal:
 
     def close(self) -> None:
         """Have it open no more."""
-        self._file.close()
-
-    def __del__(self):
         file = getattr(self, "_file", None)
         if file is not None:
             file.close()
+
+    def __del__(self):
+        self.close()
 
 
 def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:

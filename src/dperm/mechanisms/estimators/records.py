@@ -11,16 +11,19 @@ raises, warns, or changes a message or a shape. Each record is mapped by itself 
 so data sets that differ by one record are mapped to data sets that differ by at most one, under add/remove and
 replace-one alike, and what a mechanism promises of the latter holds of the former. n may be 0. The number of columns
 and the types of arrays are public. Lists have no type but that of their entries, so these are taken one by one, as
-those of arrays of text and of Python objects are: NumPy would give all the type that the oddest of them asks for. What
+those of arrays of text and of Python objects are: NumPy would give all the type that the oddest of them asks for, and
+look into entries that are lists themselves. An entry of a list of targets that is a list of one is that one. What
 `float` or `==` of a Python object does beyond an answer or an error is its own.
 """
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 _NUMBERS, _TEXT = "biuf", "US"
+# What NumPy takes for a number, and for nothing else.
+_SCALARS = {bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64}
 
 
 def total(estimator: Any, *, numeric: bool) -> bool:
@@ -67,20 +70,26 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
     """
     always = y is not None and total(estimator, numeric=numeric)
     with np.errstate(all="ignore"):
-        rows = _typed(X)
+        rows = _typed_rows(X)
         if len(rows.shape) != 2:
             raise ValueError(f"X has {len(rows.shape)} dimensions, not 2. Reshape your data to (records, columns)")
         rows = _numbers(rows, "X", always)
-        if numeric and y is not None:
-            y = _numbers(_typed(y), "y", always)
+        if y is not None:
+            if numeric:
+                y = _numbers(_typed(y), "y", always)
+            elif always and isinstance(y, (list, tuple)):
+                # Labels stay what they are: of 1 and 0.5 NumPy would make two floats.
+                y = _boxed(_alone(y))
+            if hasattr(y, "__len__") and getattr(y, "ndim", 1) and len(y) != rows.shape[0]:
+                # scikit-learn would say how many there are.
+                raise ValueError("X and y hold different numbers of records")
         if not always:
             found, y = validate_data(estimator, rows, y, dtype=np.float64, y_numeric=numeric, **how)
         else:
             found = validate_data(
                 estimator, rows, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, **how
             )
-            y = column_or_1d(y if hasattr(y, "dtype") else np.asarray(y, dtype=object), warn=True)
-            check_consistent_length(found, y)
+            y = column_or_1d(y, warn=True)
         if hasattr(X, "columns") and rows is not X:
             # Its names; a frame that was converted has lost them.
             validate_data(estimator, X, skip_check_array=True)
@@ -89,10 +98,54 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
 
 def _typed(values: Any) -> Any:
     """Return what has a type as it is, else (lists) an array: of numbers if all entries are, else of objects."""
-    if hasattr(values, "dtype") or hasattr(values, "dtypes"):
-        return values
-    array = np.asarray(values)
-    return array if array.dtype.kind in _NUMBERS else np.asarray(values, dtype=object)
+    if not isinstance(values, (list, tuple, range)):
+        return values if hasattr(values, "dtype") or hasattr(values, "dtypes") else np.asarray(values)
+    entries = _alone(values)
+    plain = _plain(entries)
+    return _boxed(entries) if plain is None else plain
+
+
+def _alone(values: Any) -> list[Any]:
+    """Return the entries of a list; of one that is a list of a single entry, as in a column, that entry."""
+    return [value[0] if _is_row(value) and len(value) == 1 else value for value in values]
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, (list, tuple, range)) or getattr(value, "ndim", 0) == 1
+
+
+def _typed_rows(values: Any) -> Any:
+    """Return X as `_typed` returns y; a list must hold rows, each of as many entries as the others."""
+    if not isinstance(values, (list, tuple)):
+        return _typed(values)
+    rows = [list(row) if _is_row(row) else None for row in values]
+    if not rows or rows[0] is None:
+        return _boxed(values)
+    columns = len(rows[0])
+    if any(row is None or len(row) != columns for row in rows):
+        raise ValueError("rows of X hold different numbers of entries: each must have the same, public, columns")
+    entries = [entry for row in rows for entry in row]
+    plain = _plain(entries)
+    return (_boxed(entries) if plain is None else plain).reshape(len(rows), columns)
+
+
+def _plain(entries: list[Any]) -> np.ndarray | None:
+    """Return entries as an array of numbers if all of them are plain numbers, none too large; else None."""
+    if not all(type(entry) in _SCALARS for entry in entries):
+        return None
+    try:
+        array = np.array(entries)
+    except OverflowError:
+        return None
+    return array if array.dtype.kind in _NUMBERS else None
+
+
+def _boxed(entries: Any) -> np.ndarray:
+    """Return an array of these objects, whatever they are."""
+    array = np.empty(len(entries), dtype=object)
+    for place, entry in enumerate(entries):
+        array[place] = entry
+    return array
 
 
 def _numbers(values: Any, name: str, always: bool) -> Any:
@@ -118,11 +171,15 @@ def _numbers(values: Any, name: str, always: bool) -> Any:
 
 def _number(value: Any) -> float | None:
     """Return it as a float, or None."""
-    if value is np.ma.masked:  # a NaN for `float`, with a warning
+    # `float` takes complex and masked numbers, with a warning, and of a longer object its only entry.
+    if isinstance(value, (complex, np.complexfloating, np.ma.MaskedArray)):
+        return None
+    if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0:
         return None
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:
+        # Whatever the object raises: which one it is must not show.
         return None
 
 
@@ -148,5 +205,5 @@ def _same(label: Any, other: Any) -> bool:
     """Return whether they are equal; a missing label (pandas' NA), which does not say, is equal to none."""
     try:
         return bool(np.all(label == other))
-    except (TypeError, ValueError):
+    except Exception:
         return False

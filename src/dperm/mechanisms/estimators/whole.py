@@ -1,14 +1,33 @@
 """A fit is seen whole or not at all.
 
 Were a failed `fit` to leave part of what it made beside part of what the fit before made, a new value could stand under
-an old statement, or new data behind an old noise. So `fit` begins with forgetting, and one that raises leaves nothing.
+an old statement, or new data behind an old noise; so could two threads that fit one object at once. So `fit` begins
+with forgetting, works on a view of the object that nobody else has, and puts all that it made in place in one step. One
+that raises leaves nothing; of two at once the one that ends last stands.
 """
 
 import functools
+import os
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from dperm.mechanisms import diagnostics
+
+
+class _Swap:
+    """Keeps others out while what a fit made is put in place, or taken away."""
+
+    def __init__(self):
+        self.renew()
+
+    def renew(self) -> None:
+        """Take a lock that no thread of another process holds."""
+        self.lock = threading.RLock()
+
+
+_SWAP = _Swap()
+os.register_at_fork(after_in_child=_SWAP.renew)
 
 
 def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,19 +45,32 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(fit)
     def fitted(self, *args, **kwargs):
-        diagnostics.forget(self)
-        _forget(self, getattr(self, "_made", ()))
-        others = set(vars(self))
+        with _SWAP.lock:
+            _clear(self)
+            made = one_fit(self)
+            others = dict(vars(made))
         try:
-            fit(self, *args, **kwargs)
-            self._made = tuple(sorted({*vars(self), "_made"} - others))
+            fit(made, *args, **kwargs)
         except BaseException:
             # Of an interrupt as well.
-            _forget(self, set(vars(self)) - others)
+            _forget(made, set(vars(made)) - set(others))
             raise
+        found = {name: value for name, value in vars(made).items() if name not in others}
+        found["_made"] = tuple(sorted({*found, "_made"}))
+        with _SWAP.lock:
+            # Another thread's fit may have ended meanwhile.
+            _clear(self)
+            diagnostics.move(made, self)
+            vars(self).update(found)
         return self
 
     return fitted
+
+
+def _clear(model: Any) -> None:
+    """Forget what the last fit of a model made and knew."""
+    diagnostics.forget(model)
+    _forget(model, getattr(model, "_made", ()))
 
 
 def one_fit(model: Any) -> Any:

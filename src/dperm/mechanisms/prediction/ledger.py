@@ -71,12 +71,16 @@ class Count(Listener):
 
     @property
     def answered(self) -> int:
-        """Answers charged so far, with those that a crash left unanswered and others' blocks."""
+        """Answers charged so far, with those that a crash left unanswered and others' blocks.
+
+        Of a journal that others spend from it is what was known at the last turn; what they charged since is met at the
+        next one.
+        """
         return self._spent - self._left
 
     @property
     def remaining(self) -> int:
-        """Answers that may still be charged."""
+        """Answers that may still be charged, as far as `answered` knows."""
         return self.answers - self.answered
 
     def charge(self, count: int = 1) -> None:

@@ -4,8 +4,10 @@ import copy
 import io
 import os
 import pickle
+import signal
 import sys
 import threading
+import time
 
 import interactive_models
 import joblib
@@ -260,3 +262,69 @@ def test_answers_of_other_records_are_not_replayed_and_their_charges_count(tmp_p
 def test_a_journal_is_its_owners_alone(tmp_path):
     fitted("rkhs", state=tmp_path / "journal")
     assert (tmp_path / "journal").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_copy_that_is_asked_in_the_middle_of_ones_own_turn_refuses(tmp_path):
+    """On the same journal it would wait for the thread that asks it."""
+    model = fitted("rkhs", state=tmp_path / "journal")
+    twin = copy.deepcopy(model)
+    with core(model).turn(), pytest.raises(ReleaseError, match="a query was asked while another one was answered"):
+        asked(twin, batch(1, 0))
+    assert np.isfinite(asked(twin, batch(1, 0))).all()
+    # Another thread waits for its turn.
+    found = []
+    with core(model).turn():
+        waits = threading.Thread(target=lambda: found.append(asked(twin, batch(1, 1))))
+        waits.start()
+    waits.join(60)
+    assert np.isfinite(found[0]).all()
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_what_a_killed_process_had_forked_keeps_no_lock(waits, tmp_path):
+    """A thread of B holds the lock, or awaits it while B forks C; B is killed and C lives on."""
+    model = fitted("stable erm", state=tmp_path / "journal")
+    events = {name: FORK.Event() for name in ("holds", "go", "awaits", "forked", "got")}
+
+    def first():
+        with core(model).turn():
+            events["holds"].set()
+            events["go"].wait(60)
+
+    def second():
+        def take():
+            events["awaits"].set()
+            with core(model).turn():
+                events["got"].set()
+                time.sleep(600)
+
+        threading.Thread(target=take, daemon=True).start()
+        events["awaits" if waits else "got"].wait(60)
+        time.sleep(0.2)  # until it stands in the call that waits
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        left.send(child)
+        time.sleep(600)
+
+    here, left = FORK.Pipe()
+    holder, killed = FORK.Process(target=first), FORK.Process(target=second)
+    if waits:
+        holder.start()
+        assert events["holds"].wait(60)
+    killed.start()
+    assert here.poll(60)
+    child = here.recv()
+    events["go"].set()
+    assert events["got"].wait(60)
+    killed.kill()
+    killed.join()
+    found = []
+    asks = threading.Thread(target=lambda: found.append(asked(model, batch(1, 0))), daemon=True)
+    asks.start()
+    asks.join(30)
+    os.kill(child, signal.SIGKILL)
+    if waits:
+        holder.join()
+    assert len(found) == 1, "a deadlock"

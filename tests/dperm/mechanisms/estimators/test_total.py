@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -333,3 +334,43 @@ def test_a_masked_entry_is_no_number(make):
     X = np.zeros((4, P), dtype=object)
     X[1, 0] = np.ma.masked
     assert told(make(classes=("no", "yes"), clip=True, random_state=0), X, ["yes", "no"] * 2)
+
+
+ODD = [
+    [1.0], [], [[1], [2, 3]], range(3), np.array([0.5]), np.ma.masked, np.ma.masked_array(1.0, True), np.complex128(1j),
+    1j, Decimal("sNaN"), np.timedelta64(3, "s"), None, "x", b"1", 10**400, {},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ODD, ids=repr)
+def test_an_entry_of_a_list_may_be_anything(value):
+    """What JSON brings: NumPy would look into it, and say of how many records it is one."""
+    rows, number = tame(True)
+    label = tame(False)[1].tolist()
+    for place in range(3):
+        X, y, names = rows.tolist(), number.tolist(), list(label)
+        X[3][0], y[3], names[3] = (value if place == k else old for k, old in enumerate((X[3][0], y[3], names[3])))
+        assert told(dperm.OutputPerturbation(**NUMBERS, loss="huber"), X, y)
+        assert told(dperm.OutputPerturbation(**LABELS), X, names)
+    assert told(dperm.OutputPerturbation(clip=True, classes=(0, 10**30), random_state=0), rows, [0, value] * 3)
+
+
+def test_each_label_of_a_list_is_taken_by_itself():
+    """A column of labels is what they are without their brackets, whatever stands beside them."""
+    X, _ = tame(True)
+    fitted = [
+        dperm.OutputPerturbation(**LABELS).fit(X.tolist(), labels).coef_
+        for labels in (["yes", "no"] * 3, [["yes"], ["no"]] * 3, [["yes"], "no"] * 3)
+    ]
+    np.testing.assert_array_equal(fitted[0], fitted[1])
+    np.testing.assert_array_equal(fitted[0], fitted[2])
+
+
+@pytest.mark.parametrize("X", [[[1.0, 2.0], [3.0]], [[1.0, 2.0], 5.0], [1.0, 2.0]])
+@pytest.mark.parametrize("clip", [False, True])
+def test_no_message_says_how_many_records_there_are(X, clip):
+    model = dperm.OutputPerturbation(classes=("no", "yes"), clip=clip)
+    with pytest.raises(ValueError, match=r"^rows of X hold different numbers|^X has 1 dimensions"):
+        model.fit(X, ["yes"] * len(X))
+    with pytest.raises(ValueError, match=r"^X and y hold different numbers of records$"):
+        model.fit(np.zeros((7, P)), ["yes"] * 6)

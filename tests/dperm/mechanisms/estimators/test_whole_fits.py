@@ -1,13 +1,16 @@
 """A fit that fails leaves nothing that answers: neither a new value under an old statement nor the like."""
 
+import sys
+import threading
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 
 import dperm
-from dperm.errors import InvalidBudget, NoGuaranteeWarning
+from dperm.errors import InvalidBudget, NoGuaranteeWarning, ReleaseError
 
 RNG = np.random.default_rng(4)
 X = RNG.uniform(-0.5, 0.5, (60, 2))
@@ -143,3 +146,69 @@ def test_a_model_that_is_being_fitted_is_not_fitted(name, monkeypatch):
 
     monkeypatch.setattr(type(model), "_start", asked_meanwhile)
     assert model.fit(X, Y).predict(X[:2]).shape == (2,)
+
+
+class Waits(RegressorMixin, BaseEstimator):
+    """Answers a constant; on shards of the smaller data set it lets the larger one be fitted first."""
+
+    begun, go_on = threading.Event(), threading.Event()
+
+    def fit(self, X, y):
+        if X[0, 0] < 0:
+            self.begun.set()
+            assert self.go_on.wait(60)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X))
+
+
+def test_two_threads_that_fit_one_object_leave_one_fit_as_a_whole():
+    """40 records make 2 shards, 4,000 make 200: with the mean of the one the noise of the other spends 100 epsilon."""
+    model = dperm.AveragedPrediction(base=Waits(), epsilon=1.0, delta=0.0, queries=1, alpha=0.01)
+    small = threading.Thread(target=model.fit, args=(np.full((40, 1), -1.0), np.zeros(40)))
+    small.start()
+    assert Waits.begun.wait(60)
+    model.fit(np.full((4000, 1), 1.0), np.zeros(4000))
+    assert (model.shards_, model.scale_) == (200, pytest.approx(0.005))
+    first = model.ledger_
+    Waits.go_on.set()
+    small.join(60)
+    assert (model.shards_, model.scale_) == (2, pytest.approx(0.5)) and len(model._models) == 2
+    with pytest.raises(ReleaseError, match="closed"):
+        first.charge()
+
+
+@pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+@pytest.mark.parametrize("name", ["pinp", "rkhs"])
+def test_who_asks_while_two_threads_fit_is_answered_refused_or_told_that_nothing_is_fitted(name):
+    model, strange = FITTED[name]().fit(X, Y), []
+    done = threading.Event()
+
+    def watch(action, allowed):
+        while not done.is_set():
+            try:
+                action()
+            except allowed:
+                pass
+            except BaseException as error:
+                strange.append(repr(error))
+
+    def ask():
+        model.predict(RNG.uniform(-0.5, 0.5, (1, 2)))
+
+    fits = [threading.Thread(target=watch, args=(lambda: model.fit(X, Y), ())) for _ in range(2)]
+    asks = [threading.Thread(target=watch, args=(ask, (NotFittedError, ReleaseError))) for _ in range(3)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in (*fits, *asks):
+            thread.start()
+        done.wait(2.0)
+    finally:
+        done.set()
+        for thread in (*fits, *asks):
+            thread.join(60)
+        sys.setswitchinterval(before)
+    assert strange == []
