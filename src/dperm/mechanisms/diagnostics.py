@@ -61,7 +61,12 @@ def forget(model: Any) -> None:
 
 
 def move(model: Any, other: Any) -> None:
-    """Let what is known of a fit be known of another object instead, if there is anything."""
+    """Let what is known of a fit be known of another object instead, if there is anything.
+
+    Parameters
+    ----------
+    model, other : object
+    """
     found = _KEPT.get(id(model))
     forget(model)
     if found is not None:
