@@ -20,9 +20,11 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(dperm.__path__, "dperm.")
 # PR10 no space before its colon, YD01 a generator without Yields.
 ALWAYS, SECTIONED = {"GL08", "SS01"}, {"PR01", "PR02", "PR10", "YD01"}
 # What users call has sections; elsewhere a docstring says in a sentence, and a line each, what name and annotation do
-# not say.
+# not say. A public name is a function, a class with its methods, or a module with all that it holds.
 PUBLIC = [getattr(package, name) for package in (dperm, audit) for name in package.__all__]
-IN_SECTIONS = {getattr(thing, "__module__", getattr(thing, "__name__", "")) for thing in PUBLIC} | {"dperm.kernels"}
+IN_SECTIONS = {
+    f"{thing.__module__}.{thing.__qualname__}" if hasattr(thing, "__qualname__") else thing.__name__ for thing in PUBLIC
+} | {"dperm.kernels"}
 ROOMS = ("accounting", "cli", "domain", "errors", "feasible", "losses", "mechanisms.estimators", "noise")
 
 
@@ -62,8 +64,9 @@ def documented_names(module_name):
 
 
 def numpydoc_errors(module_name):
-    required = module_name in IN_SECTIONS or module_name.startswith(tuple(f"dperm.{room}" for room in ROOMS))
+    room = module_name in IN_SECTIONS or module_name.startswith(tuple(f"dperm.{room}" for room in ROOMS))
     for name, thing in documented_names(module_name):
+        required = room or name in IN_SECTIONS or name.rpartition(".")[0] in IN_SECTIONS
         codes = ALWAYS | SECTIONED if required else ALWAYS
         if getattr(thing, "_is_protocol", False):
             codes = codes - {"PR01"}  # the (*args, **kwargs) that typing gives a class nobody calls

@@ -63,44 +63,14 @@ class Counts:
 
 
 def lower_probability(hits: int | np.ndarray, tries: int, error: float) -> float | np.ndarray:
-    """Return Clopper and Pearson's lower limit of a probability.
-
-    Parameters
-    ----------
-    hits : int or ndarray
-        In [0, tries].
-    tries : int
-        At least 1.
-    error : float
-        In (0, 1): the chance that the limit is above the true probability is at most this.
-
-    Returns
-    -------
-    float or ndarray
-        0 where there is no hit.
-    """
+    """Return Clopper and Pearson's lower limit, above the true probability with a chance of at most `error`."""
     hits = np.asarray(hits, dtype=np.float64)
     some = np.maximum(hits, 1.0)
     return np.where(hits > 0, special.betaincinv(some, tries - some + 1.0, error), 0.0)[()]
 
 
 def upper_probability(hits: int | np.ndarray, tries: int, error: float) -> float | np.ndarray:
-    """Return Clopper and Pearson's upper limit of a probability.
-
-    Parameters
-    ----------
-    hits : int or ndarray
-        In [0, tries].
-    tries : int
-        At least 1.
-    error : float
-        In (0, 1): the chance that the limit is below the true probability is at most this.
-
-    Returns
-    -------
-    float or ndarray
-        1 where every draw is a hit.
-    """
+    """Return Clopper and Pearson's upper limit, below the true probability with a chance of at most `error`."""
     hits = np.asarray(hits, dtype=np.float64)
     # The mirror image of the lower limit: the complementary inverse keeps its digits for a tiny error.
     some = np.minimum(hits, tries - 1.0)
@@ -108,27 +78,10 @@ def upper_probability(hits: int | np.ndarray, tries: int, error: float) -> float
 
 
 def epsilon_bound(counts: Counts, *, delta: float, confidence: float, model: Model = "none") -> float:
-    """Return a lower bound on epsilon at this delta.
+    """Return a lower bound on epsilon at this delta, 0 or above.
 
-    Parameters
-    ----------
-    counts : Counts
-    delta : float
-        In [0, 1); above 0 for the Gaussian model.
-    confidence : float
-        In (0, 1): the chance that the bound is right.
-    model : {"none", "gaussian"}
-        "gaussian" assumes a Gaussian trade-off curve.
-
-    Returns
-    -------
-    float
-        0 or above.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
+    - delta: in [0, 1); above 0 for the Gaussian model, which assumes a Gaussian trade-off curve.
+    - confidence: in (0, 1): the chance that the bound is right.
     """
     error = _checked(delta, confidence, model)
     if model == "gaussian":
@@ -137,48 +90,15 @@ def epsilon_bound(counts: Counts, *, delta: float, confidence: float, model: Mod
 
 
 def mu_bound(counts: Counts, *, confidence: float) -> float:
-    """Return a lower bound on mu, if the mechanism is mu-GDP: Phi^-1(p_low) - Phi^-1(q_up).
-
-    Parameters
-    ----------
-    counts : Counts
-    confidence : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        0 or above.
-
-    Raises
-    ------
-    ValueError
-        If the confidence is outside its range.
-    """
+    """Return a lower bound on mu, 0 or above, if the mechanism is mu-GDP: Phi^-1(p_low) - Phi^-1(q_up)."""
     return _mu(counts, _checked(0.5, confidence, "gaussian"))
 
 
 def p_value(counts: Counts, *, epsilon: float, delta: float, model: Model = "none") -> float:
     """Return how surprising the counts are if (epsilon, delta) holds: the least 1 - confidence that refutes it.
 
-    Parameters
-    ----------
-    counts : Counts
-    epsilon : float
-        The claim, above 0 (infinity is never refuted).
-    delta : float
-        In [0, 1); above 0 for the Gaussian model.
-    model : {"none", "gaussian"}
-
-    Returns
-    -------
-    float
-        In [1e-300, 1]: the least 1 - confidence at which `epsilon_bound` is above epsilon; 1 if there is none.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
+    - epsilon: the claim, above 0 (infinity is never refuted).
+    - Returns: in [1e-300, 1]: the least 1 - confidence at which `epsilon_bound` is above epsilon; 1 if there is none.
     """
     number("epsilon", epsilon, 0, math.inf, ends="(]")
     _checked(delta, 0.5, model)
@@ -205,25 +125,7 @@ def p_value(counts: Counts, *, epsilon: float, delta: float, model: Model = "non
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """Return the least epsilon with H_epsilon(mu) <= delta.
-
-    Parameters
-    ----------
-    mu : float
-        0 or above, finite.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        0 or above, at most 700; rounded down.
-
-    Raises
-    ------
-    ValueError
-        If an argument is outside its range.
-    """
+    """Return the least epsilon in [0, 700] with H_epsilon(mu) <= delta, rounded down."""
     number("mu", mu, 0, math.inf, ends="[)")
     _checked(delta, 0.5, "gaussian")
     if hockey_stick(0.0, mu) <= delta:

@@ -22,10 +22,7 @@ LOSSES = "exact law of the privacy loss"
 
 
 def on_a_line(target: Target, data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:
-    """Return the exact attack on outputs on a line.
-
-    - target: with `cdf` and `sf`.
-    """
+    """Return the exact attack on outputs on a line (target: with `cdf` and `sf`)."""
     return of_line(line.lower_bound(target, data, neighbour, delta=delta))
 
 
@@ -78,11 +75,7 @@ def sampled(
     model: Model = "none",
     events: Iterable[Event] = (),
 ) -> dict[str, Any]:
-    """Return the attack by sampling.
-
-    - draws: a side.
-    - events: scores to be tried besides the sampler's own.
-    """
+    """Return the attack by sampling (events: scores to be tried besides the sampler's own)."""
     found = sampling.lower_bound(
         target, data, neighbour, draws=draws, delta=delta, confidence=confidence, rng=rng, model=model, events=events
     )
@@ -133,10 +126,7 @@ def _quantile(law: Any, level: np.ndarray) -> np.ndarray:
 
 
 def head(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what names an attack: the job's mechanism and pair, and the row's claim.
-
-    - job, row: as the plan made them.
-    """
+    """Return what names an attack: the job's mechanism and pair, and the row's claim."""
     return {
         **{key: job[key] for key in ("paper", "mechanism", "calibration", "pair")},
         **{key: row[key] for key in ("neighbours", "variant", "epsilon", "delta")},

@@ -63,8 +63,6 @@ class ComparatorCase(NamedTuple):
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    - job: as `dperm.audit.linear.run` takes it.
-    - Returns: columns of an attack.
     - Raises ConfigError: if a row's `variant` is none of the mechanism's at its delta.
     """
     known = [variant for mechanism, variant, _ in _CASES if mechanism == job["mechanism"]]
@@ -196,10 +194,7 @@ def blurred(loss: losses.Loss, made: approximate_minima.Calibrated) -> Target:
 
 
 def cms11_objective(neighbours, budget: Budget, *, curvature: float | None = None) -> ComparatorCase:
-    """Return CMS11's Algorithm 2 at a Huber record's knee.
-
-    - curvature: by default the mechanism's.
-    """
+    """Return CMS11's Algorithm 2 at a Huber record's knee (curvature: by default the mechanism's)."""
     loss = losses.huber(1.0)
     fixed = {"perturbation": "objective", "neighbours": neighbours}
     made = cms11.calibrate(loss, pairs.UNIT, budget, curvature=curvature, **fixed)

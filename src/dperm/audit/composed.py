@@ -100,8 +100,6 @@ class Problem(NamedTuple):
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    - job: as `dperm.audit.linear.run` takes it.
-    - Returns: columns of an attack.
     - Raises ConfigError: if a row's `variant` does not name stage one and the law of stage two's noise.
     """
     for row in job["rows"]:

@@ -62,10 +62,7 @@ _UNIT_SETS = {"ball": Region(radius=1.0), "box": Region(low=0.0, high=1.0)}
 
 
 def kind(variant: str) -> str | None:
-    """Return what stands beside the noise in a variant's name.
-
-    - variant: such as "gamma_lasso" or "gaussian".
-    """
+    """Return what stands beside the noise in a variant's name (variant: such as "gamma_lasso" or "gaussian")."""
     _, _, beside = variant.partition("_")
     if beside and beside not in _SETS:
         raise ConfigError(f"config/audits.yaml: variant {variant!r}: after the noise comes one of {', '.join(_SETS)}")
@@ -157,11 +154,7 @@ def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: i
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the attacks of one pair family on one budget of a variant with a regularizer or a set.
-
-    - job, row: as the plan made them; `pair` is one of `PAIRS`.
-    - Yields: columns of an attack.
-    """
+    """Give the attacks of one pair family on one budget of a variant with a regularizer or a set."""
     variant = kind(row["variant"])
     budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": job["calibration"]}

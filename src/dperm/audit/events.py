@@ -61,17 +61,9 @@ class Event:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The event taken.
+    """The event taken: {score >= threshold} if `upper`, else {score < threshold}.
 
-    Parameters
-    ----------
-    words : str
-    score : callable
-    threshold : float
-    upper : bool
-        The event is {score >= threshold}; if False, {score < threshold}.
-    likelier : {"data", "neighbour"}
-        The side on which it is likelier.
+    - likelier: "data" or "neighbour", the side on which it is likelier.
     """
 
     words: str
@@ -81,16 +73,7 @@ class Chosen:
     likelier: str
 
     def count(self, outputs: np.ndarray) -> int:
-        """Return how many outputs the event holds.
-
-        Parameters
-        ----------
-        outputs : ndarray, shape (repeats, p)
-
-        Returns
-        -------
-        int
-        """
+        """Return how many outputs, shape (repeats, p), the event holds."""
         above = _evaluate(self.score, outputs) >= self.threshold
         return int(above.sum()) if self.upper else int((~above).sum())
 
@@ -113,24 +96,10 @@ def choose(
 
     Scores that are made from the draws are made from one half of them and cut on the other.
 
-    Parameters
-    ----------
-    first, second : ndarray, shape (m, p)
-        Outputs for `data` and for `neighbour`.
-    mechanism : callable
-        Whose optional parts (`dperm.audit.target.Target`) are used.
-    data, neighbour : object
-    own : sequence of Event
-    raw : bool
-        Whether the outputs' floating-point representation is looked at.
-    delta, confidence, model
-        As for the bound.
-    tries : int
-        Draws a side that the event will be certified on.
-
-    Returns
-    -------
-    Chosen
+    - first, second: shape (m, p); outputs for `data` and for `neighbour`.
+    - mechanism: whose optional parts (`dperm.audit.target.Target`) are used.
+    - raw: whether the outputs' floating-point representation is looked at.
+    - tries: draws a side that the event will be certified on.
     """
     half = len(first) // 2
     # (words, score, whether the whole sample may cut it)

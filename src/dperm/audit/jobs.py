@@ -26,7 +26,6 @@ def run(
     - job: as `dperm.audit.linear.run` takes it; `calibration` stands in its rows.
     - attacks: those on this job's mechanism.
     - known: (mechanism, calibration) -> its variants.
-    - Returns: columns.
     - Raises ConfigError: if a row's variant is none of its calibration's.
     - Raises DataError: if a corrected or tight row claims what the mechanism does not state.
     """

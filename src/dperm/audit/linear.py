@@ -20,7 +20,6 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     - job: `paper`, `mechanism`, `calibration`, `pair`, `rows` (neighbours, variant, epsilon, delta), `draws`,
       `confidence`, `seed`.
-    - Returns: columns of an attack.
     - Raises ConfigError: if a row's `variant` is not the law that its delta calls for, or what stands beside the noise
       is not known.
     """

@@ -95,10 +95,7 @@ class Problem(NamedTuple):
     tolerance: float
 
     def minimiser(self, data: LinearData) -> np.ndarray:
-        """Return what the mechanisms' own solver finds without noise.
-
-        - Returns: shape (p,).
-        """
+        """Return what the mechanisms' own solver finds without noise; shape (p,)."""
         X, y = checked(data, self.loss, self.domain)
         zeta, _ = base.bounds_everywhere(self.loss, self.domain)
         return newton.minimise(self.loss, X, y, ridge=self.curvature, tolerance=self.tolerance * zeta).theta[0]
@@ -153,11 +150,7 @@ def _output(problem: Problem, budget: Budget, neighbours: Neighbours, calibratio
 
 
 def shifted(problem: Problem, law: Gaussian | SphericalLaplace) -> dict[str, Callable]:
-    """Return what is known of the minimiser plus noise, as parts of a `Target`.
-
-    - law: of the noise.
-    - Returns: as `tilted`.
-    """
+    """Return what is known of the minimiser plus noise, as parts of a `Target` (law: of the noise); as `tilted`."""
     centre = _remembered(problem.minimiser)
 
     def noise(outputs, data):

@@ -83,8 +83,6 @@ def saturating(
     epsilon of 1/2 to 3: with tight constants, delta = 0 and 10^6 draws a side, add/remove at epsilon = 1 can certify
     0.68 with n = 10 and 0.82 with n = 200, replace-one 0.55 and 0.70.
 
-    - rng: not drawn from: the pair is fixed.
-    - calibration: not needed: the pair is the same for both.
     - records: of `data`, 2 or above.
     """
     one_of("neighbours", neighbours, Neighbours)
@@ -127,7 +125,6 @@ def knee(
     either relation, 0.89 can be certified; with the printed ones read as replace-one 1.28. Gaussian noise: one axis
     carries all, so the pair is that of `line`, at delta = 10^-2 or above (smaller deltas need `line` itself).
 
-    - rng: not drawn from: the pair is fixed.
     - calibration: whose noise decides on the place.
     """
     if budget.delta == 0:
@@ -154,7 +151,6 @@ def line(
     event may be both tails at once: the factor 2 of the removing direction. The smaller delta, the clearer the printed
     constants fail as replace-one: at (1, 10^-6) the pair spends 1.021, at (3, 10^-9) 3.216.
 
-    - rng: not drawn from: the pair is fixed.
     - calibration: whose noise decides on the place.
     """
     if budget.delta == 0:
@@ -183,8 +179,6 @@ def linear(
     One feature is the worst: there spherical noise is Laplace's, and the half line on which the ratio is e^epsilon has
     all of the mass 1/2. With more features the noise must point along to show as much.
 
-    - rng: not drawn from: the pair is fixed.
-    - calibration: not needed: the pair is the same for both.
     - records: 1 or above; the others in pairs, so an even number of them is at rest.
     - features: 1 or above.
     """
@@ -222,9 +216,6 @@ def first_example(
     a Huber record with a far target: gradient of length L = 1 everywhere in the ball (R = 1). Replace-one only: the
     step is set by n, which add/remove keeps private.
 
-    - budget: not needed: nothing in the pair depends on it.
-    - rng: not drawn from: the pair is fixed.
-    - calibration: not needed: the pair is the same for both.
     - records: 2 or above.
     - Returns: with `domain.theta_norm` the ball's radius and no curvature.
     - Raises ValueError: under add/remove.
@@ -316,8 +307,5 @@ def _with(data: LinearData, x: Sequence[float], y: float) -> LinearData:
 
 
 def joined(data: LinearData, more: LinearData) -> LinearData:
-    """Return the records of both.
-
-    - data, more: (X, y) of as many features.
-    """
+    """Return the records of both."""
     return np.concatenate([data[0], more[0]]), np.concatenate([data[1], more[1]])

@@ -79,7 +79,6 @@ def reach(
     r"""Return roughly what the exact log-likelihood ratio could certify for this pair; an estimate, not a bound.
 
     - target: with `log_density`.
-    - draws: a side.
     - Returns: 0 or above.
     """
     best = 0.0

@@ -60,11 +60,7 @@ def laws(*, budget: Budget, neighbours, calibration) -> Laws:
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the attack on one budget.
-
-    - job, row: as the plan made them.
-    - Yields: columns of an attack.
-    """
+    """Give the attack on one budget."""
     budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": job["calibration"]}
     names = (*(job[key] for key in ("mechanism", "calibration", "pair")), row["variant"], neighbours)
@@ -92,10 +88,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
 
 
 def centre(data: LinearData) -> float:
-    """Return the minimiser without noise: targets are far, and every force is 1.
-
-    - data: x = 1.
-    """
+    """Return the minimiser without noise: targets are far, and every force is 1 (data: x = 1)."""
     return float(np.sign(data[1]).sum()) / CURVATURE
 
 

@@ -48,8 +48,6 @@ VARIANTS = {"exp_mech": ("exponential", "exponential_s2"), "samp_agg": ("laplace
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    - job: as `dperm.audit.linear.run` takes it.
-    - Returns: columns of an attack.
     - Raises ConfigError: if a row's `variant` is not the law of the mechanism's noise, with s = 2 or without.
     """
     for row in job["rows"]:
@@ -102,10 +100,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
 
 
 def exponential(*, budget: Budget, neighbours, calibration, size: int = 1) -> Selector:
-    """Return Exp-mech within `DOMAIN` and the box |theta_j| <= 1.
-
-    - size: s.
-    """
+    """Return Exp-mech within `DOMAIN` and the box |theta_j| <= 1 (size: s)."""
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
     weight = exp_mech.exponent(exp_mech.largest_loss(size, DOMAIN), **fixed)
 

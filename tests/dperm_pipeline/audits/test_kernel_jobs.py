@@ -112,7 +112,8 @@ def test_exact_mutants_spend_more_and_their_twins_do_not(mutant):
 
 
 @pytest.mark.parametrize(
-    ("make", "share"), [(mutants.half_sensitivity, 1 / 2), (mutants.forgotten_slack, 1 / 2), (mutants.fresh_noise, 1.0)]
+    ("make", "share"),
+    [(mutants.half_sensitivity.make, 1 / 2), (mutants.forgotten_slack.make, 1 / 2), (mutants.fresh_noise.make, 1.0)],
 )
 def test_sampled_mutants_have_the_noise_that_is_said(make, share):
     """Mean absolute deviations of an answer; the pair is as far apart as the proper noise is made for."""
@@ -128,17 +129,17 @@ def test_sampled_mutants_have_the_noise_that_is_said(make, share):
 def test_fresh_noise_averages_out():
     spread = [
         make.mechanism(make.data, 2_000, np.random.default_rng(1)).mean(axis=1).std()
-        for make in (mutants.fresh_noise(True), mutants.fresh_noise(False))
+        for make in (mutants.fresh_noise.make(True), mutants.fresh_noise.make(False))
     ]
     assert spread[1] / spread[0] == pytest.approx(4, rel=0.1)
 
 
 def test_the_ball_and_the_points_of_mutants_are_private():
-    ball, proper = mutants.private_ball(True), mutants.private_ball(False)
+    ball, proper = mutants.private_ball.make(True), mutants.private_ball.make(False)
     for place in (ball.data, ball.neighbour):
         assert ball.mechanism(place, 500, np.random.default_rng(1)).max() == pytest.approx(place, rel=1e-9)
         assert proper.mechanism(place, 500, np.random.default_rng(1)).max() > 1.1 * place
-    own, anybodys = mutants.training_points(True), mutants.training_points(False)
+    own, anybodys = mutants.training_points.make(True), mutants.training_points.make(False)
     for row_ in (own.data, own.neighbour):
         assert (own.mechanism(row_, 50, np.random.default_rng(1))[:, row_ == 0] == 0).all()
         assert (anybodys.mechanism(row_, 50, np.random.default_rng(1))[:, 1] == 0).all()

@@ -213,7 +213,7 @@ def test_mutants_spend_more_than_they_claim_and_their_twins_do_not(mutant):
 
 
 def test_a_crash_before_the_charge_is_answered_for_nothing():
-    ones = {broken: len(mutants.charged_after(broken).law(0)) - 1 for broken in (True, False)}
+    ones = {broken: len(mutants.charged_after.make(broken).law(0)) - 1 for broken in (True, False)}
     assert ones == {True: mutants._CRASHES, False: 10}
 
 

@@ -52,10 +52,7 @@ class Kind(NamedTuple):
 
 
 def path_centre(one: Recorded, asked: np.ndarray) -> float:
-    """Return the number that a path has noise on.
-
-    - asked: shape (1, d).
-    """
+    """Return the number that a path has noise on (asked: shape (1, d))."""
     return float(one.handed["exact"](asked)[0])
 
 
@@ -78,7 +75,6 @@ def of_one_draw(
     - asked: shape (1, d).
     - centre: (fit, row) -> f.
     - ask: as of `recording.answer`.
-    - Raises DataError: as `recording.answer` raises it.
     """
     answer, unit = recording.answer(one, asked, ask)
     f = centre(one, asked)

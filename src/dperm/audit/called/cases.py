@@ -127,7 +127,6 @@ def published(mechanism: str, variant: str, row: Mapping[str, Any]) -> Iterator[
     """Give the ways in which what is published is made: as it is by default, and with `clip`.
 
     - variant: a key of `PUBLISHED`.
-    - row: `epsilon`, `delta`, `neighbours`.
     """
     budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
     for clip in (False, True):
@@ -159,7 +158,6 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     """Give the ways in which an estimator is called for one budget.
 
     - mechanism, name: the name is a key of the mechanism's losses in `CALLS`.
-    - row: `epsilon`, `delta`, `neighbours`.
     - arguments: of the estimator.
     - crowd: as of `corners.Front`.
     """

@@ -51,7 +51,6 @@ def fits(
 
     - step: as of `recording.fit`.
     - number: of further fits on the first of the corners that is accepted, with noise of their own.
-    - rng: for the seeds of all.
     - found: of None and of each corner that is accepted.
     """
     model = front.make()
@@ -76,10 +75,7 @@ def fits(
 
 
 def pairs(found: Mapping[Corner, Any], neighbours: str) -> Iterator[tuple[Corner, Corner]]:
-    """Give the pairs of accepted corners.
-
-    - found: keys are corners, and None.
-    """
+    """Give the pairs of accepted corners (found: keys are corners, and None)."""
     accepted = [corner for corner in found if corner is not None]
     for i, corner in enumerate(accepted):
         if neighbours == "add_remove":

@@ -27,7 +27,6 @@ _REACH = 20.0
 def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one release, as columns of an attack.
 
-    - rng: for seeds that a release does not take.
     - Raises DataError: if the grid or the noise depends on the records, or something else was released.
     """
     kind = Gaussian if delta else Laplace
@@ -51,11 +50,7 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
 
 
 def on_integers(first: int, second: int, law: Gaussian | Laplace, delta: float) -> ExactAudit:
-    """Return the exact audit of integer noise on two integers.
-
-    - law: its discrete form.
-    - Returns: its outcomes are left empty.
-    """
+    """Return the exact audit of integer noise on two integers (law: its discrete form); its outcomes are left empty."""
     reach = int(_REACH * law.scale)
     values = np.arange(min(first, second) - reach, max(first, second) + reach + 1)
     sides = [_masses(values - place, law) for place in (first, second)]

@@ -97,12 +97,7 @@ def listen(front: Front, rng: np.random.Generator) -> Found:
 
 
 def law(front: Front, fits: dict[Corner, Recorded], more: list[Recorded]) -> Found:
-    """Find the law that fits tell.
-
-    - fits: on every corner.
-    - more: on one of them.
-    - Raises DataError: as `listen`.
-    """
+    """Find the law that fits tell (fits: on every corner; more: on one of them)."""
     kinds = {tuple((type(law), law.scale) for law, _ in one.drawn) for one in (*fits.values(), *more)}
     if len(kinds) > 1:
         raise DataError(f"{front.words}: the law of the noise depends on the records: {sorted(map(str, kinds))}")

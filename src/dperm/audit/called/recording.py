@@ -88,7 +88,6 @@ def fit(
     - step: name of the method that takes checked records to the core.
     - X, y: as a user has them.
     - make: of the generator that is listened to: a class made of `RecordingGenerator`.
-    - Raises Exception: what `fit` raises.
     """
     calls: list[tuple] = []
     public, rng = type(model), make(np.random.PCG64(seed), [], [])

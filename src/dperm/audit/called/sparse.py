@@ -52,12 +52,7 @@ class _Listening(supports.ScriptedGenerator, recording.RecordingGenerator):
 
 
 def attacks(name: str, row: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Return the attacks on one stage one, as columns of an attack.
-
-    - name: a key of `STAGES`.
-    - row: `epsilon`, `delta`, `neighbours`.
-    - rng: for seeds.
-    """
+    """Return the attacks on one stage one, as columns of an attack (name: a key of `STAGES`)."""
     budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
     return [_attack(STAGES[name], budget, clip, rng) for clip in (False, True)]
 

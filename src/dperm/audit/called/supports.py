@@ -37,7 +37,6 @@ _BISECTIONS = 42
 class Choice(NamedTuple):
     """An estimator that chooses, and what is drawn for it.
 
-    - make: type.
     - given: its parameters, the budget aside.
     - crowd: what all data sets have.
     - records: what may come.
@@ -88,10 +87,7 @@ class ScriptedGenerator(np.random.Generator):
 
 
 def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> dict[str, Any]:
-    """Return the strongest attack, as columns of an attack.
-
-    - mechanism: a key of `CHOICES`.
-    """
+    """Return the strongest attack, as columns of an attack (mechanism: a key of `CHOICES`)."""
     choice = CHOICES[mechanism]
     given = {**choice.given, "size": 1, "clip": clip, "neighbours": neighbours, "epsilon": epsilon}
 
@@ -130,19 +126,13 @@ def accepted(choice: Choice, clip: bool, of: Callable[[list[Record]], Any]) -> d
 
 
 def pairs(found: dict[Record | None, Any], neighbours: str) -> list[tuple[Record | None, Record]]:
-    """Return the pairs of neighbours.
-
-    - found: as `accepted` makes it.
-    """
+    """Return the pairs of neighbours (found: as `accepted` makes it)."""
     records = [record for record in found if record]
     return [(None, one) for one in records] if neighbours == "add_remove" else list(itertools.combinations(records, 2))
 
 
 def chance(choice: Choice, chosen: Callable[[float], bool]) -> float:
-    """Return the probability of the first feature.
-
-    - chosen: the number that decides -> whether it is chosen.
-    """
+    """Return the probability of the first feature (chosen: the number that decides -> whether it is chosen)."""
     low, high = choice.first, choice.last
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
@@ -157,10 +147,7 @@ def rows(choice: Choice, records: list[Record]) -> tuple[np.ndarray, np.ndarray]
 
 
 def words(make: type, given: dict[str, Any], clip: bool) -> str:
-    """Return a call in words.
-
-    - make: type.
-    """
+    """Return a call in words."""
     return f"{make.__name__}({', '.join(f'{key}={value!r}' for key, value in given.items())}, clip={clip})"
 
 

@@ -52,7 +52,6 @@ Records = list[tuple[float, float]]
 class Voting(NamedTuple):
     """A predictor of labels, and two data sets between which its answer at x = 1 changes.
 
-    - make: type.
     - given: its parameters, the budget, `queries` and `classes` aside.
     - crowd: list of (x, y); what both data sets have.
     - record, other: tuple (x, y); what comes, and (replace-one) what it replaces.
@@ -123,7 +122,6 @@ def fit(
     """Fit a path on one record at x = 1, or on one that holds nothing.
 
     - y: the record's label; 0: there is none.
-    - rng: for the seed.
     - make: type; RKHSGaussian, or a class made of it.
     - **given: parameters of the estimator.
     """
@@ -147,10 +145,7 @@ def noises(model: Any, kernel: RendezvousKernel, scale: float) -> int:
 
 
 def sigma(rng: np.random.Generator, **given: Any) -> float:
-    """Return the scale of the noise of an answer of a path, of a fit that is made to be overheard.
-
-    - rng, **given: as of `fit`.
-    """
+    """Return the scale of the noise of an answer of a path, of a fit that is made to be overheard."""
     return answers.of_one_draw(fit(1, rng, **given)[0], np.array([[1.0]]))[2]
 
 
@@ -207,7 +202,6 @@ def predictor(mechanism: str, budget: Mapping[str, Any], rng: np.random.Generato
 
     - mechanism: a key of `SHARED` with a `Voting`.
     - budget: `epsilon`, `delta`, `neighbours`.
-    - rng: for the seed.
     - record: whether the record is there.
     - Returns: estimator.
     """
@@ -257,10 +251,7 @@ def answered(make: Callable[[], Any]) -> int:
 
 
 def bits(probability: float, number: int) -> np.ndarray:
-    """Return the law of how many of so many answers to one question are 1.
-
-    - probability: of one.
-    """
+    """Return the law of how many of so many answers to one question are 1 (probability: of one)."""
     return stats.binom.pmf(np.arange(number + 1), number, probability)
 
 

@@ -59,12 +59,7 @@ class Answering(NamedTuple):
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the attacks on one budget.
-
-    - job, row: as `dperm.audit.kernel.run` hands them on.
-    - rng: what it is for -> Generator.
-    - Yields: columns of an attack.
-    """
+    """Give the attacks on one budget."""
     variant, budget = row["variant"], Budget(row["epsilon"], row["delta"])
     pair = paired(row["calibration"], variant, row["neighbours"])
     made = _MAKERS[job["mechanism"]]
@@ -103,11 +98,7 @@ _OTHER_SOLVERS = {"loose-solver": pairs.loose, "bias": pairs.majority}
 
 
 def exact(pair: Pair, budget: Budget, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the exact attack: aligned Laplace shifts, or a Gaussian on a line.
-
-    - row: `calibration`, `variant`.
-    - Returns: with `pair_words`.
-    """
+    """Return the exact attack: aligned Laplace shifts, or a Gaussian on a line; with `pair_words`."""
     distance, norm = pair.second - pair.first, pair.setting.feature_norm
     if row["variant"] in ("gaussian", "fresh"):
         # Of "fresh" the mean of all answers, in units of w.
@@ -126,11 +117,7 @@ def exact(pair: Pair, budget: Budget, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def points(queries: int) -> np.ndarray:
-    """Return near-copies of x as vectors.
-
-    - queries: T.
-    - Returns: shape (T, T + 1).
-    """
+    """Return near-copies of x as vectors (queries: T); shape (T, T + 1)."""
     c = pairs.near(queries)
     apart = np.sqrt(1 - c**2) * np.eye(queries)
     return pairs.FEATURE_NORM * np.column_stack([np.full(queries, c), apart])

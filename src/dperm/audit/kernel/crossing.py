@@ -71,10 +71,7 @@ class Crossing(NamedTuple):
         return self.first / reach, self.second / reach
 
     def levels(self, side: int) -> tuple[float, float]:
-        """Return the answers at z_1 and z_2.
-
-        - side: 1 where z_2 is more likely to update.
-        """
+        """Return the answers at z_1 and z_2 (side: 1 where z_2 is more likely to update)."""
         (a, b), move = self.sines, side * self.half
         return self.first - move * math.sqrt(1 - a**2), self.second + move * math.sqrt(1 - b**2)
 
@@ -166,11 +163,7 @@ def at_levels(made: Crossing, count: int, first: float, second: float) -> Crossi
 
 
 def fit_p(outcomes: np.ndarray, law: np.ndarray) -> float:
-    """Return the p-value of a chi-square test, rare outcomes put together.
-
-    - outcomes: shape (m,).
-    - law: shape (k,).
-    """
+    """Return the p-value of a chi-square test, rare outcomes put together."""
     expected, seen = len(outcomes) * law, np.bincount(outcomes, minlength=len(law)).astype(float)
     rare = expected < 5
     if rare.any():

@@ -50,11 +50,7 @@ class Pair(NamedTuple):
     words: str
 
     def answers(self, queries: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return <w, phi(z_t)> at near-copies, with the data and with the neighbour.
-
-        - queries: T.
-        - Returns: shape (T,).
-        """
+        """Return <w, phi(z_t)> at near-copies, with the data and with the neighbour (queries: T); shape (T,)."""
         each = self.setting.feature_norm * near(queries)
         return np.full(queries, self.first * each), np.full(queries, self.second * each)
 

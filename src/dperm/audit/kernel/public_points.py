@@ -83,18 +83,11 @@ class Choice(NamedTuple):
     copies: int = 1
 
     def exact(self, side: int) -> np.ndarray:
-        """Return <w*, z_i>.
-
-        - side: 1 where w* lies further out along u.
-        - Returns: shape (2,).
-        """
+        """Return <w*, z_i> (side: 1 where w* lies further out along u); shape (2,)."""
         return self.points @ (self.middle + np.array([side * self.half, 0.0]))
 
     def chances(self, side: int) -> np.ndarray:
-        """Return the probabilities of z_1 and z_2 in the first round.
-
-        - Returns: shape (2,).
-        """
+        """Return the probabilities of z_1 and z_2 in the first round; shape (2,)."""
         log_odds = self.constants.weight * np.abs(self.exact(side)) + np.log([self.copies, 1])
         odds = np.exp(log_odds - log_odds.max())
         return odds / odds.sum()
@@ -120,29 +113,19 @@ class Choice(NamedTuple):
         return privacy_loss.of_outcomes(p, q, _WIDTH)
 
     def run(self, side: int, repeats: int, rng: np.random.Generator) -> tdil.Run:
-        """Run the mechanism.
-
-        - Returns: the last of the set's points is z_2.
-        """
+        """Run the mechanism; the last of the set's points is z_2."""
         which = np.repeat([0, 1], [self.copies, 1])
         features = self.points[which]
         return tdil.run(self.constants, self.setting, features, self.exact(side)[which], rng=rng, repeats=repeats)
 
     def draw(self, side: int, repeats: int, rng: np.random.Generator) -> np.ndarray:
-        """Return which points were chosen, and the answers.
-
-        - Returns: shape (repeats, 2 rounds).
-        """
+        """Return which points were chosen, and the answers; shape (repeats, 2 rounds)."""
         found = self.run(side, repeats, rng)
         return np.column_stack([found.chosen == self.copies, found.answers])
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the attacks on one budget.
-
-    - job, row, rng: as of `dperm.audit.kernel.answers.attacks`.
-    - Yields: columns of an attack.
-    """
+    """Give the attacks on one budget."""
     budget = Budget(row["epsilon"], row["delta"])
     made, found = _CASES[row["calibration"]](row["neighbours"], budget)
     words = pairs.flip(made.setting, erring=made.setting.slack).words

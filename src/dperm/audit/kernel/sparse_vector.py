@@ -57,11 +57,7 @@ _FEW, _WHITE_BOX, _MOST_DRAWS = 15, 1_000, 20_000
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the attacks on one budget.
-
-    - job, row, rng: as of `dperm.audit.kernel.answers.attacks`.
-    - Yields: columns of an attack.
-    """
+    """Give the attacks on one budget."""
     budget = Budget(row["epsilon"], row["delta"])
     give = _single if row["calibration"] == "paper" else _crossed
     for record in give(job, row, budget, rng):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.audit.mutants.noise import ONE
 from dperm.audit.napp import ball, cases
 from dperm.audit.napp import problem as line
@@ -31,24 +31,27 @@ class _Mistaken(Problem):
         return self.proper.plan(features)
 
 
+@mutant("NAPP-ERM with the radius Gamma(1, .) in 16 dimensions", "li2021, N1", "add_remove")
 def printed_radius(broken: bool) -> Sampled:
     """NAPP-ERM's spherical noise with the radius Gamma(1, 2 zeta/(r epsilon)) in 16 dimensions.
 
-    - broken: the twin's radius is Gamma(16, zeta/(r epsilon)).
+    The twin's radius is Gamma(16, zeta/(r epsilon)).
     """
     table, calibration = (ball.PRINTED, "paper") if broken else (ball.CORRECTED, "corrected")
     return _sampled(table["erm"].make(ONE, calibration), 1.0)
 
 
+@mutant("NAPP-VS+: noise cut off at 0", "li2021, N2", "add_remove")
 def truncated_tilt(broken: bool) -> Sampled:
     """NAPP-VS+: b cut off at 0 weighs |theta|.
 
-    - broken: the twin has two-sided noise and the half-normal mean as a public lasso.
+    The twin has two-sided noise and the half-normal mean as a public lasso.
     """
     table, calibration = (ball.PRINTED, "paper") if broken else (ball.CORRECTED, "corrected")
     return _sampled(table["vs_plus"].make(ONE, calibration), 1.0)
 
 
+@mutant("NAPP-ERM with a quarter of Lambda0", "li2021, 3.4", "add_remove")
 def quarter_floor(broken: bool) -> Finite:
     """NAPP-ERM with the floor Lambda0 of a loss whose curvature is a quarter of this one's."""
     proper = cases.squared(ONE, "corrected")
@@ -57,27 +60,24 @@ def quarter_floor(broken: bool) -> Finite:
     return _pieced(cases.walled(problem, ""), np.linspace(0, cases.EDGE, 400))
 
 
+@mutant("NAPP-VS outside one orthant", "li2021, N3", "add_remove")
 def both_signs(broken: bool) -> Finite:
-    """NAPP-VS with corrected noise: signs of the first iteration's estimate turn b around.
-
-    - broken: the twin is NAPP-ERM.
-    """
+    """NAPP-VS with corrected noise: signs of the first iteration's estimate turn b around. The twin is NAPP-ERM."""
     problem = cases.mild(ONE, "paper", variant="vs" if broken else "erm")
     return _pieced(iter([cases.signed(problem)]), _CUTS)
 
 
+@mutant("MOOR with a lasso", "li2021, N4", "add_remove")
 def joined_floor(broken: bool) -> Finite:
-    """NAPP-ERM with MOOR: the larger one of a lasso's weight and Lambda0.
-
-    - broken: the twin adds the two.
-    """
+    """NAPP-ERM with MOOR: the larger one of a lasso's weight and Lambda0; the twin adds the two."""
     return _pieced(cases.gap(cases.wide(ONE, "paper", moor=broken)), _CUTS)
 
 
+@mutant("recycled noise beside the old floor", "li2021, 3.7", "add_remove")
 def forgotten_floor(broken: bool) -> Finite:
     """A ridge's recycled noise, made for a weight of 2 Lambda0.
 
-    - broken: the problem that is solved keeps the old floor Lambda0; the twin's weight is what was paid for.
+    The problem that is solved keeps the old floor Lambda0; the twin's weight is what was paid for.
     """
     proper = cases.recycled(ONE, "corrected")
     problem = _Mistaken(**{**vars(proper), "strength": proper.floor}, proper=proper) if broken else proper
@@ -106,18 +106,4 @@ def _pieced(pairs: Iterator[Pair], cuts: np.ndarray) -> Finite:
     return Finite(law, [(pair.data, pair.neighbour)])
 
 
-MUTANTS = (
-    Mutant(
-        "printed-radius", "NAPP-ERM with the radius Gamma(1, .) in 16 dimensions", "li2021, N1", "add_remove", 1.0,
-        0.0, printed_radius,
-    ),
-    Mutant(
-        "truncated-tilt", "NAPP-VS+: noise cut off at 0", "li2021, N2", "add_remove", 1.0, 0.0, truncated_tilt
-    ),
-    Mutant("quarter-floor", "NAPP-ERM with a quarter of Lambda0", "li2021, 3.4", "add_remove", 1.0, 0.0, quarter_floor),
-    Mutant("both-signs", "NAPP-VS outside one orthant", "li2021, N3", "add_remove", 1.0, 0.0, both_signs),
-    Mutant("joined-floor", "MOOR with a lasso", "li2021, N4", "add_remove", 1.0, 0.0, joined_floor),
-    Mutant(
-        "forgotten-floor", "recycled noise beside the old floor", "li2021, 3.7", "add_remove", 1.0, 0.0, forgotten_floor
-    ),
-)  # fmt: skip
+MUTANTS = mutants_of(globals())

@@ -7,14 +7,14 @@ attack that believed the statement could not see it.
 
 import contextlib
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from dperm.audit.called import answers, linear, objects, threads
 from dperm.audit.called.corners import Front
-from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.errors import DomainViolation
 from dperm.laws.tails import lower_tail
 from dperm.losses import Loss
@@ -30,6 +30,7 @@ _MOST_DRAWS = 100
 _LOW, _HIGH = -0.01, 0.01
 _COUNTS = {"loss": "poisson", "y_bound": 2.0, "low": _LOW, "high": _HIGH, "curvature": 200.0, "solver_share": 0.0}
 _QUIET = 0.7
+_SOURCE = "this library, once"
 # Bins of an answer, in its noise.
 _BINS = np.linspace(-8, 8, 129)
 
@@ -91,10 +92,11 @@ class _Guarded(TDDL):
         return super().fit(X, y)
 
 
+@mutant("Poisson counts whose sign nobody looks at", _SOURCE, "add_remove")
 def unchecked_domain(broken: bool) -> Finite:
     """Objective perturbation of counts between walls: is theta at the lower one, between, or at the upper?
 
-    - Returns: its data are corners that `fit` accepts; the record -Y comes, or of the twin none below 0.
+    Its data are corners that `fit` accepts; the record -Y comes, or of the twin none below 0.
     """
     make = partial(_Unchecked if broken else ObjectivePerturbation, **_COUNTS)
     front = Front(make, (0.0, -2.0, 2.0), "", walls=(_LOW, _HIGH))
@@ -111,26 +113,17 @@ def unchecked_domain(broken: bool) -> Finite:
     return Finite(law, [(None, corner) for corner in found.rows if corner])
 
 
-def path(broken: bool, mistake: Literal["no turns", "less noise"]) -> Finite:
-    """A Gaussian path that eight threads ask at once: the mean of its answers to one question, in bins.
-
-    - Returns: its data are the answers without noise.
-    """
-    rng = np.random.default_rng(0)
-    given = {"make": _Quiet if broken and mistake == "less noise" else RKHSGaussian, "neighbours": "replace"}
-    fits = [threads.fit(y, rng, **given) for y in (1, -1)]
-    scale, number = threads.sigma(rng, **given), 1
-    for one, kernel in fits:
-        if broken and mistake == "no turns":
-            one.model.path_.serving = _Open()
-        number = max(number, threads.noises(one.model, kernel, scale))
-    return _binned([one for one, _ in fits], scale, scale / np.sqrt(number))
+@mutant("a path that several threads ask at once", _SOURCE, "replace", delta=1e-6)
+def missing_lock(broken: bool) -> Finite:
+    """A Gaussian path whose turns and lock keep nobody out."""
+    return _asked_at_once(RKHSGaussian, _Open if broken else None)
 
 
-def votes(broken: bool) -> Finite:
+@mutant("votes whose last answer several threads find unspent at once", "everywhere", "replace")
+def counted_together(broken: bool) -> Finite:
     """A soft majority that eight threads ask for the one answer that is paid for: how many of its answers are 1?
 
-    - Returns: its data are whether the record is there.
+    Its data are whether the record is there.
     """
     rng, budget = np.random.default_rng(0), {"neighbours": "replace", "epsilon": 1.0, "delta": 0.0}
 
@@ -144,6 +137,42 @@ def votes(broken: bool) -> Finite:
     return Finite(lambda record: threads.bits(threads.chance(fitted(record)), number), [(True, False)])
 
 
+@mutant("a path that draws 0.7 of the noise that its statement names", "everywhere", "replace", delta=1e-6)
+def quiet_path(broken: bool) -> Finite:
+    """A Gaussian path with less noise than an attack that believed the statement would look for."""
+    return _asked_at_once(_Quiet if broken else RKHSGaussian)
+
+
+@mutant("a released model with its solver's certificate", _SOURCE, "add_remove")
+def published_certificate(broken: bool) -> Sampled:
+    """A model whose public attributes tell how near its solver came to the minimum."""
+    return _handed_on(_Certified if broken else OutputPerturbation, (1.0, 1), classes=(0, 1))
+
+
+@mutant("an error where a public point is a row of the data", _SOURCE, "add_remove", delta=1e-6)
+def membership_check(broken: bool) -> Sampled:
+    """A learner whose error tells that a public point is in the data."""
+    given = {"kernel": "linear", "public": [[0.5], [-0.25]], "radius": 1.0, "classes": (0, 1)}
+    return _handed_on(_Guarded if broken else TDDL, (0.5, 1), **given)
+
+
+def _asked_at_once(make: type, serving: type | None = None) -> Finite:
+    """Return a Gaussian path that eight threads ask at once: the mean of its answers to one question, in bins.
+
+    Its data are the answers without noise.
+
+    - serving: takes the place of what gives the threads their turns.
+    """
+    rng = np.random.default_rng(0)
+    fits = [threads.fit(y, rng, make, neighbours="replace") for y in (1, -1)]
+    scale, number = threads.sigma(rng, make=make, neighbours="replace"), 1
+    for one, kernel in fits:
+        if serving is not None:
+            one.model.path_.serving = serving()
+        number = max(number, threads.noises(one.model, kernel, scale))
+    return _binned([one for one, _ in fits], scale, scale / np.sqrt(number))
+
+
 def _binned(fits: list, width: float, scale: float) -> Finite:
     """Return the law of an answer at x = 1 with Gaussian noise, in bins that are made for noise of this width."""
 
@@ -155,23 +184,16 @@ def _binned(fits: list, width: float, scale: float) -> Finite:
     return Finite(law, [tuple(answers.path_centre(one, asked) for one in fits)])
 
 
-_CERTIFIED = {"classes": (0, 1)}
-_GUARDED = {"kernel": "linear", "public": [[0.5], [-0.25]], "radius": 1.0, "classes": (0, 1)}
+def _handed_on(make: type, record: tuple[float, float], **given: Any) -> Sampled:
+    """Return a model as it is handed on: a digest of all but what its statement covers, or of the error instead of it.
 
-
-def told(broken: bool, mistaken: type, right: type, given: dict[str, Any], record: tuple[float, float]) -> Sampled:
-    """A model as it is handed on: a digest of all but what its statement covers, or of the error instead of it.
-
-    - mistaken, right: type; the estimator with the mistake, and without it.
-    - given: its parameters.
-    - record: tuple (x, y); what comes.
-    - Returns: its data are records (x, y).
+    - record: (x, y); what comes.
     """
-    make = partial(mistaken if broken else right, neighbours="add_remove", **given)
+    fit = partial(make, neighbours="add_remove", **given)
 
     def draw(records, repeats, rng):
         # A number for each thing that may be told.
-        return np.array([_number(objects.told(make, records)) for _ in range(repeats)])
+        return np.array([_number(objects.told(fit, records)) for _ in range(repeats)])
 
     return Sampled(draw, [(0.3, 0), record], [(0.3, 0)], most_draws=_MOST_DRAWS)
 
@@ -180,30 +202,4 @@ def _number(words: str) -> float:
     return int.from_bytes(words.encode()[:6], "big") / 2**48
 
 
-_SOURCE = "this library, once"
-MUTANTS = (
-    Mutant(
-        "unchecked-domain", "Poisson counts whose sign nobody looks at", _SOURCE, "add_remove", 1.0, 0.0,
-        unchecked_domain,
-    ),
-    Mutant(
-        "missing-lock", "a path that several threads ask at once", _SOURCE, "replace", 1.0, 1e-6,
-        partial(path, mistake="no turns"),
-    ),
-    Mutant(
-        "counted-together", "votes whose last answer several threads find unspent at once", "everywhere", "replace",
-        1.0, 0.0, votes,
-    ),
-    Mutant(
-        "quiet-path", "a path that draws 0.7 of the noise that its statement names", "everywhere", "replace", 1.0, 1e-6,
-        partial(path, mistake="less noise"),
-    ),
-    Mutant(
-        "published-certificate", "a released model with its solver's certificate", _SOURCE, "add_remove", 1.0, 0.0,
-        partial(told, mistaken=_Certified, right=OutputPerturbation, given=_CERTIFIED, record=(1.0, 1)),
-    ),
-    Mutant(
-        "membership-check", "an error where a public point is a row of the data", _SOURCE, "add_remove", 1.0, 1e-6,
-        partial(told, mistaken=_Guarded, right=TDDL, given=_GUARDED, record=(0.5, 1)),
-    ),
-)  # fmt: skip
+MUTANTS = mutants_of(globals())

@@ -6,7 +6,7 @@ import numpy as np
 
 from dperm import losses
 from dperm.audit import pairs, reference_laws
-from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.audit.mutants.noise import ONE, TOLERANCE, of_law, shifted
 from dperm.domain import Domain
 from dperm.noise import Laplace, SphericalLaplace
@@ -17,10 +17,11 @@ _RNG = np.random.default_rng(0)
 _RIGHT, _WRONG = (np.ones((1, 1)), np.array([1.0])), (np.ones((1, 1)), np.array([-1.0]))
 
 
+@mutant("clipping norm, and noise, taken from the data", "diffprivlib's default", "add_remove")
 def clipping_to_the_data(broken: bool) -> Sampled:
     """Output perturbation whose rows are clipped to the longest row of the data, and whose noise is made for that.
 
-    - broken: the twin's bound is declared.
+    The twin's bound is declared.
     """
     case = pairs.linear(neighbours="add_remove", budget=ONE, rng=_RNG, records=4)
     X, y = case.data
@@ -36,6 +37,7 @@ def clipping_to_the_data(broken: bool) -> Sampled:
     return Sampled(draw, short, longer)
 
 
+@mutant("a constant feature that the norm bound leaves out", "private_prediction", "add_remove")
 def intercept_outside_the_bound(broken: bool) -> Sampled:
     """Output perturbation with a constant feature appended, and noise for ||x|| <= 1/2 instead of sqrt(1/4 + 1)."""
     norm, curvature = 0.5, 2.0
@@ -48,6 +50,7 @@ def intercept_outside_the_bound(broken: bool) -> Sampled:
     return Sampled(replace(shifted(case, of_law(law)), law=law), case.data, case.neighbour)
 
 
+@mutant("the generator seeded anew at every call", "a classic", "replace")
 def same_seed(broken: bool) -> Sampled:
     """Output perturbation whose generator is seeded with the same number at every call."""
     case = pairs.linear(neighbours="replace", budget=ONE, rng=_RNG, records=4)
@@ -61,6 +64,7 @@ def same_seed(broken: bool) -> Sampled:
     return Sampled(replace(shifted(case, noise), law=law), case.data, case.neighbour)
 
 
+@mutant("the generator seeded with one random byte", "dpml-benchmark", "replace")
 def few_seeds(broken: bool) -> Sampled:
     """Output perturbation whose generator is seeded with one random byte: 256 noises in all."""
     case = pairs.linear(neighbours="replace", budget=ONE, rng=_RNG, records=4)
@@ -75,6 +79,7 @@ def few_seeds(broken: bool) -> Sampled:
     return Sampled(replace(shifted(case, noise), law=law), case.data, case.neighbour)
 
 
+@mutant("noise drawn anew until the model fits its data", "dpml-benchmark", "replace")
 def retried(broken: bool) -> Sampled:
     """Output perturbation that draws new noise until the model is right on its training data."""
     made = _logistic_model()
@@ -88,10 +93,11 @@ def retried(broken: bool) -> Sampled:
     return Sampled(draw, _RIGHT, _WRONG)
 
 
+@mutant("the best of ten private models, chosen on the data for free", "dpml-benchmark", "replace")
 def best_of_ten(broken: bool) -> Sampled:
     """The best on the data of ten private models, each of which spends epsilon; the selection is not paid for.
 
-    - broken: the twin releases one of them, chosen by lot.
+    The twin releases one of them, chosen by lot.
     """
     made = _logistic_model()
 
@@ -103,6 +109,7 @@ def best_of_ten(broken: bool) -> Sampled:
     return Sampled(draw, _RIGHT, _WRONG)
 
 
+@mutant("stable SGD with half of its sensitivity", "dwork2018, D2", "replace")
 def printed_sgd(broken: bool) -> Sampled:
     """A prediction of averaged projected SGD, noise for the printed stability RL/sqrt(n), not twice that."""
     case = pairs.first_example(neighbours="replace", budget=ONE, rng=_RNG)
@@ -124,6 +131,7 @@ def printed_sgd(broken: bool) -> Sampled:
     return Sampled(draw, case.data, case.neighbour)
 
 
+@mutant("Laplace scale epsilon/gamma", "dwork2018, D3", "replace", epsilon=0.25)
 def scale_upside_down(broken: bool) -> Sampled:
     """The average of two models' predictions in [0, 1] with Laplace noise of scale epsilon/gamma, not gamma/epsilon."""
     gamma, epsilon = 1 / 2, 1 / 4
@@ -135,6 +143,7 @@ def scale_upside_down(broken: bool) -> Sampled:
     return Sampled(draw, [0.0, 0.0], [0.0, 1.0])
 
 
+@mutant("Samp-Agg: a record more changes every block", "kifer2012, K6", "add_remove")
 def blocks_cut_anew(broken: bool) -> Sampled:
     """Samp-Agg's votes with k = floor(sqrt(n)) blocks cut from the list: a record more, and all blocks are others.
 
@@ -164,6 +173,7 @@ def blocks_cut_anew(broken: bool) -> Sampled:
     return Sampled(draw, records[:99], records)
 
 
+@mutant("votes weighted e^(epsilon count)", "private_prediction; dwork2018, D1", "replace")
 def exponential_votes(broken: bool) -> Finite:
     """A majority vote of 15 models with weights e^(epsilon votes), not e^(epsilon v/2)."""
     law = reference_laws.weighted_votes if broken else reference_laws.soft_majority
@@ -177,32 +187,4 @@ def _logistic_model():
     return shifted(case, of_law(SphericalLaplace(2 / curvature / ONE.epsilon)))
 
 
-MUTANTS = (
-    Mutant(
-        "clipping-to-the-data", "clipping norm, and noise, taken from the data", "diffprivlib's default", "add_remove",
-        1.0, 0.0, clipping_to_the_data,
-    ),
-    Mutant(
-        "intercept-outside-the-bound", "a constant feature that the norm bound leaves out",
-        "private_prediction", "add_remove", 1.0, 0.0, intercept_outside_the_bound,
-    ),
-    Mutant("same-seed", "the generator seeded anew at every call", "a classic", "replace", 1.0, 0.0, same_seed),
-    Mutant("few-seeds", "the generator seeded with one random byte", "dpml-benchmark", "replace", 1.0, 0.0, few_seeds),
-    Mutant("retried", "noise drawn anew until the model fits its data", "dpml-benchmark", "replace", 1.0, 0.0, retried),
-    Mutant(
-        "best-of-ten", "the best of ten private models, chosen on the data for free", "dpml-benchmark", "replace", 1.0,
-        0.0, best_of_ten,
-    ),
-    Mutant("printed-sgd", "stable SGD with half of its sensitivity", "dwork2018, D2", "replace", 1.0, 0.0, printed_sgd),
-    Mutant(
-        "scale-upside-down", "Laplace scale epsilon/gamma", "dwork2018, D3", "replace", 0.25, 0.0, scale_upside_down
-    ),
-    Mutant(
-        "blocks-cut-anew", "Samp-Agg: a record more changes every block", "kifer2012, K6", "add_remove", 1.0, 0.0,
-        blocks_cut_anew,
-    ),
-    Mutant(
-        "exponential-votes", "votes weighted e^(epsilon count)", "private_prediction; dwork2018, D1", "replace", 1.0,
-        0.0, exponential_votes,
-    ),
-)  # fmt: skip
+MUTANTS = mutants_of(globals())

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from dperm.audit.kernel import crossing, pairs, public_points
-from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.domain import Budget
 from dperm.mechanisms.kernel import rkhs, tddl
 
@@ -20,6 +20,7 @@ _ERRING = 0.5
 _BINS = np.linspace(-8, 8, 129)
 
 
+@mutant("TDDL with half of Delta_1", "jain2013, J2", "replace", delta=1e-6)
 def half_sensitivity(broken: bool) -> Sampled:
     """TDDL whose noise is made for L R^2/total, half of what one replaced record does."""
     pair = pairs.flip(pairs.setting("replace"))
@@ -27,21 +28,22 @@ def half_sensitivity(broken: bool) -> Sampled:
     return _tddl(pair, told, "paper")
 
 
+@mutant("TDDL's noise does not count what the solver errs by", "jain2013, J9", "replace", delta=1e-6)
 def forgotten_slack(broken: bool) -> Sampled:
     """TDDL on solutions that err by half of Delta_w, with noise for the exact ones.
 
-    - broken: the twin's noise counts twice the slack.
+    The twin's noise counts twice the slack.
     """
     of = pairs.setting("replace")
     of = replace(of, slack=_ERRING * of.shift)
     return _tddl(pairs.flip(of, erring=of.slack), of, "paper" if broken else "corrected")
 
 
+@mutant("TDDL in a ball as large as w*", "jain2013, J10", "replace", delta=1e-6)
 def private_ball(broken: bool) -> Sampled:
     """TDDL over the ball whose radius is ||w*||.
 
-    - broken: the twin's radius is public.
-    - Returns: its data are the places of w* on a line.
+    The twin's radius is public. Its data are the places of w* on a line.
     """
     pair = pairs.flip(pairs.setting("replace"), offset=1.0)
     spectrum = tddl.spectrum(pairs.copies(1))
@@ -54,11 +56,11 @@ def private_ball(broken: bool) -> Sampled:
     return Sampled(draw, pair.first, pair.second)
 
 
+@mutant("TDDL with training rows as public points", "jain2013, 6.1", "replace", delta=1e-6)
 def training_points(broken: bool) -> Sampled:
     """TDDL whose public points are the training rows.
 
-    - broken: the twin's Z is anybody's.
-    - Returns: its data are the row that is replaced; its answer is 0 whichever it is.
+    The twin's Z is anybody's. Its data are the row that is replaced; its answer is 0 whichever it is.
     """
     of = pairs.setting("replace")
     norm = of.feature_norm
@@ -74,11 +76,9 @@ def training_points(broken: bool) -> Sampled:
     return Sampled(draw, np.array([norm, 0.0]), np.array([0.0, norm]))
 
 
+@mutant("a new Gaussian path for every query", "jain2013, J12", "replace", delta=1e-6)
 def fresh_noise(broken: bool) -> Sampled:
-    """The Gaussian process with fresh noise for each of sixteen queries near x.
-
-    - broken: the twin keeps its path.
-    """
+    """The Gaussian process with fresh noise for each of sixteen queries near x; the twin keeps its path."""
     pair = pairs.flip(pairs.setting("replace", slack=0.0))
     K = pairs.copies(_SIXTEEN)
     together = tddl.spectrum(K)
@@ -94,22 +94,20 @@ def fresh_noise(broken: bool) -> Sampled:
     return Sampled(draw, pair.first, pair.second, most_draws=_MOST_DRAWS)
 
 
+@mutant("a sparse vector without noise on its threshold", "Lyu, Su & Li 2017", "replace", delta=1e-6)
 def bare_threshold(broken: bool) -> Finite:
-    """PINP's sparse vector whose threshold has no noise, so that every "no" tells.
-
-    - Returns: its data are the side, 1 or -1.
-    """
+    """PINP's sparse vector whose threshold has no noise, so that every "no" tells; its data are the side, 1 or -1."""
     made, _, coarse = crossing.proper("replace", _BUDGET, "corrected")
     made = made._replace(constants=replace(made.constants, moving=0.0)) if broken else made
     worst = crossing.worst(made, coarse, _BUDGET.delta)
     return _crossed(worst)
 
 
+@mutant("TDIL: epsilon for the choice of z, and for the answer", "a classic", "replace", delta=1e-6)
 def one_release_a_round(broken: bool) -> Finite:
     """TDIL's round with epsilon for each of its two releases, the choice of z and the answer.
 
-    - broken: the twin's two share it.
-    - Returns: its data are the side, 1 or -1.
+    The twin's two share it. Its data are the side, 1 or -1.
     """
     of, made = public_points.corrected("replace", _BUDGET)
     if broken:
@@ -118,11 +116,11 @@ def one_release_a_round(broken: bool) -> Finite:
     return Finite(lambda side: worst.outcomes(side).ravel(), [(1, -1)])
 
 
+@mutant("TDIL with n lambda/(L R^2) twice in the exponent", "jain2013, J1", "replace", delta=1e-6)
 def exponent_twice(broken: bool) -> Finite:
     """TDIL's choice of z, its weight eps0 total/(8 L R^2) with an eps0 that holds total/(L R^2) already.
 
-    - broken: the twin's weight is epsilon/(2 Delta_1).
-    - Returns: its data are the side, 1 or -1.
+    The twin's weight is epsilon/(2 Delta_1). Its data are the side, 1 or -1.
     """
     made = public_points.printed("replace", _BUDGET)
     if not broken:
@@ -149,30 +147,4 @@ def _crossed(made: crossing.Crossing) -> Finite:
     return Finite(lambda side: made.outcomes(side, edges), [(1, -1)])
 
 
-MUTANTS = (
-    Mutant(
-        "half-sensitivity", "TDDL with half of Delta_1", "jain2013, J2", "replace", 1.0, 1e-6, half_sensitivity
-    ),
-    Mutant(
-        "forgotten-slack", "TDDL's noise does not count what the solver errs by", "jain2013, J9", "replace", 1.0, 1e-6,
-        forgotten_slack,
-    ),
-    Mutant("private-ball", "TDDL in a ball as large as w*", "jain2013, J10", "replace", 1.0, 1e-6, private_ball),
-    Mutant(
-        "training-points", "TDDL with training rows as public points", "jain2013, 6.1", "replace", 1.0, 1e-6,
-        training_points,
-    ),
-    Mutant("fresh-noise", "a new Gaussian path for every query", "jain2013, J12", "replace", 1.0, 1e-6, fresh_noise),
-    Mutant(
-        "bare-threshold", "a sparse vector without noise on its threshold", "Lyu, Su & Li 2017", "replace", 1.0, 1e-6,
-        bare_threshold,
-    ),
-    Mutant(
-        "one-release-a-round", "TDIL: epsilon for the choice of z, and for the answer", "a classic", "replace", 1.0,
-        1e-6, one_release_a_round,
-    ),
-    Mutant(
-        "exponent-twice", "TDIL with n lambda/(L R^2) twice in the exponent", "jain2013, J1", "replace", 1.0, 1e-6,
-        exponent_twice,
-    ),
-)  # fmt: skip
+MUTANTS = mutants_of(globals())

@@ -1,6 +1,6 @@
 """What a mutant is: one mistake, its claim, and what is attacked of it and of its correct twin."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -64,3 +64,19 @@ class Mutant:
         if isinstance(self.make(True), Finite):
             return "exact"
         return "raw" if self.raw else "sampling"
+
+
+def mutant(
+    broken: str, source: str, neighbours: Neighbours, *, epsilon: float = 1.0, delta: float = 0.0, raw: bool = False
+) -> Callable[[Callable[[bool], Sampled | Finite]], Mutant]:
+    """Turn a function into a mutant of its name: called with True it gives the mutant, with False the twin."""
+
+    def of(make: Callable[[bool], Sampled | Finite]) -> Mutant:
+        return Mutant(make.__name__.replace("_", "-"), broken, source, neighbours, epsilon, delta, make, raw)
+
+    return of
+
+
+def mutants_of(module: Mapping[str, Any]) -> tuple[Mutant, ...]:
+    """Return the mutants that a module defines, in the order in which they stand there."""
+    return tuple(value for value in module.values() if isinstance(value, Mutant))

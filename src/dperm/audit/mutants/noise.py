@@ -6,7 +6,7 @@ import numpy as np
 
 from dperm import losses
 from dperm.audit import linear_targets, pairs
-from dperm.audit.mutants.mutant import Mutant, Sampled
+from dperm.audit.mutants.mutant import Sampled, mutant, mutants_of
 from dperm.audit.target import Target
 from dperm.domain import Budget, Domain
 from dperm.noise import Gaussian, SphericalLaplace
@@ -43,13 +43,11 @@ def shifted(case: pairs.Case, noise) -> Target:
 
 
 def of_law(law):
-    """Return the sampler of a noise law.
-
-    - Returns: (repeats, p, rng) -> ndarray, shape (repeats, p).
-    """
+    """Return the sampler of a noise law; (repeats, p, rng) -> ndarray, shape (repeats, p)."""
     return lambda repeats, p, rng: law.sample((repeats, p), rng)
 
 
+@mutant("objective perturbation, half the noise", "a classic", "add_remove")
 def half_noise(broken: bool) -> Sampled:
     """Objective perturbation, tight constants, with half of its noise."""
     case = pairs.saturating(neighbours="add_remove", budget=ONE, rng=_RNG)
@@ -59,6 +57,7 @@ def half_noise(broken: bool) -> Sampled:
     return Sampled(replace(whole, draw=half.draw), case.data, case.neighbour)
 
 
+@mutant("output perturbation with half of its Gaussian noise", "a classic", "replace", delta=1e-6)
 def half_gaussian_noise(broken: bool) -> Sampled:
     """Output perturbation with half of its Gaussian noise: at delta = 1e-6 only the noise itself tells."""
     budget = Budget(1.0, 1e-6)
@@ -68,6 +67,7 @@ def half_gaussian_noise(broken: bool) -> Sampled:
     return Sampled(replace(half, law=whole.law), case.data, case.neighbour)
 
 
+@mutant("length of spherical noise from Gamma(1, .) in five dimensions", "li2021, N1", "add_remove")
 def gamma_shape(broken: bool) -> Sampled:
     """Spherical noise whose length is Gamma(1, 2 S/epsilon), as li2021 prints, in place of Gamma(p, S/epsilon)."""
     case = pairs.linear(neighbours="add_remove", budget=ONE, rng=_RNG, features=5)
@@ -83,6 +83,7 @@ def gamma_shape(broken: bool) -> Sampled:
     return Sampled(replace(made, law=law), case.data, case.neighbour)
 
 
+@mutant("a mean's sensitivity divided by n twice", "a classic", "replace")
 def over_n_squared(broken: bool) -> Sampled:
     """Output perturbation of a mean of losses whose sensitivity 2 zeta/(n Lambda) is divided by n once more."""
     n = 10
@@ -92,6 +93,7 @@ def over_n_squared(broken: bool) -> Sampled:
     return Sampled(replace(made, law=law), case.data, case.neighbour)
 
 
+@mutant("objective perturbation without its curvature", "kifer2012, K2", "add_remove")
 def missing_curvature(broken: bool) -> Sampled:
     """Algorithm 1 of kifer2012 with a hundredth of the curvature that its noise counts on.
 
@@ -106,6 +108,7 @@ def missing_curvature(broken: bool) -> Sampled:
     return Sampled(tilted(case, of_law(SphericalLaplace(2 / ONE.epsilon))), case.data, case.neighbour)
 
 
+@mutant("constants for add/remove used for replace-one", "kifer2012, K3", "replace")
 def printed_as_replace(broken: bool) -> Sampled:
     """Algorithm 1's printed constants, which are for add/remove, under replace-one (erratum K3); the twin is tight."""
     calibration = "paper" if broken else "tight"
@@ -113,6 +116,7 @@ def printed_as_replace(broken: bool) -> Sampled:
     return Sampled(_objective(case, ONE, "replace", calibration), case.data, case.neighbour)
 
 
+@mutant("noise cut off at a point", "li2021, N2", "add_remove")
 def truncated(broken: bool) -> Sampled:
     """Objective perturbation with tilts cut off below a point (li2021's NAPP-VS+): the support moves with the data."""
     case = pairs.linear(neighbours="add_remove", budget=ONE, rng=_RNG, records=2)
@@ -128,6 +132,7 @@ def truncated(broken: bool) -> Sampled:
     return Sampled(replace(made, noise=base.noise, law=law if broken else base.law), case.data, case.neighbour)
 
 
+@mutant("two releases with the same noise", "li2021, N5", "add_remove")
 def reused_noise(broken: bool) -> Sampled:
     """Two models, each worth epsilon/2, with the same noise: their difference has none."""
     case = pairs.linear(neighbours="add_remove", budget=ONE, rng=_RNG, records=4)
@@ -146,6 +151,7 @@ def reused_noise(broken: bool) -> Sampled:
     return Sampled(draw, case.data, case.neighbour)
 
 
+@mutant("R/4 charged for the Hessian's eigenvalue R^2/4, R = 10", "diffprivlib", "add_remove")
 def curvature_not_squared(broken: bool) -> Sampled:
     """Objective perturbation that takes R/4 for the largest eigenvalue of a logistic record's Hessian, not R^2/4."""
     domain, loss = Domain(x_norm=10.0), losses.logistic()
@@ -157,6 +163,7 @@ def curvature_not_squared(broken: bool) -> Sampled:
     return Sampled(tilted(case, of_law(SphericalLaplace(domain.x_norm / (ONE.epsilon / 2)))), case.data, case.neighbour)
 
 
+@mutant("Laplace noise added in floating point", "numpy.random", "add_remove", raw=True)
 def raw_laplace(broken: bool) -> Sampled:
     """NumPy's Laplace noise, added to a count in doubles; the twin adds whole multiples of 2^-10 to such a multiple."""
     step = 2.0**-10
@@ -181,35 +188,4 @@ def _problem(case: pairs.Case) -> dict:
     return {"loss": case.loss, "domain": case.domain, "curvature": case.curvature}
 
 
-MUTANTS = (
-    Mutant("half-noise", "objective perturbation, half the noise", "a classic", "add_remove", 1.0, 0.0, half_noise),
-    Mutant(
-        "half-gaussian-noise", "output perturbation with half of its Gaussian noise", "a classic", "replace", 1.0, 1e-6,
-        half_gaussian_noise,
-    ),
-    Mutant(
-        "gamma-shape", "length of spherical noise from Gamma(1, .) in five dimensions", "li2021, N1", "add_remove", 1.0,
-        0.0, gamma_shape,
-    ),
-    Mutant(
-        "over-n-squared", "a mean's sensitivity divided by n twice", "a classic", "replace", 1.0, 0.0, over_n_squared
-    ),
-    Mutant(
-        "missing-curvature", "objective perturbation without its curvature", "kifer2012, K2", "add_remove",
-        1.0, 0.0, missing_curvature,
-    ),
-    Mutant(
-        "printed-as-replace", "constants for add/remove used for replace-one", "kifer2012, K3", "replace", 1.0, 0.0,
-        printed_as_replace,
-    ),
-    Mutant("truncated", "noise cut off at a point", "li2021, N2", "add_remove", 1.0, 0.0, truncated),
-    Mutant("reused-noise", "two releases with the same noise", "li2021, N5", "add_remove", 1.0, 0.0, reused_noise),
-    Mutant(
-        "curvature-not-squared", "R/4 charged for the Hessian's eigenvalue R^2/4, R = 10", "diffprivlib", "add_remove",
-        1.0, 0.0, curvature_not_squared,
-    ),
-    Mutant(
-        "raw-laplace", "Laplace noise added in floating point", "numpy.random", "add_remove", 1.0, 0.0, raw_laplace,
-        raw=True,
-    ),
-)  # fmt: skip
+MUTANTS = mutants_of(globals())

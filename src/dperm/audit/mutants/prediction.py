@@ -12,7 +12,7 @@ from scipy import special, stats
 from dperm.accounting import filters
 from dperm.audit import reference_laws
 from dperm.audit.exact import neighbours_of_tiny_domain
-from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.audit.prediction import answers, bits, consensus_ledger, queries, transcripts, walks
 from dperm.errors import BudgetExhausted
 from dperm.mechanisms.prediction import consensus
@@ -26,42 +26,48 @@ _REPEATS, _ANSWERS, _CRASHES = 10, 1_000, 30
 _LARGE_DELTA, _DEARER, _BEFORE = 1e-2, 8, 30
 
 
-def halved(mechanism: str, broken: bool) -> Sampled:
-    """One answer with half of its Laplace noise.
-
-    - Returns: its data are the sides of the pair, 0 and 1.
-    """
-    variant, calibration = ("half-noise", "paper") if broken else ("laplace", "tight")
-    row = {"variant": variant, "calibration": calibration, "neighbours": "replace", "epsilon": _CLAIM}
-    made, *_ = answers.MAKERS[mechanism](row)
-    return Sampled(made.draw, 0, 1)
+@mutant("an average of predictions, half the noise", "a classic", "replace")
+def half_noise_average(broken: bool) -> Sampled:
+    """An average of predictions with half of its Laplace noise."""
+    return _halved("averaged", broken)
 
 
+@mutant("a bit of votes, half the noise", "a classic", "replace")
 def half_noise_bit(broken: bool) -> Finite:
-    """The average's bit of Boolean votes, from half of its Laplace noise.
-
-    - Returns: its data are (votes for 1, shards).
-    """
+    """The average's bit of Boolean votes, from half of its Laplace noise; its data are (votes for 1, shards)."""
     row = {"calibration": "tight", "variant": "bit", "epsilon": _CLAIM}
     made = bits.average(row, share=0.5 if broken else 1.0)
     return Finite(made.law, list(bits.margins(15)))
 
 
+@mutant("stable ERM, half the noise", "a classic", "replace")
+def half_noise_erm(broken: bool) -> Sampled:
+    """Stable ERM with half of its Laplace noise."""
+    return _halved("stable_erm", broken)
+
+
+@mutant("stable SGD, half the noise", "a classic", "replace")
+def half_noise_sgd(broken: bool) -> Sampled:
+    """Stable SGD with half of its Laplace noise."""
+    return _halved("stable_sgd", broken)
+
+
+@mutant("ExpPW with a factor e^epsilon a step", "dwork2018, D6", "replace")
 def whole_steps(broken: bool) -> Finite:
     """ExpPW with a factor e^epsilon a step under replace-one, where a record is worth two.
 
-    - Returns: its data are small data sets on two points, in order.
+    Its data are small data sets on two points, in order.
     """
     epsilon = 2 * _CLAIM if broken else _CLAIM
     pairs = neighbours_of_tiny_domain([(x, y) for x in (0, 1) for y in (0, 1)], 5, "replace", ordered=True)
     return Finite(lambda data: reference_laws.exp_projected_walk(data, 1, steps=9, epsilon=epsilon), list(pairs))
 
 
+@mutant("ExpPW's equal points in an order told by how many they are", "dwork2018, D5", "add_remove")
 def order_by_the_others(broken: bool) -> Finite:
     """ExpPW on one point, ones first where the number of records is even.
 
-    - broken: the twin's order is by keys, each drawn for its own record.
-    - Returns: its data are (ones, records).
+    The twin's order is by keys, each drawn for its own record. Its data are (ones, records).
     """
 
     def law(data):
@@ -79,20 +85,21 @@ def order_by_the_others(broken: bool) -> Finite:
     return Finite(law, pairs)
 
 
+@mutant("repeated queries answered anew, at no charge", "a classic", "replace")
 def repeats_afresh(broken: bool) -> Finite:
     """A soft majority bit that is drawn anew when its query is repeated, at no charge.
 
-    - broken: the twin repeats its first answer.
-    - Returns: its data are votes of 15 shards.
+    The twin repeats its first answer. Its data are votes of 15 shards.
     """
     return _bits(_REPEATS if broken else 1, _CLAIM)
 
 
+@mutant("answers charged for once they are given, and a crash in between", "a classic", "replace", delta=_DELTA)
 def charged_after(broken: bool) -> Finite:
     """A ledger that writes its charge down after the answer: who crashes it in between is answered for nothing.
 
-    - broken: the twin is the library's, closed by a crash after every answer.
-    - Returns: its data are votes of 15 shards; its outcomes numbers of ones.
+    The twin is the library's, closed by a crash after every answer. Its data are votes of 15 shards; its outcomes
+    numbers of ones.
     """
     with tempfile.TemporaryDirectory() as folder:
 
@@ -118,41 +125,47 @@ def charged_after(broken: bool) -> Finite:
     return _bits(given, each)
 
 
+@mutant("bounded range counted for answers that have none", "a classic", "replace", delta=_DELTA)
 def range_for_any(broken: bool) -> Finite:
     """A ledger that prices the average's bits, which are pure, as if of bounded range.
 
-    - Returns: its data are (votes for 1, of two shards); its outcomes numbers of ones.
+    Its data are (votes for 1, of two shards); its outcomes numbers of ones.
     """
     each = filters.each(_CLAIM, _DELTA, _ANSWERS, bounded_range=broken)
     one = bits.average({"calibration": "tight", "variant": "bit", "epsilon": each}).law
     return Finite(lambda value: queries.ones(one(value)[1], _ANSWERS), [((0, 2), (1, 2))])
 
 
+@mutant(
+    "the better of two accountants, each with all of delta, at prices as one goes",
+    "a classic",
+    "replace",
+    delta=_LARGE_DELTA,
+)
 def two_accountants(broken: bool) -> Finite:
     """A ledger that goes on while either of two accountants allows it, each with all of delta, at prices as one goes.
 
     Either is sound by itself, and exact: one for answers of the lower price alone, the other for thirty of those and
-    then of the higher. An adversary goes on with the one or the other, as the first thirty answers suggest.
-
-    - broken: the twin is the library's: epsilon of the sum, or zCDP's.
-    - Returns: its data are the side, 1 or -1; its outcomes losses.
+    then of the higher. An adversary goes on with the one or the other, as the first thirty answers suggest. The twin is
+    the library's: epsilon of the sum, or zCDP's. Its data are the side, 1 or -1; its outcomes losses.
     """
     return _against(lambda low, first, second: _exact(low, first, second) and (second == 0 or first == _BEFORE), broken)
 
 
+@mutant("prices as one goes, accounted for as if fixed beforehand", "a classic", "replace", delta=_LARGE_DELTA)
 def as_if_fixed(broken: bool) -> Finite:
     """A ledger that asks of the prices so far what they would cost had they been fixed beforehand.
 
-    - broken: the twin is the library's.
-    - Returns: its data are the side, 1 or -1; its outcomes losses.
+    The twin is the library's. Its data are the side, 1 or -1; its outcomes losses.
     """
     return _against(_exact, broken)
 
 
+@mutant("consensus whose comparison has no noise", "a classic", "replace", delta=_DELTA)
 def free_without_noise(broken: bool) -> Finite:
     """Consensus that compares the votes with the threshold as they are: a free answer tells that they agree.
 
-    - Returns: its data are votes for 1; its outcomes free 0 and 1, contested 0 and 1.
+    Its data are votes for 1; its outcomes free 0 and 1, contested 0 and 1.
     """
     shards = consensus.shards_needed(_CLAIM, _DELTA, 1)
     terms = ContestedLedger(_CLAIM, _DELTA, shards, 1).terms
@@ -202,45 +215,12 @@ def _against(granted: Callable[[float, int, int], bool], broken: bool) -> Finite
     return Finite(lambda side: laws[side], [(1, -1)])
 
 
-def _of(mechanism: str) -> Callable[[bool], Sampled]:
-    return functools.partial(halved, mechanism)
+def _halved(mechanism: str, broken: bool) -> Sampled:
+    """Return one answer with half of its Laplace noise; its data are the sides of the pair, 0 and 1."""
+    variant, calibration = ("half-noise", "paper") if broken else ("laplace", "tight")
+    row = {"variant": variant, "calibration": calibration, "neighbours": "replace", "epsilon": _CLAIM}
+    made, *_ = answers.MAKERS[mechanism](row)
+    return Sampled(made.draw, 0, 1)
 
 
-MUTANTS = (
-    Mutant(
-        "half-noise-average", "an average of predictions, half the noise", "a classic", "replace", _CLAIM, 0.0,
-        _of("averaged"),
-    ),
-    Mutant("half-noise-bit", "a bit of votes, half the noise", "a classic", "replace", _CLAIM, 0.0, half_noise_bit),
-    Mutant("half-noise-erm", "stable ERM, half the noise", "a classic", "replace", _CLAIM, 0.0, _of("stable_erm")),
-    Mutant("half-noise-sgd", "stable SGD, half the noise", "a classic", "replace", _CLAIM, 0.0, _of("stable_sgd")),
-    Mutant("whole-steps", "ExpPW with a factor e^epsilon a step", "dwork2018, D6", "replace", _CLAIM, 0.0, whole_steps),
-    Mutant(
-        "order-by-the-others", "ExpPW's equal points in an order told by how many they are", "dwork2018, D5",
-        "add_remove", _CLAIM, 0.0, order_by_the_others,
-    ),
-    Mutant(
-        "repeats-afresh", "repeated queries answered anew, at no charge", "a classic", "replace", _CLAIM, 0.0,
-        repeats_afresh,
-    ),
-    Mutant(
-        "charged-after", "answers charged for once they are given, and a crash in between", "a classic", "replace",
-        _CLAIM, _DELTA, charged_after,
-    ),
-    Mutant(
-        "range-for-any", "bounded range counted for answers that have none", "a classic", "replace", _CLAIM, _DELTA,
-        range_for_any,
-    ),
-    Mutant(
-        "two-accountants", "the better of two accountants, each with all of delta, at prices as one goes", "a classic",
-        "replace", _CLAIM, _LARGE_DELTA, two_accountants,
-    ),
-    Mutant(
-        "as-if-fixed", "prices as one goes, accounted for as if fixed beforehand", "a classic", "replace", _CLAIM,
-        _LARGE_DELTA, as_if_fixed,
-    ),
-    Mutant(
-        "free-without-noise", "consensus whose comparison has no noise", "a classic", "replace", _CLAIM, _DELTA,
-        free_without_noise,
-    ),
-)  # fmt: skip
+MUTANTS = mutants_of(globals())

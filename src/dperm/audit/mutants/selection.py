@@ -7,7 +7,7 @@ from scipy import special
 
 from dperm import losses
 from dperm.audit import comparators, composed, constrained_target, linear_targets, pairs, support, voting
-from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
+from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.audit.mutants.noise import ONE, TOLERANCE
 from dperm.domain import Budget
 from dperm.mechanisms import approximate_minima, gradient
@@ -21,23 +21,26 @@ APPROXIMATE = Budget(1.0, 1e-6)
 STEPS = 9
 
 
+@mutant("exponential mechanism with weights exp(-epsilon q alpha)", "kifer2012, K4", "replace")
 def weight_upside_down(broken: bool) -> Finite:
     """The exponential mechanism with weights exp(-epsilon q alpha), as Section 3.2 of kifer2012 prints (K4).
 
-    - broken: the twin has exp(-epsilon q/(2 alpha)), as Algorithm 4.
+    The twin has exp(-epsilon q/(2 alpha)), as Algorithm 4.
     """
     return _exponential(ONE.epsilon * ALPHA if broken else ONE.epsilon / (2 * ALPHA))
 
 
+@mutant("weights for add/remove, exp(-epsilon q/alpha), used for replace-one", "kifer2012, K5", "replace")
 def weight_doubled(broken: bool) -> Finite:
     """The exponential mechanism under replace-one with the weights exp(-epsilon q/alpha) of add/remove."""
     return _exponential(ONE.epsilon / ALPHA if broken else ONE.epsilon / (2 * ALPHA))
 
 
+@mutant("Samp-Agg with floor(sqrt(n)) blocks cut from the list", "kifer2012, K6", "add_remove")
 def printed_blocks(broken: bool) -> Finite:
     """Samp-Agg with its lassos and printed blocks, from 99 records to 100 (K6).
 
-    - broken: the twin's records draw one of 200 blocks each.
+    The twin's records draw one of 200 blocks each.
     """
     calibration, blocks = ("paper", None) if broken else ("corrected", voting.BLOCKS)
     made = voting.selector(budget=ONE, neighbours="add_remove", calibration=calibration, blocks=blocks)
@@ -45,6 +48,7 @@ def printed_blocks(broken: bool) -> Finite:
     return Finite(made.law, [(data, neighbour)])
 
 
+@mutant("noisy top s with Lap(s/(k epsilon))", "a classic", "replace")
 def half_noise_top(broken: bool) -> Finite:
     """The two most voted-for of four features with noise Lap(s/(k epsilon)), half of Lap(2 s/(k epsilon))."""
     size, blocks = 2, 60
@@ -59,10 +63,11 @@ def half_noise_top(broken: bool) -> Finite:
     return Finite(law, [(0, 1)])
 
 
+@mutant("two stages that spend epsilon each", "a classic", "add_remove")
 def epsilon_for_each_stage(broken: bool) -> Finite:
     """Sparse regression whose stages get all of epsilon each, where either should get half.
 
-    - Returns: over the supports, each with its parameter at an end of the box or between.
+    The law is over the supports, each with its parameter at an end of the box or between.
     """
     budget = Budget((2 if broken else 1) * ONE.epsilon)
     problem = composed.Problem("exp_mech", budget, "add_remove", "tight", curvature=400.0, bound=1.0)
@@ -71,21 +76,23 @@ def epsilon_for_each_stage(broken: bool) -> Finite:
     return Finite(lambda data: constrained_target.pieces(made, data), [(data, neighbour)])
 
 
+@mutant("stage two has half of epsilon, and Delta = 2 lambda/epsilon", "kifer2012, Alg. 6", "add_remove", epsilon=0.5)
 def curvature_for_the_whole(broken: bool) -> Finite:
     """Stage two, with half of epsilon and gamma noise, but Delta = 2 lambda/epsilon: half of 4 lambda/epsilon.
 
-    - Returns: over the piece of the line just inside a Huber record's knee, and what is on either side of it.
+    The law is over the piece of the line just inside a Huber record's knee, and what is on either side of it.
     """
     half = ONE.epsilon / 2
     curvature = 2 / (ONE.epsilon if broken else half)
     return _inside_the_knee(curvature, SphericalLaplace(2 / half))
 
 
+@mutant("a ridge of r's own credited on top of Delta, of which it is a part", "kifer2012, Alg. 1", "add_remove")
 def ridge_counted_twice(broken: bool) -> Finite:
     """A ridge l2 = Delta = 2 that is all of the curvature, and gamma noise made for Delta + l2.
 
-    - broken: the twin's noise is for max(Delta, l2), which is what bends the sum.
-    - Returns: as `curvature_for_the_whole`.
+    The twin's noise is for max(Delta, l2), which is what bends the sum. The pieces are those of
+    `curvature_for_the_whole`.
     """
     ridge = 2.0
     credited = 2 * ridge if broken else ridge
@@ -93,23 +100,25 @@ def ridge_counted_twice(broken: bool) -> Finite:
     return _inside_the_knee(ridge, SphericalLaplace(scale))
 
 
+@mutant("gradient descent: noise for clipped gradients that were not clipped", "a classic", "add_remove", delta=1e-6)
 def clipping_forgotten(broken: bool) -> Sampled:
     """Noisy gradient descent with noise for gradients of length 1, which nobody clipped."""
     return _descent(broken, clipped=not broken)
 
 
+@mutant("gradient descent: each of nine steps has the noise of one", "a classic", "add_remove", delta=1e-6)
 def noise_of_one_step(broken: bool) -> Sampled:
     """Noisy gradient descent of nine steps, each with noise as if it were the only one."""
     return _descent(broken, shrunk=np.sqrt(STEPS))
 
 
+@mutant("approximate minima without output noise, from a solver that tells", "kifer2012, K8", "replace", delta=1e-6)
 def told_by_the_solver(broken: bool) -> Sampled:
     """Approximate minima perturbation without its output noise, and a solver that stops where it suits the data.
 
     Every point within the solver's target will do, and the exact minimiser's law leaks nothing here: this solver stops
-    on a grid, and the record that differs moves the grid by half of its step.
-
-    - broken: the twin adds the output noise that is made for such solvers.
+    on a grid, and the record that differs moves the grid by half of its step. The twin adds the output noise that is
+    made for such solvers.
     """
     loss = losses.huber(1.0)
     made = approximate_minima.calibrate(loss, pairs.UNIT, APPROXIMATE, n=2, p=1, gamma=0.05)
@@ -176,44 +185,4 @@ def _descent(broken: bool, *, clipped: bool = True, shrunk: float = 1.0) -> Samp
     return Sampled(replace(target, draw=draw if broken else whole, law=law, noise=recovered), case.data, case.neighbour)
 
 
-MUTANTS = (
-    Mutant(
-        "weight-upside-down", "exponential mechanism with weights exp(-epsilon q alpha)", "kifer2012, K4", "replace",
-        1.0, 0.0, weight_upside_down,
-    ),
-    Mutant(
-        "weight-doubled", "weights for add/remove, exp(-epsilon q/alpha), used for replace-one", "kifer2012, K5",
-        "replace", 1.0, 0.0, weight_doubled,
-    ),
-    Mutant(
-        "printed-blocks", "Samp-Agg with floor(sqrt(n)) blocks cut from the list", "kifer2012, K6", "add_remove", 1.0,
-        0.0, printed_blocks,
-    ),
-    Mutant(
-        "half-noise-top", "noisy top s with Lap(s/(k epsilon))", "a classic", "replace", 1.0, 0.0, half_noise_top
-    ),
-    Mutant(
-        "epsilon-for-each-stage", "two stages that spend epsilon each", "a classic", "add_remove", 1.0, 0.0,
-        epsilon_for_each_stage,
-    ),
-    Mutant(
-        "curvature-for-the-whole", "stage two has half of epsilon, and Delta = 2 lambda/epsilon", "kifer2012, Alg. 6",
-        "add_remove", 0.5, 0.0, curvature_for_the_whole,
-    ),
-    Mutant(
-        "ridge-counted-twice", "a ridge of r's own credited on top of Delta, of which it is a part",
-        "kifer2012, Alg. 1", "add_remove", 1.0, 0.0, ridge_counted_twice,
-    ),
-    Mutant(
-        "clipping-forgotten", "gradient descent: noise for clipped gradients that were not clipped", "a classic",
-        "add_remove", 1.0, 1e-6, clipping_forgotten,
-    ),
-    Mutant(
-        "noise-of-one-step", "gradient descent: each of nine steps has the noise of one", "a classic", "add_remove",
-        1.0, 1e-6, noise_of_one_step,
-    ),
-    Mutant(
-        "told-by-the-solver", "approximate minima without output noise, from a solver that tells", "kifer2012, K8",
-        "replace", 1.0, 1e-6, told_by_the_solver,
-    ),
-)  # fmt: skip
+MUTANTS = mutants_of(globals())

@@ -56,8 +56,6 @@ _FEATURES = (2, 16)
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    - job: as `dperm.audit.linear.run` takes it.
-    - Returns: columns of an attack.
     - Raises ConfigError: if a row's variant is none of the calibration's under its neighbours.
     - Raises DataError: if a corrected or tight row claims what the mechanism does not state.
     """

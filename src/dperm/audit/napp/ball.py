@@ -99,7 +99,6 @@ def drawn(
 ) -> tuple[str, dict[str, Any]]:
     """Return the attack by sampling the mechanism's own code with sixteen features.
 
-    - row: `variant`, `epsilon`, `delta`.
     - draws: of the job; so many at p = 16 would take too long.
     - found: as `columns.sampled`.
     """

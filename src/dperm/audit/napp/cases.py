@@ -147,19 +147,13 @@ def mild(budget: Budget, calibration: str, **form: Any) -> Problem:
 
 
 def gap(problem: Problem) -> Iterator[Pair]:
-    """Give the pair whose data leave a gap between 0 and Lambda/Lambda0.
-
-    - problem: with MOOR.
-    """
+    """Give the pair whose data leave a gap between 0 and Lambda/Lambda0 (problem: with MOOR)."""
     words = "gap: theta in (0, Lambda/Lambda0), where the penalty has no curvature, with (1, 0) beside (0, 0)"
     yield Pair(problem, NOBODY, NOBODY.and_one(1.0, 0.0), words)
 
 
 def signed(problem: Problem) -> Pair:
-    """Return the pair of which one side never gives theta < 0.
-
-    - problem: VS, on both sides of 0.
-    """
+    """Return the pair of which one side never gives theta < 0 (problem: VS, on both sides of 0)."""
     return Pair(problem, NOBODY, NOBODY.and_one(1.0, -1.0), "sign: theta < 0, with (1, -1) beside (0, 0)")
 
 

@@ -86,10 +86,7 @@ class Magnitude:
         )
 
     def reach(self, h: float, t: np.ndarray) -> np.ndarray:
-        """Return v(t), the largest |b| for which |theta| <= t.
-
-        - t: 0 or above.
-        """
+        """Return v(t), the largest |b| for which |theta| <= t (t: 0 or above)."""
         low, high = np.zeros_like(t), np.full_like(t, 1.0)
         while (short := self.of(self.problem, h, high) <= t).any():
             high = np.where(short, 2 * high, high)
@@ -138,10 +135,7 @@ def _steps(u, h, strength, floor, bound, moor, number):
 
 
 def recycled(problem: Problem) -> Magnitude:
-    """Return the release of one round of recycling.
-
-    - problem: Lasso with MOOR.
-    """
+    """Return the release of one round of recycling (problem: Lasso with MOOR)."""
 
     def of(made, h, u):
         first = _fixed_point(made, h, u, made.floor)

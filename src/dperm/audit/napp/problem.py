@@ -168,11 +168,7 @@ def stated(plan: napp.Plan) -> Guarantee:
 
 
 def force(problem: Problem, points: np.ndarray, data: Records) -> np.ndarray:
-    """Return J(t), increasing in t.
-
-    - points: shape (m,).
-    - Returns: shape (m,).
-    """
+    """Return J(t), increasing in t (points: shape (m,)); shape (m,)."""
     x, y, count = (column[:, None] for column in data)
     eta = np.clip(x * np.asarray(points, float), -problem.eta_bound, problem.eta_bound)
     return (count * x * _DERIVATIVES[problem.loss](eta, y)).sum(axis=0)
@@ -186,10 +182,7 @@ _DERIVATIVES = {
 
 
 def slope(problem: Problem, u: np.ndarray) -> np.ndarray:
-    """Return S(u), at 0 its limit from the right.
-
-    - u: 0 or above.
-    """
+    """Return S(u), at 0 its limit from the right (u: 0 or above)."""
     kinked = problem.target != "ridge"
     a = problem.strength * (0.5 if problem.halved else 1.0) if kinked else 0.0
     b = problem.strength * (problem.kappa if kinked else 1.0)
@@ -226,10 +219,7 @@ def target(problem: Problem) -> Target:
 
 
 def rescaled(budget: Budget, q: float | np.ndarray) -> float | np.ndarray:
-    """Return f(q), Equation 14's noise at r epsilon + q (1 - r) epsilon over that at r epsilon.
-
-    - q: in [0, 1].
-    """
+    """Return f(q), Equation 14's noise at r epsilon + q (1 - r) epsilon over that at r epsilon (q: in [0, 1])."""
     first = SHARE * budget.epsilon
     spent = first + q * (1 - SHARE) * budget.epsilon
     if budget.delta == 0:

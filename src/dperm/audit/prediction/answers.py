@@ -62,21 +62,13 @@ class Answer(NamedTuple):
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the attacks on one answer.
-
-    - job, row: as `dperm.audit.prediction.run` hands them on.
-    - rng: what it is for -> Generator.
-    - Yields: columns of an attack.
-    """
+    """Give the attacks on one answer."""
     for made in MAKERS[job["mechanism"]](row):
         yield from on(made, job, row, rng)
 
 
 def on(made: Answer, job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the exact attack and the sampled one.
-
-    - job, row, rng: as of `attacks`.
-    """
+    """Give the exact attack and the sampled one."""
     line = target(made)
     outputs = made.draw(0, _WHITE_BOX, rng(f"fit {made.words}"))
     noise = columns.noise_behind(line, outputs, made.centre[0], rng(f"atoms {made.words}"))
@@ -111,10 +103,7 @@ def target(made: Answer) -> Target:
 
 
 def average(row: Mapping[str, Any]) -> list[Answer]:
-    """Return an average of ten predictions in [0, 1].
-
-    - row: `calibration`, `variant`, `epsilon`.
-    """
+    """Return an average of ten predictions in [0, 1]."""
     epsilon = row["epsilon"]
     if row["variant"] == "upside-down":
         law, centre = Laplace(epsilon / _RATE), (0.0, _RATE)
@@ -135,10 +124,7 @@ def average(row: Mapping[str, Any]) -> list[Answer]:
 
 
 def erm(row: Mapping[str, Any]) -> list[Answer]:
-    """Return stable ERM, as in Corollary 4.11 and as in 4.10.
-
-    - row: `calibration`, `variant`, `neighbours`, `epsilon`.
-    """
+    """Return stable ERM, as in Corollary 4.11 and as in 4.10."""
     return [_erm(row, corollary, convexity) for corollary, convexity in (("4.11", 2), ("4.10", 1))]
 
 

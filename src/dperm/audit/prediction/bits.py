@@ -56,12 +56,7 @@ class Bits(NamedTuple):
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the attacks on one bit.
-
-    - job, row: as `dperm.audit.prediction.run` hands them on.
-    - rng: what it is for -> Generator.
-    - Yields: columns of an attack.
-    """
+    """Give the attacks on one bit."""
     made = (majority if job["mechanism"] == "soft_majority" else average)(row)
     yield from on(made, job, row, rng)
     if (job["mechanism"], row["calibration"]) == ("soft_majority", "tight"):
@@ -69,10 +64,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
 
 def on(made: Bits, job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the exact attack over all pairs, and the sampled one at the pair that shows most.
-
-    - job, row, rng: as of `attacks`.
-    """
+    """Give the exact attack over all pairs, and the sampled one at the pair that shows most."""
     pairs = list(made.pairs)
     found = exact.exact(made.law, pairs, delta=row["delta"])
     seen = _seen(made.law, pairs)
@@ -108,10 +100,7 @@ def margins(most: int) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
 
 
 def majority(row: Mapping[str, Any]) -> Bits:
-    """Return the soft majority.
-
-    - row: `calibration`, `epsilon`.
-    """
+    """Return the soft majority."""
     calibration, epsilon = row["calibration"], row["epsilon"]
     law = reference_laws.weighted_votes if calibration == "paper" else reference_laws.soft_majority
     return Bits(
@@ -128,7 +117,6 @@ def majority(row: Mapping[str, Any]) -> Bits:
 def average(row: Mapping[str, Any], share: float = 1.0) -> Bits:
     """Return the bit of the average.
 
-    - row: `calibration`, `epsilon`, `variant`.
     - share: of the noise that is due; below 1 nothing is promised.
     """
 

@@ -52,12 +52,7 @@ class Block(NamedTuple):
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the attack on a ledger of consensus answers.
-
-    - job, row: as `dperm.audit.prediction.run` hands them on.
-    - rng: what it is for -> Generator.
-    - Yields: columns of an attack.
-    """
+    """Give the attack on a ledger of consensus answers."""
     fixed = row["epsilon"], row["delta"]
     record = {"guarantee": "proved", "loss": "none", "white_box_p": _fit_p(row, rng("fit"))}
     for contested in CONTESTED:

@@ -49,10 +49,7 @@ class Exhausted(NamedTuple):
 
 
 def exhaust(mechanism: str, row: Mapping[str, Any], rng: np.random.Generator) -> Exhausted:
-    """Ask a predictor until it refuses.
-
-    - row: `epsilon`, `delta`, `neighbours`.
-    """
+    """Ask a predictor until it refuses."""
     make, own, label, test = _MODELS[mechanism]
     how = {"bounded_range": make.bounded_range}
     each = filters.each(row["epsilon"], row["delta"], QUERIES, **how)

@@ -47,12 +47,7 @@ CHEAP, _DEARER = 60, 4
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the attacks on a ledger.
-
-    - job, row: as `dperm.audit.prediction.run` hands them on.
-    - rng: what it is for -> Generator.
-    - Yields: columns of an attack.
-    """
+    """Give the attacks on a ledger."""
     record = {"guarantee": "proved", "loss": "none"}
     if row["variant"] == "ledger-prices":
         yield record | of_prices(row)
@@ -77,7 +72,6 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 def opened(row: Mapping[str, Any], count: int, ranged: bool, accountant: str | None = None) -> tuple[float, int]:
     """Return the price of an answer, and how many answers a ledger for so many really grants.
 
-    - row: `epsilon`, `delta`, `neighbours`.
     - count: answers that are asked for.
     - ranged: whether they are of bounded range.
     """
@@ -118,10 +112,7 @@ def ones(chance: float, count: int) -> np.ndarray:
 
 
 def adaptive(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
-    """Return the attack by margins that depend on the answers so far.
-
-    - row: `epsilon`, `delta`.
-    """
+    """Return the attack by margins that depend on the answers so far."""
 
     def law(count):
         return reference_laws.soft_majority(count, models=SHARDS, epsilon=each)
@@ -148,10 +139,7 @@ def adaptive(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any
 
 
 def of_prices(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attack by prices that depend on the answers so far.
-
-    - row: `epsilon`, `delta`, `neighbours`.
-    """
+    """Return the attack by prices that depend on the answers so far."""
     low = cheap(row["epsilon"], row["delta"])
     allowed = table(granting(AdaptiveLedger, row, low, _DEARER), 2 * CHEAP)
     offered = tuple(transcripts.laplace(price, low) for price in (1, _DEARER))
@@ -169,7 +157,6 @@ def granting(opened: Callable[..., Any], row: Mapping[str, Any], low: float, dea
     """Return what says whether a ledger, asked anew, grants so many answers of either price.
 
     - opened: the ledger's class.
-    - row: `epsilon`, `delta`, `neighbours`.
     - low: the lower price.
     - dearer: how many times as much the higher is.
     - Returns: (of the lower, of the higher) -> bool

@@ -43,12 +43,7 @@ Law = dict[float, float]
 
 
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
-    """Give the attacks on one bit: small data sets, their like by sampling, and a long run.
-
-    - job, row: as `dperm.audit.prediction.run` hands them on.
-    - rng: what it is for -> Generator.
-    - Yields: columns of an attack.
-    """
+    """Give the attacks on one bit: small data sets, their like by sampling, and a long run."""
     made = Form(row)
     worst = max((made.worst(alpha) for alpha in ALPHAS), key=lambda found: found[0])[1]
     small = made.bits([worst], f"(data set of {POINTS} points, query, alpha)")
@@ -67,10 +62,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
 
 class Form:
-    """One form of ExpPW: its step, its T, its order, and its guarantee.
-
-    - row: `calibration`, `neighbours`, `variant`, `epsilon`.
-    """
+    """One form of ExpPW: its step, its T, its order, and its guarantee."""
 
     def __init__(self, row: Mapping[str, Any]):
         self.calibration, self.neighbours, self.epsilon = row["calibration"], row["neighbours"], row["epsilon"]
@@ -183,11 +175,7 @@ def end(groups: tuple[tuple[int, int], ...], bound: float, order: str) -> Law:
 
 @functools.lru_cache(maxsize=1 << 16)
 def after(groups: tuple[tuple[int, int], ...], bound: float, order: str) -> Law:
-    """Return the law of the walk behind these groups.
-
-    - groups: tuple of (ones, records).
-    - Returns: dict of float to float.
-    """
+    """Return the law of the walk behind these groups (groups: tuple of (ones, records)); dict of float to float."""
     if not groups:
         return {0.0: 1.0}
     before = after(groups[:-1], bound, order)
