@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 
 from dperm_pipeline.figures import spec, style
 
@@ -51,6 +52,7 @@ def set_y(axis: Axes, panel: spec.Panel, shown: list[float], together: pd.DataFr
     if panel.ylim == "free":
         return
     if panel.ylim is not None:
+        axis.set_yscale(panel.yscale)
         axis.set_ylim(*(panel.ylim(together) if callable(panel.ylim) else panel.ylim))
     elif panel.air:
         low, high = np.nanmin(shown), np.nanmax(shown)
@@ -65,3 +67,4 @@ def set_y(axis: Axes, panel: spec.Panel, shown: list[float], together: pd.DataFr
         ticks = panel.yticks
         labels = [*ticks.values()] if isinstance(ticks, dict) else [style.number(tick) for tick in ticks]
         axis.set_yticks([*ticks], labels)
+        axis.yaxis.set_minor_locator(NullLocator())

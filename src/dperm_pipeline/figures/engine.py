@@ -31,6 +31,7 @@ class _Place:
     first: bool
     last: bool = False
     axis: Any = None
+    drawn: bool = False
     intervals: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -47,18 +48,20 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
     height = height[0] + height[1] * lines if isinstance(height, tuple) else height
     drawn = pyplot.Figure(figsize=(width, height))
     grid = drawn.subplots(lines, columns, squeeze=False, **figure.grid)
-    taken = set()
-    for place in places:
-        across = slice(place.column, place.column + place.panel.wide)
-        place.axis = grid[place.row, place.column]
-        if place.panel.wide > 1:
-            for axis in grid[place.row, across]:
-                axis.remove()
-            place.axis = drawn.add_subplot(place.axis.get_gridspec()[place.row, across])
-        taken |= {(place.row, column) for column in range(across.start, across.stop)}
-    for at, axis in np.ndenumerate(grid):
-        if at not in taken:
-            axis.set_axis_off()
+    if any(place.panel.wide > 1 for place in places):
+        # Panels of several widths, in the order of reading, stand in the places of those that were laid out.
+        for axis in grid.flat:
+            axis.remove()
+        for place in places:
+            across = slice(place.column, place.column + place.panel.wide)
+            place.axis = drawn.add_subplot(grid[0, 0].get_gridspec()[place.row, across])
+    else:
+        for place in places:
+            place.axis = grid[place.row, place.column]
+        taken = {(place.row, place.column) for place in places}
+        for at, axis in np.ndenumerate(grid):
+            if at not in taken:
+                axis.set_axis_off()
     values: dict[tuple, list] = {}
     for place in places:
         values.setdefault(place.group, []).extend(_fill(place))
@@ -90,12 +93,15 @@ def missing(rows: pd.DataFrame, panels: Iterable[spec.Panel]) -> list[str]:
     drawn, failed, gone = set(), set(), {}
     for panel in panels:
         for line in panel.lines:
+            # What `prepare` has made of the rows has no status.
+            if not {*panel.where, *line.where} <= {*rows}:
+                continue
             own = select(select(rows, panel.where), line.where)
             bad = own["status"] == "failed"
             drawn |= set(own.index)
             failed |= set(own.index[bad])
             x = line.x or panel.x
-            if not bad.any() or callable(x):
+            if not bad.any() or callable(x) or x not in rows:
                 continue
             left = set(own.loc[~bad, x])
             lost = sorted(value for value in set(own.loc[bad, x]) - left)
@@ -207,6 +213,7 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
             rows, line.x or panel.x, line.y or panel.y, statistic=line.statistic or panel.statistic, via=line.via
         )
         x, mean = points.index.to_numpy(), points["mean"].to_numpy(float)
+        place.drawn |= bool(np.isfinite(mean).any())
         look = {"color": colour, "marker": marker or "None", "ls": line.line or "-", **panel.more, **line.more}
         if line.hollow:
             look["mfc"] = "white"
@@ -247,7 +254,7 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
         elif line.bars and not line.cut:
             axis.vlines(x, low, high, color=colour, lw=None if line.bars is True else line.bars)
         if line.fits:
-            shown += [*mean, *low, *high] if panel.whole_bands else [*mean]
+            shown += [*mean, *(low if panel.whole_bands is True else ()), *(high if panel.whole_bands else ())]
     return shown
 
 
@@ -318,8 +325,9 @@ def _finish(place: _Place, shown: list[float], together: pd.DataFrame) -> None:
     axis.set_ylabel(ylabel if first else "", **panel.label_look)
     if panel.tick_look:
         axis.tick_params(**panel.tick_look)
-    if not axis.lines:
+    if not place.drawn:
         axis.text(0.5, 0.5, panel.empty, transform=axis.transAxes, ha="center", va="center", color="#777777")
+    if not axis.lines:
         return
     axes.set_x(axis, panel, place.rows)
     axes.set_y(axis, panel, shown, together)

@@ -1,6 +1,6 @@
 """The rows that a line or a table's cell is about, and the numbers made of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,3 +59,18 @@ def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "m
     else:
         points = pd.Series(values).groupby(at).agg(statistic).to_frame("mean").assign(low=np.nan, high=np.nan)
     return points.apply(via) if via else points
+
+
+def means(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Return a line for each combination of keys: the mean over repeats that converged, with its 95 % t interval.
+
+    - rows: text as text, with `keys`, `value` and `status`.
+    - Returns: columns `keys`, mean, low, high, ok and failed (numbers of repeats).
+    """
+    lines = []
+    for key, group in rows.groupby([*keys], sort=True):
+        values = group.loc[group["status"] == "ok", "value"].to_numpy()
+        mean, low, high = style.mean_interval(values)
+        counts = {"ok": len(values), "failed": len(group) - len(values)}
+        lines.append({**dict(zip(keys, key, strict=True)), "mean": mean, "low": low, "high": high, **counts})
+    return pd.DataFrame(lines, columns=[*keys, "mean", "low", "high", "ok", "failed"])

@@ -118,12 +118,13 @@ class Panel:
     10, these, or those of matplotlib (None); their labels are plain numbers; `most`: every second, third, ... of them
     where there are more. `xlim`: the ends, or a factor of air around all x. `epsilons`: an axis of budgets as
     everywhere. `span`: what the y-axis shows besides the lines, or (`exactly`) instead. `ylim`, `yticks`: fixed ends
-    (or "free": those of matplotlib) and ticks, these with labels if it is a mapping; `air`: a linear axis with this
-    share of air around the lines. `sharex`, `sharey`: only the last row has labels of x, only the first panel of a
-    facet (or of a "row") those of y. `prepare`: from a panel's rows to what its lines read. `together`: whose y-axis is
-    one: that of a facet's panels ("row"), of all rows of panels too ("all"), none ("none"), or that of all panels that
-    give this name. `wide`: columns of the figure that it takes. `whole_bands`: the y-axis shows bands whole. `more`:
-    what matplotlib is told of all lines. `also`: a function (axis, rows) that draws what has no word here; it says why.
+    (or "free": those of matplotlib) and ticks, these with labels if it is a mapping; `yscale`: of fixed ends; `air`: a
+    linear axis with this share of air around the lines. `sharex`, `sharey`: only the last row has labels of x, only the
+    first panel of a facet (or of a "row") those of y. `prepare`: from a panel's rows to what its lines read.
+    `together`: whose y-axis is one: that of a facet's panels ("row"), of all rows of panels too ("all"), none ("none"),
+    or that of all panels that give this name. `wide`: columns of the figure that it takes. `whole_bands`: the y-axis
+    shows bands whole, or their upper ends ("above"). `more`: what matplotlib is told of all lines. `also`: a function
+    (axis, rows) that draws what has no word here; it says why.
     """
 
     lines: Sequence[Line] = ()
@@ -147,10 +148,11 @@ class Panel:
     span: Rows | None = None
     exactly: bool = False
     ylim: Any = None
+    yscale: str = "linear"
     yticks: Any = None
     together: str = "row"
     wide: int = 1
-    whole_bands: bool = False
+    whole_bands: bool | str = False
     sharey: bool | str = False
     sharex: bool = False
     air: float = 0.0
@@ -267,6 +269,14 @@ def like(look: Any, **more: Any) -> Line:
     if isinstance(look, Look):
         look = (look.label, look.colour, look.marker)
     return dataclasses.replace(look if isinstance(look, Line) else Line(*look), **more)
+
+
+def means(*keys: str) -> Rows:
+    """Return, for `prepare`, what makes means over repeats with 95 % intervals, for the statistic "points".
+
+    - keys: columns; those of the result are these, mean, low, high, ok and failed (numbers of repeats).
+    """
+    return lambda rows: importlib.import_module("dperm_pipeline.figures.points").means(rows, keys)
 
 
 def power(exponent: float, factor: float = 1.0) -> Rows:

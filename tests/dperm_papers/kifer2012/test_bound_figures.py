@@ -4,7 +4,7 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm_papers.kifer2012.bound import drawing as bound
+from dperm_papers.kifer2012.bound import figures as bound
 
 COLOURS = {"paper": "#009E73", "twice": "#E69F00", "steps": "#CC79A7", "tight": "#0072B2", "needed": "#555555"}
 

@@ -4,7 +4,8 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm_papers.kifer2012.bounds import drawing as bounds
+from dperm_papers.kifer2012.bounds import drawing
+from dperm_papers.kifer2012.bounds import figures as bounds
 from dperm_pipeline.figures import style
 
 
@@ -60,7 +61,7 @@ def test_a_violation_within_the_slack_is_none(rows):
 
 def test_ranges_and_rates_are_drawn_from_the_rows(rows):
     with style.applied():
-        left, right = bounds.bounds(rows).axes
+        left, right = drawing.bounds(rows).axes
     names = [label.get_text() for label in left.get_yticklabels()]
     assert names[0] == "Definition 2.4" and names[-1] == "Lemma 24" and len(names) == 12
     place = names.index("Lemma 3")
@@ -82,14 +83,14 @@ def test_ranges_and_rates_are_drawn_from_the_rows(rows):
 def test_fits_and_data_sets_are_counted_apart(rows):
     fewer = rows[~rows["row"].str.startswith("definition") | (rows["repeat"] < 4)]
     with style.applied():
-        text = " ".join(bounds.bounds(fewer).texts[0].get_text().split())
+        text = " ".join(drawing.bounds(fewer).texts[0].get_text().split())
     assert text.replace("\N{NO-BREAK SPACE}", " ").startswith("6 fits and 4 data sets (Definition 2) at each of p = 8;")
 
 
 def test_what_could_not_be_measured_is_said(rows):
     broken = fake_rows.fail(rows, (rows["row"] == "definition-2.4") & (rows["metric"] != "slack"))
     with style.applied():
-        figure = bounds.bounds(broken)
+        figure = drawing.bounds(broken)
     text = " ".join(" ".join(text.get_text() for text in figure.texts).split())
     lost = ((rows["row"] == "definition-2.4") & (rows["metric"] != "slack")).sum()
     assert f"{lost} numbers could not be measured and are left out" in text

@@ -4,7 +4,9 @@ import fake_rows
 import numpy as np
 import pytest
 
-from dperm_papers.kifer2012.theorem9 import drawing as theorem9
+from dperm_papers.kifer2012.theorem9 import figures as theorem9
+
+COLOURS = {"exp_mech": "#0072B2", "samp_agg": "#D55E00", "right": "#009E73", "none": "#CC79A7"}
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +28,11 @@ def test_risk_over_n_and_its_bounds(rows, figure):
     here = rows[(rows["dataset"] == "hadamard") & (rows["p"] == 16)]
     for support in ("exp_mech", "samp_agg"):
         means = here[(here["support"] == support) & (here["metric"] == "excess_risk")].groupby("n")["value"].mean()
-        (line,) = of(axis, theorem9.LOOKS[support][1], "-")
+        (line,) = of(axis, COLOURS[support], "-")
         np.testing.assert_allclose(line.get_xdata(), means.index)
         np.testing.assert_allclose(line.get_ydata(), means)
     bound = here[(here["support"] == "exp_mech") & (here["metric"] == "bound") & (here["gamma"] == 0.1)]
-    (line,) = of(axis, theorem9.LOOKS["exp_mech"][1], "--")
+    (line,) = of(axis, COLOURS["exp_mech"], "--")
     np.testing.assert_allclose(line.get_ydata(), bound.sort_values("n")["value"])
     assert f"γ = {0.1}" in " ".join(text.get_text() for text in figure.texts).replace("\N{NO-BREAK SPACE}", " ")
 
@@ -40,14 +42,14 @@ def test_the_noise_term_beside_slopes_one_and_four(rows, figure):
     laws = [np.polyfit(np.log(line.get_xdata()), np.log(line.get_ydata()), 1)[0] for line in of(axis, "#777777", ":")]
     laws += [np.polyfit(np.log(line.get_xdata()), np.log(line.get_ydata()), 1)[0] for line in of(axis, "#777777", "--")]
     np.testing.assert_allclose(sorted(laws), [1, 4])
-    (line,) = of(axis, theorem9.LOOKS["right"][1], "-")
+    (line,) = of(axis, COLOURS["right"], "-")
     exact = rows[(rows["metric"] == "noise_risk") & (rows["p"] == 16)].sort_values("s")["value"]
     np.testing.assert_allclose(line.get_ydata(), exact)
 
 
 def test_the_single_stage_has_its_panel_where_it_was_run(rows, figure):
     mean = rows[rows["metric"] == "risk_ratio"]["value"].mean()
-    (line,) = of(figure.axes[3], theorem9.LOOKS["none"][1], "-")
+    (line,) = of(figure.axes[3], COLOURS["none"], "-")
     np.testing.assert_allclose(line.get_ydata(), [mean])
     without = theorem9.theorem9(rows[rows["metric"] != "risk_ratio"])
     assert not without.axes[3].axison

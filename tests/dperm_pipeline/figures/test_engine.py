@@ -22,6 +22,7 @@ from dperm_pipeline.figures.spec import (
     Table,
     crossed,
     encoded,
+    means,
     power,
 )
 
@@ -346,3 +347,20 @@ def test_a_legend_of_ones_own_has_an_entry_for_each_shade():
     assert set(found) == {"first", "at 0.1", "at 1", "at 10"}
     assert len({found[f"at {epsilon}"].get_color() for epsilon in ("0.1", "1", "10")}) == 3
     assert found["at 1"].get_marker() == "s"
+
+
+def test_fixed_ends_of_a_logarithmic_axis_and_upper_ends_of_bands():
+    lines = [line.but(statistic="points", band=0.2) for line in LINES]
+    rows = means("mechanism", "epsilon")(made())
+    fixed = Panel(lines, ylim=(1e-3, 10.0), yscale="log", yticks=(1e-3, 1.0))
+    above = Panel(lines, whole_bands="above", together="none")
+    left, right = Figure([[fixed, above]])(rows).axes
+    assert left.get_yscale() == "log" and left.get_ylim() == (1e-3, 10.0) and list(left.get_yticks()) == [1e-3, 1.0]
+    low, high = right.get_ylim()
+    assert rows["low"].min() < low < rows["mean"].min() and high > rows["high"].max()
+
+
+def test_a_panel_of_levels_alone_says_that_it_has_no_line():
+    panel = Panel(LINES, levels=[Level(1.5, fits=True)], statistic="mean", empty="no fit")
+    gone = made().assign(mechanism="neither")
+    assert [text.get_text() for text in Figure([[panel]])(gone).axes[0].texts] == ["no fit"]

@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from scipy import special
 
 from dperm_pipeline.figures import style
+from dperm_pipeline.figures.points import plain
 
 # Place in the rows -> place in the paper, and what is bounded. Drawn: those up to `drawn`, in this order.
 BOUNDS = {
@@ -66,10 +67,12 @@ _POINT = ["dataset", "variant", "p", "n", "problem", "ridge_multiple", "variance
 def bounds(rows: pd.DataFrame) -> Figure:
     """Draw measured/bound for each bound and design, and the violation rates of the bounds that may fail.
 
-    - rows: of the experiment kifer2012-bounds.
-    - Returns: left: thin lines from the least to the largest ratio, thick ones over the middle 90 %, ticks at the
-      median. Right: the rate at the least favourable point of each bound, with its 95 % Clopper-Pearson interval.
+    No specification: its left lines lie across, for a bound and a design each, and its intervals of rates are
+    Clopper's and Pearson's. Left: thin lines from the least to the largest ratio, thick ones over the middle 90 %,
+    ticks at the median. Right: the rate at the least favourable point of each bound.
     """
+    failed = int((rows["status"] == "failed").sum())
+    rows = plain(rows[rows["status"] == "ok"])
     figure = Figure(figsize=(7.0, 4.7))
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": (1.5, 1)})
     ratios = _ratios(rows)
@@ -94,86 +97,57 @@ def bounds(rows: pd.DataFrame) -> Figure:
         "violation rate over designs, p and Δ, with 95 % interval; above the grey bar a bound fails more often than it "
         "may.",
     ]
-    failed = int((rows["status"] == "failed").sum())
     if failed:
         lines.append(f"{failed} numbers could not be measured and are left out.")
     style.footer(figure, handles, columns=4, lines=lines)
     return figure
 
 
-def bounds_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Tabulate for each bound how often it was checked and violated, and how near the measured came to it.
-
-    - rows: of the experiment kifer2012-bounds.
-    - plain: numbers.
-    - words: the same for people.
-    """
+def checked(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a line for each bound: how often it was checked and violated, and how near the measured came to it."""
     found = []
-    for (row, form), group in _by(_exact(rows), ["row", "form"]):
+    for (row, form), group in _exact(rows).groupby(["row", "form"], sort=True):
         largest = float(group["value"].max())
         difference = row in _DIFFERENCES
         found.append(
             {
-                **_head(row, form), "gamma": math.nan, "instances": len(group),
-                "violations": int((group["value"] > _TOLERANCE + group["slack"]).sum()), "highest rate": math.nan,
-                "largest measured/bound": math.nan if difference else 1 + largest,
-                "largest difference": largest if difference else math.nan,
+                "row": row, "form": form, "gamma": math.nan, "instances": len(group),
+                "violations": int((group["value"] > _TOLERANCE + group["slack"]).sum()), "rate": math.nan,
+                "ratio": math.nan if difference else 1 + largest, "difference": largest if difference else math.nan,
             }
         )  # fmt: skip
-    ratios = rows[(rows["metric"] == "ratio") & (rows["status"] == "ok")]
-    largest = _by(ratios, ["row", "form", "gamma"])["value"].max()
-    for (row, form, gamma), group in _by(_counted(rows), ["row", "form", "gamma"]):
+    largest = rows[rows["metric"] == "ratio"].groupby(["row", "form", "gamma"])["value"].max()
+    for (row, form, gamma), group in _counted(rows).groupby(["row", "form", "gamma"], sort=True):
         found.append(
             {
-                **_head(row, form), "gamma": gamma, "instances": int(group["repeats"].sum()),
-                "violations": int(group["violated"].sum()),
-                "highest rate": float((group["violated"] / group["repeats"]).max()),
-                "largest measured/bound": float(largest[row, form, gamma]), "largest difference": math.nan,
+                "row": row, "form": form, "gamma": gamma, "instances": int(group["repeats"].sum()),
+                "violations": int(group["violated"].sum()), "rate": (group["violated"] / group["repeats"]).max(),
+                "ratio": float(largest[row, form, gamma]), "difference": math.nan,
             }
         )  # fmt: skip
-    order = {place: k for k, place in enumerate(BOUNDS)}
-    plain = pd.DataFrame(found)
-    plain = plain.sort_values(
-        ["row", "reading", "gamma"], key=lambda column: column.map(order) if column.name == "row" else column,
-        kind="stable", ignore_index=True,
-    ).drop(columns="row")  # fmt: skip
-    return plain, plain.map(_word)
-
-
-def _head(row: str, form: str) -> dict[str, str]:
-    place, bounded = BOUNDS[row]
-    return {"row": row, "place": place, "bounded": bounded, "reading": form}
-
-
-def _word(value: object) -> str:
-    if isinstance(value, str | int):
-        return str(value)
-    return "–" if math.isnan(value) else f"{value:.3g}"
-
-
-def _by(frame: pd.DataFrame, keys: list[str]):
-    return frame.groupby(keys, sort=True, observed=True)
+    found = pd.DataFrame(found)
+    place, bounded = ([BOUNDS[row][k] for row in found["row"]] for k in (0, 1))
+    found = found.assign(order=found["row"].map([*BOUNDS].index), place=place, bounded=bounded)
+    return found.sort_values(["order", "form", "gamma"], kind="stable", ignore_index=True)
 
 
 def _exact(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the excesses of bounds that always hold, with the slack of each (0 where none is recorded)."""
     keys = ["row", "form", "calibration", "delta", *_POINT, "repeat"]
-    ok = rows[rows["status"] == "ok"]
-    excess, slack = (ok.loc[ok["metric"] == metric, [*keys, "value"]] for metric in ("excess", "slack"))
+    excess, slack = (rows.loc[rows["metric"] == metric, [*keys, "value"]] for metric in ("excess", "slack"))
     found = excess.merge(slack.rename(columns={"value": "slack"}), on=keys, how="left")
     return found.assign(slack=found["slack"].fillna(0.0))
 
 
 def _counted(rows: pd.DataFrame) -> pd.DataFrame:
     """Return, for each bound that may fail, its violations among the repeats at each point."""
-    ok = rows[(rows["metric"] == "violated") & (rows["status"] == "ok")]
-    counts = _by(ok, ["row", "form", "gamma", *_POINT])["value"].agg(violated="sum", repeats="size")
-    return counts.reset_index()
+    counts = rows[rows["metric"] == "violated"].groupby(["row", "form", "gamma", *_POINT], sort=True)["value"]
+    return counts.agg(violated="sum", repeats="size").reset_index()
 
 
 def _ratios(rows: pd.DataFrame) -> pd.DataFrame:
     """Return measured/bound of the bounds that are drawn: as printed, of Definition 2 for either design."""
-    ok = rows[(rows["status"] == "ok") & rows["row"].isin(_DRAWN)]
+    ok = rows[rows["row"].isin(_DRAWN)]
     ok = ok[(ok["form"] == "printed") | ok["row"].str.startswith("definition")]
     always = ok[ok["metric"] == "excess"]
     # Where b is 0 beyond doubt nothing moves; a logarithm needs a ratio above 0.

@@ -1,11 +1,295 @@
-"""Figures and tables of kifer2012-table2: what they show, in words."""
+"""Figures and tables of kifer2012-table2: specifications, and what they show in words."""
+
+import math
 
 from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import equals, number
+from dperm_pipeline.figures.spec import DOTTED, Column, Figure, Level, Line, Panel, Table
 from dperm_pipeline.target import Target
+
+# Selection -> look, what Table 2 says of n, and that law in words.
+_LOOKS = {
+    "exp_mech": Line("Exp-mech", "#0072B2", "o", where={"support": "exp_mech"}),
+    "samp_agg": Line("Samp-Agg", "#D55E00", "s", where={"support": "samp_agg"}),
+    "lasso": Line("lasso, not private", "#009E73", "^", where={"support": "lasso"}),
+}
+_LAWS = {
+    "exp_mech": (lambda p, s: s**3 * math.log(p), "s³ log p"),
+    "samp_agg": (lambda p, s: s**2 * math.log(p) ** 2, "s² log² p"),
+    "lasso": (lambda p, s: s * math.log(p), "s log p"),
+}
+_GREY = "#777777"
+# Samp-Agg with Algorithm 6, line 4 as printed.
+_PRINTED = _LOOKS["samp_agg"].but(label="Samp-Agg, line 4 as printed", line=(0, (3, 1.5)), hollow=True)
+_ARMS = (
+    (-0.12, _LOOKS["exp_mech"], {"divisor": "part"}),
+    (0.0, _LOOKS["samp_agg"], {"divisor": "part"}),
+    (0.12, _PRINTED, {"divisor": "row"}),
+)
+_COMPARED = ("near-copies", "small-signal")
+_ENOUGH = 0.9
+
+
+def _needed(rows):
+    """Return n90 by selection, p and s, with what Table 2 says of it."""
+    from dperm_papers.kifer2012.table2.drawing_needed import needed
+
+    found = needed(rows)
+    laws = [_LAWS[line.support][0](line.p, line.s) for line in found.itertuples()]
+    return found.assign(law=laws)
+
+
+def _with_needed(rows):
+    from pandas import concat
+
+    return concat([rows, _needed(rows)], ignore_index=True)
+
+
+def _ticks(low, high):
+    """Return at least two plain numbers in a range."""
+    for digits in ((1,), (1, 3), (1, 2, 5), range(1, 10)):
+        ticks = [digit * 10.0**k for k in range(-2, 9) for digit in digits]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        if len(ticks) >= 2:
+            break
+    return ticks
+
+
+def _over(low, high):
+    return {"xlim": (low, high), "xticks": _ticks(low, high)}
+
+
+def _groups(rows, *columns):
+    """Give the look of each selection with the values of columns that occur, in their order."""
+    for support, *values in sorted(set(rows[["support", *columns]].itertuples(index=False, name=None))):
+        look = _LOOKS[support]
+        yield look.but(where={**look.where, **dict(zip(columns, values, strict=True))}), values
+
+
+def _recovery(rows):
+    rows = rows[rows["metric"] == "right"]
+    lines = [
+        line.but(statistic="mean", more={"ms": 2.5, "lw": 0.9}, label="")
+        for line, _ in _groups(rows, "p", "s")
+    ]  # fmt: skip
+    return Panel(
+        lines, "n", "", "P(right support)", {"metric": "right"}, [Level(_ENOUGH, "", _GREY, more={"lw": 0.8})],
+        ylim=(-0.03, 1.03), **_over(rows["n"].min() / 1.2, rows["n"].max() * 1.2),
+    )  # fmt: skip
+
+
+def _name_sizes(axis, rows):
+    """Write s at the end of its line: a legend would need one for each selection."""
+    for (support, s), part in rows.groupby(["support", "s"], sort=True):
+        end = part.loc[part["law"].idxmax()]
+        axis.annotate(f"s = {s}", (end["law"], end["mean"]), xytext=(5, -9), textcoords="offset points", size=6.5,
+                      ha="center", color=_LOOKS[support].colour)  # fmt: skip
+
+
+def _law(rows, support):
+    """Return a panel of n90 over what Table 2 says of it, with a line through the first."""
+    look, words = _LOOKS[support], _LAWS[support][1]
+    where = {"metric": "needed", "support": support, "place": "inside"}
+    here = rows[(rows["metric"] == "needed") & (rows["support"] == support) & (rows["place"] == "inside")]
+    panel = Panel((), "law", "n90", f"{look.label}: n90 against its law", where, xlabel=words, empty="outside the grid")
+    if here.empty:
+        return panel
+    first = here.loc[here["law"].idxmin()]
+    ends = [here["law"].min() / 1.3, here["law"].max() * 1.3]
+    stated = [first["mean"] * end / first["law"] for end in ends]
+    # The end of an interval that leaves the grid is not drawn.
+    low, high = here["low"].fillna(here["mean"]), here["high"].fillna(here["mean"])
+    return panel.but(
+        lines=[
+            Line(colour=_GREY, line=DOTTED, x=lambda rows: ends, y=lambda rows: stated, more={"lw": 1.2}),
+            look.but(label="", line="none", statistic="points", bars=0.8, more={"ms": 4, "lw": 0.8, "zorder": 2.1}),
+            *(Line(colour=look.colour, where={"s": s}, y="mean", more={"lw": 0.6}) for s in sorted(here["s"].unique())),
+        ],
+        prepare=lambda rows: rows.assign(low=low, high=high),
+        span=lambda rows: [*rows["mean"] / 1.3, *rows["mean"] * 1.2, *stated],
+        exactly=True, also=_name_sizes, **_over(*ends),
+    )  # fmt: skip
+
+
+def _name_works(axis, rows):
+    """Write s at the end of its line; neighbours may end close to each other: smaller s is written lower."""
+    for (support, s), part in rows.groupby(["support", "s"], sort=True):
+        end = part.loc[part["p"].idxmax()]
+        axis.annotate(f"s = {s}", (end["p"], end["work"]), xytext=(5, 4 * (s - 4)), textcoords="offset points",
+                      size=6.5, color=_LOOKS[support].colour)  # fmt: skip
+
+
+def _work(rows):
+    rows = rows[rows["metric"] == "needed"]
+    return Panel(
+        [line.but(label="", more={"ms": 4}) for line, _ in _groups(rows, "s")], "p", "",
+        "work at n90: subsets, updates", {"metric": "needed"}, y="work", xticks="all",
+        xlim=(rows["p"].min() / 1.4, rows["p"].max() * 2.1), also=_name_works,
+        span=lambda rows: (rows["work"].min() / 2, rows["work"].max() * 1.5), exactly=True,
+    )  # fmt: skip
+
+
+def _largest(rows):
+    """Return the risks along n at each selection's largest p."""
+    rows = rows[(rows["row"] == "consistency") & (rows["metric"] == "excess_risk")]
+    return rows[rows["p"] == rows.groupby("support")["p"].transform("max")]
+
+
+def _name_risks(axis, rows):
+    """Write what tells the lines of a selection apart at their ends; of two that are close the higher one higher."""
+    ends = []
+    for line, (s, divisor, magnitude) in _risk_groups(rows):
+        part = rows
+        for name, value in line.where.items():
+            part = part[part[name] == value]
+        part = part[part["ratio"] == part["ratio"].max()]
+        words = f"|θ*| = {number(magnitude)}" if divisor == "row" else f"s = {s}"
+        ends.append((part["ratio"].iloc[0], part["value"].mean(), words, line.colour))
+    last = {}
+    for x, y, words, colour in sorted(ends):
+        close = x in last and math.log10(y / last[x]) < 0.6
+        axis.annotate(words, (x, y), xytext=(4, 1 if close else -4), textcoords="offset points", size=6, color=colour)
+        last[x] = y
+
+
+def _risk_groups(rows):
+    for line, (s, divisor, magnitude) in _groups(rows, "s", "divisor", "magnitude"):
+        # Mended and inside F is like mended at its corner.
+        if divisor != "part" or magnitude == 1:
+            yield line, (s, divisor, magnitude)
+
+
+def _risk(rows):
+    rows = _largest(rows)
+    lines = [
+        (_PRINTED if divisor == "row" else line).but(
+            label="", where=line.where, statistic="mean", more={"ms": 2.5, "lw": 0.9}
+        )
+        for line, (_, divisor, _) in _risk_groups(rows)
+    ]
+    return Panel(
+        lines, "ratio", "excess risk", "risk over n / law", prepare=_largest, also=_name_risks,
+        xlabel="n / law of Table 2 (lasso: s log p)", **_over(rows["ratio"].min() / 1.3, rows["ratio"].max() * 6),
+    )  # fmt: skip
+
+
+def _constant(place):
+    return lambda rows: [place] * len(rows)
+
+
+def _compared_span(rows):
+    means = rows.groupby(["row", "support", "divisor"])["value"].mean()
+    return means.min() / 1.5, means.max() * 1.5
+
+
+_RISKS_COMPARED = Panel(
+    [
+        look.but(label="", where={**look.where, **where, "row": row}, x=_constant(place + shift), statistic="mean",
+                 bars=True, more={"ms": 4.5, "zorder": 2.1})
+        for place, row in enumerate(_COMPARED)
+        for shift, look, where in _ARMS
+    ],
+    "n", "excess risk", "risk where assumptions differ", {"row": _COMPARED, "metric": "excess_risk"}, xlabel="",
+    xscale="linear", xticks={place: row.replace("-", " ") for place, row in enumerate(_COMPARED)},
+    xlim=(-0.5, len(_COMPARED) - 0.5), span=_compared_span, exactly=True,
+)  # fmt: skip
+
+
+def _has_risks(rows):
+    return (rows["row"] == "consistency").any()
+
+
+def _panels(rows):
+    yield [_recovery(rows), _law(rows, "exp_mech"), _law(rows, "samp_agg")]
+    if _has_risks(rows):
+        yield [_work(rows), _risk(rows), _RISKS_COMPARED]
+
+
+def _legend(rows):
+    law = Line("law of Table 2 (through the first)", _GREY, line=DOTTED, key={"lw": 1.0})
+    exp_mech, samp_agg, lasso = _LOOKS.values()
+    return [exp_mech, samp_agg, lasso, law, _PRINTED] if _has_risks(rows) else [exp_mech, samp_agg, law]
+
+
+def _notes(rows):
+    first = rows[rows["metric"] == "right"].iloc[0]
+    yield (
+        f"Random signs, least |θ*| 1, noise sd {number(first['noise'])}; {equals('ε', first['epsilon'])}, "
+        f"{equals('δ', first['delta'])}, half of ε for each stage; printed constants; {int(rows['repeat'].max()) + 1} "
+        "data sets at a point. P(right support) given the data is exact. n90: least n at which its mean is 0.9 (logit "
+        "interpolated in log n)."
+    )
+    outside = rows[(rows["metric"] == "needed") & (rows["place"] != "inside")]
+    if len(outside):
+        found = [
+            f"{_LOOKS[line.support].label} p = {line.p}, s = {line.s}: {line.place} {number(line.end)}"
+            for line in outside.itertuples()
+        ]
+        yield f"n90 outside the sizes run: {'; '.join(found)}."
+    if _has_risks(rows):
+        most = _largest(rows).groupby("support")["p"].first()
+        words = ", ".join(f"{p} ({_LOOKS[support].label.split(',')[0]})" for support, p in most.items())
+        yield (
+            "Risk: excess over the best s-sparse θ (lasso: on new records). Over n: at the largest p that was run, "
+            f"{words}. Algorithm 6, line 4 as printed divides records by their whole norm (erratum K14), else by that "
+            "of their s largest entries. Intervals: 95 %."
+        )
+
+
+table2 = Figure(
+    _panels,
+    height=lambda rows: 5.0 if _has_risks(rows) else 3.1,
+    columns=4,
+    prepare=_with_needed,
+    legend=_legend,
+    notes=_notes,
+)
+
+
+def _in_words(rows):
+    """Put beside the numbers what people read: intervals and units."""
+    found = _needed(rows)
+    lines = [*found.itertuples()]
+    shares = found["mean"] / found["law"]
+    return found.assign(
+        selection=[_LOOKS[line.support].label for line in lines],
+        formula=[_LAWS[line.support][1] for line in lines],
+        share=shares,
+        n90_words=[
+            f"{line.mean:.4g} [{line.low:.4g}, {line.high:.4g}]" if line.place == "inside"
+            else f"{line.place} {line.end:g}"
+            for line in lines
+        ],
+        share_words=[
+            "–" if math.isnan(share) else f"{share:.3g} × {_LAWS[line.support][1]}"
+            for line, share in zip(lines, shares, strict=True)
+        ],
+        work_words=[f"{line.work:.3g} {'subsets' if line.support == 'exp_mech' else 'updates'}" for line in lines],
+    )  # fmt: skip
+
+
+table2_table = Table(
+    [
+        Column("selection"),
+        Column("p"),
+        Column("s"),
+        Column("n90", "mean", ""),
+        Column("low", heading=""),
+        Column("high", heading=""),
+        Column("law", "formula", ""),
+        Column("n90 / law", "share", ""),
+        Column("work", heading=""),
+        Column("", "n90_words", "n90"),
+        Column("", "share_words", "n90 / law"),
+        Column("", "work_words", "work"),
+    ],
+    prepare=_in_words,
+)
+
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-table2": Target(
-        "drawing",
+        "figures",
         "table2",
         ("p", "n", "s", "ratio", "row", "support", "noise", "divisor", "magnitude"),
         "Table 2: records that support selection needs",
@@ -20,7 +304,7 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-table2": Target(
-        "drawing",
+        "figures",
         "table2_table",
         ("p", "n", "s", "ratio", "row", "support", "noise"),
         "Table 2: records that support selection needs",

@@ -1,11 +1,138 @@
-"""Figures and tables of kifer2012-theorem9: what they show, in words."""
+"""Figures and tables of kifer2012-theorem9: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import equals, number
+from dperm_pipeline.figures.spec import DOTTED, Figure, Level, Line, Panel, means, power
 from dperm_pipeline.target import Target
+
+# First stage -> its risks. Where the right support is given and where it is found the lines coincide: the former's
+# markers lie open on top.
+_STAGES = (
+    Line("Exp-mech", "#0072B2", "o", where={"support": "exp_mech", "metric": "excess_risk"}),
+    Line("Samp-Agg", "#D55E00", "s", where={"support": "samp_agg", "metric": "excess_risk"}),
+    Line("right support given", "#009E73", "^", where={"support": "right", "metric": "risk_right"}),
+)
+_SINGLE = Line("one stage", "#CC79A7", "D", where={"metric": "risk_ratio"})
+_BOUNDS = (
+    Line("Theorem 35", "#0072B2", "", (0, (6, 2)), {"support": "exp_mech", "sizing": "printed", "metric": "bound"}),
+    Line("Theorem 44", "#D55E00", "", (0, (6, 2)), {"support": "samp_agg", "sizing": "printed", "metric": "bound"}),
+    Line("Theorem 44, mended", "#D55E00", "", DOTTED, {"support": "samp_agg", "sizing": "mended", "metric": "bound"}),
+)
+_GREY = "#777777"
+# What counts as failing: L(theta) this share of L(0), or more.
+FAILS = 0.9
+# The exponent of s in what noise adds; drawn at twice the first point.
+_NOISE_LAWS = {1: "Theorem 7: s", 4: "its substitution: s⁴"}
+
+
+def _risks(rows, over, title):
+    """Return a panel of means with their intervals and of the bounds at the least gamma, over n or p."""
+    measured = [
+        line.but(statistic="mean", bars=0.8, positive=True, more={"ms": 4}, hollow=line is _STAGES[-1],
+                 line="none" if line is _STAGES[-1] else "-")
+        for line in _STAGES
+    ]  # fmt: skip
+    # A bound at a single point is a dash.
+    several = rows[rows["metric"] == "bound"].groupby(["support", "sizing"])[over].nunique() > 1
+    bounds = [
+        line.but(statistic="first", more={"lw": 1.0, "ms": 8},
+                 marker="" if several.get((line.where["support"], line.where["sizing"])) else "_")
+        for line in _BOUNDS
+    ]  # fmt: skip
+    values = sorted(rows.loc[rows["metric"].isin(["excess_risk", "risk_right"]), over].unique())
+    return Panel(
+        [*measured, *bounds], over, "L(θ) − L(θ*)", title, xticks={value: f"{value:g}" for value in values},
+        xlim=(values[0] / 1.3, values[-1] * 1.3), whole_bands="above", prepare=lambda rows: rows.sort_values("gamma"),
+    )  # fmt: skip
+
+
+def _name_laws(axis, rows):
+    """Write the laws beside their lines, where a legend would say less."""
+    s = sorted(rows["s"].unique())
+    at = s[max(len(s) - 2, 0)]
+    for exponent, words in _NOISE_LAWS.items():
+        law = 2 * rows.loc[rows["s"] == s[0], "value"].iloc[0] * (at / s[0]) ** exponent
+        axis.annotate(words, (at, law), xytext=(-4, 5), textcoords="offset points", size=6.5, ha="right", color=_GREY)
+
+
+def _noise_span(rows):
+    first = rows.groupby("s")["value"].first()
+    return first.min(), (2 if len(first) > 1 else 4) * first.max()
+
+
+_NOISE = Panel(
+    [
+        Line(colour="#009E73", marker="^", statistic="first", more={"ms": 4, "zorder": 3}),
+        *(
+            Line(colour=_GREY, line=DOTTED, statistic="first", via=power(exponent, 2.0), more={"lw": 1.0})
+            for exponent in _NOISE_LAWS
+        ),
+    ],
+    "s", "risk added", "what b adds on the right support", {"dataset": "hadamard", "metric": "noise_risk"},
+    xticks="all", span=_noise_span, exactly=True, also=_name_laws,
+)  # fmt: skip
+_ONE_STAGE = Panel(
+    [_SINGLE.but(where={}, statistic="points", bars=0.8, more={"ms": 4})],
+    "n", "", "one stage, p = 4n: L(θ) / L(0)", {"metric": "risk_ratio"},
+    [Level(1.0, "", _GREY, more={"lw": 0.8}), Level(FAILS, "", _GREY, DOTTED, more={"lw": 1.0})],
+    prepare=means("n"), xticks="all", xlim=1.5, ylim=lambda rows: (0, 1.1 * rows[["mean", "high"]].max().max()),
+)  # fmt: skip
+
+
+def _of_hadamard(rows):
+    """Return the rows of the two stages, their least p, largest n and s."""
+    rows = rows[rows["dataset"] == "hadamard"]
+    return rows, int(rows["p"].min()), int(rows["n"].max()), int(rows.loc[rows["row"] == "both-stages", "s"].iloc[0])
+
+
+def _has_single(rows):
+    return (rows["metric"] == "risk_ratio").any()
+
+
+def _panels(rows):
+    here, p, n, s = _of_hadamard(rows)
+    over_n = _risks(here[here["p"] == p], "n", f"risk and bounds, p = {p}, s = {s}")
+    over_p = _risks(here[here["n"] == n], "p", f"risk and bounds, n = {n}, s = {s}")
+    return [
+        [over_n.but(where={"dataset": "hadamard", "p": p}), over_p.but(where={"dataset": "hadamard", "n": n})],
+        [_NOISE, _ONE_STAGE if _has_single(rows) else None],
+    ]
+
+
+def _notes(rows):
+    here, *_ = _of_hadamard(rows)
+    gamma = here.loc[(here["metric"] == "bound") & (here["support"] == "exp_mech"), "gamma"].min()
+    yield (
+        "Hadamard design, θ* = (½, −½, 0, …), noise of sd 0.05 in y, declared σ = 0.1; "
+        f"{equals('ε', here['epsilon'].iloc[0])}, {equals('δ', here['delta'].iloc[0])}, half of ε for each stage; "
+        f"printed constants; {int(here['repeat'].max()) + 1} repeats. Risk: L(θ) − L(θ*). Bounds at γ = "
+        f"{number(gamma)}, Samp-Agg's with p exp(−ε√n/8s) more, where that is below 1. Samp-Agg is drawn where Lemma "
+        "41 has enough records. Noise term: exact."
+    )
+    if _has_single(rows):
+        repeats = int(rows.loc[rows["metric"] == "risk_ratio", "repeat"].max()) + 1
+        yield (
+            f"One stage: the lasso over an l1 ball by Algorithm 1 on all p = 4n features, random signs, {repeats} data "
+            f"sets. θ = 0 has 1; from {FAILS} on (dotted) it counts as failing."
+        )
+
+
+theorem9 = Figure(
+    _panels,
+    height=5.0,
+    columns=4,
+    legend=lambda rows: [
+        *_STAGES,
+        *([_SINGLE] if _has_single(rows) else []),
+        *(line.but(key={"lw": 1.0}) for line in _BOUNDS),
+    ],
+    notes=_notes,
+)
+
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem9": Target(
-        "drawing",
+        "figures",
         "theorem9",
         ("p", "n", "s", "row", "support", "gamma", "sizing"),
         "Theorem 9: two-stage risk and its bounds",
