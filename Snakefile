@@ -25,4 +25,4 @@ include: "workflow/rules/papers.smk"
 rule all:
     default_target: True
     input:
-        targets_of(PLAN.scale),
+        JOBS.targets(PLAN.scale),

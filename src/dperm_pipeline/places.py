@@ -68,9 +68,9 @@ def papers() -> dict[str, tuple[str, str]]:
     return {key: (module.TITLE, module.AUTHORS) for key, module in found.items()}
 
 
-def words() -> tuple[str, ...]:
-    """Return the modules that `drawn` loads."""
-    return tuple(f"{_module(path)}.figures" for path in _folders("figures.py"))
+def reported() -> tuple[str, ...]:
+    """Return the modules that `drawn` and `comparisons` load: what the report says of figures, tables and methods."""
+    return tuple(f"{_module(path)}.{kind}" for kind in ("figures", "comparison") for path in _folders(f"{kind}.py"))
 
 
 def find(kind: str, name: str) -> Target | None:

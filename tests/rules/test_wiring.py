@@ -1,7 +1,6 @@
 """What Snakemake makes of the rules: what each declares, what it needs, and what `all` reaches. Nothing is run."""
 
 import inspect
-import json
 import re
 import shutil
 from pathlib import Path
@@ -10,8 +9,7 @@ import pytest
 import yaml
 from snakemake.exceptions import MissingInputException
 
-from dperm.audit import families
-from dperm_pipeline import figures, places, plan
+from dperm_pipeline import plan
 from dperm_pipeline.datasets import fetch
 
 ROOT = Path(__file__).parents[2]
@@ -115,18 +113,29 @@ def test_all_reaches_every_rule(everything):
     assert {kind(job.rule) for job in everything} == {*map(kind, TARGETS), "all"} - APART
 
 
-def test_the_whole_run_is_of_few_jobs(workflow, everything):
-    """Each costs a start of Python, and on a cluster a place in the queue; brackets in the grids keep them few."""
-    assert len(everything) <= 320
-    assert len(workflow.jobs(scale="quick")) <= 240
-
-
 @pytest.mark.parametrize("paper", sorted(PAPERS))
 def test_the_target_of_a_paper(workflow, paper):
     jobs = workflow.jobs(paper)
     assert {kind(job.rule) for job in jobs} == {paper, *BEFORE_ROWS, "collect_rows", "draw"}
     of_all = {path for job in workflow.jobs() for path in job.output}
     assert {path for job in jobs for path in job.output} <= of_all
+
+
+def test_snakemake_makes_of_the_rules_what_the_plan_says(everything):
+    """Input, output, params, code, log and benchmark of each job; the rules add a message and resources."""
+    config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
+    jobs = plan.Jobs(plan.load({**config, "mirror": None}, ROOT, unavailable=fetch.unavailable), ROOT)
+    known, scale = {**jobs.at("paper"), **jobs.of_datasets}, "paper/"
+    found = {job.output[0]: job for job in everything if job.rule != "all"}
+    assert set(jobs.at("paper")) <= set(found) <= set(known)
+    for output, job in found.items():
+        planned = known[output]
+        paths = [path for given in planned.input.values() for path in ([given] if isinstance(given, str) else given)]
+        assert (job.rule, job.output, job.input) == (planned.rule, [*planned.output], paths)
+        code = {} if job.rule in WITHOUT_CODE else {"code": planned.code}
+        assert job.params == {**planned.params, **code}
+        place = f"{scale * output.startswith('results/')}{planned.label}"
+        assert (job.log, job.benchmark) == ([f"logs/{place}.log"], f"benchmarks/{place}.tsv")
 
 
 def test_every_file_has_one_maker(everything):
@@ -138,111 +147,6 @@ def test_every_file_has_one_maker(everything):
     assert all(path.startswith(("logs/", "benchmarks/")) for path in said)
     for path in {path for job in everything for path in job.input} - set(made):
         assert (ROOT / path).is_file(), path
-
-
-def test_params_are_plain_and_the_same_each_time(workflow, everything):
-    """A set, a time or an address in memory would run jobs again for nothing."""
-
-    def params(jobs):
-        return {tuple(job.output): json.dumps(job.params, allow_nan=False) for job in jobs}
-
-    assert params(workflow.jobs(scale="paper")) == params(everything)
-    assert str(ROOT) not in "".join(params(everything).values())
-    assert str(workflow.folder) not in "".join(params(everything).values())
-
-
-def test_a_cell_is_given_its_slice_of_the_configuration(everything, monkeypatch):
-    monkeypatch.delenv("DPERM_MIRROR", raising=False)
-    config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
-    selected = plan.load({**config, "mirror": None}, ROOT, unavailable=fetch.unavailable).of_scale("paper")
-    assert len(of(everything, "run_cell")) == sum(len(experiment.jobs) for experiment in selected)
-    for experiment in selected:
-        folder = f"results/paper/{experiment.name}"
-        cells = [job for job in of(everything, "run_cell") if job.output[0].startswith(f"{folder}/cells/")]
-        assert len(cells) == len(experiment.jobs)
-        for job in cells:
-            (path,) = map(Path, job.output)
-            assert job.params["cells"] == experiment.jobs[path.parent.name, path.stem]
-            cell = job.params["cells"][0]
-            if "dataset" not in cell["point"]:
-                assert job.input == []
-                continue
-            assert job.input == [
-                f"resources/prepared/{cell['point']['dataset']}.parquet",
-                f"{folder}/baselines/{cell['baseline']}.parquet",
-            ]
-        baselines = [job for job in of(everything, "fit_baseline") if job.output[0].startswith(f"{folder}/")]
-        (collect,) = [job for job in of(everything, "collect_rows") if job.output == [f"{folder}/rows.parquet"]]
-        assert sorted(collect.input) == sorted(path for job in [*cells, *baselines] for path in job.output)
-
-
-def test_an_audit_is_given_its_slice_of_the_configuration(everything):
-    """Pair families, and groups of mutants, that share a job stand in its params one after the other."""
-    config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
-    jobs = plan.load({**config, "mirror": None}, ROOT).audit_jobs["paper"]
-    audits = of(everything, "run_audit")
-    assert len(audits) == len(jobs)
-    digests = {}
-    for job in audits:
-        (path,) = map(Path, job.output)
-        assert job.params["audits"] == jobs[path.parent.name, path.stem]
-        assert {audit["draws"] for audit in job.params["audits"]} == {config["audit"]["draws"]["paper"]}
-        assert job.input == []
-        digests.setdefault(job.params["audits"][0]["family"], set()).add(job.params["code"])
-    assert {family: len(found) for family, found in digests.items()} == dict.fromkeys(families.FAMILIES, 1)
-    assert len(set.union(*digests.values())) == len(digests)
-    (collect,) = of(everything, "collect_privacy_ledger")
-    rows = {Path(job.output[0]).parent.name: job.output[0] for job in of(everything, "collect_rows")}
-    released = {path for name, path in rows.items() if places.experiments()[name].releases}
-    assert len(released) < len(rows)
-    assert set(collect.input) == {*(path for job in audits for path in job.output), *released}
-    # Errata are said in the ledger, and what is said of an attack does not run it again.
-    assert {budget["errata"] for budget in collect.params["errata"]} >= {"K6", "D1"}
-    assert not any("errata" in json.dumps(job.params) for job in audits)
-
-
-def test_one_job_draws_all_of_an_experiment_or_a_ledger(everything, monkeypatch):
-    monkeypatch.delenv("DPERM_MIRROR", raising=False)
-    config = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
-    selected = plan.load({**config, "mirror": None}, ROOT, unavailable=fetch.unavailable).of_scale("paper")
-    expected = {
-        f"draw {e.name}": ([f"results/paper/{e.name}/rows.parquet"], e.figures, e.tables)
-        for e in selected
-        if e.figures or e.tables
-    }
-    ledgers = {"privacy": (("privacy-ledger",), ("privacy-ledger",)), "mutants": ((), ("audit-mutants",))}
-    for ledger, (drawn, tables) in ledgers.items():
-        expected[f"draw {ledger}"] = ([f"results/paper/{ledger}.parquet"], drawn, tables)
-    jobs = {job.message: job for job in everything if kind(job.rule) == "draw"}
-    assert set(jobs) == set(expected)
-    for message, (rows, drawn, tables) in expected.items():
-        job = jobs[message]
-        assert job.input == rows
-        assert sorted(job.output) == sorted(
-            [f"results/paper/figures/{name}.{suffix}" for name in drawn for suffix in ("svg", "png")]
-            + [f"results/paper/tables/{name}.{suffix}" for name in tables for suffix in ("csv", "md")]
-        )
-        # By these the script tells which file is which.
-        assert (tuple(job.params["figures"]), tuple(job.params["tables"])) == (drawn, tables)
-
-
-def test_a_figures_module_is_in_the_digest_of_its_own_experiment_alone():
-    listed = plan.modules(*figures.modules("kifer2012-output"))
-    others = {*figures.FIGURES, *figures.TABLES} - {n for n in figures.FIGURES if n.startswith("kifer2012-output")}
-    assert "dperm_papers.kifer2012.output.drawing" in listed
-    assert others and not any(
-        "dperm_papers.kifer2012.output.drawing" in plan.modules(*figures.modules(n)) for n in others
-    )
-
-
-def test_the_digest_is_the_one_of_the_mechanism(everything):
-    digests = {}
-    for job in of(everything, "run_cell"):
-        cell = job.params["cells"][0]
-        digests.setdefault((cell["experiment"], cell["mechanism"]), set()).add(job.params["code"])
-    assert {len(found) for found in digests.values()} == {1}
-    baselines = {job.params["code"] for job in of(everything, "fit_baseline")}
-    assert len(set.union(baselines, *digests.values())) == len(digests) + 1
 
 
 def test_a_set_that_cannot_be_had_is_left_out_and_named(own_workflow):

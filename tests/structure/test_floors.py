@@ -42,7 +42,7 @@ FLOORS = {
         "config_files": 2,
         "forked": 2,
         "datasets": 2,
-        "plan": 5,
+        "plan": 6,
         "settings": 0,
         "target": 0,
         "places": 1,

@@ -196,7 +196,7 @@ def others():
         "params": {"confidence": 0.95, "level": 0.05, "seed": 1, "errata": [], "made": None},
     }, set()  # fmt: skip
     yield "write_config", ("dperm_pipeline.files",), (), {"output": config, "params": {"resolved": {"seed": 1}}}, set()
-    yield "build_report", ("dperm_pipeline.report", *places.words()), ("itables", "jinja2", "vl-convert-python"), {
+    yield "build_report", ("dperm_pipeline.report", *places.reported()), ("itables", "jinja2", "vl-convert-python"), {
         "input": {
             **claims, **config, "privacy": f"{RESULTS}/privacy.parquet", "mutants": f"{RESULTS}/mutants.parquet",
             "rows": [ROWS], "figures": [drawn["svg"]], "tables": [made["md"]], "data": [DATA],

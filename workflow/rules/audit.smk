@@ -3,7 +3,7 @@
 
 rule run_audit:
     output:
-        rows="results/{scale}/audits/{mechanism}/{pair}.parquet",
+        rows=jobs.AUDIT,
     log:
         "logs/{scale}/audits/{mechanism}/{pair}.log",
     benchmark:
@@ -13,10 +13,8 @@ rule run_audit:
         mem_mb=800,
         runtime=10,
     params:
-        audits=audit_job_of,
-        code=lambda wildcards: plan.code_digest(
-            *audits.modules(audit_job_of(wildcards)[0]), packages=("threadpoolctl",)
-        ),
+        audits=given(jobs.AUDIT, "audits"),
+        code=code_of(jobs.AUDIT),
     message:
         "audit {wildcards.mechanism}: {wildcards.pair}"
     script:
@@ -25,19 +23,19 @@ rule run_audit:
 
 rule collect_privacy_ledger:
     input:
-        attacks=audits_of(mutants=False),
-        mutants=audits_of(mutants=True),
-        rows=released_rows_of_scale,
+        attacks=needs(jobs.PRIVACY, "attacks"),
+        mutants=needs(jobs.PRIVACY, "mutants"),
+        rows=needs(jobs.PRIVACY, "rows"),
     output:
         privacy=report(
-            "results/{scale}/privacy.parquet",
+            jobs.PRIVACY,
             caption="../report/privacy.rst",
             category="privacy",
             subcategory="ledgers",
             labels={"ledger": "privacy", "title": "Every guarantee and its verdict"},
         ),
         mutants=report(
-            "results/{scale}/mutants.parquet",
+            jobs.BROKEN,
             caption="../report/mutants.rst",
             category="privacy",
             subcategory="ledgers",
@@ -52,12 +50,12 @@ rule collect_privacy_ledger:
         mem_mb=700,
         runtime=5,
     params:
-        confidence=PLAN.audit["confidence"],
-        level=PLAN.audit["level"],
-        seed=PLAN.seed,
-        errata=PLAN.errata,
-        made=made_of_audits,
-        code=plan.code_digest("dperm_pipeline.audits.ledger"),
+        confidence=given(jobs.PRIVACY, "confidence"),
+        level=given(jobs.PRIVACY, "level"),
+        seed=given(jobs.PRIVACY, "seed"),
+        errata=given(jobs.PRIVACY, "errata"),
+        made=given(jobs.PRIVACY, "made"),
+        code=code_of(jobs.PRIVACY),
     message:
         "collect the privacy ledger at scale {wildcards.scale}"
     script:

@@ -3,9 +3,9 @@
 
 rule fit_baseline:
     input:
-        data=lambda wildcards: prepared_dataset_of(baseline_of(wildcards)),
+        data=needs(jobs.BASELINE, "data"),
     output:
-        rows="results/{scale}/{experiment}/baselines/{scenario}.parquet",
+        rows=jobs.BASELINE,
     log:
         "logs/{scale}/{experiment}/baselines/{scenario}.log",
     benchmark:
@@ -15,10 +15,8 @@ rule fit_baseline:
         mem_mb=1100,
         runtime=5,
     params:
-        cell=baseline_of,
-        code=lambda wildcards: plan.code_digest(
-            *experiments.modules(wildcards.experiment)
-        ),
+        cell=given(jobs.BASELINE, "cell"),
+        code=code_of(jobs.BASELINE),
     message:
         "{wildcards.experiment}: non-private fit on {wildcards.scenario}"
     script:

@@ -4,10 +4,10 @@
 rule run_cell:
     input:
         # Nothing where cells make their own data.
-        data=lambda wildcards: input_of_job("data", wildcards),
-        baseline=lambda wildcards: input_of_job("baseline", wildcards),
+        data=needs(jobs.CELL, "data"),
+        baseline=needs(jobs.CELL, "baseline"),
     output:
-        rows="results/{scale}/{experiment}/cells/{mechanism}/{scenario}.parquet",
+        rows=jobs.CELL,
     log:
         "logs/{scale}/{experiment}/{mechanism}/{scenario}.log",
     benchmark:
@@ -17,12 +17,8 @@ rule run_cell:
         mem_mb=1200,
         runtime=10,
     params:
-        cells=job_of,
-        code=lambda wildcards: plan.code_digest(
-            *experiments.modules(
-                wildcards.experiment, job_of(wildcards)[0]["mechanism"]
-            )
-        ),
+        cells=given(jobs.CELL, "cells"),
+        code=code_of(jobs.CELL),
     message:
         "{wildcards.experiment}: {wildcards.mechanism} at {wildcards.scenario}"
     script:
@@ -31,10 +27,10 @@ rule run_cell:
 
 rule collect_rows:
     input:
-        cells=cells_of,
-        baselines=baselines_of,
+        cells=needs(jobs.ROWS, "cells"),
+        baselines=needs(jobs.ROWS, "baselines"),
     output:
-        rows="results/{scale}/{experiment}/rows.parquet",
+        rows=jobs.ROWS,
     log:
         "logs/{scale}/{experiment}/collect.log",
     benchmark:
@@ -44,10 +40,11 @@ rule collect_rows:
         mem_mb=700,
         runtime=5,
     params:
-        skipped=lambda wildcards: experiment_of(wildcards).skipped,
-        made=made_of_experiment,
-        seed=PLAN.seed,
-        code=plan.code_digest("dperm_pipeline.tables"),
+        skipped=given(jobs.ROWS, "skipped"),
+        # From each input to the fingerprint of the job that must have made it.
+        made=given(jobs.ROWS, "made"),
+        seed=given(jobs.ROWS, "seed"),
+        code=code_of(jobs.ROWS),
     message:
         "{wildcards.experiment}: collect rows"
     script:

@@ -3,13 +3,13 @@
 
 rule judge_claims:
     input:
-        catalogue=catalogues(),
-        schema="workflow/schemas/claims.schema.yaml",
-        rows=rows_of_scale,
-        privacy="results/{scale}/privacy.parquet",
+        catalogue=needs(jobs.CLAIMS, "catalogue"),
+        schema=needs(jobs.CLAIMS, "schema"),
+        rows=needs(jobs.CLAIMS, "rows"),
+        privacy=needs(jobs.CLAIMS, "privacy"),
     output:
         claims=report(
-            "results/{scale}/claims.parquet",
+            jobs.CLAIMS,
             caption="../report/claims.rst",
             category="claims",
             labels={"ledger": "claims", "title": "Every claim and its verdict"},
@@ -23,16 +23,13 @@ rule judge_claims:
         mem_mb=1900,
         runtime=10,
     params:
-        papers=lambda wildcards: sorted(
-            {e.paper for e in PLAN.of_scale(wildcards.scale)}
-        ),
-        datasets=sorted({*PLAN.datasets, *PLAN.designs}),
-        prepared=sorted(PLAN.datasets),
-        seed=PLAN.seed,
-        sources=checksums_of(*catalogues(), "workflow/schemas/claims.schema.yaml"),
-        skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
-        # How YAML becomes numbers counts; the checks of the catalogue do not: they refuse it or leave it as it is.
-        code=plan.code_digest("dperm_pipeline.claims", "dperm_pipeline.yaml_files"),
+        papers=given(jobs.CLAIMS, "papers"),
+        datasets=given(jobs.CLAIMS, "datasets"),
+        prepared=given(jobs.CLAIMS, "prepared"),
+        seed=given(jobs.CLAIMS, "seed"),
+        sources=given(jobs.CLAIMS, "sources"),
+        skipped=given(jobs.CLAIMS, "skipped"),
+        code=code_of(jobs.CLAIMS),
     message:
         "judge the claims at scale {wildcards.scale}"
     script:
@@ -42,12 +39,12 @@ rule judge_claims:
 # Not a part of `all`: the report gives the command of each claim.
 rule judge_claim:
     input:
-        catalogue=catalogues(),
-        schema="workflow/schemas/claims.schema.yaml",
-        rows=rows_of_claim,
-        privacy=ledger_of_claim,
+        catalogue=needs(jobs.CLAIM, "catalogue"),
+        schema=needs(jobs.CLAIM, "schema"),
+        rows=needs(jobs.CLAIM, "rows"),
+        privacy=needs(jobs.CLAIM, "privacy"),
     output:
-        claims="results/{scale}/claims/{claim}.parquet",
+        claims=jobs.CLAIM,
         words="results/{scale}/claims/{claim}.md",
     log:
         "logs/{scale}/claims/{claim}.log",
@@ -58,19 +55,13 @@ rule judge_claim:
         mem_mb=1900,
         runtime=10,
     params:
-        papers=lambda wildcards: sorted(
-            {e.paper for e in PLAN.of_scale(wildcards.scale)}
-        ),
-        datasets=sorted({*PLAN.datasets, *PLAN.designs}),
-        prepared=sorted(PLAN.datasets),
-        seed=PLAN.seed,
-        sources=checksums_of(*catalogues(), "workflow/schemas/claims.schema.yaml"),
-        skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
-        code=plan.code_digest(
-            "dperm_pipeline.claims",
-            "dperm_pipeline.claims.words",
-            "dperm_pipeline.yaml_files",
-        ),
+        papers=given(jobs.CLAIM, "papers"),
+        datasets=given(jobs.CLAIM, "datasets"),
+        prepared=given(jobs.CLAIM, "prepared"),
+        seed=given(jobs.CLAIM, "seed"),
+        sources=given(jobs.CLAIM, "sources"),
+        skipped=given(jobs.CLAIM, "skipped"),
+        code=code_of(jobs.CLAIM),
     message:
         "judge claim {wildcards.claim} at scale {wildcards.scale}"
     script:

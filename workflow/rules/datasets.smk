@@ -1,5 +1,4 @@
 # From an address to one Parquet file.
-from dperm_pipeline.datasets import catalogue
 
 
 rule fetch_dataset:
@@ -8,7 +7,7 @@ rule fetch_dataset:
     input:
         catalogue=ancient("config/datasets.yaml"),
     output:
-        receipt="resources/downloads/{dataset}.json",
+        receipt=jobs.FETCHED,
     log:
         "logs/fetch/{dataset}.log",
     benchmark:
@@ -21,7 +20,7 @@ rule fetch_dataset:
         mem_mb=500,
         runtime=60,
     params:
-        files=lambda wildcards: PLAN.datasets[wildcards.dataset].get("files", {}),
+        files=given(jobs.FETCHED, "files"),
         folder="resources/downloads/{dataset}",
         trusted="resources/trusted/{dataset}.json",
     message:
@@ -32,9 +31,9 @@ rule fetch_dataset:
 
 rule prepare_dataset:
     input:
-        files=files_of,
+        files=needs(jobs.PREPARED, "files"),
     output:
-        data="resources/prepared/{dataset}.parquet",
+        data=jobs.PREPARED,
     log:
         "logs/prepare/{dataset}.log",
     benchmark:
@@ -44,16 +43,11 @@ rule prepare_dataset:
         mem_mb=1000,
         runtime=30,
     params:
-        entry=lambda wildcards: catalogue.numeric(PLAN.datasets[wildcards.dataset]),
+        entry=given(jobs.PREPARED, "entry"),
         folder="resources/downloads/{dataset}",
         trusted="resources/trusted/{dataset}.json",
-        sources=lambda wildcards: checksums_of(
-            *filter(None, [PLAN.datasets[wildcards.dataset].get("path")])
-        ),
-        code=lambda wildcards: plan.code_digest(
-            "dperm_pipeline.datasets.prepare",
-            prepare.module(PLAN.datasets[wildcards.dataset]),
-        ),
+        sources=given(jobs.PREPARED, "sources"),
+        code=code_of(jobs.PREPARED),
     message:
         "prepare {wildcards.dataset}"
     script:

@@ -1,26 +1,48 @@
 # The figures and tables of one experiment, or of one ledger: one job each, drawn from its rows alone.
 
-for source in DRAWINGS:
+
+def marked(drawing, kind, suffix, **labels):
+    """The files of one format, and what Snakemake's report says of each."""
+
+    # A line that starts with `report` would be a directive of Snakemake's.
+    def file(name, path):
+        return report(
+            path,
+            caption="../report/figure.rst",
+            category=drawing.paper or "privacy",
+            subcategory=kind,
+            labels={
+                kind.removesuffix("s"): name,
+                "title": drawing.params["words"][f"{kind}/{name}"]["title"],
+                **labels,
+            },
+        )
+
+    return [*map(file, drawing.names[kind], drawing.files(kind, suffix))]
+
+
+def code_of_drawing(drawing):
+    # Looked up by jobs that draw, and not by each that reads the rules.
+    return lambda wildcards: drawing.code
+
+
+for drawing in JOBS.drawings.values():
 
     rule:
         name:
-            f"draw_{source.replace('-', '_')}"
+            f"draw_{drawing.source.replace('-', '_')}"
         input:
-            rows=file_drawn_from(source),
+            rows=drawing.rows,
         output:
-            svg=files_drawn(source, "figures", "svg"),
+            svg=marked(drawing, "figures", "svg"),
             # A copy of the SVG, for papers and slides: the report shows one of the two.
-            png=expand(
-                "results/{scale}/figures/{name}.png",
-                name=DRAWINGS[source]["figures"],
-                allow_missing=True,
-            ),
-            csv=files_drawn(source, "tables", "csv", format="CSV, plain numbers"),
-            md=files_drawn(source, "tables", "md", format="Markdown, to read"),
+            png=drawing.files("figures", "png"),
+            csv=marked(drawing, "tables", "csv", format="CSV, plain numbers"),
+            md=marked(drawing, "tables", "md", format="Markdown, to read"),
         log:
-            f"logs/{{scale}}/figures/{source}.log",
+            f"logs/{{scale}}/figures/{drawing.source}.log",
         benchmark:
-            f"benchmarks/{{scale}}/figures/{source}.tsv"
+            f"benchmarks/{{scale}}/figures/{drawing.source}.tsv"
         # What verdicts wait for comes first; the last drawings then run beside the judging.
         priority: -1
         threads: 1
@@ -28,18 +50,25 @@ for source in DRAWINGS:
             mem_mb=1300,
             runtime=5,
         params:
-            figures=recipes(source, "figures"),
-            tables=recipes(source, "tables"),
+            figures=drawing.params["figures"],
+            tables=drawing.params["tables"],
             # Beside them in both reports, which are built again when they are drawn again.
-            words=words_drawn(source),
-            code=code_of_drawing(source),
+            words=drawing.params["words"],
+            code=code_of_drawing(drawing),
         message:
-            f"draw {source}"
+            f"draw {drawing.source}"
         script:
             "../scripts/draw.py"
 
 
-# What is drawn by nobody: its input says so.
+def refuse_drawing(wildcards):
+    kind, name = wildcards.kind, wildcards.drawing
+    raise WorkflowError(
+        f"no selected experiment declares {name!r} under {kind} in config/experiments"
+    )
+
+
+# What is drawn by nobody: its input says so. Names that another rule draws are left to it.
 rule unknown_drawing:
     input:
         refuse_drawing,
@@ -47,5 +76,5 @@ rule unknown_drawing:
         "results/{scale}/{kind}/{drawing}.{suffix}",
     wildcard_constraints:
         kind="figures|tables",
-        drawing=names_not_drawn(),
+        drawing=rf"(?!(?:{'|'.join(JOBS.names_drawn)})\.)[a-z0-9-]+",
         suffix="svg|png|csv|md",

@@ -6,4 +6,4 @@ for paper in sorted({experiment.paper for experiment in PLAN.of_scale(PLAN.scale
         name:
             paper
         input:
-            shown(PLAN.scale, paper),
+            JOBS.shown(PLAN.scale, paper),

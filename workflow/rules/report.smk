@@ -4,7 +4,7 @@ report: "../report/workflow.rst"
 
 rule write_config:
     output:
-        config="results/{scale}/config.yaml",
+        config=jobs.CONFIG,
     log:
         "logs/{scale}/config.log",
     benchmark:
@@ -16,8 +16,8 @@ rule write_config:
         mem_mb=300,
         runtime=5,
     params:
-        resolved=lambda wildcards: PLAN.resolved(wildcards.scale),
-        code=plan.code_digest("dperm_pipeline.files"),
+        resolved=given(jobs.CONFIG, "resolved"),
+        code=code_of(jobs.CONFIG),
     message:
         "record the resolved configuration at scale {wildcards.scale}"
     script:
@@ -26,27 +26,20 @@ rule write_config:
 
 rule build_report:
     input:
-        claims="results/{scale}/claims.parquet",
-        privacy="results/{scale}/privacy.parquet",
-        mutants="results/{scale}/mutants.parquet",
-        config="results/{scale}/config.yaml",
-        rows=rows_of_scale,
-        figures=lambda wildcards: [
-            path for path in shown(wildcards.scale) if path.endswith(".svg")
-        ],
-        tables=lambda wildcards: [
-            path for path in shown(wildcards.scale) if path.endswith(".md")
-        ],
-        errata="docs/errata.md",
-        citation="CITATION.cff",
-        page=parts_of_page(),
-        data=lambda wildcards: [
-            f"resources/prepared/{name}.parquet"
-            for name in datasets_at(wildcards.scale)
-        ],
+        claims=needs(jobs.REPORT, "claims"),
+        privacy=needs(jobs.REPORT, "privacy"),
+        mutants=needs(jobs.REPORT, "mutants"),
+        config=needs(jobs.REPORT, "config"),
+        rows=needs(jobs.REPORT, "rows"),
+        figures=needs(jobs.REPORT, "figures"),
+        tables=needs(jobs.REPORT, "tables"),
+        errata=needs(jobs.REPORT, "errata"),
+        citation=needs(jobs.REPORT, "citation"),
+        page=needs(jobs.REPORT, "page"),
+        data=needs(jobs.REPORT, "data"),
     output:
         html=report(
-            "results/{scale}/report/index.html",
+            jobs.REPORT,
             caption="../report/page.rst",
             category="report",
             labels={"page": "index.html", "title": "The report for people"},
@@ -60,15 +53,11 @@ rule build_report:
         mem_mb=1200,
         runtime=5,
     params:
-        skipped=lambda wildcards: PLAN.skipped(wildcards.scale),
-        origins=lambda wildcards: origins_at(wildcards.scale),
-        planned=jobs_planned,
-        sources=checksums_of("docs/errata.md", "CITATION.cff", *parts_of_page()),
-        code=plan.code_digest(
-            "dperm_pipeline.report",
-            *places.words(),
-            packages=("itables", "jinja2", "vl-convert-python"),
-        ),
+        skipped=given(jobs.REPORT, "skipped"),
+        origins=given(jobs.REPORT, "origins"),
+        planned=given(jobs.REPORT, "planned"),
+        sources=given(jobs.REPORT, "sources"),
+        code=code_of(jobs.REPORT),
     message:
         "build the report at scale {wildcards.scale}"
     script:
