@@ -144,7 +144,7 @@ def test_no_file_is_about_too_much():
         ("dperm.losses", "from dperm import accounting"),
         ("dperm.domain", "import importlib\nimportlib.import_module('dperm_pipeline.figures.style')"),
         ("dperm_pipeline.figures", "from dperm_papers.kifer2012.output import drawing"),
-        ("dperm_pipeline.plan.cells", "from dperm_pipeline import report"),
+        ("dperm_pipeline.report", "from dperm_pipeline import plan"),
         ("dperm_papers.kifer2012.output.experiment", "from dperm_papers.jain2013.thm3 import experiment"),
         ("dperm_papers.kifer2012.output.experiment", "from dperm_pipeline.figures import style"),
         ("dperm_papers.kifer2012.output.drawing", "from dperm.mechanisms import objective"),

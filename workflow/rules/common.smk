@@ -7,7 +7,7 @@ from snakemake.exceptions import WorkflowError
 from dperm.errors import ConfigError, RunGoingOn
 from dperm_pipeline import files, forked, one_run, plan
 from dperm_pipeline.datasets import fetch
-from dperm_pipeline.plan import jobs
+from dperm_pipeline.plan import drawings, jobs
 
 # Snakemake looks twice a second at the memory of each young job, for a fiftieth of all CPU time; logs say the true peak.
 sampling.BENCHMARK_INTERVAL_SHORT = 10.0
@@ -76,3 +76,23 @@ def given(pattern, name):
 
 def code_of(pattern):
     return lambda wildcards: look_up(pattern, wildcards).code
+
+
+def marked(drawing, kind, suffix, **labels):
+    """The files of one format, and what Snakemake's report says of each."""
+
+    # A line that starts with `report` would be a directive of Snakemake's.
+    def file(name, path):
+        return report(
+            path,
+            caption="../report/figure.rst",
+            category=drawing.paper or "privacy",
+            subcategory=kind,
+            labels={
+                kind.removesuffix("s"): name,
+                "title": drawing.params["words"][f"{kind}/{name}"]["title"],
+                **labels,
+            },
+        )
+
+    return [*map(file, drawing.names[kind], drawing.files(kind, suffix))]

@@ -1,31 +1,5 @@
 # The figures and tables of one experiment, or of one ledger: one job each, drawn from its rows alone.
 
-
-def marked(drawing, kind, suffix, **labels):
-    """The files of one format, and what Snakemake's report says of each."""
-
-    # A line that starts with `report` would be a directive of Snakemake's.
-    def file(name, path):
-        return report(
-            path,
-            caption="../report/figure.rst",
-            category=drawing.paper or "privacy",
-            subcategory=kind,
-            labels={
-                kind.removesuffix("s"): name,
-                "title": drawing.params["words"][f"{kind}/{name}"]["title"],
-                **labels,
-            },
-        )
-
-    return [*map(file, drawing.names[kind], drawing.files(kind, suffix))]
-
-
-def code_of_drawing(drawing):
-    # Looked up by jobs that draw, and not by each that reads the rules.
-    return lambda wildcards: drawing.code
-
-
 for drawing in JOBS.drawings.values():
 
     rule:
@@ -54,26 +28,19 @@ for drawing in JOBS.drawings.values():
             tables=drawing.params["tables"],
             # Beside them in both reports, which are built again when they are drawn again.
             words=drawing.params["words"],
-            code=code_of_drawing(drawing),
+            code=lambda wildcards, drawing=drawing: drawing.code,
         message:
             f"draw {drawing.source}"
         script:
             "../scripts/draw.py"
 
 
-def refuse_drawing(wildcards):
-    kind, name = wildcards.kind, wildcards.drawing
-    raise WorkflowError(
-        f"no selected experiment declares {name!r} under {kind} in config/experiments"
-    )
-
-
 # What is drawn by nobody: its input says so. Names that another rule draws are left to it.
 rule unknown_drawing:
     input:
-        refuse_drawing,
+        needs(drawings.DRAWN, "rows"),
     output:
-        "results/{scale}/{kind}/{drawing}.{suffix}",
+        drawings.DRAWN,
     wildcard_constraints:
         kind="figures|tables",
         drawing=rf"(?!(?:{'|'.join(JOBS.names_drawn)})\.)[a-z0-9-]+",

@@ -12,7 +12,7 @@ from dperm_pipeline.plan.code_digest import code_digest
 ROWS = "results/{scale}/{experiment}/rows.parquet"
 PRIVACY = "results/{scale}/privacy.parquet"
 BROKEN = "results/{scale}/mutants.parquet"
-DRAWN = "results/{scale}/{kind}/{name}.{suffix}"
+DRAWN = "results/{scale}/{kind}/{drawing}.{suffix}"
 PACKAGES = ("matplotlib",)
 FORMATS = {"figures": ("svg", "png"), "tables": ("csv", "md")}
 
@@ -31,7 +31,7 @@ class Drawing:
 
     def files(self, kind: str, suffix: str) -> list[str]:
         """Return what is drawn in one format; the scale is left to be filled in."""
-        return [DRAWN.format(scale="{scale}", kind=kind, name=name, suffix=suffix) for name in self.names[kind]]
+        return [DRAWN.format(scale="{scale}", kind=kind, drawing=name, suffix=suffix) for name in self.names[kind]]
 
     @property
     def every_file(self) -> list[str]:

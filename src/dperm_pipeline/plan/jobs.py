@@ -123,6 +123,9 @@ class Jobs:
             name = wildcards["dataset"]
             return f"{name!r} is not in config/datasets.yaml{config_files.nearest(name, self.plan.datasets)}"
         scale = wildcards["scale"]
+        if "drawing" in wildcards:
+            kind, name = wildcards["kind"], wildcards["drawing"]
+            return f"no selected experiment declares {name!r} under {kind} in config/experiments"
         if "pair" in wildcards:
             known = ", ".join(sorted("/".join(job) for job in self.plan.audit_jobs[scale]))
             asked = f"{wildcards['mechanism']}/{wildcards['pair']}"

@@ -10,7 +10,7 @@ from dperm.audit import families
 from dperm.errors import ConfigError
 from dperm_pipeline import config_files, figures, places, plan
 from dperm_pipeline.datasets import fetch
-from dperm_pipeline.plan import jobs
+from dperm_pipeline.plan import drawings, jobs
 
 ROOT = Path(__file__).parents[3]
 CONFIG = config_files.parse(ROOT / "config/config.yaml")
@@ -159,7 +159,16 @@ def test_a_claim_needs_the_rows_that_it_stands_on():
             {"experiment": "kifer2012-output", "mechanism": "a.b.c", "scenario": "d"},
             "has no cell a.b.c/d at",
         ),
-        (jobs.AUDIT, {"mechanism": "objective.tight", "pair": "x"}, "no audit objective.tight/x .* there are: exp-mech"),
+        (
+            drawings.DRAWN,
+            {"kind": "tables", "drawing": "x", "suffix": "md"},
+            "no selected experiment declares 'x'",
+        ),
+        (
+            jobs.AUDIT,
+            {"mechanism": "objective.tight", "pair": "x"},
+            "no audit objective.tight/x .*: exp-mech",
+        ),
     ],
 )
 def test_an_unknown_job_says_which_there_are(pattern, words, said):
