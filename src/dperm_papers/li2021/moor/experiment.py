@@ -25,18 +25,18 @@ Neighbours: add/remove, where b is calibrated.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms.napp import limit, noise
 from dperm.mechanisms.napp.scheme import Scheme
 from dperm_papers.li2021.shared import designs, measures
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 REFERENCES = (1, 2)
 # Below this a distance is the solver's.
@@ -79,47 +79,40 @@ class _Task:
         return _Fits(found.theta, found.converged)
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one design.
-
-    - cell: as `dperm_pipeline.plan` made it; `side_repeats` of all but the published figure, `delta` of `same-b`.
-    - Returns: columns strength (Lambda), floor (Lambda0), floored, row, reference, informative, sound.
-    """
-    settings, name = cell["settings"], cell["point"]["design"]
-    design, strengths = designs.find(name), np.geomspace(*settings["strengths"], settings["steps"])
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one design; columns strength (Lambda), floor (Lambda0), floored, row, reference, informative, sound."""
+    settings, name = cell.settings, cell.point["design"]
+    design, strengths = designs.find(name), np.geomspace(*settings.strengths, settings.steps)
     bounds = noise.Bounds(design.zeta1, design.zeta2, design.zeta3)
-    X, y = designs.training(cell["seed"], cell["experiment"], name, settings["repeats"])
-    few = min(settings["side_repeats"], settings["repeats"])
+    X, y = designs.training(cell.seed, cell.experiment, name, settings.repeats)
+    few = min(settings.side_repeats, settings.repeats)
     task, side = (
-        _Task(limit.problems(design.loss, X[:count], y[:count]), strengths, settings["tolerance"])
-        for count in (settings["repeats"], few)
+        _Task(limit.problems(design.loss, X[:count], y[:count]), strengths, settings.tolerance)
+        for count in (settings.repeats, few)
     )
     lassos = {k: task.fit(task.still, replace(_UNFLOORED, halved=k == 1), floored=False) for k in REFERENCES}
-    parts = []
-    for epsilon in settings["epsilons"]:
-        floor = noise.floor(bounds, epsilon, settings["budget_share"])
-        found = [*_published(task, floor, lassos), *_corrected(side, floor, lassos)]
-        found += _same_b(cell, side, floor, bounds, epsilon, lassos)
-        parts += [part.assign(epsilon=epsilon) for part in found]
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "neighbours")}
-    return pd.concat(parts, ignore_index=True).assign(**head, dataset=name, guarantee="none")
+    for epsilon in settings.epsilons:
+        floor = noise.floor(bounds, epsilon, settings.budget_share)
+        here = rows.at(epsilon=epsilon, delta=0.0, floor=floor, floored=True, row="figure", sound=True)
+        _published(here, task, floor, lassos)
+        _corrected(here, side, floor, lassos)
+        _same_b(cell, here, side, floor, bounds, Budget(epsilon, settings.delta), lassos)
 
 
-def _published(task: _Task, floor: float, lassos: Mapping[int, _Fits]) -> Iterator[pd.DataFrame]:
-    """Give the distances that Figure 3 draws."""
-    own = {"row": "figure", "calibration": "paper", "delta": 0.0, "floor": floor, "floored": True, "sound": True}
+def _published(rows: Rows, task: _Task, floor: float, lassos: Mapping[int, _Fits]) -> None:
+    """Measure the distances that Figure 3 draws, and what MOOR gains."""
+    rows = rows.at(calibration="paper")
     schemes = {"erm": Scheme("lasso", floor, moor=False), "erm-moor": Scheme("lasso", floor, moor=True)}
     fits = {variant: task.fit(task.still, scheme) for variant, scheme in schemes.items()}
-    yield from _distances(own, fits, lassos, task.strengths, _informative(fits))
+    _distances(rows, fits, lassos, task.strengths)
     for k, lasso in lassos.items():
         without, moor = (_distance(fits[variant], lasso) for variant in ("erm", "erm-moor"))
-        head = {**own, "variant": "erm-moor", "reference": k}
-        yield _table(head, "gain", np.log(without / moor), task.strengths, _informative(fits))
+        here, gain = rows.at(variant="erm-moor", reference=k), np.log(without / moor)
+        measures.add(here, "gain", gain, strength=task.strengths, informative=_informative(fits))
 
 
-def _corrected(task: _Task, floor: float, lassos: Mapping[int, _Fits]) -> Iterator[pd.DataFrame]:
-    """Give the distances of what is proved: the lasso without MOOR, and elastic nets with a kappa below 1."""
-    own = {"row": "figure", "calibration": "corrected", "delta": 0.0, "floor": floor, "floored": True}
+def _corrected(rows: Rows, task: _Task, floor: float, lassos: Mapping[int, _Fits]) -> None:
+    """Measure the distances of what is proved: the lasso without MOOR, and elastic nets with a kappa below 1."""
     lasso = task.fit(task.still, Scheme("lasso", floor, moor=False, halved=True))
     above = np.flatnonzero(task.strengths > floor)
     for places in (np.setdiff1d(np.arange(len(task.strengths)), above), above):
@@ -129,8 +122,7 @@ def _corrected(task: _Task, floor: float, lassos: Mapping[int, _Fits]) -> Iterat
         if places is above:
             fits |= {"erm-moor": _net(task, floor, places, moor=True), "erm-net": _net(task, floor, places, moor=False)}
         near = {k: one.at(places) for k, one in lassos.items()}
-        here = {**own, "sound": places is above}
-        yield from _distances(here, fits, near, task.strengths[places], _informative(fits))
+        _distances(rows.at(calibration="corrected", sound=places is above), fits, near, task.strengths[places])
 
 
 def _net(task: _Task, floor: float, places: np.ndarray, *, moor: bool) -> _Fits:
@@ -143,44 +135,39 @@ def _net(task: _Task, floor: float, places: np.ndarray, *, moor: bool) -> _Fits:
 
 
 def _same_b(
-    cell: Mapping[str, Any],
+    cell: Cell,
+    rows: Rows,
     task: _Task,
     floor: float,
     bounds: noise.Bounds,
-    epsilon: float,
+    budget: Budget,
     lassos: Mapping[int, _Fits],
-) -> Iterator[pd.DataFrame]:
-    """Give the distances with the noise of Equation 2, with the floor and without."""
-    settings, name = cell["settings"], cell["point"]["design"]
-    budget = Budget(epsilon, settings["delta"])
+) -> None:
+    """Measure the distances with the noise of Equation 2, with the floor and without."""
+    settings = cell.settings
     for calibration, halved in (("paper", False), ("corrected", True)):
         law, _, _ = noise.calibrate(
-            bounds, budget, share=settings["budget_share"], variant="erm", calibration=calibration,
-            features=task.still.shape[1], neighbours=cell["neighbours"],
+            bounds, budget, share=settings.budget_share, variant="erm", calibration=calibration,
+            features=task.still.shape[1], neighbours=cell.neighbours,
         )  # fmt: skip
-        names = (calibration, cell["neighbours"], name, epsilon, budget.delta)
-        b = law.sample(task.still.shape, seeds.generator(cell["seed"], cell["experiment"], "noise", *names))
+        names = (calibration, cell.neighbours, cell.point["design"], budget.epsilon, budget.delta)
+        b = law.sample(task.still.shape, cell.rng("noise", *names))
         scheme = Scheme("lasso", floor, moor=False, halved=halved)
-        fits = {floored: task.fit(b, scheme, floored=floored) for floored in (True, False)}
-        for floored, fit in fits.items():
-            own = {"row": "same-b", "calibration": calibration, "delta": budget.delta, "sound": True}
-            own |= {"floor": floor if floored else 0.0, "floored": floored}
-            yield from _distances(own, {"erm": fit}, lassos, task.strengths, _informative(fits))
+        for floored in (True, False):
+            fits = {"erm": task.fit(b, scheme, floored=floored)}
+            here = rows.at(row="same-b", calibration=calibration, delta=budget.delta)
+            here = here.at(floor=floor if floored else 0.0, floored=floored)
+            _distances(here, fits, lassos, task.strengths)
 
 
-def _distances(
-    own: Mapping[str, Any],
-    fits: Mapping[str, _Fits],
-    lassos: Mapping[int, _Fits],
-    strengths: np.ndarray,
-    informative: np.ndarray,
-) -> Iterator[pd.DataFrame]:
-    """Give the distance of each estimate from each lasso, and its summary."""
+def _distances(rows: Rows, fits: Mapping[str, _Fits], lassos: Mapping[int, _Fits], strengths: np.ndarray) -> None:
+    """Measure the distance of each estimate from each lasso, with its summary and the number of certified repeats."""
+    at = {"strength": strengths, "informative": _informative(fits)}
     for (variant, fit), (k, lasso) in itertools.product(fits.items(), lassos.items()):
-        values = _distance(fit, lasso)
-        found = {"distance": values, **measures.summary("distance", values), "runs": (~np.isnan(values)).sum(axis=0)}
-        for metric, table in found.items():
-            yield _table({**own, "variant": variant, "reference": k}, metric, table, strengths, informative)
+        here, values = rows.at(variant=variant, reference=k), _distance(fit, lasso)
+        measures.add(here, "distance", values, **at)
+        measures.add_summary(here, "distance", values, **at)
+        measures.add(here, "runs", (~np.isnan(values)).sum(axis=0), **at)
 
 
 def _distance(fit: _Fits, lasso: _Fits) -> np.ndarray:
@@ -193,18 +180,3 @@ def _distance(fit: _Fits, lasso: _Fits) -> np.ndarray:
 def _informative(fits: Mapping[Any, _Fits]) -> np.ndarray:
     """Return at which strengths some estimate is not 0, shape (L,)."""
     return np.any([fit.theta.any(axis=(0, 2)) for fit in fits.values()], axis=0)
-
-
-def _table(
-    own: Mapping[str, Any], metric: str, values: np.ndarray, strengths: np.ndarray, informative: np.ndarray
-) -> pd.DataFrame:
-    """Return a row for each repeat and strength."""
-    values = np.atleast_2d(values).astype(float)
-    count, length = values.shape
-    return pd.DataFrame(
-        {
-            **own, "metric": metric, "repeat": np.repeat(np.arange(count), length),
-            "strength": np.tile(strengths, count), "informative": np.tile(informative, count),
-            "value": values.ravel(), "status": np.where(np.isnan(values.ravel()), "failed", "ok"),
-        }
-    )  # fmt: skip

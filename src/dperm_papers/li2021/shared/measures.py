@@ -6,11 +6,13 @@ it is not exactly 0; positive means that it is not 0 in truth (li2021, Section 5
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from dperm.errors import ConfigError
+from dperm_pipeline.rows import Rows
 
 # Predictions are made in blocks of so many test rows and fits: 2 MB, which a core keeps near.
 _ROWS, _FITS = 512, 512
@@ -132,3 +134,19 @@ def summary(name: str, values: np.ndarray) -> Mapping[str, np.ndarray]:
         squares = np.where(known, (values - mean) ** 2, 0.0).sum(axis=0)
         half = special.stdtrit(np.maximum(n - 1, 1), 0.975) * np.sqrt(squares / (n - 1) / n)
     return {f"{name}_mean": mean, f"{name}_half": np.where(n > 1, half, math.nan)}
+
+
+def add(rows: Rows, metric: str, values: np.ndarray, **columns: Any) -> None:
+    """Add a row for each repeat and strength; where there is no value, the fit failed.
+
+    - values: shape (R, L), or (L,) of all repeats together.
+    - columns: of these rows; arrays go along the strengths.
+    """
+    values = np.atleast_2d(values).astype(float)
+    rows.add(metric, values, ok=~np.isnan(values), **columns)
+
+
+def add_summary(rows: Rows, metric: str, values: np.ndarray, **columns: Any) -> None:
+    """Add the mean and the half width of its interval at every strength, as `summary` gives them."""
+    for name, line in summary(metric, values).items():
+        add(rows, name, line, **columns)
