@@ -19,20 +19,19 @@ another label than [<x, theta> > 0]. mechanism `nonprivate`: the lasso with Lamb
 Methods share the noise of a cell (|b| where it is truncated). Neighbours: add/remove.
 """
 
-from collections.abc import Iterator, Mapping
+import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import seeds
 from dperm.domain import Budget, Domain
 from dperm.mechanisms import napp
 from dperm.mechanisms.napp import limit
 from dperm.mechanisms.napp.noise import Bounds
 from dperm.mechanisms.napp.scheme import Scheme
-from dperm_pipeline.datasets import prepared
+from dperm_papers.li2021.shared import measures
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Records by split and label, as Section 5.2 prints them.
 COUNTS = {
@@ -67,102 +66,65 @@ class _Task:
         return wrong.mean(axis=0).reshape(theta.shape[:-1])
 
 
-def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
-    """Return the rows of the two lassos without privacy, and the counts of records.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - data: the prepared data set.
-    - Returns: metrics `error` by `variant` and `strength`; `records` and `excess` by `row` (split and label).
-    """
-    dataset, settings = prepared.read(data), cell["settings"]
-    task, lambdas = _task(cell, dataset), settings["lambdas"]
-    head = _head(cell) | {
-        "mechanism": "nonprivate", "calibration": "", "neighbours": "", "guarantee": "none", "epsilon": np.inf,
-        "delta": 0.0, "repeat": 0,
-    }  # fmt: skip
+def baseline(cell: Cell, rows: Rows) -> None:
+    """Measure both lassos without privacy, and count the records by split and label (the column `row`)."""
+    dataset, lambdas = cell.data, cell.settings.lambdas
+    task = _task(cell)
+    rows = rows.at(epsilon=np.inf, delta=0.0, row="")
     # The strongest first: each fit starts from the one before.
     weights = np.array(sorted({times * weight for times in _LASSOS.values() for weight in lambdas}, reverse=True))
     found = limit.path(
         task.train, np.zeros((1, task.features)), _LASSO, weights, variant="erm", floors=np.zeros((1, 1)),
-        tolerance=settings["tolerance"],
+        tolerance=cell.settings.tolerance,
     )  # fmt: skip
     errors = dict(zip(weights, np.where(found.converged[0], task.error(found.theta[0]), np.nan), strict=True))
-    lines = [
-        {"variant": name, "strength": weight, "metric": "error", "value": errors[times * weight], "row": ""}
-        for name, times in _LASSOS.items()
-        for weight in lambdas
-    ]
+    for name, times in _LASSOS.items():
+        values = np.array([errors[times * weight] for weight in lambdas])
+        measures.add(rows, "error", values, variant=name, strength=np.array(lambdas))
     for (split, label), printed in COUNTS.get(dataset.name, {}).items():
         count = float(((dataset.split == split) & (dataset.y == label)).sum())
-        row = {"variant": "", "strength": 0.0, "row": f"{split}, {'above' if label > 0 else 'at most'} $50K"}
-        lines.append({**row, "metric": "records", "value": count})
-        lines.append({**row, "metric": "excess", "value": abs(count - printed)})
-    frame = pd.DataFrame([{**head, **line} for line in lines])
-    return frame.assign(status=np.where(frame["value"].isna(), "failed", "ok"))
+        here = rows.at(strength=0.0, row=f"{split}, {'above' if label > 0 else 'at most'} $50K")
+        here.add("records", count)
+        here.add("excess", abs(count - printed))
 
 
-def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
-    """Return the rows of one calibration on one data set: every method, epsilon, delta, Lambda and repeat.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - data: the prepared data set.
-    - baseline: the rows of `baseline`; no row here is measured against them.
-    - Returns: metric `error`, with the column `strength` (Lambda).
-    """
-    dataset = prepared.read(data)
-    task, settings = _task(cell, dataset), cell["settings"]
-    frames = [
-        frame
-        for epsilon in settings["epsilons"]
-        for delta in settings["deltas"]
-        for frame in _fits(cell, task, Budget(epsilon, delta))
-    ]
-    return pd.concat(frames, ignore_index=True)
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one calibration on one data set: every method, epsilon, delta, Lambda (`strength`) and repeat."""
+    task, settings = _task(cell), cell.settings
+    for epsilon, delta in itertools.product(settings.epsilons, settings.deltas):
+        _fits(cell, rows.at(epsilon=epsilon, delta=delta, row=""), task, Budget(epsilon, delta))
 
 
-def _fits(cell: Mapping[str, Any], task: _Task, budget: Budget) -> Iterator[pd.DataFrame]:
-    """Give the rows of each method at one budget."""
-    settings, published = cell["settings"], cell["calibration"] == "paper"
-    lambdas = np.array(sorted(settings["lambdas"], reverse=True))
-    names = (cell["calibration"], cell["neighbours"], budget.epsilon, budget.delta)
-    for variant, moor in _METHODS[cell["calibration"]]:
+def _fits(cell: Cell, rows: Rows, task: _Task, budget: Budget) -> None:
+    """Measure each method at one budget."""
+    settings, published = cell.settings, cell.calibration == "paper"
+    lambdas = np.array(sorted(settings.lambdas, reverse=True))
+    names = (cell.calibration, cell.neighbours, budget.epsilon, budget.delta)
+    for variant, moor in _METHODS[cell.calibration]:
         made = napp.plan(
             "logistic", task.features, penalty="lasso", strength=float(lambdas.min()), domain=task.domain,
-            budget=budget, neighbours=cell["neighbours"], calibration=cell["calibration"], variant=variant, moor=moor,
-            share=settings["budget_share"], bounds=Bounds(1.0, 1.0, 1.0) if published else None,
+            budget=budget, neighbours=cell.neighbours, calibration=cell.calibration, variant=variant, moor=moor,
+            share=settings.budget_share, bounds=Bounds(1.0, 1.0, 1.0) if published else None,
         )  # fmt: skip
-        b = made.law.sample((settings["repeats"], task.features), _generator(cell, "noise", *names))
+        # The methods of a cell share its noise: each draws from a fresh generator of the same names.
+        b = made.law.sample((settings.repeats, task.features), cell.rng(cell.point["dataset"], "noise", *names))
         found = limit.path(
             task.train, b, made.scheme, lambdas, variant=variant if published else "erm", extra_l1=made.extra_l1,
-            tolerance=settings["tolerance"],
+            tolerance=settings.tolerance,
         )  # fmt: skip
-        repeats, steps = np.indices(found.gap.shape).reshape(2, -1)
-        converged = found.converged.ravel()
-        yield pd.DataFrame({
-            **_head(cell),
-            **{key: cell[key] for key in ("mechanism", "calibration", "neighbours")},
-            "variant": f"{variant}-moor" if moor else variant,
-            "guarantee": "none" if made.obstacles else "proved_exact",
-            "epsilon": budget.epsilon, "delta": budget.delta, "strength": lambdas[steps], "repeat": repeats,
-            "row": "", "metric": "error", "value": np.where(converged, task.error(found.theta).ravel(), np.nan),
-            "status": np.where(converged, "ok", "failed"),
-        })  # fmt: skip
+        here = rows.at(
+            variant=f"{variant}-moor" if moor else variant, guarantee="none" if made.obstacles else "proved_exact"
+        )
+        here.add("error", task.error(found.theta), ok=found.converged, strength=lambdas)
 
 
-def _task(cell: Mapping[str, Any], dataset: prepared.Dataset) -> _Task:
+def _task(cell: Cell) -> _Task:
     """Cut by the source's own files, or by a stream of the data axes where it has no test file."""
+    dataset = cell.data
     X = dataset.X.toarray() if hasattr(dataset.X, "toarray") else dataset.X
     test = dataset.split == "test"
     if not test.any():
-        order = _generator(cell, "split").permutation(len(dataset.y))
-        test = np.isin(np.arange(len(order)), order[: round(cell["settings"]["test_share"] * len(order))])
+        order = cell.rng(cell.point["dataset"], "split").permutation(len(dataset.y))
+        test = np.isin(np.arange(len(order)), order[: round(cell.settings.test_share * len(order))])
     train = limit.problems("logistic", X[~test], dataset.y[~test])
     return _Task(train, X[test], dataset.y[test], dataset.bounds)
-
-
-def _head(cell: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: cell[key] for key in ("paper", "experiment")} | {"dataset": cell["point"]["dataset"]}
-
-
-def _generator(cell: Mapping[str, Any], *names: str | float) -> np.random.Generator:
-    return seeds.generator(cell["seed"], cell["experiment"], cell["point"]["dataset"], *names)

@@ -31,19 +31,18 @@ Neighbours: add/remove.
 """
 
 import math
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms.napp import limit, noise, retrieval
 from dperm.mechanisms.napp.scheme import Scheme
 from dperm_papers.li2021.shared import designs, measures
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 PUBLISHED = ("erm", "vs", "vs_plus")
 # Within one orthant VS is NAPP-ERM (erratum N3).
@@ -56,7 +55,7 @@ _BATCHES = 10
 class _Task:
     """One design at one budget: the cell, its data, the grid of Lambda, and the public bounds."""
 
-    cell: Mapping[str, Any]
+    cell: Cell
     design: designs.Design
     X: np.ndarray
     y: np.ndarray
@@ -67,12 +66,12 @@ class _Task:
     @property
     def paper(self) -> bool:
         """Whether the mechanism is run as published."""
-        return self.cell["calibration"] == "paper"
+        return self.cell.calibration == "paper"
 
     @property
     def share(self) -> float:
         """Return r of the first run."""
-        return self.cell["settings"]["budget_share"]
+        return self.cell.settings.budget_share
 
     @property
     def floor(self) -> float:
@@ -82,24 +81,22 @@ class _Task:
     @property
     def solver(self) -> dict[str, Any]:
         """Return what every fit is solved with."""
-        return {"tolerance": self.cell["settings"]["tolerance"], "box": None if self.paper else self.design.box}
+        return {"tolerance": self.cell.settings.tolerance, "box": None if self.paper else self.design.box}
 
     def data(self, repeats: int) -> limit.Problems:
         return limit.problems(self.design.loss, self.X[:repeats], self.y[:repeats])
 
     def law(self, variant: str, share: float) -> tuple[noise.Law, float, str]:
         return noise.calibrate(
-            self.bounds, self.budget, share=share, variant=variant, calibration=self.cell["calibration"],
-            features=self.design.p, neighbours=self.cell["neighbours"],
+            self.bounds, self.budget, share=share, variant=variant, calibration=self.cell.calibration,
+            features=self.design.p, neighbours=self.cell.neighbours,
         )  # fmt: skip
 
     def draw(self, law: noise.Law, variant: str) -> np.ndarray:
         """Return b of every repeat, shape (R, p): laws of one kind give the same b but for its scale."""
-        names = (self.cell[key] for key in ("mechanism", "calibration", "neighbours"))
-        rng = seeds.generator(
-            self.cell["seed"], self.cell["experiment"], "noise", *names, self.cell["point"]["design"],
-            self.budget.epsilon, self.budget.delta, variant,
-        )  # fmt: skip
+        cell, budget = self.cell, self.budget
+        method = (cell.mechanism, cell.calibration, cell.neighbours, cell.point["design"])
+        rng = cell.rng("noise", *method, budget.epsilon, budget.delta, variant)
         return law.sample((len(self.X), self.design.p), rng)
 
 
@@ -113,33 +110,23 @@ class _Run:
     guarantee: str
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one design at one epsilon.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: columns strength (Lambda; 0 where a value is of the whole path), row, round, informative.
-    """
-    settings, name, epsilon = cell["settings"], cell["point"]["design"], float(cell["point"]["epsilon"])
-    design, strengths = designs.find(name), np.geomspace(*settings["strengths"], settings["steps"])
-    X, y = designs.training(cell["seed"], cell["experiment"], name, settings["repeats"])
-    test = designs.test(cell["seed"], cell["experiment"], name, settings["test_rows"])
-    zeta2 = design.zeta2 if cell["calibration"] == "paper" else design.boxed_zeta2
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one design at one epsilon; columns strength (Lambda; 0: of the whole path), row, round, informative."""
+    settings, name, epsilon = cell.settings, cell.point["design"], float(cell.point["epsilon"])
+    design, strengths = designs.find(name), np.geomspace(*settings.strengths, settings.steps)
+    X, y = designs.training(cell.seed, cell.experiment, name, settings.repeats)
+    test = designs.test(cell.seed, cell.experiment, name, settings.test_rows)
+    zeta2 = design.zeta2 if cell.calibration == "paper" else design.boxed_zeta2
     bounds = noise.Bounds(design.zeta1, zeta2, design.zeta3)
-    head = {
-        **{key: cell[key] for key in ("paper", "experiment", "calibration", "neighbours")}, "dataset": name,
-        "epsilon": epsilon,
-    }  # fmt: skip
-    parts = []
-    for delta in settings["deltas"]:
+    for delta in settings.deltas:
         task = _Task(cell, design, X, y, strengths, Budget(epsilon, delta), bounds)
-        found = [*_figure(task, test), *_rounds(task)]
-        parts += [part.assign(delta=delta) for part in found]
-    parts = [part if "mechanism" in part else part.assign(mechanism=cell["mechanism"]) for part in parts]
-    return pd.concat(parts, ignore_index=True).assign(**head)
+        here = rows.at(delta=delta, strength=0.0, informative=True, round=0)
+        _figure(here.at(row="figure"), task, test)
+        _rounds(here.at(row="rounds"), task)
 
 
-def _figure(task: _Task, test: tuple[np.ndarray, np.ndarray]) -> Iterator[pd.DataFrame]:
-    """Give what Figure 8 draws."""
+def _figure(rows: Rows, task: _Task, test: tuple[np.ndarray, np.ndarray]) -> None:
+    """Measure what Figure 8 draws."""
     runs, suffix = (_published(task), "-moor") if task.paper else (_proved(task), "")
 
     def error(theta: np.ndarray) -> np.ndarray:
@@ -147,24 +134,19 @@ def _figure(task: _Task, test: tuple[np.ndarray, np.ndarray]) -> Iterator[pd.Dat
 
     errors = {key: error(np.where(one.converged[..., None], one.theta, np.nan)) for key, one in runs.items()}
     before, after = (np.stack([value for (_, k), value in errors.items() if k == which]) for which in (0, 1))
-    informative = _changed(before, after)
+    at = {"strength": task.strengths, "informative": _changed(before, after)}
     for (variant, k), one in runs.items():
-        name = variant + suffix + (_RECYCLED if k else "")
-        own = {"row": "figure", "variant": name, "round": k, "guarantee": one.guarantee}
+        here = rows.at(variant=variant + suffix + (_RECYCLED if k else ""), round=k, guarantee=one.guarantee)
         false, true = measures.rates(one.theta, task.design.relevant)
-        whole = one.converged.all(axis=1)
-        yield _table(own, "auc", np.array([0.0]), measures.area(false, true)[:, None], whole[:, None])
-        yield _table(own, "log_mse", task.strengths, errors[variant, k], one.converged, informative)
+        here.add("auc", measures.area(false, true), ok=one.converged.all(axis=1))
+        here.add("log_mse", errors[variant, k], ok=one.converged, **at)
         for metric, values in (("fpr", false), ("tpr", true), ("share", one.share), ("log_mse", errors[variant, k])):
-            known = np.where(one.converged, values, np.nan)
-            for word, summary in measures.summary(metric, known).items():
-                yield _table(own, word, task.strengths, summary[None], ~np.isnan(summary)[None], informative)
+            measures.add_summary(here, metric, np.where(one.converged, values, np.nan), **at)
     # Of no method alone, which the privacy ledger would list.
-    own = {"row": "figure", "round": 0, "guarantee": "none", "mechanism": "nonprivate"}
-    nothing = error(np.zeros((1, 1, task.design.p)))
-    yield _table({**own, "variant": "zero"}, "log_mse_zero", np.array([0.0]), nothing, np.ones((1, 1), bool))
-    order = agreement(before, after)[:, None]
-    yield _table({**own, "variant": "all"}, "order", np.array([0.0]), order, ~np.isnan(order))
+    here = rows.at(mechanism="nonprivate")
+    here.add("log_mse_zero", error(np.zeros((1, task.design.p))), variant="zero")
+    order = agreement(before, after)
+    here.add("order", order, ok=~np.isnan(order), variant="all")
 
 
 def _published(task: _Task) -> dict[tuple[str, int], _Run]:
@@ -208,27 +190,25 @@ def _proved(task: _Task) -> dict[tuple[str, int], _Run]:
     return found
 
 
-def _rounds(task: _Task) -> Iterator[pd.DataFrame]:
-    """Give what several rounds of Algorithm 2 retrieve: with MOOR's lasso, or corrected with ridge."""
-    settings, paper = task.cell["settings"], task.paper
-    few = min(settings["side_repeats"], settings["repeats"])
+def _rounds(rows: Rows, task: _Task) -> None:
+    """Measure what several rounds of Algorithm 2 retrieve: with MOOR's lasso, or corrected with ridge."""
+    settings, paper = task.cell.settings, task.paper
+    few = min(settings.side_repeats, settings.repeats)
     data = task.data(few)
     scheme = Scheme("lasso", task.floor, moor=True) if paper else Scheme("ridge", task.floor, moor=False)
     for variant in PUBLISHED if paper else ("erm",):
         law, _, guarantee = task.law(variant, task.share)
         found = retrieval.recycle(
             data, task.draw(law, variant)[:few], scheme, task.strengths, variant=variant, budget=task.budget,
-            share=task.share, rounds=settings["rounds"], solver=task.solver,
+            share=task.share, rounds=settings.rounds, solver=task.solver,
         )  # fmt: skip
         name = variant + ("-moor" if paper else "") + _RECYCLED
-        own = {"row": "rounds", "variant": name, "guarantee": guarantee}
-        own |= {"guarantee": "none"} if paper else {}
-        informative = (found[0].share > 0).any(axis=0)
+        at = {"strength": task.strengths, "informative": (found[0].share > 0).any(axis=0)}
         for k, one in enumerate(found):
-            yield _table({**own, "round": k}, "credit", task.strengths, one.credit, one.converged, informative)
+            here = rows.at(variant=name, round=k, guarantee="none" if paper else guarantee)
+            here.add("credit", one.credit, ok=one.converged, **at)
             if k:
-                change = _change(found[k - 1].floors, one.floors)
-                yield _table({**own, "round": k}, "modulus_change", task.strengths, change, one.converged, informative)
+                here.add("modulus_change", _change(found[k - 1].floors, one.floors), ok=one.converged, **at)
 
 
 def _change(before: np.ndarray, after: np.ndarray) -> np.ndarray:
@@ -268,23 +248,3 @@ def agreement(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 def _sign(difference: np.ndarray) -> np.ndarray:
     return np.where(np.abs(difference) < 1e-9, 0.0, np.sign(difference))
-
-
-def _table(
-    own: Mapping[str, Any],
-    metric: str,
-    strengths: np.ndarray,
-    values: np.ndarray,
-    ok: np.ndarray,
-    informative: np.ndarray | bool = True,
-) -> pd.DataFrame:
-    """Return a row for each repeat and strength; what is not certified has no value."""
-    count, length = values.shape
-    fine = ok.ravel()
-    return pd.DataFrame(
-        {
-            **own, "metric": metric, "repeat": np.repeat(np.arange(count), length),
-            "strength": np.tile(strengths, count), "informative": np.tile(np.broadcast_to(informative, length), count),
-            "value": np.where(fine, values.ravel(), np.nan), "status": np.where(fine, "ok", "failed"),
-        }
-    )  # fmt: skip
