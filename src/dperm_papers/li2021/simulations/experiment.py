@@ -40,20 +40,20 @@ Neighbours: add/remove.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms.napp import limit, losses, retrieval
 from dperm.mechanisms.napp.noise import Bounds, calibrate, floor
 from dperm.mechanisms.napp.scheme import Scheme
 from dperm_papers.li2021.shared import designs, measures
 from dperm_papers.li2021.shared.designs import Design
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # li2021's rule that a coefficient of a literal run is 0.
 LOOSE = 1e-3
@@ -75,16 +75,6 @@ class Method(NamedTuple):
         return f"{self.kind}-moor" if self.moor else self.kind
 
 
-class _Line(NamedTuple):
-    """Rows of one metric: the columns that are the same in all, and arrays of one length."""
-
-    head: Mapping[str, Any]
-    values: np.ndarray
-    repeats: np.ndarray
-    steps: np.ndarray
-    strengths: np.ndarray
-
-
 PUBLISHED = tuple(Method(kind, moor) for kind in ("erm", "vs", "vs_plus") for moor in (False, True))
 TIGHT = (Method("erm"), Method("vs_plus"))
 CORRECTED = (*TIGHT, *(method._replace(target="elastic_net", floors=2.0) for method in TIGHT))
@@ -93,9 +83,9 @@ METHODS = {"paper": PUBLISHED, "corrected": CORRECTED, "tight": TIGHT}
 
 @dataclass(frozen=True)
 class _Setting:
-    """What the fits of a cell have in common."""
+    """What the fits of a cell have in common: data, test set, and the grid of Lambda."""
 
-    cell: Mapping[str, Any]
+    cell: Cell
     design: Design
     bounds: Bounds
     problems: limit.Problems
@@ -107,17 +97,12 @@ class _Setting:
     @property
     def paper(self) -> bool:
         """Whether the mechanism is run as published."""
-        return self.cell["calibration"] == "paper"
+        return self.cell.calibration == "paper"
 
     @property
-    def epsilon(self) -> float:
-        """The budget of a run."""
-        return self.cell["point"]["epsilon"]
-
-    @property
-    def repeats(self) -> int:
-        """R."""
-        return self.cell["settings"]["repeats"]
+    def along(self) -> dict[str, np.ndarray]:
+        """Return the columns that tell the fits of a path apart."""
+        return {"strength": self.strengths, "step": np.arange(len(self.strengths))}
 
 
 @dataclass(frozen=True)
@@ -131,30 +116,26 @@ class _Fits:
     guarantee: str
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one design at one epsilon.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: own columns target, strength, step, budget_share (r).
-    """
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one design at one epsilon; columns target, strength, step, budget_share (r)."""
     setting = _setting(cell)
-    lines = [line for delta in cell["settings"]["deltas"] for line in _of_delta(setting, delta)]
+    # The rows of a whole path have no strength of their own.
+    rows = rows.at(delta=0.0, target="lasso", budget_share=cell.settings.budget_share, strength=0.0, step=-1)
+    for delta in cell.settings.deltas:
+        _private(setting, rows.at(delta=delta), delta)
     if setting.paper:
-        lines += [*_benchmark(setting), *_facts(setting)]
-    elif cell["calibration"] == "corrected":
-        lines += _ridge(setting)
-    return _frame(lines)
+        _benchmark(setting, rows.at(mechanism="nonprivate", calibration=""))
+        _facts(setting, rows.at(mechanism="nonprivate", calibration=""))
+    elif cell.calibration == "corrected":
+        _ridge(setting, rows.at(mechanism="nonprivate", target="ridge"))
 
 
-def _setting(cell: Mapping[str, Any]) -> _Setting:
-    name, settings = cell["point"]["design"], cell["settings"]
-    design, repeats, paper = designs.find(name), settings["repeats"], cell["calibration"] == "paper"
-    X, y = designs.training(cell["seed"], cell["experiment"], name, repeats)
+def _setting(cell: Cell) -> _Setting:
+    name, settings, paper = cell.point["design"], cell.settings, cell.calibration == "paper"
+    design, repeats = designs.find(name), settings.repeats
+    X, y = designs.training(cell.seed, cell.experiment, name, repeats)
     nothing = replace(design, truth=np.zeros(design.p))
-    drawn = [
-        designs.draw(nothing, design.n, seeds.generator(cell["seed"], cell["experiment"], "null", name, r))
-        for r in range(repeats)
-    ]
+    drawn = [designs.draw(nothing, design.n, cell.rng("null", name, r)) for r in range(repeats)]
     X_null, y_null = map(np.array, zip(*drawn, strict=True))
     eta_bound = math.inf if paper else design.eta_bound
     slopes = losses.make(design.loss, eta_bound).derivative(np.zeros_like(y), y)
@@ -165,41 +146,44 @@ def _setting(cell: Mapping[str, Any]) -> _Setting:
         limit.problems(design.loss, X, y, eta_bound),
         limit.problems(design.loss, X_null, y_null, eta_bound),
         np.einsum("rij,ri->rj", X, slopes),
-        designs.test(cell["seed"], cell["experiment"], name, settings["test_rows"]),
-        np.geomspace(*settings["strengths"], settings["steps"]),
+        designs.test(cell.seed, cell.experiment, name, settings.test_rows),
+        np.geomspace(*settings.strengths, settings.steps),
     )
 
 
 def _fit(setting: _Setting, method: Method, delta: float, r: float, *, null: bool = False) -> _Fits:
     """Fit the path of every repeat; on the null design at the largest strength alone."""
-    cell, design = setting.cell, setting.design
-    least = floor(setting.bounds, setting.epsilon, r)
+    cell, design, epsilon = setting.cell, setting.design, setting.cell.point["epsilon"]
     law, extra_l1, guarantee = calibrate(
-        setting.bounds, Budget(setting.epsilon, delta), share=r, variant=method.kind, calibration=cell["calibration"],
-        features=design.p, neighbours=cell["neighbours"], one_sided=design.loss == "logistic",
+        setting.bounds, Budget(epsilon, delta), share=r, variant=method.kind, calibration=cell.calibration,
+        features=design.p, neighbours=cell.neighbours, one_sided=design.loss == "logistic",
     )  # fmt: skip
-    names = (cell["calibration"], cell["neighbours"], cell["point"]["design"], setting.epsilon, delta)
-    rng = seeds.generator(cell["seed"], cell["experiment"], "noise", *names)
-    noise = law.sample((setting.repeats, design.p), rng)
-    scheme = Scheme(method.target if setting.paper else "lasso", method.floors * least, method.moor,
-                    halved=not setting.paper)  # fmt: skip
-    strengths = setting.strengths[:1] if null else setting.strengths
+    names = (cell.calibration, cell.neighbours, cell.point["design"], epsilon, delta)
+    noise = law.sample((cell.settings.repeats, design.p), cell.rng("noise", *names))
+    target = method.target if setting.paper else "lasso"
+    least = floor(setting.bounds, epsilon, r)
+    scheme = Scheme(target, method.floors * least, method.moor, halved=not setting.paper)
     found = limit.path(
-        setting.null if null else setting.problems, noise, scheme, strengths,
+        setting.null if null else setting.problems, noise, scheme, setting.strengths[:1] if null else setting.strengths,
         variant=method.kind if setting.paper else "erm", extra_l1=extra_l1, box=None if setting.paper else design.box,
-        tolerance=cell["settings"]["tolerance"],
+        tolerance=cell.settings.tolerance,
     )  # fmt: skip
     if setting.paper and (method.moor or method.kind != "erm" or design.loss != "logistic"):
         guarantee = "none"
-    theta = np.where(found.converged[..., None], found.theta, math.nan)
-    return _Fits(theta, scheme, noise, extra_l1, guarantee)
+    return _Fits(_certified(found), scheme, noise, extra_l1, guarantee)
 
 
-def _of_delta(setting: _Setting, delta: float) -> Iterator[_Line]:
-    for method in METHODS[setting.cell["calibration"]]:
-        r = setting.cell["settings"]["budget_share"]
+def _certified(found: limit.Paths) -> np.ndarray:
+    """Return theta, NaN where a fit did not converge."""
+    return np.where(found.converged[..., None], found.theta, math.nan)
+
+
+def _private(setting: _Setting, rows: Rows, delta: float) -> None:
+    """Measure every method at one delta."""
+    for method in METHODS[setting.cell.calibration]:
+        r = setting.cell.settings.budget_share
         fits = _fit(setting, method, delta, r)
-        head = _head(setting, delta, method, fits.guarantee)
+        here = rows.at(variant=method.variant, target=method.target, guarantee=fits.guarantee)
         paths, at_each = _measured(setting, fits)
         null = _fit(setting, method, delta, r, null=True).theta
         paths["null_empty"] = _unless(null, (null == 0).all(axis=-1))[:, 0]
@@ -211,8 +195,9 @@ def _of_delta(setting: _Setting, delta: float) -> Iterator[_Line]:
             paths["entry"] = measures.entry(setting.gradient + fits.tilt, 2)
         elif method.kind == "vs_plus":
             paths["entry"] = measures.entry(setting.gradient, 2, extra_l1=fits.tilt)
-        yield from _rows(setting, head, paths, at_each)
-        yield from _scan(setting, delta, method, fits)
+        _add_paths(here, paths)
+        _add_fits(setting, here, at_each)
+        _scan(setting, here, delta, method, fits)
 
 
 def _measured(setting: _Setting, fits: _Fits) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -243,112 +228,81 @@ def _unless(theta: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(theta).any(axis=-1), math.nan, values)
 
 
-def _scan(setting: _Setting, delta: float, method: Method, fits: _Fits) -> Iterator[_Line]:
+def _scan(setting: _Setting, rows: Rows, delta: float, method: Method, fits: _Fits) -> None:
     """Vary r, the part of epsilon that b spends, of one method at one delta."""
-    settings = setting.cell["settings"]
-    scanned = Method("erm", moor=setting.paper), min((delta for delta in settings["deltas"] if delta > 0), default=0.0)
-    if setting.cell["calibration"] == "tight" or (method, delta) != scanned:
+    settings = setting.cell.settings
+    scanned = Method("erm", moor=setting.paper), min((delta for delta in settings.deltas if delta > 0), default=0.0)
+    if setting.cell.calibration == "tight" or (method, delta) != scanned:
         return
-    own, found = settings["budget_share"], {}
-    for r in (own, *(other for other in settings["other_shares"] if other != own)):
+    own, found = settings.budget_share, {}
+    for r in (own, *(other for other in settings.other_shares if other != own)):
         at = fits if r == own else _fit(setting, method, delta, r)
         false, true = (_unless(at.theta, rate) for rate in measures.rates(at.theta, setting.design.relevant))
         found[r] = {"scan_auc": measures.area(false, true), "scan_error": _error(setting, at.theta).mean(axis=1)}
-        yield from _rows(setting, _head(setting, delta, method, at.guarantee) | {"budget_share": r}, found[r], {})
+        _add_paths(rows.at(guarantee=at.guarantee, budget_share=r), found[r])
     lost = {}
     for metric, sign in (("scan_auc", -1), ("scan_error", 1)):
         each = {r: sign * values[metric] for r, values in found.items()}
         best = min(each, key=lambda r: np.nanmean(each[r]))
         lost[f"{metric}_loss"] = each[own] - each[best]
-    yield from _rows(setting, _head(setting, delta, method, fits.guarantee), lost, {})
+    _add_paths(rows, lost)
 
 
-def _benchmark(setting: _Setting) -> Iterator[_Line]:
-    """The lasso without privacy, on the same data: its means alone."""
-    nothing = np.zeros((setting.repeats, setting.design.p))
+def _benchmark(setting: _Setting, rows: Rows) -> None:
+    """Measure the lasso without privacy, on the same data: its means alone."""
+    nothing = np.zeros((setting.cell.settings.repeats, setting.design.p))
     for variant, halved in (("lasso", True), ("lasso-2", False)):
         scheme = Scheme("lasso", _NO_FLOOR, moor=True, halved=halved)
         found = limit.path(
             setting.problems, nothing, scheme, setting.strengths, variant="erm",
-            tolerance=setting.cell["settings"]["tolerance"],
+            tolerance=setting.cell.settings.tolerance,
         )  # fmt: skip
-        fits = _Fits(np.where(found.converged[..., None], found.theta, math.nan), scheme, nothing, 0.0, "none")
-        paths, at_each = _measured(setting, fits)
-        head = _head(setting, 0.0, Method(variant), "none") | {"mechanism": "nonprivate", "calibration": ""}
-        kept = {name: at_each[name] for name in ("fpr", "tpr", "error")}
-        yield from _rows(setting, head, {"auc": paths["auc"]}, kept, each=())
+        paths, at_each = _measured(setting, _Fits(_certified(found), scheme, nothing, 0.0, "none"))
+        here = rows.at(variant=variant)
+        _add_paths(here, {"auc": paths["auc"]})
+        _add_fits(setting, here, {name: at_each[name] for name in ("fpr", "tpr", "error")}, each=())
 
 
-def _ridge(setting: _Setting) -> Iterator[_Line]:
-    """The retrieved share where retrieval is sound: a formula, in which no fit, variant or delta has a part."""
-    least = floor(setting.bounds, setting.epsilon, setting.cell["settings"]["budget_share"])
+def _ridge(setting: _Setting, rows: Rows) -> None:
+    """Add the retrieved share where retrieval is sound: a formula, in which no fit, variant or delta has a part.
+
+    No release: `rows` are those of no mechanism, so that the privacy ledger does not list it.
+    """
+    least = floor(setting.bounds, setting.cell.point["epsilon"], setting.cell.settings.budget_share)
     shape = (1, len(setting.strengths), setting.design.p)
-    share = retrieval.retrieved(Scheme("ridge", least, moor=True), setting.strengths, np.ones(shape))[0]
+    share = retrieval.retrieved(Scheme("ridge", least, moor=True), setting.strengths, np.ones(shape))
     for method in PUBLISHED:
-        # No release: the privacy ledger does not list it.
-        head = _head(setting, 0.0, method._replace(target="ridge"), "none") | {"mechanism": "nonprivate"}
-        yield _line(head, "share_mean", share, 0, np.arange(len(share)), setting.strengths)
+        rows.add("share_mean", share, variant=method.variant, **setting.along)
 
 
-def _facts(setting: _Setting) -> Iterator[_Line]:
-    """What Table 4 says of the design, and the public bounds that stand for it."""
-    design, repeats = setting.design, setting.repeats
+def _facts(setting: _Setting, rows: Rows) -> None:
+    """Add what Table 4 says of the design, and the public bounds that stand for it."""
+    design = setting.design
     nonzero = design.truth[design.relevant]
     facts = {
         "records": design.n, "features": design.p, "half_width": design.half_width, "relevant": len(nonzero),
         "largest": nonzero.max(), "smallest": nonzero.min(), "sign": design.sign, "zeta1": design.zeta1,
-        "zeta2": design.zeta2, "boxed_zeta2": design.boxed_zeta2, "zeta3": design.zeta3, "repeats": repeats,
-        "test_rows": len(setting.test[1]), "noise_sd": designs.NOISE_SD, "noise_cut": designs.NOISE_CUT,
+        "zeta2": design.zeta2, "boxed_zeta2": design.boxed_zeta2, "zeta3": design.zeta3,
+        "repeats": setting.cell.settings.repeats, "test_rows": len(setting.test[1]), "noise_sd": designs.NOISE_SD,
+        "noise_cut": designs.NOISE_CUT,
     }  # fmt: skip
-    head = _head(setting, 0.0, Method(design.loss), "none") | {"mechanism": "nonprivate", "calibration": ""}
     for name, value in facts.items():
-        yield _line(head, f"design_{name}", np.array([value]), 0, -1, 0.0)
+        rows.add(f"design_{name}", value, variant=design.loss)
 
 
-def _head(setting: _Setting, delta: float, method: Method, guarantee: str) -> dict[str, Any]:
-    cell = setting.cell
-    return {
-        **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
-        "variant": method.variant, "guarantee": guarantee, "dataset": cell["point"]["design"],
-        "epsilon": setting.epsilon, "delta": delta, "target": method.target,
-        "budget_share": cell["settings"]["budget_share"],
-    }  # fmt: skip
-
-
-def _rows(
-    setting: _Setting,
-    head: Mapping[str, Any],
-    paths: Mapping[str, np.ndarray],
-    at_each: Mapping[str, np.ndarray],
-    each: tuple[str, ...] = ("error", "share"),
-) -> Iterator[_Line]:
-    """Give a row for each repeat of a path's measure and of a fit's in `each`; of every fit's measure its summary."""
-    strengths = setting.strengths
+def _add_paths(rows: Rows, paths: Mapping[str, np.ndarray]) -> None:
+    """Add a row for each path, failed where one of its fits is."""
     for name, values in paths.items():
-        yield _line(head, name, values, np.arange(len(values)), -1, 0.0)
+        rows.add(name, values, ok=~np.isnan(values))
+
+
+def _add_fits(
+    setting: _Setting, rows: Rows, at_each: Mapping[str, np.ndarray], each: tuple[str, ...] = ("error", "share")
+) -> None:
+    """Add a row for each fit's measure in `each`, of every measure its summary, and how many fits converged."""
     for name, values in at_each.items():
-        repeats, steps = np.indices(values.shape)
         if name in each:
-            yield _line(head, name, values.ravel(), repeats.ravel(), steps.ravel(), strengths[steps.ravel()])
-        for word, line in measures.summary(name, values).items():
-            yield _line(head, word, line, 0, np.arange(len(strengths)), strengths)
-    if at_each:
-        runs = (~np.isnan(next(iter(at_each.values())))).sum(axis=0).astype(float)
-        yield _line(head, "runs", runs, 0, np.arange(len(strengths)), strengths)
-
-
-def _line(head: Mapping[str, Any], metric: str, values: np.ndarray, repeats, steps, strengths) -> _Line:
-    own = (np.broadcast_to(column, values.shape) for column in (repeats, steps, strengths))
-    return _Line({**head, "metric": metric}, values.astype(float), *own)
-
-
-def _frame(lines: Sequence[_Line]) -> pd.DataFrame:
-    """Return all lines as one frame: thousands of small ones would take longer than the fits."""
-    sizes = [len(line.values) for line in lines]
-    shared = {name: np.array([line.head[name] for line in lines]) for name in lines[0].head}
-    columns = {name: np.repeat(column.astype(object) if column.dtype.kind == "U" else column, sizes)
-               for name, column in shared.items()}  # fmt: skip
-    for name, part in (("repeat", 2), ("value", 1), ("step", 3), ("strength", 4)):
-        columns[name] = np.concatenate([line[part] for line in lines])
-    columns["status"] = np.where(np.isnan(columns["value"]), "failed", "ok").astype(object)
-    return pd.DataFrame(columns)
+            measures.add(rows, name, values, **setting.along)
+        measures.add_summary(rows, name, values, **setting.along)
+    converged = ~np.isnan(next(iter(at_each.values())))
+    measures.add(rows, "runs", converged.sum(axis=0), **setting.along)
