@@ -64,8 +64,9 @@ class Rows:
 def _column(parts: list[Any], sizes: list[int]) -> Any:
     """Return one column from a value, or an array, for each part."""
     if not any(isinstance(part, np.ndarray) for part in parts):
-        # Text stays text, counts stay counts.
-        return pd.Series(np.repeat(np.array([*parts, None], object)[:-1], sizes)).infer_objects()
+        # Text stays text, counts stay counts: told from one value a part, of which a cell has far fewer than rows.
+        values = pd.Series(np.array([*parts, None], object)[:-1]).infer_objects().array
+        return values.take(np.repeat(np.arange(len(parts)), sizes))
     whole = [part if isinstance(part, np.ndarray) else np.full(n, part) for part, n in zip(parts, sizes, strict=True)]
     return np.concatenate(whole)
 
