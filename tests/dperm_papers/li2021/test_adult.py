@@ -1,16 +1,22 @@
 """Figure 6 of li2021 from records to misclassification, against cvxpy on the objective as it stands in the text."""
 
+import itertools
 import math
 from dataclasses import replace
 
 import cvxpy
+import fake_rows
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from dperm import seeds
 from dperm.domain import Domain
 from dperm_papers.li2021.adult import experiment as adult
+from dperm_papers.li2021.adult import figures
+from dperm_pipeline import experiments
 from dperm_pipeline.datasets import prepared
+from dperm_pipeline.figures import style
 
 SETTINGS = {
     "repeats": 3, "epsilons": [5.0, 50.0], "deltas": [1e-4], "lambdas": [0.1, 3.0], "budget_share": 0.5,
@@ -24,6 +30,12 @@ def cell(calibration="paper", name="toy", **settings):
         "experiment": "li2021-adult", "paper": "li2021", "seed": 3, "mechanism": "napp", "calibration": calibration,
         "neighbours": "add_remove", "point": {"dataset": name}, "baseline": name, "settings": {**SETTINGS, **settings},
     }  # fmt: skip
+
+
+def bare(**settings):
+    """A cell of the fits without privacy, which has no mechanism."""
+    of_mechanisms = ("mechanism", "calibration", "neighbours")
+    return {key: value for key, value in cell(**settings).items() if key not in of_mechanisms}
 
 
 def records(seed=0, n=240):
@@ -46,8 +58,13 @@ def toy(tmp_path_factory):
     return write(tmp_path_factory.mktemp("toy") / "toy.parquet", X, y, np.repeat(["train", "test"], [180, 60]))
 
 
-def minimised(penalty, tilt=None):
-    X, y = (values[:180] for values in records())
+# Which of the records are trained on, and which are the test: as the file says, or a quarter in a drawn order.
+SAID = np.arange(180), np.arange(180, 240)
+DRAWN = np.split(seeds.generator(3, "li2021-adult", "toy", "split").permutation(240), [60])[::-1]
+
+
+def minimised(penalty, tilt=None, train=SAID[0]):
+    X, y = (values[train] for values in records())
     theta = cvxpy.Variable(P)
     loss = cvxpy.sum(cvxpy.logistic(-cvxpy.multiply(y, X @ theta)))
     problem = cvxpy.Problem(cvxpy.Minimize(loss + penalty(theta) + (0 if tilt is None else tilt @ theta)))
@@ -55,8 +72,8 @@ def minimised(penalty, tilt=None):
     return theta.value
 
 
-def error(theta):
-    X, y = (values[180:] for values in records())
+def error(theta, test=SAID[1]):
+    X, y = (values[test] for values in records())
     return np.mean(np.where(X @ theta > 0, 1.0, -1.0) != y)
 
 
@@ -68,7 +85,7 @@ def normals(calibration, epsilon, repeats=3):
 
 @pytest.fixture(scope="module")
 def published(toy):
-    return adult.run(cell(), data=toy, baseline="")
+    return experiments.run(cell(), data=toy, baseline="")
 
 
 def values(frame, variant, epsilon, strength):
@@ -100,19 +117,22 @@ def test_published_fits_minimise_the_penalties_of_the_text(published, strength, 
 
 
 @pytest.mark.parametrize("strength", [0.1, 3.0])
-def test_corrected_fits_minimise_the_lasso_with_noise_for_the_declared_bound(toy, strength):
+@pytest.mark.parametrize("parts", [SAID, DRAWN], ids=["the file's split", "a share set aside"])
+def test_corrected_fits_minimise_the_lasso_with_noise_for_the_declared_bound(toy, tmp_path, strength, parts):
     """zeta1 = 2, zeta3 = 1: Lambda0 = 1/epsilon here too; VS+ has a lasso of sqrt(2/pi) sigma."""
+    train, test = parts
+    data = toy if parts is SAID else write(tmp_path / "toy.parquet", *records())
     epsilon, half = 50.0, 25.0
-    frame = adult.run(cell("corrected", epsilons=[epsilon]), data=toy, baseline="")
+    frame = experiments.run(cell("corrected", epsilons=[epsilon]), data=data, baseline="")
     assert set(frame["variant"]) == {"erm", "vs_plus"} and set(frame["guarantee"]) == {"proved_exact"}
     sigma = NORM * math.sqrt(2 * (half + math.log(1e4))) / half
     floor = NORM**2 / 4 / epsilon
     for repeat, z in enumerate(sigma * normals("corrected", epsilon)):
         for variant, extra in (("erm", 0.0), ("vs_plus", math.sqrt(2 / math.pi) * sigma)):
             theta = minimised(
-                lambda t, extra=extra: (strength + extra) * cvxpy.norm1(t) + floor * cvxpy.sum_squares(t), z
+                lambda t, extra=extra: (strength + extra) * cvxpy.norm1(t) + floor * cvxpy.sum_squares(t), z, train
             )
-            assert values(frame, variant, epsilon, strength)[repeat] == pytest.approx(error(theta), abs=1e-12)
+            assert values(frame, variant, epsilon, strength)[repeat] == pytest.approx(error(theta, test), abs=1e-12)
 
 
 def test_every_method_epsilon_lambda_and_repeat_has_one_row(published):
@@ -130,25 +150,27 @@ def test_what_did_not_converge_has_failed(toy, monkeypatch):
         return replace(found, converged=found.converged & (np.arange(len(found.theta)) != 1)[:, None])
 
     monkeypatch.setattr(adult.limit, "path", second_fails)
-    frame = adult.run(cell(epsilons=[5.0]), data=toy, baseline="")
+    frame = experiments.run(cell(epsilons=[5.0]), data=toy, baseline="")
     assert ((frame["status"] == "failed") == (frame["repeat"] == 1)).all()
     assert (frame["value"].isna() == (frame["repeat"] == 1)).all()
 
 
-def test_the_benchmarks_are_the_lasso_with_lambda_and_with_twice_that(toy):
-    frame = adult.baseline(cell(), data=toy)
+@pytest.mark.parametrize("parts", [SAID, DRAWN], ids=["the file's split", "a share set aside"])
+def test_the_benchmarks_are_the_lasso_with_lambda_and_with_twice_that(toy, tmp_path, parts):
+    data = toy if parts is SAID else write(tmp_path / "toy.parquet", *records())
+    frame = experiments.run_baseline(bare(), data=data)
     assert (frame["mechanism"] == "nonprivate").all() and len(frame) == 4
     for name, times in (("lasso", 1), ("lasso-2", 2)):
         for strength in (0.1, 3.0):
-            expected = error(minimised(lambda theta, w=times * strength: w * cvxpy.norm1(theta)))
-            assert values(frame, name, math.inf, strength) == pytest.approx([expected], abs=1e-12)
+            theta = minimised(lambda theta, w=times * strength: w * cvxpy.norm1(theta), train=parts[0])
+            assert values(frame, name, math.inf, strength) == pytest.approx([error(theta, parts[1])], abs=1e-12)
 
 
 def test_records_are_counted_and_held_against_the_paper(tmp_path):
     X, y = records()
     split = np.repeat(["train", "test"], [180, 60])
     path = write(tmp_path / "adult.parquet", X, y, split, name="adult")
-    frame = adult.baseline(cell(name="adult"), data=path)
+    frame = experiments.run_baseline(bare(name="adult"), data=path)
     counts = frame[frame["metric"] == "records"].set_index("row")["value"]
     excess = frame[frame["metric"] == "excess"].set_index("row")["value"]
     assert counts["train, above $50K"] == ((split == "train") & (y > 0)).sum() and counts.sum() == 240
@@ -156,11 +178,70 @@ def test_records_are_counted_and_held_against_the_paper(tmp_path):
     assert sum(adult.COUNTS["adult"].values()) == 30_162 + 15_060
 
 
-def test_without_a_test_file_a_share_is_set_aside_the_same_for_all(tmp_path):
-    path = write(tmp_path / "toy.parquet", *records())
-    dataset = prepared.read(path)
-    tasks = [adult._task(cell(calibration), dataset) for calibration in ("paper", "tight")]
-    assert [len(task.y) for task in tasks] == [60, 60] and tasks[0].train.X.shape == (1, 180, P)
-    np.testing.assert_array_equal(tasks[0].X, tasks[1].X)
-    everything = np.vstack([tasks[0].X, tasks[0].train.X[0]])
-    np.testing.assert_array_equal(np.sort(everything[:, 0]), np.sort(dataset.X[:, 0]))
+# Figure 6: means over epsilon, both lassos, what the text states, and what is missing.
+DRAW = {"paper": figures.fig6, "corrected": figures.fig6_corrected}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Made up, in the shape of the real rows: these need Adult."""
+    return fake_rows.li2021_adult()
+
+
+def words(figure):
+    return " ".join(" ".join(text.get_text() for text in figure.texts).replace("\N{NO-BREAK SPACE}", " ").split())
+
+
+def curves(axis):
+    return [line for line in axis.lines if len(line.get_xdata()) == 3]
+
+
+@pytest.mark.parametrize(("which", "count"), [("paper", 6), ("corrected", 4)])
+def test_lines_are_the_means_of_adult_at_each_lambda(rows, which, count):
+    figure = DRAW[which](rows)
+    assert [axis.get_title() for axis in figure.axes] == ["adult, Λ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0.1",
+                                                          "adult, Λ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1"]  # fmt: skip
+    own = rows[(rows["dataset"] == "adult") & (rows["mechanism"] == "napp")]
+    own = own[(own["calibration"] == "paper") == (which == "paper")]
+    for axis, strength in zip(figure.axes, (0.1, 1.0), strict=True):
+        here = own[own["strength"] == strength]
+        means = {tuple(np.round(g, 12)) for g in here.groupby(["calibration", "variant", "epsilon"])["value"].mean()
+                 .unstack().to_numpy()}  # fmt: skip
+        assert {tuple(np.round(line.get_ydata(), 12)) for line in curves(axis)} == means and len(means) == count
+        levels = rows[(rows["dataset"] == "adult") & (rows["mechanism"] == "nonprivate")]
+        levels = set(levels.loc[levels["strength"] == strength, "value"])
+        flat = [line.get_ydata()[0] for line in axis.lines if len(line.get_xdata()) == 2]
+        assert set(flat) == levels and len(levels) == 2
+        stated = [line.get_ydata()[0] for line in axis.lines if len(line.get_xdata()) == 1]
+        assert stated == [0.155, 0.152]
+
+
+def test_a_stand_in_is_named_and_not_held_against_adult_s_numbers(rows):
+    figure = figures.fig6(rows[rows["dataset"] == "breast-cancer"])
+    assert all(axis.get_title().startswith("breast-cancer") for axis in figure.axes)
+    assert "Adult is not among the rows: breast-cancer stands in for it" in words(figure)
+    assert "stands in" not in words(figures.fig6(rows))
+    assert not any(len(line.get_xdata()) == 1 for axis in figure.axes for line in axis.lines)
+
+
+def test_failures_are_said_and_left_out(rows):
+    mask = (rows["variant"] == "vs") & (rows["dataset"] == "adult") & (rows["repeat"] == 0)
+    assert "converge" not in words(figures.fig6(rows))
+    assert "6 of 144 values did not converge and are left out" in words(figures.fig6(fake_rows.fail(rows, mask)))
+
+
+@pytest.mark.parametrize("which", ["paper", "corrected"])
+@pytest.mark.parametrize("epsilons", [(0.1, 1.0), tuple(np.arange(1, 11) / 10)])
+def test_no_text_leaves_the_figure_or_covers_another(which, epsilons):
+    with style.applied():
+        figure = DRAW[which](fake_rows.li2021_adult(epsilons=epsilons))
+        FigureCanvasAgg(figure).draw()
+    boxes = [axis.get_tightbbox() for axis in figure.axes]
+    caption, legend = figure.texts[0].get_window_extent(), figure.legends[0].get_window_extent()
+    for box in (*boxes, caption, legend):
+        assert figure.bbox.x0 - 1 <= box.x0 and box.x1 <= figure.bbox.x1 + 1
+        assert figure.bbox.y0 - 1 <= box.y0 and box.y1 <= figure.bbox.y1 + 1
+    assert caption.y1 <= legend.y0 + 1 and all(legend.y1 <= box.y0 + 1 for box in boxes)
+    for axis in figure.axes:
+        ticks = [label.get_window_extent() for label in axis.get_xticklabels() if label.get_visible()]
+        assert all(left.x1 <= right.x0 for left, right in itertools.pairwise(ticks))

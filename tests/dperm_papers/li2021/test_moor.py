@@ -1,11 +1,14 @@
 """Figure 3's experiment: its estimates by cvxpy, its distances by hand, and where MOOR is sound."""
 
 import cvxpy as cp
+import fake_rows
 import numpy as np
 import pytest
 
 from dperm_papers.li2021.moor import experiment as moor
+from dperm_papers.li2021.moor import figures
 from dperm_papers.li2021.shared import designs
+from dperm_pipeline import experiments
 
 SETTINGS = {
     "repeats": 2, "side_repeats": 1, "epsilons": [2.0], "strengths": [4.0, 0.25], "steps": 3, "budget_share": 0.5,
@@ -29,7 +32,7 @@ def of(rows, **where):
 
 @pytest.fixture(scope="module", params=["linear-200", "logistic-500"])
 def case(request):
-    return request.param, moor.run(cell(request.param))
+    return request.param, experiments.run(cell(request.param))
 
 
 def minimiser(design, X, y, penalty):
@@ -108,7 +111,7 @@ def test_the_gain_is_the_logarithm_of_the_ratio(case):
 
 
 def test_summaries_and_uninformative_points():
-    rows = moor.run(cell("linear-200", strengths=[1e4, 0.5], steps=2, repeats=3))
+    rows = experiments.run(cell("linear-200", strengths=[1e4, 0.5], steps=2, repeats=3))
     own = of(rows, row="figure", calibration="paper", variant="erm", reference=1)
     at = of(own, strength=0.5)
     values = of(at, metric="distance")["value"]
@@ -121,6 +124,55 @@ def test_summaries_and_uninformative_points():
 
 
 def test_data_are_the_same_however_many_repeats_there_are():
-    few, more = (moor.run(cell("linear-200", repeats=n)) for n in (1, 2))
+    few, more = (experiments.run(cell("linear-200", repeats=n)) for n in (1, 2))
     few, more = (of(f, row="figure", calibration="paper", metric="distance", repeat=0)["value"] for f in (few, more))
     np.testing.assert_array_equal(few.to_numpy(), more.to_numpy())
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return fake_rows.moor()
+
+
+def titles(figure):
+    return [axis.get_title() for axis in figure.axes if axis.axison]
+
+
+def test_lines_of_figure_3_are_means(rows):
+    figure = figures.fig3(rows)
+    assert len(figure.axes) == 6 and titles(figure)[:3] == ["linear, n = 200", "logistic, n = 500", "Poisson, n = 500"]
+    for axis, k in ((figure.axes[0], 1), (figure.axes[3], 2)):
+        assert len(axis.lines) == 4  # two methods, two epsilons
+        for variant, line in zip(("erm-moor", "erm-moor", "erm", "erm"), axis.lines, strict=True):
+            own = of(rows, row="figure", calibration="paper", dataset="linear-200", variant=variant, reference=k)
+            matches = [
+                np.allclose(
+                    np.nan_to_num(line.get_ydata(), nan=1e-4), group.sort_values("strength")["value"], rtol=1e-9
+                )
+                for _, group in of(own, metric="distance_mean").groupby("epsilon")
+            ]
+            assert any(matches)
+    # At Lambda = 100 the lasso and every estimate are 0.
+    assert np.isnan(figure.axes[0].lines[0].get_ydata()[-1])
+    assert "distance to lasso(2Λ)" in [axis.get_ylabel() for axis in figure.axes]
+    assert "4 repeats" in " ".join(text.get_text() for text in figure.texts)
+
+
+def test_rings_of_the_corrected_figure_lie_on_lines(rows):
+    figure = figures.fig3_corrected(rows)
+    axis = figure.axes[1]  # logistic
+    rings = [line for line in axis.lines if line.get_marker() == "o"]
+    lines = [line for line in axis.lines if line.get_linestyle() == "-"]
+    assert len(rings) == len(lines) == 2
+    for ring, line in zip(rings, lines, strict=True):
+        y = dict(zip(line.get_xdata(), line.get_ydata(), strict=True))
+        kept = ~np.isnan(ring.get_ydata())
+        assert kept.any()
+        np.testing.assert_allclose(ring.get_ydata()[kept], [y[x] for x in ring.get_xdata()[kept]], atol=2e-4)
+    # No elastic net will do for the Poisson design.
+    assert {line.get_linestyle() for line in figure.axes[2].lines} == {"-"}
+
+
+def test_one_design_alone_is_drawn(rows):
+    figure = figures.fig3(of(rows, dataset="poisson-500"))
+    assert titles(figure) == ["Poisson, n = 500"] * 2
