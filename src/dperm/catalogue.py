@@ -8,7 +8,7 @@ import ast
 
 # The packages of this distribution.
 OURS = ("dperm", "dperm_pipeline", "dperm_papers")
-# As an annotation: `REGISTRY: Catalogue[str, Mechanism] = {...}`.
+# As an annotation: `FIGURES: Catalogue[str, Target] = {...}`.
 Catalogue = dict
 
 

@@ -13,6 +13,7 @@ FLOORS = {
     "dperm": {
         "errors": -1,
         "catalogue": -1,
+        "by_place": -1,
         "compiled": 0,
         "domain": 0,
         "noise": 0,

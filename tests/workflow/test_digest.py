@@ -129,8 +129,8 @@ def test_audits(finished, declared):
         job = declared.audits["tiny"][key]
         rows = f"{RESULTS}/audits/{key[0]}/{key[1]}.parquet"
         found = loaded(finished, "run_audit", output={"rows": rows}, params={"audits": [job]})
-        assert_same(audits.modules(job), found)
-        assert repr(plan.code_digest(*audits.modules(job), packages=("threadpoolctl",))) in recorded(finished, rows)
+        assert_same(audits.modules([job]), found)
+        assert repr(plan.code_digest(*audits.modules([job]), packages=("threadpoolctl",))) in recorded(finished, rows)
 
 
 @pytest.mark.parametrize("name", ["breast-cancer", "digits", "diabetes", "people"])

@@ -1,11 +1,16 @@
-"""What can be attacked, by name: a job loads, and hangs on, the code of its own family alone.
+"""What can be attacked, found by its place: a job loads, and hangs on, the code of its own family alone.
 
-Nothing here loads what attacks, so that a plan can ask for names; a test holds the names against the code.
+A module beside this one that has a function `run` and declares `PAIRS = ("line", "sixteen")`, in one line, attacks a
+family of mechanisms; the name of the family is that of its file. The mutants are one more family, and its pairs are
+their groups: the modules of `dperm.audit.mutants` that declare `MUTANTS`.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
-from dperm.catalogue import Catalogue
+from dperm import by_place
+
+_AUDIT = Path(__file__).parent
 
 
 class Family(NamedTuple):
@@ -19,16 +24,14 @@ class Family(NamedTuple):
     pairs: tuple[str, ...]
 
 
-FAMILIES: Catalogue[str, Family] = {
-    "linear": Family("dperm.audit.linear", ("saturating", "knee", "line", "linear", "random", "edge", "sixteen")),
-    "support": Family("dperm.audit.support", ("shifted", "votes")),
-    "composed": Family("dperm.audit.composed", ("joint",)),
-    "comparators": Family("dperm.audit.comparators", ("linear", "line")),
-    "napp": Family("dperm.audit.napp", ("line", "sixteen")),
-    "kernel": Family("dperm.audit.kernel", ("flip",)),
-    "prediction": Family("dperm.audit.prediction", ("record",)),
-    "called": Family("dperm.audit.called", ("corners",)),
-    "mutants": Family(
-        "dperm.audit.mutants", ("noise", "data", "selection", "augmented", "kernel", "prediction", "called")
-    ),
-}
+def _families() -> dict[str, Family]:
+    found = {
+        module.rpartition(".")[2]: Family(module, by_place.constant(text, "PAIRS"))
+        for module, text in by_place.declaring(_AUDIT, "dperm.audit", "PAIRS")
+        if "\ndef run(" in text
+    }
+    groups = by_place.declaring(_AUDIT / "mutants", "dperm.audit.mutants", "MUTANTS")
+    return found | {"mutants": Family("dperm.audit.mutants", tuple(module.rpartition(".")[2] for module, _ in groups))}
+
+
+FAMILIES = _families()

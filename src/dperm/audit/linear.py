@@ -9,6 +9,7 @@ from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.noise import Gaussian
 
+PAIRS = ("saturating", "knee", "line", "linear", "random", "edge", "sixteen")
 # Releases whose noise is recovered and tested: enough to see noise that is a fifth too small.
 WHITE_BOX = 200
 # Mechanisms that add their noise to a vector: with Gaussian noise, their trade-off curve is a Gaussian's.

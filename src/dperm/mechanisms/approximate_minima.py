@@ -48,6 +48,8 @@ from dperm.mechanisms.base import TARGET, Release, bounds_everywhere, budget_eve
 from dperm.noise import Gaussian
 from dperm.solvers import newton
 
+CALIBRATIONS = ("paper",)
+
 # Rounding, when a given Lambda is held against the least that is allowed.
 _ROUNDING = 1e-12
 # Shares t/epsilon that are tried for the proof; any that serves is a proof.

@@ -50,6 +50,8 @@ from dperm.mechanisms.base import (
 from dperm.noise import SphericalLaplace
 from dperm.solvers import composite
 
+CALIBRATIONS = ("paper",)
+
 Perturbation = Literal["output", "objective"]
 # Rounding of the scales themselves, when the printed constants are held against our theorem.
 _ROUNDING = 1e-12

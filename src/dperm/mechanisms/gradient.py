@@ -44,6 +44,8 @@ from dperm.mechanisms.base import Release, representable
 from dperm.noise import Gaussian
 from dperm.solvers.blas import one_thread
 
+CALIBRATIONS = ("tight",)
+
 Average = Literal["none", "tail"]
 # Margins (rows, repeats) are made in blocks that stay within the cache.
 _BLOCK_ENTRIES = 2**16

@@ -60,6 +60,8 @@ from dperm.mechanisms.base import (
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm.solvers import composite, newton
 
+CALIBRATIONS = ("paper", "tight")
+
 # Rounding of the scales themselves, when a printed constant is held against a bound that it meets with equality.
 _ROUNDING = 1e-12
 NOTHING, EVERYWHERE = Regularizer(), Region()

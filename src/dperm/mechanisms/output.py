@@ -44,6 +44,8 @@ from dperm.mechanisms.base import (
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm.solvers import newton
 
+CALIBRATIONS = ("paper", "tight")
+
 
 def calibrate(
     sensitivity: float, budget: Budget, *, calibration: Calibration

@@ -53,6 +53,8 @@ from dperm.mechanisms.support import exp_mech, limits, samp_agg
 from dperm.solvers import lasso
 from dperm.solvers.blas import one_thread
 
+CALIBRATIONS = ("paper", "corrected", "tight")
+
 Support = Literal["exp_mech", "samp_agg"]
 
 

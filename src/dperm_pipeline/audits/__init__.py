@@ -1,11 +1,13 @@
 """The privacy ledger: which attacks are run, and what they found, in rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dperm.audit import families
+from dperm.audit.families import FAMILIES
 
 
-def modules(job: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the modules that an audit job starts from: what its code digest is taken of."""
-    return ("dperm_pipeline.audits.attacks", families.FAMILIES[job["family"]].module)
+def modules(audits: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the modules that a job starts from, of its family and its groups of mutants: the roots of its digest."""
+    family = FAMILIES[audits[0]["family"]].module
+    groups = [f"{family}.{audit['group']}" for audit in audits if "group" in audit]
+    return ("dperm_pipeline.audits.attacks", family, *groups)

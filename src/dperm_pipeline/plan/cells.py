@@ -206,7 +206,7 @@ def _unknown(declared: dict[str, Any]) -> Iterator[str]:
         asked, calibration = entry["mechanism"], entry["calibration"]
         if asked not in REGISTRY:
             hint = config_files.nearest(asked, REGISTRY)
-            yield f"mechanisms.{k}.mechanism: {asked!r} is not in REGISTRY of src/dperm/mechanisms/__init__.py{hint}"
+            yield f"mechanisms.{k}.mechanism: {asked!r} is no module of src/dperm/mechanisms with CALIBRATIONS{hint}"
         elif calibration not in REGISTRY[asked].calibrations:
             offered = ", ".join(REGISTRY[asked].calibrations)
             yield f"mechanisms.{k}.calibration: {calibration!r} is not offered by {asked!r}: must be one of {offered}"

@@ -229,7 +229,7 @@ class Jobs:
                 (AUDIT.format(scale=scale, mechanism=mechanism, pair=pair),),
                 {},
                 {"audits": found},
-                audits.modules(found[0]),
+                audits.modules(found),
                 ("threadpoolctl",),
             )
             for (mechanism, pair), found in self.plan.audit_jobs[scale].items()

@@ -55,7 +55,7 @@ def test_the_pairs_of_the_plan_are_those_of_the_code():
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_can_be_run(name):
     assert callable(importlib.import_module(FAMILIES[name].module).run)
-    assert modules({"family": name}) == ("dperm_pipeline.audits.attacks", FAMILIES[name].module)
+    assert modules([{"family": name}]) == ("dperm_pipeline.audits.attacks", FAMILIES[name].module)
 
 
 # Jobs.
@@ -208,7 +208,6 @@ def test_from_jobs_to_verdicts(tmp_path):
 
 
 SCHEMA = "workflow/schemas/audits.schema.yaml"
-KNOWN = audits.KnownAudits({name: family.pairs for name, family in FAMILIES.items()})
 BUDGET = "{calibration: tight, neighbours: replace, variant: gamma, epsilon: 1.0, delta: 0.0}"
 DECLARED = f"""
 attacks:
@@ -223,14 +222,14 @@ mutants: {{tiny: [data], quick: [noise], paper: [noise, data]}}
 
 @pytest.fixture
 def read(tmp_path, pytestconfig):
-    def read(*edits, known=KNOWN):
+    def read(*edits):
         text = DECLARED
         for old, new in edits:
             assert text.count(old) == 1
             text = text.replace(old, new)
         path = tmp_path / "audits.yaml"
         path.write_text(text)
-        return audits.read(path, pytestconfig.rootpath / SCHEMA, known=known, mechanisms=mechanisms.REGISTRY)
+        return audits.read(path, pytestconfig.rootpath / SCHEMA)
 
     return read
 

@@ -85,7 +85,7 @@ def test_an_erratum_changes_no_audit_job(declared):
         jobs = audit_jobs.jobs(declared, settings, scale, 1, PAPERS)
         assert jobs and jobs == audit_jobs.jobs(bare, settings, scale, 1, PAPERS)
     for job in audit_jobs.single(jobs).values():
-        loaded = plan.modules(*audits.modules(job))
+        loaded = plan.modules(*audits.modules([job]))
         assert not {"dperm_pipeline.audits.ledger", "dperm_pipeline.plan.audits"} & set(loaded)
     assert audit_jobs.errata(bare, PAPERS) == []
     assert {budget["paper"] for budget in audit_jobs.errata(declared, ["jain2013"])} == {"jain2013"}

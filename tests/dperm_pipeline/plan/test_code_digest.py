@@ -28,8 +28,6 @@ READERS = {
     ("dperm/__init__.py", "__all__ = sorted(_PUBLIC)"), ("dperm/__init__.py", "__getattr__"),
     ("dperm/__init__.py", "__dir__"), ("dperm/audit/__init__.py", "__all__ = sorted(_PUBLIC)"),
     ("dperm/audit/__init__.py", "__getattr__"), ("dperm/audit/__init__.py", "__dir__"),
-    ("dperm/mechanisms/__init__.py", "module"), ("dperm_pipeline/audits/attacks.py", "run"),
-    ("dperm_pipeline/audits/__init__.py", "modules"), ("dperm_pipeline/experiments.py", "modules"),
     ("dperm_pipeline/figures/__init__.py", "_LEDGERS = {'FIGURES': _FIGURES, 'TABLES': _TABLES}"),
 }  # fmt: skip
 

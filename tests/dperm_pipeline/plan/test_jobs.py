@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dperm.audit import families
+from dperm.audit.families import FAMILIES
 from dperm.errors import ConfigError
 from dperm_pipeline import config_files, figures, places, plan
 from dperm_pipeline.datasets import fetch
@@ -95,9 +95,10 @@ def test_an_audit_is_given_its_slice_of_the_configuration(every):
     for job in audits:
         assert {audit["draws"] for audit in job.params["audits"]} == {CONFIG["audit"]["draws"]["paper"]}
         digests.setdefault(job.params["audits"][0]["family"], set()).add(job.code)
-    # One digest for each family, and no two alike.
-    assert {family: len(found) for family, found in digests.items()} == dict.fromkeys(families.FAMILIES, 1)
-    assert len(set.union(*digests.values())) == len(digests)
+    # One digest for each family, and no two alike; of mutants, one for the groups of each job.
+    number = {family: len(found) for family, found in digests.items()}
+    assert number == dict.fromkeys(FAMILIES, 1) | {"mutants": number["mutants"]}
+    assert len(set.union(*digests.values())) == sum(number.values())
     (collect,) = of(every, "collect_privacy_ledger")
     rows = {Path(job.output[0]).parent.name: job.output[0] for job in of(every, "collect_rows")}
     released = {path for name, path in rows.items() if places.experiments()[name].releases}

@@ -2,30 +2,32 @@
 
 A mutant is real code with one mistake, of the kind that was published: in textbooks, in the four papers
 (docs/errata.md), in libraries in use. Both are attacked alike: by sampling (`raw`: bit by bit) or exactly; where the
-noise can be recovered, the white-box test looks at it too.
+noise can be recovered, the white-box test looks at it too. A group of mutants is a module here that declares `MUTANTS`.
 """
 
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
 from dperm import seeds
 from dperm.audit import exact, sampling, white_box
 from dperm.audit.exact import ROUNDING
-from dperm.audit.mutants import augmented, called, data, kernel, noise, prediction, selection
+from dperm.audit.families import FAMILIES
 from dperm.audit.mutants.mutant import Finite, Mutant, Sampled
 
 # Outputs whose noise is recovered and tested.
 WHITE_BOX = 200
-# Group -> its mutants: one job each.
-GROUPS: dict[str, tuple[Mutant, ...]] = {
-    "noise": noise.MUTANTS,
-    "data": data.MUTANTS,
-    "selection": selection.MUTANTS,
-    "augmented": augmented.MUTANTS,
-    "kernel": kernel.MUTANTS,
-    "prediction": prediction.MUTANTS,
-    "called": called.MUTANTS,
-}
+
+
+def __getattr__(name: str) -> dict[str, tuple[Mutant, ...]]:
+    """GROUPS: all mutants by group; a job loads those of its own alone."""
+    if name != "GROUPS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return {group: _of_group(group) for group in FAMILIES["mutants"].pairs}
+
+
+def _of_group(group: str) -> tuple[Mutant, ...]:
+    return importlib.import_module(f"{__name__}.{group}").MUTANTS
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -34,7 +36,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     - job: `group`, `draws`, `confidence`, `seed`.
     - Returns: columns of a mutant.
     """
-    return [_row(mutant, job) for mutant in GROUPS[job["group"]]]
+    return [_row(mutant, job) for mutant in _of_group(job["group"])]
 
 
 def _row(mutant: Mutant, job: Mapping[str, Any]) -> dict[str, Any]:

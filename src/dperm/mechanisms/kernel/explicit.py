@@ -27,6 +27,9 @@ from dperm.mechanisms.kernel import rkhs
 from dperm.mechanisms.kernel.constants import Setting, nugget, sigma
 from dperm.mechanisms.kernel.tddl import within
 
+NAME = "explicit_output"
+CALIBRATIONS = ("tight",)
+
 # Noise for so many entries at a time where the columns are many.
 _ENTRIES = 2**22
 

@@ -15,6 +15,8 @@ from dperm.mechanisms.kernel.interactive import FROZEN, KINDS, UPDATED, answer_a
 from dperm.mechanisms.kernel.pinp_constants import ANSWER_SHARE, Constants, constants, log_queries
 from dperm.mechanisms.kernel.tddl import spectrum
 
+CALIBRATIONS = ("paper", "corrected", "tight")
+
 __all__ = ["ANSWER_SHARE", "Constants", "Run", "constants", "factor", "log_queries", "run"]
 
 

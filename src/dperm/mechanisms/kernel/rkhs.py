@@ -50,6 +50,9 @@ from dperm.mechanisms.kernel.tddl import Spectrum, within
 from dperm.mechanisms.serving import Listener, Serving
 from dperm.solvers.blas import one_thread
 
+NAME = "rkhs_gaussian"
+CALIBRATIONS = ("tight",)
+
 # Queries at a time.
 _BLOCK = 1024
 

@@ -47,6 +47,8 @@ from dperm.mechanisms.kernel.constants import Setting, nugget, sigma
 from dperm.solvers import ball
 from dperm.solvers.blas import one_thread
 
+CALIBRATIONS = ("paper", "corrected", "tight")
+
 _GUARANTEES: dict[str, Guarantee] = {"paper": "proved_exact", "corrected": "proved", "tight": "proved"}
 # Eigenvalues below this share of the largest count as 0: rounding, some T eps of the largest, is not small beside them,
 # and the noise of `nugget` would be large beside them.

@@ -17,6 +17,8 @@ from dperm.mechanisms.kernel.distinguish import over_ball, over_set
 from dperm.mechanisms.kernel.interactive import KINDS
 from dperm.mechanisms.kernel.tdil_constants import CHOICE_SHARE, Constants, constants
 
+CALIBRATIONS = ("paper", "corrected", "tight")
+
 __all__ = ["CHOICE_SHARE", "MOST_POINTS", "Constants", "Run", "constants", "net", "net_size", "run", "run_linear"]
 
 # Largest finite set.

@@ -49,6 +49,8 @@ from dperm.mechanisms.napp.noise import Absolute, Bounds, Law, Variant, calibrat
 from dperm.mechanisms.napp.scheme import Scheme, Target, convexity, slope
 from dperm.mechanisms.napp.validity import Method, Obstacle, Retrieval, joined, obstacles, runnable
 
+CALIBRATIONS = ("paper", "corrected", "tight")
+
 # The relative gap at which Newton's last steps take over, where the problem is strongly convex.
 _GAP = 1e-9
 

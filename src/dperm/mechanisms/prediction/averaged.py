@@ -38,6 +38,8 @@ from dperm import grid
 from dperm.domain import Calibration, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 
+CALIBRATIONS = ("paper", "tight")
+
 # Relative width at which the search for the least scale stops, on the private side.
 _WIDTH = 1e-13
 # Beyond these the printed scale is kept: the least one is less than a ten-thousandth smaller (and its ratios lose

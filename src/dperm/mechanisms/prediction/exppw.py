@@ -42,6 +42,8 @@ from dperm.compiled import compiled
 from dperm.domain import Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 
+CALIBRATIONS = ("paper", "tight")
+
 Offered = Literal["paper", "tight"]
 # How far the log-odds move with a unit of V, in units of epsilon.
 _STEPS = {

@@ -29,6 +29,8 @@ from dperm import grid
 from dperm.domain import Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 
+CALIBRATIONS = ("paper", "tight")
+
 Offered = Literal["paper", "tight"]
 # How far the log-odds move with one vote, in units of epsilon.
 _STEPS = {"paper": 2.0, "tight": 1.0}

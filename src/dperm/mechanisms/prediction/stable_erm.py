@@ -40,6 +40,8 @@ from dperm.mechanisms.base import target
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
 from dperm.solvers import composite, sparse
 
+CALIBRATIONS = ("paper", "tight")
+
 Corollary = Literal["4.10", "4.11"]
 # Theorem 4.9's constant.
 _PRINTED = 4

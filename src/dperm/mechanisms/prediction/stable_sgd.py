@@ -34,6 +34,8 @@ from dperm.losses import Loss
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
 from dperm.mechanisms.prediction.stable_erm import slope
 
+CALIBRATIONS = ("paper", "corrected", "tight")
+
 Eta = Literal["printed", "halved"]
 _LINE, _LOGISTIC, _POISSON = 0, 1, 2
 

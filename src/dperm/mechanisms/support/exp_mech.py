@@ -34,6 +34,8 @@ from dperm.mechanisms.support import limits
 from dperm.solvers import subsets
 from dperm.solvers.blas import one_thread
 
+CALIBRATIONS = ("paper", "tight")
+
 Offered = Literal["paper", "tight"]
 # Largest error of a score, to either side and in alphas, that the calibration leaves room for.
 TOLERANCE = 1e-6

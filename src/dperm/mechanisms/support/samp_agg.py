@@ -36,6 +36,8 @@ from dperm.mechanisms.base import budget_event, representable
 from dperm.mechanisms.support import limits, noisy_top
 from dperm.solvers import lasso
 
+CALIBRATIONS = ("paper", "corrected")
+
 # There are no constants of modern accounting to offer: "corrected" is tight.
 Offered = Literal["paper", "corrected"]
 
