@@ -23,6 +23,13 @@ def test_a_number_for_each_repeat_under_the_columns_of_its_place():
     np.testing.assert_array_equal(found["value"], [1.0, np.nan, np.nan, 2.0])
 
 
+def test_numbers_of_single_repeats_say_which():
+    rows = Rows()
+    for repeat in (3, 5):
+        rows.add("risk", 0.5, repeat=repeat)
+    assert rows.frame()["repeat"].tolist() == [3, 5]
+
+
 def test_columns_go_along_the_second_axis():
     rows = Rows(name="a")
     rows.add("loss", [[1.0, 2.0], [3.0, 4.0]], ok=[[True, False], [True, True]], strength=np.array([0.1, 10.0]))

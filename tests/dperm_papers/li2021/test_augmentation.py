@@ -3,7 +3,6 @@
 import functools
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import integrate, optimize
 
@@ -11,6 +10,7 @@ from dperm.mechanisms.napp import limit, losses, noise, scheme
 from dperm.mechanisms.napp.literal import literal
 from dperm_papers.li2021.augmentation import drawn, pairs, regularizers
 from dperm_papers.li2021.augmentation import experiment as augmentation
+from dperm_papers.li2021.augmentation.settings import Settings
 from dperm_papers.li2021.shared import designs
 from dperm_pipeline import experiments, tables
 
@@ -31,6 +31,9 @@ DATA = {
 def cell(design):
     head = {"paper": "li2021", "experiment": "li2021-augmentation", "mechanism": "napp", "calibration": "paper"}
     return {**head, "neighbours": "add_remove", "seed": 3, "point": {"design": design}, "settings": SETTINGS}
+
+
+READ = Settings(**SETTINGS)
 
 
 @functools.cache
@@ -159,9 +162,9 @@ def test_claim_2_is_eq_2_with_half_the_adaptive_weights_only():
 
 def test_table_3_is_minimal_where_it_says():
     """The lasso by its optimality conditions on the very data; the expected loss by a million records."""
-    problem = augmentation._Problem(cell("linear-500"))
-    rows = pd.DataFrame(augmentation._table3(problem)).set_index(["form", "metric"])["value"]
-    X, y, n = problem.X[0], problem.y[0], 500
+    rows = run("linear-500")
+    rows = rows[rows["row"] == "table-3"].set_index(["form", "metric"])["value"]
+    (X, y), n = (part[0] for part in designs.training(3, "li2021-augmentation", "linear-500", 1)), 500
     best = optimize.minimize(
         lambda v: 0.5 * np.sum((y - X @ (v[:16] - v[16:])) ** 2) / n + v.sum() / n, np.full(32, 0.1), method="L-BFGS-B",
         bounds=[(0, None)] * 32, options={"ftol": 1e-15, "gtol": 1e-12, "maxiter": 5000},
@@ -179,10 +182,10 @@ def test_table_3_is_minimal_where_it_says():
 def test_stated_targets_and_their_slopes(target, gamma, kappa):
     u, step = np.linspace(0.2, 2.5, 9), 1e-6
     powers = {"lasso": 3 * u, "elastic_net": 3 * (u + kappa * u**2), "bridge": 3 * np.sqrt(u)}[target]
-    np.testing.assert_allclose(regularizers.stated(SETTINGS, target, 3.0, -u), powers)
-    slope = [regularizers.stated(SETTINGS, target, 3.0, u + side * step) for side in (-1, 1)]
+    np.testing.assert_allclose(regularizers.stated(READ, target, 3.0, -u), powers)
+    slope = [regularizers.stated(READ, target, 3.0, u + side * step) for side in (-1, 1)]
     np.testing.assert_allclose(
-        regularizers.stated_slope(SETTINGS, target, 3.0, u), (slope[1] - slope[0]) / (2 * step), rtol=1e-6
+        regularizers.stated_slope(READ, target, 3.0, u), (slope[1] - slope[0]) / (2 * step), rtol=1e-6
     )
 
 
@@ -235,7 +238,7 @@ def test_radii_and_subsets_tell_right_laws_from_wrong_ones(monkeypatch):
             return rng.standard_normal(shape) + 0.15
 
     monkeypatch.setattr(noise, "calibrate", lambda *args, **settings: (Leaning(), 0.0, "none"))
-    leaning = list(drawn._subsets(SETTINGS, np.random.default_rng(0)))
+    leaning = list(drawn._subsets(READ, np.random.default_rng(0)))
     assert all(record["value"] > 0 for record in leaning)
 
 
@@ -264,7 +267,9 @@ def test_a_sign_that_settles_is_no_violation(monkeypatch):
 
     def violations(tail):
         monkeypatch.setattr(augmentation._Problem, "last", lambda self, *args: tail)
-        found = pd.DataFrame(augmentation._signs(augmentation._Problem(cell("linear-500"))))
+        monkeypatch.setattr(augmentation, "_PARTS", (augmentation._signs,))
+        found = experiments.run(cell("linear-500"))
+        found = found[found["row"] == "signs"]
         return found[found["metric"] == "violated"].groupby("form")["value"].max().to_dict()
 
     assert violations(np.stack([stands, small], axis=1)) == {"size": 0, "zero-rule": 0}

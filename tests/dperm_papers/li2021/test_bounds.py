@@ -1,6 +1,7 @@
 """li2021-bounds: its formulas against literal ones, its fits against cvxpy, its inequalities against brute force."""
 
 import math
+import types
 
 import cvxpy as cp
 import fake_rows
@@ -25,6 +26,8 @@ from dperm_papers.li2021.bounds import (
     experiment as bounds,
 )
 from dperm_papers.li2021.shared import designs
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 PURE, APPROXIMATE = Budget(0.8), Budget(0.8, 1e-4)
 
@@ -225,19 +228,19 @@ def test_comparisons_have_the_sign_of_the_difference():
 
 def test_lemma_7_by_the_literal_iteration(rows):
     """Weighted ridge by normal equations, t = 1, 2, 80, on the very data and noise of the experiment."""
-    settings = {"lambdas": [1.0], "data_sets": 3, "refits": [1, 2, 80], "gammas": [0.1]}
+    settings = types.SimpleNamespace(lambdas=[1.0], data_sets=3, refits=[1, 2, 80], gammas=[0.1])
     design, (X, y) = designs.find("linear-500"), designs.training(1, "li2021-bounds", "linear-500", 3)
     sample, strengths = bound_fits.Sample.of("squared", X, y), np.array([1.0])
     hats = {times: bound_fits.lasso(sample, strengths, times) for times in (1, 2)}
     least = {times: sample.target(hats[times], strengths, times) for times in hats}
-    cell = {"seed": 1, "experiment": "li2021-bounds"}
+    cell = Cell("li2021", "li2021-bounds", 1, {}, settings)
     for case in risk_bounds._cases(cell, "linear-500", design, sample, Budget(100.0, 1e-4), ["erm", "vs-moor"]):
         if case.calibration == "corrected":
             continue
         found = [row for row in risk_bounds._lemma_7(case, strengths, hats, least, settings) if row["row"] == "lemma-7"]
         floor, moor = 1 / 100.0, case.name == "vs-moor"
         for times in (1, 2):
-            worst = {step: -np.inf for step in settings["refits"]}
+            worst = {step: -np.inf for step in settings.refits}
             for r in range(3):
                 theta, G, xy = None, X[r].T @ X[r], X[r].T @ y[r]
                 hat, b = hats[times][r, 0], case.b[r]
@@ -311,7 +314,7 @@ def test_quadratic_problems_are_minimised_with_zeros_where_weights_are_infinite(
 
 
 def test_larger_sets_begin_with_the_smaller_ones():
-    cell, design = {"seed": 3, "experiment": "x"}, designs.find("linear-500")
+    cell, design = Cell("li2021", "x", 3, {}, None), designs.find("linear-500")
     both = sample_bounds._moments(cell, design, [50, 120], 2)
     alone = sample_bounds._moments(cell, design, [50], 2)
     np.testing.assert_array_equal(both[50][0], alone[50][0])
@@ -338,14 +341,14 @@ def test_rows_are_whole_and_repeat(rows):
 
 def test_an_unknown_part_is_named():
     with pytest.raises(ConfigError, match="'risks' is none of li2021-bounds; choose from budgets, risk"):
-        bounds.run({"point": {"part": "risks"}})
+        bounds.run(Cell("li2021", "li2021-bounds", 1, {"part": "risks"}, None), Rows())
 
 
 def test_the_corrected_scheme_is_eq_2_with_the_printed_target():
     case = next(
         case
         for case in risk_bounds._cases(
-            {"seed": 1, "experiment": "x"}, "linear-500", designs.find("linear-500"),
+            Cell("li2021", "x", 1, {}, None), "linear-500", designs.find("linear-500"),
             bound_fits.Sample.of("squared", np.ones((1, 3, 16)), np.ones((1, 3))), PURE, [],
         )
     )  # fmt: skip

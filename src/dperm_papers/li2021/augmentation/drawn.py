@@ -7,7 +7,7 @@ add/remove.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from dperm import losses
 from dperm.domain import Budget
 from dperm.mechanisms.napp import losses as own_losses
 from dperm.mechanisms.napp import noise
+from dperm_papers.li2021.augmentation.settings import Settings
 
 _FEATURES, _SUBSET_FEATURES = (1, 2, 16), (2, 4, 8)
 _LEVEL = 0.01
@@ -32,7 +33,7 @@ _RESPONSES = {
 Record = dict[str, Any]
 
 
-def measured(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def measured(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give the rows of all parts.
 
     - settings: of the cell: `augmented_rows` (n_e), `floor` (Lambda0), `draws`, `epsilon`, `delta`, `budget_share` (r).
@@ -43,16 +44,16 @@ def measured(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[
     yield from _continuity()
 
 
-def _responses(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def _responses(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     r"""Give e_y, l'(0) and l''(0) of the rows of Table 1, and how far their linear term is from <b, theta>.
 
     Rows e_i = e*_i + e~_i, e*_i = b/(n_e l'_i(0)) with each row's own l'_i(0); where that is 0, Eq 3 divides by 0, and
     whatever e* is, the row adds nothing to the linear term. `sum` is max_j |sum_i e~_ij| over sum_i |e~_ij|.
     """
-    rows, p = settings["augmented_rows"], _FEATURES[-1]
+    rows, p = settings.augmented_rows, _FEATURES[-1]
     for name, forms in _RESPONSES.items():
         loss = losses.make(name)
-        half = rng.standard_normal((rows // 2, p)) * math.sqrt(2 * settings["floor"] / rows)
+        half = rng.standard_normal((rows // 2, p)) * math.sqrt(2 * settings.floor / rows)
         drawn, b = np.concatenate([half, -half]), rng.standard_normal(p)
         off = float(np.max(np.abs(drawn.sum(axis=0)) / np.abs(drawn).sum(axis=0)))
         head = {"row": "table-1", "loss": name, "p": p, "rows_added": rows, "at": 0.0}
@@ -74,19 +75,19 @@ def _responses(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterato
                 yield {**head, "form": form, "metric": metric, "value": value + 0.0}
 
 
-def _radii(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def _radii(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give KS distances of drawn radii from Eq 4's law over their 1 % bound, less 1; and errors of the variance.
 
     Eq 4's radius has the density proportional to x^(p-1) e^(-x/s), s = zeta12/(r epsilon). Three p share the level.
     """
-    bounds, budget = noise.Bounds(1.0, 1.0, 1.0), Budget(settings["epsilon"])
-    s = bounds.zeta12 / (settings["budget_share"] * budget.epsilon)
-    bound = stats.kstwo.ppf(1 - _LEVEL / len(_FEATURES), settings["draws"])
+    bounds, budget = noise.Bounds(1.0, 1.0, 1.0), Budget(settings.epsilon)
+    s = bounds.zeta12 / (settings.budget_share * budget.epsilon)
+    bound = stats.kstwo.ppf(1 - _LEVEL / len(_FEATURES), settings.draws)
     for calibration, p in itertools.product(("paper", "corrected"), _FEATURES):
         law, _, _ = noise.calibrate(
-            bounds, budget, share=settings["budget_share"], variant="erm", calibration=calibration, features=p
+            bounds, budget, share=settings.budget_share, variant="erm", calibration=calibration, features=p
         )
-        radius = np.linalg.norm(law.sample((settings["draws"], p), rng), axis=1)
+        radius = np.linalg.norm(law.sample((settings.draws, p), rng), axis=1)
         distance = stats.kstest(radius, stats.gamma(p, scale=s).cdf).statistic
         moments = [
             integrate.quad(lambda x, k=k: (x / s) ** k * math.exp(-x / s), 0, 200 * s)[0] for k in (p - 1, p + 1)
@@ -98,18 +99,18 @@ def _radii(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Re
         yield {**head, "row": "variance", "form": "stated", "value": abs(printed / density - 1)}
 
 
-def _subsets(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def _subsets(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give chi^2 of {j: b_j > 0} against the uniform law on subsets, over its 1 % bound, less 1."""
     bounds = noise.Bounds(1.0, 1.0, 1.0)
-    kinds = list(itertools.product(("paper", "corrected"), (0.0, settings["delta"]), _SUBSET_FEATURES))
+    kinds = list(itertools.product(("paper", "corrected"), (0.0, settings.delta), _SUBSET_FEATURES))
     for calibration, delta, p in kinds:
-        budget = Budget(settings["epsilon"], delta)
+        budget = Budget(settings.epsilon, delta)
         law, _, _ = noise.calibrate(
-            bounds, budget, share=settings["budget_share"], variant="vs", calibration=calibration, features=p
+            bounds, budget, share=settings.budget_share, variant="vs", calibration=calibration, features=p
         )
-        positive = law.sample((settings["draws"], p), rng) > 0
+        positive = law.sample((settings.draws, p), rng) > 0
         counts = np.bincount(positive @ (1 << np.arange(p)), minlength=2**p)
-        expected = settings["draws"] / 2**p
+        expected = settings.draws / 2**p
         chi2 = float(((counts - expected) ** 2).sum() / expected)
         bound = stats.chi2.ppf(1 - 2 * _LEVEL / len(kinds), 2**p - 1)
         head = {"row": "subset", "form": "pure" if delta == 0 else "gaussian", "calibration": calibration, "p": p}

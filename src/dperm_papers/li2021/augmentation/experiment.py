@@ -28,20 +28,20 @@ A literal run is outside Theorem 4 (errata N8, N11): guarantee `none`. Neighbour
 import itertools
 import math
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import linalg, stats
 
-from dperm import seeds
 from dperm.domain import Budget
 from dperm.errors import SolverError
 from dperm.mechanisms.napp import limit, losses, noise, scheme
 from dperm.mechanisms.napp.literal import augmented_targets, settled, unpenalised
 from dperm_papers.li2021.augmentation import drawn, pairs, regularizers
 from dperm_papers.li2021.shared import designs
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 NO_DATA = "no-data"
 # Of the runs that are long: how many repeats they take at most.
@@ -55,56 +55,46 @@ _TIGHT = 1e-13
 Record = dict[str, Any]
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one design.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: `row`, `form`, `metric` as above; a fit that did not converge has the status `failed`.
-    """
-    settings, design = cell["settings"], cell["point"]["design"]
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one design; `row`, `form` and `metric` as above, a fit that did not converge has failed."""
+    settings, design = cell.settings, cell.point["design"]
     if design == NO_DATA:
-        rng = seeds.generator(cell["seed"], cell["experiment"], "formulas")
-        found = [*regularizers.measured(settings, rng), *drawn.measured(settings, rng)]
+        rng = cell.rng("formulas")
+        found = [regularizers.measured(settings, rng), drawn.measured(settings, rng)]
     else:
-        found = list(itertools.chain.from_iterable(part(_Problem(cell)) for part in _PARTS))
-    defaults = {
-        **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
-        "variant": "erm-moor", "guarantee": "none", "dataset": design, "epsilon": settings["epsilon"],
-        "delta": settings["delta"], "repeat": 0, "target": "lasso", "loss": "", "at": 0.0,
-        "strength": settings["strength"], "p": 0, "rows_added": 0, "gamma": 0.0,
-    }  # fmt: skip
-    rows = pd.DataFrame(found)
-    rows = rows.assign(**{key: value for key, value in defaults.items() if key not in rows})
-    rows = rows.fillna({key: value for key, value in defaults.items() if key in rows})
-    ok = np.isfinite(rows["value"])
-    whole = {"repeat": "int32", "p": "int64", "rows_added": "int64"}
-    return rows.astype(whole).assign(value=rows["value"].where(ok), status=np.where(ok, "ok", "failed"))
+        found = [part(_Problem(cell)) for part in _PARTS]
+    rows = rows.at(
+        variant="erm-moor", epsilon=settings.epsilon, delta=settings.delta, strength=settings.strength, target="lasso",
+        loss="", at=0.0, p=0, rows_added=0, gamma=0.0,
+    )  # fmt: skip
+    for record in itertools.chain.from_iterable(found):
+        value = record.pop("value")
+        rows.add(record.pop("metric"), value, ok=math.isfinite(value), **record)
 
 
 class _Problem:
     """Data, b and the scheme of one design."""
 
-    def __init__(self, cell: Mapping[str, Any]):
-        self.settings, self.name = cell["settings"], cell["point"]["design"]
-        self.seed, self.experiment = cell["seed"], cell["experiment"]
+    def __init__(self, cell: Cell):
+        self.cell, self.settings, self.name = cell, cell.settings, cell.point["design"]
         self.design = designs.find(self.name)
         self.model = losses.make(self.design.loss)
-        repeats = max(self.settings["repeats"], self.settings["settled_repeats"])
-        self.X, self.y = designs.training(self.seed, self.experiment, self.name, repeats)
+        repeats = max(self.settings.repeats, self.settings.settled_repeats)
+        self.X, self.y = designs.training(cell.seed, cell.experiment, self.name, repeats)
         bounds = noise.Bounds(self.design.zeta1, self.design.zeta2, self.design.zeta3)
-        budget = Budget(self.settings["epsilon"], self.settings["delta"])
-        share = self.settings["budget_share"]
+        budget = Budget(self.settings.epsilon, self.settings.delta)
+        share = self.settings.budget_share
         law, _, _ = noise.calibrate(
             bounds, budget, share=share, variant="erm", calibration="paper", features=self.design.p
         )
         self.b = law.sample((repeats, self.design.p), self.rng("noise"))
         self.floor = noise.floor(bounds, budget.epsilon, share)
         self.rule = scheme.Scheme("lasso", self.floor, moor=True)
-        self.strength = self.settings["strength"]
+        self.strength = self.settings.strength
 
     def rng(self, *names: str | int) -> np.random.Generator:
         """Return the generator of this design's part."""
-        return seeds.generator(self.seed, self.experiment, self.name, *names)
+        return self.cell.rng(self.name, *names)
 
     def limit(self, rule: scheme.Scheme, strength: float, repeats: int, steps: int) -> np.ndarray:
         """Return theta^(T) of the first repeats at n_e = infinity, shape (repeats, p)."""
@@ -143,18 +133,18 @@ class _Problem:
 
 def _convergence(problem: _Problem) -> Iterator[Record]:
     """Give distances to the limit over n_e, and errors on test records at the paper's n_e."""
-    settings, steps = problem.settings, problem.settings["iterations"]
-    at_limit = problem.limit(problem.rule, problem.strength, settings["repeats"], steps)
-    test = designs.test(problem.seed, problem.experiment, problem.name, settings["test_rows"])
-    for rows in settings["rows_added"]:
-        repeats = settings["repeats"] if rows < max(settings["rows_added"]) else settings["wide_repeats"]
+    settings, steps = problem.settings, problem.settings.iterations
+    at_limit = problem.limit(problem.rule, problem.strength, settings.repeats, steps)
+    test = designs.test(problem.cell.seed, problem.cell.experiment, problem.name, settings.test_rows)
+    for rows in settings.rows_added:
+        repeats = settings.repeats if rows < max(settings.rows_added) else settings.wide_repeats
         for repeat in range(repeats):
             theta = problem.last(repeat, rows, steps)[0]
             mean = problem.mean(repeat, rows, steps)
             head = {"row": "convergence", "rows_added": rows, "repeat": repeat, "metric": "distance"}
             for form, aim in (("limit", at_limit[repeat]), ("mean", mean)):
                 yield {**head, "form": form, "value": _apart(theta, aim)}
-            if rows == settings["augmented_rows"]:
+            if rows == settings.augmented_rows:
                 for form, one in (("augmented", theta), ("limit", at_limit[repeat])):
                     yield {
                         **head,
@@ -181,11 +171,11 @@ def _error(problem: _Problem, theta: np.ndarray, X: np.ndarray, y: np.ndarray) -
 
 def _software(problem: _Problem) -> Iterator[Record]:
     """Give the distance of scikit-learn's fits of augmented rows from ours, for the weights of t = 1 and t = T."""
-    settings, rows = problem.settings, problem.settings["augmented_rows"]
-    repeats = min(_SOFTWARE, settings["repeats"])
-    before = problem.limit(problem.rule, problem.strength, repeats, settings["iterations"] - 1)
+    settings, rows = problem.settings, problem.settings.augmented_rows
+    repeats = min(_SOFTWARE, settings.repeats)
+    before = problem.limit(problem.rule, problem.strength, repeats, settings.iterations - 1)
     targets, force, curvature = augmented_targets(problem.design.loss, rows)
-    for repeat, step in itertools.product(range(repeats), (1, settings["iterations"])):
+    for repeat, step in itertools.product(range(repeats), (1, settings.iterations)):
         weights = scheme.weights(problem.rule, problem.strength, None if step == 1 else before[repeat])
         weights = np.broadcast_to(weights, problem.b[repeat].shape)
         kept = np.isfinite(weights)
@@ -226,8 +216,8 @@ def _fitted(loss: str, X: np.ndarray, y: np.ndarray, intercept: bool) -> np.ndar
 
 def _claim2(problem: _Problem) -> Iterator[Record]:
     """Give the distance of Claim 2's sums, iterated, from the minimiser of Eq 2."""
-    settings, repeats = problem.settings, min(_EXACT, problem.settings["repeats"])
-    strength, kappa, steps = problem.strength, settings["kappa"], settings["exact_iterations"]
+    settings, repeats = problem.settings, min(_EXACT, problem.settings.repeats)
+    strength, kappa, steps = problem.strength, settings.kappa, settings.exact_iterations
 
     def rule(target, kappa=0.0, halved=True):
         return scheme.Scheme(target, problem.floor, moor=False, kappa=kappa, halved=halved)
@@ -262,9 +252,9 @@ def _claim2(problem: _Problem) -> Iterator[Record]:
 
 def _signs(problem: _Problem) -> Iterator[Record]:
     """Say of each run whether a coefficient that is not 0 changed its sign among the last iterations."""
-    settings, rows = problem.settings, problem.settings["augmented_rows"]
-    for variant, repeat in itertools.product(("vs", "vs_plus"), range(settings["settled_repeats"])):
-        tail = problem.last(repeat, rows, settings["settled_iterations"], variant, _TAIL)
+    settings, rows = problem.settings, problem.settings.augmented_rows
+    for variant, repeat in itertools.product(("vs", "vs_plus"), range(settings.settled_repeats)):
+        tail = problem.last(repeat, rows, settings.settled_iterations, variant, _TAIL)
         fine, size = np.isfinite(tail).all(), np.abs(tail).mean(axis=0)
         flips = (np.sign(tail[1:]) != np.sign(tail[:-1])).any(axis=0)
         kept = settled(tail, last=_TAIL, threshold=_ZERO) != 0
@@ -289,7 +279,7 @@ def _table3(problem: _Problem) -> Iterator[Record]:
     if problem.name != _EXAMPLE:
         return
     design, X, y, b = problem.design, problem.X[0], problem.y[0], problem.b[0]
-    n, strength, steps = design.n, problem.strength, problem.settings["iterations"]
+    n, strength, steps = design.n, problem.strength, problem.settings.iterations
     v, spread = design.half_width**2 / 3, 0.25**2 * stats.truncnorm(-2, 2).var()
     one = limit.problems("squared", X, y)
 

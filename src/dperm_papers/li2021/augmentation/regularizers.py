@@ -24,6 +24,7 @@ import numpy as np
 
 from dperm import losses
 from dperm.mechanisms.napp import scheme
+from dperm_papers.li2021.augmentation.settings import Settings
 
 TARGETS = ("lasso", "elastic_net", "bridge")
 # Of the penalty that is reached: 50,000 steps bring the slowest of these problems to rounding.
@@ -37,7 +38,7 @@ _TABLE_AT = (0.5, 2.0)
 Record = dict[str, Any]
 
 
-def measured(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def measured(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give the rows of all parts.
 
     - settings: of the cell: `strength` (Lambda), `floor` (Lambda0), `kappa`, `bridge_gamma`, `reach` (theta runs from
@@ -49,13 +50,13 @@ def measured(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[
         yield from part(settings, rng)
 
 
-def schemes(settings: Mapping[str, Any], target: str, *, moor: bool, halved: bool = False) -> scheme.Scheme:
+def schemes(settings: Settings, target: str, *, moor: bool, halved: bool = False) -> scheme.Scheme:
     """Return the row of Table 2 for a target, with the settings' floor, kappa and gamma."""
-    own = {"bridge": {"gamma": settings["bridge_gamma"]}, "elastic_net": {"kappa": settings["kappa"]}}
-    return scheme.Scheme(target, settings["floor"], moor, halved=halved, **own.get(target, {}))
+    own = {"bridge": {"gamma": settings.bridge_gamma}, "elastic_net": {"kappa": settings.kappa}}
+    return scheme.Scheme(target, settings.floor, moor, halved=halved, **own.get(target, {}))
 
 
-def stated(settings: Mapping[str, Any], target: str, strength: float, theta: np.ndarray) -> np.ndarray:
+def stated(settings: Settings, target: str, strength: float, theta: np.ndarray) -> np.ndarray:
     """Return Lambda R(theta), the target as it is stated.
 
     - settings: with `kappa` and `bridge_gamma`.
@@ -67,41 +68,41 @@ def stated(settings: Mapping[str, Any], target: str, strength: float, theta: np.
         * {
             "ridge": u**2,
             "lasso": u,
-            "bridge": u ** (2 - settings["bridge_gamma"]),
-            "elastic_net": u + settings["kappa"] * u**2,
+            "bridge": u ** (2 - settings.bridge_gamma),
+            "elastic_net": u + settings.kappa * u**2,
         }[target]
     )
 
 
-def stated_slope(settings: Mapping[str, Any], target: str, strength: float, u: np.ndarray) -> np.ndarray:
+def stated_slope(settings: Settings, target: str, strength: float, u: np.ndarray) -> np.ndarray:
     """Return the derivative of `stated` at u > 0."""
-    power = 2 - settings["bridge_gamma"]
+    power = 2 - settings.bridge_gamma
     return (
         strength
         * {
             "ridge": 2 * u,
             "lasso": np.ones_like(u),
             "bridge": power * u ** (power - 1),
-            "elastic_net": 1 + 2 * settings["kappa"] * u,
+            "elastic_net": 1 + 2 * settings.kappa * u,
         }[target]
     )
 
 
-def _stated_curvature(settings: Mapping[str, Any], target: str, strength: float, u: np.ndarray) -> np.ndarray:
-    power = 2 - settings["bridge_gamma"]
+def _stated_curvature(settings: Settings, target: str, strength: float, u: np.ndarray) -> np.ndarray:
+    power = 2 - settings.bridge_gamma
     return (
         strength
         * {
             "ridge": np.full_like(u, 2.0),
             "lasso": np.zeros_like(u),
             "bridge": power * (power - 1) * u ** (power - 2),
-            "elastic_net": np.full_like(u, 2 * settings["kappa"]),
+            "elastic_net": np.full_like(u, 2 * settings.kappa),
         }[target]
     )
 
 
-def _grid(settings: Mapping[str, Any]) -> np.ndarray:
-    return np.linspace(-settings["reach"], settings["reach"], int(settings["points"]))
+def _grid(settings: Settings) -> np.ndarray:
+    return np.linspace(-settings.reach, settings.reach, int(settings.points))
 
 
 def _surrogate(rule: scheme.Scheme, strength: float, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -113,9 +114,9 @@ def _penalty(rule: scheme.Scheme, strength: float, theta: np.ndarray) -> tuple[n
     return scheme.penalty(rule, strength, theta), scheme.curvature(rule, strength, theta)
 
 
-def _figure1(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def _figure1(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give the curves of Fig 1, and those of its twin: forms that keep their guarantee."""
-    theta, strength = _grid(settings), settings["strength"]
+    theta, strength = _grid(settings), settings.strength
     for target in TARGETS:
         moor, total = (schemes(settings, target, moor=moor) for moor in (True, False))
         curves = {
@@ -127,9 +128,9 @@ def _figure1(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[
         }
         yield from _curves("figure-1", target, strength, theta, curves)
         few = theta[:: max(1, len(theta) // 24)]
-        crosses = np.array([_augmented(moor, strength, at, settings["augmented_rows"], rng) for at in few]).T
+        crosses = np.array([_augmented(moor, strength, at, settings.augmented_rows, rng) for at in few]).T
         for record in _curves("figure-1", target, strength, few, {"augmented": tuple(crosses)}):
-            yield {**record, "rows_added": settings["augmented_rows"]}
+            yield {**record, "rows_added": settings.augmented_rows}
     for target, strength, moor in corrected(settings):
         rule, total = (schemes(settings, target, moor=moor, halved=True) for moor in (moor, False))
         eq2 = _plain(settings, target, strength, theta)
@@ -142,10 +143,10 @@ def _figure1(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[
             yield {**record, "calibration": "corrected"}
 
 
-def corrected(settings: Mapping[str, Any]) -> tuple[tuple[str, float, bool], ...]:
+def corrected(settings: Settings) -> tuple[tuple[str, float, bool], ...]:
     """Return (target, Lambda, MOOR) of the forms whose modulus is 2 Lambda0 for all data (erratum N4)."""
-    convex = settings["floor"] / settings["kappa"]
-    return (("lasso", settings["strength"], False), ("elastic_net", convex, True), ("ridge", convex, True))
+    convex = settings.floor / settings.kappa
+    return (("lasso", settings.strength, False), ("elastic_net", convex, True), ("ridge", convex, True))
 
 
 def _plain(settings, target, strength, theta) -> tuple[np.ndarray, np.ndarray]:
@@ -175,7 +176,7 @@ def _curves(row: str, target: str, strength: float, theta: np.ndarray, curves: M
                 }  # fmt: skip
 
 
-def _nearer(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def _nearer(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give |NAPP - target| less |DP-ERM - target|: at each theta, and their integrals near 0 and beyond.
 
     Near is |theta| <= Lambda/Lambda0. `near-0` is the ratio of the integrals near 0 less that beyond: below 0 if NAPP's
@@ -183,14 +184,14 @@ def _nearer(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[R
     """
     theta = _grid(settings)
     for form, calibration, target, strength, napp, dp_erm, aim in _readings(settings, theta):
-        near = np.abs(theta) <= strength / settings["floor"]
+        near = np.abs(theta) <= strength / settings.floor
         ours, theirs = np.abs(napp - aim), np.abs(dp_erm - aim)
         head = {
             "form": form, "calibration": calibration, "target": target, "strength": strength, "metric": "excess",
         }  # fmt: skip
         for at, value in zip(theta, ours - theirs, strict=True):
             yield {**head, "row": "nearer", "at": float(at), "value": float(value)}
-        yield {**head, "row": "nearer-in-all", "value": float((ours - theirs).mean() * 2 * settings["reach"])}
+        yield {**head, "row": "nearer-in-all", "value": float((ours - theirs).mean() * 2 * settings.reach)}
         ratios = [ours[where].sum() / theirs[where].sum() for where in (near, ~near)]
         yield {**head, "row": "near-0", "value": float(ratios[0] - ratios[1])}
         for place, ratio in zip(("near", "beyond"), ratios, strict=True):
@@ -199,7 +200,7 @@ def _nearer(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[R
 
 def _readings(settings, theta) -> Iterator[tuple]:
     """Give (form, calibration, target, Lambda, NAPP, DP-ERM, target's values): what c12 may be about."""
-    strength = settings["strength"]
+    strength = settings.strength
     for target in TARGETS:
         moor, total, eq2 = (
             schemes(settings, target, moor=moor, halved=halved)
@@ -211,8 +212,8 @@ def _readings(settings, theta) -> Iterator[tuple]:
         reached = [scheme.penalty(rule, strength, theta) for rule in (moor, eq2)]
         yield "reached", "paper", target, strength, *reached, aim
         # Erratum N6: the target that is approached has twice the strength in its adaptive part; so has Eq 2's, then.
-        twice = scheme.penalty(total, strength, theta) - settings["floor"] * theta**2
-        yield "doubled", "paper", target, strength, reached[0], twice + settings["floor"] * theta**2, twice
+        twice = scheme.penalty(total, strength, theta) - settings.floor * theta**2
+        yield "doubled", "paper", target, strength, reached[0], twice + settings.floor * theta**2, twice
     for target, strength, moor in corrected(settings):
         rule, eq2 = (schemes(settings, target, moor=moor, halved=True) for moor in (moor, False))
         aim = stated(settings, target, strength, theta)
@@ -220,16 +221,16 @@ def _readings(settings, theta) -> Iterator[tuple]:
         yield "reached", "corrected", target, strength, ours, theirs, aim
 
 
-def _reached(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def _reached(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give the slope reached by iterating the weights, less the target's, as a share of the target's."""
-    strength = settings["strength"]
+    strength = settings.strength
     for target, halved in itertools.product(("ridge", *TARGETS), (False, True)):
         rule = schemes(settings, target, moor=True, halved=halved)
         knee = float(scheme.knee(rule, strength))
         u = _SHARES_OF_KNEE * (knee if math.isfinite(knee) else 1.0)
         slope = _iterate(rule, strength, u)
         plain = stated_slope(settings, target, strength, u)
-        constant = 2 * u * {"elastic_net": strength * settings["kappa"], "ridge": strength}.get(target, 0.0)
+        constant = 2 * u * {"elastic_net": strength * settings.kappa, "ridge": strength}.get(target, 0.0)
         power = 2 - rule.gamma
         doubled = 2 / power * (plain - constant) + constant
         head = {
@@ -257,26 +258,26 @@ def _iterate(rule: scheme.Scheme, strength: float, u: np.ndarray) -> np.ndarray:
     return pull - _CURVATURE * theta
 
 
-def _moduli(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def _moduli(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give 2 Lambda0 less a modulus: of the weights in every iteration, of drawn rows, and of the penalty reached."""
-    strength, floor = settings["strength"], settings["floor"]
+    strength, floor = settings.strength, settings.floor
     needed = 2 * floor
     for target in ("ridge", *TARGETS):
         rule = schemes(settings, target, moor=True)
         theta = None
-        pull = _CURVATURE * rng.standard_normal((settings["repeats"], _FEATURES))
+        pull = _CURVATURE * rng.standard_normal((settings.repeats, _FEATURES))
         head = {"row": "modulus", "target": target, "strength": strength, "metric": "excess"}
-        for t in range(1, settings["iterations"] + 1):
+        for t in range(1, settings.iterations + 1):
             # What goes to 0 has weights beyond all numbers.
             with np.errstate(over="ignore"):
                 least = scheme.modulus(rule, strength, theta)
                 theta = pull / (_CURVATURE + 2 * scheme.weights(rule, strength, theta))
             yield {**head, "form": "weights", "at": float(t), "value": float(needed - np.min(least))}
-        for repeat in range(settings["repeats"]):
+        for repeat in range(settings.repeats):
             # Of weights as they are on the way, at coefficients of order 1.
             weight = scheme.weights(rule, strength, rng.standard_normal(_FEATURES))
-            deviation = np.sqrt(2 * weight / settings["augmented_rows"])
-            drawn = rng.standard_normal((settings["augmented_rows"] // 2, _FEATURES)) * deviation
+            deviation = np.sqrt(2 * weight / settings.augmented_rows)
+            drawn = rng.standard_normal((settings.augmented_rows // 2, _FEATURES)) * deviation
             least = 2 * float(np.linalg.eigvalsh(drawn.T @ drawn)[0])
             yield {**head, "form": "rows", "repeat": repeat, "at": 0.0, "value": needed - least}
         yield {**head, "form": "reached", "at": 0.0, "value": _over(needed, scheme.convexity(rule, strength))}
@@ -292,9 +293,9 @@ def _over(needed: float, least: np.ndarray) -> float:
     return needed - max(float(least), 0.0)
 
 
-def _schematic(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def _schematic(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give the moduli of five coefficients, and the share of (1 - r) epsilon that Eq 13 calls retrievable."""
-    strength, floor = settings["strength"], settings["floor"]
+    strength, floor = settings.strength, settings.floor
     moor, total = (schemes(settings, "lasso", moor=moor) for moor in (True, False))
     for case, values in _SCHEMATIC.items():
         theta = np.array(values)
@@ -314,9 +315,9 @@ def _schematic(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterato
     yield {**head, "metric": "modulus", "value": 2 * floor}
 
 
-def _weights(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[Record]:
+def _weights(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give Table 2 in numbers: weights w = n_e l''(0) V/2, P, Lambda R, by maximum and by sum."""
-    strength = settings["strength"]
+    strength = settings.strength
     for target, moor in itertools.product(("ridge", *TARGETS), (True, False)):
         rule = schemes(settings, target, moor=moor)
         head = {"row": "table-2", "form": "max" if moor else "sum", "target": target, "strength": strength}
@@ -326,7 +327,7 @@ def _weights(settings: Mapping[str, Any], rng: np.random.Generator) -> Iterator[
             "weight": scheme.weights(rule, strength, theta),
             "reached": scheme.penalty(rule, strength, theta),
             "stated": stated(settings, target, strength, theta),
-            "eq2": stated(settings, target, strength, theta) + settings["floor"] * theta**2,
+            "eq2": stated(settings, target, strength, theta) + settings.floor * theta**2,
         }
         for metric, column in values.items():
             for at, value in zip(_TABLE_AT, column, strict=True):

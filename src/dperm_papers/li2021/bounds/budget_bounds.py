@@ -34,19 +34,19 @@ Neighbours: add/remove. Gradients of any sign.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import optimize
 
-from dperm import seeds
 from dperm.accounting import objective
 from dperm.domain import Budget
 from dperm.mechanisms.napp import noise
 from dperm.mechanisms.napp.scheme import Scheme, curvature, knee, penalty, weights
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm_papers.li2021.bounds import formulas
+from dperm_pipeline.cells import Cell
 
 SHARE, FEATURES = 0.5, 16
 # Lambda0 in units of the least that Eq 2 allows.
@@ -66,22 +66,18 @@ _RECORDS = 1000
 _KAPPA, _MULTIPLES = 0.5, (1.0, 2.0, 10.0)
 
 
-def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows of every statement.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Yields: one row, without the columns that `dperm_papers.li2021.bounds.experiment` fills in.
-    """
-    settings = cell["settings"]
-    for epsilon in settings["epsilons"]:
-        for delta in settings["deltas"]:
+def rows(cell: Cell) -> Iterator[dict[str, Any]]:
+    """Give the rows of every statement."""
+    settings = cell.settings
+    for epsilon in settings.epsilons:
+        for delta in settings.deltas:
             yield from _over_protection(Budget(epsilon, delta))
             if delta > 0:
                 yield from _corollary_5(Budget(epsilon, delta))
         yield from _proposition_6(epsilon)
-        yield from _ridge_term(epsilon, settings["gammas"])
-        rng = seeds.generator(cell["seed"], cell["experiment"], "target", epsilon)
-        yield from _target(epsilon, rng.uniform(-3, 3, (settings["instances"], FEATURES)))
+        yield from _ridge_term(epsilon, settings.gammas)
+        rng = cell.rng("target", epsilon)
+        yield from _target(epsilon, rng.uniform(-3, 3, (settings.instances, FEATURES)))
 
 
 def tight_epsilon(law: noise.Law, zeta: float, delta: float, log_det: float) -> float:

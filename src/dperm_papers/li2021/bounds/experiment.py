@@ -7,14 +7,13 @@ in one cell, told apart by the column `calibration`, for they share data.
 """
 
 import itertools
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dperm.errors import ConfigError
 from dperm_papers.li2021.bounds import budget_bounds, risk_bounds, risk_rates, sample_bounds
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 _PARTS = {
     "budgets": budget_bounds.rows,
@@ -30,29 +29,19 @@ _BLANK = {
 }  # fmt: skip
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one part.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one part.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: `row` is the place in the paper, `form` and `reading` tell its readings apart. `excess` is measured minus
-      bound, 0 or below where the bound holds, in units that the part states; `violated` is 0 or 1. Where a part knows
-      nothing although no fit failed, the status is `unknown`.
-    - Raises ConfigError: if there is no such part.
+    `row` is the place in the paper, `form` and `reading` tell its readings apart. `excess` is measured minus bound, 0
+    or below where the bound holds, in units that the part states; `violated` is 0 or 1. Where a part knows nothing
+    although no fit failed, the status is `unknown`.
     """
-    part = cell["point"]["part"]
+    part = cell.point["part"]
     if part not in (*_PARTS, "all"):
         raise ConfigError(f"part: {part!r} is none of li2021-bounds; choose from {', '.join(_PARTS)}, all")
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "neighbours")}
-    frames = []
+    rows = rows.at(**_BLANK)
     parts = _PARTS.values() if part == "all" else [_PARTS[part]]
-    for found in itertools.chain.from_iterable(rows(cell) for rows in parts):
-        value = np.atleast_1d(np.asarray(found["value"], float))
-        ok = np.isfinite(value)
-        status = np.where(ok, "ok", found.get("status", "failed"))
-        column = {"repeat": np.arange(len(value)), "value": np.where(ok, value, np.nan), "status": status}
-        frames.append({**_BLANK, **found, **column})
-    names = [*_BLANK, "metric"]
-    sizes = [len(frame["value"]) for frame in frames]
-    columns = {name: np.repeat(np.array([frame[name] for frame in frames], object), sizes) for name in names}
-    columns |= {name: np.concatenate([frame[name] for frame in frames]) for name in ("repeat", "value", "status")}
-    return pd.DataFrame(columns).infer_objects().assign(**head)
+    for found in itertools.chain.from_iterable(measured(cell) for measured in parts):
+        value, status = np.asarray(found.pop("value"), float), found.pop("status", "failed")
+        known = np.isfinite(value)
+        rows.add(found.pop("metric"), np.where(known, value, np.nan), ok=known | (status == "unknown"), **found)

@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms.napp import limit, noise, retrieval
 from dperm.mechanisms.napp.scheme import Scheme, modulus, penalty, weights
 from dperm_papers.li2021.bounds import bound_fits, formulas
 from dperm_papers.li2021.bounds.bound_fits import METHODS, Sample
 from dperm_papers.li2021.shared import designs
+from dperm_pipeline.cells import Cell
 
 SHARE = 0.5
 # Methods whose bounds are counted over many draws; one strength of Table 4's grid, at which nothing is empty or full.
@@ -70,32 +70,28 @@ class _Case:
         return METHODS[self.name][0]
 
 
-def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows of every design.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Yields: rows, or columns of rows: some values are arrays over repeats.
-    """
-    settings = cell["settings"]
-    strengths = np.sort(np.asarray(settings["lambdas"], float))[::-1]
-    for name in settings["designs"]:
+def rows(cell: Cell) -> Iterator[dict[str, Any]]:
+    """Give the rows of every design."""
+    settings = cell.settings
+    strengths = np.sort(np.asarray(settings.lambdas, float))[::-1]
+    for name in settings.designs:
         design = designs.find(name)
-        X, y = designs.training(cell["seed"], cell["experiment"], name, max(settings["data_sets"], settings["repeats"]))
-        many = Sample.of(design.loss, X[: settings["repeats"]], y[: settings["repeats"]])
-        few = many.head(settings["data_sets"])
+        X, y = designs.training(cell.seed, cell.experiment, name, max(settings.data_sets, settings.repeats))
+        many = Sample.of(design.loss, X[: settings.repeats], y[: settings.repeats])
+        few = many.head(settings.data_sets)
         hats = {times: bound_fits.lasso(few, strengths, times) for times in (1, 2)}
         least = {times: few.target(hats[times], strengths, times) for times in hats}
         alone = np.array([_STRENGTH])
         hat = bound_fits.lasso(many, alone, 1)
         bottom = many.target(hat, alone, 1)
-        for epsilon, delta in itertools.product(settings["risk_epsilons"], settings["deltas"]):
+        for epsilon, delta in itertools.product(settings.risk_epsilons, settings.deltas):
             budget = Budget(epsilon, delta)
             for case in _cases(cell, name, design, few, budget, [*METHODS]):
                 here = {"dataset": name, **case.where}
                 for found in _lemma_7(case, strengths, hats, least, settings):
                     yield {**here, **found}
             for case in _cases(cell, name, design, many, budget, _COUNTED):
-                for found in _theorem_8(case, alone, hat, bottom, settings["gammas"]):
+                for found in _theorem_8(case, alone, hat, bottom, settings.gammas):
                     yield {"dataset": name, **case.where, **found}
 
 
@@ -108,8 +104,7 @@ def _cases(cell, name, design, sample, budget, methods) -> Iterator[_Case]:
         law, _, guarantee = noise.calibrate(
             bounds, budget, share=SHARE, variant=tilt, calibration=calibration, features=p
         )
-        rng = seeds.generator(
-            cell["seed"], cell["experiment"], "noise", name, len(sample.X), method, calibration, budget.epsilon,
+        rng = cell.rng("noise", name, len(sample.X), method, calibration, budget.epsilon,
             budget.delta,
         )  # fmt: skip
         scheme = Scheme("lasso", floor, moor=moor, halved=calibration == "corrected")
@@ -145,7 +140,7 @@ def _lemma_7(case: _Case, strengths, hats, least, settings) -> Iterator[dict[str
         yield from _worst(worst, strengths, {"row": "lemma-7", "form": "limit", "target": str(times)})
         if times == 1:
             yield from _means(risk / n, bound / n, strengths)
-            yield from _theorem_26(case, strengths, hats[1], m, gap, "limit", settings["gammas"])
+            yield from _theorem_26(case, strengths, hats[1], m, gap, "limit", settings.gammas)
     if case.calibration == "corrected":
         return
     yield from _retrieved(case, strengths, fits.theta)
@@ -158,7 +153,7 @@ def _iterations(case: _Case, strengths, hats, least, settings) -> Iterator[dict[
     sample, b = case.sample.head(count), case.b[:count]
     hats, least = ({times: values[:count] for times, values in each.items()} for each in (hats, least))
     case, square = replace(case, sample=sample, b=b), (b**2).sum(axis=-1, keepdims=True)
-    for step in settings["refits"]:
+    for step in settings.refits:
         before = None if step == 1 else _iterate(case, strengths, step - 1)
         theta = _iterate(case, strengths, step)
         w = np.broadcast_to(weights(case.scheme, strengths[:, None], before), theta.shape)
@@ -171,7 +166,7 @@ def _iterations(case: _Case, strengths, hats, least, settings) -> Iterator[dict[
             where = {"row": "lemma-7", "form": "iteration", "target": str(times), "iteration": step}
             yield from _worst(excess, strengths, where)
             if times == 1 and step == _LAST:
-                yield from _theorem_26(case, strengths, hats[1], m, gap, "iteration", settings["gammas"])
+                yield from _theorem_26(case, strengths, hats[1], m, gap, "iteration", settings.gammas)
 
 
 def _iterate(case: _Case, strengths: np.ndarray, steps: int) -> np.ndarray:

@@ -14,40 +14,36 @@ Lambda = 1, zeta = 2.9, r = 1/2. On one data set at a time, and over draws of b 
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms.napp import noise
 from dperm.mechanisms.napp.scheme import Scheme, modulus
 from dperm_papers.li2021.bounds import bound_fits, formulas
 from dperm_papers.li2021.bounds.bound_fits import METHODS, Sample
 from dperm_papers.li2021.shared import designs
+from dperm_pipeline.cells import Cell
 
 _SHARE, _STRENGTH, _FAILURE, _EPSILON, _FEATURES = 0.5, 1.0, 0.1, 1.0, 16
 _METHODS = (("erm", "paper"), ("erm-moor", "paper"), ("erm", "corrected"))
 
 
-def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows of all axes.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Yields: columns of rows; values are arrays over data sets.
-    """
-    settings = cell["settings"]
-    sizes = [int(n) for n in settings["sizes"]]
+def rows(cell: Cell) -> Iterator[dict[str, Any]]:
+    """Give the rows of all axes."""
+    settings = cell.settings
+    sizes = [int(n) for n in settings.sizes]
     first, middle = sizes[0], sizes[len(sizes) // 2]
     axes = {
         "n": [(n, _FEATURES, _EPSILON) for n in sizes],
-        "p": [(middle, int(p), _EPSILON) for p in settings["features"]],
-        "epsilon": [(first, _FEATURES, float(epsilon)) for epsilon in settings["rate_epsilons"]],
+        "p": [(middle, int(p), _EPSILON) for p in settings.features],
+        "epsilon": [(first, _FEATURES, float(epsilon)) for epsilon in settings.rate_epsilons],
     }
     for axis, points in axes.items():
-        for (method, calibration), delta in itertools.product(_METHODS, settings["deltas"]):
+        for (method, calibration), delta in itertools.product(_METHODS, settings.deltas):
             found = [_point(cell, method, calibration, Budget(epsilon, delta), n, p) for n, p, epsilon in points]
             where = {
                 "dataset": "linear-500", "variant": method, "calibration": calibration, "delta": delta, "axis": axis,
@@ -79,7 +75,7 @@ def _slope(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _point(cell, method: str, calibration: str, budget: Budget, n: int, p: int) -> dict[str, np.ndarray]:
     """Return mean risk, mean bound of Lemma 7 and Theorem 8's bounds on each data set, shape (data sets,)."""
-    settings = cell["settings"]
+    settings = cell.settings
     design = designs.find("linear-500")
     width = 1 / math.sqrt(p)
     truth = np.pad(design.truth[:8], (0, p - 8))
@@ -90,13 +86,11 @@ def _point(cell, method: str, calibration: str, budget: Budget, n: int, p: int) 
     scheme = Scheme("lasso", floor, moor=moor, halved=calibration == "corrected")
     strengths, square = np.array([_STRENGTH]), formulas.noise_square(budget, p, bounds.zeta12, _SHARE, _FAILURE)
     found: dict[str, list[float]] = {name: [] for name in ("risk", "bound", "lemma", "product")}
-    for k in range(settings["data_sets"]):
-        X, y = designs.draw(design, n, seeds.generator(cell["seed"], cell["experiment"], "rates", n, p, k))
+    for k in range(settings.data_sets):
+        X, y = designs.draw(design, n, cell.rng("rates", n, p, k))
         sample = Sample.of("squared", X[None], y[None])
-        rng = seeds.generator(
-            cell["seed"], cell["experiment"], "rates noise", n, p, k, method, calibration, budget.epsilon, budget.delta
-        )
-        b = law.sample((settings["draws"], p), rng)
+        rng = cell.rng("rates noise", n, p, k, method, calibration, budget.epsilon, budget.delta)
+        b = law.sample((settings.draws, p), rng)
         hat = bound_fits.lasso(sample, strengths, 1)
         fits = bound_fits.fixed_points(sample, b, scheme, strengths, tilt)
         risk = (sample.target(fits.theta, strengths, 1) - sample.target(hat, strengths, 1))[:, 0] / n

@@ -18,18 +18,18 @@ epsilon = 1: smaller budgets ask for more records than can be drawn here.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms.napp import limit, noise
 from dperm.mechanisms.napp.scheme import Scheme, weights
 from dperm_papers.li2021.bounds import bound_fits, formulas
 from dperm_papers.li2021.bounds.bound_fits import METHODS
 from dperm_papers.li2021.shared import designs
+from dperm_pipeline.cells import Cell
 
 _SHARE, _STRENGTH, _STEPS = 0.5, 1.0, 80
 _METHODS = (("erm", "paper"), ("erm-moor", "paper"), ("erm", "corrected"))
@@ -41,12 +41,8 @@ _BLOCK = 2**17
 _DESIGN = "linear-500"
 
 
-def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows of both statements.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Yields: columns of rows; values are arrays over data sets.
-    """
+def rows(cell: Cell) -> Iterator[dict[str, Any]]:
+    """Give the rows of both statements."""
     yield from _lemma_9(cell)
     yield from _theorem_10(cell)
 
@@ -64,15 +60,15 @@ def _expected(design: designs.Design, theta: np.ndarray) -> np.ndarray:
     return ((theta - design.truth) ** 2).sum(axis=-1) * design.half_width**2 / 6
 
 
-def _lemma_9(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    settings, design = cell["settings"], designs.find(_DESIGN)
-    X, y = designs.training(cell["seed"], cell["experiment"], _DESIGN, settings["repeats"])
+def _lemma_9(cell: Cell) -> Iterator[dict[str, Any]]:
+    settings, design = cell.settings, designs.find(_DESIGN)
+    X, y = designs.training(cell.seed, cell.experiment, _DESIGN, settings.repeats)
     problems, strengths = limit.problems("squared", X, y), np.array([_STRENGTH])
     zeta = design.zeta1 * design.zeta2
     for method, calibration in _METHODS:
-        for delta in settings["deltas"]:
+        for delta in settings.deltas:
             scheme, law, tilt = _case(method, calibration, Budget(_EPSILON, delta))
-            rng = seeds.generator(cell["seed"], cell["experiment"], "lemma-9", method, calibration, delta)
+            rng = cell.rng("lemma-9", method, calibration, delta)
             b = law.sample((len(X), design.p), rng)
             found = limit.reweighted(problems, b, scheme, strengths, variant=tilt, steps=_STEPS - 1)
             w = weights(scheme, _STRENGTH, found.theta[:, 0])
@@ -85,7 +81,7 @@ def _lemma_9(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 "dataset": _DESIGN, "row": "lemma-9", "variant": method, "calibration": calibration,
                 "epsilon": _EPSILON, "delta": delta, "p": design.p, "n": design.n, "strength": _STRENGTH,
             }  # fmt: skip
-            for failure in settings["gammas"]:
+            for failure in settings.gammas:
                 tail, at = math.log(1 / failure), {**here, "gamma": failure}
                 # The lemma says that some C' does: where 0 does not, nothing is known (NaN).
                 zero = {"metric": "violated", "value": np.where(over > _ROUNDING, math.nan, 0.0), "status": "unknown"}
@@ -113,25 +109,23 @@ def _quadratic(problems: limit.Problems, w: np.ndarray, b: np.ndarray) -> np.nda
     return scaled * np.linalg.solve(A, (scaled * (problems.xy - b))[..., None])[..., 0]
 
 
-def _theorem_10(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    settings, design = cell["settings"], designs.find(_DESIGN)
-    zeta, strengths, count = design.zeta1 * design.zeta2, np.array([_STRENGTH]), settings["sample_sets"]
+def _theorem_10(cell: Cell) -> Iterator[dict[str, Any]]:
+    settings, design = cell.settings, designs.find(_DESIGN)
+    zeta, strengths, count = design.zeta1 * design.zeta2, np.array([_STRENGTH]), settings.sample_sets
     points = []
     for method, calibration in _METHODS:
-        for delta in settings["deltas"]:
+        for delta in settings.deltas:
             budget = Budget(_EPSILON if delta else _PURE_EPSILON, delta)
             scheme, law, tilt = _case(method, calibration, budget)
             size = np.abs(design.truth)
             parts = [_STRENGTH * size, scheme.floor * size**2]
             penalty = float((np.maximum(*parts) if scheme.moor else np.add(*parts)).sum())
-            for rho in settings["excesses"]:
+            for rho in settings.excesses:
                 n = formulas.enough_records(budget, design.p, zeta, _SHARE, _FAILURE, 2 * scheme.floor, penalty, rho)
                 points.append((method, calibration, budget, scheme, law, tilt, rho, n))
     moments = _moments(cell, design, sorted({point[-1] for point in points}), count)
     for method, calibration, budget, scheme, law, tilt, rho, n in points:
-        rng = seeds.generator(
-            cell["seed"], cell["experiment"], "theorem-10", method, calibration, budget.epsilon, budget.delta, rho
-        )
+        rng = cell.rng("theorem-10", method, calibration, budget.epsilon, budget.delta, rho)
         b = law.sample((count, design.p), rng)
         # p records with the same X'X and X'y: the minimiser knows no others.
         factors = np.linalg.cholesky(moments[n][0])
@@ -153,12 +147,12 @@ def _theorem_10(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _moments(
-    cell: Mapping[str, Any], design: designs.Design, sizes: list[int], count: int
+    cell: Cell, design: designs.Design, sizes: list[int], count: int
 ) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Return X'X and X'y of `count` data sets at each n, in rising order; the smaller sets are heads of the larger."""
     found = {n: (np.empty((count, design.p, design.p)), np.empty((count, design.p))) for n in sizes}
     for k in range(count):
-        rng = seeds.generator(cell["seed"], cell["experiment"], "theorem-10 data", k)
+        rng = cell.rng("theorem-10 data", k)
         gram, xy, done = np.zeros((design.p, design.p)), np.zeros(design.p), 0
         for n in sizes:
             while done < n:
