@@ -1,12 +1,11 @@
 """Rows of dwork2018's experiments at scale tiny, and their comparison with formulas written anew from the paper."""
 
-import importlib
 from pathlib import Path
 
 import pytest
 import yaml
 
-from dperm_pipeline import places
+from dperm_pipeline import experiments, places
 
 CONFIG = Path(__file__).parents[2] / "config" / "experiments"
 
@@ -18,7 +17,7 @@ def rows_of(topic, part="all", **settings):
     fixed = {"mechanism": "exppw", "calibration": "paper", "neighbours": "replace", **places.experiments()[name].fixed}
     cell = {"experiment": name, "paper": "dwork2018", **fixed, "seed": 1, "point": {"part": part}}
     known = {**told["settings"]["tiny"], **told.get("common", {}), **settings}
-    return importlib.import_module(f"dperm_papers.dwork2018.{topic}.experiment").run({**cell, "settings": known})
+    return experiments.run({**cell, "settings": known})
 
 
 def select(rows, **where):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import averaged
 from dperm_papers.dwork2018.averaging import experiment as averaging
 from dperm_papers.dwork2018.shared import averages, flips
@@ -79,8 +78,3 @@ def test_needed_is_the_least():
         assert flips.mean_excess(row.m, row.r, b) <= 0.1 < flips.mean_excess(row.m - 1, row.r, b)
     best = needed.pivot_table(index=["epsilon", "calibration"], columns="series", values="value")
     assert (best["best shards"] <= best["printed shards"]).all()
-
-
-def test_a_part_that_is_not_there():
-    with pytest.raises(ConfigError, match="part: 'half'"):
-        averaging.run({"point": {"part": "half"}})

@@ -6,7 +6,6 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import exppw
 from dperm_papers.dwork2018.beyond import experiment as beyond
 from dperm_papers.dwork2018.beyond import mean_walk
@@ -104,8 +103,3 @@ def test_rows():
     # 6 T/alpha with alpha/2 for alpha and for epsilon: T = ceil(40 ln 40) at alpha = 0.1.
     own = promised[(promised["alpha"] == 0.1) & (promised["variant"] == "mended") & (promised["epsilon"] == 1.0)]
     assert own["value"].tolist() == [math.ceil(6 * math.ceil(40 * math.log(40)) / 0.05)]
-
-
-def test_a_part_that_is_not_there():
-    with pytest.raises(ConfigError, match="part: 'half'"):
-        beyond.run({"point": {"part": "half"}})

@@ -4,10 +4,10 @@ As test_experiment_dwork2018_bounds: what is measured is planted, so that a row 
 """
 
 import itertools
+import types
 from math import ceil, exp, log, sqrt
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 from scipy.special import expit
@@ -17,6 +17,8 @@ from dperm_papers.dwork2018.beyond import mean_walk
 from dperm_papers.dwork2018.exppw import experiment as exppw
 from dperm_papers.dwork2018.queries import experiment as queries
 from dperm_papers.dwork2018.shared import alternating, flips, multisets, ties, worst_bits
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # In place of what is measured; of the drawn errors, in units of the level that they are compared with.
 PLANTED, LEVELS = 0.375, np.array([0.5, 1 - 1e-6, 1 + 1e-6, 1.2, 1.9, 3.0])
@@ -169,8 +171,9 @@ def test_lemma_51(walked):
 
 def test_the_exact_moves():
     """D-c39: random pairs of 50 records reach 1 and 2, no more."""
-    found = list(exppw._moves({"instances": 200}, lambda *names: np.random.default_rng(0)))
-    assert [(told["neighbours"], *value) for told, value in found] == [("add_remove", 0), ("replace", 0)]
+    rows = Rows()
+    exppw.moves(Cell("dwork2018", "dwork2018-exppw", 0, {}, types.SimpleNamespace(instances=200)), rows)
+    assert rows.frame().set_index("neighbours")["value"].to_dict() == {"add_remove": 0, "replace": 0}
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +242,10 @@ def test_composition(monkeypatch):
     monkeypatch.setattr(worst_bits, "worst_delta", lambda total, m, each, **kind: 1e-6 * (1 + total + m + each))
     monkeypatch.setattr(worst_bits, "adaptive_delta", lambda epsilon, m, each: 1e-6 * (1 + epsilon + m + each))
     settings = {"epsilon": 1.0, "delta": 1e-6, "each": 0.01, "queries": [1, 10, 1000], "attacked_queries": [10, 50]}
-    rows = pd.DataFrame([*queries._totals({"settings": settings}), *queries._attacks({"settings": settings})])
+    measured = Rows()
+    for measure in (queries.totals, queries.attacks):
+        measure(types.SimpleNamespace(**settings), measured)
+    rows = measured.frame()
     totals = {
         "basic": lambda m, each: m * each,
         "advanced": lambda m, each: sqrt(2 * m * log(1e6)) * each + m * each * (exp(each) - 1),

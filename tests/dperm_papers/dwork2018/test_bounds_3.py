@@ -44,7 +44,7 @@ def stably():
         patch.setattr(signs, "worst", lambda problem, n, curvature, scale: (PLANTED + scale, 0.5))
         patch.setattr(stable, "_statistical", lambda *args: (PLANTED, 0.5))
         patch.setattr(stable, "_noise", lambda law, n, share, mean, scale: scale)
-        patch.setattr(stable, "_shifts", lambda law, n, positions, eta: np.full(len(positions), PLANTED))
+        patch.setattr(stable, "shifts", lambda law, n, positions, eta: np.full(len(positions), PLANTED))
         patch.setattr(stable, "all_shifts", lambda law, n, eta: np.array([PLANTED / 2, PLANTED]))
         patch.setattr(stable, "needed", lambda *args: 70)
         return rows_of("stable")

@@ -6,8 +6,6 @@ import fake_dwork2018
 import numpy as np
 import pytest
 
-from dperm.errors import ConfigError
-from dperm_papers.dwork2018.constants import experiment as constants
 from dperm_papers.dwork2018.constants.figures import constants_table
 from dperm_papers.dwork2018.shared import bounds, projected
 
@@ -164,8 +162,3 @@ def test_halving_the_step_gives_the_errata_s_bound():
     eta = projected.step("hard", n, 0.5)
     own = radius**2 / (2 * eta * n) + eta * (x_norm * lipschitz) ** 2 / 2
     assert bounds.halved412(radius, x_norm, lipschitz, n) == pytest.approx(own)
-
-
-def test_mistakes_are_named():
-    with pytest.raises(ConfigError, match="part: 'table'"):
-        constants.run({"point": {"part": "table"}, "settings": {}})

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import averaged
 from dperm_papers.dwork2018.dimension import aggregation, cube
 from dperm_papers.dwork2018.dimension import experiment as dimension
@@ -171,8 +170,3 @@ def test_rows(rows):
     sizes = of(cubes, metric="n_star", mechanism="stable_erm", calibration="paper")
     # lambda/2 = alpha, and at epsilon = 1 the printed noise costs as much where all records are equal.
     assert sizes.groupby("p")["value"].mean().tolist() == pytest.approx([50, 50], rel=0.1)
-
-
-def test_mistakes_are_named():
-    with pytest.raises(ConfigError, match="part: 'cubes'"):
-        dimension.run({"point": {"part": "cubes"}, "settings": {}})

@@ -9,10 +9,8 @@ import pytest
 from scipy import stats
 from scipy.special import expit
 
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import exppw
 from dperm.solvers import intervals
-from dperm_papers.dwork2018.exppw import experiment
 from dperm_papers.dwork2018.shared import alternating, labellings, multisets, ties
 
 
@@ -189,8 +187,3 @@ def test_all_labellings_are_tried_where_the_bound_is_below_their_largest_error()
     assert excess == pytest.approx(ratio * most - most) and -most < excess < 0
     others = rows[(rows["series"] == "lemma") & (rows["kind"] != "exhaustive")]
     assert set(others["epsilon"]) == {0.5, 1.0}
-
-
-def test_mistakes_are_named():
-    with pytest.raises(ConfigError, match="part: 'half'"):
-        experiment.run({"point": {"part": "half"}, "settings": {}})

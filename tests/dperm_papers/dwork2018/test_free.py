@@ -9,7 +9,6 @@ import pytest
 from scipy import integrate
 
 from dperm import losses
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import stable_sgd
 from dperm_papers.dwork2018.free import experiment as free
 from dperm_papers.dwork2018.shared import bounds, projected
@@ -155,12 +154,3 @@ def test_the_algebra(rows):
 def test_the_crossing_is_found_from_any_start():
     for start in (1e-6, 0.1, 1e5):
         assert free.crossing(lambda scale: scale**2, 0.01, start) == pytest.approx(0.1, rel=1e-10)
-
-
-def test_mistakes_are_named():
-    cell = {"point": {"part": "half"}, "settings": {"designs": ["hard"], "sizes": [10], "scaled_epsilons": [1.0]}}
-    with pytest.raises(ConfigError, match="part: 'half'"):
-        free.run(cell)
-    cell = {"point": {"part": "all"}, "settings": {"designs": ["lin"], "sizes": [10], "scaled_epsilons": [1.0]}}
-    with pytest.raises(ConfigError, match="designs: 'lin'"):
-        free.run(cell)

@@ -10,11 +10,11 @@ import pytest
 from scipy import integrate, optimize, stats
 from scipy.special import expit
 
-from dperm.errors import ConfigError
 from dperm.laws.finite import closeness
 from dperm.mechanisms.prediction import exppw
 from dperm_papers.dwork2018.generalization import experiment as generalization
 from dperm_papers.dwork2018.shared import evaluation
+from dperm_pipeline import experiments
 
 SETTINGS = {
     "repeats": 4, "side_repeats": 5, "batch": 2, "epsilons": [0.1, 1.0, 3.0], "deltas": [0.0, 0.01],
@@ -24,16 +24,16 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def cell(part="all", **settings):
+def cell(**settings):
     return {
         "paper": "dwork2018", "experiment": "dwork2018-generalization", "mechanism": "exppw", "calibration": "tight",
-        "neighbours": "replace", "seed": 5, "point": {"part": part}, "settings": {**SETTINGS, **settings},
+        "neighbours": "replace", "seed": 5, "point": {"part": "all"}, "settings": {**SETTINGS, **settings},
     }  # fmt: skip
 
 
 @functools.cache
 def rows():
-    return generalization.run(cell())
+    return experiments.run(cell())
 
 
 # -- groups and membership -------------------------------------------------------------------------------------------
@@ -163,9 +163,8 @@ def test_drawn_moments_agree_with_enumerated_ones():
         "alphas": [0.5],
         "batch": 1,
     }
-    made = list(generalization._drawn(cell(**settings)))
-    for frame in made:
-        law, k = frame["dataset"].iloc[0], frame["k"].iloc[0]
+    made = experiments.run(cell(**settings)).query("series == 'drawn'").groupby(["dataset", "k"])
+    for (law, k), frame in made:
         outside, own = generalization.moments(generalization.LAWS[law], 2.0, exppw.walk_bound(0.5, 2.0), 3)[k]
         exact = outside - math.exp(k**2 * 2.0) * own
         assert frame["value"].mean() == pytest.approx(exact, abs=4.5 * stats.sem(frame["value"]))
@@ -174,12 +173,13 @@ def test_drawn_moments_agree_with_enumerated_ones():
 
 def test_batches_are_means_and_larger_samples_are_fewer():
     asked = {"tail_epsilons": [1.0], "sizes": [20, 100], "repeats": 20, "side_repeats": 30}
-    single, whole = (pd.concat(list(generalization._drawn(cell(batch=batch, **asked)))) for batch in (1, 4))
+    found, batched = (experiments.run(cell(batch=batch, **asked)) for batch in (1, 4))
+    single, whole = (rows[rows["series"] == "drawn"] for rows in (found, batched))
     assert single.groupby("n").size().to_dict() == {20: 9 * 20, 100: 9 * 4}
     assert whole.groupby("n").size().to_dict() == {20: 9 * 5, 100: 9}
     keys = ["dataset", "n", "k"]
     pd.testing.assert_series_equal(single.groupby(keys)["value"].mean(), whole.groupby(keys)["value"].mean())
-    tails = pd.concat(list(generalization._tails(cell(batch=1, **asked))))
+    tails = found[(found["series"] == "tail") & (found["mechanism"] == "exppw")]
     assert tails[tails["metric"] == "ratio"].groupby("n").size().to_dict() == {20: 30, 100: 6}
 
 
@@ -237,6 +237,4 @@ def test_rows():
     violated = drawn[(drawn["metric"] == "violated") & (drawn["variant"] == "printed")].set_index("repeat")["value"]
     ratio = drawn[drawn["metric"] == "ratio"].set_index("repeat")["value"]
     assert violated.equals((ratio >= generalization.factor(1.0, 0.1, "printed")).astype(float))
-    assert found["value"].equals(generalization.run(cell())["value"])
-    with pytest.raises(ConfigError, match="part: 'moments'"):
-        generalization.run(cell("moments"))
+    assert found["value"].equals(experiments.run(cell())["value"])

@@ -68,9 +68,9 @@ def test_the_share_answered_before_the_last_contested_answer():
     rng, m, B, c = np.random.default_rng(0), 40, 3, 0.1
     contested = rng.random((200_000, m)) < c
     before = np.cumsum(contested, axis=1) - contested
-    assert queries._answered(m, B, c) == pytest.approx((before < B).mean(), abs=2e-3)
-    assert queries._answered(2, 3, 0.5) == 1.0 and queries._answered(10, 3, 0.0) == 1.0
-    assert queries._answered(10, 3, 1.0) == pytest.approx(0.3)
+    assert queries.answered(m, B, c) == pytest.approx((before < B).mean(), abs=2e-3)
+    assert queries.answered(2, 3, 0.5) == 1.0 and queries.answered(10, 3, 0.0) == 1.0
+    assert queries.answered(10, 3, 1.0) == pytest.approx(0.3)
 
 
 def test_means_over_votes_are_those_of_drawn_shards():
@@ -162,10 +162,10 @@ def test_a_student_has_no_bound_from_its_level_on(rows):
 
 def test_searches():
     for level in (0.6, 0.75, 0.99):
-        price = queries._least_price(lambda each: special.expit(each), level, 10.0)
+        price = queries.least_price(lambda each: special.expit(each), level, 10.0)
         assert price == pytest.approx(math.log(level / (1 - level)), rel=1e-11) and special.expit(price) >= level
-    assert queries._least_price(lambda each: 0.7, 0.8, 1.0) == 0
-    assert [queries._most_rows(lambda m: 1 / m, level) for level in (1.5, 1.0, 0.3, 0.01)] == [0, 1, 3, 100]
+    assert queries.least_price(lambda each: 0.7, 0.8, 1.0) == 0
+    assert [queries.most_rows(lambda m: 1 / m, level) for level in (1.5, 1.0, 0.3, 0.01)] == [0, 1, 3, 100]
 
 
 def test_the_table_of_answers(rows):

@@ -12,7 +12,9 @@ from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import exppw, shards
 from dperm_papers.dwork2018.realdata import committee
 from dperm_papers.dwork2018.realdata import experiment as realdata
+from dperm_papers.dwork2018.realdata.settings import Settings
 from dperm_pipeline import experiments
+from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import prepared
 
 SETTINGS = {
@@ -101,23 +103,23 @@ def test_shards_are_as_many_as_printed_but_no_smaller_than_twenty_records(rows):
 
 def test_errors_are_those_of_answers_that_are_drawn(data):
     """One split by the estimators' own parts: bits drawn from the votes, signs of noisy answers."""
-    dataset = prepared.read(data)
-    split = next(iter(realdata._splits(cell(), dataset)))
+    one = Cell("dwork2018", "dwork2018-realdata", 5, {"dataset": "digits"}, Settings(**SETTINGS), files={"data": data})
+    split = next(realdata.splits(one))
     assert split.X.shape == (200, 4) and split.Q.shape == (60, 4)
     assert np.linalg.norm(split.X, axis=1).max() <= 1 + 1e-12 and len(np.unique(split.X[:, 3])) == 1
     rng = np.random.default_rng(6)
     votes = realdata.Committee(split, lambda r: np.random.default_rng(r))
-    made = {line["mechanism"]: line for line in realdata._shared(split, votes, Budget(2.0, 1e-6), 1, 0.1)}
-    for mechanism, line in made.items():
-        r, each = line["shards"], line["each"]
+    for measured in (realdata.by_soft_majority, realdata.by_average):
+        columns, error = measured(split, votes, Budget(2.0, 1e-6), 1, 0.1)
+        r, each = columns["shards"], columns["each"]
         positive = votes.counts(r) / r
         noise = rng.laplace(0, realdata.averaged.scale(r, each, "tight", bits=True), (4000, 60))
         chance = {
             "soft_majority": 1 / (1 + np.exp(-each * (2 * votes.counts(r) - r) / 2)),
             "averaged": np.clip(positive + noise, 0, 1),
-        }[mechanism]
+        }[columns["mechanism"]]
         bits = rng.random((4000, 60)) < chance
-        assert line["value"] == pytest.approx((bits != (split.target > 0)).mean(), abs=0.006)
+        assert error == pytest.approx((bits != (split.target > 0)).mean(), abs=0.006)
 
 
 def test_series_and_references(rows, data):

@@ -10,7 +10,6 @@ import pytest
 from scipy import optimize, stats
 
 from dperm.domain import Budget
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import soft_majority
 from dperm_papers.dwork2018.shared import best_bit, realizable
 from dperm_papers.dwork2018.softmajority import experiment as softmajority
@@ -218,14 +217,9 @@ def test_needed_records_are_the_least_of_all_numbers_of_shards(rows):
 
 def test_markov_is_counted_over_x():
     errors = np.sort(np.random.default_rng(0).random((5, 11)) / 2, axis=1)
-    found = {row["form"]: row["value"] for row in softmajority._markov(errors, {})}
+    found = softmajority.markov(errors)
     x = (np.arange(50_000) + 0.5) / 50_000
     W = (errors[:, None, :] > (x - 0.5)[:, None]).sum(axis=2) * (x >= 0.5)
     largest = errors.max(axis=1)
     assert found["quarter"] == pytest.approx(((W > 11 / 4).mean(axis=1) - 4 * largest).max(), abs=1e-4)
     assert found["third"] == pytest.approx(((W >= 11 / 3).mean(axis=1) - 3 * largest).max(), abs=1e-4)
-
-
-def test_an_unknown_part_is_named():
-    with pytest.raises(ConfigError, match="'all' is none of dwork2018-softmajority; there are: laws, lower"):
-        softmajority.run({"point": {"part": "all"}, "settings": {}})

@@ -17,42 +17,32 @@ Neighbours: replace-one. m(alpha, beta) = ceil(8 ln(4/beta)/alpha^2).
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import seeds
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import averaged
-from dperm_papers.dwork2018.shared import averages, flips, realizable
-from dperm_pipeline.rows import frame
+from dperm_papers.dwork2018.averaging.settings import Settings
+from dperm_papers.dwork2018.shared import averages, flips, parts, realizable
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Lemma 4.6 on thr: shards and the probability with which one fails, and the error that sets their size.
 _LEMMA, _SHARD_ERROR = ((5, 0.02), (20, 0.005)), 0.1
-_BLANK = {
-    "form": "", "series": "", "loss": "", "learner": "", "alpha": 0.0, "beta": 0.0, "gamma": 0.0, "stability": 0.0,
-    "sigma": 0.0, "epsilon": 0.0, "n": 0, "r": 0, "m": 0, "calibration": "paper", "mechanism": "averaged",
-    "guarantee": "none", "variant": "",
-}  # fmt: skip
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of everything above.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Raises ConfigError: if the cell's part is another than `all`.
-    """
-    if cell["point"]["part"] != "all":
-        raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-averaging; there is: all")
-    settings = cell["settings"]
-    found = [*averages.checks(cell), *_split(settings), *_records(settings), *_rates(settings)]
-    found += [*_corollary(cell), *_lemma(cell)]
-    head = {key: cell[key] for key in ("paper", "experiment", "neighbours")} | {"delta": 0.0}
-    shared = {key: _BLANK[key] for key in ("mechanism", "calibration", "guarantee")}
-    blank = {key: value for key, value in _BLANK.items() if key not in shared} | {"dataset": "flip"}
-    return frame([{**shared, **row} for row in found], blank, head)
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure everything above."""
+    parts.chosen(cell, "all")
+    rows = rows.at(
+        mechanism="averaged", calibration="paper", dataset="flip", epsilon=0.0, delta=0.0, form="", series="", loss="",
+        learner="", alpha=0.0, beta=0.0, gamma=0.0, stability=0.0, sigma=0.0, n=0, r=0, m=0,
+    )  # fmt: skip
+    averages.check(cell, rows)
+    _split(cell.settings, rows)
+    _records(cell.settings, rows)
+    _rates(cell.settings, rows)
+    _corollary(cell, rows)
+    _lemma(cell, rows)
 
 
 def promised(alpha: float, beta: float, epsilon: float, variant: str) -> tuple[int, int, int]:
@@ -83,89 +73,68 @@ def rate(alpha: float, beta: float, epsilon: float, d: int = 1) -> float:
     return (d + math.log(1 / (alpha * beta * epsilon))) / (epsilon * alpha**3)
 
 
-def _split(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    n = settings["records"]
-    for r, epsilon in itertools.product(settings["shards"], settings["epsilons"]):
-        m, told = n // r, {"form": "split", "metric": "mean_excess", "epsilon": epsilon, "n": n, "r": r, "m": n // r}
-        shard = flips.mean_excess(m, r, 0.0)
-        yield {**told, "series": "shard", "value": shard}
-        yield {**told, "series": "bound", "value": 1 / (r * epsilon)}
+def _split(settings: Settings, rows: Rows) -> None:
+    n = settings.records
+    for r, epsilon in itertools.product(settings.shards, settings.epsilons):
+        m = n // r
+        here = rows.at(form="split", epsilon=epsilon, n=n, r=r, m=m)
+        here.add("mean_excess", flips.mean_excess(m, r, 0.0), series="shard")
+        here.add("mean_excess", 1 / (r * epsilon), series="bound")
         for calibration in ("paper", "tight"):
-            b = averaged.scale(r, epsilon, calibration, bits=True)
-            noised = {**told, "calibration": calibration, "guarantee": "proved", "series": "noised"}
-            yield {**noised, "value": flips.mean_excess(m, r, b)}
+            excess = flips.mean_excess(m, r, averaged.scale(r, epsilon, calibration, bits=True))
+            here.add("mean_excess", excess, calibration=calibration, guarantee="proved", series="noised")
 
 
-def _records(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    beta = settings["gammas"][0]
-    for alpha, epsilon in itertools.product(settings["alphas"], settings["epsilons"]):
-        told = {"alpha": alpha, "beta": beta, "epsilon": epsilon}
+def _records(settings: Settings, rows: Rows) -> None:
+    beta = settings.gammas[0]
+    for alpha, epsilon in itertools.product(settings.alphas, settings.epsilons):
+        told = rows.at(alpha=alpha, beta=beta, epsilon=epsilon, guarantee="proved")
         for variant, calibration in (("printed", "paper"), ("mended", "paper"), ("tight", "tight")):
             r, m, n = promised(alpha, beta, epsilon, variant)
-            row = {**told, "variant": variant, "calibration": calibration, "guarantee": "proved"}
-            yield {**row, "r": r, "m": m, "n": n, "metric": "promised", "value": n}
-            yield {
-                **row,
-                "r": r,
-                "m": m,
-                "n": n,
-                "metric": "rate",
-                "form": "alpha",
-                "value": n / rate(alpha, beta, epsilon),
-            }
-        r = averaged.shards_needed(alpha, epsilon, "corrected")
+            here = told.at(variant=variant, calibration=calibration, r=r, m=m, n=n)
+            here.add("promised", n)
+            here.add("rate", n / rate(alpha, beta, epsilon), form="alpha")
+        printed = averaged.shards_needed(alpha, epsilon, "corrected")
         for calibration in ("paper", "tight"):
-            m = flips.least_records(alpha, r, averaged.scale(r, epsilon, calibration, bits=True))
-            for series, (shards, records) in (
-                ("printed shards", (r, m)),
-                ("best shards", flips.best_split(alpha, epsilon, calibration)),
-            ):
-                row = {**told, "calibration": calibration, "guarantee": "proved", "series": series, "metric": "needed"}
-                yield {**row, "r": shards, "m": records, "n": shards * records, "value": shards * records}
+            records = flips.least_records(alpha, printed, averaged.scale(printed, epsilon, calibration, bits=True))
+            best = flips.best_split(alpha, epsilon, calibration)
+            for series, (r, m) in (("printed shards", (printed, records)), ("best shards", best)):
+                told.add("needed", r * m, calibration=calibration, series=series, r=r, m=m, n=r * m)
 
 
-def _rates(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _rates(settings: Settings, rows: Rows) -> None:
     """promised/rate along beta and along epsilon; along alpha it is given by `_records`."""
-    alpha, beta, epsilon = min(settings["alphas"]), settings["gammas"][0], max(settings["epsilons"])
-    points = [("beta", alpha, value, epsilon) for value in settings["rate_gammas"]]
-    points += [("epsilon", alpha, beta, value) for value in settings["rate_epsilons"]]
+    alpha, beta, epsilon = min(settings.alphas), settings.gammas[0], max(settings.epsilons)
+    points = [("beta", alpha, value, epsilon) for value in settings.rate_gammas]
+    points += [("epsilon", alpha, beta, value) for value in settings.rate_epsilons]
     for (form, *point), variant in itertools.product(points, ("printed", "mended", "tight")):
-        told = dict(zip(("alpha", "beta", "epsilon"), point, strict=True))
         r, m, n = promised(*point, variant)
-        yield {
-            **told,
-            "form": form,
-            "variant": variant,
-            "r": r,
-            "m": m,
-            "n": n,
-            "metric": "rate",
-            "value": n / rate(*point),
-        }
+        here = rows.at(form=form, variant=variant, **dict(zip(("alpha", "beta", "epsilon"), point, strict=True)))
+        here.add("rate", n / rate(*point), r=r, m=m, n=n)
 
 
-def _corollary(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    settings = cell["settings"]
-    beta = settings["gammas"][0]
+def _corollary(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    beta = settings.gammas[0]
     for alpha, epsilon, variant in itertools.product(
-        settings["coverage_alphas"], settings["coverage_epsilons"], ("printed", "mended")
+        settings.coverage_alphas, settings.coverage_epsilons, ("printed", "mended")
     ):
         r, m, n = promised(alpha, beta, epsilon, variant)
-        rng = seeds.generator(cell["seed"], cell["experiment"], "corollary", alpha, epsilon, variant)
-        drawn = flips.thresholds(m, (settings["repeats"], r), rng)
+        rng = cell.rng("corollary", alpha, epsilon, variant)
+        drawn = flips.thresholds(m, (settings.repeats, r), rng)
         excess = flips.excesses(drawn, averaged.scale(r, epsilon, "paper"))
-        told = {"form": "corollary", "variant": variant, "guarantee": "proved", "alpha": alpha, "epsilon": epsilon}
-        told |= {"beta": beta, "gamma": beta, "r": r, "m": m, "n": n}
-        yield {**told, "metric": "violated", "value": excess > alpha}
+        told = rows.at(form="corollary", variant=variant, guarantee="proved", alpha=alpha, epsilon=epsilon)
+        told = told.at(beta=beta, gamma=beta, r=r, m=m, n=n)
+        told.add("violated", excess > alpha)
 
 
-def _lemma(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _lemma(cell: Cell, rows: Rows) -> None:
     for r, beta in _LEMMA:
         m = realizable.thr_records(_SHARD_ERROR, beta)
-        rng = seeds.generator(cell["seed"], cell["experiment"], "lemma", r)
+        rng = cell.rng("lemma", r)
         # (1 - v)^m = beta: a shard errs by v or more with probability beta. The errors of thresholds have one sign, so
         # that the loss of their average is the average of their losses.
-        errors = realizable.thr_errors(m, r, cell["settings"]["repeats"], rng).mean(axis=1)
+        errors = realizable.thr_errors(m, r, cell.settings.repeats, rng).mean(axis=1)
         violated = errors >= -np.expm1(np.log(beta) / m)
-        told = {"form": "lemma", "dataset": "thr", "r": r, "m": m, "n": r * m, "beta": beta, "gamma": r * beta}
-        yield {**told, "alpha": _SHARD_ERROR, "metric": "violated", "value": violated}
+        told = rows.at(form="lemma", dataset="thr", r=r, m=m, n=r * m, beta=beta, gamma=r * beta)
+        told.add("violated", violated, alpha=_SHARD_ERROR)

@@ -23,42 +23,35 @@ Neighbours: replace-one.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 from scipy.special import expit
 
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import exppw
 from dperm_papers.dwork2018.averaging import experiment as averaging
 from dperm_papers.dwork2018.beyond import mean_walk
-from dperm_papers.dwork2018.shared import alternating, flips
-from dperm_pipeline.rows import frame
+from dperm_papers.dwork2018.beyond.settings import Settings
+from dperm_papers.dwork2018.shared import alternating, flips, parts
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # The double that the points of [N] are counted from: a normal number, far from the largest one.
 _ORIGIN = 2**61
 _NEGLIGIBLE = 1e-16
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of everything above.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Raises ConfigError: if the cell's part is another than `all`.
-    """
-    if cell["point"]["part"] != "all":
-        raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-beyond; there is: all")
-    settings = cell["settings"]
-    found = [*_over_alpha(settings), *_over_domain(settings), *_over_ends(settings)]
-    blank = {
-        "form": "", "variant": "", "dataset": "", "epsilon": 0.0, "alpha": 0.0, "beta": 0.0, "flip": 0.0, "n": 0,
-        "r": 0, "m": 0, "k": 1, "log_domain": 0,
-    }  # fmt: skip
-    head = {key: cell[key] for key in ("paper", "experiment", "neighbours")} | {"delta": 0.0}
-    return frame([{"guarantee": "proved", "calibration": "tight", **row} for row in found], blank, head)
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure everything above."""
+    parts.chosen(cell, "all")
+    rows = rows.at(
+        guarantee="proved", calibration="tight", epsilon=0.0, delta=0.0, form="", alpha=0.0, beta=0.0, flip=0.0, n=0,
+        r=0, m=0, k=1, log_domain=0,
+    )  # fmt: skip
+    _over_alpha(cell.settings, rows)
+    _over_domain(cell.settings, rows)
+    _over_ends(cell.settings, rows)
 
 
 def walk_records(alpha: float, epsilon: float, flip: float, k: int = 1) -> int:
@@ -116,47 +109,32 @@ def least(error: Callable[[int], float], alpha: float) -> int:
     return high
 
 
-def _over_alpha(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    beta, found = settings["gammas"][0], {}
-    for epsilon, alpha in itertools.product(settings["epsilons"], settings["alphas"]):
-        told = {"form": "alpha", "dataset": "flip", "epsilon": epsilon, "alpha": alpha, "flip": flips.FLIP}
-        n = walk_records(alpha, epsilon, flips.FLIP)
+def _over_alpha(settings: Settings, rows: Rows) -> None:
+    beta, needed = settings.gammas[0], {}
+    rows = rows.at(form="alpha", dataset="flip", flip=flips.FLIP)
+    for epsilon, alpha in itertools.product(settings.epsilons, settings.alphas):
+        here = rows.at(epsilon=epsilon, alpha=alpha)
+        walk = walk_records(alpha, epsilon, flips.FLIP)
         for calibration, variant in (("paper", "printed"), ("tight", "tight")):
             r, m = flips.best_split(alpha, epsilon, calibration)
-            row = {**told, "variant": variant, "metric": "needed"}
-            yield {**row, "mechanism": "exppw", "n": n, "value": n}
-            yield {
-                **row,
-                "mechanism": "averaged",
-                "calibration": calibration,
-                "r": r,
-                "m": m,
-                "n": r * m,
-                "value": r * m,
-            }
-            found[variant, epsilon, alpha] = n, r * m
+            how = {"mechanism": "averaged", "calibration": calibration, "variant": variant}
+            here.add("needed", walk, mechanism="exppw", variant=variant, n=walk)
+            here.add("needed", r * m, **how, r=r, m=m, n=r * m)
+            needed[variant, epsilon, alpha] = walk, r * m
         each = min(epsilon, alpha / 2)
         walks = {
-            "printed": alternating.promised(1, alpha, each)[0], "mended": alternating.promised(1, alpha / 2, each)[1],
-        }  # fmt: skip
-        for variant, n in walks.items():
-            r, m, averages = averaging.promised(alpha, beta, epsilon, variant)
-            row = {**told, "variant": variant, "beta": beta, "metric": "promised"}
-            yield {**row, "mechanism": "exppw", "n": n, "value": n}
-            yield {
-                **row,
-                "mechanism": "averaged",
-                "calibration": "paper",
-                "r": r,
-                "m": m,
-                "n": averages,
-                "value": averages,
-            }
-    for variant, epsilon in itertools.product(("printed", "tight"), settings["epsilons"]):
-        row = {"form": "alpha", "dataset": "flip", "mechanism": "exppw", "variant": variant, "epsilon": epsilon}
-        points = [(alpha, *found[variant, epsilon, alpha]) for alpha in sorted(settings["alphas"])]
+            "printed": alternating.promised(1, alpha, each)[0],
+            "mended": alternating.promised(1, alpha / 2, each)[1],
+        }
+        for variant, walk in walks.items():
+            r, m, n = averaging.promised(alpha, beta, epsilon, variant)
+            promised = here.at(variant=variant, beta=beta)
+            promised.add("promised", walk, mechanism="exppw", n=walk)
+            promised.add("promised", n, mechanism="averaged", calibration="paper", r=r, m=m, n=n)
+    for variant, epsilon in itertools.product(("printed", "tight"), settings.epsilons):
+        points = [(alpha, *needed[variant, epsilon, alpha]) for alpha in sorted(settings.alphas)]
         for alpha in crossings(points):
-            yield {**row, "metric": "crossing", "alpha": alpha, "flip": flips.FLIP, "value": alpha}
+            rows.add("crossing", alpha, mechanism="exppw", variant=variant, epsilon=epsilon, alpha=alpha)
 
 
 def crossings(points: list[tuple[float, int, int]]) -> list[float]:
@@ -172,23 +150,22 @@ def crossings(points: list[tuple[float, int, int]]) -> list[float]:
     return sorted(found)
 
 
-def _over_domain(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    alpha, epsilon, walks = settings["alpha"], settings["epsilon"], []
-    for log_domain in settings["log_domains"]:
-        told = {"form": "domain", "dataset": "two-points", "epsilon": epsilon, "alpha": alpha, "log_domain": log_domain}
+def _over_domain(settings: Settings, rows: Rows) -> None:
+    alpha, epsilon, walks = settings.alpha, settings.epsilon, []
+    rows = rows.at(form="domain", dataset="two-points", epsilon=epsilon, alpha=alpha)
+    for log_domain in settings.log_domains:
         walks.append(least(lambda n, N=log_domain: walk_error(n, N, alpha, epsilon), alpha))
         learner = least(lambda n, N=log_domain: exponential_error(n, N, epsilon), alpha)
-        yield {**told, "mechanism": "exppw", "metric": "needed", "n": walks[-1], "value": walks[-1]}
-        yield {**told, "mechanism": "exp_mech", "metric": "needed", "n": learner, "value": learner}
-    told = {"form": "domain", "dataset": "two-points", "epsilon": epsilon, "alpha": alpha, "mechanism": "exppw"}
-    yield {**told, "metric": "spread", "value": max(walks) / min(walks) - 1}
+        rows.add("needed", walks[-1], mechanism="exppw", log_domain=log_domain, n=walks[-1])
+        rows.add("needed", learner, mechanism="exp_mech", log_domain=log_domain, n=learner)
+    rows.add("spread", max(walks) / min(walks) - 1, mechanism="exppw")
 
 
-def _over_ends(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    alpha, epsilon = settings["alpha"], settings["epsilon"]
-    for flip, k in itertools.product(settings["flips"], settings["ends"]):
-        n = walk_records(alpha, epsilon, flip, k)
-        told = {"form": "ends", "dataset": "alternating", "epsilon": epsilon, "alpha": alpha, "flip": flip, "k": k}
-        yield {**told, "mechanism": "exppw", "metric": "needed", "n": n, "value": n}
-        promised = alternating.promised(k, alpha, epsilon)[1]
-        yield {**told, "mechanism": "exppw", "metric": "promised", "n": promised, "value": promised}
+def _over_ends(settings: Settings, rows: Rows) -> None:
+    alpha, epsilon = settings.alpha, settings.epsilon
+    for flip, k in itertools.product(settings.flips, settings.ends):
+        needed, promised = walk_records(alpha, epsilon, flip, k), alternating.promised(k, alpha, epsilon)[1]
+        here = rows.at(form="ends", dataset="alternating", mechanism="exppw", epsilon=epsilon, alpha=alpha)
+        here = here.at(flip=flip, k=k)
+        here.add("needed", needed, n=needed)
+        here.add("promised", promised, n=promised)

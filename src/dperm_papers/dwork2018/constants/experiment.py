@@ -22,42 +22,29 @@ dwork2018; errata D1 to D15.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
-import pandas as pd
-
-from dperm.errors import ConfigError
 from dperm_papers.dwork2018.constants import promised_answers, promised_labels, promised_regression
+from dperm_papers.dwork2018.shared import parts
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 _SOURCES = (promised_answers, promised_labels, promised_regression)
-# An epsilon of 0: the bound knows none.
-_BLANK = {"epsilon": 0.0, "alpha": 0.0, "n": 0, "d": 0, "drawn": 0}
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of all bounds.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: as the module says; `claim` is the id of the claim that the bound belongs to, `series` says what it
-      bounds.
-    - Raises ConfigError: if the cell's part is another than `all`.
-    """
-    if cell["point"]["part"] != "all":
-        raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-constants; there is: all")
-    settings = cell["settings"]
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure all bounds: `claim` is the id of the claim that a bound belongs to, `series` says what it bounds."""
+    parts.chosen(cell, "all")
     lines = [line for source in _SOURCES for give in source.ONCE for line in give(cell)]
-    for epsilon in map(float, settings["epsilons"]):
+    for epsilon in map(float, cell.settings.epsilons):
         lines += [
             {"epsilon": epsilon, **line} for source in _SOURCES for give in source.EACH for line in give(cell, epsilon)
         ]
-    found = []
+    # An epsilon of 0: the bound knows none.
+    rows = rows.at(dataset="no-data", delta=0.0, epsilon=0.0, alpha=0.0, n=0, d=0, drawn=0)
     for line in lines:
         for form, (bound, value) in line.pop("forms").items():
-            told = {**_BLANK, **line, "variant": form}
+            here = rows.at(**line, variant=form)
+            here.add("bound", bound)
+            here.add("value", value)
             # A value of 0 leaves nothing to compare with.
-            numbers = {"bound": bound, "value": value, "ratio": bound / value if value > 0 else math.inf}
-            found += [{**told, "metric": metric, "value": float(number)} for metric, number in numbers.items()]
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")}
-    head |= {"dataset": "no-data", "delta": 0.0, "guarantee": "none", "repeat": 0, "status": "ok"}
-    return pd.DataFrame(found).assign(**head)
+            here.add("ratio", bound / value if value > 0 else math.inf)

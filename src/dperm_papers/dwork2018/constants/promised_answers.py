@@ -3,17 +3,17 @@
 Every function yields lines as those of `dperm_papers.dwork2018.constants.promised_labels`. Neighbours: replace-one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy.special import log_expit
 
-from dperm import seeds
 from dperm.laws.finite import closeness
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
 from dperm.solvers import intervals
 from dperm_papers.dwork2018.shared import averages, flips, labellings, multisets, realizable, ties
+from dperm_pipeline.cells import Cell
 
 Line = dict[str, Any]
 # Shards of a soft majority, and of an average of losses with so many records.
@@ -26,13 +26,13 @@ _EXHAUSTIVE, _SHORT, _LOUD = 12, 1, 8.0
 _DOMAINS = (1, 10)
 
 
-def _ratios(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
+def _ratios(cell: Cell, epsilon: float) -> Iterator[Line]:
     forms = {}
     for form, calibration in (("printed", "paper"), ("mended", "tight")):
         odds = soft_majority.log_odds(np.arange(_VOTES + 1), _VOTES, epsilon, calibration)
         forms[form] = (epsilon, max(float(np.abs(np.diff(log_expit(sign * odds))).max()) for sign in (1, -1)))
     yield {"claim": "D-c04", "place": "Section 4.1", "series": f"log ratio of a bit, {_VOTES} shards", "forms": forms}
-    alpha, forms = cell["settings"]["alphas"][0], {}
+    alpha, forms = cell.settings.alphas[0], {}
     for form, calibration in (("printed", "paper"), ("tight", "tight")):
         r = averaged.shards_needed(alpha, epsilon)
         values = averaged.expected_clip(np.arange(r + 1) / r, averaged.scale(r, epsilon, calibration, bits=True))
@@ -51,14 +51,12 @@ def _ratios(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
     yield {**at, "forms": forms}
 
 
-def _votes(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    settings = cell["settings"]
-    alpha, beta = settings["alphas"][0], settings["gammas"][0]
+def _votes(cell: Cell, epsilon: float) -> Iterator[Line]:
+    settings = cell.settings
+    alpha, beta = settings.alphas[0], settings.gammas[0]
     r = soft_majority.shards_needed(alpha, epsilon)
     n = realizable.thr_records(alpha / 4, beta / r)
-    errors = realizable.thr_errors(
-        n, r, settings["repeats"], seeds.generator(cell["seed"], cell["experiment"], "votes")
-    )
+    errors = realizable.thr_errors(n, r, settings.repeats, cell.rng("votes"))
     for least, factor, words in ((r // 4 + 1, 4, "over r/4"), (-(-r // 3), 3, "r/3 or more")):
         # At 1/2 + t the shards with an error above t are wrong.
         share = float((errors[:, r - least] / errors[:, -1]).max())
@@ -67,7 +65,7 @@ def _votes(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
         yield {**at, "forms": {"printed": (factor, share)}}
 
 
-def _averages(cell: Mapping[str, Any]) -> Iterator[Line]:
+def _averages(cell: Cell) -> Iterator[Line]:
     r, m, points = _SMALL
     x, y, pairs = averages.small_shards(m, points)
     queries = (np.arange(points + 1) + 0.5) / (points + 1)
@@ -77,8 +75,8 @@ def _averages(cell: Mapping[str, Any]) -> Iterator[Line]:
         series = f"rate γ/r of an average, γ = {gamma:g}, r = {r}, {learner}"
         forms = {"printed": (gamma / r, averages.largest_change(table, pairs, r))}
         yield {"claim": "D-c16", "place": "Lemma 4.6", "series": series, "n": r * m, "forms": forms}
-    rng = seeds.generator(cell["seed"], cell["experiment"], "averages")
-    means = rng.random((cell["settings"]["repeats"], _SHARDS, _RECORDS)).mean(axis=2)
+    rng = cell.rng("averages")
+    means = rng.random((cell.settings.repeats, _SHARDS, _RECORDS)).mean(axis=2)
     # Of labels uniform on [0, 1]: E (a - y)^2 = (a - 1/2)^2 + 1/12.
     mean, own = ((means - 0.5) ** 2).mean(axis=1) + 1 / 12, (means.mean(axis=1) - 0.5) ** 2 + 1 / 12
     worst = np.argmin(mean / own)
@@ -87,7 +85,7 @@ def _averages(cell: Mapping[str, Any]) -> Iterator[Line]:
     yield {"claim": "D-c17", "place": "Lemma 4.6", "series": series, "n": _RECORDS, "drawn": 1, "forms": forms}
 
 
-def _walks(cell: Mapping[str, Any]) -> Iterator[Line]:
+def _walks(cell: Cell) -> Iterator[Line]:
     n, T, epsilon = _EXHAUSTIVE, _SHORT, _LOUD
     labels = labellings.exhaustive(n)
     best, forms = intervals.fewest_errors(labels.astype(int), 1 - labels.astype(int), 1), {}
@@ -99,11 +97,11 @@ def _walks(cell: Mapping[str, Any]) -> Iterator[Line]:
     yield {**at, "claim": "D-c40", "forms": forms}
 
 
-def _ties(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    alpha, repeats = cell["settings"]["alphas"][0], cell["settings"]["repeats"]
-    T, step, n = exppw.walk_bound(alpha, epsilon), exppw.step(epsilon), cell["settings"]["sizes"][0]
+def _ties(cell: Cell, epsilon: float) -> Iterator[Line]:
+    alpha, repeats = cell.settings.alphas[0], cell.settings.repeats
+    T, step, n = exppw.walk_bound(alpha, epsilon), exppw.step(epsilon), cell.settings.sizes[0]
     for points in _DOMAINS:
-        rng = seeds.generator(cell["seed"], cell["experiment"], "ties", epsilon, points)
+        rng = cell.rng("ties", epsilon, points)
         bound = labellings.lemma_bound(1, T, n, step)
         own, _, best = ties.lifted(points, n, T, step, min(repeats, 400), rng)
         # E Opt_S is at most 1/4: the excess is at least this.
@@ -116,9 +114,9 @@ def _ties(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
         }  # fmt: skip
 
 
-def _losses(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    rng, largest = seeds.generator(cell["seed"], cell["experiment"], "losses", epsilon), 0.0
-    for _ in range(cell["settings"]["repeats"]):
+def _losses(cell: Cell, epsilon: float) -> Iterator[Line]:
+    rng, largest = cell.rng("losses", epsilon), 0.0
+    for _ in range(cell.settings.repeats):
         outcomes = int(rng.integers(2, 9))
         laws = rng.dirichlet(np.full(outcomes, 0.5), size=2)
         values = rng.integers(0, outcomes, size=outcomes)

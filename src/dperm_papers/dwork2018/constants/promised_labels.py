@@ -6,13 +6,12 @@ said.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import integrate, optimize
 
-from dperm import seeds
 from dperm.accounting import filters, gaussian
 from dperm.domain import Budget
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
@@ -29,6 +28,7 @@ from dperm_papers.dwork2018.shared import (
     worst_bits,
 )
 from dperm_papers.dwork2018.softmajority import experiment as softmajority
+from dperm_pipeline.cells import Cell
 
 Line = dict[str, Any]
 # Answers together, records that change, shards of Lemma 4.6, rate and smoothness of Lemma 4.5, B of Lemma 6.3.
@@ -37,8 +37,8 @@ _ANSWERS, _CHANGES, _SHARDS, _RATE, _SMOOTHNESSES, _RANGE = 100, 3, 20, 0.5, (0.
 _EXHAUSTIVE, _COARSE, _LOUD = 12, 0.5, 1.0
 
 
-def _composition(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    delta, each = cell["settings"]["delta"], epsilon / 10
+def _composition(cell: Cell, epsilon: float) -> Iterator[Line]:
+    delta, each = cell.settings.delta, epsilon / 10
     said = filters.spent(each, _ANSWERS, delta, bounded_range=True)
 
     def excess(total: float) -> float:
@@ -63,9 +63,9 @@ def _composition(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
     yield {"claim": "D-c03", "place": "Definition 1.2", "series": "advantage of membership inference", "forms": forms}
 
 
-def _majority(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    settings = cell["settings"]
-    alpha, beta, d = settings["alphas"][0], settings["gammas"][0], settings["dimension"]
+def _majority(cell: Cell, epsilon: float) -> Iterator[Line]:
+    settings = cell.settings
+    alpha, beta, d = settings.alphas[0], settings.gammas[0], settings.dimension
     for dataset, size in (("thr", 1), ("pts", d)):
         r, m = softmajority.promised(dataset, size, alpha, epsilon, beta)
         wrong = soft_majority.probability(np.arange(r + 1), r, epsilon)
@@ -94,7 +94,7 @@ def _majority(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
     }  # fmt: skip
 
 
-def _noise(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
+def _noise(cell: Cell, epsilon: float) -> Iterator[Line]:
     b = _RATE / epsilon
     at = {"claim": "D-c13", "place": "Lemma 4.5", "series": "scale of the noise, γ = 1/2"}
     yield {**at, "forms": {"printed": (epsilon / _RATE, b), "mended": (b, b)}}
@@ -122,8 +122,8 @@ def _noise(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
         }
 
 
-def _averaging(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    alpha, beta = cell["settings"]["alphas"][0], cell["settings"]["gammas"][0]
+def _averaging(cell: Cell, epsilon: float) -> Iterator[Line]:
+    alpha, beta = cell.settings.alphas[0], cell.settings.gammas[0]
     r = averaged.shards_needed(alpha, epsilon)
     needed = r * flips.least_records(alpha, r, averaged.scale(r, epsilon, "paper"))
     shares = {"printed": 2 * beta * alpha * epsilon, "mended": alpha * beta * epsilon / 2}
@@ -144,16 +144,16 @@ def _averaging(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
     yield {"claim": "D-c22", "place": "Section 4.3", "series": "cost of the noise", "alpha": alpha, "forms": costs}
 
 
-def _shards(cell: Mapping[str, Any]) -> Iterator[Line]:
-    alpha, beta = cell["settings"]["alphas"][0], cell["settings"]["gammas"][0]
+def _shards(cell: Cell) -> Iterator[Line]:
+    alpha, beta = cell.settings.alphas[0], cell.settings.gammas[0]
     fails = (1 - alpha) ** realizable.thr_records(alpha, beta / _SHARDS)
     forms = {"printed": (_SHARDS * fails, -math.expm1(_SHARDS * math.log1p(-fails)))}
     at = {"claim": "D-c18", "place": "Lemma 4.6", "alpha": alpha}
     yield {**at, "series": f"failure of {_SHARDS} shards, thr", "forms": forms}
 
 
-def _walks(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    alpha, repeats = cell["settings"]["alphas"][0], cell["settings"]["repeats"]
+def _walks(cell: Cell, epsilon: float) -> Iterator[Line]:
+    alpha, repeats = cell.settings.alphas[0], cell.settings.repeats
     T, k = exppw.walk_bound(alpha, epsilon), 1
     sizes = dict(zip(("printed", "mended"), alternating.promised(k, alpha, epsilon), strict=True))
     forms = {form: (alpha, labellings.lemma_bound(k, T, n, epsilon / 2)) for form, n in sizes.items()}
@@ -163,21 +163,21 @@ def _walks(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
     for flip in (0.0, flips.FLIP):
         forms = {}
         for form, n in sizes.items():
-            rng = seeds.generator(cell["seed"], cell["experiment"], "walks", flip, epsilon, form)
+            rng = cell.rng("walks", flip, epsilon, form)
             errors = alternating.errors(n, k, flip, T, exppw.step(epsilon), repeats, rng)
             forms[form] = (math.exp(epsilon) * (flip + alpha), errors.mean())
         series = f"mean error, share {flip:g} of labels flipped"
         yield {**at, "claim": "D-c43", "series": series, "drawn": 1, "forms": forms}
 
 
-def _accuracies(cell: Mapping[str, Any]) -> Iterator[Line]:
+def _accuracies(cell: Cell) -> Iterator[Line]:
     """What Section 5 says at epsilons of its own."""
-    settings = cell["settings"]
-    alpha, beta, repeats = settings["alphas"][0], settings["gammas"][0], settings["repeats"]
+    settings = cell.settings
+    alpha, beta, repeats = settings.alphas[0], settings.gammas[0], settings.repeats
     forms, each = {}, alpha / 2
     for form, accuracy in (("printed", alpha), ("mended", alpha / 2)):
         n = alternating.promised(1, accuracy, each)[1]
-        rng = seeds.generator(cell["seed"], cell["experiment"], "half", form)
+        rng = cell.rng("half", form)
         T = exppw.walk_bound(accuracy, each)
         errors = alternating.errors(n, 1, flips.FLIP, T, each / 2, repeats, rng)
         forms[form] = (flips.FLIP + alpha, errors.mean())
@@ -185,14 +185,14 @@ def _accuracies(cell: Mapping[str, Any]) -> Iterator[Line]:
     yield {**at, "claim": "D-c45", "series": "mean error at ε = α/2, flipped labels", "epsilon": each, "forms": forms}
     each = 1 / (16 * math.log(1 / beta))
     n = alternating.promised(1, alpha, each)[1]
-    rng = seeds.generator(cell["seed"], cell["experiment"], "tail")
+    rng = cell.rng("tail")
     errors = alternating.errors(n, 1, 0.0, exppw.walk_bound(alpha, each), each / 2, repeats, rng)
     forms = {"printed": (3 * alpha, float(np.quantile(errors, 1 - 2 * beta)))}
     series = "error exceeded with probability 2β, no flips"
     yield {**at, "claim": "D-c46", "series": series, "epsilon": each, "n": n, "forms": forms}
 
 
-def _enumerated(cell: Mapping[str, Any]) -> Iterator[Line]:
+def _enumerated(cell: Cell) -> Iterator[Line]:
     """Lemmas 5.1 and 5.2 over all labels."""
     n, T = _EXHAUSTIVE, exppw.walk_bound(_COARSE, _LOUD)
     labels = labellings.exhaustive(n)
@@ -216,8 +216,8 @@ def _enumerated(cell: Mapping[str, Any]) -> Iterator[Line]:
     }  # fmt: skip
 
 
-def _generalization(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    delta, beta = cell["settings"]["delta"], cell["settings"]["gammas"][0]
+def _generalization(cell: Cell, epsilon: float) -> Iterator[Line]:
+    delta, beta = cell.settings.delta, cell.settings.gammas[0]
     gap = evaluation.largest_gap(epsilon, 0.1, _RANGE)
     at = {"claim": "D-c51", "place": "Lemma 6.3", "series": "largest E[U] − exp(ε)E[V], δ = 0.1"}
     yield {**at, "forms": {"printed": (0.1 * _RANGE, gap)}}

@@ -6,7 +6,7 @@ R = L_f = L_l = 1 unless a law has constants of its own.
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from dperm_papers.dwork2018.dimension import experiment as dimension
 from dperm_papers.dwork2018.free.experiment import crossing
 from dperm_papers.dwork2018.shared import bounds, projected, signs
 from dperm_papers.dwork2018.stable import experiment as stable
+from dperm_pipeline.cells import Cell
 
 Line = dict[str, Any]
 # lambda of Theorem 4.9 and Corollary 4.10.
@@ -33,8 +34,8 @@ _WAYS = {
 }
 
 
-def _minimisers(cell: Mapping[str, Any]) -> Iterator[Line]:
-    n = cell["settings"]["sizes"][0]
+def _minimisers(cell: Cell) -> Iterator[Line]:
+    n = cell.settings.sizes[0]
     fixed = {"n": n, "place": "Theorem 4.9"}
     for problem, corollary, lipschitz in (("signs", "4.10", 1 + _CURVATURE), ("abs", "4.11", 1.0)):
         moved = np.diff(signs.minimiser(problem, n, _CURVATURE)).max()
@@ -49,8 +50,8 @@ def _minimisers(cell: Mapping[str, Any]) -> Iterator[Line]:
     yield {**fixed, "claim": "D-c25", "series": f"excess, λ = {_CURVATURE:g}, signs", "forms": forms}
 
 
-def _strongly_convex(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    n, lipschitz, forms = cell["settings"]["sizes"][0], 1 + _CURVATURE, {}
+def _strongly_convex(cell: Cell, epsilon: float) -> Iterator[Line]:
+    n, lipschitz, forms = cell.settings.sizes[0], 1 + _CURVATURE, {}
     whole = bounds.corollary410(lipschitz, 1.0, _CURVATURE, n, epsilon)
     for form, how in _CALIBRATIONS.items():
         rate = stable_erm.rate(lipschitz, 1.0, _CURVATURE * n, calibration=how, corollary="4.10")
@@ -60,8 +61,8 @@ def _strongly_convex(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
     yield {**at, "claim": "D-c26", "forms": forms}
 
 
-def _regularised(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    n, alpha = cell["settings"]["sizes"][0], cell["settings"]["alphas"][0]
+def _regularised(cell: Cell, epsilon: float) -> Iterator[Line]:
+    n, alpha = cell.settings.sizes[0], cell.settings.alphas[0]
     curvature = stable_erm.regulariser(1.0, 1.0, 1.0, n, epsilon)
     said = {
         "printed": bounds.corollary411(1.0, 1.0, 1.0, n, epsilon),
@@ -77,10 +78,10 @@ def _regularised(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
     yield {"claim": "D-c28", "place": "Section 2.1", "series": "records, abs", "alpha": alpha, "forms": forms}
 
 
-def _models(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    settings = cell["settings"]
-    p, alpha = settings["features"][0], settings["alphas"][0]
-    sigma = 2 / gaussian.gaussian_ratio(epsilon, settings["delta"])
+def _models(cell: Cell, epsilon: float) -> Iterator[Line]:
+    settings = cell.settings
+    p, alpha = settings.features[0], settings.alphas[0]
+    sigma = 2 / gaussian.gaussian_ratio(epsilon, settings.delta)
     for words, growth, noise in (
         ("pure", p, {"gamma": 2 / epsilon}),
         ("with δ", math.sqrt(p), {"sigma": sigma}),
@@ -91,8 +92,8 @@ def _models(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
         yield {**at, "series": series, "forms": forms}
 
 
-def _descent(cell: Mapping[str, Any]) -> Iterator[Line]:
-    n = cell["settings"]["sizes"][0]
+def _descent(cell: Cell) -> Iterator[Line]:
+    n = cell.settings.sizes[0]
     rates = {}
     for form, (how, eta, _) in _WAYS.items():
         moved = 2 * stable_sgd.step(1.0, 1.0, 1.0, n, eta) * (n - 1) / n
@@ -113,8 +114,8 @@ def _descent(cell: Mapping[str, Any]) -> Iterator[Line]:
         yield {**at, "claim": "D-c33", "place": "Section 4.4", "forms": forms}
 
 
-def _noisy_descent(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
-    n = cell["settings"]["sizes"][0]
+def _noisy_descent(cell: Cell, epsilon: float) -> Iterator[Line]:
+    n = cell.settings.sizes[0]
     for law in ("sq", "hard"):
         forms = {}
         for form in _WAYS:
@@ -123,9 +124,9 @@ def _noisy_descent(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
         yield {"claim": "D-c31", "place": "Corollary 4.13", "series": f"excess, {law}", "n": n, "forms": forms}
 
 
-def _compared(cell: Mapping[str, Any], epsilon: float) -> Iterator[Line]:
+def _compared(cell: Cell, epsilon: float) -> Iterator[Line]:
     """Section 4.4's last remarks, where both sides are bounds; smoothness 1."""
-    n = cell["settings"]["sizes"][0]
+    n = cell.settings.sizes[0]
     at = {"place": "Section 4.4", "n": n}
     curvature = 2 / math.sqrt(n)
     rate = stable_erm.rate(1.0, 1.0, curvature * n, calibration="paper")

@@ -20,19 +20,17 @@ dwork2018, Sections 2.1, 4.4 and 7, Corollary 4.11; erratum D10.
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 from scipy import optimize
 
-from dperm import seeds
 from dperm.accounting import gaussian, objective
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import stable_erm
 from dperm_papers.dwork2018.dimension import aggregation, cube
-from dperm_papers.dwork2018.shared import bounds, signs
+from dperm_papers.dwork2018.shared import bounds, parts, signs
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 _CALIBRATIONS = ("paper", "tight")
 # Sizes around n* in its units, and the values of mu, lambda to the power of a ratio, at which stable ERM is run.
@@ -40,20 +38,14 @@ _AROUND, _RATIO, _BELOW = np.array([0.85, 0.92, 1.0, 1.09, 1.18]), 1.25, 4
 _ATTEMPTS = 20
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one part, or of both.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: as the module says.
-    - Raises ConfigError: if there is no such part.
-    """
-    part = cell["point"]["part"]
-    if part not in (*_PARTS, "all"):
-        raise ConfigError(f"part: {part!r} is none of dwork2018-dimension; choose from {', '.join(_PARTS)}, all")
-    found = [line for name, give in _PARTS.items() if part in (name, "all") for line in give(cell)]
-    blank = {"p": 0, "n": 0, "r": 0, "alpha": 0.0, "delta": 0.0, "repeat": 0, "guarantee": "none", "variant": ""}
-    head = {key: cell[key] for key in ("paper", "experiment", "neighbours")}
-    return pd.DataFrame([{**blank, **line} for line in found]).assign(**head, status="ok")
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one part, or both."""
+    part = parts.chosen(cell, "dimension", "aggregation", "all")
+    rows = rows.at(delta=0.0, p=0, n=0, r=0, alpha=0.0)
+    if part != "aggregation":
+        _dimension(cell, rows)
+    if part != "dimension":
+        _aggregation(cell, rows)
 
 
 def model_size(p: int, alpha: float, *, sigma: float = 0.0, gamma: float = 0.0) -> int:
@@ -145,47 +137,37 @@ def _meets(log_sizes: np.ndarray, logs: np.ndarray, alpha: float) -> np.ndarray:
     return np.exp((math.log(alpha) - level) / slope)
 
 
-def _dimension(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    settings = cell["settings"]
-    delta = settings["delta"]
-    for p, alpha in itertools.product(settings["features"], settings["alphas"]):
-        here = {"dataset": "cube", "p": p, "alpha": alpha}
-        plain = {**here, "mechanism": "nonprivate", "calibration": "", "epsilon": math.inf, "metric": "n_star"}
-        yield {**plain, "value": float(model_size(p, alpha))}
-        for epsilon in settings["epsilons"]:
-            at = {**here, "epsilon": epsilon}
+def _dimension(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    for p, alpha in itertools.product(settings.features, settings.alphas):
+        here = rows.at(dataset="cube", p=p, alpha=alpha)
+        here.add("n_star", model_size(p, alpha), mechanism="nonprivate", calibration="", epsilon=math.inf)
+        for epsilon in settings.epsilons:
+            erm = here.at(epsilon=epsilon, mechanism="stable_erm", guarantee="proved_exact")
             for calibration in _CALIBRATIONS:
-                rng = seeds.generator(cell["seed"], cell["experiment"], "cube", p, alpha, epsilon, calibration)
-                own = {**at, "mechanism": "stable_erm", "calibration": calibration, "guarantee": "proved_exact"}
-                fixed = {"batches": settings["repeats"], "draws": settings["data_sets"], "rng": rng}
-                for repeat, size in enumerate(stable_sizes(p, epsilon, alpha, calibration, **fixed)):
-                    yield {**own, "metric": "n_star", "repeat": repeat, "value": float(size)}
-                promised = bounds.records411(1.0, 1.0, 1.0, alpha, epsilon)
-                yield {**own, "metric": "promised", "value": promised}
-            noises = {
-                0.0: ({"gamma": objective.gamma_scale(1.0, epsilon=epsilon, log_det=0.0, neighbours="replace")}, p),
-                delta: ({"sigma": 2 / gaussian.gaussian_ratio(epsilon, delta)}, math.sqrt(p)),
-            }
-            for how, (noise, growth) in noises.items():
-                own = {**at, "mechanism": "objective", "calibration": "tight", "delta": how, "guarantee": "proved"}
-                yield {**own, "metric": "n_star", "value": float(model_size(p, alpha, **noise))}
-                yield {**own, "metric": "promised", "value": growth / (epsilon * alpha**2)}
+                rng = cell.rng("cube", p, alpha, epsilon, calibration)
+                drawn = {"batches": settings.repeats, "draws": settings.data_sets, "rng": rng}
+                sizes = stable_sizes(p, epsilon, alpha, calibration, **drawn)
+                erm.add("n_star", sizes, calibration=calibration)
+                erm.add("promised", bounds.records411(1.0, 1.0, 1.0, alpha, epsilon), calibration=calibration)
+            gamma = objective.gamma_scale(1.0, epsilon=epsilon, log_det=0.0, neighbours="replace")
+            sigma = 2 / gaussian.gaussian_ratio(epsilon, settings.delta)
+            for delta, noise, growth in (
+                (0.0, {"gamma": gamma}, p), (settings.delta, {"sigma": sigma}, math.sqrt(p)),
+            ):  # fmt: skip
+                model = here.at(epsilon=epsilon, delta=delta, mechanism="objective", calibration="tight")
+                model.add("n_star", model_size(p, alpha, **noise), guarantee="proved")
+                model.add("promised", growth / (epsilon * alpha**2), guarantee="proved")
 
 
-def _aggregation(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    settings = cell["settings"]
-    for epsilon, n in itertools.product(settings["epsilons"], settings["sizes"]):
-        here = {"dataset": "abs", "epsilon": epsilon, "n": n, "metric": "excess", "guarantee": "proved"}
+def _aggregation(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    for epsilon, n in itertools.product(settings.epsilons, settings.sizes):
+        here = rows.at(dataset="abs", epsilon=epsilon, n=n, guarantee="proved")
         curvature = stable_erm.regulariser(1.0, 1.0, 1.0, n, epsilon)
         for calibration in _CALIBRATIONS:
             scale = stable_erm.rate(1.0, 1.0, curvature * n, calibration=calibration) / epsilon
-            value = signs.worst("abs", n, curvature, scale)[0]
-            yield {**here, "mechanism": "stable_erm", "calibration": calibration, "value": value}
-        value, r = aggregation.best(n, epsilon)
-        yield {**here, "mechanism": "averaged", "calibration": "paper", "r": r, "value": value}
-
-
-_PARTS: dict[str, Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]] = {
-    "dimension": _dimension,
-    "aggregation": _aggregation,
-}
+            excess = signs.worst("abs", n, curvature, scale)[0]
+            here.add("excess", excess, mechanism="stable_erm", calibration=calibration)
+        excess, r = aggregation.best(n, epsilon)
+        here.add("excess", excess, mechanism="averaged", calibration="paper", r=r)

@@ -24,17 +24,16 @@ dwork2018, Section 4.4, Corollary 4.13; errata D2, D15.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 from scipy import optimize
 
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import stable_sgd
-from dperm_papers.dwork2018.shared import bounds, projected
+from dperm_papers.dwork2018.shared import bounds, parts, projected
 from dperm_papers.dwork2018.shared.projected import PROBLEMS, Problem
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # (calibration, variant) -> eta of the mechanism and its share of the printed step.
 WAYS = {
@@ -48,26 +47,14 @@ _MEANS = np.linspace(-1, 1, 201)
 _CONSTANTS = (0.5, 1.0, 3.0)
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of all laws and sizes.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: as the module says; `dataset` is the law, `scaled` is eps n^{1/4}.
-    - Raises ConfigError: if the cell's part is another than `all`, or a law is unknown.
-    """
-    settings = cell["settings"]
-    if cell["point"]["part"] != "all":
-        raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-free; there is: all")
-    unknown = sorted(set(settings["designs"]) - set(PROBLEMS))
-    if unknown:
-        raise ConfigError(f"designs: {unknown[0]!r} is none of {', '.join(PROBLEMS)}")
-    found = list(_algebra(settings["sizes"]))
-    for law, n in itertools.product(settings["designs"], settings["sizes"]):
-        found += _measured(law, n, settings["scaled_epsilons"])
-    blank = {"scaled": 0.0, "radius": 0.0, "x_norm": 0.0, "lipschitz": 0.0, "smoothness": 0.0}
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "neighbours")}
-    head |= {"delta": 0.0, "repeat": 0, "status": "ok"}
-    return pd.DataFrame([{**blank, **line} for line in found]).assign(**head)
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure all laws and sizes; `dataset` is the law, `scaled` is eps n^{1/4}."""
+    parts.chosen(cell, "all")
+    settings = cell.settings
+    rows = rows.at(delta=0.0, scaled=0.0, radius=0.0, x_norm=0.0, lipschitz=0.0, smoothness=0.0)
+    _algebra(settings.sizes, rows)
+    for law, n in itertools.product(settings.designs, settings.sizes):
+        _measured(law, n, settings.scaled_epsilons, rows)
 
 
 def crossing(noise: Callable[[float], float], statistical: float, start: float) -> float:
@@ -88,28 +75,28 @@ def crossing(noise: Callable[[float], float], statistical: float, start: float) 
     return math.exp(root)
 
 
-def _measured(law: str, n: int, scaled: list[float]) -> Iterator[dict[str, Any]]:
+def _measured(law: str, n: int, scaled: list[float], rows: Rows) -> None:
     """Both parts of the excess of a law at n, over epsilon, and where they meet."""
-    problem, parts = PROBLEMS[law], {}
+    problem, by_share = PROBLEMS[law], {}
     for (calibration, variant), (eta, share) in WAYS.items():
-        if share not in parts:
+        if share not in by_share:
             statistical, noise = _parts(law, n, share)
-            parts[share] = statistical, noise, crossing(noise, statistical, math.sqrt(statistical))
-        statistical, noise, scale = parts[share]
+            by_share[share] = statistical, noise, crossing(noise, statistical, math.sqrt(statistical))
+        statistical, noise, scale = by_share[share]
         rate = stable_sgd.rate(problem.lipschitz, problem.x_norm, problem.radius, n, calibration=calibration, eta=eta)
-        here = {"dataset": law, "n": n, "calibration": calibration, "variant": variant, "series": "crossing"}
-        here |= {"guarantee": stable_sgd.guarantee(calibration, eta)}
+        guarantee = stable_sgd.guarantee(calibration, eta)
+        here = rows.at(dataset=law, n=n, calibration=calibration, variant=variant, guarantee=guarantee)
         epsilon = rate / scale
-        yield {**here, "epsilon": epsilon, "scaled": epsilon * n**0.25, "metric": "crossing", "value": epsilon}
-        yield {**here, "epsilon": 0.0, "metric": "statistical", "value": statistical}
+        here.add("crossing", epsilon, series="crossing", epsilon=epsilon, scaled=epsilon * n**0.25)
+        here.add("statistical", statistical, series="crossing", epsilon=0.0)
         if variant != "halved":
             continue
         for multiple in scaled:
             epsilon = multiple / n**0.25
             cost = noise(rate / epsilon)
-            told = {**here, "series": "ratio", "epsilon": epsilon, "scaled": multiple}
-            yield {**told, "metric": "noise", "value": cost}
-            yield {**told, "metric": "ratio", "value": cost / statistical}
+            scaled_here = here.at(series="ratio", epsilon=epsilon, scaled=multiple)
+            scaled_here.add("noise", cost)
+            scaled_here.add("ratio", cost / statistical)
 
 
 def _parts(law: str, n: int, share: float) -> tuple[float, Callable[[float], float]]:
@@ -120,7 +107,7 @@ def _parts(law: str, n: int, share: float) -> tuple[float, Callable[[float], flo
     return statistical, lambda scale: projected.hard_noise(n, share, c, scale)
 
 
-def _algebra(sizes: list[int]) -> Iterator[dict[str, Any]]:
+def _algebra(sizes: list[int], rows: Rows) -> None:
     """The epsilon at which Corollary 4.13's terms are equal, by formula and by root; and of the laws' own constants."""
     grid = [Problem(*values) for values in itertools.product(_CONSTANTS, repeat=4)]
     for n, (calibration, mended), problem in itertools.product(
@@ -133,9 +120,9 @@ def _algebra(sizes: list[int]) -> Iterator[dict[str, Any]]:
             return math.log(noise / statistical)
 
         root = optimize.brentq(gap, -60, 60, xtol=1e-13, rtol=1e-13)
-        told = {"dataset": "no-data", "n": n, "calibration": calibration, "variant": "", "series": "algebra"}
-        told |= {"guarantee": "none", "epsilon": formula, **problem._asdict()}
-        yield {**told, "metric": "excess", "value": abs(root - math.log(formula))}
+        here = rows.at(dataset="no-data", n=n, calibration=calibration, series="algebra", epsilon=formula)
+        here = here.at(**problem._asdict())
+        here.add("excess", abs(root - math.log(formula)))
         for law, own in PROBLEMS.items():
             if problem == own:
-                yield {**told, "dataset": law, "metric": "crossing", "value": formula}
+                here.add("crossing", formula, dataset=law)

@@ -24,17 +24,16 @@ alpha = max over m of E_S.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import special
 
-from dperm import seeds
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import exppw
-from dperm_papers.dwork2018.shared import evaluation
+from dperm_papers.dwork2018.generalization.settings import Settings
+from dperm_papers.dwork2018.shared import evaluation, parts
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Law -> Pr[y = 1] below and above 1/2: a threshold, the same with a fifth of the labels flipped, a biased coin.
 LAWS = {"thr": (0.0, 1.0), "flip": (0.2, 0.8), "coin": (0.25, 0.25)}
@@ -42,25 +41,24 @@ LAWS = {"thr": (0.0, 1.0), "flip": (0.2, 0.8), "coin": (0.25, 0.25)}
 _BOUNDS = (1.0, 2.0)
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of Lemmas 3.1 and 6.2 to 6.5 and of membership inference.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure Lemmas 3.1 and 6.2 to 6.5 and membership inference.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: `excess`: what is measured minus what is said (moments enumerated: of the logarithms); `log_ratio`: of
-      the k-th moments of E_S' and E_S; `ratio`: E_S'/alpha of a repeat; `violated`: whether that is at least the factor
-      of Lemma 6.5, `factor`, at beta = `gamma`.
-    - Raises ConfigError: if the cell's part is another than `all`.
+    `excess` is what is measured minus what is said (moments enumerated: of the logarithms), `log_ratio` that of the
+    k-th moments of E_S' and E_S, `ratio` E_S'/alpha of a repeat, and `violated` whether that is at least the factor of
+    Lemma 6.5, `factor`, at beta = `gamma`.
     """
-    if cell["point"]["part"] != "all":
-        raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-generalization; there is: all")
-    lines = [*evaluation.rows(cell), *_member(cell["settings"]), *_enumerated(cell["settings"])]
-    frames = [pd.DataFrame(lines), *_drawn(cell), *_tails(cell)]
-    found = pd.concat(frames, ignore_index=True)
-    told = {"series": "", "dataset": "no-data", "variant": "", "calibration": "", "neighbours": "", "delta": 0.0}
-    told |= {"row": "", "guarantee": "proved", "k": 0, "n": 0, "repeat": 0, "bound": 1.0, "gamma": 0.0, "alpha": 0.0}
-    whole = {"k": int, "n": int, "repeat": int}
-    head = {"paper": cell["paper"], "experiment": cell["experiment"], "status": "ok"}
-    return found.fillna(told).astype(whole).assign(**head)
+    parts.chosen(cell, "all")
+    rows = rows.at(
+        calibration="", neighbours="", guarantee="proved", dataset="no-data", delta=0.0, series="", k=0, n=0, bound=1.0,
+        gamma=0.0, alpha=0.0, row="",
+    )  # fmt: skip
+    evaluation.check(cell, rows)
+    _member(cell.settings, rows)
+    rows = rows.at(mechanism="exppw", calibration="tight", neighbours="replace")
+    _enumerated(cell.settings, rows)
+    _drawn(cell, rows)
+    _tails(cell, rows)
 
 
 def factor(epsilon: float, beta: float, form: str) -> float:
@@ -76,19 +74,19 @@ def factor(epsilon: float, beta: float, form: str) -> float:
     return math.exp(min(k * epsilon + log / k for k in (best, best + 1)))
 
 
-def simplex(sums: list[np.ndarray], parts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the first three moments of sum_g f_g D_g, D uniform on the simplex of `parts` parts.
+def simplex(sums: list[np.ndarray], count: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first three moments of sum_g f_g D_g, D uniform on the simplex of `count` parts.
 
     - sums: list of three ndarrays; sum f_g, sum f_g^2 and sum f_g^3.
-    - parts: their number.
+    - count: their number.
     - Returns: tuple of three ndarrays.
 
-    E[D_g D_h D_i] = (number of permutations of g, h, i that fix it)/(parts (parts + 1)(parts + 2)).
+    E[D_g D_h D_i] = (number of permutations of g, h, i that fix it)/(count (count + 1)(count + 2)).
     """
     one, two, three = sums
-    first = one / parts
-    second = (one**2 + two) / (parts * (parts + 1))
-    third = (one**3 + 3 * one * two + 2 * three) / (parts * (parts + 1) * (parts + 2))
+    first = one / count
+    second = (one**2 + two) / (count * (count + 1))
+    third = (one**3 + 3 * one * two + 2 * three) / (count * (count + 1) * (count + 2))
     return first, second, third
 
 
@@ -134,69 +132,69 @@ def moments(law: tuple[float, float], epsilon: float, bound: float, n: int) -> d
 def _over_lengths(halves: list[tuple[list[np.ndarray], int]]) -> tuple[Any, ...]:
     """Return E A_1, (E A_2, E A_1^2), E A_2 A_1, (E A_3, E A_1^3) over the lengths of the gaps of both halves."""
     one, two, three, squares, mixed = [], [], [], [], []
-    for powers, parts in halves:
+    for powers, gaps in halves:
         f, f2, _ = powers
-        first, second, third = simplex([f.sum(axis=1), (f**2).sum(axis=1), (f**3).sum(axis=1)], parts)
+        first, second, third = simplex([f.sum(axis=1), (f**2).sum(axis=1), (f**3).sum(axis=1)], gaps)
         one.append(first / 2)
         two.append(second / 4)
         three.append(third / 8)
-        squares.append(f2.sum(axis=1) / parts / 2)
+        squares.append(f2.sum(axis=1) / gaps / 2)
         product = f.sum(axis=1) * f2.sum(axis=1) + (f * f2).sum(axis=1)
-        mixed.append(product / (parts * (parts + 1)) / 4)
-    cubes = sum(powers[2].sum(axis=1) / parts / 2 for powers, parts in halves)
+        mixed.append(product / (gaps * (gaps + 1)) / 4)
+    cubes = sum(powers[2].sum(axis=1) / gaps / 2 for powers, gaps in halves)
     both = two[0] + two[1] + 2 * one[0] * one[1]
     third = three[0] + three[1] + 3 * two[0] * one[1] + 3 * one[0] * two[1]
     cross = mixed[0] + mixed[1] + squares[0] * one[1] + squares[1] * one[0]
     return one[0] + one[1], (squares[0] + squares[1], both), cross, (cubes, third)
 
 
-def _member(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the moments and the tail of `member`, in closed form."""
-    for epsilon in settings["epsilons"]:
+def _member(settings: Settings, rows: Rows) -> None:
+    """Add the moments and the tail of `member`, in closed form."""
+    rows = rows.at(mechanism="member", dataset="member", neighbours="replace")
+    for epsilon in settings.epsilons:
         a, e = evaluation.member(epsilon), math.exp(epsilon)
-        head = {"mechanism": "member", "dataset": "member", "neighbours": "replace", "epsilon": epsilon, "bound": 1.0}
-        for k, delta, bound in itertools.product(settings["moments"], settings["deltas"], _BOUNDS):
-            own = {**head, "series": "moments", "k": k, "delta": delta, "bound": bound}
+        for k, delta, bound in itertools.product(settings.moments, settings.deltas, _BOUNDS):
+            here = rows.at(series="moments", epsilon=epsilon, k=k, delta=delta, bound=bound)
             outside = math.log(bound * (a * e + delta))
             for form, extra in (("printed", k * delta), ("tight", k * delta / e)):
                 excess = k * outside - k**2 * epsilon - k * math.log(bound * (a + extra))
-                yield {**own, "variant": form, "metric": "excess", "value": excess}
+                here.add("excess", excess, variant=form)
             if delta == 0 and bound == 1:
-                yield {**own, "metric": "log_ratio", "value": k * (outside - math.log(a))}
-        yield {**head, "series": "tail", "metric": "ratio", "value": e}
-        for beta, form in itertools.product(settings["gammas"], ("printed", "mended")):
+                here.add("log_ratio", k * (outside - math.log(a)))
+        tail = rows.at(series="tail", epsilon=epsilon)
+        tail.add("ratio", e)
+        for beta, form in itertools.product(settings.gammas, ("printed", "mended")):
             c = factor(epsilon, beta, form)
             # A rounding of the exponential is no violation.
             fails = 1.0 if epsilon >= math.log(c) * (1 + 1e-12) else 0.0
-            own = {**head, "series": "tail", "variant": form, "gamma": beta}
-            own |= {"row": "below" if beta < math.exp(-epsilon / 4) else "above"}
-            yield {**own, "metric": "excess", "value": fails - beta}
-            yield {**own, "metric": "factor", "value": c}
+            here = tail.at(variant=form, gamma=beta, row="below" if beta < math.exp(-epsilon / 4) else "above")
+            here.add("excess", fails - beta)
+            here.add("factor", c)
 
 
-def _enumerated(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the moments of ExpPW on small samples, exactly."""
-    grid = itertools.product(settings["epsilons"], settings["alphas"], settings["enumerated_sizes"], LAWS)
+def _enumerated(settings: Settings, rows: Rows) -> None:
+    """Add the moments of ExpPW on small samples, exactly."""
+    grid = itertools.product(settings.epsilons, settings.alphas, settings.enumerated_sizes, LAWS)
     for epsilon, alpha, n, law in grid:
         found = moments(LAWS[law], epsilon, exppw.walk_bound(alpha, epsilon), n)
-        head = {**_exppw(law, epsilon, n), "series": "moments", "alpha": alpha}
-        for k in settings["moments"]:
+        here = rows.at(series="moments", dataset=law, epsilon=epsilon, n=n, alpha=alpha)
+        for k in settings.moments:
             ratio = math.log(found[k][0]) - math.log(found[k][1])
-            yield {**head, "k": k, "metric": "log_ratio", "value": ratio}
-            yield {**head, "k": k, "metric": "excess", "variant": "printed", "value": ratio - k**2 * epsilon}
+            here.add("log_ratio", ratio, k=k)
+            here.add("excess", ratio - k**2 * epsilon, k=k, variant="printed")
 
 
-def _drawn(cell: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
-    """Give, for samples S that are drawn, means over batches of E[(E_S')^k | S] - e^{k^2 eps} (E_S)^k.
+def _drawn(cell: Cell, rows: Rows) -> None:
+    """Add, for samples S that are drawn, means over batches of E[(E_S')^k | S] - e^{k^2 eps} (E_S)^k.
 
     Their mean is at most 0.
     """
-    settings = cell["settings"]
-    alpha, batch = settings["alphas"][0], settings["batch"]
-    for epsilon, n, law in itertools.product(settings["tail_epsilons"], settings["sizes"], LAWS):
-        batches = _repeats(settings["repeats"], settings, n) // batch
+    settings = cell.settings
+    alpha, batch = settings.alphas[0], settings.batch
+    for epsilon, n, law in itertools.product(settings.tail_epsilons, settings.sizes, LAWS):
+        batches = _repeats(settings.repeats, settings, n) // batch
         repeats = batches * batch
-        rng = seeds.generator(cell["seed"], cell["experiment"], "moments", epsilon, n, law)
+        rng = cell.rng("moments", epsilon, n, law)
         sums, own = np.empty((3, repeats)), np.empty(repeats)
         for repeat in range(repeats):
             x = np.sort(rng.random(n))
@@ -208,36 +206,35 @@ def _drawn(cell: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
             for j in (1, 2, 3):
                 sums[j - 1, repeat] = sum(part @ (q * (1 - p) ** j + (1 - q) * p**j) for part, q in lengths)
         first, second, third = sums
-        for k in settings["moments"]:
+        for k in settings.moments:
             moment = fresh(first, (second, first**2), second * first, (third, first**3), n, k)
             value = (moment - math.exp(k**2 * epsilon) * own**k).reshape(batches, batch).mean(axis=1)
-            head = {**_exppw(law, epsilon, n), "series": "drawn", "alpha": alpha, "k": k, "metric": "excess"}
-            yield pd.DataFrame({**head, "variant": "printed", "repeat": np.arange(batches), "value": value})
+            here = rows.at(series="drawn", dataset=law, epsilon=epsilon, n=n, alpha=alpha, k=k)
+            here.add("excess", value, variant="printed")
 
 
-def _repeats(count: int, settings: Mapping[str, Any], n: int) -> int:
+def _repeats(count: int, settings: Settings, n: int) -> int:
     """Return how many samples of n records are drawn: as many records in all as of the smallest."""
-    return max(settings["batch"], count * min(settings["sizes"]) // n)
+    return max(settings.batch, count * min(settings.sizes) // n)
 
 
-def _tails(cell: Mapping[str, Any]) -> Iterator[pd.DataFrame]:
-    """Give E_S'/alpha on the realizable law, and whether it is beyond the factors of Lemma 6.5."""
-    settings = cell["settings"]
-    alpha = settings["alphas"][0]
-    for epsilon, n in itertools.product(settings["tail_epsilons"], settings["sizes"]):
-        repeats = _repeats(settings["side_repeats"], settings, n)
-        rng = seeds.generator(cell["seed"], cell["experiment"], "tail", epsilon, n)
+def _tails(cell: Cell, rows: Rows) -> None:
+    """Add E_S'/alpha on the realizable law, and whether it is beyond the factors of Lemma 6.5."""
+    settings = cell.settings
+    alpha = settings.alphas[0]
+    for epsilon, n in itertools.product(settings.tail_epsilons, settings.sizes):
+        repeats = _repeats(settings.side_repeats, settings, n)
+        rng = cell.rng("tail", epsilon, n)
         most, values = worst_empirical(epsilon, exppw.walk_bound(alpha, epsilon), n), np.empty(repeats)
         for repeat in range(repeats):
             x, fresh_x = np.sort(rng.random(n)), rng.random(n)
             p, _ = _walked(x, LAWS["thr"], epsilon, alpha, rng)
             bits = p[np.searchsorted(x, fresh_x)]
             values[repeat] = np.where(fresh_x < 0.5, bits, 1 - bits).mean() / most
-        head = {**_exppw("thr", epsilon, n), "series": "tail", "alpha": alpha, "repeat": np.arange(repeats)}
-        yield pd.DataFrame({**head, "metric": "ratio", "value": values})
-        for beta, form in itertools.product(settings["tail_gammas"], ("printed", "mended")):
-            violated = (values >= factor(epsilon, beta, form)).astype(float)
-            yield pd.DataFrame({**head, "variant": form, "gamma": beta, "metric": "violated", "value": violated})
+        here = rows.at(series="tail", dataset="thr", epsilon=epsilon, n=n, alpha=alpha)
+        here.add("ratio", values)
+        for beta, form in itertools.product(settings.tail_gammas, ("printed", "mended")):
+            here.add("violated", values >= factor(epsilon, beta, form), variant=form, gamma=beta)
 
 
 def worst_empirical(epsilon: float, bound: float, n: int) -> float:
@@ -266,10 +263,3 @@ def _walked(
     p = exppw.probability(exppw.walks(labels[None], exppw.walk_bound(alpha, epsilon))[0], epsilon)
     both = (p[:-1] + p[1:]) / 2
     return p, np.where(labels == 1, 1 - both, both)
-
-
-def _exppw(law: str, epsilon: float, n: int) -> dict[str, Any]:
-    return {
-        "mechanism": "exppw", "calibration": "tight", "neighbours": "replace", "dataset": law, "epsilon": epsilon,
-        "n": n,
-    }  # fmt: skip

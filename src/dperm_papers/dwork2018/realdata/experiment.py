@@ -20,21 +20,21 @@ of the stable mechanisms at one query. mechanism `nonprivate`: `logistic` and `m
 """
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import losses, seeds
+from dperm import losses
 from dperm.accounting import filters
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
 from dperm.mechanisms import nonprivate, objective
 from dperm.mechanisms.prediction import averaged, exppw, shards, soft_majority, stable_erm, stable_sgd
 from dperm_papers.dwork2018.realdata import committee
-from dperm_pipeline.datasets import prepared
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 LOSS = losses.logistic()
 # Records that a shard has at least.
@@ -42,6 +42,9 @@ _LEAST_SHARD = 20
 # Of the solvers, relative to what one record moves.
 _TOLERANCE = 1e-3
 _CONSTANT = "(constant)"
+_BLANK = {"series": "", "queries": 0, "radius": 0.0, "shards": 0, "each": 0.0}
+# Columns, and an error.
+Measured = tuple[dict[str, Any], float]
 
 
 @dataclass(frozen=True)
@@ -81,63 +84,60 @@ class Committee:
         return self._found[r]
 
 
-def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
-    """Return the error of logistic regression without privacy and of the majority of the training labels.
+def baseline(cell: Cell, rows: Rows) -> None:
+    """Measure the error of logistic regression without privacy and of the majority of the training labels."""
+    logistic, majority = [], []
+    for split in splits(cell):
+        theta, _, met = nonprivate.fit(split.X, split.y, LOSS, ridge=cell.settings.ridge, tolerance=1e-6)
+        logistic.append(split.error((split.Q @ theta > 0).astype(float)) if met else np.nan)
+        majority.append(split.error(np.full(len(split.Q), float(split.y.sum() > 0))))
+    rows = rows.at(**_BLANK, epsilon=np.inf, delta=0.0)
+    rows.add("error", logistic, ok=np.isfinite(logistic), variant="logistic")
+    rows.add("error", majority, variant="majority")
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - data: the prepared data set.
+
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure the error of every private method on every split of a data set.
+
+    Columns: `series`, `queries` (m), `each`, `shards` (r) and `radius` (R), 0 where there is none.
     """
-    lines = []
-    for repeat, split in enumerate(_splits(cell, prepared.read(data))):
-        theta, _, met = nonprivate.fit(split.X, split.y, LOSS, ridge=cell["settings"]["ridge"], tolerance=1e-6)
-        logistic = split.error((split.Q @ theta > 0).astype(float)) if met else np.nan
-        majority = split.error(np.full(len(split.Q), float(split.y.sum() > 0)))
-        for name, value in {"logistic": logistic, "majority": majority}.items():
-            lines.append({"variant": name, "repeat": repeat, "value": value})
-    told = {"mechanism": "nonprivate", "calibration": "", "neighbours": "", "guarantee": "none", "series": ""}
-    told |= {"epsilon": np.inf, "delta": 0.0, "queries": 0, "radius": 0.0, "shards": 0, "each": 0.0}
-    return _finished(cell, pd.DataFrame(lines).assign(**told))
+    errors: dict[tuple, list[float]] = {}
+    for repeat, split in enumerate(splits(cell)):
+        for columns, value in _measured(cell, split, repeat):
+            errors.setdefault(tuple(columns.items()), []).append(value)
+    for columns, values in errors.items():
+        here = rows.at(**_BLANK).at(calibration="tight", neighbours="replace", delta=cell.settings.delta)
+        # The solver of the private model is the one that may miss its target.
+        here.add("error", values, ok=np.isfinite(values), **dict(columns))
 
 
-def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
-    """Return the error of every private method on every split of a data set.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - data: the prepared data set.
-    - baseline: the rows of `baseline`; no row here is measured against them.
-    - Returns: metric `error`; columns `series`, `queries` (m), `each`, `shards` (r) and `radius` (R), 0 where there is
-      none.
-    """
-    settings, dataset, lines = cell["settings"], prepared.read(data), []
-    feature = _feature(settings, dataset)
-    for repeat, split in enumerate(_splits(cell, dataset)):
-        votes = Committee(split, lambda r, repeat=repeat: _generator(cell, "shards", repeat, r))
-        grid = [("epsilon", epsilon, 1) for epsilon in settings["epsilons"]]
-        grid += [("queries", settings["epsilon"], m) for m in settings["queries"]]
-        for series, epsilon, m in grid:
-            head = {"series": series, "epsilon": epsilon, "queries": m, "repeat": repeat}
-            budget = Budget(epsilon, settings["delta"])
-            lines += [{**head, **line} for line in _shared(split, votes, budget, m, settings["alpha"])]
-            lines += [{**head, **line} for line in _stable(split, budget, m, settings["radius"])]
-            rng = _generator(cell, "keys", repeat)
-            lines.append({**head, **_walked(split, feature, budget, m, settings["alpha"], rng)})
-        budget = Budget(settings["epsilon"], settings["delta"])
-        for m in settings["fine_queries"]:
-            line = {"series": "queries", "epsilon": settings["epsilon"], "queries": m, "repeat": repeat}
-            lines.append({**line, **_voted(split, votes, budget, m, settings["alpha"])})
-        for epsilon in settings["epsilons"]:
-            rng, budget = _generator(cell, "noise", repeat, epsilon), Budget(epsilon, settings["delta"])
-            line = {"epsilon": epsilon, "repeat": repeat, **_model(split, budget, settings["draws"], rng)}
-            lines.append({**line, "series": "epsilon", "queries": 1})
-            if epsilon == settings["epsilon"]:
-                lines.append({**line, "series": "queries", "queries": 0})
-        if repeat < settings["side_repeats"]:
-            for radius in settings["radii"]:
-                head = {"series": "radius", "epsilon": settings["epsilon"], "queries": 1, "repeat": repeat}
-                budget = Budget(settings["epsilon"], settings["delta"])
-                lines += [{**head, **line} for line in _stable(split, budget, 1, radius)]
-    rows = pd.DataFrame(lines).assign(calibration="tight", neighbours="replace", variant="", delta=settings["delta"])
-    return _finished(cell, rows.fillna({"radius": 0.0, "shards": 0, "each": 0.0}))
+def _measured(cell: Cell, split: Split, repeat: int) -> Iterator[Measured]:
+    """Give the columns and the error of every method on one split."""
+    settings = cell.settings
+    alpha, whole = settings.alpha, Budget(settings.epsilon, settings.delta)
+    votes = Committee(split, lambda r: _rng(cell, "shards", repeat, r))
+    grid = [("epsilon", epsilon, 1) for epsilon in settings.epsilons]
+    grid += [("queries", settings.epsilon, m) for m in settings.queries]
+    for series, epsilon, m in grid:
+        budget, here = Budget(epsilon, settings.delta), {"series": series, "epsilon": epsilon, "queries": m}
+        found = [by_soft_majority(split, votes, budget, m, alpha), by_average(split, votes, budget, m, alpha)]
+        found += by_stable_learning(split, budget, m, settings.radius)
+        found.append(by_walk(cell, split, budget, m, _rng(cell, "keys", repeat)))
+        for columns, value in found:
+            yield {**here, **columns}, value
+    for m in settings.fine_queries:
+        columns, value = by_soft_majority(split, votes, whole, m, alpha)
+        yield {"series": "queries", "epsilon": settings.epsilon, "queries": m, **columns}, value
+    for epsilon in settings.epsilons:
+        rng, budget = _rng(cell, "noise", repeat, epsilon), Budget(epsilon, settings.delta)
+        columns, value = by_private_model(split, budget, settings.draws, rng)
+        yield {"series": "epsilon", "epsilon": epsilon, "queries": 1, **columns}, value
+        if epsilon == settings.epsilon:
+            yield {"series": "queries", "epsilon": epsilon, "queries": 0, **columns}, value
+    if repeat < settings.side_repeats:
+        for radius in settings.radii:
+            for columns, value in by_stable_learning(split, whole, 1, radius):
+                yield {"series": "radius", "epsilon": settings.epsilon, "queries": 1, **columns}, value
 
 
 @functools.cache
@@ -146,38 +146,37 @@ def price(budget: Budget, m: int, *, bounded_range: bool) -> float:
     return filters.each(budget.epsilon, budget.delta, m, bounded_range=bounded_range)
 
 
-def _shared(split: Split, votes: Committee, budget: Budget, m: int, alpha: float) -> Iterator[dict[str, Any]]:
-    """Give the errors of the two aggregates of shards."""
-    yield _voted(split, votes, budget, m, alpha)
+def by_average(split: Split, votes: Committee, budget: Budget, m: int, alpha: float) -> Measured:
+    """Return the columns and the error of an average of the votes."""
     each = price(budget, m, bounded_range=False)
     r = max(2, min(averaged.shards_needed(alpha, each), votes.most))
     noise = averaged.scale(r, each, "tight", bits=True)
     positive = averaged.expected_clip(votes.counts(r) / r, noise)
-    yield {"mechanism": "averaged", "guarantee": "proved", "shards": r, "each": each, "value": split.error(positive)}
+    columns = {"mechanism": "averaged", "guarantee": "proved", "shards": r, "each": each}
+    return columns, split.error(positive)
 
 
-def _voted(split: Split, votes: Committee, budget: Budget, m: int, alpha: float) -> dict[str, Any]:
-    """Return the error of soft majority."""
+def by_soft_majority(split: Split, votes: Committee, budget: Budget, m: int, alpha: float) -> Measured:
     each = price(budget, m, bounded_range=True)
     r = min(soft_majority.shards_needed(alpha, each), votes.most)
     positive = soft_majority.probability(votes.counts(r), r, each, "tight")
-    told = {"mechanism": "soft_majority", "guarantee": soft_majority.guarantee("tight")}
-    return {**told, "shards": r, "each": each, "value": split.error(positive)}
+    columns = {"mechanism": "soft_majority", "guarantee": soft_majority.guarantee("tight"), "shards": r, "each": each}
+    return columns, split.error(positive)
 
 
-def _stable(split: Split, budget: Budget, m: int, radius: float) -> Iterator[dict[str, Any]]:
-    """Give the errors of the signs of the two stable predictors' answers."""
+def by_stable_learning(split: Split, budget: Budget, m: int, radius: float) -> list[Measured]:
+    """Return the columns and the errors of the signs of the two stable predictors' answers."""
     each = price(budget, m, bounded_range=False)
     fixed = {"domain": Domain(x_norm=1.0, y_bound=1.0, theta_norm=radius), "epsilon": each, "calibration": "tight"}
     made = {
         "stable_erm": stable_erm.prepare(split.X, split.y, LOSS, neighbours="replace", tolerance=_TOLERANCE, **fixed),
         "stable_sgd": stable_sgd.prepare(split.X, split.y, LOSS, **fixed),
     }
-    for mechanism, found in made.items():
-        value = split.error(above_zero(split.Q @ found.w, found.scale))
-        yield {
-            "mechanism": mechanism, "guarantee": found.guarantee, "radius": radius, "each": each, "value": value
-        }  # fmt: skip
+    found = []
+    for mechanism, learned in made.items():
+        columns = {"mechanism": mechanism, "guarantee": learned.guarantee, "radius": radius, "each": each}
+        found.append((columns, split.error(above_zero(split.Q @ learned.w, learned.scale))))
+    return found
 
 
 def above_zero(answers: np.ndarray, scale: float) -> np.ndarray:
@@ -186,16 +185,13 @@ def above_zero(answers: np.ndarray, scale: float) -> np.ndarray:
     return np.where(answers > 0, 1 - tail, tail)
 
 
-def _walked(
-    split: Split, feature: int, budget: Budget, m: int, alpha: float, rng: np.random.Generator
-) -> dict[str, Any]:
-    """Return the error of ExpPW; a query's key is averaged over, the records' are drawn."""
-    each = price(budget, m, bounded_range=True)
+def by_walk(cell: Cell, split: Split, budget: Budget, m: int, rng: np.random.Generator) -> Measured:
+    """Return the columns and the error of ExpPW; a query's key is averaged over, the records' are drawn."""
+    feature, each = _feature(cell), price(budget, m, bounded_range=True)
     x, queries = split.X[:, feature], split.Q[:, feature]
-    walk = exppw.prepare(x, split.y > 0, rng.random(len(x)), exppw.walk_bound(alpha, each))
-    positive = over_keys(walk, queries, each)
-    told = {"mechanism": "exppw", "guarantee": exppw.guarantee("tight")}
-    return {**told, "each": each, "value": split.error(positive)}
+    walk = exppw.prepare(x, split.y > 0, rng.random(len(x)), exppw.walk_bound(cell.settings.alpha, each))
+    columns = {"mechanism": "exppw", "guarantee": exppw.guarantee("tight"), "each": each}
+    return columns, split.error(over_keys(walk, queries, each))
 
 
 def over_keys(walk: exppw.Walk, queries: np.ndarray, each: float) -> np.ndarray:
@@ -210,36 +206,36 @@ def over_keys(walk: exppw.Walk, queries: np.ndarray, each: float) -> np.ndarray:
     return means[where]
 
 
-def _model(split: Split, budget: Budget, draws: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the mean error of private models, one a draw."""
+def by_private_model(split: Split, budget: Budget, draws: int, rng: np.random.Generator) -> Measured:
+    """Return the columns and the mean error of private models, one a draw; NaN if one of them was not solved."""
     made = objective.release(
         split.X, split.y, LOSS, domain=Domain(x_norm=1.0, y_bound=1.0), budget=budget, neighbours="replace",
         calibration="tight", rng=rng, repeats=draws,
     )  # fmt: skip
     wrong = (split.Q @ made.theta.T > 0) != (split.target[:, None] > 0)
     value = float(wrong.mean()) if made.converged.all() else np.nan
-    return {"mechanism": "objective", "guarantee": made.guarantee, "value": value}
+    return {"mechanism": "objective", "guarantee": made.guarantee}, value
 
 
-def _splits(cell: Mapping[str, Any], dataset: prepared.Dataset) -> Iterator[Split]:
+def splits(cell: Cell) -> Iterator[Split]:
     """Give the splits of a data set; training and test rows are cut to their largest numbers."""
-    settings = cell["settings"]
+    settings, dataset = cell.settings, cell.data
     X = dataset.X.toarray() if hasattr(dataset.X, "toarray") else dataset.X
     longest = dataset.bounds.x_norm
     if _CONSTANT not in dataset.features:
         X, longest = np.column_stack([X, np.ones(len(X))]), float(np.hypot(longest, 1.0))
     X = X / longest
-    held = min(round(settings["test_share"] * len(X)), settings["test_rows"])
-    trained = min(len(X) - round(settings["test_share"] * len(X)), settings["train_rows"])
-    for repeat in range(settings["repeats"]):
-        order = _generator(cell, "split", repeat).permutation(len(X))
+    tested = round(settings.test_share * len(X))
+    held, trained = min(tested, settings.test_rows), min(len(X) - tested, settings.train_rows)
+    for repeat in range(settings.repeats):
+        order = _rng(cell, "split", repeat).permutation(len(X))
         test, train = order[:held], order[-trained:]
         yield Split(X[train], dataset.y[train], X[test], dataset.y[test])
 
 
-def _feature(settings: Mapping[str, Any], dataset: prepared.Dataset) -> int:
+def _feature(cell: Cell) -> int:
     """Return the column that ExpPW walks along."""
-    named = settings["walk_features"]
+    named, dataset = cell.settings.walk_features, cell.data
     if dataset.name not in named:
         raise ConfigError(
             f"walk_features: {dataset.name!r} is missing (it has {', '.join(named)}); name a feature, without a look "
@@ -250,12 +246,5 @@ def _feature(settings: Mapping[str, Any], dataset: prepared.Dataset) -> int:
     return dataset.features.index(named[dataset.name])
 
 
-def _finished(cell: Mapping[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
-    head = {key: cell[key] for key in ("paper", "experiment")} | {"dataset": cell["point"]["dataset"]}
-    status = np.where(rows["value"].isna(), "failed", "ok")
-    whole = {"queries": int, "shards": int, "repeat": int}
-    return rows.assign(**head, metric="error", status=status).astype(whole)
-
-
-def _generator(cell: Mapping[str, Any], *names: str | float) -> np.random.Generator:
-    return seeds.generator(cell["seed"], cell["experiment"], cell["point"]["dataset"], *names)
+def _rng(cell: Cell, *names: str | float) -> np.random.Generator:
+    return cell.rng(cell.point["dataset"], *names)

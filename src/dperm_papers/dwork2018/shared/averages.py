@@ -21,16 +21,16 @@ r"""Lemmas 4.5 and 4.6 and Section 4.3 of dwork2018, exactly: what noise and ave
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from dperm import seeds
 from dperm.mechanisms.estimators.averaged import AveragedPrediction
 from dperm.mechanisms.prediction import averaged
 from dperm.mechanisms.prediction.learners import ThresholdLearner
 from dperm_papers.dwork2018.shared import flips
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 GAMMAS, SIGMAS = (0.5, 2.0), (0.5, 1.0, 2.0)
 # Predictions f at which losses are taken, for labels -1 and 1.
@@ -42,33 +42,24 @@ _COUNTED = (2, 5, 11)
 _SHARDS, _RECORDS = 5, 20
 
 
-def checks(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows of all forms.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Yields: a row; `value` may be an array over repeats.
-    """
-    settings = cell["settings"]
-    yield from _scales()
-    yield from _losses(settings["epsilons"])
-    yield from _stability()
-    yield from _fits(seeds.generator(cell["seed"], cell["experiment"], "fits"))
-    yield from _shard_losses(settings["repeats"], seeds.generator(cell["seed"], cell["experiment"], "loss"))
-    yield from _bits(settings["epsilons"])
-    yield from _choices(settings)
+def check(cell: Cell, rows: Rows) -> None:
+    """Measure all forms."""
+    settings, rows = cell.settings, rows.at(dataset="no-data")
+    _scales(rows)
+    _losses(settings.epsilons, rows)
+    _stability(rows)
+    _fits(rows, cell.rng("fits"))
+    _shard_losses(rows, settings.repeats, cell.rng("loss"))
+    _bits(settings.epsilons, rows)
+    _choices(settings, rows)
 
 
-def _row(form: str, value: Any, dataset: str = "no-data", calibration: str = "paper", variant: str = "", **told):
-    shared = {"form": form, "metric": "excess", "dataset": dataset, "calibration": calibration, "variant": variant}
-    return {**shared, "mechanism": "averaged", "guarantee": "none", "value": value, **told}
-
-
-def _scales() -> Iterator[dict[str, Any]]:
+def _scales(rows: Rows) -> None:
     for gamma, (variant, power) in itertools.product(GAMMAS, (("printed", -1), ("mended", 1))):
         b = gamma**power
-        told = {"variant": variant, "stability": gamma, "epsilon": 1.0}
-        yield _row("scale", gamma / b - 1.0, series="log ratio", **told)
-        yield _row("scale", abs(b - gamma), series="mean", **told)
+        here = rows.at(form="scale", variant=variant, stability=gamma, epsilon=1.0)
+        here.add("excess", gamma / b - 1.0, series="log ratio")
+        here.add("excess", abs(b - gamma), series="mean")
 
 
 def logistic_cost(f: np.ndarray, b: float) -> np.ndarray:
@@ -91,27 +82,27 @@ def logistic_cost(f: np.ndarray, b: float) -> np.ndarray:
     return np.array(found)
 
 
-def _losses(epsilons: list[float]) -> Iterator[dict[str, Any]]:
+def _losses(epsilons: list[float], rows: Rows) -> None:
     for gamma, epsilon in itertools.product(GAMMAS, epsilons):
-        b, told = gamma / epsilon, {"stability": gamma, "epsilon": epsilon}
+        b, here = gamma / epsilon, rows.at(stability=gamma, epsilon=epsilon)
         apart = np.abs(_PREDICTIONS[:, None] - [-1.0, 1.0]).ravel()
-        yield _row("lipschitz", float((b * np.exp(-apart / b)).max() - b), loss="absolute", **told)
-        yield _row("lipschitz", float(logistic_cost(_PREDICTIONS, b).max() - b), loss="logistic", **told)
-        yield _row("equality", abs(float((b * np.exp(-apart[apart == 0] / b)).max()) - b), loss="absolute", **told)
+        here.add("excess", (b * np.exp(-apart / b)).max() - b, form="lipschitz", loss="absolute")
+        here.add("excess", logistic_cost(_PREDICTIONS, b).max() - b, form="lipschitz", loss="logistic")
+        here.add("excess", abs((b * np.exp(-apart[apart == 0] / b)).max() - b), form="equality", loss="absolute")
         for sigma, (variant, power) in itertools.product(SIGMAS, (("printed", 2), ("mended", 1))):
             value = sigma * b**2 - sigma**power * b**2
-            yield _row("smooth", value, loss="squared", variant=variant, sigma=sigma, **told)
+            here.add("excess", value, form="smooth", loss="squared", variant=variant, sigma=sigma)
 
 
-def _stability() -> Iterator[dict[str, Any]]:
+def _stability(rows: Rows) -> None:
     for r, m, points in _SMALL:
         x, y, pairs = small_shards(m, points)
         queries = (np.arange(points + 1) + 0.5) / (points + 1)
         said = {"erm": (flips.erm(x, y)[:, None] <= queries).astype(float), "mean": y.mean(axis=1)[:, None]}
         for learner, table in said.items():
             gamma = float(np.abs(table[pairs[:, 0]] - table[pairs[:, 1]]).max())
-            value = largest_change(table, pairs, r) - gamma / r
-            yield _row("stability", value, "flip", learner=learner, r=r, m=m, stability=gamma)
+            here = rows.at(form="stability", dataset="flip", learner=learner, r=r, m=m, stability=gamma)
+            here.add("excess", largest_change(table, pairs, r) - gamma / r)
 
 
 def small_shards(m: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -154,17 +145,18 @@ class _Counted(ThresholdLearner):
         return super().fit(X, y)
 
 
-def _fits(rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+def _fits(rows: Rows, rng: np.random.Generator) -> None:
     X = rng.random((20 * max(_COUNTED), 1))
     y = (X[:, 0] >= 0.5) ^ (rng.random(len(X)) < flips.FLIP)
     for r in _COUNTED:
         _Counted.fits = 0
         given = {"epsilon": 10.0, "delta": 0.0, "queries": 10, "classes": (False, True), "random_state": rng}
         AveragedPrediction(base=_Counted(), shards=r, **given).fit(X, y).predict(X[:10])
-        yield _row("fits", float(abs(_Counted.fits - r)), "flip", r=r, learner="erm")
+        rows.add("excess", abs(_Counted.fits - r), form="fits", dataset="flip", r=r, learner="erm")
 
 
-def _shard_losses(repeats: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+def _shard_losses(rows: Rows, repeats: int, rng: np.random.Generator) -> None:
+    rows = rows.at(form="loss", r=_SHARDS, m=_RECORDS)
     drawn = flips.thresholds(_RECORDS, (repeats, _SHARDS), rng)
     votes, means = np.arange(_SHARDS + 1) / _SHARDS, rng.random((repeats, _SHARDS, _RECORDS)).mean(axis=2)
     ordered = np.sort(drawn, axis=1)
@@ -178,9 +170,9 @@ def _shard_losses(repeats: int, rng: np.random.Generator) -> Iterator[dict[str, 
         )
         # A threshold predicts 0 or 1: all powers of its loss are its error.
         shards = flips.error(drawn).mean(axis=1)
-        yield _row("loss", average - shards, "flip", loss=loss, learner="erm", r=_SHARDS, m=_RECORDS)
+        rows.add("excess", average - shards, dataset="flip", loss=loss, learner="erm")
         own = _uniform_label_loss(means.mean(axis=1), power) - _uniform_label_loss(means, power).mean(axis=1)
-        yield _row("loss", own, "uniform-label", loss=loss, learner="mean", r=_SHARDS, m=_RECORDS)
+        rows.add("excess", own, dataset="uniform-label", loss=loss, learner="mean")
 
 
 def _uniform_label_loss(a: np.ndarray, power: int) -> np.ndarray:
@@ -188,29 +180,30 @@ def _uniform_label_loss(a: np.ndarray, power: int) -> np.ndarray:
     return (a ** (power + 1) + (1 - a) ** (power + 1)) / (power + 1)
 
 
-def _bits(epsilons: list[float]) -> Iterator[dict[str, Any]]:
+def _bits(epsilons: list[float], rows: Rows) -> None:
     for calibration, r, epsilon in itertools.product(("paper", "tight"), (1, 2, 5, 20, 100, 1000), epsilons):
         b = averaged.scale(r, epsilon, calibration, bits=True)
         one = averaged.expected_clip(np.arange(r + 1) / r, b)
         ratios = max(np.abs(np.diff(np.log(bit))).max() for bit in (one, 1 - one))
-        told = {"guarantee": "proved", "r": r, "epsilon": epsilon}
-        yield _row("bits", float(ratios - epsilon), calibration=calibration, **told)
+        here = rows.at(form="bits", calibration=calibration, guarantee="proved", r=r, epsilon=epsilon)
+        here.add("excess", ratios - epsilon)
 
 
-def _choices(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    beta, grid = settings["gammas"][0], np.linspace(0, 1, 2001)
-    for alpha, epsilon in itertools.product(settings["alphas"], settings["epsilons"]):
-        told = {"alpha": alpha, "epsilon": epsilon, "beta": beta}
+def _choices(settings: Any, rows: Rows) -> None:
+    beta, grid = settings.gammas[0], np.linspace(0, 1, 2001)
+    for alpha, epsilon in itertools.product(settings.alphas, settings.epsilons):
+        here = rows.at(alpha=alpha, epsilon=epsilon, beta=beta)
         r = averaged.shards_needed(alpha, epsilon, "paper")
         for calibration in ("paper", "tight"):
             b = averaged.scale(r, epsilon, calibration, bits=True)
             for points, v in (("counts", np.arange(r + 1) / r), ("grid", grid)):
                 cost = float(np.abs(averaged.expected_clip(v, b) - v).max())
-                yield _row("noise", cost - alpha, calibration=calibration, series=points, r=r, **told)
+                here.add("excess", cost - alpha, form="noise", calibration=calibration, series=points, r=r)
         r = 2 / (alpha * epsilon)
         for variant in ("printed", "mended"):
             beta_shard = failure(alpha, beta, epsilon, variant)
-            yield _row("union", r * beta_shard - beta, variant=variant, r=math.ceil(r * (1 - 1e-12)), **told)
+            shards = math.ceil(r * (1 - 1e-12))
+            here.add("excess", r * beta_shard - beta, form="union", variant=variant, r=shards)
 
 
 def failure(alpha: float, beta: float, epsilon: float, variant: str) -> float:

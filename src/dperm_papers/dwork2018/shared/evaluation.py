@@ -15,17 +15,19 @@ states at most s apart, and of data sets with k changes those at most k s apart.
                 A) + delta for all A, by linear programming, minus delta B.
 """
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize
 
-from dperm import seeds
 from dperm.accounting import gaussian
 from dperm.laws.finite import closeness
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Of the mechanism `member`: Pr[1] for its own records, in units of the most that epsilon allows.
 _SHARE = 0.5
@@ -127,74 +129,70 @@ def largest_gap(epsilon: float, delta: float, bound: float) -> float:
     return -float(found.fun)
 
 
-def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows of Lemmas 3.1, 6.2 and 6.3 and of membership inference.
+def check(cell: Cell, rows: Rows) -> None:
+    """Measure Lemmas 3.1, 6.2 and 6.3 and membership inference.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Yields: `excess`: what is measured minus what is said; `advantage`: TPR - FPR of the best attack on one bit.
+    `excess` is what is measured minus what is said, `advantage` the TPR - FPR of the best attack on one bit.
     """
-    settings = cell["settings"]
-    epsilons, deltas = settings["epsilons"], [delta for delta in settings["deltas"] if delta > 0]
-    for epsilon in epsilons:
-        yield from _groups(settings, epsilon, deltas)
-        yield from _membership(settings, epsilon)
-        for delta in settings["deltas"]:
-            for bound in (1.0, _BOUND):
-                gap = largest_gap(epsilon, delta, bound)
-                head = {"series": "means", "epsilon": epsilon, "delta": delta, "bound": bound, "mechanism": "finite"}
-                yield {**head, "metric": "excess", "value": gap - delta * bound}
-                yield {**head, "metric": "gap", "value": gap}
-    yield from _losses(cell, epsilons)
+    settings = cell.settings
+    for epsilon in settings.epsilons:
+        _groups(settings, epsilon, rows)
+        _membership(settings, epsilon, rows)
+        for delta, bound in itertools.product(settings.deltas, (1.0, _BOUND)):
+            gap = largest_gap(epsilon, delta, bound)
+            here = rows.at(series="means", mechanism="finite", epsilon=epsilon, delta=delta, bound=bound)
+            here.add("excess", gap - delta * bound)
+            here.add("gap", gap)
+    _losses(cell, rows)
 
 
-def _groups(settings: Mapping[str, Any], epsilon: float, deltas: list[float]) -> Iterator[dict[str, Any]]:
-    for changes in range(1, settings["changes"] + 1):
-        head = {"series": "groups", "epsilon": epsilon, "k": changes, "metric": "excess"}
-        for chain in chains(epsilon, settings["shards"], settings["alphas"]):
-            excess = log_ratio(chain, changes) - changes * epsilon
-            yield {**head, **_named(chain), "delta": 0.0, "value": excess}
-        for delta in deltas:
+def _groups(settings: Any, epsilon: float, rows: Rows) -> None:
+    for changes in range(1, settings.changes + 1):
+        here = rows.at(series="groups", epsilon=epsilon, k=changes)
+        for chain in chains(epsilon, settings.shards, settings.alphas):
+            here.add("excess", log_ratio(chain, changes) - changes * epsilon, **_columns(chain))
+        for delta in settings.deltas:
+            if delta == 0:
+                continue
             allowed = changes * math.exp(epsilon * (changes - 1)) * delta
-            own = {**head, "delta": delta, "neighbours": "replace"}
+            approximate = here.at(delta=delta, neighbours="replace")
             for start in _STARTS:
-                p = extreme_chain(start, epsilon, delta, 10 * settings["changes"])
+                p = extreme_chain(start, epsilon, delta, 10 * settings.changes)
                 pairs = zip(p[changes:], p[:-changes], strict=True)
-                spent = max(closeness(np.array([b, 1 - b]), np.array([a, 1 - a]), changes * epsilon) for b, a in pairs)
-                yield {**own, "mechanism": "extreme", "variant": f"from-{start:g}", "value": spent - allowed}
+                found = max(closeness(np.array([b, 1 - b]), np.array([a, 1 - a]), changes * epsilon) for b, a in pairs)
+                approximate.add("excess", found - allowed, mechanism="extreme", variant=f"from-{start:g}")
             # The shift of a mean in standard deviations: that of one record times their number.
             shift = gaussian.gaussian_ratio(epsilon, delta)
-            spent = float(gaussian.hockey_stick(changes * epsilon, changes * shift))
-            yield {**own, "mechanism": "gaussian_average", "variant": "", "value": spent - allowed}
+            found = gaussian.hockey_stick(changes * epsilon, changes * shift)
+            approximate.add("excess", found - allowed, mechanism="gaussian_average")
 
 
-def _membership(settings: Mapping[str, Any], epsilon: float) -> Iterator[dict[str, Any]]:
-    head = {"series": "membership", "epsilon": epsilon, "delta": 0.0}
-    allowed = math.tanh(epsilon / 2)
-    found = [(_named(chain), advantage(chain)) for chain in chains(epsilon, settings["shards"], settings["alphas"])]
+def _membership(settings: Any, epsilon: float, rows: Rows) -> None:
+    here, allowed = rows.at(series="membership", epsilon=epsilon), math.tanh(epsilon / 2)
+    found = [(_columns(chain), advantage(chain)) for chain in chains(epsilon, settings.shards, settings.alphas)]
     found.append(({"mechanism": "laplace", "neighbours": "replace"}, -math.expm1(-epsilon / 2)))
-    for r in settings["shards"]:
+    for r in settings.shards:
         hard = (2 * np.arange(r + 1) > r).astype(float)
         control = Chain("nonprivate", "", "replace", f"{r}-shards", hard, 1 - hard, 1)
-        found.append((_named(control), advantage(control)))
-    for named, value in found:
-        yield {**head, **named, "metric": "advantage", "value": value}
-        yield {**head, **named, "metric": "excess", "value": value - allowed}
+        found.append((_columns(control), advantage(control)))
+    for columns, value in found:
+        here.add("advantage", value, **columns)
+        here.add("excess", value - allowed, **columns)
 
 
-def _losses(cell: Mapping[str, Any], epsilons: list[float]) -> Iterator[dict[str, Any]]:
-    rng = seeds.generator(cell["seed"], cell["experiment"], "losses")
-    for repeat in range(cell["settings"]["instances"]):
+def _losses(cell: Cell, rows: Rows) -> None:
+    rng, epsilons = cell.rng("losses"), cell.settings.epsilons
+    excess = np.empty((cell.settings.instances, len(epsilons)))
+    for k in range(len(excess)):
         outcomes = int(rng.integers(2, 9))
         p, q = rng.dirichlet(np.full(outcomes, 0.5), size=2)
         # Losses of a few values: some outcomes are told apart no more.
         values = rng.integers(0, outcomes, size=outcomes)
         after = [np.bincount(values, weights=law, minlength=outcomes) for law in (p, q)]
-        for epsilon in epsilons:
-            excess = closeness(*after, epsilon) - closeness(p, q, epsilon)
-            head = {"series": "losses", "mechanism": "finite", "epsilon": epsilon, "repeat": repeat}
-            yield {**head, "metric": "excess", "value": excess}
+        excess[k] = [closeness(*after, epsilon) - closeness(p, q, epsilon) for epsilon in epsilons]
+    rows.add("excess", excess, series="losses", mechanism="finite", epsilon=np.array(epsilons, float))
 
 
-def _named(chain: Chain) -> dict[str, Any]:
-    proved = "none" if chain.mechanism == "nonprivate" else "proved"
-    return {**{key: getattr(chain, key) for key in Chain._fields[:4]}, "guarantee": proved}
+def _columns(chain: Chain) -> dict[str, Any]:
+    guarantee = "none" if chain.mechanism == "nonprivate" else "proved"
+    return {**{key: getattr(chain, key) for key in Chain._fields[:4]}, "guarantee": guarantee}

@@ -29,20 +29,20 @@ Part `lower` (`dperm_papers.dwork2018.shared.best_bit`), delta = epsilon/3 or 0:
     overhead                 n promised over the least n (delta = epsilon/3), by Corollary 4.2's logarithms.
 """
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import log_expit
 
-from dperm import seeds
 from dperm.domain import Budget
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import soft_majority
-from dperm_papers.dwork2018.shared import best_bit, realizable
-from dperm_pipeline.rows import frame
+from dperm_papers.dwork2018.shared import best_bit, parts, realizable
+from dperm_papers.dwork2018.softmajority.settings import Settings
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Where the axes cross.
 _ALPHA, _EPSILON = 0.05, 0.1
@@ -50,27 +50,17 @@ _ALPHA, _EPSILON = 0.05, 0.1
 _MANY = 10
 _MOST_VOTES = 50
 _SCANNED = np.geomspace(1e-3, 1, 301).tolist()
-_BLANK = {
-    "mechanism": "soft_majority", "calibration": "tight", "guarantee": "none", "dataset": "no-data", "epsilon": 0.0,
-    "delta": 0.0, "series": "", "form": "", "over": "", "alpha": 0.0, "d": 0, "n": 0, "r": 0, "margin": 0, "gamma": 0.0,
-    "bound": 0.0,
-}  # fmt: skip
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one part.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: columns as in the module's text.
-    - Raises ConfigError: if there is no such part.
-    """
-    part, settings = cell["point"]["part"], cell["settings"]
-    if part not in _PARTS:
-        raise ConfigError(f"part: {part!r} is none of dwork2018-softmajority; there are: {', '.join(_PARTS)}")
-    found = [row for rows in _PARTS[part] for row in rows(cell, settings)]
-    head = {key: cell[key] for key in ("paper", "experiment", "neighbours")} | {"variant": ""}
-    blank = {key: value for key, value in _BLANK.items() if key not in ("mechanism", "calibration", "guarantee")}
-    return frame([{**_BLANK, **row} for row in found], blank, head)
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one part."""
+    part = parts.chosen(cell, *_PARTS)
+    rows = rows.at(
+        mechanism="soft_majority", calibration="tight", dataset="no-data", epsilon=0.0, delta=0.0, series="", form="",
+        over="", alpha=0.0, d=0, n=0, r=0, margin=0, gamma=0.0, bound=0.0,
+    )  # fmt: skip
+    for measure in _PARTS[part]:
+        measure(cell, rows)
 
 
 def promised(dataset: str, d: int, alpha: float, epsilon: float, beta: float) -> tuple[int, int]:
@@ -127,14 +117,13 @@ def _votes(r: int, epsilon: float, calibration: str = "tight") -> np.ndarray:
     return soft_majority.probability(np.arange(r + 1), r, epsilon, calibration)
 
 
-def _ratios(cell, settings) -> Iterator[dict[str, Any]]:
+def _ratios(cell: Cell, rows: Rows) -> None:
     for calibration in ("paper", "tight"):
-        told = {"series": "ratios", "calibration": calibration, "guarantee": soft_majority.guarantee(calibration)}
-        for epsilon in settings["wide_epsilons"]:
-            for r in range(2, _MOST_VOTES + 1):
-                odds = soft_majority.log_odds(np.arange(r + 1), r, epsilon, calibration)
-                largest = max(np.abs(np.diff(log_expit(sign * odds))).max() for sign in (1, -1))
-                yield {**told, "metric": "excess", "epsilon": epsilon, "r": r, "value": largest - epsilon}
+        here = rows.at(series="ratios", calibration=calibration, guarantee=soft_majority.guarantee(calibration))
+        for epsilon, r in itertools.product(cell.settings.wide_epsilons, range(2, _MOST_VOTES + 1)):
+            odds = soft_majority.log_odds(np.arange(r + 1), r, epsilon, calibration)
+            largest = max(np.abs(np.diff(log_expit(sign * odds))).max() for sign in (1, -1))
+            here.add("excess", largest - epsilon, epsilon=epsilon, r=r)
 
 
 # How often a bit is wrong that r - W shards vote for and W against, W <= r/2.
@@ -146,17 +135,16 @@ _RULES = {
 }
 
 
-def _others(cell, settings) -> Iterator[dict[str, Any]]:
-    for alpha in settings["wide_alphas"]:
-        for epsilon in settings["wide_epsilons"]:
-            told = {"series": "others", "alpha": alpha, "epsilon": epsilon}
-            r = np.arange(1, soft_majority.shards_needed(alpha, epsilon) + 4)
-            shards = {form: _enough(rule(r // 3, r, epsilon) <= alpha / 4) for form, rule in _RULES.items()}
-            for form, value in shards.items():
-                yield {**told, "metric": "shards", "form": form, "value": value}
-            for form in ("laplace", "best"):
-                excess = abs(math.log(shards[form] / shards["soft"])) - math.log(2)
-                yield {**told, "metric": "excess", "form": form, "value": excess}
+def _others(cell: Cell, rows: Rows) -> None:
+    for alpha, epsilon in itertools.product(cell.settings.wide_alphas, cell.settings.wide_epsilons):
+        here = rows.at(series="others", alpha=alpha, epsilon=epsilon)
+        r = np.arange(1, soft_majority.shards_needed(alpha, epsilon) + 4)
+        shards = {form: _enough(rule(r // 3, r, epsilon) <= alpha / 4) for form, rule in _RULES.items()}
+        for form, value in shards.items():
+            here.add("shards", value, form=form)
+        for form in ("laplace", "best"):
+            excess = abs(math.log(shards[form] / shards["soft"])) - math.log(2)
+            here.add("excess", excess, form=form)
 
 
 def _enough(holds: np.ndarray) -> int:
@@ -165,147 +153,148 @@ def _enough(holds: np.ndarray) -> int:
     return int(fails[-1]) + 2 if len(fails) else 1
 
 
-def _promises(cell, settings) -> Iterator[dict[str, Any]]:
-    beta = settings["gammas"][0]
-    for alpha in settings["alphas"]:
-        for epsilon in settings["epsilons"]:
-            for dataset, d in [("thr", 1), *(("pts", d) for d in settings["features"])]:
-                r, n = promised(dataset, d, alpha, epsilon, beta)
-                rng = seeds.generator(cell["seed"], cell["experiment"], dataset, d, alpha, epsilon)
-                rules = np.stack([_votes(r, epsilon, calibration) for calibration in ("tight", "paper")])
-                told = {"dataset": dataset, "d": d, "alpha": alpha, "epsilon": epsilon, "r": r, "n": n * r}
-                if dataset == "thr":
-                    errors = realizable.thr_errors(n, r, settings["repeats"], rng)
-                    risks = [realizable.thr_risk(errors, wrong) for wrong in rules]
-                    yield from _markov(errors, {**told, "series": "markov", "metric": "excess"})
-                else:
-                    risks = realizable.pts_risk(d, alpha, n, rules, settings["repeats"], rng)
-                told |= {"series": "promise", "metric": "violated", "gamma": beta}
-                tight, prose = (risk > alpha + 1e-12 for risk in risks)
-                yield {**told, "guarantee": "proved", "value": tight}
-                yield {**told, "calibration": "paper", "value": prose}
+def _promises(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    beta, laws = settings.gammas[0], [("thr", 1), *(("pts", d) for d in settings.features)]
+    for alpha, epsilon, (dataset, d) in itertools.product(settings.alphas, settings.epsilons, laws):
+        r, n = promised(dataset, d, alpha, epsilon, beta)
+        rng = cell.rng(dataset, d, alpha, epsilon)
+        rules = np.stack([_votes(r, epsilon, calibration) for calibration in ("tight", "paper")])
+        here = rows.at(dataset=dataset, d=d, alpha=alpha, epsilon=epsilon, r=r, n=n * r)
+        if dataset == "thr":
+            errors = realizable.thr_errors(n, r, settings.repeats, rng)
+            risks = [realizable.thr_risk(errors, wrong) for wrong in rules]
+            for form, value in markov(errors).items():
+                here.add("excess", value, series="markov", form=form)
+        else:
+            risks = realizable.pts_risk(d, alpha, n, rules, settings.repeats, rng)
+        tight, prose = (risk > alpha + 1e-12 for risk in risks)
+        here = here.at(series="promise", gamma=beta)
+        here.add("violated", tight, guarantee="proved")
+        here.add("violated", prose, calibration="paper")
 
 
-def _markov(errors: np.ndarray, told: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def markov(errors: np.ndarray) -> dict[str, float]:
+    """Return, for a quarter and a third of the shards, the share of x at which more are wrong less what Markov allows.
+
+    - errors: shape (repeats, r); of each repeat, sorted.
+    """
     # At 1/2 + t the shards with an error above t are wrong.
     r, largest = errors.shape[1], errors[:, -1]
-    for form, factor, least in (("quarter", 4, r // 4 + 1), ("third", 3, -(-r // 3))):
-        yield {**told, "form": form, "value": (errors[:, r - least] - factor * largest).max()}
+    limits = {"quarter": (4, r // 4 + 1), "third": (3, -(-r // 3))}
+    return {form: (errors[:, r - least] - factor * largest).max() for form, (factor, least) in limits.items()}
 
 
-def _crossing(settings, over: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _crossing(settings: Settings, over: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Give the points of axes through the centre, for each epsilon if that is not the axis."""
     axes = {
-        "alpha": settings["wide_alphas"], "d": [d for d in settings["wide_features"] if d >= _MANY],
-        "epsilon": settings["wide_epsilons"], "gamma": settings["wide_gammas"],
+        "alpha": settings.wide_alphas, "d": [d for d in settings.wide_features if d >= _MANY],
+        "epsilon": settings.wide_epsilons, "gamma": settings.wide_gammas,
     }  # fmt: skip
     for axis in over:
-        for epsilon in [_EPSILON] if axis == "epsilon" else settings["epsilons"]:
-            centre = {"alpha": _ALPHA, "epsilon": epsilon, "d": settings["dimension"], "gamma": settings["gammas"][0]}
+        for epsilon in [_EPSILON] if axis == "epsilon" else settings.epsilons:
+            centre = {"alpha": _ALPHA, "epsilon": epsilon, "d": settings.dimension, "gamma": settings.gammas[0]}
             for value in axes[axis]:
                 yield axis, {**centre, axis: value}
 
 
-def _records(cell, settings) -> Iterator[dict[str, Any]]:
+def _records(cell: Cell, rows: Rows) -> None:
     for dataset, axes in (("thr", ("alpha",)), ("pts", ("alpha", "d"))):
-        for axis, at in _crossing(settings, axes):
+        for axis, at in _crossing(cell.settings, axes):
             alpha, epsilon, d = at["alpha"], at["epsilon"], at["d"]
-            told = {**at, "dataset": dataset, "over": axis, "metric": "records", "d": 1 if dataset == "thr" else d}
+            here = rows.at(**{**at, "d": 1 if dataset == "thr" else d}, dataset=dataset, over=axis)
             r, n = promised(dataset, d, alpha, epsilon, at["gamma"])
-            yield {**told, "form": "promised", "r": r, "value": n * r}
+            here.add("records", n * r, form="promised", r=r)
             least = best = r * needed(dataset, d, alpha, _votes(r, epsilon))
-            yield {**told, "form": "printed", "r": r, "value": least}
+            here.add("records", least, form="printed", r=r)
             shards = r
             # The best r is about a third of the printed one: from there on, few are better than what is known.
             for fewer in sorted(range(1, r), key=lambda fewer: abs(fewer - r / 3)):
                 each = needed(dataset, d, alpha, _votes(fewer, epsilon), (best - 1) // fewer)
                 if each * fewer < best:
                     best, shards = each * fewer, fewer
-            yield {**told, "form": "best", "r": shards, "value": best}
+            here.add("records", best, form="best", r=shards)
 
 
-def _growth(cell, settings) -> Iterator[dict[str, Any]]:
+def _growth(cell: Cell, rows: Rows) -> None:
     for dataset, axes in (("thr", ("alpha", "epsilon", "gamma")), ("pts", ("alpha", "epsilon", "gamma", "d"))):
-        for axis, at in _crossing(settings, axes):
-            d = 1 if dataset == "thr" else at["d"]
-            r, n = promised(dataset, d, at["alpha"], at["epsilon"], at["gamma"])
-            rate = logarithms(d, at["alpha"], at["epsilon"], at["gamma"]) * d / (at["epsilon"] * at["alpha"])
-            told = {**at, "dataset": dataset, "over": axis, "metric": "growth", "d": d, "bound": rate}
-            yield {**told, "r": r, "n": n * r, "value": n * r / rate}
+        for axis, at in _crossing(cell.settings, axes):
+            if dataset == "thr":
+                at["d"] = 1
+            alpha, epsilon, d, beta = at["alpha"], at["epsilon"], at["d"], at["gamma"]
+            r, n = promised(dataset, d, alpha, epsilon, beta)
+            rate = logarithms(d, alpha, epsilon, beta) * d / (epsilon * alpha)
+            here = rows.at(**at, dataset=dataset, over=axis, bound=rate)
+            here.add("growth", n * r / rate, r=r, n=n * r)
 
 
-def _agnostic(cell, settings) -> Iterator[dict[str, Any]]:
+def _agnostic(cell: Cell, rows: Rows) -> None:
     # Predictor i is right on the i-th third of x; a shard holds one of them, and r = 3 k shards k of each.
     right = np.eye(3, dtype=int)
     shard = float(1 - right.mean(axis=1).max())
-    for epsilon in settings["epsilons"]:
+    for epsilon in cell.settings.epsilons:
         r = 3 * -(-soft_majority.shards_needed(_ALPHA, epsilon) // 3)
         W = r - r // 3 * right.sum(axis=0)
-        told = {"series": "agnostic", "metric": "excess", "epsilon": epsilon, "alpha": _ALPHA, "r": r}
-        yield {**told, "form": "majority", "value": shard - (r < 2 * W).mean()}
-        yield {**told, "form": "soft", "value": shard - _votes(r, epsilon)[W].mean()}
+        here = rows.at(series="agnostic", epsilon=epsilon, alpha=_ALPHA, r=r)
+        here.add("excess", shard - (r < 2 * W).mean(), form="majority")
+        here.add("excess", shard - _votes(r, epsilon)[W].mean(), form="soft")
 
 
-def _margins(cell, settings) -> Iterator[dict[str, Any]]:
-    for epsilon in settings["epsilons"]:
+def _margins(cell: Cell, rows: Rows) -> None:
+    for epsilon in cell.settings.epsilons:
         r = soft_majority.shards_needed(_ALPHA, epsilon)
         # Of the parity of r, up to all votes.
         W = np.unique(np.linspace(0, r // 2, 41).astype(int))
-        told = {"series": "margin", "metric": "error", "epsilon": epsilon, "alpha": _ALPHA, "r": r}
+        here = rows.at(series="margin", epsilon=epsilon, alpha=_ALPHA, r=r, margin=r - 2 * W)
         for form, rule in _RULES.items():
-            for against, value in zip(W, rule(W, r, epsilon), strict=True):
-                yield {**told, "form": form, "margin": int(r - 2 * against), "value": value}
-        for against, value in zip(W, _votes(r, epsilon, "paper")[W], strict=True):
-            told |= {"calibration": "paper", "form": "prose", "margin": int(r - 2 * against)}
-            yield {**told, "value": value}
+            here.add("error", rule(W, r, epsilon)[None], form=form)
+        here.add("error", _votes(r, epsilon, "paper")[W][None], form="prose", calibration="paper")
 
 
-def _errors(cell, settings) -> Iterator[dict[str, Any]]:
-    for epsilon in settings["wide_epsilons"]:
-        for d in settings["wide_features"]:
-            places = [("even", 0.25, 1 / d, d / (8 * epsilon))]
-            places += [
-                ("light", alpha, 4 * alpha / (d - 1), d / (32 * epsilon * alpha)) for alpha in settings["wide_alphas"]
-            ]
-            for form, alpha, q, bound in places:
-                # A quotient that is a whole number may have been rounded down.
-                n = math.floor(bound * (1 + 1e-12))
-                told = {"dataset": "pts", "series": form, "epsilon": epsilon, "delta": epsilon / 3, "alpha": alpha}
-                told |= {"d": d, "bound": bound, "n": n}
-                value = best_bit.error(n, q, Budget(epsilon, epsilon / 3))
-                yield {**told, "metric": "error", "value": value}
-                yield {**told, "metric": "excess", "value": 1 / 3 - value}
-                if form == "even":
-                    least = best_bit.records(q, Budget(epsilon, epsilon / 3), 1 / 3)
-                    yield {**told, "metric": "records", "form": "least", "value": least}
+def _errors(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    for epsilon, d in itertools.product(settings.wide_epsilons, settings.wide_features):
+        budget = Budget(epsilon, epsilon / 3)
+        places = [("even", 0.25, 1 / d, d / (8 * epsilon))]
+        places += [
+            ("light", alpha, 4 * alpha / (d - 1), d / (32 * epsilon * alpha)) for alpha in settings.wide_alphas
+        ]  # fmt: skip
+        for series, alpha, q, bound in places:
+            # A quotient that is a whole number may have been rounded down.
+            n = math.floor(bound * (1 + 1e-12))
+            here = rows.at(dataset="pts", series=series, epsilon=epsilon, delta=epsilon / 3, alpha=alpha)
+            here = here.at(d=d, bound=bound, n=n)
+            value = best_bit.error(n, q, budget)
+            here.add("error", value)
+            here.add("excess", 1 / 3 - value)
+            if series == "even":
+                here.add("records", best_bit.records(q, budget, 1 / 3), form="least")
 
 
-def _least(cell, settings) -> Iterator[dict[str, Any]]:
-    for axis, at in _crossing(settings, ("alpha", "d", "epsilon")):
+def _least(cell: Cell, rows: Rows) -> None:
+    for axis, at in _crossing(cell.settings, ("alpha", "d", "epsilon")):
         alpha, epsilon, d = at["alpha"], at["epsilon"], at["d"]
-        told = {**at, "dataset": "pts", "series": "light", "over": axis, "bound": d / (32 * epsilon * alpha)}
+        here = rows.at(**at, dataset="pts", series="light", over=axis, bound=d / (32 * epsilon * alpha))
         r, n = promised("pts", d, alpha, epsilon, at["gamma"])
         for delta in (epsilon / 3, 0.0):
             least = best_bit.records(4 * alpha / (d - 1), Budget(epsilon, delta), 1 / 3)
-            yield {**told, "metric": "records", "form": "least", "delta": delta, "value": least}
+            here.add("records", least, form="least", delta=delta)
             if delta:
-                over = r * n / least / logarithms(d, alpha, epsilon, at["gamma"])
-                yield {**told, "metric": "overhead", "delta": delta, "r": r, "n": r * n, "value": over}
+                overhead = r * n / least / logarithms(d, alpha, epsilon, at["gamma"])
+                here.add("overhead", overhead, delta=delta, r=r, n=r * n)
 
 
-def _tails(cell, settings) -> Iterator[dict[str, Any]]:
-    blank = {"dataset": "pts", "series": "tail", "alpha": 0.25}
-    for epsilon in settings["wide_epsilons"]:
-        for d in settings["wide_features"]:
-            value = best_bit.few(d, epsilon)
-            told = {**blank, "epsilon": epsilon, "d": d}
-            yield {**told, "metric": "probability", "value": value}
-            for form, bound in (("printed", 1 / 24), ("mended", 23 / 24)):
-                yield {**told, "form": form, "metric": "excess", "bound": bound, "value": bound - value}
-    for d in settings["wide_features"]:
+def _tails(cell: Cell, rows: Rows) -> None:
+    settings, rows = cell.settings, rows.at(dataset="pts", series="tail", alpha=0.25)
+    for epsilon, d in itertools.product(settings.wide_epsilons, settings.wide_features):
+        value, here = best_bit.few(d, epsilon), rows.at(epsilon=epsilon, d=d)
+        here.add("probability", value)
+        for form, bound in (("printed", 1 / 24), ("mended", 23 / 24)):
+            here.add("excess", bound - value, form=form, bound=bound)
+    for d in settings.wide_features:
         fails = [epsilon for epsilon in _SCANNED if best_bit.few(d, epsilon) < 23 / 24]
         reached = max((epsilon for epsilon in _SCANNED if epsilon < min(fails, default=math.inf)), default=0.0)
-        yield {**blank, "d": d, "metric": "reach", "bound": 23 / 24, "value": reached}
+        rows.add("reach", reached, d=d, bound=23 / 24)
 
 
 _PARTS = {

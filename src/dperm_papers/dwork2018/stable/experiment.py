@@ -29,17 +29,18 @@ dwork2018, Theorems 4.9 and 4.12, Corollaries 4.10, 4.11, 4.13; errata D2, D9, D
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dperm import losses
 from dperm.compiled import compiled
-from dperm.errors import ConfigError
 from dperm.mechanisms.prediction import stable_erm, stable_sgd
-from dperm_papers.dwork2018.shared import bounds, projected, signs
+from dperm_papers.dwork2018.shared import bounds, parts, projected, signs
+from dperm_papers.dwork2018.stable.settings import Settings
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # (calibration, variant) of gradient descent -> eta of the mechanism, and its share of the printed step.
 _WAYS = {
@@ -58,24 +59,23 @@ _SMOOTHNESSES = (0.1, 1.0, 10.0)
 _BLOCK = 512
 # "Up to a constant", as the catalogue has it.
 _CONSTANT = 4.0
-_BLANK = {
-    "variant": "", "dataset": "no-data", "epsilon": 0.0, "n": 0, "curvature": 0.0, "mean": 0.0, "position": 0,
-    "alpha": 0.0, "smoothness": 0.0, "bound_of": "", "bound": 0.0, "guarantee": "proved",
-}  # fmt: skip
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of all series.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure all series."""
+    parts.chosen(cell, "all")
+    rows = rows.at(
+        guarantee="proved", dataset="no-data", epsilon=0.0, delta=0.0, n=0, curvature=0.0, mean=0.0, position=0,
+        alpha=0.0, smoothness=0.0, bound_of="", bound=0.0,
+    )  # fmt: skip
+    for measure in (_strongly_convex, _regularised, _descent, _stability, _needed, _algebra):
+        measure(cell.settings, rows)
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: as the module says.
-    - Raises ConfigError: if the cell's part is another than `all`.
-    """
-    if cell["point"]["part"] != "all":
-        raise ConfigError(f"part: {cell['point']['part']!r} is none of dwork2018-stable; there is: all")
-    found = [{**_BLANK, **line} for give in _SERIES for line in give(cell["settings"])]
-    head = {"paper": cell["paper"], "experiment": cell["experiment"], "neighbours": cell["neighbours"]}
-    return pd.DataFrame(found).assign(**head, delta=0.0, repeat=0, status="ok")
+
+def _excess(rows: Rows, value: float, bounds_: Mapping[str, float], **columns: Any) -> None:
+    """Add a number minus each of its bounds, told by whose bound it is."""
+    for bound_of, bound in bounds_.items():
+        rows.add("excess", value - bound, bound_of=bound_of, bound=bound, **columns)
 
 
 def needed(alpha: float, epsilon: float, calibration: str) -> int:
@@ -86,7 +86,7 @@ def needed(alpha: float, epsilon: float, calibration: str) -> int:
     """
 
     def enough(n: int) -> bool:
-        return _noisy(n, epsilon, calibration)[0] <= alpha
+        return noisy_excess(n, epsilon, calibration)[0] <= alpha
 
     high = 1
     while not enough(high):
@@ -98,50 +98,48 @@ def needed(alpha: float, epsilon: float, calibration: str) -> int:
     return high
 
 
-def _noisy(n: int, epsilon: float, calibration: str) -> tuple[float, float, float]:
+def noisy_excess(n: int, epsilon: float, calibration: str) -> tuple[float, float, float]:
     """Excess of Corollary 4.11's mechanism on `abs`, the worst mean, and lambda."""
     curvature = stable_erm.regulariser(1.0, 1.0, 1.0, n, epsilon)
     rate = stable_erm.rate(1.0, 1.0, curvature * n, calibration=calibration)
     return *signs.worst("abs", n, curvature, rate / epsilon), curvature
 
 
-def _strongly_convex(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _strongly_convex(settings: Settings, rows: Rows) -> None:
     """Theorem 4.9 and Corollary 4.10."""
-    for n, curvature in itertools.product(settings["sizes"], map(float, settings["curvatures"])):
+    for n, curvature in itertools.product(settings.sizes, map(float, settings.curvatures)):
         lipschitz = 1 + curvature
-        fixed = {"mechanism": "stable_erm", "dataset": "signs", "n": n, "curvature": curvature, "metric": "excess"}
+        here = rows.at(mechanism="stable_erm", dataset="signs", n=n, curvature=curvature)
         printed = bounds.theorem49(lipschitz, 1.0, curvature, n)
         exact, mean = signs.worst("signs", n, curvature, 0.0)
-        for calibration, bound_of, share in (("paper", "printed", 1.0), ("tight", "tight", 0.5)):
-            told = {"series": "4.9", "calibration": calibration, "bound_of": bound_of, "mean": mean}
-            yield {**fixed, **told, "bound": share * printed, "value": exact - share * printed}
-        for epsilon, calibration in itertools.product(settings["epsilons"], ("paper", "tight")):
+        _excess(here, exact, {"printed": printed}, series="4.9", calibration="paper", mean=mean)
+        _excess(here, exact, {"tight": printed / 2}, series="4.9", calibration="tight", mean=mean)
+        for epsilon, calibration in itertools.product(map(float, settings.epsilons), ("paper", "tight")):
             rate = stable_erm.rate(lipschitz, 1.0, curvature * n, calibration=calibration, corollary="4.10")
             noisy, mean = signs.worst("signs", n, curvature, rate / epsilon)
-            bound = bounds.corollary410(lipschitz, 1.0, curvature, n, epsilon)
-            told = {"series": "4.10", "calibration": calibration, "epsilon": float(epsilon), "mean": mean}
-            yield {**fixed, **told, "bound_of": "printed", "bound": bound, "value": noisy - bound}
+            said = {"printed": bounds.corollary410(lipschitz, 1.0, curvature, n, epsilon)}
             if calibration == "tight":
-                yield {**fixed, **told, "bound_of": "tight", "bound": bound / 2, "value": noisy - bound / 2}
+                said["tight"] = said["printed"] / 2
+            _excess(here, noisy, said, series="4.10", calibration=calibration, epsilon=epsilon, mean=mean)
 
 
-def _regularised(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _regularised(settings: Settings, rows: Rows) -> None:
     """Corollary 4.11."""
-    for n, epsilon, calibration in itertools.product(settings["sizes"], settings["epsilons"], ("paper", "tight")):
-        noisy, mean, curvature = _noisy(n, epsilon, calibration)
-        told = {"series": "4.11", "mechanism": "stable_erm", "dataset": "abs", "calibration": calibration, "n": n}
-        told |= {"epsilon": float(epsilon), "curvature": curvature, "mean": mean, "metric": "excess"}
-        sides = {"printed": bounds.corollary411(1.0, 1.0, 1.0, n, epsilon)}
+    for n, epsilon, calibration in itertools.product(
+        settings.sizes, map(float, settings.epsilons), ("paper", "tight")
+    ):  # fmt: skip
+        noisy, mean, curvature = noisy_excess(n, epsilon, calibration)
+        said = {"printed": bounds.corollary411(1.0, 1.0, 1.0, n, epsilon)}
         if calibration == "tight":
-            sides["tight"] = curvature + (1 + 1 / epsilon) / (curvature * n)
-        for bound_of, bound in sides.items():
-            yield {**told, "bound_of": bound_of, "bound": bound, "value": noisy - bound}
+            said["tight"] = curvature + (1 + 1 / epsilon) / (curvature * n)
+        here = rows.at(series="4.11", mechanism="stable_erm", dataset="abs", calibration=calibration, n=n)
+        _excess(here, noisy, said, epsilon=epsilon, curvature=curvature, mean=mean)
 
 
-def _descent(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _descent(settings: Settings, rows: Rows) -> None:
     """Theorem 4.12 and Corollary 4.13."""
-    for law, n in itertools.product(_LAWS, settings["sizes"]):
-        if law != "sq" and n > max(settings["walk_sizes"]):
+    for law, n in itertools.product(_LAWS, settings.sizes):
+        if law != "sq" and n > max(settings.walk_sizes):
             continue
         problem, statistical = _LAWS[law], {}
         radius, x_norm, lipschitz, smoothness = problem
@@ -150,26 +148,24 @@ def _descent(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             if share not in statistical:
                 statistical[share] = _statistical(law, n, share, size)
             exact, mean = statistical[share]
-            told = {"mechanism": "stable_sgd", "dataset": law, "n": n, "calibration": calibration, "variant": variant}
-            told |= {"mean": mean, "metric": "excess", "guarantee": stable_sgd.guarantee(calibration, eta)}
+            here = rows.at(mechanism="stable_sgd", dataset=law, n=n, calibration=calibration, variant=variant)
+            here = here.at(mean=mean, guarantee=stable_sgd.guarantee(calibration, eta))
             own = radius**2 / (2 * size * n) + size * (lipschitz * x_norm) ** 2 / 2
             # The three calibrations of the printed step differ in their noise alone.
             if calibration == "paper" or variant:
-                for bound_of, bound in (("printed", bounds.theorem412(radius, x_norm, lipschitz, n)), ("tight", own)):
-                    yield {**told, "series": "4.12", "bound_of": bound_of, "bound": bound, "value": exact - bound}
+                said = {"printed": bounds.theorem412(radius, x_norm, lipschitz, n), "tight": own}
+                _excess(here, exact, said, series="4.12")
             if law == "lin":
                 continue
             rate = stable_sgd.rate(lipschitz, x_norm, radius, n, calibration=calibration, eta=eta)
-            for epsilon in map(float, settings["epsilons"]):
+            for epsilon in map(float, settings.epsilons):
                 noisy = exact + _noise(law, n, share, mean, rate / epsilon)
-                sides = {
-                    bound_of: sum(bounds.corollary413(*problem, n, epsilon, mended=bound_of == "mended"))
-                    for bound_of in ("printed", "mended")
+                said = {
+                    "printed": sum(bounds.corollary413(*problem, n, epsilon, mended=False)),
+                    "mended": sum(bounds.corollary413(*problem, n, epsilon, mended=True)),
+                    "tight": own + smoothness * (rate / epsilon) ** 2,
                 }
-                sides["tight"] = own + smoothness * (rate / epsilon) ** 2
-                for bound_of, bound in sides.items():
-                    here = {"series": "4.13", "epsilon": epsilon, "bound_of": bound_of, "bound": bound}
-                    yield {**told, **here, "value": noisy - bound}
+                _excess(here, noisy, said, series="4.13", epsilon=epsilon)
 
 
 def _statistical(law: str, n: int, share: float, size: float) -> tuple[float, float]:
@@ -186,37 +182,34 @@ def _noise(law: str, n: int, share: float, mean: float, scale: float) -> float:
     return scale**2 if law == "sq" else projected.hard_noise(n, share, mean * math.sqrt(n), scale)
 
 
-def _stability(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _stability(settings: Settings, rows: Rows) -> None:
     """Theorems 4.9 and 4.12: how far one label moves an answer."""
-    fixed = {"series": "stability", "metric": "excess"}
-    corollaries = {"signs": "4.10", "abs": "4.11"}
-    for n, curvature in itertools.product(settings["sizes"], map(float, settings["curvatures"])):
-        for problem, corollary in corollaries.items():
+    rows = rows.at(series="stability")
+    for n, curvature in itertools.product(settings.sizes, map(float, settings.curvatures)):
+        for problem, corollary, lipschitz in (("signs", "4.10", 1 + curvature), ("abs", "4.11", 1.0)):
             moved = np.diff(signs.minimiser(problem, n, curvature)).max()
-            lipschitz = 1 + curvature if problem == "signs" else 1.0
+            here = rows.at(mechanism="stable_erm", dataset=problem, n=n, curvature=curvature)
             for calibration, bound_of in (("paper", "printed"), ("tight", "tight")):
                 rate = stable_erm.rate(lipschitz, 1.0, curvature * n, calibration=calibration, corollary=corollary)
-                told = {"mechanism": "stable_erm", "dataset": problem, "n": n, "curvature": curvature}
-                told |= {"calibration": calibration, "bound_of": bound_of}
-                yield {**fixed, **told, "bound": rate, "value": moved - rate}
-    for law, n in itertools.product(("lin", "sq"), settings["walk_sizes"]):
+                _excess(here, moved, {bound_of: rate}, calibration=calibration)
+    for law, n in itertools.product(("lin", "sq"), settings.walk_sizes):
+        radius, x_norm, lipschitz, _ = _LAWS[law]
         positions = np.unique(np.linspace(1, n, _POSITIONS).round().astype(int))
         for eta in ("printed", "halved"):
-            shifts, largest = _shifts(law, n, positions, eta), all_shifts(law, n, eta).max()
-            for (calibration, variant), (of, _) in _WAYS.items():
-                if of != eta:
+            moved, largest = shifts(law, n, positions, eta), all_shifts(law, n, eta).max()
+            for (calibration, variant), (way, _) in _WAYS.items():
+                if way != eta:
                     continue
-                radius, x_norm, lipschitz, _ = _LAWS[law]
                 rate = stable_sgd.rate(lipschitz, x_norm, radius, n, calibration=calibration, eta=eta)
-                told = {"mechanism": "stable_sgd", "dataset": law, "n": n, "calibration": calibration}
-                told |= {"variant": variant, "bound_of": "printed" if calibration == "paper" else "mended"}
-                told |= {"guarantee": stable_sgd.guarantee(calibration, eta), "bound": rate}
-                yield {**fixed, **told, "position": 0, "value": largest - rate}
-                for position, shift in zip(positions, shifts, strict=True):
-                    yield {**fixed, **told, "position": int(position), "value": shift - rate}
+                said = {"printed" if calibration == "paper" else "mended": rate}
+                here = rows.at(mechanism="stable_sgd", dataset=law, n=n, calibration=calibration, variant=variant)
+                here = here.at(guarantee=stable_sgd.guarantee(calibration, eta))
+                _excess(here, largest, said, position=0)
+                for position, shift in zip(positions, moved, strict=True):
+                    _excess(here, shift, said, position=int(position))
 
 
-def _shifts(law: str, n: int, positions: np.ndarray, eta: str) -> list[float]:
+def shifts(law: str, n: int, positions: np.ndarray, eta: str) -> list[float]:
     """Change of descent's mean when the label at each position (from 1) is replaced by its opposite."""
     radius, x_norm, lipschitz, _ = _LAWS[law]
     loss = losses.make("squared") if law == "sq" else losses.make("smoothed_hinge", width=0.5)
@@ -267,39 +260,34 @@ def _moved(y, curved, eta, radius, block):
     return found
 
 
-def _needed(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _needed(settings: Settings, rows: Rows) -> None:
     """Section 2.1: O(1/(eps alpha^2)) records suffice. Over alpha at the first epsilon, and the other way round."""
-    alphas, epsilons = settings["alphas"], settings["rate_epsilons"]
+    alphas, epsilons = settings.alphas, settings.rate_epsilons
     points = dict.fromkeys([(float(a), float(epsilons[0])) for a in alphas])
     points |= dict.fromkeys([(float(alphas[0]), float(e)) for e in epsilons])
     for (alpha, epsilon), calibration in itertools.product(points, ("paper", "tight")):
         n, bound = needed(alpha, epsilon, calibration), bounds.records411(1.0, 1.0, 1.0, alpha, epsilon)
-        told = {"series": "needed", "mechanism": "stable_erm", "dataset": "abs", "calibration": calibration}
-        told |= {"alpha": alpha, "epsilon": epsilon, "bound_of": "printed", "bound": bound}
-        yield {**told, "metric": "excess", "value": n - bound}
-        yield {**told, "metric": "needed", "value": float(n)}
+        here = rows.at(series="needed", mechanism="stable_erm", dataset="abs", calibration=calibration)
+        here = here.at(alpha=alpha, epsilon=epsilon, bound_of="printed", bound=bound)
+        here.add("excess", n - bound)
+        here.add("needed", n)
 
 
-def _algebra(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _algebra(settings: Settings, rows: Rows) -> None:
     """Section 4.4's last remarks, R = L_f = L_l = 1 (any other constants are absorbed in epsilon and smoothness)."""
-    told = {"metric": "excess", "bound": _CONSTANT, "guarantee": "none"}
-    for n, epsilon in itertools.product(settings["sizes"], np.geomspace(_SMALLEST, 1.0, _POINTS)):
-        here = {**told, "n": n, "epsilon": float(epsilon)}
-        for smoothness, (calibration, mended) in itertools.product(
-            _SMOOTHNESSES, (("paper", False), ("corrected", True))
-        ):
-            curvature = 2 / math.sqrt(n)
-            rate = stable_erm.rate(1.0, 1.0, curvature * n, calibration="paper")
+    rows = rows.at(bound=_CONSTANT, guarantee="none")
+    for n, epsilon in itertools.product(settings.sizes, np.geomspace(_SMALLEST, 1.0, _POINTS).tolist()):
+        here = rows.at(n=n, epsilon=epsilon)
+        curvature = 2 / math.sqrt(n)
+        rate = stable_erm.rate(1.0, 1.0, curvature * n, calibration="paper")
+        for smoothness, calibration in itertools.product(_SMOOTHNESSES, ("paper", "corrected")):
             first = curvature + bounds.theorem49(1.0, 1.0, curvature, n) + smoothness * (rate / epsilon) ** 2
-            second = sum(bounds.corollary413(1.0, 1.0, 1.0, smoothness, n, epsilon, mended=mended))
-            own = {"series": "smooth", "mechanism": "stable_erm", "calibration": calibration, "smoothness": smoothness}
-            yield {**here, **own, "value": max(first / second, second / first) - _CONSTANT}
+            second = sum(bounds.corollary413(1.0, 1.0, 1.0, smoothness, n, epsilon, mended=calibration == "corrected"))
+            own = here.at(series="smooth", mechanism="stable_erm", calibration=calibration, smoothness=smoothness)
+            own.add("excess", max(first / second, second / first) - _CONSTANT)
         first = bounds.corollary411(1.0, 1.0, 1.0, n, epsilon)
         printed = bounds.theorem412(1.0, 1.0, 1.0, n) + stable_sgd.rate(1, 1, 1, n, calibration="paper") / epsilon
         mended = 1 / math.sqrt(n / (1 + 4 / epsilon))
         for calibration, second in (("paper", printed), ("corrected", mended)):
-            own = {"series": "rough", "mechanism": "stable_sgd", "calibration": calibration}
-            yield {**here, **own, "value": max(first / second, second / first) - _CONSTANT}
-
-
-_SERIES = (_strongly_convex, _regularised, _descent, _stability, _needed, _algebra)
+            value = max(first / second, second / first) - _CONSTANT
+            here.add("excess", value, series="rough", mechanism="stable_sgd", calibration=calibration)

@@ -1,0 +1,15 @@
+"""The axis `part` of experiments on laws: a cell computes one part of its experiment."""
+
+from dperm.errors import ConfigError
+from dperm_pipeline.cells import Cell
+
+
+def chosen(cell: Cell, *known: str) -> str:
+    """Return the part that a cell computes.
+
+    - Raises ConfigError: if it is none of those that are known.
+    """
+    part = cell.point["part"]
+    if part not in known:
+        raise ConfigError(f"part: {part!r} is none of {cell.experiment}; there is: {', '.join(known)}")
+    return part

@@ -1,0 +1,22 @@
+"""Experiments on laws name the parts that they have."""
+
+import importlib
+
+import pytest
+
+from dperm.errors import ConfigError
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
+
+PARTS = {
+    "averaging": "all", "beyond": "all", "constants": "all", "dimension": "dimension, aggregation, all", "exppw": "all",
+    "free": "all", "generalization": "all", "softmajority": "laws, lower", "stable": "all",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "parts"), PARTS.items())
+def test_a_part_that_is_not_there_is_named_with_those_that_are(name, parts):
+    experiment = importlib.import_module(f"dperm_papers.dwork2018.{name}.experiment")
+    cell = Cell("dwork2018", f"dwork2018-{name}", 1, {"part": "half"}, None)
+    with pytest.raises(ConfigError, match=f"part: 'half' is none of dwork2018-{name}; there is: {parts}$"):
+        experiment.run(cell, Rows())
