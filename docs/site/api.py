@@ -15,7 +15,7 @@ import dperm_papers
 from dperm import audit, mechanisms
 from dperm_pipeline.claims import TESTS
 
-DATASETS = ("catalogue", "fetch", "prepare", "prepared", "encode", "own", "synthetic", "overlap")
+DATASETS = ("catalogue", "fetch", "prepare", "prepared", "encode", "user_files", "synthetic", "overlap")
 # What a folder of an experiment holds besides what computes.
 SHOWN = ("drawing", "figures", "settings")
 PAPERS = ("kifer2012", "jain2013", "dwork2018", "li2021")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from dperm.errors import Superseded
 
-# Files whose modification time says when a run made them; of a lock, when the run began.
-MADE = ("results/**/*", "benchmarks/**/*", "resources/**/*", ".snakemake/dperm-run-*.lock")
-# Of this process: the output's absolute path -> what its claim holds.
+# Files whose modification time tells Snakemake when a run made them. (That of a lock tells when the run began.)
+TIMED = ("results/**/*", "benchmarks/**/*", "resources/**/*", ".snakemake/dperm-run-*.lock")
+# Absolute paths that this process has claimed -> the token in the claim's file.
 _claims: dict[str, str] = {}
 
 
@@ -72,8 +72,8 @@ def claimed(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) ->
     code, has made the same file: it must not overwrite it. So each job claims its outputs by a hidden file beside each,
     and `replacing` renames nothing to a path whose claim is no longer its own. What a killed job left is removed.
 
-    Should the clock have gone back since an input was made, or since the run began, `settle` is called at the end, for
-    Snakemake throws away an output that is older than its inputs.
+    Should the clock have gone back since an input was made, or since the run began, `undo_future_times` is called at
+    the end: Snakemake throws away an output that is older than its inputs.
 
     - outputs: their folders are made if need be.
     - inputs: what the outputs are made from.
@@ -90,11 +90,11 @@ def claimed(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) ->
             for left in path.parent.glob(pattern):
                 left.unlink(missing_ok=True)
         yield
-        earlier = [*map(Path, inputs), *Path().glob(MADE[-1])]
+        earlier = [*map(Path, inputs), *Path().glob(TIMED[-1])]
         # By the clock of the file system, which is that of the other files, too.
         now = min((_modified(path) for path in paths if path.exists()), default=0)
         if now and any(_modified(path) > now for path in earlier):
-            settle(inputs)
+            undo_future_times(inputs)
     finally:
         for path in paths:
             mine = _claims.pop(_absolute(path), None)
@@ -104,25 +104,39 @@ def claimed(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) ->
                     _claim_of(path).unlink()
 
 
-def settle(others: Iterable[str | Path] = ()) -> int:
-    """Date what seems to be made in the future, by a clock that was wrong, to the present; in the order that it had.
+def undo_future_times(others: Iterable[str | Path] = ()) -> int:
+    """Date files from the future to the present, in the order that they had; return how many there were.
 
-    Snakemake decides by the times of files what is out of date, and what is made from now on has to look newer.
+    A clock that ran ahead and was set back leaves such files. Snakemake takes what is older than its inputs for out of
+    date, so what is made from now on has to look newer than they do.
 
-    - others: files to look at besides `MADE`.
-    - Returns: how many files were given another time.
+    - others: files to look at besides `TIMED`.
     """
     with tempfile.TemporaryFile(dir=Path()) as probe:
         now = os.fstat(probe.fileno()).st_mtime_ns
-    paths = {*map(Path, others), *(path for pattern in MADE for path in Path().glob(pattern) if path.is_file())}
-    late = {path: time for path in paths if (time := _modified(path)) > now}
-    # A microsecond each: equal times would not count as newer.
-    settled = {time: now + 1000 * k for k, time in enumerate(sorted(set(late.values())), start=1)}
-    for path, time in late.items():
-        # Not where the owner is another, or the disk read-only: Snakemake then names the file.
+    paths = set(map(Path, others))
+    for pattern in TIMED:
+        paths.update(path for path in Path().glob(pattern) if path.is_file())
+    times = {path: _modified(path) for path in paths}
+    future = {path: time for path, time in times.items() if time > now}
+    # A microsecond apart: equal times would not count as newer.
+    present = {time: now + 1000 * k for k, time in enumerate(sorted(set(future.values())), start=1)}
+    for path, time in future.items():
+        # Where the owner is another, or the disk read-only, Snakemake names the file itself.
         with contextlib.suppress(OSError):
-            os.utime(path, ns=(settled[time], settled[time]))
-    return len(late)
+            os.utime(path, ns=(present[time], present[time]))
+    return len(future)
+
+
+def is_of_the_machine(error: BaseException) -> bool:
+    """Return whether an error in reading a file is not the fault of its bytes: no such file, no permission, no memory.
+
+    Such a file is not to be deleted. Arrow reports broken bytes as a plain OSError without a number, and a lack of
+    memory by a kind of MemoryError that is an ArrowException too.
+    """
+    if isinstance(error, MemoryError):
+        return True
+    return isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None)
 
 
 def _absolute(path: Path) -> str:

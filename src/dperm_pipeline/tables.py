@@ -1,4 +1,4 @@
-"""Parquet rows: the one place where the computing and the showing wing meet.
+"""Parquet files of rows: all that passes from what computes to what shows.
 
 A row is one measured number. The columns of `SCHEMA` are there in every file, a scenario adds its own. The file's
 metadata (key `dperm`, JSON) says what made it: config slice, seed, code digest, package versions; nothing in it differs
@@ -300,10 +300,7 @@ def _reading(path: str | Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        # Arrow's own kind of MemoryError too: a good file that does not fit is not to be deleted.
-        if isinstance(error, MemoryError) or (
-            isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None)
-        ):
+        if files.is_of_the_machine(error):
             raise
         said = " ".join(str(error).split())
         raise CorruptFile(f"{path} is not a readable Parquet file ({said})", made=path) from error

@@ -140,20 +140,20 @@ def test_files_from_the_future_come_to_the_present_in_their_order(dated):
     )
     future = [dated(name, 2 + k) for k, name in enumerate(names)]
     before = ages(past)
-    assert files.settle(["own/f.csv"]) == len(names)
+    assert files.undo_future_times(["own/f.csv"]) == len(names)
     assert ages(past) == before
     times = ages(future)
     assert times == sorted(set(times)) and times[0] > before[-1]
     # What is made from now on is newer.
     time.sleep(0.01)
     assert dated("results/tiny/later", 0).stat().st_mtime_ns > times[-1]
-    assert files.settle(["own/f.csv"]) == 0
+    assert files.undo_future_times(["own/f.csv"]) == 0
 
 
 def test_equal_times_stay_equal(dated):
     both = [dated("results/a", 2), dated("results/b", 2)]
     os.utime(both[1], ns=(both[0].stat().st_mtime_ns,) * 2)
-    files.settle()
+    files.undo_future_times()
     assert len(set(ages(both))) == 1
 
 

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from dperm_pipeline import claims
+
 HEAD = {
     "paper": "kifer2012", "experiment": "kifer2012-table1", "mechanism": "objective", "variant": "",
     "calibration": "tight", "neighbours": "replace", "guarantee": "proved", "dataset": "ext", "epsilon": 1.0,
@@ -33,8 +35,13 @@ def claim(**keys):
     return {"id": "K-c99", "experiment": "kifer2012-table1", "variants": variants, **keys}
 
 
+def decide(rule, entry, variant, rows, **evidence):
+    """The verdict of a rule (its module) on an entry of the catalogue."""
+    return claims.decide({**entry, "test": rule.__name__.rpartition(".")[2]}, variant, rows, **evidence)
+
+
 def say(rule, rows, variant="mended", **keys):
-    return rule.decide(claim(**keys), variant, rows)
+    return decide(rule, claim(**keys), variant, rows)
 
 
 def violated(k, n, failed=0, **columns):

@@ -3,13 +3,24 @@
 A claim is an entry of resources/claims/<paper>.yaml; a *verdict* is one row of claims.parquet, for one variant of the
 claim on one data set, or on all of them together where `dataset` is among its points. Nothing is decided by eye, and
 what could not be tested says why.
+
+A *rule* is a module of this folder with
+
+- `decide(rule, rows)`: the verdict; `rule` holds the keys of the claim and its variant (`select.settings`), `rows` the
+  tidy rows of the claim's data set. `ledger` is given the privacy ledger too, `weakest` the verdicts on other claims.
+- `COLUMNS`: the columns that it reads, besides those that the claim names.
+
+Every rule raises `select.NoRows` where there is nothing to test (the verdict is then "not run"), ConfigError if the
+claim names a column that the rows do not have, and DataError if the rows contradict it: two values for one repeat of a
+point, or a value outside its range.
 """
 
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +49,9 @@ from dperm_pipeline.claims import (
 from dperm_pipeline.claims.rows import Rows
 from dperm_pipeline.claims.verdict import VERDICTS, Verdict
 
-__all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "judge", "read", "summary"]
+__all__ = ["SCHEMA", "TESTS", "VERDICTS", "Verdict", "decide", "judge", "read", "summary"]
 
-# Name in the catalogue -> module with decide(claim, variant, rows of one data set) -> Verdict, and the COLUMNS that it
-# reads besides those that the claim names. `ledger` reads the privacy ledger too, `weakest` nothing but other verdicts.
+# Name in the catalogue -> rule.
 TESTS = {
     "bound": bound,
     "coverage": coverage,
@@ -70,6 +80,50 @@ SCHEMA = pa.schema(
 )
 
 
+def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, **evidence: Any) -> Verdict:
+    """Decide one variant of a claim by its rule.
+
+    - evidence: of rule `ledger`: `privacy`, the privacy ledger; of `weakest`: `verdicts`, records of other claims.
+    """
+    try:
+        return TESTS[claim["test"]].decide(select.settings(claim, variant), rows, **evidence)
+    except select.NoRows as nothing:
+        return Verdict("not run", str(nothing))
+
+
+@dataclass(frozen=True)
+class _Question:
+    """One verdict to give: on one variant of a claim, on one data set or (`dataset` is empty) all of them together."""
+
+    claim: Mapping[str, Any]
+    variant: str
+    dataset: str
+    datasets: Sequence[str]
+
+    @cached_property
+    def rule(self) -> dict[str, Any]:
+        return select.settings(self.claim, self.variant)
+
+    @property
+    def reads_rows(self) -> bool:
+        return bool(self.datasets) and "not_run" not in self.rule and self.claim["test"] != "weakest"
+
+    @cached_property
+    def columns_and_filters(self) -> tuple[list[str], list[tuple]]:
+        """What `Rows` is asked for."""
+        columns = select.columns(self.claim, TESTS[self.claim["test"]].COLUMNS)
+        return columns, select.filters(self.rule, self.datasets)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """What verdicts are decided by, besides rows; as `judge` was given it."""
+
+    privacy: pd.DataFrame | None
+    unavailable: Mapping[str, str]
+    prepared: Collection[str]
+
+
 def judge(
     catalogue: Sequence[Mapping[str, Any]],
     rows: Mapping[str, str | Path | None],
@@ -89,30 +143,32 @@ def judge(
     - privacy: the privacy ledger, which promises of privacy are decided by; without it they are not run.
     - unavailable: from data sets that cannot be had on this machine to the reason.
     - metadata: JSON-serialisable; nothing that differs between two runs of the same code.
-    - prepared: collection of str; data sets that only their own cells write rows of: a cell on another that is lost
-      does not concern claims on them. A cell may write rows of any other name, such as of a law that it integrates.
+    - prepared: data sets that only their own cells write rows of: a lost cell of another one does not concern claims on
+      them. A cell may write rows of any other name, such as of a law that it integrates.
     - only: the id of the one claim whose verdicts are written; others of the catalogue are there for it to stand on
       (`dperm_pipeline.claims.catalogue.standing_on`).
     - Raises ConfigError: if a claim names a test that does not exist.
     - Raises CorruptFile, DataError: if rows cannot be read or contradict themselves.
     """
-    promises = None if privacy is None else tables.read_records(privacy)
+    sources = _Sources(None if privacy is None else tables.read_records(privacy), unavailable, prepared)
+    questions = [_questions(claim) for claim in catalogue]
 
-    asked = [list(_questions(claim)) for claim in catalogue]
-
-    # Those that stand on the verdicts of others come last, wherever they stand in the catalogue; else those that read
-    # the same metrics of an experiment one after the other, so that these rows are read once and no others are held.
     def turn(place: int) -> tuple[bool, str, list[str]]:
-        claim, metrics = catalogue[place], {str(filters[-1]) for _, filters in asked[place]}
-        return claim["test"] == "weakest", claim["experiment"], sorted(metrics)
+        # Claims that stand on the verdicts of others come last, wherever they stand in the catalogue. Of the rest,
+        # those that read the same metrics of an experiment follow each other: rows are read once, and no others held.
+        asked = [question.columns_and_filters for question in questions[place] if question.reads_rows]
+        metrics = {str(filters[-1]) for _, filters in asked}
+        return catalogue[place]["test"] == "weakest", catalogue[place]["experiment"], sorted(metrics)
 
+    # Place in the catalogue -> its records.
     found: dict[int, list[dict[str, Any]]] = {}
-    for (_, experiment, _), places in itertools.groupby(sorted(range(len(catalogue)), key=turn), key=turn):
-        own = [*places]
-        here = Rows(rows.get(experiment), [question for place in own for question in asked[place]])
-        for place in own:
+    for (_, experiment, _), group in itertools.groupby(sorted(range(len(catalogue)), key=turn), key=turn):
+        places = list(group)
+        here = [question for place in places for question in questions[place] if question.reads_rows]
+        held = Rows(rows.get(experiment), [question.columns_and_filters for question in here])
+        for place in places:
             others = [record for judged in sorted(found) for record in found[judged]]
-            found[place] = list(_verdicts(catalogue[place], here, promises, unavailable, others, prepared))
+            found[place] = [_record(question, held, sources, others) for question in questions[place]]
     records = [record for place in sorted(found) for record in found[place] if only in (None, record["id"])]
     tables.write_records(records, SCHEMA, out, metadata=dict(metadata))
 
@@ -139,8 +195,7 @@ def read(path: str | Path) -> pd.DataFrame:
 def summary(path: str | Path) -> str:
     """Return the verdicts in a few lines for a terminal: the counts, then a line for each claim that was tested.
 
-    - Raises CorruptFile: if the file is not what `judge` writes.
-    - Raises FileNotFoundError: if there is no such file.
+    - Raises CorruptFile, FileNotFoundError: as `read`.
     """
     verdicts = read(path)
     counts = verdicts["verdict"].value_counts()
@@ -152,61 +207,49 @@ def summary(path: str | Path) -> str:
     return "\n".join(lines)
 
 
-def _parts(claim: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str, list[str]]]:
-    """Give each verdict's variant, rule, data set (empty where all are decided together) and the data sets it reads."""
-    named = sorted(claim.get("datasets", ()))
-    for variant in sorted(claim["variants"]):
-        rule = select.settings(claim, variant)
-        # A promise of privacy speaks of all data sets.
-        each = [("", named)] if select.pooled(rule) else [(name, [name]) for name in named] or [("", [])]
-        for dataset, members in each:
-            yield variant, rule, dataset, members
-
-
-def _questions(claim: Mapping[str, Any]) -> Iterator[tuple[list[str], list[tuple]]]:
-    """Give the columns and filters by which each verdict of a claim reads rows."""
+def _questions(claim: Mapping[str, Any]) -> list[_Question]:
+    """Return the verdicts that a claim asks for: one for each variant and data set, or for all that it pools."""
     if claim["test"] not in TESTS:
         raise ConfigError(f"{claim['id']}: test: {claim['test']!r} is none of {', '.join(sorted(TESTS))}")
-    for _, rule, _, members in _parts(claim):
-        if members and "not_run" not in rule and claim["test"] != "weakest":
-            yield select.columns(claim, TESTS[claim["test"]].COLUMNS), select.filters(rule, members)
+    named = sorted(claim.get("datasets", ()))
+    questions = []
+    for variant in sorted(claim["variants"]):
+        # A claim without data sets, such as a promise of privacy, speaks of all.
+        together = not named or select.pooled(select.settings(claim, variant))
+        each = [("", named)] if together else [(name, [name]) for name in named]
+        questions += [_Question(claim, variant, dataset, datasets) for dataset, datasets in each]
+    return questions
 
 
-def _verdicts(
-    claim: Mapping[str, Any],
-    rows: Rows,
-    privacy: pd.DataFrame | None,
-    unavailable: Mapping[str, str],
-    others: Sequence[Mapping[str, Any]],
-    prepared: Collection[str],
-) -> Iterator[dict[str, Any]]:
-    """Give the records of one claim, a variant and a data set (or all that it pools) each."""
-    for variant, rule, dataset, members in _parts(claim):
-        if "not_run" in rule:
-            verdict = Verdict("not run", rule["not_run"])
-        elif claim["test"] == "weakest":
-            verdict = weakest.decide(claim, variant, others)
-        else:
-            here = None
-            if rows.datasets.intersection(members):
-                here = rows.of(select.columns(claim, TESTS[claim["test"]].COLUMNS), select.filters(rule, members))
-            missing = [where for where in rows.given_up if _concerns(where, members, prepared)]
-            verdict = _verdict(claim, variant, rows.path, here, members, privacy, unavailable, bool(missing))
-            if missing:
-                reason = (
-                    f"whole cells are missing, whose solver did not converge: {'; '.join(missing)}. {verdict.reason}"
-                )
-                decided = verdict.verdict in ("reproduced", "not reproduced")
-                verdict = replace(verdict, verdict="inconclusive" if decided else verdict.verdict, reason=reason)
-        yield {
-            **{key: claim[key] for key in ("id", "paper", "place", "figure", "test", "experiment")},
-            **{key: " ".join(claim.get(key, "").split()) for key in ("statement", "note")},
-            "headline": claim.get("headline", False),
-            "variant": variant,
-            "dataset": dataset,
-            "expected": rule.get("expected"),
-            **asdict(verdict),
-        }
+def _record(question: _Question, rows: Rows, sources: _Sources, others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one row of claims.parquet."""
+    claim = question.claim
+    if "not_run" in question.rule:
+        verdict = Verdict("not run", question.rule["not_run"])
+    elif claim["test"] == "weakest":
+        verdict = decide(claim, question.variant, None, verdicts=others)
+    else:
+        verdict = _decided(question, rows, sources)
+    return {
+        **{key: claim[key] for key in ("id", "paper", "place", "figure", "test", "experiment")},
+        **{key: " ".join(claim.get(key, "").split()) for key in ("statement", "note")},
+        "headline": claim.get("headline", False),
+        "variant": question.variant,
+        "dataset": question.dataset,
+        "expected": question.rule.get("expected"),
+        **asdict(verdict),
+    }
+
+
+def _decided(question: _Question, rows: Rows, sources: _Sources) -> Verdict:
+    """Decide from rows; where a whole cell of them is lost, nothing is decided."""
+    missing = [where for where in rows.given_up if _concerns(where, question.datasets, sources.prepared)]
+    verdict = _from_rows(question, rows, sources, cells_lost=bool(missing))
+    if not missing:
+        return verdict
+    reason = f"whole cells are missing, whose solver did not converge: {'; '.join(missing)}. {verdict.reason}"
+    was_decided = verdict.verdict in ("reproduced", "not reproduced")
+    return replace(verdict, verdict="inconclusive" if was_decided else verdict.verdict, reason=reason)
 
 
 def _concerns(where: str, datasets: Sequence[str], prepared: Collection[str]) -> bool:
@@ -217,30 +260,22 @@ def _concerns(where: str, datasets: Sequence[str], prepared: Collection[str]) ->
     return any(name not in prepared or f"dataset={name}" in parts for name in datasets)
 
 
-def _verdict(
-    claim: Mapping[str, Any],
-    variant: str,
-    path: str | Path | None,
-    rows: pd.DataFrame | None,
-    datasets: Sequence[str],
-    privacy: pd.DataFrame | None,
-    unavailable: Mapping[str, str],
-    lost: bool,
-) -> Verdict:
+def _from_rows(question: _Question, rows: Rows, sources: _Sources, *, cells_lost: bool) -> Verdict:
     """Decide by the claim's own rule, or say why there is nothing to decide by."""
-    decide = TESTS[claim["test"]].decide
+    claim, variant, datasets = question.claim, question.variant, question.datasets
+    here = rows.of(*question.columns_and_filters) if rows.datasets.intersection(datasets) else None
     if claim["test"] == "ledger":
-        # A variant may be decided by quadratures alone.
-        if privacy is None and "ledger" in select.settings(claim, variant):
+        # A variant without `ledger` is decided by quadratures alone.
+        if sources.privacy is None and "ledger" in question.rule:
             return Verdict("not run", "there is no privacy ledger")
-        if not datasets or rows is not None:
-            return decide(claim, variant, rows, privacy=privacy)
-    if path is None:
+        if not datasets or here is not None:
+            return decide(claim, variant, here, privacy=sources.privacy)
+    if rows.path is None:
         return Verdict("not run", f"the experiment {claim['experiment']} is not among the selected papers")
-    if rows is None:
-        why = [unavailable[name] for name in datasets if name in unavailable]
+    if here is None:
+        why = [sources.unavailable[name] for name in datasets if name in sources.unavailable]
         if why:
             return Verdict("not run", f"the data set is unavailable: {'; '.join(why)}")
         names = ", ".join(datasets)
-        return Verdict("not run", f"no rows of {names}" if lost else f"{names} is not in this scale's grid")
-    return decide(claim, variant, rows)
+        return Verdict("not run", f"no rows of {names}" if cells_lost else f"{names} is not in this scale's grid")
+    return decide(claim, variant, here)

@@ -4,7 +4,8 @@ At each grid point j the n_j repeats of measure/expr have the order statistics c
 
     c^_j = c_(k),    k = min{k: P(Bin(n_j, 1 - beta) <= k - 1) >= 0.975},
 
-is the upper end of the 95 % interval of their (1 - beta)-quantile, whatever their law (beta = 0.05 needs n_j >= 72).
+is the upper end of the 95 % interval of their (1 - beta)-quantile, whatever their law (beta = 0.05 needs n_j >= 72;
+David and Nagaraja, Order Statistics, 2003, Section 7.1).
 The constant is one if c^_j does not grow: in each axis, the other axes held fixed,
 
     log c^_j ~ a + slope log x_j,
@@ -25,7 +26,7 @@ from scipy import special
 
 from dperm.errors import ConfigError, DataError
 from dperm_pipeline.claims import select
-from dperm_pipeline.claims.verdict import Verdict
+from dperm_pipeline.claims.verdict import Estimate, Verdict, overall
 
 COLUMNS = (*select.COLUMNS, "vacuous")
 _LEVEL = 0.025
@@ -46,45 +47,40 @@ class _Constant:
 
 @dataclass(frozen=True)
 class _Growth:
-    """The slope of c^ along one axis, the rest of the grid point held fixed."""
+    """The slope of c^ along one axis; the estimate's `where` is the rest of the grid point, held fixed."""
 
     axis: str
-    where: str
-    slope: float
-    low: float
-    high: float
+    slope: Estimate
+
+    @property
+    def flat(self) -> bool:
+        return self.slope.high <= _MARGIN
+
+    @property
+    def steep(self) -> bool:
+        return self.slope.low > _MARGIN
 
 
-def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
-    """Decide one variant of a claim on one data set.
+def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
+    """Decide by the constants at all grid points (jain2013, catalogue of claims: BOUND).
 
-    - claim: entry of the catalogue: `metric` (the measure, at least 0), `axes` (columns above 0 in which c^ may not
-      grow), `points` (further columns), `bound` (the rows' column that holds expr, its constant 1; by default "bound"),
-      `beta` (by default 0.05), `at_most` (of c^; by default 1000), `growth` (another metric: of its measure/expr is the
-      c^ that may not grow, where the measure itself may be 0; by default the metric), `least_values` (grid points along
-      an axis that have to be left, by default 4), `variants` (each may hold `where` and set any of these anew).
-    - variant: a key of `claim["variants"]`.
-    - rows: the rows of the data set, with `COLUMNS` and those that the claim names; `vacuous` is 0 or 1.
-    - Returns: `measured`: the (1 - beta)-quantile of measure/expr at the grid point with the largest c^, between the
-      ends of its 95 % interval; `n`: its repeats.
+    Keys: `metric` (the measure, at least 0), `axes` (columns above 0 in which c^ may not grow), `points` (further
+    columns), `bound` (the rows' column that holds expr, its constant 1; by default "bound"), `beta` (by default 0.05),
+    `at_most` (of c^; by default 1000), `growth` (another metric: of its measure/expr is the c^ that may not grow, where
+    the measure itself may be 0; by default the metric), `least_values` (grid points along an axis that have to be left,
+    by default 4). Rows: `vacuous` is 0 or 1.
 
-    Reproduced if c^ is at most 1000 everywhere and the upper end of its slope at most 0.05 along every axis; not
-    reproduced if the lower end of a slope is above 0.05, or expr is 0 where the measure is above it; else inconclusive,
-    such as where under 4 points are left along an axis. Nothing bounds a failed run: with any of them a claim that is
-    not refuted is inconclusive.
-
-    - Raises ConfigError: if the claim names a column that the rows do not have.
-    - Raises DataError: if a point has two values for one repeat, or a measure, a bound or an axis lies outside its
-      range.
-    - Source: jain2013, catalogue of claims: BOUND. David and Nagaraja, Order Statistics (2003), Section 7.1, for the
-      interval.
+    Measured is the (1 - beta)-quantile of measure/expr at the grid point with the largest c^, between the ends of its
+    95 % interval; `n`: its repeats. Reproduced if c^ is at most 1000 everywhere and the upper end of its slope at most
+    0.05 along every axis; not reproduced if the lower end of a slope is above 0.05, or expr is 0 where the measure is
+    above it; else inconclusive, such as where under 4 points are left along an axis. Nothing bounds a failed run: with
+    any of them a claim that is not refuted is inconclusive.
     """
-    rule = select.settings(claim, variant)
     axes, metric = list(rule["axes"]), rule["metric"]
     keys = [*(name for name in rule.get("points", ()) if name not in axes), *axes]
     frame = _chosen(rule, rows, keys, metric)
     if frame.empty:
-        return Verdict("not run", select.absent(rule, metric))
+        raise select.NoRows(select.absent(rule, metric))
     places = frame.groupby(keys)["vacuous"].max()
     vacuous = f"{int(places.sum())} of {len(places)} grid points are vacuous and left out"
     frame = frame[frame["vacuous"] == 0]
@@ -94,38 +90,28 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
     frame = frame.dropna(subset=["value"])
     broken = frame[(frame["expr"] == 0) & (frame["value"] > 0)]
     if len(broken):
-        first = broken.iloc[0]
-        return Verdict(
-            "not reproduced",
-            f"the bound is 0 at {select.in_words(keys, first[keys])}, where {select.words(metric)} is "
-            f"{first['value']:.3g}, and at {len(broken)} of {len(frame)} repeats in all; {vacuous}",
-            math.inf,
-            math.inf,
-            math.inf,
-            len(broken),
-        )
+        return _broken(broken, len(frame), keys, metric, vacuous)
     beta = rule.get("beta", 0.05)
-    constants = {key: _constant(part, beta) for key, part in frame.groupby(keys, sort=True)}
+    constants = _constants(frame, keys, beta)
     growing = constants
     if "growth" in rule:
         beside = _chosen(rule, rows, keys, rule["growth"])
-        beside = beside[(beside["vacuous"] == 0) & beside["value"].notna()]
-        growing = {key: _constant(part, beta) for key, part in beside.groupby(keys, sort=True)}
-    grown, problems = [], []
+        growing = _constants(beside[(beside["vacuous"] == 0) & beside["value"].notna()], keys, beta)
+    growths, problems = [], []
     for axis in axes:
-        found = list(_growths(rule, variant, rows, growing, keys, axis))
-        grown += found
+        found = list(_growths(rule, rows, growing, keys, axis))
+        growths += found
         if not found:
             problems.append(f"under {rule.get('least_values', _LEAST)} points are left along {axis}")
-    return _verdict(rule, constants, keys, grown, [*problems, *([lost] if lost else [])], vacuous)
+    if lost:
+        problems.append(lost)
+    return _verdict(rule, constants, keys, growths, problems, vacuous)
 
 
 def limits(n: int, beta: float) -> tuple[int, int]:
-    """Return the ranks, from 1, of the order statistics between which the (1 - beta)-quantile lies at 95 %.
+    """Return the ranks, from 1 to n, of the repeats between which the (1 - beta)-quantile lies at 95 %.
 
-    - n: repeats, at least 1.
-    - beta: in (0, 1).
-    - Returns: 0 or n + 1 where no repeat is low or high enough: that end is open.
+    A rank of 0 or n + 1 says that no repeat is low or high enough: that end is open.
     """
     law = special.bdtr(np.arange(n), n, 1 - beta)  # P(Bin <= k - 1) for k = 1..n
     # P(quantile < c_(k)) = P(at most k - 1 repeats lie below it).
@@ -139,62 +125,76 @@ def _chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: list[str], metric
     if absent:
         raise ConfigError(f"{rule['id']}: the rows of {rule['experiment']} have no column {', '.join(absent)}")
     frame = select.chosen(rule, rows, keys, metric)
-    beside = {"expr": rows[bound], "vacuous": rows["vacuous"]}
-    for name, values in beside.items():
-        # The same selection and order: a column beside the metric's value.
-        told = rows.assign(value=np.asarray(values, float), status="ok")
-        frame[name] = select.chosen(rule, told, keys, metric)["value"].to_numpy()
-    kept = frame[frame["vacuous"] == 0]
-    if (kept["expr"].isna() | (kept["expr"] < 0)).any():
+    for name, column in (("expr", bound), ("vacuous", "vacuous")):
+        # In the place of the metric's values, so that selection and order are the same.
+        replaced = rows.assign(value=np.asarray(rows[column], float), status="ok")
+        frame[name] = select.chosen(rule, replaced, keys, metric)["value"].to_numpy()
+    used = frame[frame["vacuous"] == 0]
+    if (used["expr"].isna() | (used["expr"] < 0)).any():
         raise DataError(f"{rule['id']}: {bound} must be a number of at least 0 at every point that is not vacuous")
-    if (kept["value"] < 0).any():
-        raise DataError(f"{rule['id']}: {metric}={kept['value'].min():g} must be at least 0; choose another metric")
+    if (used["value"] < 0).any():
+        raise DataError(f"{rule['id']}: {metric}={used['value'].min():g} must be at least 0; choose another metric")
     return frame
+
+
+def _broken(broken: pd.DataFrame, count: int, keys: list[str], metric: str, vacuous: str) -> Verdict:
+    """Refute a bound of 0 below a measure above it: no constant mends that."""
+    first = broken.iloc[0]
+    reason = (
+        f"the bound is 0 at {select.in_words(keys, first[keys])}, where {select.words(metric)} is "
+        f"{first['value']:.3g}, and at {len(broken)} of {count} repeats in all; {vacuous}"
+    )
+    return Verdict("not reproduced", reason, math.inf, math.inf, math.inf, len(broken))
+
+
+def _constants(frame: pd.DataFrame, keys: list[str], beta: float) -> dict[tuple, _Constant]:
+    """Return c^ of every grid point that is left."""
+    return {key: _constant(part, beta) for key, part in frame.groupby(keys, sort=True)}
 
 
 def _constant(part: pd.DataFrame, beta: float) -> _Constant:
     # 0/0 is 0: a bound of 0 that holds holds with any constant.
     value, expr = part["value"].to_numpy(), part["expr"].to_numpy()
     ordered = np.sort(np.divide(value, expr, out=np.zeros(len(part)), where=expr > 0))
-    low, high = limits(len(ordered), beta)
-    middle = float(ordered[math.ceil((1 - beta) * len(ordered) * (1 - 1e-12)) - 1])
-    ends = (float(ordered[low - 1]) if low else 0.0, float(ordered[high - 1]) if high <= len(ordered) else math.inf)
-    return _Constant(ordered, middle, *ends, high)
+    n = len(ordered)
+    low, high = limits(n, beta)
+    # Less a rounding: 0.95 * 100 may come out above 95.
+    middle = float(ordered[math.ceil((1 - beta) * n * (1 - 1e-12)) - 1])
+    bottom = float(ordered[low - 1]) if low else 0.0
+    top = float(ordered[high - 1]) if high <= n else math.inf
+    return _Constant(ordered, middle, bottom, top, high)
 
 
 def _growths(
-    rule: Mapping[str, Any],
-    variant: str,
-    rows: pd.DataFrame,
-    constants: Mapping[tuple, _Constant],
-    keys: list[str],
-    axis: str,
+    rule: Mapping[str, Any], rows: pd.DataFrame, constants: Mapping[tuple, _Constant], keys: list[str], axis: str
 ) -> Iterator[_Growth]:
     """Give the slope of c^ along an axis at every combination of the other keys that has enough points."""
     place, others = keys.index(axis), [name for name in keys if name != axis]
+    # Values of the other keys -> value of the axis -> its constant.
     lines: dict[tuple, dict[float, _Constant]] = {}
     for key, constant in constants.items():
         if not key[place] > 0:
             raise DataError(f"{rule['id']}: {axis}={key[place]} must be above 0 to have a logarithm")
-        rest = tuple(value for name, value in zip(keys, key, strict=True) if name != axis)
+        rest = (*key[:place], *key[place + 1 :])
         lines.setdefault(rest, {})[float(key[place])] = constant
     for rest, line in lines.items():
         if len(line) < rule.get("least_values", _LEAST):
             continue
-        where, x = select.in_words(others, rest), np.array(sorted(line))
-        weights = np.log(x) - np.log(x).mean()
-        weights /= weights @ weights
-        yield _growth(
-            axis, where, weights, [line[value] for value in x], select.random(rule, variant, rows, f"{axis}/{where}")
-        )
+        where = select.in_words(others, rest)
+        yield _Growth(axis, _slope(line, where, select.random(rule, rows, f"{axis}/{where}")))
 
 
-def _growth(axis: str, where: str, weights: np.ndarray, along: list[_Constant], rng: np.random.Generator) -> _Growth:
+def _slope(line: Mapping[float, _Constant], where: str, rng: np.random.Generator) -> Estimate:
+    """Fit log c^ ~ a + slope log x by least squares."""
+    x = np.array(sorted(line))
+    along = [line[value] for value in x]
     if not all(0 < constant.high < math.inf for constant in along):
-        return _Growth(axis, where, math.nan, -math.inf, math.inf)
+        return Estimate(where)
+    weights = np.log(x) - np.log(x).mean()
+    weights /= weights @ weights
     sample = sum(weight * _logarithms(constant, rng) for weight, constant in zip(weights, along, strict=True))
     slope = float(weights @ np.log([constant.high for constant in along]))
-    return _Growth(axis, where, slope, select.lower(sample, 0.025), select.upper(sample, 0.025))
+    return Estimate(where, slope, select.lower(sample, 0.025), select.upper(sample, 0.025))
 
 
 def _logarithms(constant: _Constant, rng: np.random.Generator) -> np.ndarray:
@@ -209,34 +209,31 @@ def _verdict(
     rule: Mapping[str, Any],
     constants: Mapping[tuple, _Constant],
     keys: list[str],
-    grown: list[_Growth],
+    growths: list[_Growth],
     problems: list[str],
     vacuous: str,
 ) -> Verdict:
     most = rule.get("at_most", _MOST)
     small = [constant.high <= most for constant in constants.values()]
-    flat, steep = [one.high <= _MARGIN for one in grown], [one.low > _MARGIN for one in grown]
-    outcome = select.verdict([*small, *flat, not problems], steep)
+    flat, steep = [growth.flat for growth in growths], [growth.steep for growth in growths]
+    outcome = overall([*small, *flat, not problems], steep)
     worst = max(constants, key=lambda key: constants[key].high)
     largest = constants[worst]
     reasons = [
         f"the constant of {select.words(rule['metric'])} over {select.words(rule.get('bound', 'bound'))} is shown to "
         f"be at most {most:g} at {sum(small)} of {len(small)} grid points; along the axes it is shown not to grow "
-        f"(slope at most {_MARGIN:g}) on {sum(flat)} of {len(grown)} lines and shown to grow on {sum(steep)}",
+        f"(slope at most {_MARGIN:g}) on {sum(flat)} of {len(growths)} lines and shown to grow on {sum(steep)}",
         f"the largest is {largest.high:.3g} at {select.in_words(keys, worst)} (upper limit of the "
         f"{1 - rule.get('beta', 0.05):g}-quantile of {len(largest.ordered)} repeats)",
     ]
     for axis in rule["axes"]:
-        own = [one for one in grown if one.axis == axis]
-        if own:
-            one = max(own, key=lambda one: (one.low > _MARGIN, one.high))
-            at = f" at {one.where}" if one.where else ""
-            reasons.append(f"slope in {axis}: {one.slope:.3g} [{one.low:.3g}, {one.high:.3g}]{at}, the largest")
-    return Verdict(
-        outcome,
-        "; ".join([*reasons, vacuous, *problems]),
-        largest.middle,
-        largest.low,
-        largest.high,
-        len(largest.ordered),
-    )
+        along = [growth for growth in growths if growth.axis == axis]
+        if along:
+            slope = max(along, key=lambda growth: (growth.steep, growth.slope.high)).slope
+            reasons.append(
+                f"slope in {axis}: {slope.value:.3g} [{slope.low:.3g}, {slope.high:.3g}]{select.at(slope.where)}, the "
+                "largest"
+            )
+    reasons += [vacuous, *problems]
+    n = len(largest.ordered)
+    return Verdict(outcome, "; ".join(reasons), largest.middle, largest.low, largest.high, n)

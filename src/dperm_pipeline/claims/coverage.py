@@ -18,7 +18,7 @@ from scipy import special
 
 from dperm.errors import DataError
 from dperm_pipeline.claims import select
-from dperm_pipeline.claims.verdict import Verdict
+from dperm_pipeline.claims.verdict import Verdict, overall
 
 COLUMNS = (*select.COLUMNS, "gamma")
 _MOST = 10**9
@@ -36,48 +36,50 @@ class _Point:
     low: float
     high: float
 
+    @property
+    def holds(self) -> bool:
+        return self.high <= self.gamma
 
-def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
-    """Decide one variant of a claim on one data set.
+    @property
+    def refutes(self) -> bool:
+        return self.low > self.gamma
 
-    - claim: entry of the catalogue: `points` (columns of the scenario's axes; `gamma` is added), `metric` (by default
-      "violated"; 0 or 1 for each repeat), `level` (by default 0.05), `apart` (true: the level of each point),
-      `least_values` (points that have to be left, by default 1), `variants` (each may hold `where` and set any of these
-      anew).
-    - variant: a key of `claim["variants"]`.
-    - rows: the rows of the data set, with `COLUMNS` and those that the claim names; `gamma` in [0, 1] is the
-      probability with which the bound may fail.
-    - Returns: `measured`: the violation rate at the least favourable point (failed runs left out), between the bounds
-      that decide there; `n`: the repeats there.
 
-    A failed run counts as the strongest evidence against whichever direction is being tested. Points left out as
-    vacuous (`without`) are counted.
+def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
+    """Decide from counts of violations.
 
-    - Raises ConfigError: if the claim names a column that the rows do not have.
-    - Raises DataError: if a point has two values for one repeat, a value is neither 0 nor 1, or gamma is outside [0,
-      1].
+    Keys: `points` (columns; `gamma` is added), `metric` (by default "violated"; 0 or 1 for each repeat), `level` (by
+    default 0.05), `apart` (true: the level of each point), `least_values` (points that have to be left, by default 1).
+    Rows: `gamma` in [0, 1] is the probability with which the bound may fail.
+
+    Measured is the violation rate at the least favourable point (failed runs left out), between the bounds that decide
+    there; `n`: the repeats there. A failed run counts as the strongest evidence against whichever direction is being
+    tested. Points left out as vacuous (`without`) are counted.
     """
-    rule = select.settings(claim, variant)
     keys = list(dict.fromkeys([*rule.get("points", ()), "gamma"]))
     metric, level = rule.get("metric", "violated"), rule.get("level", 0.05)
     frame = select.chosen(rule, rows, keys, metric)
     vacuous = select.vacuous(rule, rows, keys, metric)
     if frame.empty:
-        return Verdict("inconclusive", vacuous) if vacuous else Verdict("not run", select.absent(rule, metric))
+        if vacuous:
+            return Verdict("inconclusive", vacuous)
+        raise select.NoRows(select.absent(rule, metric))
     _check(rule, metric, frame)
-    parts = list(select.groups(frame, keys))
+    groups = list(select.groups(frame, keys))
     apart = rule.get("apart", False)
-    share = level if apart else level / len(parts)
-    points = [_point(where, group, share) for where, group in parts]
+    share = level if apart else level / len(groups)
+    points = [_point(where, group, share) for where, group in groups]
+    holds, refuted = [point.holds for point in points], [point.refutes for point in points]
     enough = len(points) >= rule.get("least_values", 1)
-    outcome = select.verdict([enough, *(p.high <= p.gamma for p in points)], [p.low > p.gamma for p in points])
-    holds, refuted = sum(p.high <= p.gamma for p in points), sum(p.low > p.gamma for p in points)
-    side = "low" if refuted else "high"
-    worst = max(points, key=lambda p: getattr(p, side) - p.gamma)
-    rate = worst.violated / worst.ran if worst.ran else None
+    outcome = overall([enough, *holds], refuted)
+    if any(refuted):
+        worst = max(points, key=lambda point: point.low - point.gamma)
+    else:
+        worst = max(points, key=lambda point: point.high - point.gamma)
     reasons = [
-        f"the violation rate is shown to be at most gamma at {holds} of {len(points)} points and above it at {refuted} "
-        f"(one-sided Clopper-Pearson, {'at each point' if apart else 'Bonferroni over all points'}, level {level:g})",
+        f"the violation rate is shown to be at most gamma at {sum(holds)} of {len(points)} points and above it at "
+        f"{sum(refuted)} (one-sided Clopper-Pearson, {'at each point' if apart else 'Bonferroni over all points'}, "
+        f"level {level:g})",
         f"measured: {worst.violated} violations in {worst.ran} runs at the least favourable point, {worst.where}: the "
         f"rate is between {worst.low:.3g} and {worst.high:.3g}",
     ]
@@ -87,19 +89,16 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
         reasons.append(vacuous)
     if not enough:
         reasons.append(f"the claim asks for {rule['least_values']} points")
-    if outcome == "inconclusive" and holds < len(points):
+    if outcome == "inconclusive" and not all(holds):
         reasons.append(_power_in_words(points, share))
+    rate = worst.violated / worst.ran if worst.ran else None
     return Verdict(outcome, "; ".join(reasons), rate, worst.low, worst.high, worst.n)
 
 
 def rate_bounds(violated: int, n: int, share: float) -> tuple[float, float]:
-    """Return the one-sided Clopper-Pearson bounds on a probability, each wrong with probability at most `share`.
+    """Return the one-sided bounds on a probability, lower and upper, each wrong with probability at most `share`.
 
-    - violated: in 0..n.
-    - n: at least 1.
-    - share: in (0, 1).
-    - Returns: lower and upper bound.
-    - Source: Clopper and Pearson, Biometrika 26 (1934).
+    Clopper and Pearson, Biometrika 26 (1934); `violated` in 0..n, n at least 1.
     """
     low = float(special.betaincinv(violated, n - violated + 1, share)) if violated else 0.0
     high = float(special.betainccinv(violated + 1, n - violated, share)) if violated < n else 1.0
@@ -107,14 +106,10 @@ def rate_bounds(violated: int, n: int, share: float) -> tuple[float, float]:
 
 
 def needed(rate: float, gamma: float, share: float) -> float:
-    """Return with how many repeats a point would be decided if the violation rate stayed as it is.
+    """Return with how many repeats n a point would be decided if the violation rate stayed as it is.
 
-    - rate: in [0, 1].
-    - gamma: in [0, 1].
-    - share: the point's share of the level, in (0, 1).
-    - Returns: a whole number n with upper(ceil(rate n), n) <= gamma, or lower(floor(rate n), n) > gamma if rate >
-      gamma; found by bisection, so that n - 1 would not do. Infinite above 1e9 repeats, such as where the rate is
-      gamma.
+    upper(ceil(rate n), n) <= gamma, or lower(floor(rate n), n) > gamma if rate > gamma; found by bisection, so that
+    n - 1 would not do. Infinite above 1e9 repeats, such as where the rate is gamma.
     """
 
     def decided(n: int) -> bool:
@@ -134,7 +129,10 @@ def _least(decided: Callable[[int], bool]) -> float:
     short = enough // 2
     while enough - short > 1:
         middle = (short + enough) // 2
-        short, enough = (short, middle) if decided(middle) else (middle, enough)
+        if decided(middle):
+            enough = middle
+        else:
+            short = middle
     return enough
 
 

@@ -14,43 +14,34 @@ import pandas as pd
 
 from dperm.errors import DataError
 from dperm_pipeline.claims import select
-from dperm_pipeline.claims.verdict import Verdict
+from dperm_pipeline.claims.verdict import Estimate, Verdict, overall
 
 COLUMNS = select.COLUMNS
 _SHARE = 0.025
 
 
-def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
-    """Decide one variant of a claim on one data set.
+def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
+    """Decide by the crossing at every point.
 
-    - claim: entry of the catalogue: `metric` (small is good), `axis` (a number in every row), `better` and `worse` (the
-      two methods, from columns to values; each may hold less than `where` does), `points` (further columns, by default
-      none), `at_least` (a value of the axis up to which `better` has to be ahead), `variants` (each may hold `where`
-      and set any of these anew).
-    - variant: a key of `claim["variants"]`.
-    - rows: the rows of the data set, with `COLUMNS` and those that the claim names. A method without a value at some
-      x_j has one value for all of them: it stands in rows whose axis is 0.
-    - Returns: `measured`: x* at the point where it is least, with its 95 % interval; `n`: the pairs there.
+    Keys: `metric` (small is good), `axis` (a number in every row), `better` and `worse` (the two methods, from columns
+    to values; each may hold less than `where` does), `points` (further columns, by default none), `at_least` (a value
+    of the axis up to which `better` has to be ahead). A method without a value at some x_j has one value for all of
+    them: it stands in rows whose axis is 0.
 
-    Reproduced if at every point the interval begins at `at_least` or above and ends before the last value of the axis
-    (it is finite: there is a number at which the other method is not behind any more); not reproduced if it ends below
-    `at_least` at any point; else inconclusive. A repeat that lacks a value at any x_j is left out; with more than 5 %
-    of them lost a point stays open.
-
-    - Raises ConfigError: if the claim names a column that the rows do not have.
-    - Raises DataError: if a point has two values for one repeat, or the axis is not a number.
+    Measured is x* at the point where it is least, with its 95 % interval; `n`: the pairs there. Reproduced if at every
+    point the interval begins at `at_least` or above and ends before the last value of the axis (it is finite: there is
+    a number at which the other method is not behind any more); not reproduced if it ends below `at_least` at any
+    point; else inconclusive. A repeat that lacks a value at any x_j is left out; with more than 5 % of them lost a
+    point stays open.
     """
-    rule = select.settings(claim, variant)
     axis, metric, least = rule["axis"], rule["metric"], rule["at_least"]
     points = [name for name in rule.get("points", ()) if name != axis]
     sides = {}
     for side in ("better", "worse"):
         asked = {**rule, "where": {**rule.get("where", {}), **rule[side]}}
-        sides[side] = select.chosen(asked, rows, [*points, axis], metric)
-        if sides[side].empty:
-            return Verdict("not run", select.absent(asked, metric))
+        sides[side] = select.required(asked, rows, [*points, axis], metric)
     others = dict(select.groups(sides["worse"], points))
-    found, problems = [], []
+    found, lasts, problems = [], [], []
     for where, group in select.groups(sides["better"], points):
         if where not in others:
             raise DataError(f"{rule['id']}: {metric} of worse has no rows at {where}; choose the points by where")
@@ -58,29 +49,33 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
         if len(differences) < max(2, 0.95 * repeats) or not len(x):
             problems.append(f"{repeats - len(differences)} of {repeats} repeats lack a value{select.at(where)}")
             continue
-        rng = select.random(rule, variant, rows, where)
-        picks = rng.integers(len(differences), size=(select.RESAMPLES, len(differences)))
-        # One x_j at a time: all at once would take repeats times as much memory.
-        ahead = np.stack([column[picks].mean(axis=1) for column in differences.T], axis=1) > 0
-        sample = _last(x, ahead)
-        middle = float(_last(x, differences.mean(axis=0, keepdims=True) > 0)[0])
-        ends = (select.lower(sample, _SHARE), select.upper(sample, _SHARE))
-        found.append((middle, *ends, len(differences), float(x[-1]), where))
+        found.append(_crossing(x, differences, where, select.random(rule, rows, where)))
+        lasts.append(float(x[-1]))
     if not found:
         return Verdict("inconclusive", "; ".join(problems), n=0)
-    holds = [low >= least and high < last for _, low, high, _, last, _ in found]
-    refuted = [high < least for _, _, high, _, _, _ in found]
-    middle, low, high, n, _, where = min(found, key=lambda one: (one[2], one[0]))
-    open_ended = sum(high >= last for _, _, high, _, last, _ in found)
+    endless = [one.high >= last for one, last in zip(found, lasts, strict=True)]
+    holds = [one.low >= least and not without_end for one, without_end in zip(found, endless, strict=True)]
+    refuted = [one.high < least for one in found]
+    worst = min(found, key=lambda one: (one.high, one.value))
     reasons = [
         f"ahead up to a number of {axis} from {least:g} on, and finite, at {sum(holds)} of {len(found)} points; shown "
         f"to be ahead up to less at {sum(refuted)} (95 % percentile bootstrap over repeats)",
-        f"measured: {middle:g} [{low:g}, {high:g}]" + (f" at the least favourable point, {where}" if where else ""),
-        *([f"ahead at all values of {axis} at {open_ended} points"] if open_ended else []),
-        *problems,
+        f"measured: {worst.value:g} [{worst.low:g}, {worst.high:g}]{select.least_favourable(worst.where)}",
     ]
-    outcome = select.verdict([*holds, not problems], refuted)
-    return Verdict(outcome, "; ".join(reasons), middle, low, high, n)
+    if any(endless):
+        reasons.append(f"ahead at all values of {axis} at {sum(endless)} points")
+    return worst.verdict(overall([*holds, not problems], refuted), [*reasons, *problems])
+
+
+def _crossing(x: np.ndarray, differences: np.ndarray, where: str, rng: np.random.Generator) -> Estimate:
+    """Return x* and its interval at one point; `differences` has shape (repeats, values of the axis)."""
+    n = len(differences)
+    picks = rng.integers(n, size=(select.RESAMPLES, n))
+    # One x_j at a time: all at once would take repeats times as much memory.
+    ahead = np.stack([column[picks].mean(axis=1) for column in differences.T], axis=1) > 0
+    sample = _last(x, ahead)
+    middle = float(_last(x, differences.mean(axis=0, keepdims=True) > 0)[0])
+    return Estimate(where, middle, select.lower(sample, _SHARE), select.upper(sample, _SHARE), n)
 
 
 def _differences(better: pd.DataFrame, worse: pd.DataFrame, axis: str) -> tuple[np.ndarray, np.ndarray, int]:

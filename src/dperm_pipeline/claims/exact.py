@@ -13,32 +13,23 @@ import pandas as pd
 
 from dperm.errors import DataError
 from dperm_pipeline.claims import select
-from dperm_pipeline.claims.verdict import Verdict
+from dperm_pipeline.claims.verdict import Verdict, overall
 
 COLUMNS = select.COLUMNS
 TOLERANCE = 1e-9
 
 
-def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
-    """Decide one variant of a claim on one data set.
+def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
+    """Decide by the point that is furthest beyond what is allowed.
 
-    - claim: entry of the catalogue: `points` (columns that, with `repeat`, tell grid points apart; by default none),
-      `metric` (by default "excess"), `tolerance` (at least 0, in the metric's units; by default 1e-9), `undecided`
-      (likewise; by default 0), `variants` (each may hold `where` and set any of these anew).
-    - variant: a key of `claim["variants"]`.
-    - rows: the rows of the data set, with `COLUMNS` and those that the claim names.
-    - Returns: `measured` = `low` = `high`: the largest excess; `n`: the grid points (each repeat is one).
+    Keys: `points` (columns that, with `repeat`, tell grid points apart; by default none), `metric` (by default
+    "excess"), `tolerance` (at least 0, in the metric's units; by default 1e-9), `undecided` (likewise; by default 0).
 
-    A counterexample stands whatever else failed; where no point contradicts, a failed one leaves the claim open.
-
-    - Raises ConfigError: if the claim names a column that the rows do not have.
-    - Raises DataError: if a grid point has two values, or a slack is below 0.
+    Measured, `low` and `high` are the largest excess; `n`: the grid points (each repeat is one). A counterexample
+    stands whatever else failed; where no point contradicts, a failed one leaves the claim open.
     """
-    rule = select.settings(claim, variant)
     keys, metric = list(rule.get("points", ())), rule.get("metric", "excess")
-    grid = select.chosen(rule, rows, keys, metric)
-    if grid.empty:
-        return Verdict("not run", select.absent(rule, metric))
+    grid = select.required(rule, rows, keys, metric)
     slack = select.chosen(rule, rows, keys, "slack")
     if (slack["value"] < 0).any():
         raise DataError(f"{rule['id']}: slack={slack['value'].min():g} is below 0; it must be a bound on an error")
@@ -67,5 +58,5 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdic
         f"{allowed[worst]:.2g} is allowed (tolerance and certificate)"
     )
     largest = float(grid["value"].max())
-    outcome = select.verdict([not lost and not wrong and not between], [wrong > 0])
+    outcome = overall([not lost and not wrong and not between], [wrong > 0])
     return Verdict(outcome, "; ".join(reasons), largest, largest, largest, len(grid))

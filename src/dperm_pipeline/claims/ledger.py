@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from dperm_pipeline.claims import exact, select
-from dperm_pipeline.claims.verdict import Verdict
+from dperm_pipeline.claims.verdict import Verdict, overall
 
 COLUMNS = (*select.COLUMNS, "guarantee")
 # From the weakest to the strongest.
@@ -26,37 +26,31 @@ _PROVED = _STRENGTH[2:]
 NOISE = "the code does not draw the promised noise"
 
 
-def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *, privacy: pd.DataFrame) -> Verdict:
-    """Decide one variant of a claim.
+def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.DataFrame | None) -> Verdict:
+    """Decide by the privacy ledger, by quadratures, or by both.
 
-    - claim: entry of the catalogue: `variants`, each with `ledger` (from columns of the ledger to a value or values) or
-      `guarantee` (an upper bound on the rows' own), maybe `control` (as `ledger`), and, if the experiment has
-      quadratures of it, `where` and the keys of `dperm_pipeline.claims.exact`.
-    - variant: a key of `claim["variants"]`.
-    - rows: the experiment's rows; None where the claim names no data set.
-    - privacy: the privacy ledger.
-    - Returns: with `ledger`, `measured` = `low`: the certified share of the claimed epsilon, largest over the ledger's
-      rows, and `n` the draws behind it. Else as of `dperm_pipeline.claims.exact`.
+    Keys: `ledger` (from columns of the ledger to a value or values) or `guarantee` (an upper bound on the rows' own),
+    maybe `control` (as `ledger`), and, if the experiment has quadratures of it, `where` and the keys of rule `exact`.
+
+    With `ledger`, measured and `low` are the certified share of the claimed epsilon, largest over the ledger's rows,
+    and `n` the draws behind it. Else they are those of rule `exact`.
+
+    - rows: the experiment's; None where the claim names no data set.
+    - privacy: the privacy ledger; not needed without `ledger`.
     """
-    rule = select.settings(claim, variant)
     if "ledger" not in rule:
-        found = exact.decide(claim, variant, rows)
-        stated = rows.loc[select.matches(rows, rule["where"]), "guarantee"].unique()
-        guarantee = min([rule["guarantee"], *map(str, stated)], key=_STRENGTH.index)
-        wanting = guarantee not in _PROVED and found.verdict == "reproduced"
-        reason = f"guarantee: {guarantee}; quadrature: {found.reason}"
-        return replace(found, verdict="inconclusive" if wanting else found.verdict, reason=reason)
+        return _by_quadrature(rule, rows)
     entries = privacy[select.matches(privacy, rule["ledger"])]
     entries = entries[entries["verdict"] != "not audited"]
     if entries.empty:
         asked = select.in_words(list(rule["ledger"]), rule["ledger"].values())
-        return Verdict("not run", f"the privacy ledger has no attacked row with {asked}")
+        raise select.NoRows(f"the privacy ledger has no attacked row with {asked}")
     refuted = entries[entries["verdict"] == "refuted"]
     other_noise = int(entries["reason"].str.contains(NOISE).sum())
     unseen = [
         f"{column} {value}"
         for column, values in rule["ledger"].items()
-        for value in (values if isinstance(values, list) else [values])
+        for value in select.listed(values)
         if value not in set(entries[column])
     ]
     guarantees = sorted(entries["guarantee"].unique())
@@ -79,13 +73,30 @@ def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, *,
     failed = len(refuted) > 0 or other_noise > 0
     wanting = bool(unseen or missed) or any(name not in _PROVED for name in guarantees)
     if rows is not None and "where" in rule:
-        quadrature = exact.decide(claim, variant, rows)
+        quadrature = _quadrature(rule, rows)
         reasons.append(f"quadrature: {quadrature.reason}")
         failed = failed or quadrature.verdict == "not reproduced"
         wanting = wanting or quadrature.verdict != "reproduced"
-    verdict = "not reproduced" if failed else "inconclusive" if wanting else "reproduced"
     certified = float(share.max())
-    return Verdict(verdict, "; ".join(reasons), certified, certified, None, int(worst["draws"]))
+    outcome = overall([not wanting], [failed])
+    return Verdict(outcome, "; ".join(reasons), certified, certified, None, int(worst["draws"]))
+
+
+def _by_quadrature(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
+    """Decide about a mechanism that the library refuses to run: no attack of the ledger was made on it."""
+    found = _quadrature(rule, rows)
+    stated = rows.loc[select.matches(rows, rule["where"]), "guarantee"].unique()
+    guarantee = min([rule["guarantee"], *map(str, stated)], key=_STRENGTH.index)
+    unproved = guarantee not in _PROVED and found.verdict == "reproduced"
+    reason = f"guarantee: {guarantee}; quadrature: {found.reason}"
+    return replace(found, verdict="inconclusive" if unproved else found.verdict, reason=reason)
+
+
+def _quadrature(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
+    try:
+        return exact.decide(rule, rows)
+    except select.NoRows as nothing:
+        return Verdict("not run", str(nothing))
 
 
 def _missed(rule: Mapping[str, Any], privacy: pd.DataFrame) -> str:

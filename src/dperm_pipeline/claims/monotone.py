@@ -17,24 +17,16 @@ from dperm_pipeline.claims.verdict import Verdict
 COLUMNS = select.COLUMNS
 
 
-def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
-    """Decide one variant of a claim.
+def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
+    """Decide by the shares of points that hold (li2021, catalogue of claims: MON).
 
-    - claim: entry of the catalogue, with the keys of `dperm_pipeline.claims.points`, and `axis`, a column.
-    - variant: a key of `claim["variants"]`.
-    - rows: with `COLUMNS` and those that the claim names.
-    - Returns: as `dperm_pipeline.claims.points.by_shares` gives it; not run where the axis has a single value.
-    - Raises ConfigError, DataError: as `dperm_pipeline.claims.points.contrasts`; DataError too if the axis is not a
-      number.
-    - Source: li2021, catalogue of claims: MON.
+    Keys: those of `points`, and `axis`, a column of numbers. Where it has a single value the claim is not run.
     """
-    rule = select.settings(claim, variant)
     axis = rule["axis"]
     if rows[axis].nunique() < 2:
-        return Verdict("not run", f"{axis} has fewer than two values")
-
-    def judged(point):
+        raise select.NoRows(f"{axis} has fewer than two values")
+    decided = []
+    for point in points.contrasts(rule, rows):
         low, high = points.interval(point, 0.95)
-        return points.Decided(point, low, high, low > 0, high < 0, high < 0)
-
-    return points.verdict(rule, rows, judged, lambda found: (f"rise along {axis}", "fall along it"))
+        decided.append(points.Decided(point, low, high, low > 0, high < 0, high < 0))
+    return points.by_shares(rule, decided, f"rise along {axis}", "fall along it")

@@ -16,24 +16,19 @@ from dperm_pipeline.claims.verdict import Verdict
 COLUMNS = select.COLUMNS
 
 
-def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
-    """Decide one variant of a claim.
+def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
+    """Decide by the shares of points that hold (li2021, catalogue of claims: ORD).
 
-    - claim: entry of the catalogue, with the keys of `dperm_pipeline.claims.points`, and maybe `offset` (default 0):
-      what the sum has to be above, such as minus a margin where a loss is said to be below that.
-    - variant: a key of `claim["variants"]`.
-    - rows: with `COLUMNS` and those that the claim names.
-    - Returns: as `dperm_pipeline.claims.points.by_shares` gives it.
-    - Raises ConfigError, DataError: as `dperm_pipeline.claims.points.contrasts`.
-    - Source: li2021, catalogue of claims: ORD.
+    Keys: those of `points`, and `offset` (default 0): what the sum has to be above, such as minus a margin where a loss
+    is said to be below that.
     """
-    rule = select.settings(claim, variant)
     offset = rule.get("offset", 0.0)
 
-    def judged(point):
+    def judged(point: points.Point) -> points.Decided:
         low, high = points.interval(point, 0.95)
         holds = low > offset
         fails = not holds and high < offset + point.margin
         return points.Decided(point, low, high, holds, fails, high < offset)
 
-    return points.verdict(rule, rows, judged, lambda found: (f"are above {offset:g}", f"are below {offset:g}"))
+    decided = [judged(point) for point in points.contrasts(rule, rows)]
+    return points.by_shares(rule, decided, f"are above {offset:g}", f"are below {offset:g}")

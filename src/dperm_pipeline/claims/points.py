@@ -23,7 +23,7 @@ a value is left out; a point that lacks more than 5 % of its repeats stays open.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,7 +33,7 @@ import pandas as pd
 from scipy import special
 
 from dperm.errors import ConfigError, DataError
-from dperm_pipeline.claims import select, walsh
+from dperm_pipeline.claims import select, wilcoxon
 from dperm_pipeline.claims.verdict import Verdict
 
 # Of the repeats of a point: with more of them lost it stays open.
@@ -63,9 +63,9 @@ class Point:
         """Order statistics of the Walsh averages by place: all that intervals and the median ask, found in one go."""
         n = len(self.values)
         count = n * (n + 1) // 2
-        tails = [outside for outside in (walsh.outside(n, level) for level in _LEVELS) if outside]
+        tails = [outside for outside in (wilcoxon.averages_outside(n, level) for level in _LEVELS) if outside]
         places = {(count - 1) // 2, count // 2, *(t - 1 for t in tails), *(count - t for t in tails)}
-        return walsh.at(np.sort(self.values), sorted(places))
+        return wilcoxon.order_statistics(np.sort(self.values), sorted(places))
 
 
 @dataclass(frozen=True)
@@ -80,15 +80,9 @@ class Decided:
     reversed: bool
 
 
-class NoRows(Exception):
-    """A term of the claim has no rows; the message says which."""
-
-
 def contrasts(rule: Mapping[str, Any], rows: pd.DataFrame) -> list[Point]:
-    """Return every point of every comparison.
+    """Return every point of every comparison; with `axis` its values are Spearman's correlations of sums along it.
 
-    - rule: as `select.settings` gave it; with `axis` the values are Spearman's correlations of the sums along it.
-    - rows: tidy rows of the claim's data sets.
     - Raises NoRows: if there are no rows of a term.
     - Raises ConfigError: if the rule names a column that the rows do not have, or `wilcoxon_for` without knowing the
       data set.
@@ -96,18 +90,18 @@ def contrasts(rule: Mapping[str, Any], rows: pd.DataFrame) -> list[Point]:
       not above 0.
     """
     axis = rule.get("axis")
-    points = [name for name in rule["points"] if name != axis]
+    keys = [name for name in rule["points"] if name != axis]
+    several = len(rule["comparisons"]) > 1
     found = []
     for comparison in rule["comparisons"]:
-        frame = _sums(rule, comparison, rows, [*points, *([axis] if axis else [])])
-        slug = _slug(comparison, rule)
-        exact = all("repeat" in term.get("constant", ()) for term in _terms(comparison))
-        for where, group in select.groups(frame, points):
+        frame = _sums(rule, comparison, rows, [*keys, axis] if axis else keys)
+        margin = comparison.get("margin", rule.get("margin", 0.0))
+        exact = _one_value_for_all_repeats(comparison)
+        for where, group in select.groups(frame, keys):
             values = _correlations(group, axis) if axis else group["sum"].to_numpy()
-            kept = values[~np.isnan(values)]
-            margin = comparison.get("margin", rule.get("margin", 0.0))
-            name = ", ".join(filter(None, [slug if len(rule["comparisons"]) > 1 else "", where]))
-            found.append(Point(name, kept, len(values), margin, _by_rank(rule, rows, group), exact))
+            complete = values[~np.isnan(values)]
+            name = ", ".join(filter(None, [_slug(comparison, rule) if several else "", where]))
+            found.append(Point(name, complete, len(values), margin, _by_rank(rule, rows, group), exact))
     return found
 
 
@@ -128,7 +122,7 @@ def interval(point: Point, level: float) -> tuple[float, float]:
         mean, error = float(point.values.mean()), float(point.values.std(ddof=1)) / math.sqrt(n)
         reach = float(special.stdtrit(n - 1, 0.5 * (1 + level))) * error
         return mean - reach, mean + reach
-    outside = walsh.outside(n, level)
+    outside = wilcoxon.averages_outside(n, level)
     if not outside:
         return -math.inf, math.inf
     low, high = _statistics(point, (outside - 1, n * (n + 1) // 2 - outside))
@@ -146,31 +140,9 @@ def centre(point: Point) -> float:
     return 0.5 * (low + high)
 
 
-def verdict(
-    rule: Mapping[str, Any],
-    rows: pd.DataFrame,
-    judged: Callable[[Point], Decided],
-    words: Callable[[Sequence[Point]], tuple[str, str]],
-) -> Verdict:
-    """Decide every point of a rule, and by their shares the claim; not run where a term has no rows.
-
-    - rule: as `select.settings` gave it.
-    - rows: as for `contrasts`.
-    - judged: decides one point.
-    - words: from all points to `holding` and `against` of `by_shares`.
-    - Raises ConfigError, DataError: as `contrasts`.
-    """
-    try:
-        found = contrasts(rule, rows)
-    except NoRows as missing:
-        return Verdict("not run", str(missing))
-    return by_shares(rule, [judged(point) for point in found], *words(found))
-
-
 def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str, against: str) -> Verdict:
     """Return the verdict that the shares of points give.
 
-    - rule: as `select.settings` gave it.
     - decided: at least one.
     - holding, against: in words: what a point does that holds, and one that is reversed.
     - Returns: `measured`: the centre at the middle point (the lower median of all points' centres) with its 95 %
@@ -178,28 +150,31 @@ def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str,
     """
     hold, most_reversed = _SHARES[rule.get("general", False)]
     hold, most_reversed = rule.get("hold", hold), rule.get("reversed", most_reversed)
-    if every := rule.get("every", False):
+    every = rule.get("every", False)
+    if every:
         hold, most_reversed = 1.0, 0.0
     count = len(decided)
     holds, fails, reverse = (sum(getattr(one, name) for one in decided) for name in ("holds", "fails", "reversed"))
     # In whole points, up to rounding: 0.8 * 5 is not 4.
     rounding = 1e-9 * count
+    refuted = reverse > 0 if every else fails >= _FAIL * count
     if holds >= hold * count - rounding and reverse <= most_reversed * count + rounding:
         outcome = "reproduced"
+    elif refuted:
+        outcome = "not reproduced"
     else:
-        outcome = "not reproduced" if (reverse > 0 if every else fails >= _FAIL * count) else "inconclusive"
-    ranked = sorted((one for one in decided if len(one.point.values)), key=lambda one: centre(one.point))
+        outcome = "inconclusive"
+    against_it = "one that is reversed" if every else f"{_FAIL:.0%} that fail"
     reasons = [
         f"{holds} of {count} points {holding}, {fails} fail and {reverse} {against} (reproduced needs {hold:.0%} and "
-        f"at most {most_reversed:.0%}, not reproduced {'one that is reversed' if every else f'{_FAIL:.0%} that fail'})"
+        f"at most {most_reversed:.0%}, not reproduced {against_it})"
     ]
+    ranked = sorted((one for one in decided if len(one.point.values)), key=lambda one: centre(one.point))
     if not ranked:
         return Verdict("inconclusive", "; ".join([*reasons, "no repeat has all values"]), n=0)
     middle = ranked[(len(ranked) - 1) // 2]
-    reasons.append(
-        f"measured: {centre(middle.point):.3g} [{middle.low:.3g}, {middle.high:.3g}]"
-        + (f" at the middle point, {middle.point.where}" if middle.point.where else "")
-    )
+    at = f" at the middle point, {middle.point.where}" if middle.point.where else ""
+    reasons.append(f"measured: {centre(middle.point):.3g} [{middle.low:.3g}, {middle.high:.3g}]{at}")
     if count > 1:
         ends = [f"{centre(one.point):.3g} ({one.point.where})" for one in (ranked[0], ranked[-1])]
         reasons.append(f"from {ends[0]} to {ends[1]}")
@@ -214,7 +189,7 @@ def _statistics(point: Point, places: tuple[int, int]) -> list[float]:
     """Return the Walsh averages at these places of their order, from 0."""
     known = point._ordered
     if not known.keys() >= set(places):
-        known = np.sort(walsh.averages(point.values))
+        known = np.sort(wilcoxon.walsh_averages(point.values))
     return [float(known[place]) for place in places]
 
 
@@ -224,46 +199,47 @@ def _terms(comparison: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return comparison.get("terms", [{}])
 
 
+def _one_value_for_all_repeats(comparison: Mapping[str, Any]) -> bool:
+    return all("repeat" in term.get("constant", ()) for term in _terms(comparison))
+
+
 def _sums(rule: Mapping[str, Any], comparison: Mapping[str, Any], rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Return the signed sum at every point and repeat where any term has a value that varies; NaN where one lacks."""
-    full, total = [*keys, "repeat"], None
-    if all("repeat" in term.get("constant", ()) for term in _terms(comparison)):
-        full = keys
-    # Terms that vary over everything span the points; the constant ones are laid beside them.
+    full = keys if _one_value_for_all_repeats(comparison) else [*keys, "repeat"]
+    total = None
+    # Terms that vary along all columns come first: they say which points there are.
     for term in sorted(_terms(comparison), key=lambda term: len(term.get("constant", ()))):
         constant = [name for name in term.get("constant", ()) if name in full]
-        own = [name for name in full if name not in constant]
+        varying = [name for name in full if name not in constant]
         if total is None and constant:
             raise ConfigError(f"{rule['id']}: constant: every term is constant along {', '.join(constant)}")
-        values = _values(rule, comparison, term, rows, own)
+        values = _values(rule, comparison, term, rows, varying)
         if total is None:
             total = values.rename(columns={"value": "sum"})
-            continue
-        if not constant and total[own].equals(values[own]):
+        elif not constant and total[varying].equals(values[varying]):
+            # The usual case, without a slow merge.
             total["sum"] += values["value"]
-            continue
-        total = total.merge(values, on=own, how="left" if constant else "outer").sort_values(full, ignore_index=True)
-        total["sum"] += total.pop("value")
-    return total.assign(**({} if "repeat" in full else {"repeat": 0}))
+        else:
+            total = total.merge(values, on=varying, how="left" if constant else "outer")
+            total = total.sort_values(full, ignore_index=True)
+            total["sum"] += total.pop("value")
+    return total if "repeat" in full else total.assign(repeat=0)
 
 
 def _values(
-    rule: Mapping[str, Any], comparison: Mapping[str, Any], term: Mapping[str, Any], rows: pd.DataFrame, own: list[str]
+    rule: Mapping[str, Any], comparison: Mapping[str, Any], term: Mapping[str, Any], rows: pd.DataFrame, keys: list[str]
 ) -> pd.DataFrame:
-    """Return one term, its factor (and logarithm) taken: a value for each combination of the columns `own`."""
+    """Return one term, its factor (and logarithm) taken: a value for each combination of the key columns."""
     metric = term.get("metric", comparison.get("metric", rule.get("metric")))
-    parts = [part.get("where", {}) for part in (rule, comparison, term)]
     where: dict[str, Any] = {}
-    for part in parts:
-        # Two conditions on one column hold together.
-        where |= {name: _both(where[name], value) if name in where else value for name, value in part.items()}
-    asked = {**rule, "where": where}
-    values = select.chosen(asked, rows, [name for name in own if name != "repeat"], metric)
-    if values.empty:
-        raise NoRows(select.absent(asked, metric))
-    if "repeat" not in own:
+    for part in (rule, comparison, term):
+        for name, value in part.get("where", {}).items():
+            # Where two of them narrow one column, both conditions hold.
+            where[name] = _both(where[name], value) if name in where else value
+    values = select.required({**rule, "where": where}, rows, [name for name in keys if name != "repeat"], metric)
+    if "repeat" not in keys:
         values = values.drop(columns="repeat")
-        if values.duplicated(own).any():
+        if values.duplicated(keys).any():
             raise DataError(f"{rule['id']}: constant: {metric} has several repeats; leave repeat out of constant")
     if comparison.get("log", False):
         if (values["value"] <= 0).any():
@@ -274,8 +250,7 @@ def _values(
 
 
 def _both(first: Any, second: Any) -> list[Any]:
-    first, second = (value if isinstance(value, list) else [value] for value in (first, second))
-    return [value for value in first if value in second]
+    return [value for value in select.listed(first) if value in select.listed(second)]
 
 
 def _correlations(group: pd.DataFrame, axis: str) -> np.ndarray:
@@ -319,8 +294,12 @@ def _slug(comparison: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
     words = ""
     for term in _terms(comparison):
         times = term.get("times", 1.0)
-        sign = ("-" if times < 0 else "+" if words else "") + ("" if abs(times) == 1 else f"{abs(times):g} ")
-        told = term.get("where") or comparison.get("where") or {"metric": select.words(term.get("metric", metric))}
-        own = [" or ".join(map(str, value)) if isinstance(value, list) else str(value) for value in told.values()]
-        words += f"{' ' if words else ''}{sign}{' ' if words else ''}{'.'.join(own)}"
-    return f"{words} ({select.words(metric)})" if metric and comparison.get("metric") else words
+        sign = "-" if times < 0 else "+"
+        factor = "" if abs(times) == 1 else f"{abs(times):g} "
+        named_by = term.get("where") or comparison.get("where") or {"metric": select.words(term.get("metric", metric))}
+        values = [" or ".join(map(str, select.listed(value))) for value in named_by.values()]
+        if words:
+            words += f" {sign}{factor} {'.'.join(values)}"
+        else:
+            words = f"{sign if times < 0 else ''}{factor}{'.'.join(values)}"
+    return f"{words} ({select.words(metric)})" if comparison.get("metric") else words

@@ -24,9 +24,13 @@ _FEW = 8
 COLUMNS = ("dataset", "repeat", "metric", "value", "status")
 
 
+class NoRows(Exception):
+    """There are no rows to decide by; the message says of what."""
+
+
 def settings(claim: Mapping[str, Any], variant: str) -> dict[str, Any]:
-    """Return the claim's keys, those that the variant sets anew replaced."""
-    return {**claim, **claim["variants"][variant]}
+    """Return what a rule is given: the claim's keys, those that the variant sets anew replaced, and its name."""
+    return {**claim, **claim["variants"][variant], "variant": variant}
 
 
 def columns(claim: Mapping[str, Any], base: Sequence[str]) -> list[str]:
@@ -37,27 +41,29 @@ def columns(claim: Mapping[str, Any], base: Sequence[str]) -> list[str]:
         for part in _parts(rule):
             for key in ("where", "without", "against", "points", "better", "worse", "above", "below"):
                 names += part.get(key, ())
-        names += [rule["axis"]] if "axis" in rule else []
-        names += [*rule["axes"], rule.get("bound", "bound")] if "axes" in rule else []
+        if "axis" in rule:
+            names.append(rule["axis"])
+        if "axes" in rule:
+            names += [*rule["axes"], rule.get("bound", "bound")]
     return list(dict.fromkeys(names))
 
 
 def filters(rule: Mapping[str, Any], datasets: Sequence[str]) -> list[tuple[str, str, list[Any]]]:
-    """Return what `tables.read` need not read whole: the rows that the rule can be about, and maybe others.
+    """Return filters in pyarrow's form that let through all rows that the rule is about, and few others.
 
-    - rule: as `settings` gave it.
-    - Returns: pyarrow's form: the data sets, the values of `where`, and the metrics if the rule names any.
+    They narrow the data sets, the columns of `where`, and the metrics if the rule names any.
     """
     found = [("dataset", "in", list(datasets))]
     against = rule.get("against", {})
-    found += [
-        (name, "in", [*_listed(value), *_listed(against.get(name, []))])
-        for name, value in rule.get("where", {}).items()
-    ]
-    metrics = {part[key] for part in _parts(rule) for key in ("metric", "measured", "ratio", "growth") if key in part}
-    metrics.update(rule.get("metrics", ()))
-    # The certificate that rule E may allow for.
-    return found + ([("metric", "in", sorted(metrics | {"slack"}))] if metrics else [])
+    for name, value in rule.get("where", {}).items():
+        found.append((name, "in", [*listed(value), *listed(against.get(name, []))]))
+    metrics = set(rule.get("metrics", ()))
+    for part in _parts(rule):
+        metrics.update(part[key] for key in ("metric", "measured", "ratio", "growth") if key in part)
+    if metrics:
+        # `slack` is the solver's certificate, which rule E may allow for.
+        found.append(("metric", "in", sorted(metrics | {"slack"})))
+    return found
 
 
 def pooled(rule: Mapping[str, Any]) -> bool:
@@ -69,7 +75,7 @@ def matches(rows: pd.DataFrame, where: Mapping[str, Any]) -> np.ndarray:
     """Return which rows have, in every column named, the value or one of the values: booleans, shape (rows,)."""
     mask = np.ones(len(rows), bool)
     for name, value in where.items():
-        mask &= among(rows[name], value if isinstance(value, list | tuple) else [value])
+        mask &= among(rows[name], listed(value))
     return mask
 
 
@@ -91,8 +97,6 @@ def among(column: pd.Series, values: Sequence[Any]) -> np.ndarray:
 def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], metric: str) -> pd.DataFrame:
     """Return the values of one metric that the rule is about.
 
-    - rule: as `settings` gave it.
-    - rows: tidy rows of one data set.
     - keys: columns that, with `repeat`, identify a value.
     - Returns: `keys`, `repeat` and `value`, sorted by keys and repeat; the value is NaN where the run failed.
     - Raises ConfigError: if the rule names a column that the rows do not have.
@@ -113,12 +117,13 @@ def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], met
         if picked[name].isna().any():
             raise DataError(f"{rule['id']}: rows of {metric} have no {name}; choose others by where, or drop this axis")
     value, ran = rows["value"].to_numpy()[mask], among(rows["status"], ["ok"])[mask]
-    # Text in the order of its letters, so that it is sorted as quickly as numbers.
+    # Categories are replaced by their alphabetical ranks, so that text is sorted as quickly as numbers.
     texts = [name for name in keys if isinstance(picked[name].dtype, pd.CategoricalDtype)]
-    ranks = {name: _ranks(picked[name]) if name in texts else picked[name].to_numpy() for name in picked}
-    order = np.lexsort([*reversed(ranks.values())])
+    ranks = [_ranks(picked[name]) if name in texts else picked[name].to_numpy() for name in picked]
+    order = np.lexsort(ranks[::-1])
+    # Once sorted, rows of the same keys and repeat are neighbours.
     same = np.ones(max(len(order) - 1, 0), bool)
-    for rank in ranks.values():
+    for rank in ranks:
         same &= rank[order[1:]] == rank[order[:-1]]
     if same.any():
         twice = picked[picked.duplicated()]
@@ -131,11 +136,16 @@ def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], met
     return picked.reset_index(drop=True).astype(dict.fromkeys(texts, object))
 
 
-def groups(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Give each point in words (empty where there are no keys) with its rows, which stand together (as of `chosen`).
+def required(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], metric: str) -> pd.DataFrame:
+    """Return what `chosen` does; NoRows is raised where that is nothing."""
+    frame = chosen(rule, rows, keys, metric)
+    if frame.empty:
+        raise NoRows(absent(rule, metric))
+    return frame
 
-    - Yields: tuple of str and DataFrame.
-    """
+
+def groups(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Give each point in words (empty where there are no keys) with its rows, which stand together (as of `chosen`)."""
     if not keys:
         yield "", frame
         return
@@ -160,21 +170,21 @@ def by_axis(group: pd.DataFrame, axis: str) -> tuple[np.ndarray, list[np.ndarray
     return np.array([x for x, _ in parts], dtype=float), [values for _, values in parts]
 
 
-def random(rule: Mapping[str, Any], variant: str, rows: pd.DataFrame, where: str) -> np.random.Generator:
-    """Return the generator of one point, seeded by its verdict's name and its place alone."""
-    return np.random.default_rng(zlib.crc32(f"{rule['id']}/{variant}/{rows['dataset'].iloc[0]}/{where}".encode()))
+def random(rule: Mapping[str, Any], rows: pd.DataFrame, where: str) -> np.random.Generator:
+    """Return the generator of one point, seeded by the name of its verdict and of the point alone."""
+    name = f"{rule['id']}/{rule['variant']}/{rows['dataset'].iloc[0]}/{where}"
+    return np.random.default_rng(zlib.crc32(name.encode()))
 
 
 def resample(
     values: np.ndarray, rng: np.random.Generator, statistic: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> np.ndarray:
-    """Return a statistic of `RESAMPLES` bootstrap samples.
+    """Return a statistic of each of `RESAMPLES` bootstrap samples.
 
     - values: shape (n,); one number for each independent repeat, n >= 1.
-    - statistic: function; from samples of shape (b, n) to their statistics of shape (b,); by default the mean.
-    - Returns: shape (RESAMPLES,).
+    - statistic: from samples of shape (b, n) to their statistics of shape (b,); by default the mean.
     """
-    statistic = statistic or _mean
+    statistic = statistic or (lambda samples: samples.mean(axis=1))
     block = max(1, _BLOCK // len(values))
     sizes = [min(block, RESAMPLES - start) for start in range(0, RESAMPLES, block)]
     # The same numbers as without a dtype, in half the memory.
@@ -194,18 +204,8 @@ def upper(sample: np.ndarray, share: float) -> float:
     return -lower(-sample, share)
 
 
-def verdict(holds: Sequence[bool], refuted: Sequence[bool]) -> str:
-    """Reproduced if the claim holds at all points, not reproduced if it is refuted at one, else inconclusive."""
-    return "not reproduced" if any(refuted) else "reproduced" if all(holds) else "inconclusive"
-
-
 def vacuous(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], metric: str) -> str:
-    """Say how many points the rule leaves out as vacuous (`without: {vacuous: 1}`); empty if it leaves out none.
-
-    - rule: as `settings` gave it.
-    - rows: tidy rows of one data set.
-    - keys: columns that tell points apart.
-    """
+    """Say how many points the rule leaves out as vacuous (`without: {vacuous: 1}`); empty if it leaves out none."""
     if "vacuous" not in rule.get("without", {}):
         return ""
     mask = (rows["metric"] == metric).to_numpy(dtype=bool) & matches(rows, rule.get("where", {}))
@@ -238,6 +238,11 @@ def at(where: str) -> str:
     return f" at {where}" if where else ""
 
 
+def least_favourable(where: str, comma: str = "") -> str:
+    """Return at which point a reported number was measured, or nothing where there is one point only."""
+    return f"{comma} at the least favourable point, {where}" if where else ""
+
+
 def words(metric: str) -> str:
     """Return the name of a metric as it is read."""
     return metric.replace("_", " ")
@@ -245,11 +250,15 @@ def words(metric: str) -> str:
 
 def _parts(rule: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The rule, its comparisons, and their terms: each may say which rows it is about."""
-    comparisons = [*rule.get("comparisons", ()), *([rule["provided"]] if "provided" in rule else [])]
-    return [rule, *comparisons, *(term for comparison in comparisons for term in comparison.get("terms", ()))]
+    comparisons = list(rule.get("comparisons", ()))
+    if "provided" in rule:
+        comparisons.append(rule["provided"])
+    terms = [term for comparison in comparisons for term in comparison.get("terms", ())]
+    return [rule, *comparisons, *terms]
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """Return a value, or the values of a list, as a list."""
     return value if isinstance(value, list) else [value]
 
 
@@ -263,7 +272,3 @@ def _in_words(value: Any) -> str:
 def _ranks(column: pd.Series) -> np.ndarray:
     """Return the place of each entry's category in the alphabet."""
     return np.argsort(np.argsort(column.cat.categories.to_numpy(dtype=str)))[column.cat.codes.to_numpy()]
-
-
-def _mean(samples: np.ndarray) -> np.ndarray:
-    return samples.mean(axis=1)

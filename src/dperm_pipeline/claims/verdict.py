@@ -1,5 +1,7 @@
-"""What a test says of a claim."""
+"""What a rule finds at one point, and what it says of the claim."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 VERDICTS = ("reproduced", "not reproduced", "inconclusive", "not run")
@@ -9,8 +11,8 @@ VERDICTS = ("reproduced", "not reproduced", "inconclusive", "not run")
 class Verdict:
     """One verdict, its reason in words, and the number it stands on.
 
-    `measured` is the claim's quantity with its 95 % interval [`low`, `high`], `n` the number of independent repeats
-    behind it; all None where nothing could be measured.
+    `measured` is the claim's quantity with its interval [`low`, `high`], `n` the number of independent repeats behind
+    it; all None where nothing could be measured.
     """
 
     verdict: str
@@ -23,3 +25,26 @@ class Verdict:
     def __post_init__(self):
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict {self.verdict!r} is none of {', '.join(VERDICTS)}")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A quantity at one point between its bounds, from n repeats; `problem` says why there is none."""
+
+    where: str
+    value: float = math.nan
+    low: float = -math.inf
+    high: float = math.inf
+    n: int = 0
+    problem: str = ""
+
+    def verdict(self, outcome: str, reasons: Sequence[str]) -> Verdict:
+        """Return the verdict that stands on this estimate."""
+        return Verdict(outcome, "; ".join(reasons), self.value, self.low, self.high, self.n)
+
+
+def overall(holds: Sequence[bool], refuted: Sequence[bool]) -> str:
+    """Reproduced if the claim holds at all points, not reproduced if it is refuted at one, else inconclusive."""
+    if any(refuted):
+        return "not reproduced"
+    return "reproduced" if all(holds) else "inconclusive"

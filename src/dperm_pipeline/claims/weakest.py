@@ -8,33 +8,33 @@ count: some are halves of what it says.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dperm_pipeline.claims import select
 from dperm_pipeline.claims.verdict import Verdict
 
 COLUMNS = ()
 
 
-def decide(claim: Mapping[str, Any], variant: str, verdicts: Sequence[Mapping[str, Any]]) -> Verdict:
-    """Decide one variant of a claim by the verdicts of others.
+def decide(rule: Mapping[str, Any], rows: None = None, *, verdicts: Sequence[Mapping[str, Any]]) -> Verdict:
+    """Decide by the verdicts of other claims; `n` is how many count.
 
-    - claim: entry of the catalogue: `members` (ids), or a variant's own.
-    - variant: a key of `claim["variants"]`; the members' verdicts of that name count, and those of that name followed
-      by `-over-`, on all of their data sets.
+    Keys: `members`, ids of claims. Of each count the verdicts of the variant's name, and of that name followed by
+    `-over-`, on all of their data sets.
+
     - verdicts: records with `id`, `variant` and `verdict`.
-    - Returns: `n`: the verdicts that count.
     """
-    members = select.settings(claim, variant)["members"]
-    of_kind = (record for record in verdicts if record["variant"].split("-over-")[0] == variant)
-    found = [record for record in of_kind if record["id"] in members]
-    told = [f"{record['id']}{record['variant'].removeprefix(variant)} {record['verdict']}" for record in found]
-    told += [f"{name} has no variant {variant}" for name in members if name not in {r["id"] for r in found}]
-    said = {record["verdict"] for record in found}
-    if said <= {"not run"}:
+    members, variant = rule["members"], rule["variant"]
+    found = [
+        record for record in verdicts if record["id"] in members and record["variant"].split("-over-")[0] == variant
+    ]
+    reasons = [f"{record['id']}{record['variant'].removeprefix(variant)} {record['verdict']}" for record in found]
+    absent = [name for name in members if name not in {record["id"] for record in found}]
+    reasons += [f"{name} has no variant {variant}" for name in absent]
+    given = {record["verdict"] for record in found}
+    if given <= {"not run"}:
         outcome = "not run"
-    elif "not reproduced" in said:
+    elif "not reproduced" in given:
         outcome = "not reproduced"
-    elif said == {"reproduced"} and len(told) == len(found):
+    elif given == {"reproduced"} and not absent:
         outcome = "reproduced"
     else:
         outcome = "inconclusive"
-    return Verdict(outcome, f"its members: {', '.join(told)}", n=len(found))
+    return Verdict(outcome, f"its members: {', '.join(reasons)}", n=len(found))

@@ -5,9 +5,10 @@ m and the standard deviation s. Its 95 % interval is Student's,
 
     m +- t_{n-1}(0.975) s sqrt(1/n + overlap),
 
-where `overlap` = (rows tested on)/(rows trained on) is Nadeau and Bengio's factor for repeats that are random splits of
-the same rows, whose training sets overlap; 0 for repeats that are independent. With `holm: true` a point is inside if
-Holm's procedure over all points rejects that it is not, and outside if it rejects that it is, one-sided tests both.
+where `overlap` = (rows tested on)/(rows trained on) is Nadeau and Bengio's factor (Machine Learning 52, 2003) for
+repeats that are random splits of the same rows, whose training sets overlap; 0 for repeats that are independent. With
+`holm: true` a point is inside if Holm's procedure over all points rejects that it is not, and outside if it rejects
+that it is, one-sided tests both.
 """
 
 import math
@@ -22,7 +23,7 @@ from scipy import special
 from dperm.errors import ConfigError
 from dperm_pipeline import multiple
 from dperm_pipeline.claims import points, select
-from dperm_pipeline.claims.verdict import Verdict
+from dperm_pipeline.claims.verdict import Verdict, overall
 
 COLUMNS = select.COLUMNS
 _LEVEL = 0.05
@@ -30,84 +31,70 @@ _LEVEL = 0.05
 
 @dataclass(frozen=True)
 class _Interval:
-    """The mean at one point, its 95 % interval, and one-sided p-values.
+    """The mean at one point with its 95 % interval, and one-sided p-values.
 
-    `inside` is that of its being inside (small: it is shown to be outside), `outside` that of its being outside.
+    `p_inside` is that of its being inside (small: it is shown to be outside), `p_outside` that of its being outside.
     """
 
     point: points.Point
     mean: float
     low: float
     high: float
-    inside: float
-    outside: float
+    p_inside: float
+    p_outside: float
 
 
-def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame) -> Verdict:
-    """Decide one variant of a claim.
+def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
+    """Decide by the mean at every point (jain2013, catalogue of claims: J-c18, c20, c34, c35, c38).
 
-    - claim: entry of the catalogue, with the keys of `dperm_pipeline.claims.points` and at least one of `low` and
-      `high` (in the sum's units: logarithms where its comparison is one), maybe `overlap` (at least 0, default 0),
-      `holm` (true: the level is shared by Holm for the claim too, not only against it) and `provided`: a comparison
-      whose mean has to be above 0 at every point for the claim to be decided at all.
-    - variant: a key of `claim["variants"]`.
-    - rows: with `COLUMNS` and those that the claim names.
-    - Returns: `measured`: the mean at the least favourable point with its 95 % interval; `n`: its repeats.
+    Keys: those of `points`, at least one of `low` and `high` (in the sum's units: logarithms where its comparison is
+    one), maybe `overlap` (at least 0, default 0), `holm` (true: the level is shared by Holm for the claim too, not only
+    against it) and `provided`: a comparison whose mean has to be above 0 at every point for the claim to be decided at
+    all.
 
-    Reproduced if the interval lies inside [low, high] at every point (with `holm`: if Holm's procedure at 5 % rejects,
-    at every point, that it does not); not reproduced if it is disjoint at any, the level shared among the points by
-    Holm; else inconclusive. A repeat that lacks a value is left out; a point that
-    lacks more than 5 % of them stays open.
-
-    - Raises ConfigError: if neither `low` nor `high` is given, or as `dperm_pipeline.claims.points.contrasts`.
-    - Raises DataError: as `dperm_pipeline.claims.points.contrasts`.
-    - Source: jain2013, catalogue of claims: J-c18, c20, c34, c35, c38. Nadeau and Bengio, Machine Learning 52 (2003);
-      Holm, Scandinavian Journal of Statistics 6 (1979).
+    Measured is the mean at the least favourable point with its 95 % interval; `n`: its repeats. Reproduced if the
+    interval lies inside [low, high] at every point (with `holm`: if Holm's procedure at 5 % rejects, at every point,
+    that it does not); not reproduced if it is disjoint at any, the level shared among the points by Holm; else
+    inconclusive. A repeat that lacks a value is left out; a point that lacks more than 5 % of them stays open.
     """
-    rule = select.settings(claim, variant)
     if "low" not in rule and "high" not in rule:
         raise ConfigError(f"{rule['id']}: low, high: neither given; give one or both")
     bottom, top = rule.get("low", -math.inf), rule.get("high", math.inf)
-    overlap = rule.get("overlap", 0.0)
-    try:
-        found = [_interval(point, bottom, top, overlap) for point in points.contrasts(rule, rows)]
-        needed = points.contrasts({**rule, "comparisons": [rule["provided"]]}, rows) if "provided" in rule else []
-    except points.NoRows as missing:
-        return Verdict("not run", str(missing))
-    if shared := rule.get("holm", False):
-        inside = multiple.holm([one.outside for one in found], _LEVEL)
+    overlap, shared = rule.get("overlap", 0.0), rule.get("holm", False)
+    found = [_interval(point, bottom, top, overlap) for point in points.contrasts(rule, rows)]
+    presupposed = points.contrasts({**rule, "comparisons": [rule["provided"]]}, rows) if "provided" in rule else []
+    if shared:
+        inside = multiple.holm([one.p_outside for one in found], _LEVEL)
+        outside = multiple.holm([one.p_inside for one in found], _LEVEL)
     else:
         inside = [bottom <= one.low and one.high <= top for one in found]
-    outside = multiple.holm([one.inside for one in found], _LEVEL if shared else _LEVEL / 2)
-    wanting = [point for point in needed if not points.centre(point) > 0]
-    outcome = "inconclusive" if wanting else select.verdict(inside, outside)
-    measured = [one for one in found if len(one.point.values)]
-    said = _in_words(bottom, top)
+        outside = multiple.holm([one.p_inside for one in found], _LEVEL / 2)
+    test = "tests" if shared else "intervals"
+    factor = f", overlap {overlap:.3g}" if overlap else ""
     reasons = [
-        f"{sum(inside)} of {len(found)} points are shown to be {said} and {sum(outside)} not to be (95 % Student "
-        f"{'tests' if shared else 'intervals'}{f', overlap {overlap:.3g}' if overlap else ''}; Holm over the points"
-        f"{'' if shared else ' against the claim'})"
+        f"{sum(inside)} of {len(found)} points are shown to be {_in_words(bottom, top)} and {sum(outside)} not to be "
+        f"(95 % Student {test}{factor}; Holm over the points{'' if shared else ' against the claim'})"
     ]
+    wanting = [point for point in presupposed if not points.centre(point) > 0]
     if wanting:
         reasons.append(f"what the claim presupposes does not hold at {wanting[0].where or 'its point'}")
+    measured = [one for one in found if len(one.point.values)]
     if not measured:
         return Verdict("inconclusive", "; ".join([*reasons, "no repeat has all values"]), n=0)
     worst = max(measured, key=lambda one: (one.low > top or one.high < bottom, max(one.high - top, bottom - one.low)))
-    reasons.append(
-        f"measured: {worst.mean:.3g} [{worst.low:.3g}, {worst.high:.3g}]"
-        + (f" at the least favourable point, {worst.point.where}" if worst.point.where else "")
-    )
+    at = select.least_favourable(worst.point.where)
+    reasons.append(f"measured: {worst.mean:.3g} [{worst.low:.3g}, {worst.high:.3g}]{at}")
     lost = sum(one.point.repeats - len(one.point.values) for one in found)
     if lost:
         reasons.append(f"{lost} repeats lack a value")
+    outcome = "inconclusive" if wanting else overall(inside, outside)
     return Verdict(outcome, "; ".join(reasons), worst.mean, worst.low, worst.high, len(worst.point.values))
 
 
 def _interval(point: points.Point, bottom: float, top: float, overlap: float) -> _Interval:
     n = len(point.values)
     if point.exact and n:
-        value = float(point.values[0])
-        return _certain(point, value, bottom, top)
+        return _certain(point, float(point.values[0]), bottom, top)
     if n < 2 or n < (1 - points.LOST) * point.repeats:
         return _Interval(point, float(np.mean(point.values)) if n else math.nan, -math.inf, math.inf, 1.0, 1.0)
     mean, error = float(point.values.mean()), float(point.values.std(ddof=1)) * math.sqrt(1 / n + overlap)

@@ -48,8 +48,6 @@ LEVELS = {
 def parse(entry: Mapping[str, Any], folder: Path) -> Raw:
     """Read `adult.data` (train) and `adult.test` (test), every record, missing values marked `?` as in the source.
 
-    - entry: one entry of the catalogue.
-    - folder: where the two files lie.
     - Raises DataError: if a line has another number of fields: the file and the line.
     """
     train, test = _records(folder / "adult.data"), _records(folder / "adult.test")

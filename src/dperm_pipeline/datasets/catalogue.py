@@ -68,10 +68,10 @@ def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
     if target["column"] in {*levels, *entry.get("ranges", {})}:
         yield f"target.column: {target['column']!r} stands under ranges or levels too; the target is not a feature"
     for column, values in levels.items():
-        for value in twice(values):
+        for value in repeated(values):
             yield f"levels.{column}: {value!r} stands there twice"
     if entry["task"] == "binary":
-        for value in twice([*labels(target["positive"]), *labels(target.get("negative", []))]):
+        for value in repeated([*labels(target["positive"]), *labels(target.get("negative", []))]):
             yield f"target: {value!r} stands twice among positive and negative; a label is one of them"
     for name in entry.get("files", {}):
         if Path(name).name != name or name in (".", ".."):
@@ -109,6 +109,6 @@ def labels(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else [value]
 
 
-def twice(values: list[Any]) -> list[Any]:
+def repeated(values: list[Any]) -> list[Any]:
     """Return the values that stand in a list more than once."""
     return [value for value, times in Counter(values).items() if times > 1]

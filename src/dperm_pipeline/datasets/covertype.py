@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from dperm.errors import CorruptFile, DataError
+from dperm_pipeline import files
 from dperm_pipeline.datasets.encode import Raw
 
 # The public range of each number, as in the catalogue; reasons in docs/data.md.
@@ -38,15 +39,13 @@ _TYPES = dict.fromkeys(map(str, range(55)), pa.int16())
 def parse(entry: Mapping[str, Any], folder: Path) -> Raw:
     """Read the one file of an entry, plain or `.gz`; all rows are `train`: an experiment splits them by its seed.
 
-    - entry: one entry of the catalogue.
-    - folder: where its file lies.
     - Raises DataError: if a line does not hold 55 whole numbers, or not exactly one indicator of a factor is 1: the
       file and the line.
     - Raises CorruptFile: if a compressed file is cut or damaged.
     """
     path = folder / next(iter(entry["files"]))
     broken = []
-    # One thread: a broken line then knows its number.
+    # With one thread Arrow knows the number of a broken line.
     reading = pyarrow.csv.ReadOptions(use_threads=False, column_names=list(_TYPES))
     parsing = pyarrow.csv.ParseOptions(
         quote_char=False, ignore_empty_lines=True, invalid_row_handler=lambda row: broken.append(row) or "error"
@@ -55,14 +54,14 @@ def parse(entry: Mapping[str, Any], folder: Path) -> Raw:
     try:
         table = pyarrow.csv.read_csv(path, reading, parsing, converting)
     except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if files.is_of_the_machine(error):
             raise
         if broken:
             where = f"line {broken[0].number}: {broken[0].actual_columns} fields instead of {len(_TYPES)}"
             raise DataError(f"{entry['name']}: {path}, {where}; fetch it again") from None
         if path.suffix == ".gz" and isinstance(error, OSError):
             raise CorruptFile(f"{entry['name']}: {path} is cut or damaged; delete it and fetch it again") from None
-        # Arrow's own words may quote the data.
+        # What Arrow says is left out, because it may quote the data.
         raise DataError(
             f"{entry['name']}: {path}: {_first_wrong(path)} is no line of whole numbers; fetch it again"
         ) from None

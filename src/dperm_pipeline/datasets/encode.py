@@ -37,6 +37,9 @@ CONSTANT = "(constant)"
 class Raw:
     """What a parser returns: columns as they stand in the source.
 
+    A parser is a function of an entry of the catalogue and the folder where its files lie (a user's own file itself, or
+    None for a set that needs none).
+
     - columns: shape (n,); numbers, or objects (text; None where there is nothing).
     - split: shape (n,); `train` or `test`.
     - levels: mapping of str to sequence; the public codebook of factors that the catalogue does not spell out.
@@ -98,10 +101,9 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
       `clip`), `missing` (`error` or `drop` the record), `constant` (a last column of ones, unless false), `sparse`,
       `unit_rows` (each row divided by its length), `rows`, `positive_rows`, `x_norm_squared`, `data_dependent`.
     - source: what the source is called in messages.
-    - checksums: mapping of str to str; file -> sha256, for the provenance.
-    - Returns:
-        Columns of X: the numbers, the indicators of each factor, the constant (or the rows that the parser gave). y is
-        -1 or +1, or scaled from its range to [-1, 1]; in a regression on two labels, the ends of the range themselves.
+    - checksums: file -> sha256, for the provenance.
+    - Returns: columns of X: the numbers, the indicators of each factor, the constant (or the rows that the parser
+      gave). y is -1 or +1, or scaled from its range to [-1, 1]; in a regression on two labels, the ends of the range.
     - Raises DataError: if a column is missing, a value is missing (unless `missing: drop`), no number, outside its
       range (unless `outside: clip`), or outside the codebook, or a count differs from the expected one.
     """
@@ -118,49 +120,76 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
     keep = table.complete()
     if not keep.any():
         raise DataError(f"{entry['name']}: {source} holds no complete record")
-    scale, unit = entry.get("scale", "unit"), entry.get("unit_rows", False)
-    blocks = [
-        scaling.scaled(table.scaled(name, values, ranges[name], keep), *ranges[name], scale)[:, None]
-        for name, values in numbers.items()
-    ]
-    blocks += [_one_hot(codes[keep], len(entry["levels"][name])) for name, codes in factors.items()]
     constant = entry.get("constant", True) and raw.matrix is None
+    X = _features(raw, entry, table, numbers, ranges, factors, keep, constant)
+    y_bound = 1.0
+    if labelled:
+        low, high = (-1.0, 1.0) if binary else map(float, target["range"])
+        y = np.where(y[keep] < len(labels(target["positive"])), high, low)
+        y_bound = max(abs(low), abs(high))
+    else:
+        y = 2.0 * table.scaled(target["column"], y, target["range"], keep) - 1.0
+    squared = _norm_bound(entry, numbers, ranges, factors, constant)
+    split = np.full(len(keep), "train") if raw.split is None else raw.split
+    _check_counts(entry, y, split[keep])
+    names = [*numbers, *(f"{name}={level}" for name in factors for level in entry["levels"][name])]
+    if constant:
+        names.append(CONSTANT)
+    return Dataset(
+        X=X,
+        y=y,
+        bounds=Domain(x_norm=math.sqrt(squared), y_bound=y_bound),
+        name=entry["name"],
+        provenance=_provenance(raw, entry, ranges, factors, checksums),
+        task=entry["task"],
+        features=() if raw.matrix is not None else tuple(names),
+        split=split[keep],
+    )
+
+
+def _features(
+    raw: Raw,
+    entry: Mapping[str, Any],
+    table: "_Table",
+    numbers: Mapping[str, np.ndarray],
+    ranges: Mapping[str, Sequence[float]],
+    factors: Mapping[str, np.ndarray],
+    keep: np.ndarray,
+    constant: bool,
+) -> np.ndarray | sp.csr_array:
+    """Return the rows: scaled numbers, indicators, the constant, or the rows that the parser gave."""
+    blocks: list[Any] = []
+    for name, values in numbers.items():
+        unit = table.scaled(name, values, ranges[name], keep)
+        blocks.append(scaling.scaled(unit, *ranges[name], entry.get("scale", "unit"))[:, None])
+    for name, codes in factors.items():
+        blocks.append(_one_hot(codes[keep], len(entry["levels"][name])))
     if constant:
         blocks.append(np.ones((keep.sum(), 1)))
     if raw.matrix is not None:
         blocks.append(raw.matrix[keep])
     X = _side_by_side(blocks, entry.get("sparse", False))
-    if labelled:
-        low, high = (-1.0, 1.0) if binary else map(float, target["range"])
-        y = np.where(y[keep] < len(labels(target["positive"])), high, low)
-    else:
-        y = 2.0 * table.scaled(target["column"], y, target["range"], keep) - 1.0
-    squared = _norm_bound(entry, numbers, ranges, factors, constant)
-    public = {name: list(map(float, limits)) for name, limits in ranges.items()}
-    split = np.full(len(keep), "train") if raw.split is None else raw.split
-    _check_counts(entry, y, split[keep])
-    return Dataset(
-        X=scaling.unit_rows(X) if unit else X,
-        y=y,
-        bounds=Domain(x_norm=math.sqrt(squared), y_bound=1.0 if not labelled or binary else max(abs(low), abs(high))),
-        name=entry["name"],
-        provenance={
-            "files": dict(checksums),
-            "versions": dict(raw.versions),
-            "data_dependent": list(entry["data_dependent"]),
-            # What `scaling.rescale` needs to undo and redo it.
-            **({"scaling": scaling.name(scale, unit), "ranges": public, "factors": len(factors)} if unit else {}),
-        },
-        task=entry["task"],
-        features=()
-        if raw.matrix is not None
-        else (
-            *numbers,
-            *(f"{name}={level}" for name in factors for level in entry["levels"][name]),
-            *([CONSTANT] if constant else []),
-        ),
-        split=split[keep],
-    )
+    return scaling.unit_rows(X) if entry.get("unit_rows", False) else X
+
+
+def _provenance(
+    raw: Raw,
+    entry: Mapping[str, Any],
+    ranges: Mapping[str, Sequence[float]],
+    factors: Mapping[str, np.ndarray],
+    checksums: Mapping[str, str],
+) -> dict[str, Any]:
+    found = {
+        "files": dict(checksums),
+        "versions": dict(raw.versions),
+        "data_dependent": list(entry["data_dependent"]),
+    }
+    if entry.get("unit_rows", False):
+        # What `scaling.rescale` needs to undo and redo the scaling.
+        found["scaling"] = scaling.name(entry.get("scale", "unit"), True)
+        found["ranges"] = {name: list(map(float, limits)) for name, limits in ranges.items()}
+        found["factors"] = len(factors)
+    return found
 
 
 class _Table:
@@ -257,7 +286,7 @@ def _side_by_side(blocks: list[Any], sparse: bool) -> np.ndarray | sp.csr_array:
 
 
 def _norm_bound(entry, numbers, ranges, factors, constant: bool) -> float:
-    """The bound on ||x||^2, held against the one that the entry expects."""
+    """Return the bound on ||x||^2, and hold it against the one that the entry expects."""
     if entry.get("unit_rows", False):
         squared, why = 1.0, "rows of length one"
     else:

@@ -6,7 +6,7 @@ A 64-bit hash of each row's non-zeros finds the few pairs worth looking at, thei
 import numpy as np
 import scipy.sparse as sp
 
-# Odd constants of splitmix64.
+# The constants of splitmix64, all odd.
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 # Entries looked at in one go: a bound on the memory beyond the matrix.
 _ENTRIES = 2**20
@@ -25,10 +25,11 @@ def standing_in(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> n
     if Z.shape[1] != X.shape[1]:
         raise ValueError(f"Z has {Z.shape[1]} columns and X has {X.shape[1]}; give rows of the same space")
     of_Z, of_X = hashes(Z), hashes(X)
-    near, far = np.flatnonzero(np.isin(of_Z, of_X)), np.flatnonzero(np.isin(of_X, of_Z))
-    known = {content for rows in _blocks(X, far) for content in _contents(rows)}
+    # Rows of either matrix whose hash occurs in the other one; equal hashes may still belong to different rows.
+    candidates, others = np.flatnonzero(np.isin(of_Z, of_X)), np.flatnonzero(np.isin(of_X, of_Z))
+    known = {content for rows in _blocks(X, others) for content in _contents(rows)}
     found = np.zeros(Z.shape[0], dtype=bool)
-    found[near] = [content in known for rows in _blocks(Z, near) for content in _contents(rows)]
+    found[candidates] = [content in known for rows in _blocks(Z, candidates) for content in _contents(rows)]
     return found
 
 
@@ -36,7 +37,7 @@ def hashes(X: np.ndarray | sp.csr_array) -> np.ndarray:
     """Return a 64-bit hash of each row's non-zeros, shape (n,), uint64: the same whether X is dense or sparse."""
     found = [np.zeros(0, dtype=np.uint64)]
     for rows in _blocks(X, np.arange(X.shape[0])):
-        words = mixed(mixed(rows.indices.astype(np.uint64)) ^ rows.data.view(np.uint64))
+        words = splitmix64(splitmix64(rows.indices.astype(np.uint64)) ^ rows.data.view(np.uint64))
         sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(words)])
         # A sum modulo 2^64 knows no order of the entries.
         found.append(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
@@ -44,7 +45,7 @@ def hashes(X: np.ndarray | sp.csr_array) -> np.ndarray:
 
 
 def _blocks(X: np.ndarray | sp.csr_array, rows: np.ndarray):
-    """The chosen rows as canonical CSR, a few at a time; X itself is not touched."""
+    """Yield the chosen rows as canonical CSR, a few at a time; X itself is not touched."""
     entries = max(1, X.nnz // max(1, X.shape[0])) if sp.issparse(X) else X.shape[1]
     step = max(1, _ENTRIES // max(1, entries))
     for start in range(0, len(rows), step):
@@ -59,7 +60,7 @@ def _contents(rows: sp.csr_array):
         yield rows.indices[start:stop].astype(np.int64).tobytes() + rows.data[start:stop].tobytes()
 
 
-def mixed(words: np.ndarray) -> np.ndarray:
+def splitmix64(words: np.ndarray) -> np.ndarray:
     """Return words of uint64 through the finaliser of splitmix64: each bit of a result depends on all of its word."""
     words = words + _STEP
     words = (words ^ (words >> np.uint64(30))) * _FIRST

@@ -25,11 +25,11 @@ FORMATS = {
     "covertype-like": ("dperm_pipeline.datasets.synthetic", "parse_covertype_like"),
     "kdd-like": ("dperm_pipeline.datasets.synthetic", "parse_kdd_like"),
     "svmlight": ("dperm_pipeline.datasets.svmlight", "parse"),
-    "csv": ("dperm_pipeline.datasets.own", "parse_csv"),
-    "parquet": ("dperm_pipeline.datasets.own", "parse_parquet"),
+    "csv": ("dperm_pipeline.datasets.user_files", "parse_csv"),
+    "parquet": ("dperm_pipeline.datasets.user_files", "parse_parquet"),
 }
 # Formats of a user's own file.
-OWN = ("csv", "parquet")
+USER_FORMATS = ("csv", "parquet")
 
 
 def module(entry: Mapping[str, Any]) -> str:
@@ -65,26 +65,27 @@ def prepare(
 
     catalogue.check(entry)
     parse = getattr(importlib.import_module(module(entry)), FORMATS[entry["format"]][1])
-    if entry["format"] in OWN:
+    if entry["format"] in USER_FORMATS:
         path = Path(entry["path"] if place is None else place)
         found = {path.name: checksums.sha256(_there(entry, path))}
-        with _silent_on_values(entry):
+        with _without_values(entry):
             return encode(parse(entry, path), entry, str(path), found)
     found = _checked(entry, place, trusted)
     source = ", ".join(found) or f"the set {entry['name']} of {module(entry)}"
-    with _silent_on_values(entry):
+    with _without_values(entry):
         return encode(parse(entry, None if place is None else Path(place)), entry, source, found)
 
 
 @contextmanager
-def _silent_on_values(entry: Mapping[str, Any]) -> Iterator[None]:
-    """Of an error that nobody foresaw give the kind and the place: what other libraries say may quote a record."""
+def _without_values(entry: Mapping[str, Any]) -> Iterator[None]:
+    """Report an error that nobody foresaw by its kind and place alone: what other libraries say may quote a record."""
     try:
         yield
     except (DpermError, OSError, MemoryError, ImportError):
         raise
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
+        # The innermost line of this folder.
         ours = [frame for frame in frames if Path(frame.filename).parent == Path(__file__).parent][-1]
         raise DataError(
             f"{entry['name']}: {type(error).__name__} at {Path(ours.filename).name}, line {ours.lineno}, which is a "
@@ -93,7 +94,7 @@ def _silent_on_values(entry: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _checked(entry: Mapping[str, Any], folder: str | Path | None, trusted: str | Path | None) -> dict[str, str]:
-    """Checked here again: a file may have been put there by hand, or damaged since."""
+    """Return the checksums of the files, checked again: one may have been put there by hand, or damaged since."""
     expected = checksums.expected(entry, trusted)
     if expected and folder is None:
         raise DataUnavailable(f"{entry['name']} needs {', '.join(expected)}; fetch it first, and give its folder")

@@ -150,16 +150,13 @@ def read(path: str | Path) -> Dataset:
 
 @contextmanager
 def _blamed_on(path: str | Path):
-    """A missing or forbidden file stays what it is; anything else that goes wrong while reading is the file's fault."""
+    """Turn whatever goes wrong while reading a file into CorruptFile, unless it is the machine's fault."""
     try:
         yield
     except CorruptFile:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, DomainViolation) as error:
-        # Arrow's own kind of MemoryError too: a good file that does not fit is not to be deleted.
-        if isinstance(error, MemoryError) or (
-            isinstance(error, OSError) and (type(error) is not OSError or error.errno is not None)
-        ):
+        if files.is_of_the_machine(error):
             raise
         said = " ".join(str(error).split())
         raise CorruptFile(f"{path} is not a prepared data set ({said})", made=path) from error

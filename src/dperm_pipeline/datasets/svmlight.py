@@ -22,7 +22,7 @@ from dperm.compiled import compiled
 from dperm.errors import CorruptFile, DataError
 from dperm_pipeline.datasets.compressed import streams
 from dperm_pipeline.datasets.encode import Raw
-from dperm_pipeline.datasets.overlap import mixed
+from dperm_pipeline.datasets.overlap import splitmix64
 
 # What ends the name of a member of a tar that holds rows.
 _MEMBER = ".svm"
@@ -32,7 +32,7 @@ _SPLITS = ("train", "test")
 # The powers of ten that are doubles.
 _TENS = np.array([float(f"1e{power}") for power in range(23)])
 _NO_LABEL, _NO_PAIR, _OUTSIDE, _ORDER, _FINE = 1, 2, 3, 4, 0
-_SAID = {
+_MISTAKES = {
     _NO_LABEL: "does not begin with a number, the label",
     _NO_PAIR: "holds a field that is not index:value, a whole and a finite number",
     _OUTSIDE: "holds an index outside 1..{columns}, the declared space (columns in config/datasets.yaml)",
@@ -43,94 +43,88 @@ _SAID = {
 def parse(entry: Mapping[str, Any], folder: Path) -> Raw:
     """Read the rows of an entry, all of them or a sample.
 
-    - entry: one entry of the catalogue: `files` (the first is `train`, a second one `test`), `columns` (the largest
-      index), `hash_to` (columns after public hashing), `sample` (`seed`, and how many rows of `train` and `test`),
-      `source_rows` (how many rows each split must hold).
-    - folder: where its files lie.
+    - entry: `files` (the first is `train`, a second one `test`), `columns` (the largest index), `hash_to` (columns
+      after public hashing), `sample` (`seed`, and how many rows of `train` and `test`), `source_rows` (how many rows
+      each split must hold).
     - Returns: the column that the entry calls its target, and `matrix`, in the order of the source.
     - Raises DataError: if a line is malformed or an index lies outside the space (file and number of the line, never a
       value), or a split holds another number of rows than expected, or fewer than the sample.
     - Raises CorruptFile: if a file is cut or damaged.
     """
-    columns, sample = entry["columns"], entry.get("sample", {})
-    parts = []
+    columns, asked = entry["columns"], entry.get("sample", {})
+    samples = []
     for split, file in zip(_SPLITS, entry["files"], strict=False):
-        size = sample.get(split)
-        keep = None if size is None else _Reservoir(size, seeds.generator(sample["seed"], "reservoir", split))
+        size = asked.get(split)
+        rng = None if size is None else seeds.generator(asked["seed"], "reservoir", split)
+        sample = _Sample(size, rng)
         try:
-            kept = _kept(entry["name"], folder / file, columns, keep)
+            _read_into(sample, entry["name"], folder / file, columns)
         except CorruptFile as error:
             raise CorruptFile(
                 f"{entry['name']}: {error}; delete {folder / file} (in the pipeline also {folder}.json and, if its "
                 f"checksum was trusted on first use, its record in resources/trusted) and fetch it again"
             ) from None
-        _check_rows(entry, split, file, kept.seen, size)
-        parts.append(kept)
-    labels, indptr, indices, values = _joined(parts)
+        _check_rows(entry, split, file, sample)
+        samples.append(sample)
+    labels, indptr, indices, values = _joined(samples)
     if "hash_to" in entry:
         columns = entry["hash_to"]
-        indices = (mixed(indices.astype(np.uint64)) % np.uint64(columns)).astype(np.int64)
+        indices = (splitmix64(indices.astype(np.uint64)) % np.uint64(columns)).astype(np.int64)
     else:
         indices = indices - 1
     X = sp.csr_array((values, indices, indptr), shape=(len(labels), columns))
     X.sum_duplicates()
     X.eliminate_zeros()
-    split = np.repeat(_SPLITS[: len(parts)], [len(part.labels) for part in parts])
+    split = np.repeat(_SPLITS[: len(samples)], [len(sample.rows) for sample in samples])
     return Raw(columns={entry["target"]["column"]: labels}, split=split, matrix=X)
 
 
-class _Reservoir:
-    """Says which rows of a stream take which slot."""
+class _Sample:
+    """A uniform sample without replacement of the rows of a stream (Algorithm R), or all of them if `size` is None."""
 
-    def __init__(self, size: int, rng: np.random.Generator):
+    def __init__(self, size: int | None, rng: np.random.Generator | None):
         self.size, self.rng = size, rng
+        # Rows that went by, kept or not.
+        self.seen = 0
+        # Slot -> (number of the row in the stream, its label, indices and values).
+        self.rows: dict[int, tuple[int, float, np.ndarray, np.ndarray]] = {}
 
-    def places(self, seen: int, rows: int) -> np.ndarray:
-        """The slot of each of the next `rows` rows after `seen`, `size` or above where it has none."""
-        t = np.arange(seen + 1, seen + rows + 1)
-        drawn = np.floor(self.rng.random(rows) * t).astype(np.int64)
+    def add(self, labels: np.ndarray, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> None:
+        """Take the next rows of the stream."""
+        slots = self._slots(len(labels))
+        chosen = range(len(labels)) if self.size is None else np.flatnonzero(slots < self.size)
+        for i in chosen:
+            part = slice(indptr[i], indptr[i + 1])
+            # Copies: a view would keep the whole block in memory.
+            self.rows[slots[i]] = (self.seen + int(i), labels[i], indices[part].copy(), values[part].copy())
+        self.seen += len(labels)
+
+    def _slots(self, count: int) -> np.ndarray:
+        """Return the slot of each of the next rows; those whose slot is `size` or above are passed over."""
+        if self.size is None:
+            return np.arange(self.seen, self.seen + count)
+        t = np.arange(self.seen + 1, self.seen + count + 1)
+        drawn = np.floor(self.rng.random(count) * t).astype(np.int64)
         return np.where(t <= self.size, t - 1, drawn)
 
 
-class _Kept:
-    """The rows that were kept so far, and how many went by."""
-
-    def __init__(self):
-        self.seen = 0
-        self.rows: dict[int, tuple[int, np.ndarray, np.ndarray]] = {}
-        self.labels: dict[int, float] = {}
-
-    def add(self, block: tuple[np.ndarray, ...], reservoir: _Reservoir | None) -> None:
-        labels, indptr, indices, values = block
-        n = len(labels)
-        slots = np.arange(self.seen, self.seen + n) if reservoir is None else reservoir.places(self.seen, n)
-        for i in np.arange(n) if reservoir is None else np.flatnonzero(slots < reservoir.size):
-            part = slice(indptr[i], indptr[i + 1])
-            # Copies: a view would hold the block that it is cut from.
-            self.rows[slots[i]] = (self.seen + int(i), indices[part].copy(), values[part].copy())
-            self.labels[slots[i]] = labels[i]
-        self.seen += n
-
-
-def _kept(name: str, path: Path, columns: int, reservoir: _Reservoir | None) -> _Kept:
-    kept = _Kept()
+def _read_into(sample: _Sample, name: str, path: Path, columns: int) -> None:
     for source, file in streams(path, _MEMBER):
         line = 0
         for block in _blocks(file, f"{name}: {source}"):
             rows, wrong, why = _numbers(block, columns)
             if why != _FINE:
-                said = _SAID[why].format(columns=columns)
+                mistake = _MISTAKES[why].format(columns=columns)
                 raise DataError(
-                    f"{name}: {source}, line {line + wrong + 1} {said}; every line must be label index:value ... with "
-                    "ascending indices: mend the file, or fetch it again"
+                    f"{name}: {source}, line {line + wrong + 1} {mistake}; every line must be label index:value ... "
+                    "with ascending indices: mend the file, or fetch it again"
                 )
-            kept.add(rows, reservoir)
+            sample.add(*rows)
             line += int((block == ord("\n")).sum())
-    return kept
 
 
 def _blocks(file: IO[bytes], source: str) -> Iterator[np.ndarray]:
-    """Whole lines, about `BLOCK` bytes at a time, each with its line end."""
+    """Yield whole lines, about `BLOCK` bytes at a time, each with its line end."""
     rest, lines = b"", 0
     while chunk := file.read(BLOCK):
         text = rest + chunk
@@ -146,11 +140,11 @@ def _blocks(file: IO[bytes], source: str) -> Iterator[np.ndarray]:
 
 
 def _numbers(text: np.ndarray, columns: int) -> tuple[tuple[np.ndarray, ...], int, int]:
-    """Labels, indptr, indices and values of a block; else the line that is wrong (from 0), and why."""
+    """Return labels, indptr, indices and values of a block, the first wrong line (from 0), and what is wrong there."""
     rows, entries = int((text == ord("\n")).sum()), int((text == ord(":")).sum())
     labels, indptr = np.empty(rows), np.zeros(rows + 1, dtype=np.int64)
     indices, values = np.empty(entries, dtype=np.int64), np.empty(entries)
-    # What Python must read: where it goes (values, then labels), and the text from where to where.
+    # Numbers that Python must read: where they go (values, then labels), the ends of their text, and their line.
     hard = np.empty((rows + entries, 4), dtype=np.int64)
     n, m, wrong, why = _scan(text, columns, labels, indptr, indices, values, hard)
     if why == _FINE:
@@ -168,7 +162,7 @@ def _numbers(text: np.ndarray, columns: int) -> tuple[tuple[np.ndarray, ...], in
 
 @compiled
 def _scan(text, columns, labels, indptr, indices, values, hard):
-    """Fill the arrays; return the rows, the hard numbers, the wrong line and why."""
+    """Fill the arrays; return the number of rows and of hard numbers, the wrong line, and what is wrong with it."""
     n, m, used, line, at, size = 0, 0, 0, 0, 0, len(text)
     entries = len(values)
     while at < size:
@@ -177,6 +171,7 @@ def _scan(text, columns, labels, indptr, indices, values, hard):
             at = _next_line(text, at)
             line += 1
             continue
+        # The label.
         start = at
         at, value, how = _number(text, at)
         if how == 0 or not _field_ends(text, at):
@@ -185,6 +180,7 @@ def _scan(text, columns, labels, indptr, indices, values, hard):
             hard[m] = entries + n, start, at, line
             m += 1
         labels[n] = value
+        # The pairs index:value, up to the end of the line.
         before = 0
         at = _past_blanks(text, at)
         while not _line_ends(text, at):
@@ -221,14 +217,15 @@ def _scan(text, columns, labels, indptr, indices, values, hard):
 
 @compiled
 def _number(text, at):
-    """Where a decimal number ends, its value, and how: 0 it is none, 1 it is exact, 2 Python must read it.
+    """Return where a decimal number ends, its value, and how it was read: 0 it is none, 1 exact, 2 Python must read it.
 
     A whole mantissa below 2^53 times or over a power of ten below 10^23 is one rounding of two exact doubles.
     """
     negative = text[at] == 45
     if text[at] == 43 or text[at] == 45:
         at += 1
-    mantissa, kept, some, exponent, whole = 0, 0, False, 0, True
+    # Up to 17 digits are read exactly; `whole` says whether that were all.
+    mantissa, digits, some, exponent, whole = 0, 0, False, 0, True
     point = False
     while True:
         c = text[at]
@@ -236,10 +233,10 @@ def _number(text, at):
             point = True
         elif 48 <= c <= 57:
             some = True
-            if kept < 17:
+            if digits < 17:
                 mantissa = mantissa * 10 + (c - 48)
                 if mantissa > 0:
-                    kept += 1
+                    digits += 1
                 if point:
                     exponent -= 1
             else:
@@ -297,25 +294,23 @@ def _next_line(text, at):
     return at + 1
 
 
-def _joined(parts: list[_Kept]) -> tuple[np.ndarray, ...]:
-    """Labels, indptr, indices and values of all splits, each in the order of its source."""
-    labels, rows = [], []
-    for part in parts:
-        for slot in sorted(part.rows, key=lambda slot: part.rows[slot][0]):
-            labels.append(part.labels[slot])
-            rows.append(part.rows[slot])
-    indptr = np.concatenate([[0], np.cumsum([len(indices) for _, indices, _ in rows])])
-    indices = np.concatenate([indices for _, indices, _ in rows] or [np.empty(0, dtype=np.int64)])
-    values = np.concatenate([values for _, _, values in rows] or [np.empty(0)])
-    return np.array(labels), indptr.astype(np.int64), indices, values
+def _joined(samples: list[_Sample]) -> tuple[np.ndarray, ...]:
+    """Return labels, indptr, indices and values of all splits, each in the order of its source."""
+    rows = [row for sample in samples for row in sorted(sample.rows.values(), key=lambda row: row[0])]
+    labels = np.array([label for _, label, _, _ in rows])
+    indptr = np.concatenate([[0], np.cumsum([len(indices) for _, _, indices, _ in rows])]).astype(np.int64)
+    indices = np.concatenate([np.empty(0, dtype=np.int64), *(indices for _, _, indices, _ in rows)])
+    values = np.concatenate([np.empty(0), *(values for _, _, _, values in rows)])
+    return labels, indptr, indices, values
 
 
-def _check_rows(entry: Mapping[str, Any], split: str, file: str, seen: int, size: int | None) -> None:
+def _check_rows(entry: Mapping[str, Any], split: str, file: str, sample: _Sample) -> None:
     expected = entry.get("source_rows", {}).get(split)
-    if expected not in (None, seen):
+    if expected not in (None, sample.seen):
         raise DataError(
-            f"{entry['name']}: {file} holds {seen} rows instead of the {expected} that source_rows.{split} in "
+            f"{entry['name']}: {file} holds {sample.seen} rows instead of the {expected} that source_rows.{split} in "
             "config/datasets.yaml expects; the source changed, or was cut"
         )
-    if seen < (1 if size is None else size):
-        raise DataError(f"{entry['name']}: {file} holds {seen} rows; sample.{split} asks for {size or 1}")
+    least = sample.size or 1
+    if sample.seen < least:
+        raise DataError(f"{entry['name']}: {file} holds {sample.seen} rows; sample.{split} asks for {least}")

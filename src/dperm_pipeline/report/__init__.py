@@ -8,9 +8,8 @@ import jinja2
 
 from dperm_pipeline import claims as verdicts_of
 from dperm_pipeline import files
-from dperm_pipeline.report import assets, explorer, guarantees, ledgers, sections, verdicts
+from dperm_pipeline.report import assets, explorer, guarantees, ledgers, rows_read, sections, verdicts
 from dperm_pipeline.report import provenance as origin
-from dperm_pipeline.report import rows as rows_of
 
 TITLE = "Four papers on differentially private learning, reproduced"
 
@@ -48,70 +47,68 @@ def build(
     - Raises CorruptFile: if a figure is not SVG, a table is empty, or Parquet cannot be read.
     - Raises FileNotFoundError: if an input does not exist.
     """
-    facts = {file.name.partition("/")[0]: file for file in map(rows_of.facts, rows)}
+    summaries = [rows_read.summary(path) for path in rows]
+    of_experiment = {file.name.partition("/")[0]: file for file in summaries}
     judged = verdicts_of.read(claims)
     ledger = ledgers.read(privacy, ledgers.PRIVACY)
     origins = origins or {}
-    attacked = guarantees.context(privacy, mutants, errata)
-    slips = [slip["name"] for of_paper in attacked["errata"].values() for slip in of_paper]
     scale = str(config.get("scale", "unknown"))
-    judged_on = verdicts.context(claims, scale=scale, errata=slips)
-    drawn = sections.figures(figures, claims=judged_on["by_figure"], facts=facts, origins=origins)
-    code = assets.scripts()
-    page = (
-        _environment()
-        .get_template("index.html")
-        .render(
-            title=TITLE,
-            head=assets.HEAD,
-            styles=assets.styles(),
-            scripts=code,
-            checksums=assets.checksums([assets.HEAD, *code, *assets.libraries().values()]),
-            payloads=[
-                *(
-                    assets.pack(f"figure-{figure['name']}", assets.compact(figure["svg"]), size=figure["size"])
-                    for figure in drawn
-                ),
-                *assets.packed_libraries().values(),
-            ],
-            scale=scale,
-            facts=_facts(config, provenance),
-            datasets=sections.datasets(facts.values(), config.get("datasets", {})),
-            counts={
-                "claims": sections.counted(judged["verdict"], verdicts_of.VERDICTS),
-                "privacy": sections.counted(ledger["verdict"], ledgers.PRIVACY),
-                "mutants": ledgers.counts(mutants, ledgers.MUTANTS),
-            },
-            papers=sections.papers(judged, ledger, ledgers.PRIVACY),
-            refuted=sections.refuted(attacked["guarantees"]),
-            unavailable=dict(sorted(unavailable.items())),
-            figures=drawn,
-            ledger_figures=[figure for figure in drawn if figure["source"] in ("privacy", "mutants")],
-            sections=sections.by_paper(drawn, sections.tables(tables, facts=facts, origins=origins)),
-            privacy=attacked,
-            claims=judged_on,
-            explorer=explorer.context(rows, privacy),
-            provenance=origin.context(
-                provenance, rows=list(facts.values()), config=config, libraries=assets.versions()
-            ),
-        )
+    # Each section's context; figures list the claims that stand on them, claims link to errata.
+    of_privacy = guarantees.context(privacy, mutants, errata)
+    listed_errata = [erratum["name"] for of_paper in of_privacy["errata"].values() for erratum in of_paper]
+    of_claims = verdicts.context(claims, scale=scale, errata=listed_errata)
+    shown = sections.figures(figures, claims=of_claims["by_figure"], summaries=of_experiment, origins=origins)
+    scripts, libraries = assets.scripts(), assets.packed_libraries()
+    images = [
+        assets.pack(f"figure-{figure['name']}", assets.compact(figure["svg"]), size=figure["size"]) for figure in shown
+    ]
+    page = render(
+        "index.html",
+        title=TITLE,
+        head=assets.HEAD,
+        styles=assets.styles(),
+        scripts=scripts,
+        checksums=assets.checksums([assets.HEAD, *scripts, *assets.libraries().values()]),
+        payloads=[*images, *libraries.values()],
+        scale=scale,
+        facts=_badges(config, provenance),
+        datasets=sections.datasets(summaries, config.get("datasets", {})),
+        counts={
+            "claims": sections.counted(judged["verdict"], verdicts_of.VERDICTS),
+            "privacy": sections.counted(ledger["verdict"], ledgers.PRIVACY),
+            "mutants": ledgers.counts(mutants, ledgers.MUTANTS),
+        },
+        papers=sections.papers(judged, ledger, ledgers.PRIVACY),
+        refuted=sections.refuted(of_privacy["guarantees"]),
+        unavailable=dict(sorted(unavailable.items())),
+        figures=shown,
+        ledger_figures=[figure for figure in shown if figure["source"] in ("privacy", "mutants")],
+        sections=sections.by_paper(shown, sections.tables(tables, summaries=of_experiment, origins=origins)),
+        privacy=of_privacy,
+        claims=of_claims,
+        explorer=explorer.context(rows, privacy),
+        provenance=origin.context(provenance, rows=summaries, config=config, libraries=assets.versions()),
     )
     assets.weigh(page)
     files.write_text(out_html, page)
 
 
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+def render(template: str, **context: Any) -> str:
+    """Return a template of the folder `page`, filled in; a name that it needs and is not given is an error."""
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("dperm_pipeline.report", "page"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )
+    return environment.get_template(template).render(**context)
 
 
-def _facts(config: Mapping[str, Any], provenance: Mapping[str, Any]) -> dict[str, str]:
+def _badges(config: Mapping[str, Any], provenance: Mapping[str, Any]) -> dict[str, str]:
     """Return what the badges at the top say of the run."""
     code = provenance.get("code") or {}
-    commit = f"{code['commit'][:12]}{' and changes' if code.get('changed') else ''}" if code.get("commit") else None
-    told = {"seed": config.get("seed"), "commit": commit, "made": provenance.get("made")}
-    return {name: str(value) for name, value in told.items() if value is not None}
+    commit = None
+    if code.get("commit"):
+        commit = f"{code['commit'][:12]}{' and changes' if code.get('changed') else ''}"
+    badges = {"seed": config.get("seed"), "commit": commit, "made": provenance.get("made")}
+    return {name: str(value) for name, value in badges.items() if value is not None}

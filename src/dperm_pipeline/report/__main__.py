@@ -14,7 +14,7 @@ import yaml
 
 from dperm.errors import ConfigError, DpermError
 from dperm_pipeline import claims
-from dperm_pipeline.report import cost, ledgers, rows, serve
+from dperm_pipeline.report import cost, ledgers, rows_read, serve
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             serve.serve(page.parent, known.serve)
             return 0
         print(claims.summary(folder / "claims.parquet"))
-        for line in rows.failures(folder):
+        for line in rows_read.failures(folder):
             print(line)
         print(ledgers.summary(folder / "privacy.parquet", folder / "mutants.parquet"))
         # Later than now: the clock was set back while the run went on, and no time of it means anything.

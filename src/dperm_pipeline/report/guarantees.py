@@ -90,9 +90,9 @@ def context(privacy: str | Path, mutants: str | Path, errata: str | Path) -> dic
         raise CorruptFile(f"{privacy} lacks the columns {', '.join(missing)}", made=privacy)
     # The file is sorted by its keys already, and sorting keeps that order among equals.
     guarantees = [_guarantee(line, known, privacy) for line in ledger.to_dict("records")]
-    told = pd.Series([row["id"] for row in guarantees], dtype=str)
-    if told.duplicated().any():
-        raise CorruptFile(f"{privacy} says twice {told[told.duplicated()].iloc[0]}", made=privacy)
+    ids = pd.Series([row["id"] for row in guarantees], dtype=str)
+    if ids.duplicated().any():
+        raise CorruptFile(f"{privacy} says twice {ids[ids.duplicated()].iloc[0]}", made=privacy)
     guarantees.sort(key=lambda row: (ledgers.PRIVACY.index(row["verdict"]), -row["share"]))
     broken = _mutants(mutants)
     caught = ledgers.counts(mutants, ledgers.MUTANTS)

@@ -47,24 +47,13 @@ def controls(ledger: pd.DataFrame) -> pd.Series:
 
 
 def counts(path: str | Path, verdicts: Sequence[str]) -> dict[str, int]:
-    """Return how often each verdict was given.
-
-    - path: `privacy.parquet` or `mutants.parquet`.
-    - verdicts: all that there are.
-    - Returns: from verdicts to counts, zeros included.
-    - Raises CorruptFile: if the file holds no verdicts, or others.
-    - Raises FileNotFoundError: if there is no such file.
-    """
+    """Return how often each verdict was given in a ledger, zeros included; raises as `read`."""
     given = read(path, verdicts)["verdict"].value_counts()
     return {verdict: int(given.get(verdict, 0)) for verdict in verdicts}
 
 
 def summary(privacy: str | Path, mutants: str | Path) -> str:
-    """Return the ledgers' verdicts in a few lines: the counts, then a line for each refuted claim and missed mutant.
-
-    - Raises CorruptFile: if a file holds no verdicts.
-    - Raises FileNotFoundError: if there is no such file.
-    """
+    """Return the ledgers' verdicts in a few lines: the counts, then a line for each refuted claim and missed mutant."""
     ledger = read(privacy, PRIVACY)
     ours = controls(ledger)
     apart = f" ({ours.sum()} of the refuted are controls of our own)" if ours.any() else ""
@@ -97,13 +86,13 @@ def read(path: str | Path, verdicts: Sequence[str]) -> pd.DataFrame:
     """Return a ledger.
 
     - path: `privacy.parquet` or `mutants.parquet`.
-    - verdicts: all that there are.
+    - verdicts: those that it may hold.
     - Raises CorruptFile: if the file holds no verdicts, or others.
     - Raises FileNotFoundError: if there is no such file.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no {path}; run snakemake for this scale first")
-    read = tables.read_records(path)
-    if "verdict" not in read or not set(read["verdict"]) <= set(verdicts):
+    ledger = tables.read_records(path)
+    if "verdict" not in ledger or not set(ledger["verdict"]) <= set(verdicts):
         raise CorruptFile(f"{path} does not hold the verdicts {', '.join(verdicts)}", made=path)
-    return read
+    return ledger

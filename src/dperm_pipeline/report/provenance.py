@@ -85,7 +85,7 @@ def context(
     """Arrange for the page what `collect` found; equal input gives an equal context.
 
     - collected: what `collect` returned; all of it is optional, and what is not known here is shown as it is.
-    - rows: sequence of mappings or of dperm_pipeline.report.rows.Facts; the files of rows: `name`, `rows`, `failed`,
+    - rows: summaries of the files of rows (`rows_read.RowsSummary`), or mappings with its `name`, `rows`, `failed` and
       `sha256`.
     - config: the resolved configuration: it says how data sets are called, licensed and cited.
     - libraries: what the page carries, name -> version.
@@ -106,7 +106,7 @@ def context(
         **_facts(collected, config),
         "packages": dict(collected.get("packages", {})),
         "libraries": dict(libraries or {}),
-        "data": [_shown(name, told, entries.get(name, {})) for name, told in collected.get("data", {}).items()],
+        "data": [_data_set(name, found, entries.get(name, {})) for name, found in collected.get("data", {}).items()],
         "stages": _by_paper(own) + [s | {"name": STAGES[s["name"]]} for s in _in_order(cost_of)],
         "experiments": own,
         "total": _sum("all", cost_of) if cost_of else None,
@@ -144,18 +144,22 @@ def _facts(collected: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str,
         "system": machine.get("system"),
     }
     return {
-        heading: [(name, str(value)) for name, value in told.items() if value is not None]
-        for heading, told in (("facts", facts), ("machine", of_machine))
+        heading: [(name, str(value)) for name, value in pairs.items() if value is not None]
+        for heading, pairs in (("facts", facts), ("machine", of_machine))
     }
 
 
-def _shown(name: str, told: Any, entry: Mapping[str, Any]) -> dict[str, Any]:
-    told = told if isinstance(told, Mapping) else {"sha256": told}
-    words = {key: entry.get(key, "") for key in ("title", "licence", "citation")}
-    count = " + ".join(f"{count:,} {part}" for part, count in entry.get("rows", {}).items())
-    files = {file: checksum for file, checksum in told.get("files", {}).items()}
-    looked = list(told.get("data_dependent", ()))
-    return {"name": name, **words, "rows": count, "sha256": told.get("sha256", ""), "files": files, "looked": looked}
+def _data_set(name: str, collected: Any, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one line of the table of data sets: its checksum and files, and the words of the catalogue."""
+    collected = collected if isinstance(collected, Mapping) else {"sha256": collected}
+    return {
+        "name": name,
+        **{key: entry.get(key, "") for key in ("title", "licence", "citation")},
+        "rows": " + ".join(f"{count:,} {part}" for part, count in entry.get("rows", {}).items()),
+        "sha256": collected.get("sha256", ""),
+        "files": dict(collected.get("files", {})),
+        "looked": list(collected.get("data_dependent", ())),
+    }
 
 
 _SECONDS = ("wall", "work", "cpu", "start")
@@ -240,6 +244,6 @@ def _memory() -> str | None:
 
 
 def _data(path: Path) -> dict[str, Any]:
-    told = tables.metadata(path)["provenance"]
-    kept = {key: told[key] for key in ("files", "data_dependent", "versions") if key in told}
-    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), **kept}
+    provenance = tables.metadata(path)["provenance"]
+    shown = {key: provenance[key] for key in ("files", "data_dependent", "versions") if key in provenance}
+    return {"sha256": hashlib.sha256(path.read_bytes()).hexdigest(), **shown}

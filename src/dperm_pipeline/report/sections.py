@@ -13,8 +13,8 @@ from dperm.errors import CorruptFile
 from dperm_pipeline import claims as verdicts_of
 from dperm_pipeline import figures as drawn
 from dperm_pipeline import places
-from dperm_pipeline.report import ledgers
-from dperm_pipeline.report.rows import Facts
+from dperm_pipeline.report import errata, ledgers
+from dperm_pipeline.report.rows_read import RowsSummary
 from dperm_pipeline.target import Target
 
 # Tables longer than this can be searched, sorted and paged.
@@ -121,12 +121,12 @@ def badge(entry: Mapping[str, Any]) -> str:
     return "sample" if entry.get("sample") or (entry.get("files") and entry.get("sources") == []) else ""
 
 
-def datasets(facts: Iterable[Facts], catalogue: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def datasets(summaries: Iterable[RowsSummary], catalogue: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return the data sets in use: `known`, those of the catalogue, and `made`, names of what experiments make up.
 
     - catalogue: from names to entries of the resolved configuration.
     """
-    names = sorted({name for file in facts for name in file.datasets if name})
+    names = sorted({name for file in summaries for name in file.datasets if name})
     known = [
         {"name": name, "badge": badge(catalogue[name]), "title": catalogue[name].get("title", "")}
         for name in names
@@ -139,24 +139,24 @@ def figures(
     paths: Sequence[str | Path],
     *,
     claims: Mapping[str, Sequence[Mapping[str, Any]]],
-    facts: Mapping[str, Facts],
+    summaries: Mapping[str, RowsSummary],
     origins: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     """Return what the page shows of each figure.
 
     - paths: SVG files.
     - claims: from figures to the claims decided on them, as `by_figure` of `verdicts.context`.
-    - facts: from experiments to what their rows hold.
+    - summaries: from experiments to what their rows hold.
     - origins: from figures to the experiment whose rows they are drawn from.
     - Returns: `name paper svg title caption alt source width height claims note`, svg being the bytes of the file, the
       size in points, and note what the rows say of repeats and data sets.
     - Raises CorruptFile: if a file is not SVG.
     """
-    return [_figure(Path(path), claims, facts, origins) for path in paths]
+    return [_figure(Path(path), claims, summaries, origins) for path in paths]
 
 
 def _figure(
-    path: Path, claims: Mapping[str, Any], facts: Mapping[str, Facts], origins: Mapping[str, str]
+    path: Path, claims: Mapping[str, Any], summaries: Mapping[str, RowsSummary], origins: Mapping[str, str]
 ) -> dict[str, Any]:
     svg = path.read_bytes()
     if b"<svg" not in svg[:2000]:
@@ -177,43 +177,44 @@ def _figure(
         "height": height,
         "size": (width, height),
         "claims": claims.get(path.stem, []),
-        "note": _note(facts.get(origins.get(path.stem, "")), known),
+        "note": _note(summaries.get(origins.get(path.stem, "")), known),
     }
 
 
-def _note(facts: Facts | None, known: Target | None) -> dict[str, Any]:
-    if facts is None:
+def _note(rows: RowsSummary | None, known: Target | None) -> dict[str, Any]:
+    """Return what the caption adds of the rows: their experiment, repeats and data sets."""
+    if rows is None:
         return {}
     metrics, drawn_of = (known.metrics, known.datasets) if known else ((), ())
-    asked = [metric for metric in metrics if metric in facts.repeats] or list(facts.repeats)
-    repeats = max((facts.repeats[metric] for metric in asked), default=0)
-    datasets = sorted(name for name, of in facts.datasets.items() if name != _NO_DATA and of & set(asked))
+    asked = [metric for metric in metrics if metric in rows.repeats] or list(rows.repeats)
+    repeats = max((rows.repeats[metric] for metric in asked), default=0)
+    datasets = sorted(name for name, of in rows.datasets.items() if name != _NO_DATA and of & set(asked))
     datasets = [name for name in datasets if name in drawn_of] or datasets
-    # What reads every metric may draw a formula beside what was repeated.
+    # What reads every metric may draw a formula beside what was repeated: then `repeats` speaks of a part of it.
     own = bool(metrics)
-    return {"experiment": facts.name.partition("/")[0], "repeats": repeats, "datasets": datasets, "own": own}
+    return {"experiment": rows.name.partition("/")[0], "repeats": repeats, "datasets": datasets, "own": own}
 
 
 def tables(
-    paths: Sequence[str | Path], *, facts: Mapping[str, Facts], origins: Mapping[str, str]
+    paths: Sequence[str | Path], *, summaries: Mapping[str, RowsSummary], origins: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """Return what the page shows of each table; of one given as Markdown and CSV, the Markdown.
 
     - Returns: `name title caption source header lines long note`.
     - Raises CorruptFile: if a file holds no table.
     """
-    return [_table(path, facts, origins) for path in _one_of_each(paths)]
+    return [_table(path, summaries, origins) for path in _one_of_each(paths)]
 
 
 def _one_of_each(paths: Sequence[str | Path]) -> list[Path]:
-    kept: dict[str, Path] = {}
+    chosen: dict[str, Path] = {}
     for path in map(Path, paths):
-        if path.stem not in kept or path.suffix == ".md":
-            kept[path.stem] = path
-    return list(kept.values())
+        if path.stem not in chosen or path.suffix == ".md":
+            chosen[path.stem] = path
+    return list(chosen.values())
 
 
-def _table(path: Path, facts: Mapping[str, Facts], origins: Mapping[str, str]) -> dict[str, Any]:
+def _table(path: Path, summaries: Mapping[str, RowsSummary], origins: Mapping[str, str]) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8")
     lines = markdown_cells(text) if path.suffix == ".md" else list(csv.reader(text.splitlines()))
     if not lines:
@@ -229,7 +230,7 @@ def _table(path: Path, facts: Mapping[str, Facts], origins: Mapping[str, str]) -
         "header": lines[0],
         "lines": _ordered(lines[1:]),
         "long": len(lines) > LONG + 1,
-        "note": _note(facts.get(origins.get(path.stem, "")), known),
+        "note": _note(summaries.get(origins.get(path.stem, "")), known),
     }
 
 
@@ -254,9 +255,8 @@ def _leading(cell: str) -> str | None:
 
 def markdown_cells(text: str) -> list[list[str]]:
     """Read back a pipe table as `figures.make_table` writes it; the rule under the header is left out."""
-    lines = [line.strip() for line in text.splitlines() if line.strip().startswith("|")]
-    cells = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
-    return [line for k, line in enumerate(cells) if k != 1]
+    lines = [cells for cells in map(errata.cells_of, text.splitlines()) if cells]
+    return lines[:1] + lines[2:]
 
 
 def by_paper(figures: Sequence[dict[str, Any]], tables: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -295,11 +295,14 @@ def _in_order(shown: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _pairs(figures: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    corrected = {f["name"].removesuffix(CORRECTED): f for f in figures if f["name"].endswith(CORRECTED)}
-    names = {figure["name"] for figure in figures}
-    return [
-        [figure, *([corrected[figure["name"]]] if figure["name"] in corrected else [])]
-        for figure in figures
-        # A corrected figure stands beside its own, or alone where that was not drawn.
-        if not (figure["name"].endswith(CORRECTED) and figure["name"].removesuffix(CORRECTED) in names)
-    ]
+    """Put each corrected figure beside the published one; alone where that was not drawn."""
+    corrected = {figure["name"]: figure for figure in figures if figure["name"].endswith(CORRECTED)}
+    published = {figure["name"] for figure in figures} - set(corrected)
+    groups = []
+    for figure in figures:
+        beside = corrected.get(figure["name"] + CORRECTED)
+        if beside is not None:
+            groups.append([figure, beside])
+        elif figure["name"] in published or figure["name"].removesuffix(CORRECTED) not in published:
+            groups.append([figure])
+    return groups

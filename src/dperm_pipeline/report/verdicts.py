@@ -32,7 +32,7 @@ def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ())
 
     - claims_path: `claims.parquet`.
     - scale: of the run, for the commands.
-    - errata: container of str; ids of the errata that the page lists, which mentions of them are linked to.
+    - errata: ids of those that the page lists; what mentions one is linked to it.
     - Returns: `rows` (a dict for each verdict, by paper and then in the file's order: `row` its id on the page, texts
       as they are shown, numbers in words and in full), `counts` and `headline` (verdict -> how many, of all and of the
       headline claims), `papers` (paper -> the same two), `by_figure` (figure -> its claims), `rules` (test -> how it
@@ -73,11 +73,10 @@ def command(name: str, scale: str, papers: Sequence[str] = ()) -> str:
 
 
 def _counts(judged: pd.DataFrame) -> dict[str, dict[str, int]]:
-    def of(part: pd.DataFrame) -> dict[str, int]:
-        given = part["verdict"].value_counts()
-        return {verdict: int(given.get(verdict, 0)) for verdict in claims.VERDICTS}
-
-    return {"counts": of(judged), "headline": of(judged[judged["headline"]])}
+    return {
+        "counts": sections.counted(judged["verdict"], claims.VERDICTS),
+        "headline": sections.counted(judged.loc[judged["headline"], "verdict"], claims.VERDICTS),
+    }
 
 
 def _claims(part: pd.DataFrame) -> list[dict[str, Any]]:

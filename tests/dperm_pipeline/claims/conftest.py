@@ -6,7 +6,7 @@ import pytest
 
 from dperm_pipeline.claims import catalogue as catalogue_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

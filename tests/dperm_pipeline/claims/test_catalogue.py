@@ -47,7 +47,7 @@ def test_every_claim_names_data_figures_and_columns_that_there_are():
         for variant in claim["variants"]:
             for dataset in claim["datasets"]:
                 here = rows[rows["dataset"] == dataset]
-                assert claims.TESTS[claim["test"]].decide(claim, variant, here).verdict != "not run"
+                assert claims.decide(claim, variant, here).verdict != "not run"
 
 
 def test_the_catalogue_and_its_schema_agree_with_the_code(catalogue):

@@ -1,6 +1,5 @@
 """Verdicts are what the stated tests say, and whoever reads one can see why."""
 
-import itertools
 import math
 
 import fake_rows
@@ -9,11 +8,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy import stats
 
 from dperm.errors import CorruptFile, DataError
 from dperm_pipeline import claims, plan, tables
-from dperm_pipeline.claims import paired
+from dperm_pipeline.claims import wilcoxon
 
 EXPERIMENT = "kifer2012-output"
 
@@ -38,53 +36,6 @@ def judged(frame, tmp_path, catalogue, **kwargs):
     kwargs = {"unavailable": {}, "metadata": {"scale": "quick"}, **kwargs}
     claims.judge(catalogue, {EXPERIMENT: path}, out, **kwargs)
     return claims.read(out).set_index(["variant", "dataset"])
-
-
-# -- the tests' ingredients ------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 9, 30, 50])
-def test_the_signed_rank_p_is_scipy_s_exact_one_without_ties(n):
-    rng = np.random.default_rng(n)
-    for shift in (-0.7, 0.0, 0.7):
-        d = rng.standard_normal(n) + shift
-        expected = stats.wilcoxon(d, alternative="greater", method="exact").pvalue
-        assert paired.signed_rank_p(d) == pytest.approx(expected, rel=1e-10, abs=1e-15)
-
-
-@pytest.mark.parametrize(
-    "d", [[1, 1, -1, 2, 2, 3], [0, 0, 1, -1, 5], [4, 4, 4, 4], [-2, 2, -2, 2, 7, 1, 0], [0, 0], []]
-)
-def test_the_signed_rank_p_is_the_share_of_all_sign_patterns_with_ties(d):
-    d = np.array(d, dtype=float)
-    nonzero = np.abs(d[d != 0])
-    ranks = stats.rankdata(nonzero)
-    observed = ranks[d[d != 0] > 0].sum()
-    sums = [ranks[np.array(signs, dtype=bool)].sum() for signs in itertools.product((0, 1), repeat=len(nonzero))]
-    assert paired.signed_rank_p(d) == pytest.approx(np.mean([s >= observed - 1e-9 for s in sums]), abs=1e-12)
-
-
-def test_the_smallest_p_is_two_to_the_minus_n_and_the_two_sides_overlap_in_the_observed_value_only():
-    d = np.arange(1.0, 8.0)
-    assert paired.signed_rank_p(d) == pytest.approx(2.0**-7)
-    assert paired.signed_rank_p(-d) == 1.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("n", "level"), [(30, 0.05 / 16), (30, 0.05), (15, 0.05 / 4), (9, 0.05 / 16), (110, 0.05 / 16)]
-)
-def test_the_detectable_effect_is_detected_with_the_stated_power(n, level):
-    rng = np.random.default_rng(11)
-    effect = paired.detectable(n, level)
-    found = np.mean([paired.signed_rank_p(effect + rng.standard_normal(n)) <= level for _ in range(1500)])
-    assert found == pytest.approx(0.8, abs=0.035)  # 3 standard errors of either simulation
-
-
-def test_too_few_pairs_detect_nothing():
-    assert paired.detectable(8, 0.05 / 16) == math.inf  # 2^-8 > 0.0031
-    assert math.isfinite(paired.detectable(9, 0.05 / 16))
-    assert paired.detectable(0, 0.05) == math.inf
 
 
 # -- verdicts --------------------------------------------------------------------------------------------------------
@@ -130,7 +81,7 @@ def test_no_difference_at_one_point_is_inconclusive_and_states_the_power(tmp_pat
     frame = rows_with(lambda e, d, m: 0.0 if (e, d, m) == (0.1, 0.0, "test_loss") else 5.0, repeats=30)
     line = judged(frame, tmp_path, catalogue).loc["tight", "digits"]
     assert line["verdict"] == "inconclusive"
-    effect = paired.detectable(30, 0.05 / 8)
+    effect = wilcoxon.detectable(30, 0.05 / 8)
     assert f"power: 30 pairs detect a mean difference of {effect:.2f} standard deviations" in line["reason"]
     assert "with probability 0.8 at level 0.0063" in line["reason"]
 
@@ -290,7 +241,7 @@ def test_something_else_than_claims_is_refused(tmp_path):
 
 def test_text_in_rows_may_come_as_categories_with_unused_levels(catalogue):
     frame = rows_with(lambda *_: 5.0)
-    plain = paired.decide(catalogue[0], "tight", frame)
+    plain = claims.decide(catalogue[0], "tight", frame)
     for column in ("mechanism", "calibration", "dataset", "metric", "status"):
         frame[column] = pd.Categorical(frame[column], categories=[*reversed(sorted(set(frame[column]))), "unused"])
-    assert paired.decide(catalogue[0], "tight", frame) == plain
+    assert claims.decide(catalogue[0], "tight", frame) == plain

@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 
+import claim_rows
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,7 +38,7 @@ def claim(**keys):
 
 
 def say(rule, rows, **keys):
-    return rule.decide(claim(**keys), "printed", rows)
+    return claim_rows.decide(rule, claim(**keys), "printed", rows)
 
 
 # -- MEAN ------------------------------------------------------------------------------------------------------------
@@ -276,12 +277,14 @@ def privacy(*verdicts):
 )
 def test_a_control_has_to_be_refuted(verdicts, outcome, words):
     variants = {"printed": {"ledger": {"variant": "laplace"}, "control": {"variant": "half-noise"}}}
-    found = ledger.decide(claim(variants=variants), "printed", None, privacy=privacy(*verdicts))
+    found = claim_rows.decide(ledger, claim(variants=variants), "printed", None, privacy=privacy(*verdicts))
     assert found.verdict == outcome and words in found.reason
     # A broken claim is refuted whatever the controls say.
     broken = privacy(*verdicts)
     broken.loc[0, "verdict"] = "refuted"
-    assert ledger.decide(claim(variants=variants), "printed", None, privacy=broken).verdict == "not reproduced"
+    assert (
+        claim_rows.decide(ledger, claim(variants=variants), "printed", None, privacy=broken).verdict == "not reproduced"
+    )
 
 
 # -- the schema ------------------------------------------------------------------------------------------------------

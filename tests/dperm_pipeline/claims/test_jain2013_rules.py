@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import claim_rows
 import numpy as np
 import pandas as pd
 import pytest
@@ -39,7 +40,7 @@ def claim(**keys):
 
 
 def say(rule, rows, **keys):
-    return rule.decide(claim(**keys), "printed", rows)
+    return claim_rows.decide(rule, claim(**keys), "printed", rows)
 
 
 # -- BOUND -----------------------------------------------------------------------------------------------------------

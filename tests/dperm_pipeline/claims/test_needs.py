@@ -12,7 +12,7 @@ import yaml
 
 from dperm.errors import ConfigError
 from dperm_pipeline import claims, tables
-from dperm_pipeline.claims import catalogue, points, select, walsh
+from dperm_pipeline.claims import catalogue, select
 from dperm_pipeline.claims.rows import Rows
 
 ROOT = Path(__file__).parents[3]
@@ -155,40 +155,6 @@ def test_where_all_cells_gave_up_the_columns_of_their_own_hold_nothing(path, tmp
 def test_without_a_file_there_are_no_data_sets(path):
     assert Rows(None, []).datasets == set()
     assert Rows(path, []).datasets == {"adult", "digits"}
-
-
-LAWS = {
-    "normal": lambda rng, n: rng.normal(size=n),
-    "heavy": lambda rng, n: rng.standard_t(1.2, size=n),
-    "skewed": lambda rng, n: rng.exponential(size=n) ** 3,
-    "tied": lambda rng, n: rng.integers(0, 3, size=n).astype(float),
-    "equal": lambda rng, n: np.full(n, 0.3),
-    "far": lambda rng, n: 1e9 + rng.normal(size=n),
-}
-
-
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("n", [2, 5, 30, 200])
-def test_the_middle_of_the_walsh_averages_is_that_of_all_of_them_sorted(law, n):
-    values = np.sort(LAWS[law](np.random.default_rng(n), n))
-    averages = np.sort([0.5 * (values[i] + values[j]) for i in range(n) for j in range(i, n)])
-    count = len(averages)
-    for share in (0.01, 0.06, 0.3):
-        reach = int(share * count)
-        places = sorted({(count - 1) // 2, count // 2, count // 2 - reach, min(count - 1, count // 2 + reach)})
-        assert walsh.at(values, places) == {place: averages[place] for place in places}
-
-
-def test_a_point_s_interval_and_centre_are_order_statistics_of_its_walsh_averages():
-    values = np.random.default_rng(3).normal(0.2, 1.0, 60)
-    point = points.Point("", values, 60, 0.0, True)
-    averages = np.sort(walsh.averages(values))
-    assert points.centre(point) == np.median(averages)
-    for level in (0.8, 0.9, 0.95):
-        low, high = points.interval(point, level)
-        assert math.isclose((averages < low).sum(), (averages > high).sum())
-        assert low in averages and high in averages
-    assert points.interval(point, 0.8)[0] > points.interval(point, 0.9)[0] > points.interval(point, 0.95)[0]
 
 
 def test_text_is_sorted_by_its_letters_and_numbers_by_size():

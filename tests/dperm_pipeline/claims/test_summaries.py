@@ -27,7 +27,7 @@ def test_a_summary_is_as_strong_as_its_weakest_member(verdicts, expected):
     names = ["N-c43", "N-c44"]
     records = [{"id": n, "variant": "printed", "verdict": v} for n, v in zip(names, verdicts, strict=False)]
     records += [{"id": "N-c43", "variant": "corrected", "verdict": "not reproduced"}]
-    found = weakest.decide({"members": names, "variants": {"printed": {}}}, "printed", records)
+    found = weakest.decide({"members": names, "variant": "printed"}, verdicts=records)
     assert found.verdict == expected and found.n == len(verdicts)
 
 
@@ -36,7 +36,7 @@ def test_the_halves_of_a_member_count(half, expected):
     records = [{"id": "N-c44", "variant": "printed", "verdict": "reproduced"}]
     records += [{"id": "N-c44", "variant": "printed-over-contrast", "verdict": half}]
     records += [{"id": "N-c44", "variant": "corrected-over-contrast", "verdict": "not reproduced"}]
-    found = weakest.decide({"members": ["N-c44"], "variants": {"printed": {}}}, "printed", records)
+    found = weakest.decide({"members": ["N-c44"], "variant": "printed"}, verdicts=records)
     assert found.verdict == expected and found.n == 2 and f"N-c44-over-contrast {half}" in found.reason
 
 
@@ -89,7 +89,7 @@ def test_only_the_rows_that_a_claim_is_about_are_read(tmp_path, monkeypatch):
     rows = pd.concat([rows, rows.assign(metric="other")], ignore_index=True)
     seen = []
 
-    def decide(claim, variant, rows):
+    def decide(rule, rows):
         seen.append(rows)
         return claims.Verdict("inconclusive", "")
 

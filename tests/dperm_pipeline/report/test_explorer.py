@@ -233,9 +233,7 @@ def test_only_the_best_is_called_best(tmp_path):
     found = explorer.payload([rows], ledger(tmp_path))
     lines = {line["mechanism"]: line for line in at(found)["lines"]}
     assert [name for name, line in lines.items() if line["best"]] == ["soft_majority"]
-    page = (
-        report._environment().get_template("explorer.html").render(explorer=explorer.context([rows], ledger(tmp_path)))
-    )
+    page = report.render("explorer.html", explorer=explorer.context([rows], ledger(tmp_path)))
     cells = {
         row[0]: re.findall(r">([^<]*)</td>", row[1]) for row in re.findall(r'data-mechanism="(\w+)"(.*)</tr>', page)
     }

@@ -12,8 +12,7 @@ import pytest
 import yaml
 
 from dperm.errors import CorruptFile
-from dperm_pipeline import figures
-from dperm_pipeline.report import assets, rows, sections
+from dperm_pipeline.report import assets, rows_read, sections
 
 ROOT = Path(__file__).parents[3]
 VERDICTS = ("refuted", "holds up", "not audited")
@@ -83,26 +82,26 @@ def test_samples_and_synthetic_sets_of_the_catalogue_carry_a_badge(name, badge):
     assert sections.badge(catalogue[name]) == badge
 
 
-def test_facts_of_rows_are_those_that_pandas_counts(tmp_path):
+def test_the_summary_of_rows_holds_what_pandas_counts(tmp_path):
     frame = fake_rows.rows(datasets=("diabetes", "digits"), epsilons=(0.1, 1.0), repeats=7)
     frame = fake_rows.fail(frame, (frame["mechanism"] == "output") & (frame["repeat"] == 1))
     frame = frame[(frame["metric"] != "test_loss") | (frame["dataset"] == "digits")]
     path = fake_rows.write(frame, tmp_path / "kifer2012-output" / "rows.parquet")
-    facts = rows.facts(path)
-    assert facts.name == "kifer2012-output/rows.parquet" and facts.rows == len(frame)
-    assert facts.failed == (frame["status"] == "failed").sum() > 0
-    assert facts.repeats == frame.groupby("metric", observed=True)["repeat"].nunique().to_dict()
+    found = rows_read.summary(path)
+    assert found.name == "kifer2012-output/rows.parquet" and found.rows == len(frame)
+    assert found.failed == (frame["status"] == "failed").sum() > 0
+    assert found.repeats == frame.groupby("metric", observed=True)["repeat"].nunique().to_dict()
     for name, part in frame.groupby("dataset", observed=True):
-        assert facts.datasets[name] == set(part["metric"])
+        assert found.datasets[name] == set(part["metric"])
     path.write_bytes(b"x")
     with pytest.raises(CorruptFile, match=r"rows\.parquet"):
-        rows.facts(path)
+        rows_read.summary(path)
 
 
 def test_where_cells_average_the_rows_say_over_how_many(tmp_path):
     frame = fake_rows.of_figure("li2021-fig6")
     frame = pd.concat([frame, frame.head(2).assign(metric="runs", value=[300.0, 500.0])], ignore_index=True)
-    found = rows.facts(fake_rows.write(frame, tmp_path / "li2021-adult" / "rows.parquet")).repeats
+    found = rows_read.summary(fake_rows.write(frame, tmp_path / "li2021-adult" / "rows.parquet")).repeats
     assert found["runs"] == 500
 
 
@@ -121,13 +120,13 @@ def test_corrected_figures_stand_beside_their_own_and_numbered_ones_come_first()
 def test_a_table_is_sorted_by_the_numbers_that_its_cells_begin_with(tmp_path):
     path = tmp_path / "x.md"
     path.write_text("| a | b | c |\n| --- | --- | --- |\n| 1,000 [9, 11] | 2d | – |\n| −0.5 | 3 | 1e-06 |\n")
-    (table,) = sections.tables([path], facts={}, origins={})
+    (table,) = sections.tables([path], summaries={}, origins={})
     orders = [[cell["order"] for cell in line] for line in table["lines"]]
     assert orders == [["1000", None, ""], ["-0.5", None, "1e-06"]] and not table["long"]
 
 
 def test_a_cell_with_a_pipe_survives_the_way_through_markdown():
-    text = figures._markdown(["a", "b"], [["x | y", "z"]])
+    text = "| a | b |\n| --- | --- |\n| x \\| y | z |\n"
     assert sections.markdown_cells(text) == [["a", "b"], ["x | y", "z"]]
 
 
@@ -185,8 +184,8 @@ def test_libraries_leave_one_name_and_keep_their_licences():
 def test_a_figure_says_what_it_was_drawn_from_and_no_more(tmp_path, name, experiment, repeats, words):
     svg = tmp_path / f"{name}.svg"
     svg.write_text('<svg viewBox="0 0 4 3"/>')
-    facts = {"run": rows.Facts("run/rows.parquet", 1, 0, "", datasets=experiment, repeats=repeats)}
-    (figure,) = sections.figures([svg], claims={}, facts=facts, origins={name: "run"})
+    summaries = {"run": rows_read.RowsSummary("run/rows.parquet", 1, 0, "", datasets=experiment, repeats=repeats)}
+    (figure,) = sections.figures([svg], claims={}, summaries=summaries, origins={name: "run"})
     macros = jinja2.Environment(loader=jinja2.PackageLoader("dperm_pipeline.report", "page")).get_template(
         "macros.html"
     )

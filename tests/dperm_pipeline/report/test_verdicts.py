@@ -81,7 +81,7 @@ def test_the_expected_value_stands_in_the_details_with_its_place(written):
     from dperm_pipeline import report
 
     told = verdicts.context(written(record(expected=0.155), record(dataset="", expected=None)), scale="quick")
-    text = report._environment().get_template("claims.html").render(claims=told)
+    text = report.render("claims.html", claims=told)
     more = re.findall(r'<td class="more">.*?</dl>', text, re.DOTALL)
     details = [unescape(re.sub(r"<[^>]+>", "", found)) for found in more]
     assert "said inkifer2012, Theorem 36; errata K6 and K99: 0.155\n" in details[0]
@@ -156,7 +156,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 def test_the_partial_shows_every_row_with_its_numbers_and_command(context):
     from dperm_pipeline import report
 
-    page = report._environment().get_template("claims.html").render(claims=context)
+    page = report.render("claims.html", claims=context)
     rows = re.findall(r'<tr id="([^"]+)"', page)
     assert rows == [row["row"] for row in context["rows"]]
     for row in context["rows"]:

@@ -1,4 +1,4 @@
-"""A user's own CSV (comma, one line of names, UTF-8, `.gz` and `.bz2` too) or Parquet file."""
+"""Parsers of a user's own file: CSV (comma, one line of names, UTF-8, `.gz` and `.bz2` too) or Parquet file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,19 +10,18 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from dperm.errors import CorruptFile, DataError
+from dperm_pipeline import files
 from dperm_pipeline.datasets.encode import Raw, used_columns
 
 
 def parse_csv(entry: Mapping[str, Any], path: Path) -> Raw:
     """Read the columns that the entry uses, as text; all other columns are left alone.
 
-    - entry: one entry of the catalogue.
-    - path: the file.
     - Raises DataError: if a column is missing, or a line has more or fewer fields than the first. The message shows no
       value.
     """
     broken = []
-    # One thread: a broken line then knows its number.
+    # With one thread Arrow knows the number of a broken line.
     reading = pyarrow.csv.ReadOptions(use_threads=False)
     parsing = pyarrow.csv.ParseOptions(
         newlines_in_values=True, invalid_row_handler=lambda row: broken.append(row) or "error"
@@ -35,17 +34,14 @@ def parse_csv(entry: Mapping[str, Any], path: Path) -> Raw:
             include_columns=columns, column_types=dict.fromkeys(columns, pa.string()), strings_can_be_null=False
         )
         table = pyarrow.csv.read_csv(path, reading, parsing, as_text)
-    except MemoryError:
-        # Arrow's own kind too: a good file that does not fit is not broken.
-        raise
     except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if files.is_of_the_machine(error):
             raise
         if broken:
             row = broken[0]
             where = f"line {row.number} has {row.actual_columns} fields instead of {row.expected_columns}"
             raise DataError(f"{entry['name']}: {path}: {where}; mend it, or quote fields that hold a comma") from None
-        # Arrow's own words may quote the data.
+        # What Arrow says is left out, because it may quote the data.
         raise DataError(
             f"{entry['name']}: {path} cannot be read as CSV ({type(error).__name__}); it must be UTF-8 with commas, "
             "one line of names and at least one record"
@@ -56,8 +52,6 @@ def parse_csv(entry: Mapping[str, Any], path: Path) -> Raw:
 def parse_parquet(entry: Mapping[str, Any], path: Path) -> Raw:
     """Read the columns that the entry uses; all other columns are left alone.
 
-    - entry: one entry of the catalogue.
-    - path: the file.
     - Raises DataError: if a column is missing, or holds no plain values.
     - Raises CorruptFile: if the file is not Parquet.
     """
@@ -71,11 +65,8 @@ def parse_parquet(entry: Mapping[str, Any], path: Path) -> Raw:
                     "plain value"
                 )
         return _raw(pq.read_table(path, columns=columns, partitioning=None, page_checksum_verification=True))
-    except MemoryError:
-        # Arrow's own kind too: a good file that does not fit is not broken.
-        raise
     except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:
+        if files.is_of_the_machine(error):
             raise
         raise CorruptFile(f"{entry['name']}: {path} is not a readable Parquet file; write it again") from None
 
@@ -85,7 +76,7 @@ def _raw(table: pa.Table) -> Raw:
 
 
 def _array(column: pa.ChunkedArray) -> np.ndarray:
-    """Numbers as they are (NaN where there is nothing), all else as objects."""
+    """Return numbers as they are (NaN where there is nothing), all else as objects."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     array = column.to_numpy()

@@ -1,4 +1,4 @@
-"""What a report says of the rows that it was drawn from; millions of them, read a part at a time."""
+"""What a report says of the files of rows behind it: counts, repeats, failures. They are read a part at a time."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -14,8 +14,8 @@ _RUNS = "runs"
 
 
 @dataclass
-class Facts:
-    """Of one experiment's `rows.parquet`.
+class RowsSummary:
+    """What one experiment's `rows.parquet` holds.
 
     - name: the experiment and the file.
     - rows, failed: all rows, and those of status `failed`.
@@ -32,31 +32,28 @@ class Facts:
     repeats: dict[str, int] = field(default_factory=dict)
 
 
-def facts(path: str | Path) -> Facts:
-    """Return what a report says of a file of rows.
+def summary(path: str | Path) -> RowsSummary:
+    """Summarise `<experiment>/rows.parquet`.
 
-    - path: `<experiment>/rows.parquet`.
     - Raises CorruptFile: if it is not Parquet or lacks a column of the schema.
     - Raises FileNotFoundError: if there is no such file.
     """
     path = Path(path)
-    found = Facts(f"{path.parent.name}/{path.name}", 0, 0, _sha256(path))
+    found = RowsSummary(f"{path.parent.name}/{path.name}", 0, 0, _sha256(path))
     repeats: dict[str, set[int]] = {}
     runs = 0
     for part in tables.parts(path, ["dataset", "metric", "repeat", "status", "value"]):
         found.rows += len(part)
-        found.failed += pc.sum(pc.equal(part["status"].cast(pa.string()), "failed")).as_py() or 0
-        metrics, metric = _codes(part["metric"])
+        found.failed += _failed(part)
         datasets, dataset = _codes(part["dataset"])
-        for pair in np.unique(dataset.astype(np.int64) * len(metrics) + metric).tolist():
-            found.datasets.setdefault(datasets[pair // len(metrics)], set()).add(metrics[pair % len(metrics)])
-        number = part["repeat"].to_numpy().astype(np.int64)
-        spread = int(number.max(initial=0)) + 1
-        for pair in np.unique(metric * spread + number).tolist():
-            repeats.setdefault(metrics[pair // spread], set()).add(pair % spread)
+        metrics, metric = _codes(part["metric"])
+        for d, m in _distinct_pairs(dataset, metric):
+            found.datasets.setdefault(datasets[d], set()).add(metrics[m])
+        for m, repeat in _distinct_pairs(metric, part["repeat"].to_numpy().astype(np.int64)):
+            repeats.setdefault(metrics[m], set()).add(repeat)
         if _RUNS in metrics:
-            averaged = part["value"].to_numpy()[metric == metrics.index(_RUNS)]
-            runs = max(runs, int(np.nanmax(averaged, initial=0)))
+            averaged_over = part["value"].to_numpy()[metric == metrics.index(_RUNS)]
+            runs = max(runs, int(np.nanmax(averaged_over, initial=0)))
     found.repeats = {metric: len(of) for metric, of in sorted(repeats.items())}
     if runs:
         found.repeats[_RUNS] = runs
@@ -74,12 +71,22 @@ def failures(folder: str | Path) -> list[str]:
         count, lost = 0, 0
         for part in tables.parts(path, ["status"]):
             count += len(part)
-            lost += pc.sum(pc.equal(part["status"].cast(pa.string()), "failed")).as_py() or 0
+            lost += _failed(part)
         if lost:
             whole = tables.given_up(path)
             cells = f"; whole cells: {'; '.join(whole)}" if whole else ""
             lines.append(f"not converged: {lost} of {count} rows of {path.parent.name}{cells}")
     return lines
+
+
+def _failed(part: pa.Table) -> int:
+    return pc.sum(pc.equal(part["status"].cast(pa.string()), "failed")).as_py() or 0
+
+
+def _distinct_pairs(first: np.ndarray, second: np.ndarray) -> list[tuple[int, int]]:
+    """Return the pairs of whole numbers, 0 and above, that stand beside each other; as one number each, for speed."""
+    width = int(second.max(initial=0)) + 1
+    return [divmod(pair, width) for pair in np.unique(first * width + second).tolist()]
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[list[str], np.ndarray]:
