@@ -67,8 +67,11 @@ def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mappi
         raise ConfigError(f"no claim {name!r} in resources/claims{config_files.nearest(name, ids)}")
     wanted, waiting = set(), [name]
     while waiting:
-        wanted.add(one := waiting.pop())
-        waiting += {member for claim in catalogue if claim["id"] == one for member in _members(claim)} - wanted
+        member = waiting.pop()
+        wanted.add(member)
+        for claim in catalogue:
+            if claim["id"] == member:
+                waiting += _members(claim) - wanted
     return [claim for claim in catalogue if claim["id"] in wanted]
 
 
@@ -79,19 +82,21 @@ def needs(catalogue: Sequence[Mapping[str, Any]], name: str) -> Needs:
     - name: the claim's id.
     - Raises ConfigError: if no claim has this id.
     """
-    tested = [
-        (claim, select.settings(claim, variant))
-        for claim in standing_on(catalogue, name)
-        for variant in claim["variants"]
-        if claim["test"] != "weakest"
-    ]
-    tested = [(claim, rule) for claim, rule in tested if "not_run" not in rule]
-    with_rows = {claim["experiment"] for claim, _ in tested if claim.get("datasets")}
-    return Needs(tuple(sorted(with_rows)), any("ledger" in rule for _, rule in tested))
+    experiments, ledger = set(), False
+    for claim in standing_on(catalogue, name):
+        for variant in claim["variants"]:
+            rule = select.settings(claim, variant)
+            # A summary reads no rows, nor does a variant that is not run.
+            if claim["test"] == "weakest" or "not_run" in rule:
+                continue
+            if claim.get("datasets"):
+                experiments.add(claim["experiment"])
+            ledger = ledger or "ledger" in rule
+    return Needs(tuple(sorted(experiments)), ledger)
 
 
 def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str] | None) -> Iterator[str]:
-    """Give what a schema cannot see: names that do not agree with each other."""
+    """Yield what a schema cannot see: names that do not agree with each other."""
     # A claim with two tests has an entry for each; their verdicts are told apart by the variant.
     names = [(claim["id"], variant) for claim in catalogue for variant in claim["variants"]]
     for name, variant in sorted({name for name in names if names.count(name) > 1}):
@@ -101,35 +106,37 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
         for name in sorted(_members(claim)):
             if name not in ids:
                 yield f"{claim['id']}.members: {name!r} is no claim{config_files.nearest(name, ids)}"
+        metrics = claim.get("metrics", ())
         for key in ("measured", "ratio"):
-            metrics = claim.get("metrics", ())
             if key in claim and claim[key] not in metrics:
                 allowed = ", ".join(metrics)
                 yield (
                     f"{claim['id']}.{key}: {claim[key]!r} is not among metrics: must be one of {allowed}, or add it "
                     "there"
                 )
-        for variant, own in sorted(claim["variants"].items()):
-            if "not_run" in own:
-                continue
-            for key in NEEDED.get(claim["test"], ()):
-                if key not in claim and key not in own:
-                    yield f"{claim['id']}: {key} is missing, for the variant {variant!r} too: {claim['test']} needs it"
-            comparisons = own.get("comparisons", claim.get("comparisons", ()))
-            for number, comparison in enumerate(comparisons):
-                terms = comparison.get("terms", [{}])
-                known = any("metric" in part for part in (claim, own, comparison))
-                if not known and not all("metric" in term for term in terms):
-                    yield f"{claim['id']}: the variant {variant!r}, comparisons.{number}: metric is missing"
-            if claim["test"] == "within" and not any(key in part for key in ("low", "high") for part in (claim, own)):
-                yield f"{claim['id']}: the variant {variant!r} needs low or high, or both"
-            bounds = [key for key in ("at_least", "at_most") if key in claim or key in own]
-            if claim["test"] == "threshold" and len(bounds) != 1:
-                yield f"{claim['id']}: the variant {variant!r} needs either at_least or at_most"
+        for variant in sorted(claim["variants"]):
+            if "not_run" not in claim["variants"][variant]:
+                yield from _lacking(claim, variant)
         for name in claim.get("datasets", ()):
             if datasets is not None and name not in datasets:
                 hint = config_files.nearest(name, datasets)
                 yield f"{claim['id']}.datasets: {name!r} is neither in config/datasets.yaml nor a design{hint}"
+
+
+def _lacking(claim: Mapping[str, Any], variant: str) -> Iterator[str]:
+    """Yield what the test needs of a variant that neither it nor its claim says."""
+    test, rule = claim["test"], select.settings(claim, variant)
+    for key in NEEDED.get(test, ()):
+        if key not in rule:
+            yield f"{claim['id']}: {key} is missing, for the variant {variant!r} too: {test} needs it"
+    for number, comparison in enumerate(rule.get("comparisons", ())):
+        terms = comparison.get("terms", [{}])
+        if "metric" not in rule and "metric" not in comparison and not all("metric" in term for term in terms):
+            yield f"{claim['id']}: the variant {variant!r}, comparisons.{number}: metric is missing"
+    if test == "within" and "low" not in rule and "high" not in rule:
+        yield f"{claim['id']}: the variant {variant!r} needs low or high, or both"
+    if test == "threshold" and ("at_least" in rule) == ("at_most" in rule):
+        yield f"{claim['id']}: the variant {variant!r} needs either at_least or at_most"
 
 
 def _members(claim: Mapping[str, Any]) -> set[str]:

@@ -18,12 +18,15 @@ class Rows:
     """What a file of rows holds for the questions that will be asked of it.
 
     - path: `rows.parquet`; None if the experiment was not selected, so that nothing may be asked.
-    - questions: sequence of (columns, filters); all that `of` will be asked, filters in pyarrow's form, each an `in`;
+    - questions: sequence of (columns, filters): all that `of` will be asked, filters in pyarrow's form, each an `in`;
       those about data sets that the file does not have are left out.
     """
 
     def __init__(self, path: str | Path | None, questions: Sequence[tuple[Sequence[str], Sequence[tuple]]]):
-        self.path, self._questions, self._fits = path, questions, set()
+        self.path = path
+        self._questions = questions
+        # Columns with the types of values that they can be compared with, once tried.
+        self._comparable: set[tuple[str, ...]] = set()
 
     @cached_property
     def datasets(self) -> set[str]:
@@ -45,50 +48,54 @@ class Rows:
         - Raises ValueError: if a column does not exist though no cell gave up, or is compared with values of another
           type.
         """
-        held = self._held
-        mask = np.ones(len(held), bool)
+        read = self._read
+        mask = np.ones(len(read), bool)
         for name, _, values in filters:
             self._check(name, values)
-            mask &= select.among(held[name], values)
-        found = held.loc[mask, list(columns)].reset_index(drop=True)
-        # A column that lacks a value elsewhere in the file has lost its type.
-        whole = {name: kind for name, kind in self._kinds.items() if name in found and found[name].dtype != kind}
-        whole = {name: kind for name, kind in whole.items() if not found[name].isna().any()}
-        return found.astype(whole) if whole else found
+            mask &= select.among(read[name], values)
+        found = read.loc[mask, list(columns)].reset_index(drop=True)
+        # A column of whole numbers has become floats if a value lacks elsewhere in the file.
+        for name, kind in self._whole.items():
+            if name in found and found[name].dtype != kind and not found[name].isna().any():
+                found = found.astype({name: kind})
+        return found
 
     @cached_property
     def _schema(self) -> pa.Schema:
         return pq.read_schema(self.path)
 
     @cached_property
-    def _kinds(self) -> Mapping[str, Any]:
-        """The columns whose type pandas changes where a value lacks."""
+    def _whole(self) -> Mapping[str, Any]:
+        """The columns of whole numbers and of truth values, whose type pandas changes where a value lacks."""
         fields = [field for field in self._schema if pa.types.is_integer(field.type) or pa.types.is_boolean(field.type)]
         return {field.name: field.type.to_pandas_dtype() for field in fields}
 
     @cached_property
-    def _held(self) -> pd.DataFrame:
+    def _read(self) -> pd.DataFrame:
+        """The rows and columns that any question asks for."""
         asked = [(columns, _by_column(filters)) for columns, filters in self._questions]
         asked = [(columns, filters) for columns, filters in asked if self.datasets.intersection(filters["dataset"])]
-        columns = [*dict.fromkeys(name for names, filters in asked for name in (*names, *filters))]
+        columns = list(dict.fromkeys(name for names, filters in asked for name in (*names, *filters)))
         # Where all cells gave up, nobody wrote the experiment's own columns: they hold nothing.
-        there = [name for name in columns if name in self._schema.names] if self.given_up else columns
-        # What each question narrows is narrowed for all, to what any of them asks.
-        common = [name for name in asked[0][1] if all(name in filters for _, filters in asked)]
-        wide = [(name, "in", list(dict.fromkeys(v for _, filters in asked for v in filters[name]))) for name in common]
-        wide = [question for question in wide if question[0] in there]
-        return tables.read(self.path, columns=there, filters=wide).reindex(columns=columns)
+        present = [name for name in columns if name in self._schema.names] if self.given_up else columns
+        # A column that every question narrows is narrowed to what any of them asks.
+        filters = []
+        for name in asked[0][1]:
+            if name in present and all(name in narrowed for _, narrowed in asked):
+                values = dict.fromkeys(value for _, narrowed in asked for value in narrowed[name])
+                filters.append((name, "in", list(values)))
+        return tables.read(self.path, columns=present, filters=filters).reindex(columns=columns)
 
     def _check(self, name: str, values: list[Any]) -> None:
-        """Refuse what pyarrow cannot compare: by the types, which are looked at once."""
+        """Refuse values that pyarrow cannot compare with a column; each combination of types is tried once."""
         kinds = (name, *sorted({type(value).__name__ for value in values}))
-        if kinds in self._fits or (self.given_up and name not in self._schema.names):
+        if kinds in self._comparable or (self.given_up and name not in self._schema.names):
             return
         try:
             self._schema.empty_table().filter(pq.filters_to_expression([(name, "in", values)]))
         except pa.ArrowException as error:
             raise ValueError(f"filters {name} in {values} do not fit {self.path}: {error}") from error
-        self._fits.add(kinds)
+        self._comparable.add(kinds)
 
 
 @lru_cache(maxsize=1)
@@ -97,7 +104,7 @@ def _datasets(path: str, changed: int) -> set[str]:
 
 
 def _by_column(filters: Sequence[tuple[str, str, list[Any]]]) -> dict[str, list[Any]]:
-    # Of two filters on one column the wider question is asked of the file.
+    """Return from columns to the values asked for; of two filters on one column both, for `of` narrows further."""
     found: dict[str, list[Any]] = {}
     for name, _, values in filters:
         found.setdefault(name, []).extend(values)

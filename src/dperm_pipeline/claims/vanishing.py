@@ -40,7 +40,8 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     ratios = [(one, end) for one, end in zip(found, ends, strict=True) if not one.problem]
     if not ratios:
         two_ends = any(end[axis].nunique() > 1 for end in ends)
-        return Verdict("inconclusive" if two_ends else "not run", "; ".join([*problems, *([lost] if lost else [])]))
+        reasons = [*problems, lost] if lost else problems
+        return Verdict("inconclusive" if two_ends else "not run", "; ".join(reasons))
     vanished = [one.high <= VANISHED for one, _ in ratios]
     stayed = [one.low > STAYED for one, _ in ratios]
     outcome = "inconclusive" if lost else overall([*vanished, not problems], stayed)

@@ -131,10 +131,13 @@ def _from_tar(path: Path, opener, name: str, wanted: Mapping[str, int], folder: 
 
 
 def _from_one(path: Path, opener, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
-    """One file, plain or compressed: it is what its name says, or the only one that is wanted."""
+    """Unpack one file, plain or compressed: it is what its name says, or the only one that is wanted."""
     bare = name.removesuffix(".gz").removesuffix(".bz2")
-    target = bare if bare in wanted else next(iter(wanted)) if len(wanted) == 1 else None
-    if target is None:
+    if bare in wanted:
+        target = bare
+    elif len(wanted) == 1:
+        (target,) = wanted
+    else:
         return set()
     with opener(path, "rb") as source:
         _copy(source, wanted[target], folder / target)

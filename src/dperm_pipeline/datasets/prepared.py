@@ -17,7 +17,7 @@ from dperm.errors import CorruptFile, DomainViolation
 from dperm_pipeline import files, stamps
 
 Task = Literal["binary", "regression"]
-# Raised whenever the layout of the file changes, so that an old file is told from a broken one.
+# Raised whenever the layout of the file changes, so that an old file is header from a broken one.
 LAYOUT = 1
 # In the file a feature's column carries this prefix: a feature may itself be called `y` or `split`.
 _FEATURE = "x."
@@ -59,9 +59,9 @@ class Dataset:
         put(self, "split", np.full(n, "train") if self.split is None else np.asarray(self.split, dtype=str))
         named = len(self.features) or p
         shapes = {"y": (self.y.shape, (n,)), "split": (self.split.shape, (n,)), "features": (named, p)}
-        for what, (is_, should) in shapes.items():
-            if is_ != should:
-                raise ValueError(f"{self.name}: {what} has shape {is_} instead of {should}, as X is {n} x {p}")
+        for what, (found, expected) in shapes.items():
+            if found != expected:
+                raise ValueError(f"{self.name}: {what} has shape {found} instead of {expected}, as X is {n} x {p}")
         if len(set(self.features)) != len(self.features):
             raise ValueError(f"{self.name}: two features have the same name; rename a column or a level")
         if unknown := sorted(set(np.unique(self.split)) - {"train", "test"}):
@@ -100,7 +100,7 @@ def write(dataset: Dataset, path: str | Path, *, metadata: Mapping[str, Any] | N
         columns["values"] = pa.LargeListArray.from_arrays(offsets, pa.array(X.data.astype(np.float64)))
     else:
         columns |= dict(zip(_columns(dataset.features, dataset.X.shape[1]), map(pa.array, dataset.X.T), strict=True))
-    told = {
+    header = {
         "layout": LAYOUT,
         "name": dataset.name,
         "task": dataset.task,
@@ -110,10 +110,10 @@ def write(dataset: Dataset, path: str | Path, *, metadata: Mapping[str, Any] | N
         "bounds": {"x_norm": dataset.bounds.x_norm, "y_bound": dataset.bounds.y_bound},
         "provenance": dict(dataset.provenance),
     }
-    if taken := sorted(told.keys() & (metadata or {}).keys()):
+    if taken := sorted(header.keys() & (metadata or {}).keys()):
         raise ValueError(f"metadata: {', '.join(taken)} is taken by the data set's own; use another key")
     table = pa.table(columns)
-    table = table.replace_schema_metadata(stamps.encoded({**told, **(metadata or {})}, table.schema))
+    table = table.replace_schema_metadata(stamps.encoded({**header, **(metadata or {})}, table.schema))
     with files.replacing(path) as temporary:
         pq.write_table(table, temporary, write_page_checksum=True)
 
@@ -129,21 +129,21 @@ def read(path: str | Path) -> Dataset:
         # partitioning=None: a folder named like `a=1` is not a column.
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)
         stamps.check(table.schema, path)
-        told = json.loads(table.schema.metadata[b"dperm"])
-        if told["layout"] != LAYOUT:
-            raise CorruptFile(f"{path} has layout {told['layout']}, this version reads {LAYOUT}", made=path)
-        n, p = told["shape"]
-        columns = ["indices", "values"] if told["sparse"] else _columns(told["features"], p)
+        header = json.loads(table.schema.metadata[b"dperm"])
+        if header["layout"] != LAYOUT:
+            raise CorruptFile(f"{path} has layout {header['layout']}, this version reads {LAYOUT}", made=path)
+        n, p = header["shape"]
+        columns = ["indices", "values"] if header["sparse"] else _columns(header["features"], p)
         if table.column_names != ["split", "y", *columns] or len(table) != n:
             raise ValueError("its columns or rows are not the ones that its metadata tell of")
         return Dataset(
-            X=_sparse(table, p) if told["sparse"] else _dense(table, columns),
+            X=_sparse(table, p) if header["sparse"] else _dense(table, columns),
             y=_values(table, "y"),
-            bounds=Domain(**told["bounds"]),
-            name=told["name"],
-            provenance=told["provenance"],
-            task=told["task"],
-            features=tuple(told["features"]),
+            bounds=Domain(**header["bounds"]),
+            name=header["name"],
+            provenance=header["provenance"],
+            task=header["task"],
+            features=tuple(header["features"]),
             split=_words(table["split"]),
         )
 
@@ -163,7 +163,7 @@ def _blamed_on(path: str | Path):
 
 
 def _narrow(X: sp.csr_array) -> sp.csr_array:
-    """Half the memory of an index, and what compiled loops and other libraries ask for."""
+    """Return X with indices of 32 bits where they fit: half the memory, and what compiled loops ask for."""
     X = sp.csr_array(X)
     if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
         return X

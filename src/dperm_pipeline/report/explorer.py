@@ -67,9 +67,10 @@ def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
     """
     standing_of = explorer_points.standings(ledgers.read(privacy_path, ledgers.PRIVACY))
     paths = {Path(path).parent.name: Path(path) for path in rows_paths}
-    books = {name: _Book() for name in (*KEYS, "arm", "standing", "level")}
+    codes = {name: _Codes() for name in (*KEYS, "arm", "standing", "level")}
     columns = ("arm", "standing", "n", "failed", *_NUMBERS)
-    lines, levels = ({name: [] for name in (*KEYS, *own)} for own in (columns, ("level", "n", "mean", "half")))
+    lines = {name: [] for name in (*KEYS, *columns)}
+    levels = {name: [] for name in (*KEYS, "level", "n", "mean", "half")}
     sources = []
     for key, source in places.comparisons().items():
         rows = explorer_points.read(paths[key], key, source) if key in paths else None
@@ -78,27 +79,27 @@ def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
         place = len(sources)
         sources.append(_described(key, source, rows))
         here = functools.partial(standing_of, paper=sources[place]["paper"])
-        # A data set at a time, for the memory.
-        of_sets = (explorer_points.points(source, part) for _, part in rows.groupby("dataset", observed=True))
-        for point, arms, references in itertools.chain.from_iterable(of_sets):
-            own = _coded(books, source, place, point)
+        # One data set at a time, to save memory.
+        by_dataset = (explorer_points.points(source, part) for _, part in rows.groupby("dataset", observed=True))
+        for point, arms, references in itertools.chain.from_iterable(by_dataset):
+            own = _coded(codes, source, place, point)
             for delta in sorted({arm["delta"] for arm in arms}):
-                at = {**own, "delta": books["delta"](delta)}
+                at = {**own, "delta": codes["delta"](delta)}
                 shown = [arm for arm in arms if arm["delta"] <= delta]
                 metric = source.metric(point["metric"], point["dataset"])
                 for line in explorer_points.compared(shown, lower=metric.lower, standing_of=here, point=point):
-                    line["arm"] = books["arm"]((place, *line["arm"]))
-                    line["standing"] = books["standing"](line["standing"])
+                    line["arm"] = codes["arm"]((place, *line["arm"]))
+                    line["standing"] = codes["standing"](line["standing"])
                     _append(lines, at | line)
                 for level in references:
-                    _append(levels, at | {**level, "level": books["level"](level["level"])})
+                    _append(levels, at | {**level, "level": codes["level"](level["level"])})
     found = {
         "sources": sources,
-        "arms": _looks(books["arm"].values, [source["key"] for source in sources]),
-        "standings": [dict(zip(("real", "mark", "words"), value, strict=True)) for value in books["standing"].values],
-        "references": [{"label": label, "trivial": trivial} for label, trivial in books["level"].values],
-        **{f"{name}s": books[name].values for name in ("dataset", "metric", "epsilon", "delta", "first", "second")},
-        "neighbours": [{"key": key, "words": NEIGHBOURS.get(key, key)} for key in books["neighbours"].values],
+        "arms": _looks(codes["arm"].values, [source["key"] for source in sources]),
+        "standings": [dict(zip(("real", "mark", "words"), value, strict=True)) for value in codes["standing"].values],
+        "references": [{"label": label, "trivial": trivial} for label, trivial in codes["level"].values],
+        **{f"{name}s": codes[name].values for name in ("dataset", "metric", "epsilon", "delta", "first", "second")},
+        "neighbours": [{"key": key, "words": NEIGHBOURS.get(key, key)} for key in codes["neighbours"].values],
         "lines": lines,
         "levels": levels,
     }
@@ -158,8 +159,8 @@ def _ends(mean: float | None, half: float | None, via: Callable[[float], float])
     return ends
 
 
-class _Book:
-    """Values in the order in which they were first seen, and the place of each."""
+class _Codes:
+    """Codes for values: the place of each among those seen so far, which the page looks up again."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -177,11 +178,11 @@ def _append(columns: dict[str, list], line: dict[str, Any]) -> None:
         column.append(line[name])
 
 
-def _coded(books: dict[str, _Book], source: Comparison, place: int, point: dict[str, Any]) -> dict[str, int]:
+def _coded(codes: dict[str, _Codes], source: Comparison, place: int, point: dict[str, Any]) -> dict[str, int]:
     names = [choice.column for choice in source.choices]
     first, second = ([point[name] for name in names] + ["", ""])[:2]
     own = {**point, "first": first, "second": second}
-    return {"source": place} | {name: books[name](own[name]) for name in KEYS if name not in ("source", "delta")}
+    return {"source": place} | {name: codes[name](own[name]) for name in KEYS if name not in ("source", "delta")}
 
 
 def _described(key: str, source: Comparison, rows: pd.DataFrame) -> dict[str, Any]:
@@ -229,7 +230,9 @@ def _order(value: Any) -> tuple[float, str]:
 
 
 def _in_words(value: Any) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, float):
+        return f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _looks(arms: Sequence[tuple], experiments: Sequence[str]) -> list[dict[str, Any]]:

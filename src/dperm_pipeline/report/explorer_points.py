@@ -18,11 +18,11 @@ from dperm_pipeline.claims.ledger import NOISE
 from dperm_pipeline.figures.comparison import Comparison
 from dperm_pipeline.report import ledgers
 
-# Of a method in rows that name no law: what the ledger may call it where an attack failed. One that succeeded counts
-# whatever law it names, for no list can know those to come ...
+# Rows of some methods name no law of the noise. An attack of the ledger that failed counts for them if its law is one
+# of these; one that succeeded counts whatever its law, for no list can know those to come ...
 _LAWS = ("", "exponential", "gamma", "gamma_objective", "gaussian", "laplace", "ledger")
-# ... but for our controls and for releases that such rows are not: noise halved by us or upside down, other constants.
-_OTHERS = ("bare", "bias", "half-noise", "loose-solver", "part-of-an-update", "theorem9", "upside-down")
+# ... except these, which such rows never are: our controls, and releases with noise or constants of another kind.
+_OTHER_LAWS = ("bare", "bias", "half-noise", "loose-solver", "part-of-an-update", "theorem9", "upside-down")
 # From the weakest to the strongest.
 _STRENGTH = ("none", "claimed", "proved_exact", "proved")
 _PROVED = {"proved": "proved", "proved_exact": "proved for exact solutions"}
@@ -55,7 +55,7 @@ def read(path: Path, key: str, source: Comparison) -> pd.DataFrame:
     if absent:
         raise DataError(f"{path} has no column {', '.join(absent)}, which the explorer asks for; run {key} again")
     asked = pq.filters_to_expression([("metric", "in", metrics), *source.filters])
-    # A part at a time: of millions of rows few are kept.
+    # Read and filter one part at a time: few of millions of rows are needed.
     parts = (part.filter(asked) for part in tables.parts(path, columns))
     rows = pa.concat_tables(parts).unify_dictionaries().to_pandas(ignore_metadata=True)
     if source.keep:
@@ -134,18 +134,19 @@ def _methods(private: pd.DataFrame, keys: list[str], arm: list[str]) -> dict[tup
 
 def _offered(found: dict[tuple, dict[tuple, Any]], place: int) -> set[Any]:
     """Return the values of a free choice at which all methods were run."""
-    served: dict[Any, set] = {}
+    methods_at: dict[Any, set] = {}
     for key, methods in found.items():
-        served.setdefault(key[place], set()).update(methods)
-    everywhere = served.pop(0, set())
-    most = max((len(methods | everywhere) for methods in served.values()), default=0)
-    return {value for value, methods in served.items() if len(methods | everywhere) == most}
+        methods_at.setdefault(key[place], set()).update(methods)
+    # Releases that answer everything stand at 0: they count at every value.
+    everywhere = methods_at.pop(0, set())
+    most = max((len(methods | everywhere) for methods in methods_at.values()), default=0)
+    return {value for value, methods in methods_at.items() if len(methods | everywhere) == most}
 
 
 def _level(public: pd.DataFrame, wanted: tuple[tuple[str, Any], ...]) -> pd.Series:
     for name, value in wanted:
         public = public[public[name] == value]
-    # Its fit knows no epsilon: rows of several epsilons repeat it.
+    # A fit without privacy does not depend on epsilon: rows of several epsilons repeat it.
     return public.groupby("repeat")["value"].mean()
 
 
@@ -213,7 +214,7 @@ def standings(ledger: pd.DataFrame) -> Callable[..., tuple[bool, str, str]]:
             # Pure privacy has one law of noise, approximate privacy another.
             own = family[(family["delta"] == 0) == (arm["delta"] == 0)]
             law = own["variant"].fillna("")
-            own = own[law == arm["variant"] if arm["variant"] else ~law.isin(_OTHERS)]
+            own = own[law == arm["variant"] if arm["variant"] else ~law.isin(_OTHER_LAWS)]
             known[key] = _standing(own, [arm["variant"]] if arm["variant"] else _LAWS, arm["guarantee"], paper)
         return known[key]
 

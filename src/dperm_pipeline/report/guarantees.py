@@ -142,11 +142,19 @@ def _guarantee(line: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], 
     """Return one row of the ledger, with its numbers in words."""
     bound, epsilon = float(line["audit_lower_bound"]), float(line["epsilon"])
     attacked, refuted = line["verdict"] != "not audited", line["verdict"] == "refuted"
-    # Proofs and exact bounds speak of the promised noise alone.
+    # Where the code draws other noise than promised, proofs and exact bounds say nothing of it.
     wrong_noise = NOISE in (line["reason"] or "")
     proved = line["guarantee"] in PROVED and not refuted and not wrong_noise
-    # Of one attack alone it lies beyond the claim, of all that were tried it need not: Holm's procedure decides.
+    # A bound beyond the claim need not refute it: one attack alone may err, and Holm's procedure over all decides.
     alone = attacked and not refuted and line["confidence"] < 1 and bound > epsilon
+    shown_share, interval = "", ""
+    if ledgers.unbounded(bound):
+        shown_share = "no bound"
+    elif attacked:
+        shown_share = _share(bound / epsilon)
+    if attacked or proved:
+        # The bar of a claim that is not refuted ends at the line.
+        interval = bar(min(bound, epsilon) if alone else bound, epsilon, proved)
     names = (line["errata"] or "").split() if isinstance(line["errata"], str) else []
     for name in names:
         if name not in known:
@@ -175,10 +183,9 @@ def _guarantee(line: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], 
             "share": repr(bound / epsilon) if attacked else "",
         },
         "share": bound / epsilon if attacked else -1.0,
-        "shown_share": "no bound" if ledgers.unbounded(bound) else _share(bound / epsilon) if attacked else "",
+        "shown_share": shown_share,
         "spent": _spent(bound if attacked else None, epsilon, proved, alone),
-        # The bar of a claim that is not refuted ends at the line.
-        "bar": bar(min(bound, epsilon) if alone else bound, epsilon, proved) if attacked or proved else "",
+        "bar": interval,
         "errata": [known[name] for name in names],
         "note": _note(line) if refuted else "",
         "reason": line["reason"] or "",
@@ -189,7 +196,7 @@ def _guarantee(line: Mapping[str, Any], known: Mapping[str, Mapping[str, Any]], 
         "wrong_noise": wrong_noise,
     }
     row["sentence"] = _sentence(row, line)
-    row["facts"] = _facts(line) if attacked else {}
+    row["facts"] = _attack(line) if attacked else {}
     return row
 
 
@@ -219,19 +226,20 @@ def _share(share: float) -> str:
 
 def _sentence(row: Mapping[str, Any], line: Mapping[str, Any]) -> str:
     """Say what was claimed, what the attack shows and what a proof leaves open."""
+    certified = rounded_down(float(line["audit_lower_bound"]))
     budget = f"ε = {row['epsilon']}" + (f", δ = {row['delta']}" if line["delta"] else "")
     claimed = f"{row['mechanism']} claims {budget} for {row['neighbours']} neighbours"
     proof = GUARANTEES.get(row["guarantee"], row["guarantee"])
     if not row["attacked"]:
         return f"{claimed}; this budget was not attacked ({row['reason']}). Guarantee: {proof}."
     certainty = "exactly computed" if line["confidence"] == 1 else f"certified with confidence {line['confidence']:.4g}"
-    least = f"an attack shows that at least ε = {rounded_down(float(line['audit_lower_bound']))} is spent ({certainty})"
+    least = f"an attack shows that at least ε = {certified} is spent ({certainty})"
     if row["unbounded"]:
         least = f"an attack finds {ledgers.NO_BOUND_WORDS} ({certainty})"
     if row["alone"]:
-        bound = rounded_down(float(line["audit_lower_bound"]))
         least = (
-            f"ε = {bound} was certified alone ({certainty}), not after Holm over the ledger: the claim is not refuted"
+            f"ε = {certified} was certified alone ({certainty}), not after Holm over the ledger: the claim is not "
+            "refuted"
         )
     if row["verdict"] == "refuted":
         return f"{claimed}, but {least}: the claim is refuted."
@@ -241,7 +249,7 @@ def _sentence(row: Mapping[str, Any], line: Mapping[str, Any]) -> str:
     return f"{claimed}; {least}, and {most}. Guarantee: {proof}."
 
 
-def _facts(line: Mapping[str, Any]) -> dict[str, str]:
+def _attack(line: Mapping[str, Any]) -> dict[str, str]:
     """Return the attack in words, by heading."""
     draws = int(line["draws"]) if not pd.isna(line["draws"]) else 0
     facts = {
