@@ -49,12 +49,13 @@ def queries():
         "contested": [10], "epsilon": 1.0, "delta": 1e-6, "each": 0.01, "alpha": 0.05, "test_share": 0.25,
         "public_share": 0.2, "levels": [0.6, 0.79],
     }  # fmt: skip
-    head = {"experiment": "dwork2018-queries", "paper": "dwork2018", "mechanism": "soft_majority", "seed": 1}
-    head |= {"calibration": "tight", "neighbours": "replace", "point": {"dataset": "digits"}, "settings": settings}
+    cell = {"experiment": "dwork2018-queries", "paper": "dwork2018", "seed": 1, "point": {"dataset": "digits"}}
+    cell |= {"settings": settings}
+    private = {**cell, "mechanism": "soft_majority", "calibration": "tight", "neighbours": "replace"}
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/digits.parquet"
         prepared.write(dataset, path)
-        frames = [experiments.run_baseline(head, data=path), experiments.run(head, data=path, baseline="")]
+        frames = [experiments.run_baseline(cell, data=path), experiments.run(private, data=path, baseline="")]
     return pd.concat(frames, ignore_index=True)
 
 

@@ -1,6 +1,6 @@
 """The bounds inside the claims on stable learning, on the dimension and on generalization, written anew from the paper.
 
-As test_experiment_dwork2018_bounds: what is measured is planted, so that a row is a constant minus the bound.
+As in test_bounds_aggregation, what is measured is planted, so that a row is a constant minus the bound.
 """
 
 import itertools
