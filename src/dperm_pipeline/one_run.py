@@ -2,8 +2,8 @@
 
 python -m dperm_pipeline.one_run     status 1 and a message if a run goes on in this folder, whatever its scale
 
-Snakemake's own lock is a file: a kill leaves it behind, `--unlock` removes it whether a run goes on or not, and of two
-runs at once the first to end removes the lock of the other.
+Snakemake's own lock is a file, which does not suffice: a kill leaves it behind, `--unlock` removes it whether a run
+goes on or not, and of two runs at once the first to end removes the lock of the other.
 """
 
 import errno
@@ -20,7 +20,7 @@ from typing import IO
 from dperm.errors import DpermError, RunGoingOn
 
 FOLDER = Path(".snakemake")
-# Open files of this process: the lock lasts as long as they do.
+# Paths of the locks that this process holds -> their open files: a lock lasts as long as its file is open.
 _held: dict[str, IO[str]] = {}
 
 
@@ -35,10 +35,14 @@ def hold(scale: str, folder: str | Path = FOLDER) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     file = path.open("a+", encoding="utf-8")
-    # Tried for a second: whoever only looks holds it for a moment.
-    if not any(_lock(file, fcntl.LOCK_EX) or time.sleep(0.1) for _ in range(10)):
+    # `going_on` holds the lock for a moment to look at it, so it is tried for a second.
+    for _ in range(10):
+        if _lock(file, fcntl.LOCK_EX):
+            break
+        time.sleep(0.1)
+    else:
         with file:
-            raise RunGoingOn(_words(path, _said(file)))
+            raise RunGoingOn(_message(path, _holder(file)))
     file.truncate(0)
     file.write(f"process {os.getpid()} on {socket.gethostname()}")
     file.flush()
@@ -56,16 +60,16 @@ def going_on(folder: str | Path = FOLDER) -> list[str]:
             continue
         with path.open(encoding="utf-8") as file:
             if not _lock(file, fcntl.LOCK_SH):
-                found.append(_words(path, _said(file)))
+                found.append(_message(path, _holder(file)))
     return found
 
 
 def heed_signals() -> None:
-    """Undo what this process has inherited of deafness, for itself and for all that it starts.
+    """Undo ignored and blocked signals that this process has inherited, for itself and for all that it starts.
 
-    Where ends of children go untold (SIGCHLD ignored) a job that fails has status 0; where signals are blocked, or
-    SIGTERM is ignored, neither a run nor a job of it can be stopped but by kill -9. Ctrl-C and the end of the terminal
-    stay ignored where they are: `nohup`, and a script that starts a run in the background, mean it so.
+    With SIGCHLD ignored a job that fails has status 0; with signals blocked, or SIGTERM ignored, only kill -9 stops a
+    run or a job of it. Ctrl-C and the end of the terminal stay ignored where they are: that is what `nohup`, and a
+    script that starts a run in the background, ask for.
     """
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -74,10 +78,9 @@ def heed_signals() -> None:
 
 
 def unwritable(folder: str | Path, size: int = 65536) -> str | None:
-    """Return why a file of some size cannot be written in a folder, and the remedy; None if it can.
+    """Return why a file of so many bytes cannot be written in a folder, and the remedy; None if it can.
 
     - folder: if it is not there yet, the next one above it is tried.
-    - size: in bytes.
     """
     folder = Path(folder).absolute()
     while not folder.is_dir():
@@ -109,7 +112,7 @@ def _path(scale: str, folder: str | Path) -> Path:
 
 
 def _lock(file: IO[str], how: int) -> bool:
-    """Lock a file; False if another process has it. Without locks (some network disks) Snakemake's own must do."""
+    """Lock a file; False if another process has it. Where locks do not work (some network disks), warn and go on."""
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -119,16 +122,16 @@ def _lock(file: IO[str], how: int) -> bool:
     return True
 
 
-def _said(file: IO[str]) -> str:
+def _holder(file: IO[str]) -> str:
     file.seek(0)
     return file.read() or "a process that does not say which"
 
 
-def _words(path: Path, who: str) -> str:
+def _message(path: Path, holder: str) -> str:
     scale = path.stem.removeprefix("dperm-run-")
     return (
-        f"another run at scale {scale} goes on in {Path.cwd()} ({who}): wait until it ends, or stop it (Ctrl-C in its "
-        "terminal, or kill that process) and then: make resume"
+        f"another run at scale {scale} goes on in {Path.cwd()} ({holder}): wait until it ends, or stop it (Ctrl-C in "
+        "its terminal, or kill that process) and then: make resume"
     )
 
 

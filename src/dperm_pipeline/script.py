@@ -1,10 +1,11 @@
-"""How a job talks: to its log file, and on an expected error in one line instead of a traceback."""
+"""How a job reports: to its log file, and an expected error in one line instead of a traceback."""
 
 import builtins
 import contextlib
 import errno
 import gc
 import logging
+import math
 import os
 import re
 import resource
@@ -18,7 +19,7 @@ from typing import Any
 from dperm.errors import CorruptFile, DpermError
 from dperm_pipeline import files, worker
 
-# Of the disk, not of the program: what the user has to do about each.
+# Errors of the disk, which are no mistake of the program, and what the user has to do about each.
 DISK = {
     errno.ENOSPC: "free some space",
     errno.EDQUOT: "free some space or ask for a larger quota",
@@ -26,7 +27,7 @@ DISK = {
     errno.EACCES: "make the folder writable",
     errno.EPERM: "make the folder writable",
 }
-# A rule declares one thread, and takes no more. Each BLAS asks these when it is loaded; idle threads of its cost CPU.
+# A rule declares one thread, so a job takes no more. A BLAS reads these when it is loaded; its idle threads cost CPU.
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 MEGABYTE = 1024 if sys.platform != "darwin" else 1024**2  # in the unit of ru_maxrss
 
@@ -46,7 +47,7 @@ def logged(snakemake: Any) -> Iterator[None]:
     declared = snakemake.resources.get("mem_mb")
     with _expected(snakemake, declared):
         _to_file(Path(snakemake.log[0]))
-        # Who is killed can say nothing any more.
+        # Said at the start, because a job that is killed can say nothing at its end.
         logging.info(
             "%s; if this is the last line, it was killed, most often for want of memory: it took its share%s",
             _name(snakemake),
@@ -57,32 +58,34 @@ def logged(snakemake: Any) -> Iterator[None]:
         try:
             with _expected(snakemake, declared), files.claimed(snakemake.output, snakemake.input):
                 worker.check_code()
-                # The checks are the workflow's own: work begins after the first, and ends before the second.
+                # Work begins after the first check of the code and ends before the second; imports do not count.
                 began, imports[:] = _now(), (0.0, 0.0)
                 try:
                     yield
                 finally:
-                    ended = [now - aside for now, aside in zip(_now(), imports, strict=True)]
+                    ended = [now - imported for now, imported in zip(_now(), imports, strict=True)]
                 worker.check_code()
         finally:
-            # Both lines are read back by `dperm_pipeline.report.cost`: what is not work is the start.
-            wall, cpu = (now - then for now, then in zip(ended, began, strict=True)) if ended else (0.0, 0.0)
+            wall, cpu = 0.0, 0.0
+            if ended:
+                wall, cpu = (now - then for now, then in zip(ended, began, strict=True))
+            # `dperm_pipeline.report.cost` reads both lines back: CPU that is not work is the start.
             of_declared = f" of {declared} MB" if declared else ""
             logging.info("started with %.3f s of CPU", time.process_time() - cpu)
             logging.info("worked %.3f s, %.3f s of CPU, peak %d MB%s", wall, cpu, peak(), of_declared)
 
 
 def peak() -> int:
-    """Return the most memory that this process has held at once, in MB: its `ru_maxrss`.
+    """Return the most memory that this process has held at once, in MB, rounded up.
 
-    Linux hands on to a process in `ru_maxrss` what its parent held when it started it, here Snakemake: there it is
-    taken from the process's own high-water mark.
+    On Linux that is the process's own high-water mark: its `ru_maxrss` begins at what its parent held (Snakemake).
     """
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     try:
-        own = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+        mark = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     except OSError:
-        own = None
-    return -(-(int(own[1]) if own else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) // MEGABYTE)
+        mark = None
+    return math.ceil((int(mark[1]) if mark else held) / MEGABYTE)
 
 
 def _now() -> tuple[float, float]:
@@ -91,11 +94,11 @@ def _now() -> tuple[float, float]:
 
 @contextlib.contextmanager
 def _imports_timed() -> Iterator[list[float]]:
-    """Give the seconds of wall time and of CPU that import statements take from here on; they stand anywhere.
+    """Measure the seconds of wall time and of CPU that import statements take from here on, wherever they stand.
 
-    Garbage is not looked for meanwhile: modules leave none, and the search is a quarter of the time they take to load.
+    Garbage is not collected meanwhile: modules leave none, and the search takes a quarter of the time of loading them.
     """
-    plain, spent, inside = builtins.__import__, [0.0, 0.0], False
+    plain, seconds, inside = builtins.__import__, [0.0, 0.0], False
 
     def timed(*arguments: Any, **named: Any) -> Any:
         nonlocal inside
@@ -108,11 +111,11 @@ def _imports_timed() -> Iterator[list[float]]:
         finally:
             gc.enable()
             inside = False
-            spent[:] = (aside + now - then for aside, now, then in zip(spent, _now(), began, strict=True))
+            seconds[:] = (before + now - then for before, now, then in zip(seconds, _now(), began, strict=True))
 
     builtins.__import__ = timed
     try:
-        yield spent
+        yield seconds
     finally:
         builtins.__import__ = plain
 
@@ -143,8 +146,9 @@ def _expected(snakemake: Any, declared: int | None) -> Iterator[None]:
     except MemoryError:
         _fail(f"{_name(snakemake)} is out of memory: it held {peak()} MB{_more_memory(snakemake, declared)}")
     except OSError as error:
-        if gone := [path for path in snakemake.input if not Path(path).exists()]:
-            # Deleted by another job that found it corrupt.
+        gone = [path for path in snakemake.input if not Path(path).exists()]
+        if gone:
+            # Another job found it corrupt and deleted it.
             _fail(f"{_name(snakemake)}: {', '.join(gone)} is gone; run again, and it is made again")
         if error.errno == errno.ENOMEM:
             _fail(f"{_name(snakemake)} is out of memory: it held {peak()} MB{_more_memory(snakemake, declared)}")
@@ -185,7 +189,7 @@ def _unexpected() -> None:
 
 
 def _fail(words: str) -> None:
-    # Without a log, for that is what could not be opened, logging itself would print a second line.
+    # Where the log could not be opened, logging would print a second line on the terminal.
     if logging.root.handlers:
         logging.error("error: %s", words)
     print(f"error: {words}", file=sys.stderr)

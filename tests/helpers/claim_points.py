@@ -5,7 +5,6 @@ from pathlib import Path
 
 import claim_rows
 import numpy as np
-import pandas as pd
 
 SCHEMA = Path(__file__).parents[2] / "workflow/schemas/claims.schema.yaml"
 HEAD = {
@@ -22,10 +21,9 @@ def table(
     frames = []
     for variant, dataset, epsilon, strength in itertools.product(variants, datasets, epsilons, strengths):
         value = np.broadcast_to(np.asarray(values(variant, dataset, epsilon, strength), dtype=float), repeats)
-        columns = {"variant": variant, "dataset": dataset, "epsilon": epsilon, "strength": strength, "value": value}
-        frames.append(pd.DataFrame({**HEAD, **columns, "repeat": np.arange(repeats)}))
-    frame = pd.concat(frames, ignore_index=True)
-    return frame.assign(status=np.where(frame["value"].isna(), "failed", "ok"))
+        columns = {"variant": variant, "dataset": dataset, "epsilon": epsilon, "strength": strength}
+        frames.append(claim_rows.repeats("auc", value, HEAD, **columns))
+    return claim_rows.stack(*frames)
 
 
 def claim(**keys):

@@ -18,11 +18,11 @@ def table(*records):
     return pd.DataFrame([HEAD | record for record in records])
 
 
-def repeats(metric, values, **columns):
-    """Rows of one point; a repeat whose value is NaN failed."""
+def repeats(metric, values, head=HEAD, **columns):
+    """Rows of one point, with the columns of a head that are not given; a repeat whose value is NaN failed."""
     frame = pd.DataFrame({"metric": metric, "value": np.asarray(values, dtype=float), **columns})
     frame["repeat"] = np.arange(len(frame))
-    frame = frame.assign(**{name: value for name, value in HEAD.items() if name not in frame})
+    frame = frame.assign(**{name: value for name, value in head.items() if name not in frame})
     return frame.assign(status=np.where(frame["value"].isna(), "failed", "ok"))
 
 

@@ -12,7 +12,7 @@ _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4
 _ENTRIES = 2**20
 
 
-def standing_in(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> np.ndarray:
+def overlapping(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> np.ndarray:
     """Return which rows of Z equal a row of X, entry by entry (-0.0 equals 0.0).
 
     It tells of single private rows: for the preparation of experiments, never for what an estimator says.

@@ -1,18 +1,18 @@
 """Start the jobs of a run quickly: a process that has loaded the libraries forks one for each script.
 
-A job takes about a second of CPU to load NumPy, pandas, SciPy and Numba, as long as many work. So the Snakemake of a
-run of many jobs starts one process that loads them once (`server`), and takes another program for the Python of its
-scripts (`client`). That hands the path of a script to the server, whose fork runs it: with the folder, the environment
-and the standard streams of the client, and nothing of dperm loaded yet.
+A job takes about a second of CPU to load NumPy, pandas, SciPy and Numba, as much as many jobs work. So a run of many
+jobs starts one process that loads them once, the *server*, and gives Snakemake another program in the place of the
+Python that runs its scripts, the *client*. The client hands the path of a script to the server, and a fork of the
+server runs it: with the folder, the environment and the standard streams of the client, and nothing of dperm loaded.
 
-A job is as it would be alone: it ends when the client is killed, the client ends as the job does, by the same status
-or signal, and neither needs the server any more. (Not the same: NumPy's global generator, which nothing of ours draws
-from; what was imported before; and functions that a job registers with `atexit` are not called.) The server ends with
-Snakemake. Where there is none, on a cluster's nodes or because it was killed, the client starts Python as Snakemake
-would have.
+A job behaves as it would alone. It ends when its client is killed; the client ends as the job does, by the same status
+or signal; and neither needs the server once the job has begun. Three things differ: the state of NumPy's global
+generator, from which nothing of ours draws; what is imported already; and functions registered with `atexit`, which
+are not called. The server ends with Snakemake. Where there is no server, on a cluster's nodes or because it was killed,
+the client starts Python as Snakemake would have.
 
-Snakemake's interface for executors does not serve: by it a job is a Snakemake of its own, which reads the workflow anew
-(docs/faults.md has the numbers).
+Snakemake's interface for executors cannot do this: by it each job is a Snakemake of its own, which reads the workflow
+anew (docs/faults.md has the numbers).
 """
 
 import atexit
@@ -29,8 +29,8 @@ from dperm.errors import ConfigError
 from dperm_pipeline.script import THREADS
 
 _HERE = Path(__file__).parent
-# So many jobs start sooner with a server: it takes some 2.5 s to load all, and a job by itself about 1 s.
-WORTH_IT = 10
+# With fewer jobs a server does not pay: it takes some 2.5 s to load all libraries, and a job by itself about 1 s.
+FEWEST_JOBS = 10
 _PYTHON = "python"
 
 
@@ -47,11 +47,11 @@ def start(jobs: int, preamble: str) -> str | None:
     asked = os.environ.get("DPERM_FORK", "")
     if asked not in ("", "0", "1"):
         raise ConfigError(f"DPERM_FORK is {asked!r}: set it to 0 (never fork jobs) or 1 (always), or unset it")
-    # On macOS, what has loaded the system's libraries may not fork.
-    if not sys.platform.startswith("linux") or asked == "0" or (not asked and jobs < WORTH_IT):
+    # On macOS a process that has loaded the system's libraries may not fork.
+    if not sys.platform.startswith("linux") or asked == "0" or (not asked and jobs < FEWEST_JOBS):
         return None
     try:
-        folder = tempfile.mkdtemp(prefix="dperm-")  # of nobody else
+        folder = tempfile.mkdtemp(prefix="dperm-")  # nobody else may enter it
     except OSError:
         return None
     try:
@@ -68,7 +68,7 @@ def _started(folder: str, preamble: str) -> subprocess.Popen:
     address, python = f"{folder}/socket", Path(folder, _PYTHON)
     if shlex.quote(folder) != folder:
         raise OSError(f"Snakemake does not quote the path of Python: {folder}")
-    # What the environment says of UTF-8, the client would not hear.
+    # `-E` below keeps the client from reading PYTHONUTF8 in the environment.
     utf8 = ["-X", "utf8"] if sys.flags.utf8_mode else []
     client = [sys.executable, *utf8, "-ISE", str(_HERE / "client.py"), address]
     python.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(client)} "$@"\n'))
@@ -77,9 +77,9 @@ def _started(folder: str, preamble: str) -> subprocess.Popen:
         raise PermissionError(f"{folder} is on a disk without programs")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
-        # Who comes before the libraries are loaded waits.
+        # Clients that come before the libraries are loaded wait.
         listener.listen(64)
-        # A process with a thread must not fork: a BLAS has none if asked before it is loaded, nor Arrow's memory.
+        # A process with threads must not fork: these keep BLAS and Arrow's memory pool from starting any.
         settings = {**dict.fromkeys(THREADS, "1"), "JE_ARROW_MALLOC_CONF": "background_thread:false"}
         return subprocess.Popen(
             [sys.executable, str(_HERE / "server.py"), str(listener.fileno()), folder, preamble],

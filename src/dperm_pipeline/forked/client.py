@@ -24,16 +24,16 @@ def handed_over(address: str, script: str) -> tuple[int, int] | None:
             socket.send_fds(server, [len(request).to_bytes(8, "big")], [0, 1, 2])
             server.sendall(request)
             begun = server.recv(1)
-        except OSError:  # it was killed meanwhile
+        except OSError:  # the server was killed meanwhile
             begun = b""
-        if begun != b"+":  # nobody has, or whoever was to was killed before
+        if begun != b"+":  # no job has begun, or it was killed before it did
             return None
-        # Of the terminal: the job has it too, and ends in its own way.
+        # A Ctrl-C in the terminal reaches the job too, which ends in its own way.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        with contextlib.suppress(OSError):  # it was killed just now, as will be said
+        with contextlib.suppress(OSError):  # the job was killed just now: how, is read below
             server.sendall(b"!")
         end = server.recv(2)
-    # Nobody is left to say how it was killed if the server was killed too.
+    # If the server was killed too, nobody is left to say how the job ended.
     return (end[0], end[1]) if end else (0, signal.SIGKILL)
 
 
@@ -50,7 +50,7 @@ def main(address: str, *words: str) -> None:
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-    # As soon as may be: there is nothing to tidy up. As a shell says it where the signal is blocked.
+    # Without Python's own tidying up, which takes time. Where the signal is blocked, with the status of a shell.
     os._exit(128 + number if number else status)
 
 

@@ -1,9 +1,9 @@
 """The process that has loaded the libraries, and forks one for each script; a program of its own.
 
-It loads nothing of dperm, so that each job meets the code as it is when the job starts. To the client of a script it
-sends `+`, and begins with the script when the client has answered; and two bytes as it has ended: the exit status, and
-the number of the signal or 0. (They may come twice, from the job and from the server; and without the `+` if the job
-ended before it had begun.) Of client and job one heeds a Ctrl-C at any time: the client until it answers, then the job.
+It loads nothing of dperm, so that each job meets the code as it is when the job starts. The forked job sends `+` to its
+client and begins with the script when the client has answered. When it has ended, two bytes are sent: the exit status,
+and the number of the signal or 0. (They may come twice, from the job and from the server; and without the `+` if the
+job ended before it had begun.) A Ctrl-C is never lost: the client heeds it until it answers, and the job from then on.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-# What more than a few jobs load; a library that is missing is named by the job that wants it.
+# What more than a few jobs load. One that is missing is passed over here: the job that needs it names it.
 LIBRARIES = (
     "numpy",
     "pandas",
@@ -48,10 +48,11 @@ def serve(listener: socket.socket, preamble: str) -> None:
     - listener: socket; of the Unix domain, listening. Each connection is of one `dperm_pipeline.forked.client`.
     - preamble: a module that is loaded beside the libraries.
     """
-    # Of the terminal, or of its end: Snakemake and the jobs end, and then this.
+    # A Ctrl-C, or the end of the terminal, is for Snakemake and the jobs; the server ends after them.
     theirs = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGHUP)}
     _load(preamble)
-    if len([*Path("/proc/self/task").iterdir()]) > 1:  # a fork would wait for what they hold, so jobs start alone
+    # With threads running a fork could wait forever for a lock that one of them holds: jobs then start alone.
+    if len(list(Path("/proc/self/task").iterdir())) > 1:
         listener.close()
         sys.stdin.read()
         return
@@ -66,7 +67,7 @@ def serve(listener: socket.socket, preamble: str) -> None:
             break
         if listener in ready:
             connection, _ = listener.accept()
-            # Where there is no room for another process the client is left alone, and starts one itself or fails.
+            # Where the system has no room for another process, the client tries by itself.
             with contextlib.suppress(OSError):
                 pid = os.fork()
                 if not pid:
@@ -85,8 +86,9 @@ def _load(preamble: str) -> None:
     for library in (preamble, *LIBRARIES):
         with contextlib.suppress(Exception):
             importlib.import_module(library)
-    sys.path[:] = path  # to which some add
-    # What is here is no garbage: a fork that looked through it would copy its pages.
+    # Some libraries add to the search path.
+    sys.path[:] = path
+    # What is loaded is no garbage, and a fork that searched it would copy its pages.
     gc.freeze()
     gc.enable()
 

@@ -244,6 +244,6 @@ def test_public_points_that_equal_a_training_row_are_left_out_and_counted(monkey
     monkeypatch.setattr(kdd_data, "_formula", doubled)
     split = next(kdd_data.splits(cell(public_points=20), ""))
     assert (plain.left_out, split.left_out, split.Z.shape[0]) == (0, 40, 20)
-    assert split.Z.nnz and not overlap.standing_in(split.Z, split.X).any()
+    assert split.Z.nnz and not overlap.overlapping(split.Z, split.X).any()
     with pytest.raises(DataError, match="pool_rows=60, of which 40 equal a training row"):
         next(kdd_data.splits(cell(public_points=21), ""))

@@ -1,9 +1,12 @@
 """The catalogue of claims: its mistakes are named, and it agrees with the code and the schema."""
 
 import copy
+import json
 from pathlib import Path
 
+import fake_audits
 import fake_rows
+import pandas as pd
 import pytest
 import yaml
 
@@ -14,27 +17,6 @@ from dperm_pipeline.claims import catalogue as catalogue_of
 ROOT = Path(__file__).parents[3]
 CATALOGUE, SCHEMA = ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"
 EXPERIMENT = "kifer2012-output"
-
-
-@pytest.mark.parametrize(
-    ("claim", "message"),
-    [
-        ({"test": "slope", "expected": 1.0, "margin": 0.1}, "K-c99: axis is missing, for the variant 'printed' too"),
-        ({"test": "slope", "axis": "p", "margin": 0.1}, "expected is missing"),
-        ({"test": "vanishing"}, "axis is missing"),
-        ({"test": "threshold"}, "needs either at_least or at_most"),
-        ({"test": "threshold", "at_least": 1.0, "at_most": 2.0}, "needs either at_least or at_most"),
-    ],
-)
-def test_what_a_test_needs_may_stand_in_the_claim_or_in_its_variants(tmp_path, claim, message):
-    head = {
-        "id": "K-c99", "paper": "kifer2012", "place": "x", "statement": "x", "experiment": "kifer2012-table1",
-        "figure": "kifer2012-table1", "metric": "excess_risk", "datasets": ["extremal"],
-        "variants": {"printed": {"where": {"row": "theorem-5"}}},
-    }  # fmt: skip
-    (tmp_path / "claims.yaml").write_text(yaml.safe_dump([{**head, **claim}]))
-    with pytest.raises(ConfigError, match=message):
-        catalogue_of.load(tmp_path / "claims.yaml", SCHEMA)
 
 
 def test_every_claim_names_data_figures_and_columns_that_there_are():
@@ -115,3 +97,125 @@ def test_a_catalogue_that_is_no_catalogue(tmp_path, catalogue):
     with pytest.raises(ConfigError, match="K-c38: test: 'eye' is none of bound, coverage, crossing, equal, exact"):
         claims.judge(unknown, {EXPERIMENT: None}, tmp_path / "c.parquet", unavailable={}, metadata={})
     assert not (tmp_path / "c.parquet").exists()
+
+
+POINTS = {"points": ["n"], "comparisons": [{"above": {"variant": "vs_plus"}, "below": {"variant": "vs"}}]}
+CROSSING = {"test": "crossing", "axis": "queries", "better": {"mechanism": "a"}, "worse": {"mechanism": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"test": "slope", "expected": 1.0, "margin": 0.1}, "J-c99: axis is missing, for the variant 'printed' too"),
+        ({"test": "slope", "axis": "p", "margin": 0.1}, "expected is missing"),
+        ({"test": "slope", "axis": "n", "expected": 1, "margin": 0, "side": "left"}, "side"),
+        ({"test": "vanishing"}, "axis is missing"),
+        ({"test": "threshold"}, "needs either at_least or at_most"),
+        ({"test": "threshold", "at_least": 1.0, "at_most": 2.0}, "needs either at_least or at_most"),
+        ({"test": "threshold", "at_most": 0.0, "limits": "normal"}, "limits"),
+        (CROSSING, "at_least is missing"),
+        ({"test": "bound"}, "axes is missing"),
+        ({"test": "bound", "axes": []}, "axes"),
+        ({"test": "within", **POINTS}, "needs low or high"),
+        ({"test": "within", "high": 1.0, "points": ["n"]}, "comparisons is missing"),
+        ({**POINTS, "comparisons": [{"above": {"variant": "vs"}}]}, "below"),
+        ({**POINTS, "comparisons": [{"better": {"variant": "vs"}}]}, "unknown key 'better'"),
+        ({**POINTS, "comparisons": [{**POINTS["comparisons"][0], "terms": [{}]}]}, "comparisons"),
+        ({**POINTS, "comparisons": [{"terms": [{"times": 0}]}]}, "times"),
+        ({**POINTS, "metric": None}, "comparisons.0: metric is missing"),
+        ({"points": ["n"]}, "comparisons is missing, for the variant 'printed' too: ordered needs it"),
+        ({**POINTS, "test": "monotone"}, "axis is missing"),
+        ({"test": "weakest", "variants": {"printed": {}}}, "members is missing"),
+        ({"test": "weakest", "members": ["N-c98"], "variants": {"printed": {}}}, "'N-c98' is no claim"),
+    ],
+)
+def test_what_a_test_needs_may_stand_in_the_claim_or_in_its_variants(tmp_path, keys, message):
+    head = {
+        "id": "J-c99", "paper": "jain2013", "place": "x", "statement": "x", "experiment": "jain2013-thm5",
+        "figure": "jain2013-thm5", "metric": "error", "datasets": ["no-data"], "test": "ordered",
+        "variants": {"printed": {"where": {"d": 1}}},
+    }  # fmt: skip
+    entry = {name: value for name, value in {**head, **keys}.items() if value is not None}
+    (tmp_path / "claims.yaml").write_text(json.dumps([entry]))
+    with pytest.raises(ConfigError, match=message):
+        catalogue_of.load(tmp_path / "claims.yaml", SCHEMA)
+
+
+# -- what one claim stands on ----------------------------------------------------------------------------------------
+
+
+def small(name, test="exact", **own):
+    return {
+        "id": name,
+        "test": test,
+        "experiment": f"of-{name}",
+        "datasets": ["q1"],
+        "variants": {"printed": {}},
+        **own,
+    }
+
+
+SMALL = [
+    small("J-c02", "weakest", datasets=None, members=["J-c01", "J-c03"]),
+    small("J-c01", "weakest", variants={"printed": {"members": ["J-c01a"]}, "mended": {"members": ["J-c01b"]}}),
+    small("J-c01a"),
+    small("J-c01b", "ledger", datasets=None, variants={"printed": {"ledger": {"mechanism": "pinp"}}}),
+    small("J-c03", variants={"printed": {"not_run": "there is no such thing"}}),
+    small("J-c04"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "stands_on", "experiments", "ledger"),
+    [
+        ("J-c02", ["J-c02", "J-c01", "J-c01a", "J-c01b", "J-c03"], ("of-J-c01a",), True),
+        ("J-c01b", ["J-c01b"], (), True),
+        ("J-c03", ["J-c03"], (), False),
+        ("J-c04", ["J-c04"], ("of-J-c04",), False),
+    ],
+)
+def test_a_claim_stands_on_its_members_and_theirs(name, stands_on, experiments, ledger):
+    assert [claim["id"] for claim in catalogue_of.standing_on(SMALL, name)] == stands_on
+    assert catalogue_of.needs(SMALL, name) == catalogue_of.Needs(experiments, ledger)
+
+
+def test_a_claim_that_there_is_not_is_named():
+    with pytest.raises(ConfigError, match=r"no claim 'J-c05' in resources/claims; did you mean 'J-c0"):
+        catalogue_of.needs(SMALL, "J-c05")
+
+
+def test_all_claims_need_no_more_than_all_experiments():
+    """Every claim of the papers can be asked for; those of parts need what their parts do."""
+    found = catalogue_of.load(sorted((ROOT / "resources/claims").glob("*.yaml")), SCHEMA)
+    known = {claim["experiment"] for claim in found}
+    for name in {claim["id"] for claim in found}:
+        needed = catalogue_of.needs(found, name)
+        assert set(needed.experiments) <= known
+        assert needed.experiments or needed.ledger or all(
+            "not_run" in rule for claim in catalogue_of.standing_on(found, name) for rule in claim["variants"].values()
+        )  # fmt: skip
+
+
+def test_a_promise_alone_is_judged_as_among_all(tmp_path):
+    """Without the ledger where it is not needed: some are decided by quadratures only."""
+    privacy, _ = fake_audits.write_ledgers(tmp_path)
+    found = catalogue_of.load(sorted((ROOT / "resources/claims").glob("*.yaml")), SCHEMA)
+    promises = [claim for claim in found if claim["test"] == "ledger"]
+    nothing = {"unavailable": {}, "metadata": {}}
+    claims.judge(promises, {}, tmp_path / "all.parquet", privacy=privacy, **nothing)
+    together, without = claims.read(tmp_path / "all.parquet"), set()
+    for name in {claim["id"] for claim in promises}:
+        needed = catalogue_of.needs(found, name)
+        without |= set() if needed.ledger else {name}
+        own = {"privacy": privacy if needed.ledger else None, "only": name, **nothing}
+        claims.judge(catalogue_of.standing_on(found, name), {}, tmp_path / "one.parquet", **own)
+        alone = claims.read(tmp_path / "one.parquet")
+        among = together[together["id"] == name].reset_index(drop=True)
+        pd.testing.assert_frame_equal(alone[alone["test"] == "ledger"].reset_index(drop=True), among)
+    assert {"K-c07", "K-c12"} <= without
+
+
+def test_the_rule_takes_every_name_that_the_schema_takes():
+    schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+    pattern = schema["items"]["properties"]["id"]["pattern"]
+    assert f'claim="{pattern.strip("^$")}",' in (ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8")

@@ -1,20 +1,17 @@
 """MEAN, slopes of exact values and their differences, Holm for a claim, crossings and controls: planted truths."""
 
-import json
 import math
-from pathlib import Path
 
 import claim_rows
 import numpy as np
 import pandas as pd
 import pytest
+from claim_rows import stack
 from scipy import stats
 
-from dperm.errors import ConfigError, DataError
-from dperm_pipeline import claims
-from dperm_pipeline.claims import catalogue, crossing, ledger, select, slope, threshold, within
+from dperm.errors import DataError
+from dperm_pipeline.claims import crossing, ledger, select, slope, threshold, within
 
-SCHEMA = Path(__file__).parents[3] / "workflow/schemas/claims.schema.yaml"
 HEAD = {
     "paper": "dwork2018", "experiment": "dwork2018-stable", "mechanism": "stable_erm", "variant": "",
     "guarantee": "none", "calibration": "tight", "neighbours": "replace", "dataset": "abs", "status": "ok", "repeat": 0,
@@ -23,14 +20,7 @@ HEAD = {
 
 
 def table(values, **columns):
-    frame = pd.DataFrame({"value": np.asarray(values, dtype=float), **columns})
-    frame["repeat"] = np.arange(len(frame)) if "repeat" not in columns else columns["repeat"]
-    frame = frame.assign(**{name: value for name, value in HEAD.items() if name not in frame})
-    return frame.assign(status=np.where(frame["value"].isna(), "failed", frame["status"]))
-
-
-def stack(*frames):
-    return pd.concat(frames, ignore_index=True)
+    return claim_rows.repeats("excess", values, HEAD, **columns)
 
 
 def claim(**keys):
@@ -285,38 +275,3 @@ def test_a_control_has_to_be_refuted(verdicts, outcome, words):
     assert (
         claim_rows.decide(ledger, claim(variants=variants), "printed", None, privacy=broken).verdict == "not reproduced"
     )
-
-
-# -- the schema ------------------------------------------------------------------------------------------------------
-
-
-def entry(**keys):
-    base = {
-        "id": "D-c99", "paper": "dwork2018", "place": "Section 7", "statement": "Something.",
-        "experiment": "dwork2018-realdata", "figure": "dwork2018-realdata", "metric": "error", "datasets": ["digits"],
-    }  # fmt: skip
-    return {**base, **keys}
-
-
-def test_the_schema_takes_what_the_rules_take(tmp_path):
-    plain = {"halved": {"where": {"mechanism": "stable_sgd"}}, "mended": {"where": {"mechanism": "averaged"}}}
-    entries = [
-        entry(id="D-c01", test="crossing", variants=plain, **CROSSING),
-        entry(id="D-c02", test="threshold", at_most=0.0, limits="student", variants=plain),
-        entry(id="D-c03", test="slope", **{**DIFFERENCE, "exact": "point"}),
-        entry(id="D-c04", test="within", variants={"printed": {}, "tight-over-erm": {}}, **PAIRED),
-        entry(
-            id="D-c05", test="ledger", variants={"tight": {"ledger": {"variant": "a"}, "control": {"variant": "b"}}}
-        ),
-    ]  # fmt: skip
-    # JSON: YAML's own writer would make aliases, which are not read.
-    path = tmp_path / "claims.yaml"
-    path.write_text(json.dumps(entries), encoding="utf-8")
-    assert len(catalogue.load(path, SCHEMA)) == 5 and {one["test"] for one in entries} <= set(claims.TESTS)
-    for wrong, words in (
-        ({"test": "crossing", **{key: CROSSING[key] for key in ("axis", "better", "worse")}}, "at_least is missing"),
-        ({"test": "threshold", "at_most": 0.0, "limits": "normal"}, "limits"),
-    ):
-        path.write_text(json.dumps([entry(variants=plain, **wrong)]), encoding="utf-8")
-        with pytest.raises(ConfigError, match=words):
-            catalogue.load(path, SCHEMA)

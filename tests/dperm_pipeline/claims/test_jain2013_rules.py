@@ -29,9 +29,9 @@ def line(constant, *, sizes=SIZES, growth=0.0, repeats=100, expr=lambda n: n**-0
     for place, n in enumerate(sizes):
         rng = np.random.default_rng([seed, place])
         value = constant * n**growth * expr(n) * rng.exponential(size=repeats)
-        row = {"metric": "error", "value": value, "bound": expr(n), "n": n, "repeat": np.arange(repeats)}
-        frames.append(pd.DataFrame({**HEAD, **row, **columns, "vacuous": int(n in vacuous)}))
-    return pd.concat(frames, ignore_index=True)
+        row = {"bound": expr(n), "n": n, **columns, "vacuous": int(n in vacuous)}
+        frames.append(claim_rows.repeats("error", value, HEAD, **row))
+    return claim_rows.stack(*frames)
 
 
 def claim(**keys):
@@ -184,12 +184,8 @@ def test_a_slope_needs_the_values_that_the_claim_asks_for():
 
 
 def violations(count, repeats, points=4):
-    rows = [
-        {**HEAD, "metric": "violated", "value": float(r < count), "gamma": 0.05, "n": n, "repeat": r}
-        for n in range(points)
-        for r in range(repeats)
-    ]
-    return pd.DataFrame(rows)
+    values = np.arange(repeats) < count
+    return claim_rows.stack(*(claim_rows.repeats("violated", values, HEAD, gamma=0.05, n=n) for n in range(points)))
 
 
 def test_seventy_two_repeats_suffice_at_each_point():
@@ -203,7 +199,7 @@ def test_seventy_two_repeats_suffice_at_each_point():
 
 @pytest.mark.parametrize(("excess", "verdict"), [(-0.1, "reproduced"), (0.05, "inconclusive"), (0.3, "not reproduced")])
 def test_an_excess_within_its_own_interval_decides_nothing(excess, verdict):
-    rows = pd.DataFrame([{**HEAD, "metric": "excess", "value": excess, "repeat": 0}])
+    rows = claim_rows.repeats("excess", [excess], HEAD)
     assert say(exact, rows, metric="excess", undecided=0.2).verdict == verdict
 
 
@@ -216,11 +212,8 @@ def errors(ratio, *, epsilons=(0.1, 0.5), splits=10, spread=0.05):
         rng = np.random.default_rng(place)
         base, own = rng.lognormal(sigma=1.0, size=splits), rng.lognormal(sigma=spread, size=splits)
         for mechanism, value in (("tddl", base), ("cms11", base * ratio[place] * own)):
-            frames.append(
-                pd.DataFrame({**HEAD, "mechanism": mechanism, "metric": "error", "epsilon": epsilon, "value": value,
-                              "repeat": np.arange(splits)})
-            )  # fmt: skip
-    return pd.concat(frames, ignore_index=True)
+            frames.append(claim_rows.repeats("error", value, HEAD, mechanism=mechanism, epsilon=epsilon))
+    return claim_rows.stack(*frames)
 
 
 LOG = [{"above": {"mechanism": "cms11"}, "below": {"mechanism": "tddl"}, "log": True}]
@@ -271,10 +264,8 @@ def test_holm_shares_the_level_among_the_points_against_the_claim():
     values = (values - values.mean()) / values.std(ddof=1)
     shift = stats.t.ppf(1 - 0.015, 9) / math.sqrt(10)  # two-sided p = 0.03 at one point
     frame = [
-        pd.DataFrame({**HEAD, "metric": "error", "epsilon": epsilon, "value": values + shift * (epsilon == 0.1),
-                      "repeat": np.arange(10)})
-        for epsilon in (0.1, 0.5)
-    ]  # fmt: skip
+        claim_rows.repeats("error", values + shift * (epsilon == 0.1), HEAD, epsilon=epsilon) for epsilon in (0.1, 0.5)
+    ]
     keys = {"comparisons": [{}], "high": 0.0}
     assert say(within, frame[0], points=["epsilon"], **keys).verdict == "not reproduced"
     assert say(within, pd.concat(frame), points=["epsilon"], **keys).verdict == "inconclusive"
@@ -307,21 +298,6 @@ def written(tmp_path, *entries):
     path = tmp_path / "claims.yaml"
     path.write_text(yaml.safe_dump(list(entries)))
     return path
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"test": "bound"}, "axes is missing"),
-        ({"test": "bound", "axes": []}, "axes"),
-        ({"test": "within", "comparisons": LOG, "points": ["n"]}, "needs low or high"),
-        ({"test": "within", "high": 1.0, "points": ["n"]}, "comparisons is missing"),
-        ({"test": "slope", "axis": "n", "expected": 1, "margin": 0, "side": "left"}, "side"),
-    ],
-)
-def test_the_catalogue_asks_for_what_the_rules_need(keys, message, tmp_path):
-    with pytest.raises(ConfigError, match=message):
-        catalogue_of.load(written(tmp_path, entry(**keys)), SCHEMA)
 
 
 def test_a_claim_goes_all_the_way_from_its_file_to_a_verdict(tmp_path):

@@ -4,10 +4,8 @@ import json
 
 import pandas as pd
 import pytest
-import yaml
-from claim_points import PAIR, SCHEMA, claim, noise, table
+from claim_points import SCHEMA, claim, noise, table
 
-from dperm.errors import ConfigError
 from dperm_pipeline import claims, tables
 from dperm_pipeline.claims import catalogue as catalogue_of
 from dperm_pipeline.claims import ordered, weakest
@@ -100,25 +98,3 @@ def test_only_the_rows_that_a_claim_is_about_are_read(tmp_path, monkeypatch):
     assert set(seen[0].columns) == {
         "dataset", "epsilon", "strength", "variant", "repeat", "metric", "value", "status",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"comparisons": [{"above": {"variant": "vs"}}]}, "below"),
-        ({"comparisons": [{"better": {"variant": "vs"}}]}, "unknown key 'better'"),
-        ({"comparisons": [{**PAIR[0], "terms": [{}]}]}, "comparisons"),
-        ({"comparisons": [{"terms": [{"times": 0}]}]}, "times"),
-        ({"metric": None}, "comparisons.0: metric is missing"),
-        ({"comparisons": None}, "comparisons is missing, for the variant 'printed' too: ordered needs it"),
-        ({"test": "monotone"}, "axis is missing"),
-        ({"test": "weakest"}, "members is missing"),
-        ({"test": "weakest", "members": ["N-c98"]}, "'N-c98' is no claim"),
-    ],
-)
-def test_mistakes_in_a_claim_about_points_are_named(tmp_path, change, message):
-    entry = {**claim(test="ordered", datasets=["linear-200"]), **change}
-    entry = {name: value for name, value in entry.items() if value is not None}
-    (tmp_path / "claims.yaml").write_text(yaml.safe_dump([entry]))
-    with pytest.raises(ConfigError, match=message):
-        catalogue_of.load(tmp_path / "claims.yaml", SCHEMA)

@@ -248,7 +248,7 @@ def test_the_subsample_of_covertype(mirror_only):
     raw = scaling.rescale(data, "min-max").X[:2000].toarray()
     np.testing.assert_allclose(raw[:, :10] * np.diff(ranges).ravel() + ranges[:, 0], table[:, :10], atol=1e-6)
     np.testing.assert_array_equal(raw[:, 10:], table[:, 10:54])
-    assert not overlap.standing_in(data.X[:40000], data.X[40000:]).any()
+    assert not overlap.overlapping(data.X[:40000], data.X[40000:]).any()
 
 
 def test_covertype_like_is_like_covertype(mirror_only):

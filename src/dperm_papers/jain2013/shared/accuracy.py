@@ -95,7 +95,7 @@ def splits(cell: Mapping[str, Any], data: str | prepared.Dataset, count: int) ->
         # Of millions of columns, those that a row of the split has.
         train, pool, test = _cut(touched(X[order]), cuts)
         y, _, target = np.split(dataset.y[order], cuts)
-        equal = overlap.standing_in(pool, train)
+        equal = overlap.overlapping(pool, train)
         pool, left_out = pool[np.flatnonzero(~equal)], int(equal.sum())
         _enough(cell["settings"], dataset.name, pool.shape[0], left_out)
         yield Split(train, y, pool, test, target, left_out)

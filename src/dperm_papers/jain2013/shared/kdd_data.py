@@ -59,7 +59,7 @@ def splits(cell: Mapping[str, Any], data: str) -> Iterator[Split]:
     for k in range(settings["repeats"]):
         X, y, parts = _drawn(cell, data, sizes, k)
         train, pool, test = parts
-        equal = overlap.standing_in(X[pool], X[train])
+        equal = overlap.overlapping(X[pool], X[train])
         Z, left_out = pool[~equal][:T], int(equal.sum())
         if len(Z) < T:
             raise DataError(

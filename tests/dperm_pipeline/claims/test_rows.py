@@ -1,102 +1,15 @@
-"""What one claim stands on, and rows that are read once for several claims."""
+"""Rows that are read once for several claims are those that each would read alone."""
 
 import math
-from pathlib import Path
 
-import fake_audits
 import fake_rows
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
-from dperm.errors import ConfigError
-from dperm_pipeline import claims, tables
-from dperm_pipeline.claims import catalogue, select
+from dperm_pipeline import tables
+from dperm_pipeline.claims import select
 from dperm_pipeline.claims.rows import Rows
-
-ROOT = Path(__file__).parents[3]
-
-
-def entry(name, test="exact", **own):
-    return {
-        "id": name,
-        "test": test,
-        "experiment": f"of-{name}",
-        "datasets": ["q1"],
-        "variants": {"printed": {}},
-        **own,
-    }
-
-
-CATALOGUE = [
-    entry("J-c02", "weakest", datasets=None, members=["J-c01", "J-c03"]),
-    entry("J-c01", "weakest", variants={"printed": {"members": ["J-c01a"]}, "mended": {"members": ["J-c01b"]}}),
-    entry("J-c01a"),
-    entry("J-c01b", "ledger", datasets=None, variants={"printed": {"ledger": {"mechanism": "pinp"}}}),
-    entry("J-c03", variants={"printed": {"not_run": "there is no such thing"}}),
-    entry("J-c04"),
-]
-
-
-@pytest.mark.parametrize(
-    ("name", "stands_on", "experiments", "ledger"),
-    [
-        ("J-c02", ["J-c02", "J-c01", "J-c01a", "J-c01b", "J-c03"], ("of-J-c01a",), True),
-        ("J-c01b", ["J-c01b"], (), True),
-        ("J-c03", ["J-c03"], (), False),
-        ("J-c04", ["J-c04"], ("of-J-c04",), False),
-    ],
-)
-def test_a_claim_stands_on_its_members_and_theirs(name, stands_on, experiments, ledger):
-    assert [claim["id"] for claim in catalogue.standing_on(CATALOGUE, name)] == stands_on
-    assert catalogue.needs(CATALOGUE, name) == catalogue.Needs(experiments, ledger)
-
-
-def test_a_claim_that_there_is_not_is_named():
-    with pytest.raises(ConfigError, match=r"no claim 'J-c05' in resources/claims; did you mean 'J-c0"):
-        catalogue.needs(CATALOGUE, "J-c05")
-
-
-def test_all_claims_need_no_more_than_all_experiments():
-    """Every claim of the papers can be asked for; those of parts need what their parts do."""
-    found = catalogue.load(
-        sorted((ROOT / "resources/claims").glob("*.yaml")), ROOT / "workflow/schemas/claims.schema.yaml"
-    )
-    known = {claim["experiment"] for claim in found}
-    for name in {claim["id"] for claim in found}:
-        needed = catalogue.needs(found, name)
-        assert set(needed.experiments) <= known
-        assert needed.experiments or needed.ledger or all(
-            "not_run" in rule for claim in catalogue.standing_on(found, name) for rule in claim["variants"].values()
-        )  # fmt: skip
-
-
-def test_a_promise_alone_is_judged_as_among_all(tmp_path):
-    """Without the ledger where it is not needed: some are decided by quadratures only."""
-    privacy, _ = fake_audits.write_ledgers(tmp_path)
-    found = catalogue.load(
-        sorted((ROOT / "resources/claims").glob("*.yaml")), ROOT / "workflow/schemas/claims.schema.yaml"
-    )
-    promises = [claim for claim in found if claim["test"] == "ledger"]
-    nothing = {"unavailable": {}, "metadata": {}}
-    claims.judge(promises, {}, tmp_path / "all.parquet", privacy=privacy, **nothing)
-    together, without = claims.read(tmp_path / "all.parquet"), set()
-    for name in {claim["id"] for claim in promises}:
-        needed = catalogue.needs(found, name)
-        without |= set() if needed.ledger else {name}
-        own = {"privacy": privacy if needed.ledger else None, "only": name, **nothing}
-        claims.judge(catalogue.standing_on(found, name), {}, tmp_path / "one.parquet", **own)
-        alone = claims.read(tmp_path / "one.parquet")
-        among = together[together["id"] == name].reset_index(drop=True)
-        pd.testing.assert_frame_equal(alone[alone["test"] == "ledger"].reset_index(drop=True), among)
-    assert {"K-c07", "K-c12"} <= without
-
-
-def test_the_rule_takes_every_name_that_the_schema_takes():
-    schema = yaml.safe_load((ROOT / "workflow/schemas/claims.schema.yaml").read_text(encoding="utf-8"))
-    pattern = schema["items"]["properties"]["id"]["pattern"]
-    assert f'claim="{pattern.strip("^$")}",' in (ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8")
 
 
 @pytest.fixture
