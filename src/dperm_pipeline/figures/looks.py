@@ -1,9 +1,8 @@
 """The look of every method, and numbers in words: what specifications of figures need, and no plot library."""
 
 import math
+import zlib
 from dataclasses import dataclass
-
-from dperm.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,8 @@ VARIANTS = {
     ("tddl", "bare"): Look("bare O(·), constant 1 (not private)", "#8A5F00", "+"),
     ("rkhs_gaussian", "fresh"): Look("fresh Gaussian noise, composed", "#999999", "x"),
 }
+# Markers of methods without a look.
+SPARE = ("X", "*", "h", "<", ">", "p")
 TRIVIAL = Look("answer 0", "#666666", "")
 NONPRIVATE = Look("non-private", "#444444", "")
 
@@ -60,15 +61,11 @@ NONPRIVATE = Look("non-private", "#444444", "")
 def look(mechanism: str, calibration: str, variant: str = "") -> Look:
     """Return the look of a method; variants without a look of their own share their method's.
 
-    - Raises ConfigError: if it has none.
+    A method that has none, somebody's own, gets its name and a spare marker, always the same one.
     """
-    try:
-        return VARIANTS.get((mechanism, variant)) or METHODS[mechanism, calibration]
-    except KeyError:
-        raise ConfigError(
-            f"mechanism {mechanism!r} with calibration {calibration!r} has no colour; add it to METHODS in "
-            "src/dperm_pipeline/figures/looks.py"
-        ) from None
+    found = VARIANTS.get((mechanism, variant)) or METHODS.get((mechanism, calibration))
+    marker = SPARE[zlib.crc32(f"{mechanism}.{calibration}".encode()) % len(SPARE)]
+    return found or Look(f"{mechanism}, {calibration}", "#000000", marker)
 
 
 def noise_label(delta: float) -> str:

@@ -244,9 +244,12 @@ def test_two_chosen_multiples_at_one_point_are_an_error(function, rows):
         function(rows.assign(chosen=True))
 
 
-def test_a_method_without_a_colour_is_named(rows):
-    with pytest.raises(ConfigError, match=r"'output' with calibration 'corrected' has no colour.*looks\.py"):
-        kifer2012.output(rows.assign(calibration=rows["calibration"].where(rows["mechanism"] != "output", "corrected")))
+def test_a_method_without_a_look_is_drawn_by_its_name(rows):
+    figure = kifer2012.output(
+        rows.assign(calibration=rows["calibration"].where(rows["mechanism"] != "output", "corrected"))
+    )
+    labels = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    assert any("output, corrected" in label for label in labels)
     with pytest.raises(ConfigError, match="at most 3 above 0"):
         style.linestyles([0.0, 1e-9, 1e-8, 1e-7, 1e-6])
 

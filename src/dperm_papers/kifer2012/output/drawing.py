@@ -26,7 +26,6 @@ def output(rows: pd.DataFrame) -> Figure:
     - Returns: a column of panels for each data set, a row for each metric and delta; the panels of one data set and
       metric share their y-axis. Bands: 95 % t intervals of the mean over repeats. What failed or is not among the rows
       stands in words under the panels, and nothing is drawn in its place.
-    - Raises ConfigError: if a method has no colour.
     - Raises DataError: if a method has two chosen settings at one point.
     """
     points, levels = _points(rows), _levels(rows)
@@ -71,7 +70,6 @@ def output_sweep(rows: pd.DataFrame) -> Figure:
     - rows: of the experiment kifer2012-output.
     - Returns: a column of panels for each data set, a row for each method; the panels of a data set share their y-axis.
       Bands and missing points as in `output`.
-    - Raises ConfigError: if a method has no colour.
     - Raises DataError: if a method has two chosen settings at one point.
     """
     return _sweep(rows, "excess_risk")
