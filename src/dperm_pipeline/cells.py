@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dperm import seeds
+from dperm.errors import ConfigError
 from dperm_pipeline.rows import Rows
 
 
@@ -33,6 +34,17 @@ class Cell:
     def rng(self, *names: str | float) -> np.random.Generator:
         """Return the generator of these names: `seeds.generator` of the run's seed, the experiment and them."""
         return seeds.generator(self.seed, self.experiment, *names)
+
+    def parts(self, *known: str) -> tuple[str, ...]:
+        """Return the parts of its experiment that this cell runs: one of these, or all.
+
+        - Raises ConfigError: if the grid asks for another.
+        """
+        part = self.point["part"]
+        if part not in (*known, "all"):
+            there_is = f"choose from {', '.join(known)}, all" if known else "there is: all"
+            raise ConfigError(f"part: {part!r} is none of {self.experiment}; {there_is}")
+        return known if part == "all" else (part,)
 
     @functools.cached_property
     def data(self) -> Any:

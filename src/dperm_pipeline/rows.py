@@ -34,14 +34,14 @@ class Rows:
           that are arrays go along it, and the rows of a repeat stand together.
         - ok: bool, or an array of them like `values`: whether the solver met its target; what it gave otherwise is left
           out.
-        - columns: of these rows alone; `repeat`, where each call has the number of one repeat, is which.
+        - columns: of these rows alone. A column `repeat`, here or of `at`, is the number of the first repeat.
         """
         values, ok = np.broadcast_arrays(np.asarray(values, float), np.asarray(ok, bool))
         shape = values.shape if values.ndim else (1,)
-        repeat = columns.pop("repeat", np.arange(shape[0]).reshape(-1, *(1 for _ in shape[1:])))
+        repeat = np.arange(shape[0]).reshape(-1, *(1 for _ in shape[1:]))
         status = np.where(ok, np.where(np.isfinite(values), "ok", "unknown"), "failed")
-        every = {**self._columns, **columns, "repeat": repeat, "metric": metric}
-        every |= {"value": np.where(ok, values, np.nan), "status": status}
+        every = {"repeat": 0, **self._columns, **columns, "metric": metric}
+        every |= {"repeat": every["repeat"] + repeat, "value": np.where(ok, values, np.nan), "status": status}
         self._added.append(
             {
                 name: np.broadcast_to(value, shape).ravel() if isinstance(value, np.ndarray) else value

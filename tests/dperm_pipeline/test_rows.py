@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dperm.errors import ConfigError
 from dperm_pipeline.cells import Cell
 from dperm_pipeline.rows import Rows, frame
 
@@ -43,6 +44,13 @@ def test_columns_go_along_the_second_axis():
     pd.testing.assert_frame_equal(rows.frame(), expected, check_like=True, check_dtype=False)
 
 
+def test_repeats_are_counted_from_the_first_that_is_given():
+    rows = Rows(name="a")
+    rows.at(repeat=4).add("loss", 1.0)
+    rows.add("loss", [2.0, 3.0], repeat=1)
+    assert rows.frame()["repeat"].tolist() == [4, 1, 2]
+
+
 def test_counts_stay_counts_and_what_is_lacking_is_missing():
     rows = Rows()
     rows.add("a", 1.0, n=3, name="x")
@@ -72,3 +80,15 @@ def test_frame_takes_what_was_found_as_dicts():
     found = [{"metric": "a", "value": [1.0, 2.0], "n": 5}, {"metric": "b", "value": 3.0, "mechanism": "zero"}]
     rows = frame(found, {"n": 0, "mechanism": "pinp"}, {"paper": "jain2013"})
     assert rows["n"].tolist() == [5, 5, 0] and rows["mechanism"].tolist() == ["pinp", "pinp", "zero"]
+
+
+def test_a_cell_runs_one_part_or_all_and_names_another():
+    def cell(part):
+        return Cell("jain2013", "jain2013-x", 7, {"part": part}, None)
+
+    assert cell("all").parts("noise", "checks") == ("noise", "checks") and cell("all").parts() == ()
+    assert cell("checks").parts("noise", "checks") == ("checks",)
+    with pytest.raises(ConfigError, match="part: 'sums' is none of jain2013-x; choose from noise, checks, all"):
+        cell("sums").parts("noise", "checks")
+    with pytest.raises(ConfigError, match="part: 'sums' is none of jain2013-x; there is: all"):
+        cell("sums").parts()

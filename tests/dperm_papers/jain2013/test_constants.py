@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from dperm import kernels
-from dperm.errors import ConfigError
 from dperm.mechanisms.kernel import definite
 from dperm_papers.jain2013.constants import checks, noise
-from dperm_papers.jain2013.constants import experiment as constants
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +107,3 @@ def test_evaluations_are_counted(rows):
     counting = checks._Counting(kernels.linear())
     counting.counted()(np.ones((3, 2)), np.ones((4, 2)))
     assert counting.count == 12
-
-
-def test_a_part_that_is_none():
-    cell = {"point": {"part": "sums"}, "settings": {}}
-    with pytest.raises(ConfigError, match="part: 'sums'"):
-        constants.run(cell)

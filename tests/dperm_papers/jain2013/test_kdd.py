@@ -14,8 +14,10 @@ from dperm.errors import CorruptFile, DataError, SolverError
 from dperm.mechanisms.kernel import tddl
 from dperm_papers.jain2013.kdd import experiment as kdd
 from dperm_papers.jain2013.kdd import kdd_dimension
+from dperm_papers.jain2013.kdd.settings import Settings
 from dperm_papers.jain2013.shared import kdd_data
 from dperm_pipeline import experiments, tables
+from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import overlap, prepared
 
 SETTINGS = {
@@ -32,13 +34,18 @@ def cell(name="kdd-like", **settings):
     }  # fmt: skip
 
 
+def made(name="kdd-like", data="", **settings):
+    settings = Settings(**{**SETTINGS, **settings})
+    return Cell("jain2013", "jain2013-kdd", 3, {"dataset": name}, settings, files={"data": data})
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """The rows of a baseline and of a run."""
     path = tmp_path_factory.mktemp("kdd") / "baseline.parquet"
-    levels = kdd.baseline(cell(), data="")
+    levels = experiments.run_baseline(cell(), data="")
     tables.write(levels, path, metadata={})
-    return levels, kdd.run(cell(), data="", baseline=str(path))
+    return levels, experiments.run(cell(), data="", baseline=str(path))
 
 
 def value(frame, **where):
@@ -60,7 +67,7 @@ def fetched(path, test=90):
     return str(path)
 
 
-def test_a_baseline_that_was_given_up_is_no_broken_file(tmp_path, monkeypatch):
+def test_a_baseline_that_was_given_up_is_no_broken_file(tmp_path, monkeypatch, caplog):
     """Its one row has no column of the experiment's own."""
 
     def gives_up(*_, **__):
@@ -69,15 +76,15 @@ def test_a_baseline_that_was_given_up_is_no_broken_file(tmp_path, monkeypatch):
     monkeypatch.setattr(kdd, "baseline", gives_up)
     path = tmp_path / "baseline.parquet"
     tables.write(experiments.run_baseline(cell(), data=""), path, metadata={})
-    with pytest.raises(SolverError, match=r"baseline\.parquet: the non-private fits, .* did not converge"):
-        kdd.run(cell(), data="", baseline=str(path))
+    (row,) = experiments.run(cell(), data="", baseline=str(path)).to_dict("records")
+    assert row["metric"] == tables.GIVEN_UP and "baseline.parquet: the non-private fits, which choose" in caplog.text
 
 
 def test_parts_of_a_fetched_set_are_disjoint(tmp_path):
     data = fetched(tmp_path / "toy.parquet")
-    public, _ = kdd_data.tuning(cell("toy"), data)
+    public, _ = kdd_data.tuning(made("toy", data))
     seen = []
-    for split in kdd_data.splits(cell("toy"), data):
+    for split in kdd_data.splits(made("toy", data)):
         parts = [set((rows.toarray()[:, 0] * 490).round().astype(int)) for rows in (public, split.X, split.Z, split.Q)]
         assert [len(part) for part in parts] == [100, 200, 25, 80]
         assert len(set.union(*parts)) == 405 and split.features == 31
@@ -86,15 +93,15 @@ def test_parts_of_a_fetched_set_are_disjoint(tmp_path):
         seen.append(parts[1])
     assert len(seen) == 2 and seen[0] != seen[1]
     with pytest.raises(DataError, match="records=500"):
-        next(kdd_data.splits(cell("toy", records=500), data))
+        next(kdd_data.splits(made("toy", data, records=500)))
     with pytest.raises(DataError, match=r"public_points: T=61 is above the 60 public points .* lower public_points"):
-        next(kdd_data.splits(cell(public_points=61), ""))
+        next(kdd_data.splits(made(public_points=61)))
     with pytest.raises(DataError, match="90 test rows"):
-        next(kdd_data.splits(cell("toy", test_rows=91), data))
+        next(kdd_data.splits(made("toy", data, test_rows=91)))
 
 
 def test_splits_of_a_formula_are_draws_of_their_own():
-    first, second = kdd_data.splits(cell(), "")
+    first, second = kdd_data.splits(made())
     assert first.features == 1500 and first.X.shape[1] == first.Q.shape[1] == first.Z.shape[1] <= 1500
     assert all((rows.sum(axis=0) > 0).sum() for rows in (first.X, first.Z, first.Q))
     touched = sparse.vstack([first.X, first.Z, first.Q])
@@ -105,7 +112,7 @@ def test_splits_of_a_formula_are_draws_of_their_own():
 
 def test_errors_without_privacy_are_scikit_learn_s(found):
     levels, _ = found
-    for repeat, split in enumerate(kdd_data.splits(cell(), "")):
+    for repeat, split in enumerate(kdd_data.splits(made())):
         own = levels[(levels["repeat"] == repeat) & (levels["metric"] == "error")]
         rms = {
             name: math.sqrt(np.mean((split.target - level) ** 2))
@@ -123,7 +130,7 @@ def test_errors_without_privacy_are_scikit_learn_s(found):
 
 def test_the_headline_is_what_cross_validation_chooses(found):
     levels, rows = found
-    X, y = kdd_data.tuning(cell(), "")
+    X, y = kdd_data.tuning(made())
     fold = seeds.generator(3, "jain2013-kdd", "kdd-like", "folds").permutation(len(y)) % 5
     errors = {}
     for total in SETTINGS["totals"]:
@@ -142,7 +149,7 @@ def test_the_headline_is_what_cross_validation_chooses(found):
 def test_a_baseline_without_a_headline_is_refused(found, tmp_path):
     tables.write(found[0].assign(headline=False), tmp_path / "none.parquet", metadata={})
     with pytest.raises(CorruptFile, match="0 totals"):
-        kdd.run(cell(repeats=1, draws=1), data="", baseline=str(tmp_path / "none.parquet"))
+        experiments.run(cell(repeats=1, draws=1), data="", baseline=str(tmp_path / "none.parquet"))
 
 
 @pytest.mark.parametrize("epsilon", SETTINGS["epsilons"])
@@ -221,7 +228,7 @@ def test_a_fit_that_missed_its_target_is_a_failed_row(monkeypatch, tmp_path, fou
 
     monkeypatch.setattr(kdd.cms11, "release", short)
     small = cell(repeats=1, draws=2, totals=[2.0], epsilons=[1.0], side_repeats=1, features=[360])
-    rows = kdd.run(small, data="", baseline=str(tmp_path / "baseline.parquet"))
+    rows = experiments.run(small, data="", baseline=str(tmp_path / "baseline.parquet"))
     failed = rows[rows["status"] == "failed"]
     assert set(zip(failed["mechanism"], failed["metric"], strict=True)) == {
         ("cms11", "error"), ("cms11", "prediction_noise"),
@@ -240,10 +247,10 @@ def test_public_points_that_equal_a_training_row_are_left_out_and_counted(monkey
         order[200:260] = np.where(np.arange(60) % 3 > 0, np.arange(60), pool)
         return dataclasses.replace(made, X=made.X[order])
 
-    plain = next(kdd_data.splits(cell(public_points=20), ""))
+    plain = next(kdd_data.splits(made(public_points=20)))
     monkeypatch.setattr(kdd_data, "_formula", doubled)
-    split = next(kdd_data.splits(cell(public_points=20), ""))
+    split = next(kdd_data.splits(made(public_points=20)))
     assert (plain.left_out, split.left_out, split.Z.shape[0]) == (0, 40, 20)
     assert split.Z.nnz and not overlap.overlapping(split.Z, split.X).any()
     with pytest.raises(DataError, match="pool_rows=60, of which 40 equal a training row"):
-        next(kdd_data.splits(cell(public_points=21), ""))
+        next(kdd_data.splits(made(public_points=21)))

@@ -1,6 +1,7 @@
 """jain2013-queries: the promised numbers of queries against the constants, and noise laws by brute force."""
 
 import math
+import types
 
 import fake_jain2013
 import numpy as np
@@ -9,11 +10,11 @@ from scipy import stats
 
 from dperm.accounting import gaussian
 from dperm.domain import Budget
-from dperm.errors import ConfigError
 from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting
 from dperm_papers.jain2013.queries import experiment as queries
 from dperm_papers.jain2013.shared import sphere
+from dperm_pipeline.cells import Cell
 
 BUDGET = Budget(1.0, 1e-6)
 
@@ -60,8 +61,8 @@ def test_one_path_is_as_far_off_at_any_number_of_queries(rows):
 
 def test_fresh_noise_is_that_of_a_gaussian_release_of_t_answers():
     """T answers move by sqrt(T) Delta_1 together; the largest of T normal variables, by brute force."""
-    cell = {"seed": 1, "experiment": "x", "settings": {"epsilon": 1.0, "delta": 1e-6, "repeats": 4000}}
-    found = queries._fresh(cell, 4, 1.0)["value"]
+    settings = types.SimpleNamespace(epsilon=1.0, delta=1e-6, repeats=4000)
+    found = queries.fresh(Cell("jain2013", "x", 1, {}, settings), 4, 1.0)
     sd = math.sqrt(64) * (2 / 4) / gaussian.gaussian_ratio(1.0, 1e-6)
     brute = np.abs(np.random.default_rng(1).normal(0, sd, (4000, 64))).max(axis=1)
     assert stats.ks_2samp(found, brute).pvalue > 1e-3
@@ -89,8 +90,3 @@ def test_rows_are_whole_and_repeat(rows):
     assert not rows.duplicated(keys).any() and (rows["status"] == "ok").all()
     fake_jain2013.queries.cache_clear()
     np.testing.assert_array_equal(rows["value"], fake_jain2013.queries()["value"])
-
-
-def test_an_unknown_part_is_named():
-    with pytest.raises(ConfigError, match="'cube' is none of jain2013-queries; there is: all"):
-        queries.run({"point": {"part": "cube"}})

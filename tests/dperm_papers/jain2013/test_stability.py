@@ -7,7 +7,6 @@ import pytest
 from scipy import optimize
 
 from dperm import kernels
-from dperm.errors import ConfigError
 from dperm.solvers import kernel as kernel_solver
 from dperm_papers.jain2013.stability import experiment as stability
 from dperm_papers.jain2013.stability import neighbour_fits
@@ -167,8 +166,3 @@ def test_rows_are_whole_and_repeat(rows):
     assert not rows.duplicated(keys).any() and np.isfinite(rows["value"]).all()
     fake_jain2013.stability.cache_clear()
     np.testing.assert_array_equal(rows["value"], fake_jain2013.stability()["value"])
-
-
-def test_an_unknown_part_is_named():
-    with pytest.raises(ConfigError, match="'pairs' is none of jain2013-stability; there is: all"):
-        stability.run({"point": {"part": "pairs"}})

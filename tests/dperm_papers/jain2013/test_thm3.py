@@ -1,6 +1,7 @@
 """jain2013-thm3: bounds by their words, runs by a literal Algorithm 1, and what the rows say of halting and units."""
 
 import math
+import types
 
 import fake_jain2013
 import numpy as np
@@ -9,7 +10,6 @@ from scipy import stats
 
 from dperm import seeds
 from dperm.domain import Budget
-from dperm.errors import ConfigError
 from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting
 from dperm_papers.jain2013.shared import sphere
@@ -71,7 +71,7 @@ def test_maxima_of_paths_by_brute_force():
 
 
 def test_grid_points_stand_once_and_the_axes_cross():
-    points = thm3.grid({"queries": [100, 10_000], "totals": [1e6, 1e8], "radii": [0.1, 1.0]})
+    points = thm3.grid(types.SimpleNamespace(queries=[100, 10_000], totals=[1e6, 1e8], radii=[0.1, 1.0]))
     keys = [(p["total"], p["queries"], p["radius"], p["fixed"]) for p in points]
     assert len(set(keys)) == len(keys) == 4 + 2 + 1
     for point in points:
@@ -156,8 +156,3 @@ def test_rows_are_whole_and_repeat(rows):
     assert not rows.duplicated(keys).any()
     fake_jain2013.thm3.cache_clear()
     np.testing.assert_array_equal(rows["value"], fake_jain2013.thm3()["value"])
-
-
-def test_an_unknown_part_is_named():
-    with pytest.raises(ConfigError, match="'runs' is none of jain2013-thm3; there is: all"):
-        thm3.run({"point": {"part": "runs"}})

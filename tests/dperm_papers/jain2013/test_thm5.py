@@ -14,6 +14,7 @@ from dperm.mechanisms.kernel import tddl
 from dperm.mechanisms.kernel.constants import Setting
 from dperm_papers.jain2013.thm5 import experiment as thm5
 from dperm_papers.jain2013.thm5 import feature_laws
+from dperm_pipeline import experiments
 
 SETTINGS = {
     "repeats": 4, "side_repeats": 3, "totals": [300, 600], "middle_total": 600, "queries": [20, 40], "sizes": [1200],
@@ -32,7 +33,7 @@ def cell(part, **settings):
 
 @pytest.fixture(scope="module")
 def rows():
-    return thm5.run(cell("all"))
+    return experiments.run(cell("all"))
 
 
 # -- laws ------------------------------------------------------------------------------------------------------------
@@ -150,18 +151,18 @@ def test_every_series_law_and_method_has_its_rows(rows):
 
 
 def test_the_same_cell_gives_the_same_rows_and_a_part_gives_its_own(rows):
-    pd.testing.assert_frame_equal(thm5.run(cell("all")), rows)
-    part = thm5.run(cell("corollary"))
+    pd.testing.assert_frame_equal(experiments.run(cell("all")), rows)
+    part = experiments.run(cell("corollary"))
     own = rows[rows["series"] == "corollary"].reset_index(drop=True)
     pd.testing.assert_frame_equal(part, own)
     with pytest.raises(ConfigError, match="part: 'none'"):
-        thm5.run(cell("none"))
+        experiments.run(cell("none"))
 
 
 def test_an_error_is_that_of_a_literal_transcription():
     """One repeat of one point, with the generator replayed and explicit matrices."""
     settings = {"repeats": 1, "totals": [300], "designs": ["decaying"], "pool_rows": 20}
-    found = thm5.run(cell("total", **settings))
+    found = experiments.run(cell("total", **settings))
     T, d, test = thm5.theorem5_queries(300.0, 1.0, 1.0, 1e-6), 15, 30
     rng = seeds.generator(5, "jain2013-thm5", "total", "decaying", 300.0, T, d, 1.0)
     phi = rng.standard_normal((T + test, d)) / np.arange(1, d + 1)
@@ -202,5 +203,5 @@ def test_pinps_answers_are_marked_vacuous_where_they_say_nothing(rows):
     paper = exchange[exchange["calibration"] == "paper"]
     assert set(paper[paper["total"] == 10**9]["vacuous"]) == {0}
     assert set(exchange["variant"]) == {"", "pinp-answers"} and len(exchange) == 2 * 2 * 3 * 2 * 3
-    less = thm5.run(cell("exchange", exchange_totals=[1000]))
+    less = experiments.run(cell("exchange", exchange_totals=[1000]))
     assert set(less[less["calibration"] == "paper"]["vacuous"]) == {1}

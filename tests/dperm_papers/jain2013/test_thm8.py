@@ -12,6 +12,8 @@ from dperm.mechanisms.kernel import tdil
 from dperm.mechanisms.kernel.constants import Setting
 from dperm_papers.jain2013.thm8 import experiment as thm8
 from dperm_papers.jain2013.thm8 import lengths
+from dperm_papers.jain2013.thm8.settings import Settings
+from dperm_pipeline import experiments
 
 SETTINGS = {
     "repeats": 5, "side_repeats": 3, "totals": [1000, 100_000, 1_000_000], "features": [2, 30], "degrees": [1, 3],
@@ -30,7 +32,7 @@ def cell(part="all", **settings):
 
 @pytest.fixture(scope="module")
 def rows():
-    return thm8.run(cell())
+    return experiments.run(cell())
 
 
 @pytest.mark.parametrize("calibration", ["paper", "corrected"])
@@ -84,15 +86,16 @@ def test_the_distance_is_that_of_kolmogorov_and_smirnov(d, c):
 
 
 def test_bounds_and_mu():
+    settings = Settings(**SETTINGS)
     logs = math.log(20) * math.log(1e6) ** 2
-    assert thm8.theorem8_bound(8000.0, 27, SETTINGS, 1.0) == pytest.approx(3 * logs / 400)
-    assert thm8.theorem8_bound(8000.0, 27, SETTINGS, 0.0) == 0
+    assert thm8.theorem8_bound(8000.0, 27, settings, 1.0) == pytest.approx(3 * logs / 400)
+    assert thm8.theorem8_bound(8000.0, 27, settings, 0.0) == 0
     made = tdil.constants(
         Setting(1.0, 1.0, 1e5, 1.0), Budget(1.0, 1e-6), records=10**5, dimension=3, calibration="paper"
     )
-    assert thm8.theorem14_mu(made, 1e5, 3, SETTINGS) == pytest.approx(1 / (2 * made.threshold))
+    assert thm8.theorem14_mu(made, 1e5, 3, settings) == pytest.approx(1 / (2 * made.threshold))
     second = 3 * (1 + math.log(2)) * math.log(20) / (made.threshold**2 * 0.01**2)
-    assert thm8.theorem14_mu(made, 0.01, 3, SETTINGS) == pytest.approx(second)
+    assert thm8.theorem14_mu(made, 0.01, 3, settings) == pytest.approx(second)
 
 
 def test_rows_of_the_grid(rows):
@@ -131,13 +134,13 @@ def test_where_nothing_crosses_is_unknown(rows):
 
 
 def test_parts_and_repetition(rows):
-    part = thm8.run(cell("net"))
+    part = experiments.run(cell("net"))
     assert set(part["metric"]) == {"net_digits"}
     nu = tdil.constants(
         Setting(1.0, 1.0, 1000.0, 1.0), Budget(1.0, 1e-6), records=1000, dimension=30, calibration="paper"
     )
     digits = part[(part["total"] == 1000) & (part["d"] == 30)]["value"].item()
     assert digits == pytest.approx(math.log10(4 / nu.radius) * 30)
-    assert thm8.run(cell())["value"].equals(rows["value"])
+    assert experiments.run(cell())["value"].equals(rows["value"])
     with pytest.raises(ConfigError, match="part: 'T'"):
-        thm8.run(cell("T"))
+        experiments.run(cell("T"))

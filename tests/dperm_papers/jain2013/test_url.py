@@ -8,6 +8,9 @@ from sklearn.svm import SVC, LinearSVC
 from dperm.domain import Domain
 from dperm_papers.jain2013.shared import accuracy
 from dperm_papers.jain2013.url import experiment as url
+from dperm_papers.jain2013.url.settings import Settings
+from dperm_pipeline import experiments
+from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import prepared
 
 SETTINGS = {
@@ -22,6 +25,11 @@ def cell(**settings):
         "experiment": "jain2013-url", "paper": "jain2013", "seed": 3, "mechanism": "tddl", "calibration": "paper",
         "neighbours": "replace", "point": {"dataset": "url-5700"}, "settings": {**SETTINGS, **settings},
     }  # fmt: skip
+
+
+def splits(path, count):
+    made = Cell("jain2013", "jain2013-url", 3, {"dataset": "url-5700"}, Settings(**SETTINGS), files={"data": path})
+    return accuracy.splits(made, made.data, count)
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +49,17 @@ def path(tmp_path_factory):
 
 
 def test_rows(path):
-    rows = url.run(cell(), data=path, baseline="")
+    rows = experiments.run(cell(), data=path, baseline="")
     assert set(rows["penalty"]) == {"5", "50"} and set(rows["total"]) == {5.0, 50.0}
     tddl = rows[(rows["mechanism"] == "tddl") & (rows["metric"] == "accuracy")]
     assert tddl.groupby(["queries", "epsilon"]).size().to_dict() == {(10, 1.0): 16, (25, 1.0): 16, (25, 5.0): 16}
     assert rows["value"].between(0, 1).all()
-    assert rows["value"].equals(url.run(cell(), data=path, baseline="")["value"])
+    assert rows["value"].equals(experiments.run(cell(), data=path, baseline="")["value"])
 
 
 @pytest.mark.parametrize("total", [5.0, 50.0])
 def test_the_machine_is_scikit_learn_s(path, total):
-    for repeat, split in enumerate(accuracy.splits(cell(), path, 2)):
+    for repeat, split in enumerate(splits(path, 2)):
         model = url._model(split, total)
         machine = LinearSVC(C=1 / total, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=200_000)
         machine.fit(split.X, split.y)
@@ -61,16 +69,16 @@ def test_the_machine_is_scikit_learn_s(path, total):
 
 
 def test_noise_has_the_linear_kernel_as_covariance(path):
-    split = next(accuracy.splits(cell(), path, 1))
+    split = next(splits(path, 1))
     near = split.Q[:6]
     drawn = np.array([url._noise(near, np.random.default_rng(seed)) for seed in range(3000)])
     np.testing.assert_allclose(drawn.T @ drawn / 3000, (near @ near.T).toarray(), atol=0.1)
 
 
 def test_the_majority(path):
-    found = url.baseline(cell(), data=path)
+    found = experiments.run_baseline(cell(), data=path)
     found = found[found["variant"] == "majority"]
-    for repeat, split in enumerate(accuracy.splits(cell(), path, 2)):
+    for repeat, split in enumerate(splits(path, 2)):
         share = (split.target < 0).mean()
         assert (split.y < 0).mean() > 0.5
         assert found.loc[found["repeat"] == repeat, "value"].item() == pytest.approx(share)
@@ -78,9 +86,9 @@ def test_the_majority(path):
 
 def test_libsvm_with_its_bias(path):
     """On its own fewer rows, at the n C of all of them: rows themselves instead of their products."""
-    found = url.baseline(cell(), data=path)
+    found = experiments.run_baseline(cell(), data=path)
     found = found[found["variant"] == "libsvm"]
-    split = next(accuracy.splits(cell(), path, 1))
+    split = next(splits(path, 1))
     assert list(found["repeat"]) == [0, 0] and list(found["penalty"]) == ["5", "50"]
     for total, value in zip(found["total"], found["value"], strict=True):
         machine = SVC(C=120 / 80 / total, kernel="linear").fit(split.X[:80].toarray(), split.y[:80])

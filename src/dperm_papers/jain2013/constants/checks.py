@@ -18,13 +18,12 @@ update, the dearest case. The fit of w* itself stands beside it (mechanism `nonp
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from scipy import special
 
-from dperm import kernels, seeds
+from dperm import kernels
 from dperm.accounting import composition
 from dperm.domain import Budget
 from dperm.errors import DomainViolation
@@ -32,7 +31,10 @@ from dperm.mechanisms.kernel import pinp, tddl, tdil
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.kernel.dialogue import Dialogue
 from dperm.solvers import kernel as solver
+from dperm_papers.jain2013.constants.settings import Settings
 from dperm_papers.jain2013.shared import sphere
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 CALIBRATIONS = ("paper", "corrected", "tight")
 _WIDTHS, _MOST_POINTS = (1.0, 0.5, 0.2, 0.05, 0.001), 10**6
@@ -43,37 +45,26 @@ _SHIFTS, _ROUNDING = (0.1, 0.5, 1.0), 1e-6
 _MIDDLE_N, _MIDDLE_T, _COUNTED_T, _NOMINAL = 400, 200, (50, 100, 200, 400), 1e9
 
 
-def net(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give J-c07's rows: the size of the printed net, and which nets are refused."""
-    settings, sizes = cell["settings"], itertools.count()
-    for total, d in itertools.product(map(float, settings["totals"]), settings["features"]):
-        made = tdil_constants(settings, total, d, "paper")
-        digits = d * math.log10(4 / made.radius)
-        told = {
-            "series": "net",
-            "mechanism": "tdil",
-            "calibration": "paper",
-            "guarantee": "none",
-            "total": total,
-            "d": d,
-        }
-        excess = d * math.log10(2) - digits
-        yield {**told, "metric": "excess", "value": excess, "repeat": next(sizes), "vacuous": int(made.vacuous)}
+def net(cell: Cell, rows: Rows) -> None:
+    """Add J-c07's rows: the size of the printed net, and which nets are refused."""
+    values, columns = [], []
+    for total, d in itertools.product(map(float, cell.settings.totals), cell.settings.features):
+        made = tdil_constants(cell.settings, total, d, "paper")
+        values.append(d * math.log10(2) - d * math.log10(4 / made.radius))
+        columns.append(("", total, d, int(made.vacuous)))
     for d, width in itertools.product((1, 2, 5), _WIDTHS):
-        wrong = _refused(d, width) != (tdil.net_size(d, width) > _MOST_POINTS)
-        told = {"series": "net", "mechanism": "tdil", "calibration": "paper", "guarantee": "none", "d": d}
-        yield {**told, "variant": "refusal", "metric": "excess", "value": float(wrong), "repeat": next(sizes)}
+        values.append(_refused(d, width) != (tdil.net_size(d, width) > _MOST_POINTS))
+        columns.append(("refusal", 0.0, d, 0))
+    here = rows.at(series="net", mechanism="tdil", calibration="paper")
+    variant, total, d, vacuous = (np.array(column) for column in zip(*columns, strict=True))
+    here.add("excess", values, variant=variant, total=total, d=d, vacuous=vacuous)
 
 
-def tdil_constants(settings: Mapping[str, Any], total: float, d: int, calibration: str) -> tdil.Constants:
-    """Return Algorithm 3's constants on the theory grid: R = L = C = L_phi = lambda = 1, so n = n lambda.
-
-    - settings: `epsilon`, `delta` and `gammas`, whose first is beta.
-    - total: n lambda.
-    """
-    budget = Budget(settings["epsilon"], settings["delta"])
+def tdil_constants(settings: Settings, total: float, d: int, calibration: str) -> tdil.Constants:
+    """Return Algorithm 3's constants on the theory grid: R = L = C = L_phi = lambda = 1, so n = n lambda."""
+    budget = Budget(settings.epsilon, settings.delta)
     return tdil.constants(
-        unit_setting(total), budget, records=round(total), dimension=d, beta=settings["gammas"][0],
+        unit_setting(total), budget, records=round(total), dimension=d, beta=settings.gammas[0],
         calibration=calibration,
     )  # fmt: skip
 
@@ -91,46 +82,33 @@ def _refused(d: int, width: float) -> bool:
     return False
 
 
-def theorem11(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give J-c24's rows.
-
-    - cell: not read: there is nothing to set.
-    """
+def theorem11(cell: Cell, rows: Rows) -> None:
+    """Add J-c24's rows; nothing is set."""
     del cell
-    for number, (k, each, delta) in enumerate(itertools.product(_K, _EACH, _DELTAS)):
-        together = composition.advanced(each, delta, k)
-        value = composition.optimal_delta(together, each, k) / delta - 1
-        told = {"series": "composition", "mechanism": "tddl", "calibration": "paper", "guarantee": "none"}
-        yield {
-            **told,
-            "queries": k,
-            "delta": delta,
-            "epsilon": each,
-            "metric": "excess",
-            "value": value,
-            "repeat": number,
-        }
+    grid = [*itertools.product(_K, _EACH, _DELTAS)]
+    values = []
+    for k, each, delta in grid:
+        composed = composition.advanced(each, delta, k)
+        values.append(composition.optimal_delta(composed, each, k) / delta - 1)
+    queries, epsilon, delta = (np.array(column) for column in zip(*grid, strict=True))
+    here = rows.at(series="composition", mechanism="tddl", calibration="paper")
+    here.add("excess", values, queries=queries, epsilon=epsilon, delta=delta)
 
 
-def exponential(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give J-c31's rows."""
-    settings, points = cell["settings"], tdil.net(2, _NET)
-    off = seeds.generator(cell["seed"], cell["experiment"], "exponential").standard_normal((_STARTS, 2))
-    for total, how in itertools.product(map(float, settings["totals"]), CALIBRATIONS):
-        made = tdil_constants(settings, total, 2, how)
-        told = {"series": "exponential", "mechanism": "tdil", "calibration": how, "guarantee": made.guarantee}
-        for number, direction in enumerate(off):
-            value = tail_excess(np.abs(points @ (direction / np.linalg.norm(direction))), made.weight)
-            yield {**told, "total": total, "d": 2, "metric": "excess", "value": value, "repeat": number}
+def exponential(cell: Cell, rows: Rows) -> None:
+    """Add J-c31's rows: a repeat is a w*."""
+    points = tdil.net(2, _NET)
+    off = cell.rng("exponential").standard_normal((_STARTS, 2))
+    for total, how in itertools.product(map(float, cell.settings.totals), CALIBRATIONS):
+        made = tdil_constants(cell.settings, total, 2, how)
+        here = rows.at(series="exponential", mechanism="tdil", calibration=how, guarantee=made.guarantee)
+        scores = [np.abs(points @ (direction / np.linalg.norm(direction))) for direction in off]
+        here.add("excess", [tail_excess(one, made.weight) for one in scores], total=total, d=2)
 
 
 def tail_excess(scores: np.ndarray, weight: float) -> float:
-    """Return the largest Pr[score <= OPT - gamma] - m e^{-weight gamma} over gamma, P(z) ~ e^{weight score(z)}.
-
-    - scores: shape (m,).
-    - weight: Lambda.
-    - Returns: both sides jump up at a score, so the gammas that reach one suffice.
-    """
+    """Return the largest Pr[score <= OPT - gamma] - m e^{-weight gamma} over gamma, P(z) ~ e^{weight score(z)}."""
+    # Both sides jump up at a score, so the gammas that reach one suffice.
     ordered = np.sort(scores)
     below = np.exp(np.logaddexp.accumulate(weight * ordered) - special.logsumexp(weight * ordered))
     # Of equal scores the last has the probability of all.
@@ -139,16 +117,14 @@ def tail_excess(scores: np.ndarray, weight: float) -> float:
     return float((below - bound)[last].max())
 
 
-def translation(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give J-c33's rows."""
-    rows = sphere.queries(cell["seed"], 20)
-    for (variant, kernel), (number, length) in itertools.product(
-        (("cubic", kernels.polynomial(2.0)), ("gaussian", kernels.gaussian())), enumerate(_SHIFTS)
-    ):
-        shift = length * np.eye(1, rows.shape[1])
-        changed = np.abs(kernel(rows + shift, rows + shift) - kernel(rows, rows)).max()
-        told = {"series": "translation", "mechanism": "cms11", "calibration": "paper", "guarantee": "none"}
-        yield {**told, "variant": variant, "metric": "excess", "value": _ROUNDING - changed, "repeat": number}
+def translation(cell: Cell, rows: Rows) -> None:
+    """Add J-c33's rows: a repeat is a length of the shift."""
+    Z = sphere.queries(cell.seed, 20)
+    shifts = [length * np.eye(1, Z.shape[1]) for length in _SHIFTS]
+    here = rows.at(series="translation", mechanism="cms11", calibration="paper")
+    for variant, kernel in {"cubic": kernels.polynomial(2.0), "gaussian": kernels.gaussian()}.items():
+        changed = [np.abs(kernel(Z + shift, Z + shift) - kernel(Z, Z)).max() for shift in shifts]
+        here.add("excess", _ROUNDING - np.array(changed), variant=variant)
 
 
 class _Counting:
@@ -166,29 +142,26 @@ class _Counting:
         return kernels.Kernel("cubic, counted", self, self.kernel.R, None, self.kernel.squares)
 
 
-def work(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give J-c06's rows: column `series` is `work-n` or `work-t`."""
-    grid = [("work-n", n, _MIDDLE_T) for n in cell["settings"]["sizes"]]
+def work(cell: Cell, rows: Rows) -> None:
+    """Add J-c06's rows: column `series` is `work-n` or `work-t`."""
+    grid = [("work-n", n, _MIDDLE_T) for n in cell.settings.sizes]
     grid += [("work-t", _MIDDLE_N, T) for T in _COUNTED_T]
     for series, n, T in grid:
-        rows = sphere.queries(cell["seed"], n + T)
-        X, Z = rows[:n], rows[n:]
+        features = sphere.queries(cell.seed, n + T)
+        X, Z = features[:n], features[n:]
         y = np.where(np.arange(n) % 2, -1.0, 1.0)
-        told = {"series": series, "n": n, "queries": T, "total": _NOMINAL}
+        here = rows.at(series=series, n=n, queries=T, total=_NOMINAL)
         for mechanism, calibration, evaluations, algebra in _counts(cell, X, y, Z):
-            head = {**told, "mechanism": mechanism, "calibration": calibration, "guarantee": "none"}
-            yield {**head, "metric": "evaluations", "value": float(evaluations)}
-            yield {**head, "metric": "work", "value": float(evaluations + algebra)}
+            here.add("evaluations", evaluations, mechanism=mechanism, calibration=calibration)
+            here.add("work", evaluations + algebra, mechanism=mechanism, calibration=calibration)
 
 
-def _counts(
-    cell: Mapping[str, Any], X: np.ndarray, y: np.ndarray, Z: np.ndarray
-) -> Iterator[tuple[str, str, int, int]]:
+def _counts(cell: Cell, X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Iterator[tuple[str, str, int, int]]:
     """Give mechanism, calibration, kernel evaluations and operations of linear algebra."""
-    settings, cubic, T = cell["settings"], kernels.polynomial(), len(Z)
-    budget = Budget(settings["epsilon"], settings["delta"])
+    settings, cubic, T = cell.settings, kernels.polynomial(), len(Z)
+    budget = Budget(settings.epsilon, settings.delta)
     mu = y / len(y)
-    rng = seeds.generator(cell["seed"], cell["experiment"], "work", len(y), T)
+    rng = cell.rng("work", len(y), T)
     setting = Setting(1.0, cubic.R, _NOMINAL, 1.0, slack=0.05 * Setting(1.0, cubic.R, _NOMINAL).shift)
     counting = _Counting(cubic)
     slack = 0.05 * Setting(1.0, cubic.R, float(len(y))).shift
@@ -204,7 +177,7 @@ def _counts(
     for how in CALIBRATIONS:
         counting = _Counting(cubic)
         kernel = counting.counted()
-        made = pinp.constants(setting, budget, queries=T, beta=settings["gammas"][0], calibration=how)
+        made = pinp.constants(setting, budget, queries=T, beta=settings.gammas[0], calibration=how)
         dialogue = Dialogue(made, kernel, _Exact(kernel, X, mu), rng)
         carried = []
         for row in Z:

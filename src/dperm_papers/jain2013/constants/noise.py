@@ -25,13 +25,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dperm import kernels, seeds
+from dperm import kernels
 from dperm.domain import Budget, Domain
 from dperm.losses import logistic
 from dperm.mechanisms import cms11
 from dperm.mechanisms.kernel import constants, explicit, pinp, rkhs, tddl
 from dperm.mechanisms.kernel.constants import Setting
 from dperm_papers.jain2013.shared import sphere
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 CALIBRATIONS = ("paper", "corrected", "tight")
 # Covertype's columns, the printed number of records, and the slack (over Delta_w) that corrected and tight cover.
@@ -43,10 +45,7 @@ _FAR = 1e3
 
 
 def setting(total: float) -> Setting:
-    """Return the public constants.
-
-    - total: n lambda.
-    """
+    """Return the public constants at n lambda."""
     R = kernels.polynomial().R
     exact = Setting(1.0, R, total)
     radius = constants.a_priori_radius(1.0, 1.0, R, total, _RECORDS)
@@ -65,44 +64,50 @@ def monomials() -> int:
     return math.comb(_COLUMNS + 3, 3)
 
 
-def rows(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows of the series `noise`: all T at `query_epsilons`, all epsilons at T = `public_points`."""
-    settings = cell["settings"]
-    grid = [(T, e) for T in settings["queries"] for e in settings["query_epsilons"]]
-    grid += [(settings["public_points"], e) for e in settings["epsilons"]]
-    chosen = setting(float(settings["middle_total"]))
-    beta = settings["gammas"][0]
+def measure(cell: Cell, rows: Rows) -> None:
+    """Add the rows of the series `noise`: all T at `query_epsilons`, all epsilons at T = `public_points`."""
+    settings = cell.settings
+    grid = [(T, e) for T in settings.queries for e in settings.query_epsilons]
+    grid += [(settings.public_points, e) for e in settings.epsilons]
+    chosen = setting(float(settings.middle_total))
     for T, epsilon in sorted(set(grid)):
-        budget = Budget(epsilon, settings["delta"])
-        paid = [pinp.constants(chosen, budget, queries=T, beta=beta, calibration=how) for how in CALIBRATIONS]
-        told = {"series": "noise", "total": chosen.total, "queries": T, "epsilon": epsilon, "radius": chosen.radius}
-        for line in _formulas(chosen, budget, T, paid):
-            yield {**told, "dataset": "no-data", "metric": "sd", **line}
-        rng = seeds.generator(cell["seed"], cell["experiment"], "noise", T, epsilon)
-        points = _points(cell["seed"], T) if T <= _MEASURED else {}
-        for line in _measured(chosen, budget, T, paid, points, rng):
-            yield {**told, "metric": "sd_measured", **line}
+        budget = Budget(epsilon, settings.delta)
+        paid = [
+            pinp.constants(chosen, budget, queries=T, beta=settings.gammas[0], calibration=how) for how in CALIBRATIONS
+        ]
+        here = rows.at(series="noise", total=chosen.total, queries=T, epsilon=epsilon, radius=chosen.radius)
+        for columns, value in _formulas(chosen, budget, T, paid):
+            here.add("sd", value, **columns)
+        points = _points(cell.seed, T) if T <= _MEASURED else {}
+        rng = cell.rng("noise", T, epsilon)
+        for columns, errors in _measured(chosen, budget, T, paid, points, rng):
+            here.add("sd_measured", math.sqrt(np.mean(np.square(errors))), **columns)
 
 
-def _tddl_methods() -> list[tuple[str, bool]]:
-    return [*((how, False) for how in CALIBRATIONS), ("paper", True)]
+def _of(mechanism: str, calibration: str, guarantee: str, variant: str = "", **more: Any) -> dict[str, Any]:
+    return {"mechanism": mechanism, "variant": variant, "calibration": calibration, "guarantee": guarantee, **more}
 
 
-def _formulas(chosen: Setting, budget: Budget, T: int, paid: list[pinp.Constants]) -> Iterator[dict[str, Any]]:
+_TDDL = (*((how, False) for how in CALIBRATIONS), ("paper", True))
+
+
+def _formulas(
+    chosen: Setting, budget: Budget, T: int, paid: list[pinp.Constants]
+) -> Iterator[tuple[dict[str, Any], float]]:
+    """Give the columns and the sd of each method."""
     R, sigma = chosen.feature_norm, constants.sigma(chosen, budget)
-    for how, bare in _tddl_methods():
+    for how, bare in _TDDL:
         scale, guarantee = tddl.scale(chosen, budget, T, how, bare=bare)
-        value = scale * (R if how == "tight" else math.sqrt(2))
-        yield {**_of("tddl", how, guarantee, "bare" if bare else ""), "value": value}
-    yield {**_of("rkhs_gaussian", "tight", "proved"), "value": sigma * R}
-    yield {**_of("rkhs_gaussian", "tight", "proved", "fresh"), "value": math.sqrt(T) * sigma * R}
-    yield {**_of("explicit_output", "tight", "proved"), "value": sigma * R}
+        yield _of("tddl", how, guarantee, "bare" if bare else ""), scale * (R if how == "tight" else math.sqrt(2))
+    yield _of("rkhs_gaussian", "tight", "proved"), sigma * R
+    yield _of("rkhs_gaussian", "tight", "proved", "fresh"), math.sqrt(T) * sigma * R
+    yield _of("explicit_output", "tight", "proved"), sigma * R
     for made in paid:
         value = made.answering * (1.0 if made.calibration == "tight" else math.sqrt(2))
-        yield {**_of("pinp", made.calibration, made.guarantee), "value": value, "vacuous": int(made.vacuous)}
+        yield _of("pinp", made.calibration, made.guarantee, vacuous=int(made.vacuous)), value
     made = _spherical(chosen, budget)
     value = R * made.noise.scale * math.sqrt(monomials() + 1)
-    yield {**_of("cms11", "paper", made.guarantee), "delta": 0.0, "d": monomials(), "value": value}
+    yield _of("cms11", "paper", made.guarantee, delta=0.0, d=monomials()), value
 
 
 def _spherical(chosen: Setting, budget: Budget):
@@ -120,28 +125,25 @@ def _measured(
     paid: list[pinp.Constants],
     points: Mapping[str, _Points],
     rng: np.random.Generator,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+    """Give the columns and drawn errors of each method."""
     repeats = max(10, -(-_VALUES // T))
     spherical = _spherical(chosen, budget)
     drawn = chosen.feature_norm * spherical.noise.marginal((_VALUES, 1), monomials(), rng)
-    yield {
-        **_of("cms11", "paper", spherical.guarantee), "dataset": "orthogonal", "delta": 0.0, "d": monomials(),
-        "value": _rms(drawn),
-    }  # fmt: skip
+    yield _of("cms11", "paper", spherical.guarantee, dataset="orthogonal", delta=0.0, d=monomials()), drawn
     for made in paid:
-        line = _of("pinp", made.calibration, made.guarantee) | {"dataset": "orthogonal", "vacuous": int(made.vacuous)}
-        yield {**line, "value": _rms(_paid(made, chosen, T, rng))}
+        columns = _of("pinp", made.calibration, made.guarantee, dataset="orthogonal", vacuous=int(made.vacuous))
+        yield columns, _paid(made, chosen, T, rng)
     unbounded = Setting(chosen.lipschitz, chosen.feature_norm, chosen.total, slack=chosen.slack)
-    asked, exact = [(budget, how, bare) for how, bare in _tddl_methods()], np.zeros(T)
+    asked, exact = [(budget, how, bare) for how, bare in _TDDL], np.zeros(T)
     for name, (at, features) in points.items():
         found = tddl.releases(at, exact, unbounded, asked, rng=rng, repeats=repeats)
         for (_, how, bare), one in zip(asked, found, strict=True):
-            line = _of("tddl", how, one.guarantee, "bare" if bare else "")
-            yield {**line, "dataset": name, "value": _rms(one.at(at.K))}
+            yield _of("tddl", how, one.guarantee, "bare" if bare else "", dataset=name), one.at(at.K)
         path = rkhs.release(at, exact, unbounded, budget, rng=rng, repeats=repeats)
-        yield {**_of("rkhs_gaussian", "tight", path.guarantee), "dataset": name, "value": _rms(path.answers)}
+        yield _of("rkhs_gaussian", "tight", path.guarantee, dataset=name), path.answers
         whole = explicit.predictions(exact, features, unbounded, budget, rng=rng, repeats=repeats)
-        yield {**_of("explicit_output", "tight", whole.guarantee), "dataset": name, "value": _rms(whole.answers)}
+        yield _of("explicit_output", "tight", whole.guarantee, dataset=name), whole.answers
 
 
 @functools.lru_cache(maxsize=1)
@@ -152,8 +154,8 @@ def _points(seed: int, T: int) -> dict[str, _Points]:
     found = {}
     for name, K in grams.items():
         at = tddl.spectrum(K)
-        kept = at.values > 0
-        found[name] = _Points(at, at.vectors[:, kept] * np.sqrt(at.values[kept]))
+        positive = at.values > 0
+        found[name] = _Points(at, at.vectors[:, positive] * np.sqrt(at.values[positive]))
     return found
 
 
@@ -164,11 +166,3 @@ def _paid(made: pinp.Constants, chosen: Setting, T: int, rng: np.random.Generato
     features = chosen.feature_norm * np.eye(most)
     run = pinp.run(made, chosen, features, answers, rng=rng, repeats=-(-_VALUES // most))
     return (run.predictions - answers)[run.updated]
-
-
-def _rms(values: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))
-
-
-def _of(mechanism: str, calibration: str, guarantee: str, variant: str = "") -> dict[str, Any]:
-    return {"mechanism": mechanism, "variant": variant, "calibration": calibration, "guarantee": guarantee}

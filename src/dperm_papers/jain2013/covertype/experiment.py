@@ -16,17 +16,17 @@ the features (column `scaling`; `scaling_splits` splits, C = 0.001, with the R o
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from dperm import kernels
 from dperm.solvers import cubic, patterns
 from dperm_papers.jain2013.shared import accuracy
-from dperm_pipeline.datasets import prepared, scaling
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.datasets import scaling
+from dperm_pipeline.rows import Rows
 
 # The printed C, and its product with the printed 500,000 training rows.
 _C, _PRINTED_ROWS = 0.001, 500_000
@@ -39,38 +39,27 @@ def totals(n: int) -> dict[str, float]:
     return {"C": 1 / _C, "nC": n / (_C * _PRINTED_ROWS)}
 
 
-def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
-    """Return the accuracy of LibSVM, of the majority, and of the machine under all scalings but the stored one.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - data: the prepared data set.
-    """
-    settings, dataset = cell["settings"], prepared.read(data)
-    found = []
-    for repeat, split in enumerate(accuracy.splits(cell, dataset, settings["repeats"])):
-        found.append(("majority", "", repeat, 0.0, accuracy.majority(split)))
-    for repeat, split in enumerate(accuracy.splits(cell, dataset, settings["libsvm_splits"])):
-        found.append(("libsvm", "", repeat, 1 / _C, _libsvm(split, settings["libsvm_rows"])))
+def baseline(cell: Cell, rows: Rows) -> None:
+    """Measure LibSVM, the majority, and the machine under all scalings but the stored one."""
+    settings, rows = cell.settings, accuracy.without_privacy(rows).at(penalty="C")
+    values = [accuracy.majority(split) for split in accuracy.splits(cell, cell.data, settings.repeats)]
+    rows.add("accuracy", values, variant="majority", scaling="", total=0.0)
+    some = accuracy.splits(cell, cell.data, settings.libsvm_splits)
+    values = [_libsvm(split, settings.libsvm_rows) for split in some]
+    rows.add("accuracy", values, variant="libsvm", scaling="", total=1 / _C)
     # Under the scaling that is stored the machine is `run`'s.
     for name in (name for name in scaling.SCALINGS if name != scaling.STORED):
-        scaled = scaling.rescale(dataset, name)
-        for repeat, split in enumerate(accuracy.splits(cell, scaled, settings["scaling_splits"])):
+        scaled = scaling.rescale(cell.data, name)
+        values = []
+        for split in accuracy.splits(cell, scaled, settings.scaling_splits):
             fit = _model(split, 1 / _C, scaled.bounds.x_norm)
-            found.append(
-                ("svm", name, repeat, 1 / _C, accuracy.agreement(fit.predict(split.Q), split.target))
-            )  # fmt: skip
-    frame = pd.DataFrame(found, columns=["variant", "scaling", "repeat", "total", "value"])
-    return frame.assign(**accuracy.without_privacy(cell), penalty="C")
+            values.append(accuracy.agreement(fit.predict(split.Q), split.target))
+        rows.add("accuracy", values, variant="svm", scaling=name, total=1 / _C)
 
 
-def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
-    """Return the rows of the machine itself and of every private method.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - data, baseline: the prepared data set; the baseline's rows stand beside these and are not read.
-    """
-    del baseline
-    return accuracy.rows(cell, data, _fits).assign(scaling=scaling.STORED)
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure the machine itself and every private method."""
+    accuracy.measure(cell, rows.at(scaling=scaling.STORED), _fits)
 
 
 def _fits(split: accuracy.Split) -> Iterator[tuple[str, accuracy.Model]]:

@@ -11,19 +11,18 @@ CMS11's b has the density exp(-beta ||b||) on R^d, beta = epsilon'/2: its norm i
 noise of TDDL is made for the number of answers, Delta_1 = 2/total, and knows no d. Neighbours: replace-one.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 import numpy as np
 
-from dperm import losses, seeds
+from dperm import losses
 from dperm.domain import Budget, Domain
 from dperm.mechanisms import cms11
 from dperm.mechanisms.kernel import tddl
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
 from dperm.solvers import sparse as solver
-from dperm_papers.jain2013.shared.kdd_data import touched
+from dperm_papers.jain2013.shared.kdd_data import generator, touched
+from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import synthetic
+from dperm_pipeline.rows import Rows
 
 DATASETS = ("kdd-like",)
 RECORDS, POINTS, TEST, TOTAL, EPSILON = 2000, 100, 200, 1000.0, 1.0
@@ -32,27 +31,20 @@ SLACK = 1 / 20
 CALIBRATIONS = ("paper", "corrected", "tight")
 
 
-def lines(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the rows.
-
-    - cell: as `dperm_pipeline.plan` made it: settings `features` (the d), `side_repeats`, `delta` and `tolerance`.
-    """
-    for d in cell["settings"]["features"]:
-        for repeat in range(cell["settings"]["side_repeats"]):
-            for line in _measured(cell, d, repeat):
-                yield {**line, "features": d, "repeat": repeat, "total": TOTAL, "headline": False}
+def measure(cell: Cell, rows: Rows) -> None:
+    """Measure every repeat at every d."""
+    for d in cell.settings.features:
+        for repeat in range(cell.settings.side_repeats):
+            _at_dimension(cell, rows.at(features=d, repeat=repeat, total=TOTAL, headline=False), d, repeat)
 
 
-def _measured(cell: Mapping[str, Any], d: int, repeat: int) -> Iterator[dict[str, Any]]:
-    settings = cell["settings"]
-
+def _at_dimension(cell: Cell, rows: Rows, d: int, repeat: int) -> None:
     def rng(*names):
-        names = (cell["experiment"], cell["point"]["dataset"], "dimension", d, repeat, *names)
-        return seeds.generator(cell["seed"], *names)
+        return generator(cell, "dimension", d, repeat, *names)
 
     drawn = synthetic.kdd_like(RECORDS + POINTS + TEST, int(rng("rows").integers(2**31)), d=d)
-    rows, y = touched(drawn.X), drawn.y[:RECORDS]
-    X, Z, Q = rows[:RECORDS], rows[RECORDS : RECORDS + POINTS], rows[RECORDS + POINTS :]
+    features, y = touched(drawn.X), drawn.y[:RECORDS]
+    X, Z, Q = features[:RECORDS], features[RECORDS : RECORDS + POINTS], features[RECORDS + POINTS :]
     loss = losses.huber(1.0)
     setting = Setting(
         lipschitz=1.0, feature_norm=1.0, total=TOTAL, slack=SLACK * 2 / TOTAL,
@@ -61,24 +53,22 @@ def _measured(cell: Mapping[str, Any], d: int, repeat: int) -> Iterator[dict[str
     fit = solver.minimise(X, y, loss, total=TOTAL, slack=setting.slack)
 
     pure = Budget(EPSILON, 0.0)
-    head = {"mechanism": "cms11", "calibration": "paper", "neighbours": "replace", "epsilon": EPSILON, "delta": 0.0}
+    here = rows.at(mechanism="cms11", calibration="paper", epsilon=EPSILON, delta=0.0)
     law = cms11.calibrate(loss, DOMAIN, pure, perturbation="objective", curvature=TOTAL)
-    norm = float(np.linalg.norm(law.noise.sample((d,), rng("norm"))))
-    yield {**head, "guarantee": law.guarantee, "metric": "noise_norm", "value": norm}
+    norm = np.linalg.norm(law.noise.sample((d,), rng("norm")))
+    here.add("noise_norm", norm, guarantee=law.guarantee)
     made = cms11.release(
         X, y, loss, domain=DOMAIN, budget=pure, neighbours="replace", calibration="paper", curvature=TOTAL,
-        rng=rng("cms11"), features=d, tolerance=settings["tolerance"],
+        rng=rng("cms11"), features=d, tolerance=cell.settings.tolerance,
     )  # fmt: skip
-    off = np.abs(Q @ made.theta[0] - fit.predict(Q)).mean() if made.converged.all() else np.nan
-    yield {**head, "guarantee": made.guarantee, "metric": "prediction_noise", "value": float(off)}
+    off = np.abs(Q @ made.theta[0] - fit.predict(Q)).mean()
+    here.add("prediction_noise", off, ok=made.converged.all(), guarantee=made.guarantee)
 
-    budget = Budget(EPSILON, settings["delta"])
+    budget = Budget(EPSILON, cell.settings.delta)
     spectrum, answers = tddl.spectrum((Z @ Z.T).toarray()), fit.predict(Z)
     exact = tddl.fit(spectrum, answers[None, :], setting.radius).at(spectrum.K)
     for calibration in CALIBRATIONS:
         noisy = tddl.release(spectrum, answers, setting, budget, calibration=calibration, rng=rng("tddl", calibration))
-        yield {
-            "mechanism": "tddl", "calibration": calibration, "neighbours": "replace", "guarantee": noisy.guarantee,
-            "epsilon": EPSILON, "delta": budget.delta, "metric": "prediction_noise",
-            "value": float(np.sqrt(np.mean((noisy.at(spectrum.K) - exact) ** 2))),
-        }  # fmt: skip
+        off = np.sqrt(np.mean((noisy.at(spectrum.K) - exact) ** 2))
+        here = rows.at(mechanism="tddl", calibration=calibration, epsilon=EPSILON, delta=budget.delta)
+        here.add("prediction_noise", off, guarantee=noisy.guarantee)

@@ -16,22 +16,21 @@ Metric `accuracy`: share of test rows with sign <w^, phi(x)> = y, the mean over 
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
-from dperm import seeds
 from dperm.domain import Budget
-from dperm.errors import ConfigError, DataError
+from dperm.errors import DataError
 from dperm.kernels import Kernel, gram
 from dperm.mechanisms.kernel import rkhs, tddl
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius, sigma
-from dperm_papers.jain2013.shared.kdd_data import touched
+from dperm_papers.jain2013.shared.kdd_data import generator, touched
+from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import overlap, prepared
+from dperm_pipeline.rows import Rows
 
 # sup |l'| and l(0, y) of the hinge loss.
 LIPSCHITZ, LOSS_AT_ZERO = 1.0, 1.0
@@ -73,21 +72,22 @@ class Model:
     noise: Callable[[sparse.csr_array, np.random.Generator], np.ndarray]
 
 
-def splits(cell: Mapping[str, Any], data: str | prepared.Dataset, count: int) -> Iterator[Split]:
+def splits(cell: Cell, dataset: prepared.Dataset, count: int) -> Iterator[Split]:
     """Give the first `count` splits of a data set, one after another.
 
-    - cell: settings `row_splits`: data set -> [training rows, rows of the pool, test rows]; `queries`, `public_points`.
-    - data: the prepared data set.
-    - Raises ConfigError: if `public_points` is none of `queries`.
-    - Raises DataError: if the data set has too few rows or stands not in `row_splits`, or its pool has fewer than T
-      rows.
+    - Raises DataError: if it has too few rows or stands not in `row_splits`, or its pool has fewer than T rows.
     """
-    dataset = data if isinstance(data, prepared.Dataset) else prepared.read(data)
-    sizes = _sizes(cell["settings"], dataset.name)
+    settings, name = cell.settings, dataset.name
+    if name not in settings.row_splits:
+        raise DataError(
+            f"row_splits: {name!r} is missing (it has {', '.join(settings.row_splits)}); add "
+            f"{name}: [training rows, rows of the pool of public points, test rows]"
+        )
+    sizes = settings.row_splits[name]
     X = sparse.csr_array(dataset.X)
     if sum(sizes) > len(dataset.y):
         raise DataError(
-            f"{dataset.name} has {len(dataset.y)} rows; row_splits asks for {sum(sizes)} of them: lower its numbers"
+            f"{name} has {len(dataset.y)} rows; row_splits asks for {sum(sizes)} of them: lower its numbers"
         )
     for k in range(count):
         order = generator(cell, "rows", k).permutation(len(dataset.y))[: sum(sizes)]
@@ -97,34 +97,13 @@ def splits(cell: Mapping[str, Any], data: str | prepared.Dataset, count: int) ->
         y, _, target = np.split(dataset.y[order], cuts)
         equal = overlap.overlapping(pool, train)
         pool, left_out = pool[np.flatnonzero(~equal)], int(equal.sum())
-        _enough(cell["settings"], dataset.name, pool.shape[0], left_out)
+        # A T above the pool would be cut, and its rows would tell another T.
+        if max(settings.queries) > pool.shape[0]:
+            raise DataError(
+                f"queries: T={max(settings.queries)} is above the {pool.shape[0]} public points in the pool of {name}, "
+                f"{left_out} more equal a training row; lower queries, or raise the second number of row_splits"
+            )
         yield Split(train, y, pool, test, target, left_out)
-
-
-def _sizes(settings: Mapping[str, Any], name: str) -> Sequence[int]:
-    """Return the training rows, the pool and the test rows of a data set, checked against T."""
-    if settings["public_points"] not in settings["queries"]:
-        raise ConfigError(
-            f"public_points: {settings['public_points']} is none of queries {settings['queries']}, so no T would be "
-            "run at all epsilons; make it one of them"
-        )
-    if name not in settings["row_splits"]:
-        raise DataError(
-            f"row_splits: {name!r} is missing (it has {', '.join(settings['row_splits'])}); add "
-            f"{name}: [training rows, rows of the pool of public points, test rows]"
-        )
-    _enough(settings, name, settings["row_splits"][name][1], 0)
-    return settings["row_splits"][name]
-
-
-def _enough(settings: Mapping[str, Any], name: str, rows: int, left_out: int) -> None:
-    """Refuse a T above the pool: it would be cut, and its rows would tell another T."""
-    if max(settings["queries"]) > rows:
-        equal = f", {left_out} more equal a training row" if left_out else ""
-        raise DataError(
-            f"queries: T={max(settings['queries'])} is above the {rows} public points in the pool of {name}{equal}; "
-            "lower queries, or raise the second number of row_splits"
-        )
 
 
 def _cut(X: sparse.csr_array, cuts: np.ndarray) -> list[sparse.csr_array]:
@@ -140,49 +119,43 @@ def setting(kernel: Kernel, total: float, n: int, slack_share: float) -> Setting
     )  # fmt: skip
 
 
-def lines(cell: Mapping[str, Any], model: Model, split: Split, repeat: int, penalty: str) -> Iterator[dict[str, Any]]:
-    """Give the rows of one fit on one split: without privacy, and every method at every epsilon and T.
+def measure(cell: Cell, rows: Rows, fits: Callable[[Split], Iterable[tuple[str, Model]]]) -> None:
+    """Measure every fit on every split: without privacy, and by every method at every epsilon and T.
 
-    - repeat: number of the split.
+    - fits: gives the fits on a split, each with the name of its penalty.
     """
-    settings, head = cell["settings"], {"repeat": repeat, "penalty": penalty, "total": model.setting.total}
-    exact = model.predict(split.Q)
-    plain = {"mechanism": "nonprivate", "variant": "svm", "calibration": "", "guarantee": "none", "epsilon": math.inf}
-    yield {**head, **plain, "delta": 0.0, "queries": 0, "metric": "accuracy", "value": agreement(exact, split.target)}
-    told = {**head, **plain, "delta": 0.0, "queries": 0}
-    yield {**told, "variant": "pool", "metric": "left_out", "value": float(split.left_out)}
-    pool = model.predict(split.Z)
-    for T in settings["queries"]:
-        # All of T at a few epsilons, all epsilons at one T; the largest T on a few splits.
-        if settings["large_queries"] < T and repeat >= settings["large_splits"]:
-            continue
-        epsilons = settings["epsilons"] if settings["public_points"] == T else settings["query_epsilons"]
-        for line in _semi_interactive(cell, model, split, pool, T, epsilons, repeat):
-            yield {**head, **line}
-    for line in _without_points(cell, model, split, exact, repeat):
-        yield {**head, **line}
+    settings = cell.settings
+    for repeat, split in enumerate(splits(cell, cell.data, settings.repeats)):
+        for penalty, model in fits(split):
+            here = rows.at(repeat=repeat, penalty=penalty, total=model.setting.total, queries=0)
+            exact = model.predict(split.Q)
+            plain = here.at(mechanism="nonprivate", calibration="", epsilon=math.inf, delta=0.0)
+            plain.add("accuracy", agreement(exact, split.target), variant="svm")
+            plain.add("left_out", split.left_out, variant="pool")
+            pool = model.predict(split.Z)
+            for T in settings.queries:
+                # The largest T on a few splits.
+                if settings.large_queries >= T or repeat < settings.large_splits:
+                    _semi_interactive(cell, here, model, split, pool, T, repeat)
+            _without_points(cell, here, model, split, exact, repeat)
 
 
 def _semi_interactive(
-    cell: Mapping[str, Any],
-    model: Model,
-    split: Split,
-    pool: np.ndarray,
-    T: int,
-    epsilons: Sequence[float],
-    repeat: int,
-) -> Iterator[dict[str, Any]]:
-    """Give TDDL's rows at one T."""
-    settings, Z = cell["settings"], split.Z[:T]
-    asked = [(Budget(e, settings["delta"]), name, bare) for e in epsilons for name, bare in CALIBRATIONS]
+    cell: Cell, rows: Rows, model: Model, split: Split, pool: np.ndarray, T: int, repeat: int
+) -> None:
+    """Measure TDDL at one T."""
+    settings, Z = cell.settings, split.Z[:T]
+    # All of T at a few epsilons, all epsilons at one T.
+    epsilons = settings.epsilons if settings.public_points == T else settings.query_epsilons
+    asked = [(Budget(e, settings.delta), name, bare) for e in epsilons for name, bare in CALIBRATIONS]
     made = tddl.releases(
-        tddl.spectrum(gram(model.kernel, Z)), pool[:T], model.setting, asked, repeats=settings["draws"],
+        tddl.spectrum(gram(model.kernel, Z)), pool[:T], model.setting, asked, repeats=settings.draws,
         rng=generator(cell, "noise", "tddl", model.setting.total, T, repeat),
     )  # fmt: skip
     right = _right(model.kernel, split, Z, np.concatenate([one.coefficients for one in made]))
     for (budget, calibration, bare), one, values in zip(asked, made, np.split(right, len(asked)), strict=True):
-        variant = "bare" if bare else ""
-        yield from _scored("tddl", variant, calibration, one.guarantee, budget, T, values)
+        here = rows.at(mechanism="tddl", calibration=calibration, variant="bare" if bare else "", queries=T)
+        _add_accuracy(here.at(guarantee=one.guarantee), budget, values)
 
 
 def _right(kernel: Kernel, split: Split, Z: sparse.csr_array, coefficients: np.ndarray) -> np.ndarray:
@@ -195,60 +168,38 @@ def _right(kernel: Kernel, split: Split, Z: sparse.csr_array, coefficients: np.n
     return hits / len(split.target)
 
 
-def _without_points(
-    cell: Mapping[str, Any], model: Model, split: Split, exact: np.ndarray, repeat: int
-) -> Iterator[dict[str, Any]]:
-    """Give the rows of the two Gaussian methods that need no public points."""
-    settings = cell["settings"]
-    budgets = [Budget(epsilon, settings["delta"]) for epsilon in settings["epsilons"]]
-    rng = generator(cell, "noise", "explicit", model.setting.total, repeat)
+def _without_points(cell: Cell, rows: Rows, model: Model, split: Split, exact: np.ndarray, repeat: int) -> None:
+    """Measure the two Gaussian methods that need no public points."""
+    settings, rng = cell.settings, generator(cell, "noise", "explicit", model.setting.total, repeat)
     # One draw of xi a repeat serves every epsilon, each in its own scale: a figure, not a release.
-    noise = np.stack([model.noise(split.Q, rng) for _ in range(settings["draws"])])
-    rows = slice(0, settings["path_rows"])
-    near = tddl.spectrum(gram(model.kernel, split.Q[rows]))
+    noise = np.stack([model.noise(split.Q, rng) for _ in range(settings.draws)])
+    first = slice(0, settings.path_rows)
+    near = tddl.spectrum(gram(model.kernel, split.Q[first]))
     rng = generator(cell, "noise", "path", model.setting.total, repeat)
-    for budget in budgets:
+    for epsilon in settings.epsilons:
+        budget = Budget(epsilon, settings.delta)
         scale = sigma(model.setting, budget)
         values = np.array([agreement(exact + scale * draw, split.target) for draw in noise])
-        yield from _scored("explicit_output", "", "tight", "proved", budget, 0, values)
-        path = rkhs.release(near, exact[rows], model.setting, budget, rng=rng, repeats=settings["draws"])
-        values = np.array([agreement(answers, split.target[rows]) for answers in path.answers])
-        yield from _scored("rkhs_gaussian", "", "tight", path.guarantee, budget, 0, values)
+        here = rows.at(mechanism="explicit_output", calibration="tight", guarantee="proved")
+        _add_accuracy(here, budget, values)
+        path = rkhs.release(near, exact[first], model.setting, budget, rng=rng, repeats=settings.draws)
+        values = np.array([agreement(answers, split.target[first]) for answers in path.answers])
+        here = rows.at(mechanism="rkhs_gaussian", calibration="tight", guarantee=path.guarantee)
+        _add_accuracy(here, budget, values)
 
 
-def _scored(
-    mechanism: str, variant: str, calibration: str, guarantee: str, budget: Budget, T: int, values: np.ndarray
-) -> Iterator[dict[str, Any]]:
-    head = {
-        "mechanism": mechanism, "variant": variant, "calibration": calibration, "guarantee": guarantee,
-        "epsilon": budget.epsilon, "delta": budget.delta, "queries": T,
-    }  # fmt: skip
-    yield {**head, "metric": "accuracy", "value": float(values.mean())}
-    yield {**head, "metric": "accuracy_one", "value": float(values[0])}
+def _add_accuracy(rows: Rows, budget: Budget, values: np.ndarray) -> None:
+    """Add the mean over the draws of noise, and the first."""
+    here = rows.at(epsilon=budget.epsilon, delta=budget.delta)
+    here.add("accuracy", values.mean())
+    here.add("accuracy_one", values[0])
 
 
-def rows(cell: Mapping[str, Any], data: str, fits: Callable[[Split], Iterable[tuple[str, Model]]]) -> pd.DataFrame:
-    """Return the rows of every fit on every split.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - data: the prepared data set.
-    - fits: gives the fits on a split, each with the name of its penalty.
-    """
-    found = [
-        line
-        for repeat, split in enumerate(splits(cell, data, cell["settings"]["repeats"]))
-        for penalty, model in fits(split)
-        for line in lines(cell, model, split, repeat, penalty)
-    ]
-    return pd.DataFrame(found).assign(**head(cell))
-
-
-def without_privacy(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that the rows of a baseline share."""
-    return head(cell) | {
-        "mechanism": "nonprivate", "calibration": "", "neighbours": "", "guarantee": "none", "epsilon": math.inf,
-        "delta": 0.0, "metric": "accuracy", "queries": 0,
-    }  # fmt: skip
+def without_privacy(rows: Rows) -> Rows:
+    """Return rows of a baseline."""
+    return rows.at(
+        mechanism="nonprivate", calibration="", neighbours="", epsilon=math.inf, delta=0.0, queries=0
+    )  # fmt: skip
 
 
 def majority(split: Split) -> float:
@@ -259,15 +210,3 @@ def majority(split: Split) -> float:
 def agreement(predictions: np.ndarray, target: np.ndarray) -> float:
     """Return the share of predictions with the sign of the target, 0 counting as -1."""
     return float(((predictions > 0) == (target > 0)).mean())
-
-
-def head(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns that all rows of a cell share."""
-    return {key: cell[key] for key in ("paper", "experiment")} | {
-        "dataset": cell["point"]["dataset"], "neighbours": "replace", "status": "ok",
-    }  # fmt: skip
-
-
-def generator(cell: Mapping[str, Any], *names: str | float) -> np.random.Generator:
-    """Return the generator of one purpose."""
-    return seeds.generator(cell["seed"], cell["experiment"], cell["point"]["dataset"], *names)

@@ -8,15 +8,14 @@ fetched set the training file's rows that are not public are permuted for each s
 All rows satisfy ||x|| <= 1.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from dperm import seeds
 from dperm.errors import DataError
+from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import overlap, prepared, synthetic
 
 # The names of sets that are formulas; of these the prepared file gives no rows.
@@ -45,26 +44,22 @@ class Split:
     left_out: int
 
 
-def splits(cell: Mapping[str, Any], data: str) -> Iterator[Split]:
+def splits(cell: Cell) -> Iterator[Split]:
     """Give the splits one after another.
 
-    - cell: as `dperm_pipeline.plan` made it: settings `repeats`, `records`, `pool_rows`, `public_points`, `test_rows`,
-      `tuning_rows` and, for a formula, `columns`.
-    - data: the prepared data set.
     - Raises DataError: if the data set has too few rows, or its pool fewer than `public_points`.
     """
-    settings = cell["settings"]
-    T = settings["public_points"]
-    sizes = [settings["records"], settings["pool_rows"], settings["test_rows"]]
-    for k in range(settings["repeats"]):
-        X, y, parts = _drawn(cell, data, sizes, k)
+    settings, T = cell.settings, cell.settings.public_points
+    sizes = [settings.records, settings.pool_rows, settings.test_rows]
+    for k in range(settings.repeats):
+        X, y, parts = _drawn(cell, sizes, k)
         train, pool, test = parts
         equal = overlap.overlapping(X[pool], X[train])
         Z, left_out = pool[~equal][:T], int(equal.sum())
         if len(Z) < T:
             raise DataError(
-                f"public_points: T={T} is above the {len(Z)} public points of {cell['point']['dataset']}: pool_rows="
-                f"{settings['pool_rows']}, of which {left_out} equal a training row; lower public_points or raise "
+                f"public_points: T={T} is above the {len(Z)} public points of {cell.point['dataset']}: pool_rows="
+                f"{settings.pool_rows}, of which {left_out} equal a training row; lower public_points or raise "
                 "pool_rows"
             )
         local = touched(X[np.concatenate([train, Z, test])])
@@ -72,64 +67,53 @@ def splits(cell: Mapping[str, Any], data: str) -> Iterator[Split]:
         yield Split(local[:n], y[train], local[n : n + T], local[n + T :], y[test], X.shape[1], left_out)
 
 
-def tuning(cell: Mapping[str, Any], data: str) -> tuple[sparse.csr_array, np.ndarray]:
-    """Return the public rows that n lambda is chosen on, `tuning_rows` of them.
-
-    - cell, data: as for `splits`.
-    - X: shape (tuning_rows, m).
-    - y: shape (tuning_rows,).
-    - Raises DataError: if the data set has too few rows.
-    """
-    count = cell["settings"]["tuning_rows"]
-    if cell["point"]["dataset"] in _FORMULAS:
+def tuning(cell: Cell) -> tuple[sparse.csr_array, np.ndarray]:
+    """Return the public rows and targets that n lambda is chosen on, `tuning_rows` of them."""
+    count = cell.settings.tuning_rows
+    if cell.point["dataset"] in _FORMULAS:
         drawn = _formula(cell, count, "public")
         return touched(drawn.X), drawn.y
-    dataset = prepared.read(data)
+    dataset = cell.data
     public = _order(cell, dataset)[:count]
     return touched(sparse.csr_array(dataset.X)[public]), dataset.y[public]
 
 
 def touched(X: sparse.csr_array) -> sparse.csr_array:
-    """Return X without the columns that no row touches.
-
-    - X: shape (n, d).
-    - Returns: shape (n, m).
-    """
+    """Return X without the columns that no row touches."""
     columns, place = np.unique(X.indices, return_inverse=True)
     return sparse.csr_array((X.data, place.ravel().astype(np.int32), X.indptr), shape=(X.shape[0], len(columns)))
 
 
-def _drawn(
-    cell: Mapping[str, Any], data: str, sizes: list[int], split: int
-) -> tuple[sparse.csr_array, np.ndarray, list[np.ndarray]]:
+def _drawn(cell: Cell, sizes: list[int], split: int) -> tuple[sparse.csr_array, np.ndarray, list[np.ndarray]]:
     """Return rows and targets, and the places of the split's training rows, pool and test rows."""
-    if cell["point"]["dataset"] in _FORMULAS:
+    if cell.point["dataset"] in _FORMULAS:
         drawn = _formula(cell, sum(sizes), "rows", split)
         return drawn.X, drawn.y, np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-    dataset = prepared.read(data)
-    own = _order(cell, dataset)[cell["settings"]["tuning_rows"] :]
+    dataset = cell.data
+    own = _order(cell, dataset)[cell.settings.tuning_rows :]
     test = np.flatnonzero(dataset.split == "test")
     if len(own) < sum(sizes[:2]) or len(test) < sizes[2]:
         raise DataError(
             f"{dataset.name} has {len(own)} training rows that are not public and {len(test)} test rows; "
             f"records={sizes[0]}, pool_rows={sizes[1]} and test_rows={sizes[2]} need more: lower them"
         )
-    rng = _generator(cell, "rows", split)
+    rng = generator(cell, "rows", split)
     own, test = rng.permutation(own), rng.permutation(test)[: sizes[2]]
     parts = [own[: sizes[0]], own[sizes[0] : sum(sizes[:2])], test]
     return sparse.csr_array(dataset.X), dataset.y, parts
 
 
-def _formula(cell: Mapping[str, Any], count: int, *use: str | int) -> prepared.Dataset:
+def _formula(cell: Cell, count: int, *use: str | int) -> prepared.Dataset:
     """Draw rows of the formula, by a seed of their own for each use."""
-    seed = int(_generator(cell, *use).integers(2**31))
-    return _FORMULAS[cell["point"]["dataset"]](count, seed, d=cell["settings"]["columns"])
+    seed = int(generator(cell, *use).integers(2**31))
+    return _FORMULAS[cell.point["dataset"]](count, seed, d=cell.settings.columns)
 
 
-def _order(cell: Mapping[str, Any], dataset: prepared.Dataset) -> np.ndarray:
+def _order(cell: Cell, dataset: prepared.Dataset) -> np.ndarray:
     """Return the training rows of a fetched set, the public ones first."""
-    return _generator(cell, "public").permutation(np.flatnonzero(dataset.split == "train"))
+    return generator(cell, "public").permutation(np.flatnonzero(dataset.split == "train"))
 
 
-def _generator(cell: Mapping[str, Any], *names: str | float) -> np.random.Generator:
-    return seeds.generator(cell["seed"], cell["experiment"], cell["point"]["dataset"], *names)
+def generator(cell: Cell, *names: str | float) -> np.random.Generator:
+    """Return the generator of one purpose on the cell's data set."""
+    return cell.rng(cell.point["dataset"], *names)

@@ -22,17 +22,16 @@ where Delta_w is attained, `attained`: 0.99 less the ratio. `slack` is the certi
 does not give.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.linalg import lapack
 from sklearn.svm import SVC
 
-from dperm import kernels, seeds
-from dperm.errors import ConfigError
+from dperm import kernels
 from dperm_papers.jain2013.stability import neighbour_fits
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 _KERNELS = {"linear": kernels.linear(), "cubic": kernels.polynomial(), "gaussian": kernels.gaussian()}
 # A point that is orthogonal to (1, 0, 0) in feature space (Gaussian: to 2e-22).
@@ -44,45 +43,34 @@ _ATTAINED = 0.99
 _SVM_TOLERANCE = 1e-8
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of all losses, kernels, n and lambda.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: a row for each pair (`repeat`) and metric; columns as in the module's text.
-    - Raises ConfigError: if the cell's part is another than `all`.
-    """
-    if cell["point"]["part"] != "all":
-        raise ConfigError(f"part: {cell['point']['part']!r} is none of jain2013-stability; there is: all")
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "neighbours", "calibration")}
-    head |= {"variant": "", "guarantee": "none", "dataset": "sphere-3", "epsilon": 0.0, "delta": 0.0, "status": "ok"}
-    frames = [
-        pd.DataFrame({**found, "repeat": np.arange(len(found["value"]))})
-        for n in cell["settings"]["sizes"]
-        for kernel in _KERNELS
-        for found in _of_kernel(cell, kernel, int(n))
-    ]
-    return pd.concat(frames, ignore_index=True).assign(**head)
+def run(cell: Cell, rows: Rows) -> None:
+    """Compare the pairs of all losses, kernels, n and lambda; a repeat is a pair."""
+    cell.parts()
+    rows = rows.at(dataset="sphere-3", epsilon=0.0, delta=0.0)
+    for n in cell.settings.sizes:
+        for kernel in _KERNELS:
+            _of_kernel(cell, rows.at(kernel=kernel, n=int(n)), kernel, int(n))
 
 
-def _of_kernel(cell: Mapping[str, Any], name: str, n: int) -> Iterator[dict[str, Any]]:
-    """Give the columns of one kernel and n, values as arrays over pairs."""
-    settings, kernel = cell["settings"], _KERNELS[name]
-    pairs = settings["repeats"]
-    rng = seeds.generator(cell["seed"], cell["experiment"], "data", n)
+def _of_kernel(cell: Cell, rows: Rows, name: str, n: int) -> None:
+    settings, kernel, rng = cell.settings, _KERNELS[name], cell.rng("data", n)
+    pairs = settings.repeats
     X = _sphere(n + pairs + _TEST_POINTS, rng)
     truth = _sphere(1, rng)[0]
     labels = np.where(rng.random(len(X)) < 1 / (1 + np.exp(-_SIGNAL * (X @ truth))), 1.0, -1.0)
     targets = {"hinge": labels, "logistic": labels, "huber": 2 * X @ truth + rng.standard_normal(len(X))}
     places = rng.integers(n, size=pairs)
     phi = coordinates(name, X)
-    for lam in settings["curvatures"]:
-        total = n * lam
-        here = {"kernel": name, "n": n, "curvature": lam, "total": total}
+    for curvature in settings.curvatures:
+        total = n * curvature
+        here = rows.at(curvature=curvature, total=total)
         for loss, y in targets.items():
-            yield from _random({**here, "loss": loss}, kernel.R, phi, y, places)
-            yield from _flip({**here, "loss": loss}, name)
-        yield from _libsvm({**here, "loss": "hinge"}, kernel.R, phi, labels, places[: settings["side_repeats"]])
-        yield from _majority({**here, "loss": "hinge"}, kernel.R)
+            problem = Problem(loss, kernel.R, n, curvature)
+            _random(here.at(loss=loss, form="random"), problem, phi, y, places)
+            _flip(here.at(loss=loss, form="flip"), problem, name)
+        hinge = here.at(loss="hinge")
+        _libsvm(hinge.at(form="libsvm"), kernel.R, total, phi[:n], phi[n:], labels, places[: settings.side_repeats])
+        _majority(hinge.at(form="majority"), kernel.R, n, curvature)
 
 
 def coordinates(name: str, X: np.ndarray) -> np.ndarray:
@@ -101,82 +89,103 @@ def coordinates(name: str, X: np.ndarray) -> np.ndarray:
     return phi
 
 
-def _random(here, R: float, phi: np.ndarray, y: np.ndarray, places: np.ndarray) -> Iterator[dict[str, Any]]:
-    n, pairs = here["n"], len(places)
-    shift = 2 * R / here["total"]
-    common = {"total": here["total"], "slack": _SLACK * shift}
-    first = neighbour_fits.fit(phi[:n], y[:n], here["loss"], **common)
-    others = slice(n, n + pairs)
-    second = neighbour_fits.fit(
-        phi[:n], y[:n], here["loss"], places=places, others=phi[others], other_y=y[others], start=first.duals[0],
-        **common,
-    )  # fmt: skip
-    yield from _compared({**here, "form": "random"}, R, phi, places, first, second)
+class Problem(NamedTuple):
+    """A loss, the norm R of features, the number of records and lambda."""
+
+    loss: str
+    feature_norm: float
+    n: int
+    curvature: float
+
+    @property
+    def total(self) -> float:
+        """Return n lambda."""
+        return self.n * self.curvature
+
+    @property
+    def shift(self) -> float:
+        """Return Delta_w."""
+        return 2 * self.feature_norm / self.total
+
+    def fit(self, phi: np.ndarray, y: np.ndarray, **pairs: Any) -> neighbour_fits.Fits:
+        """Fit all records, or these with one of them replaced, to the public slack."""
+        return neighbour_fits.fit(phi, y, self.loss, total=self.total, slack=_SLACK * self.shift, **pairs)
 
 
-def _compared(here, R: float, phi, places, first, second) -> Iterator[dict[str, Any]]:
-    """Give the four ratios of each pair, and their certificates."""
-    n, lam, shift = here["n"], here["curvature"], 2 * R / here["total"]
+def _random(rows: Rows, problem: Problem, phi: np.ndarray, y: np.ndarray, places: np.ndarray) -> None:
+    n, others = problem.n, slice(problem.n, problem.n + len(places))
+    first = problem.fit(phi[:n], y[:n])
+    second = problem.fit(phi[:n], y[:n], places=places, others=phi[others], other_y=y[others], start=first.duals[0])
+    _compare(rows, problem, phi, places, first, second)
+
+
+def _compare(
+    rows: Rows,
+    problem: Problem,
+    phi: np.ndarray,
+    places: np.ndarray,
+    first: neighbour_fits.Fits,
+    second: neighbour_fits.Fits,
+) -> None:
+    """Add the four ratios of each pair, and their certificates."""
+    n, R, shift = problem.n, problem.feature_norm, problem.shift
     moved = second.weights - first.weights
     predicted = np.abs(moved @ phi[n + len(places) :].T).max(axis=1, initial=0.0)
-    for own in (phi[places], phi[n : n + len(places)]):
-        predicted = np.maximum(predicted, np.abs(np.einsum("rp,rp->r", moved, own)))
-    slack = first.slack + second.slack
+    for replaced in (phi[places], phi[n : n + len(places)]):
+        predicted = np.maximum(predicted, np.abs(np.einsum("rp,rp->r", moved, replaced)))
+    slack, largest = first.slack + second.slack, 2 * R / problem.curvature
     norm, norms = np.linalg.norm(first.weights), np.linalg.norm(second.weights, axis=1)
     ratios = {
         "weights": (np.linalg.norm(moved, axis=1) / shift, slack / shift),
         "prediction": (predicted / (R * shift), slack / shift),
         "norm-shift": (np.abs(norms - norm) / shift, slack / shift),
-        "norm": (np.append(norm, norms) / (2 * R / lam), np.append(first.slack, second.slack) / (2 * R / lam)),
+        "norm": (np.append(norm, norms) / largest, np.append(first.slack, second.slack) / largest),
     }
     for row, (ratio, error) in ratios.items():
-        yield {**here, "row": row, "metric": "excess", "value": ratio - 1}
-        yield {**here, "row": row, "metric": "slack", "value": error}
+        rows.add("excess", ratio - 1, row=row)
+        rows.add("slack", error, row=row)
 
 
-def _flip(here, name: str) -> Iterator[dict[str, Any]]:
-    n, total, R = here["n"], here["total"], _KERNELS[name].R
+def _flip(rows: Rows, problem: Problem, name: str) -> None:
+    n, total, R = problem.n, problem.total, problem.feature_norm
     phi = coordinates(name, np.array([(1.0, 0.0, 0.0), _APART[name]]))[[0] + [1] * (n - 1)]
-    size = 2 + R**2 / total if here["loss"] == "huber" else 1.0
-    y = size * np.resize([1.0, -1.0], n)
-    shift, place = 2 * R / total, np.zeros(1, int)
-    common = {"total": total, "slack": _SLACK * shift}
-    first = neighbour_fits.fit(phi, y, here["loss"], **common)
-    second = neighbour_fits.fit(phi, y, here["loss"], places=place, others=phi[:1], other_y=-y[:1], **common)
-    here = {**here, "form": "flip"}
-    yield from _compared(here, R, np.concatenate([phi, phi[:1]]), place, first, second)
-    if here["loss"] == "huber" or (here["loss"] == "hinge" and total >= R**2):
-        ratio = np.linalg.norm(second.weights - first.weights, axis=1) / shift
-        yield {**here, "row": "attained", "metric": "excess", "value": _ATTAINED - ratio}
-        yield {**here, "row": "attained", "metric": "slack", "value": (first.slack + second.slack) / shift}
+    size = 2 + R**2 / total if problem.loss == "huber" else 1.0
+    y, place = size * np.resize([1.0, -1.0], n), np.zeros(1, int)
+    first = problem.fit(phi, y)
+    second = problem.fit(phi, y, places=place, others=phi[:1], other_y=-y[:1])
+    _compare(rows, problem, np.concatenate([phi, phi[:1]]), place, first, second)
+    if problem.loss == "huber" or (problem.loss == "hinge" and total >= R**2):
+        ratio = np.linalg.norm(second.weights - first.weights, axis=1) / problem.shift
+        rows.add("excess", _ATTAINED - ratio, row="attained")
+        rows.add("slack", (first.slack + second.slack) / problem.shift, row="attained")
 
 
-def _libsvm(here, R: float, phi: np.ndarray, y: np.ndarray, places: np.ndarray) -> Iterator[dict[str, Any]]:
-    """Pairs by LibSVM, with its bias."""
-    n, shift = here["n"], 2 * R / here["total"]
-    first, bias = _svm(phi[:n], y[:n], here["total"])
+def _libsvm(
+    rows: Rows, R: float, total: float, phi: np.ndarray, others: np.ndarray, y: np.ndarray, places: np.ndarray
+) -> None:
+    """Compare pairs by LibSVM, with its bias; `y` are the labels of `phi` and of `others`."""
+    n, shift = len(phi), 2 * R / total
+    first, bias = _svm(phi, y[:n], total)
     moved, shifted = [], []
     for r, place in enumerate(places):
-        rows, labels = phi[:n].copy(), y[:n].copy()
-        rows[place], labels[place] = phi[n + r], y[n + r]
-        second, other = _svm(rows, labels, here["total"])
+        features, labels = phi.copy(), y[:n].copy()
+        features[place], labels[place] = others[r], y[n + r]
+        second, other = _svm(features, labels, total)
         moved.append(np.linalg.norm(second - first))
-        shifted.append(np.abs(phi[n:] @ (second - first) + other - bias).max())
-    here = {**here, "form": "libsvm", "metric": "excess"}
-    yield {**here, "row": "weights", "value": np.array(moved) / shift - 1}
-    yield {**here, "row": "prediction", "value": np.array(shifted) / (R * shift) - 1}
+        shifted.append(np.abs(others @ (second - first) + other - bias).max())
+    rows.add("excess", np.array(moved) / shift - 1, row="weights")
+    rows.add("excess", np.array(shifted) / (R * shift) - 1, row="prediction")
 
 
-def _majority(here, R: float) -> Iterator[dict[str, Any]]:
-    n = here["n"] - 1 + here["n"] % 2
-    total = n * here["curvature"]
+def _majority(rows: Rows, R: float, n: int, curvature: float) -> None:
+    n = n - 1 + n % 2
+    total = n * curvature
     phi = np.full((n, 1), R)
     y = np.where(np.arange(n) <= n // 2, 1.0, -1.0)
     (first, bias), (second, other) = (_svm(phi, labels, total) for labels in (y, np.where(np.arange(n) == 0, -1.0, y)))
     moved, shift = second - first, 2 * R / total
-    here = {**here, "total": total, "form": "majority", "metric": "excess"}
-    yield {**here, "row": "weights", "value": np.abs(moved) / shift - 1}
-    yield {**here, "row": "prediction", "value": np.abs(R * moved + other - bias) / (R * shift) - 1}
+    rows.add("excess", np.abs(moved) / shift - 1, row="weights", total=total)
+    rows.add("excess", np.abs(R * moved + other - bias) / (R * shift) - 1, row="prediction", total=total)
 
 
 def _svm(phi: np.ndarray, y: np.ndarray, total: float) -> tuple[np.ndarray, float]:

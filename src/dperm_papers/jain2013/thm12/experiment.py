@@ -22,54 +22,31 @@ jain2013, Theorem 12 (after Shalev-Shwartz et al. 2009, Theorem 1).
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import seeds
-from dperm.errors import ConfigError
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 _STEPS = 4096
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of all laws, T and d.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: `deviation`, the supremum, of each repeat; `dataset` is the law, `form` is linear or absolute.
-    - Raises ConfigError: if the cell's part is another than `all`, or a law is unknown.
-    """
-    settings = cell["settings"]
-    if cell["point"]["part"] != "all":
-        raise ConfigError(f"part: {cell['point']['part']!r} is none of jain2013-thm12; there is: all")
-    unknown = sorted(set(settings["designs"]) - set(_LAWS))
-    if unknown:
-        raise ConfigError(f"designs: {unknown[0]!r} is none of {', '.join(_LAWS)}")
-    repeats, beta = settings["repeats"], settings["gammas"][0]
-    frames = []
-    for law in settings["designs"]:
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure the supremum of each repeat, at all laws, T and d; `form` of f is linear or absolute."""
+    cell.parts()
+    settings, queries = cell.settings, sorted(cell.settings.queries)
+    for law in settings.designs:
         form, dimension, deviations = _LAWS[law]
-        for d in settings["features"] if dimension is None else [dimension]:
-            rng = seeds.generator(cell["seed"], cell["experiment"], law, d)
-            queries = sorted(settings["queries"])
-            for T, values in zip(queries, deviations(queries, d, repeats, rng), strict=True):
-                bound = math.sqrt(math.log(1 / beta) / T)
-                told = {"dataset": law, "form": form, "queries": T, "d": d, "bound": bound, "vacuous": int(bound >= 1)}
-                frames.append(pd.DataFrame({**told, "repeat": np.arange(repeats), "value": values}))
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")}
-    head |= {"variant": "", "guarantee": "none", "epsilon": 0.0, "delta": 0.0, "metric": "deviation", "status": "ok"}
-    return pd.concat(frames, ignore_index=True).assign(**head)
+        for d in settings.features if dimension is None else [dimension]:
+            found = deviations(queries, d, settings.repeats, cell.rng(law, d))
+            for T, values in zip(queries, found, strict=True):
+                bound = math.sqrt(math.log(1 / settings.gammas[0]) / T)
+                here = rows.at(dataset=law, form=form, queries=T, d=d, bound=bound, vacuous=int(bound >= 1))
+                here.add("deviation", values, epsilon=0.0, delta=0.0)
 
 
 def sphere(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return ||s_T||/T for each T, of walks that go on from T to T.
-
-    - queries: values of T, rising.
-    - d: at least 2.
-    - Returns: shape (repeats,).
-    """
+    """Return ||s_T||/T of each repeat for each T of `queries`, which rise: walks go on from T to T; d is 2 or more."""
     squared, done, found = np.zeros(repeats), 0, []
     for T in queries:
         while done < T:
@@ -86,17 +63,13 @@ def sphere(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -
 
 
 def one_hot(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return ||counts/T - 1/d|| for each T.
-
-    - queries: values of T.
-    - Returns: shape (repeats,).
-    """
+    """Return ||counts/T - 1/d|| of each repeat for each T."""
     shares = np.full(d, 1 / d)
     return [np.linalg.norm(rng.multinomial(T, shares, size=repeats) / T - 1 / d, axis=1) for T in queries]
 
 
 def interval(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return |mean |phi| - 1/2| for each T, d = 1; arguments and result as of `sphere`."""
+    """Return |mean |phi| - 1/2| of each repeat for each T; d is 1."""
     found = []
     for T in queries:
         # Blocks, so that 10^5 points of 100 repeats take no more memory than 4096 of them.
@@ -106,18 +79,14 @@ def interval(queries: list[int], d: int, repeats: int, rng: np.random.Generator)
 
 
 def disc(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Return the supremum for |<w, phi>| on the unit disc for each T, d = 2; arguments and result as of `sphere`."""
+    """Return the supremum for |<w, phi>| on the unit disc, of each repeat for each T; d is 2."""
     return [
         np.array([absolute_deviation(_in_disc(T, rng), 4 / (3 * math.pi)) for _ in range(repeats)]) for T in queries
     ]
 
 
 def absolute_deviation(points: np.ndarray, expected: float) -> float:
-    """Return sup over ||w|| = 1 of |expected - mean |<w, phi_t>||, exactly.
-
-    - points: shape (T, 2).
-    - expected: E |<w, phi>|, the same for all w.
-    """
+    """Return sup over ||w|| = 1 of |expected - mean |<w, phi_t>||, exactly; `expected` is E |<w, phi>| for all w."""
     # |<w, phi>| does not know the sign of phi: turn all into the upper half plane.
     points = np.where(((points[:, 1] < 0) | ((points[:, 1] == 0) & (points[:, 0] < 0)))[:, None], -points, points)
     order = np.argsort(np.arctan2(points[:, 1], points[:, 0]), kind="stable")

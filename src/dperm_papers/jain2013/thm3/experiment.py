@@ -25,19 +25,17 @@ the potential argument asks for. `log_queries` is log(2T/beta).
 """
 
 import math
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import seeds
 from dperm.domain import Budget
-from dperm.errors import ConfigError
 from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting, sigma
 from dperm_papers.jain2013.shared import sphere
-from dperm_pipeline.rows import frame
+from dperm_papers.jain2013.thm3.settings import Settings
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 CALIBRATIONS = ("paper", "corrected", "tight")
 # Where the axes cross, and n where n is held fixed.
@@ -45,41 +43,31 @@ _TOTAL, _QUERIES, _RADIUS, _N = 1e8, 10_000, 1.0, 10**9
 # T runs here too: the printed sigma is vacuous, and the others' B is far below T.
 _LOW_TOTAL = 1e6
 _SCALES = (0.1, 0.5, 2.0, 10.0)
-_BLANK = {
-    "form": "", "row": "", "fixed": "", "n": 0, "curvature": 0.0, "total": 0.0, "queries": 0, "radius": 0.0,
-    "scale": 1.0, "log_queries": 0.0, "bound": 0.0, "bound_10": 0.0, "vacuous": 0, "capped": 0, "gamma": 0.0,
-}  # fmt: skip
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of all mechanisms, calibrations and grid points.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: columns as in the module's text.
-    - Raises ConfigError: if the cell's part is another than `all`.
-    """
-    if cell["point"]["part"] != "all":
-        raise ConfigError(f"part: {cell['point']['part']!r} is none of jain2013-thm3; there is: all")
-    settings = cell["settings"]
-    Z = sphere.queries(cell["seed"], max(_QUERIES, *settings["queries"]))
-    answers = Z @ sphere.target(cell["seed"])
-    beta = settings["gammas"][0]
-    found = [row for point in grid(settings) for row in _of_point(cell, point, Z, answers, beta)]
-    found += list(_paths(cell, Z, beta)) + list(_invariance(settings, beta))
-    head = {key: cell[key] for key in ("paper", "experiment", "neighbours")}
-    head |= {"variant": "", "dataset": sphere.DATASET, "epsilon": settings["epsilon"], "delta": settings["delta"]}
-    return frame(found, _BLANK, head)
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure all mechanisms, calibrations and grid points."""
+    cell.parts()
+    settings = cell.settings
+    Z = sphere.queries(cell.seed, max(_QUERIES, *settings.queries))
+    answers = Z @ sphere.target(cell.seed)
+    rows = rows.at(
+        dataset=sphere.DATASET, epsilon=settings.epsilon, delta=settings.delta, form="", row="", fixed="", n=0,
+        curvature=0.0, total=0.0, queries=0, radius=0.0, scale=1.0, log_queries=0.0, bound=0.0, bound_10=0.0,
+        vacuous=0, capped=0, gamma=0.0,
+    )  # fmt: skip
+    for point in grid(settings):
+        _interactive(cell, rows, point, Z, answers)
+    _paths(cell, rows, Z)
+    _invariance(settings, rows)
 
 
-def grid(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the grid points, each once: n, curvature, total, queries, radius and what is held `fixed`.
-
-    - settings: of the cell.
-    """
+def grid(settings: Settings) -> list[dict[str, Any]]:
+    """Return the grid points, each once: n, curvature, total, queries, radius and what is held `fixed`."""
     points = [
-        *((total, T, _RADIUS, "lambda") for total in (_LOW_TOTAL, _TOTAL) for T in settings["queries"]),
-        *((total, _QUERIES, _RADIUS, fixed) for fixed in ("lambda", "n") for total in settings["totals"]),
-        *((_TOTAL, _QUERIES, radius, "lambda") for radius in settings["radii"]),
+        *((total, T, _RADIUS, "lambda") for total in (_LOW_TOTAL, _TOTAL) for T in settings.queries),
+        *((total, _QUERIES, _RADIUS, fixed) for fixed in ("lambda", "n") for total in settings.totals),
+        *((_TOTAL, _QUERIES, radius, "lambda") for radius in settings.radii),
     ]
     return [
         {
@@ -91,98 +79,83 @@ def grid(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def theorem_3(setting: Setting, budget: Budget, queries: float, beta: float) -> float:
-    """Return C R^2 sqrt(L log(T/beta)) log^2(1/delta)/sqrt(n epsilon lambda), as printed, with constant 1.
-
-    - queries: T.
-    - Returns: in units of the answers.
-    - Source: jain2013, Theorem 3.
-    """
+    """Return C R^2 sqrt(L log(T/beta)) log^2(1/delta)/sqrt(n epsilon lambda), as printed, with constant 1."""
     square = setting.lipschitz * math.log(queries / beta) / (setting.total * budget.epsilon)
     return setting.radius * setting.feature_norm**2 * math.sqrt(square) * math.log(1 / budget.delta) ** 2
 
 
 def theorem_10(setting: Setting, budget: Budget, updates: float, queries: float, beta: float) -> float:
-    """Return S sqrt(B) log(1/delta) log(T/beta)/epsilon with constant 1 and S = R Delta_w.
-
-    - updates: B.
-    - queries: T.
-    - Returns: in units of the answers.
-    - Source: jain2013, Theorem 10 (Appendix A.2); erratum J2 for the place of S.
-    """
+    """Return S sqrt(B) log(1/delta) log(T/beta)/epsilon with constant 1 and S = R Delta_w (erratum J2)."""
     change = setting.feature_norm * setting.shift
     return change * math.sqrt(updates) * math.log(1 / budget.delta) * math.log(queries / beta) / budget.epsilon
 
 
-def _of_point(cell, point: dict[str, Any], Z: np.ndarray, answers: np.ndarray, beta: float) -> Iterator[dict[str, Any]]:
-    """Give PINP by every calibration, and the answer 0."""
-    settings, T = cell["settings"], point["queries"]
-    budget = Budget(settings["epsilon"], settings["delta"])
-    setting = Setting(1.0, 1.0, point["total"], point["radius"])
-    f = point["radius"] * answers[:T]
+def _known(settings: Settings, point: dict[str, Any]) -> tuple[Setting, Budget, dict[str, Any]]:
+    """Return the public constants, the budget and the columns of a grid point, with Theorem 3's bound."""
+    budget, beta = Budget(settings.epsilon, settings.delta), settings.gammas[0]
+    setting, T = Setting(1.0, 1.0, point["total"], point["radius"]), point["queries"]
     bound = theorem_3(setting, budget, T, beta)
-    here = {**point, "bound": bound, "gamma": beta, "log_queries": math.log(2 * T / beta)}
-    zero = {**here, "mechanism": "zero", "calibration": "", "guarantee": "proved"}
-    yield {**zero, "vacuous": 0, "metric": "error", "value": np.abs(f).max()}
+    return setting, budget, {**point, "bound": bound, "gamma": beta, "log_queries": math.log(2 * T / beta)}
+
+
+def _interactive(cell: Cell, rows: Rows, point: dict[str, Any], Z: np.ndarray, answers: np.ndarray) -> None:
+    """Measure PINP by every calibration, and the answer 0."""
+    setting, budget, columns = _known(cell.settings, point)
+    T, beta, f = point["queries"], columns["gamma"], point["radius"] * answers[: point["queries"]]
+    rows = rows.at(**columns)
+    rows.at(mechanism="zero", calibration="", guarantee="proved").add("error", np.abs(f).max())
     for calibration in CALIBRATIONS:
         known = pinp.constants(setting, budget, queries=T, beta=beta, calibration=calibration)
-        names = (point["total"], T, point["radius"], point["fixed"], calibration)
-        rng = seeds.generator(cell["seed"], cell["experiment"], "noise", *names)
-        made = pinp.run(known, setting, Z[:T], f, rng=rng, repeats=settings["repeats"], keep=False)
-        own = {
-            **here, "mechanism": "pinp", "calibration": calibration, "guarantee": known.guarantee,
-            "bound_10": theorem_10(setting, budget, known.bound, T, beta),
-            "vacuous": int(known.vacuous or bound >= point["radius"]),
-            "capped": int(calibration != "paper" and known.bound >= T),
-        }  # fmt: skip
+        rng = cell.rng("noise", point["total"], T, point["radius"], point["fixed"], calibration)
+        made = pinp.run(known, setting, Z[:T], f, rng=rng, repeats=cell.settings.repeats, keep=False)
+        here = rows.at(
+            mechanism="pinp", calibration=calibration, guarantee=known.guarantee,
+            bound_10=theorem_10(setting, budget, known.bound, T, beta),
+            vacuous=int(known.vacuous or columns["bound"] >= point["radius"]),
+            capped=int(calibration != "paper" and known.bound >= T),
+        )  # fmt: skip
         # What is asked after the printed algorithm has halted gets no answer.
         halted = made.updates >= known.updates if calibration == "paper" else np.zeros(len(made.updates), bool)
-        yield {**own, "metric": "error", "value": np.where(halted, np.nan, made.error)}
-        yield {**own, "metric": "halted", "value": halted}
-        yield {**own, "metric": "error_live", "value": made.live_error}
-        yield {**own, "metric": "violated", "value": made.live_error > known.error}
-        yield {**own, "metric": "updates", "value": made.updates}
-        yield {**own, "metric": "allowed", "value": known.bound}
-        yield {**own, "metric": "threshold", "value": known.threshold}
+        here.add("error", np.where(halted, np.nan, made.error))
+        here.add("halted", halted)
+        here.add("error_live", made.live_error)
+        here.add("violated", made.live_error > known.error)
+        here.add("updates", made.updates)
+        here.add("allowed", known.bound)
+        here.add("threshold", known.threshold)
 
 
-def _paths(cell, Z: np.ndarray, beta: float) -> Iterator[dict[str, Any]]:
-    """Give M of one sample path at all grid points: paths of their own for each n lambda, C and what is fixed."""
-    settings = cell["settings"]
-    budget = Budget(settings["epsilon"], settings["delta"])
+def _paths(cell: Cell, rows: Rows, Z: np.ndarray) -> None:
+    """Measure M of one sample path at all grid points: paths of their own for each n lambda, C and what is fixed."""
     lines: dict[tuple, list[dict[str, Any]]] = {}
-    for point in grid(settings):
+    for point in grid(cell.settings):
         lines.setdefault((point["total"], point["radius"], point["fixed"]), []).append(point)
     for key, points in lines.items():
-        rng = seeds.generator(cell["seed"], cell["experiment"], "path", *key)
         points = sorted(points, key=lambda point: point["queries"])
-        worst = sphere.path_maxima(Z, [point["queries"] for point in points], settings["repeats"], rng)
-        for point, value in zip(points, worst, strict=False):
-            setting, T = Setting(1.0, 1.0, point["total"], point["radius"]), point["queries"]
-            bound = theorem_3(setting, budget, T, beta)
-            yield {
-                **point, "mechanism": "rkhs_gaussian", "calibration": "tight", "guarantee": "proved", "bound": bound,
-                "gamma": beta, "log_queries": math.log(2 * T / beta), "metric": "error",
-                "value": sigma(setting, budget) * value,
-            }  # fmt: skip
+        ends = [point["queries"] for point in points]
+        worst = sphere.path_maxima(Z, ends, cell.settings.repeats, cell.rng("path", *key))
+        # The last row is the supremum over the whole ball.
+        for point, value in zip(points, worst[:-1], strict=True):
+            setting, budget, columns = _known(cell.settings, point)
+            here = rows.at(**columns, mechanism="rkhs_gaussian", calibration="tight", guarantee="proved")
+            here.add("error", sigma(setting, budget) * value)
 
 
-def _invariance(settings: Mapping[str, Any], beta: float) -> Iterator[dict[str, Any]]:
-    budget = Budget(settings["epsilon"], settings["delta"])
+def _invariance(settings: Settings, rows: Rows) -> None:
+    """Compare B and sigma with those of features scaled by s, which leaves all predictions as they are."""
+    budget, beta = Budget(settings.epsilon, settings.delta), settings.gammas[0]
     for calibration in CALIBRATIONS:
-        known = [
+        first, *scaled = [
             pinp.constants(
                 Setting(1.0, s, _TOTAL * s**2, _RADIUS / s), budget, queries=_QUERIES, beta=beta,
                 calibration=calibration,
             )
             for s in (1.0, *_SCALES)
         ]  # fmt: skip
-        here = {
-            "mechanism": "pinp", "calibration": calibration, "guarantee": known[0].guarantee, "row": "invariance",
-            "total": _TOTAL, "queries": _QUERIES, "radius": _RADIUS, "metric": "excess",
-        }  # fmt: skip
-        for s, other in zip(_SCALES, known[1:], strict=True):
-            for form, ratio in (
-                ("threshold", other.threshold / known[0].threshold),
-                ("allowed", other.bound / known[0].bound),
-            ):
-                yield {**here, "scale": s, "form": form, "value": abs(ratio - 1)}
+        here = rows.at(
+            mechanism="pinp", calibration=calibration, guarantee=first.guarantee, row="invariance", total=_TOTAL,
+            queries=_QUERIES, radius=_RADIUS,
+        )  # fmt: skip
+        for s, other in zip(_SCALES, scaled, strict=True):
+            here.add("excess", abs(other.threshold / first.threshold - 1), scale=s, form="threshold")
+            here.add("excess", abs(other.bound / first.bound - 1), scale=s, form="allowed")

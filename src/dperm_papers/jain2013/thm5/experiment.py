@@ -36,23 +36,23 @@ jain2013, Section 6.1, Theorems 5 and 13, Corollary 6, equation (4); errata J6, 
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import special
 
-from dperm import seeds
 from dperm.domain import Budget, Domain
-from dperm.errors import ConfigError
 from dperm.losses import logistic
 from dperm.mechanisms import cms11
 from dperm.mechanisms.kernel import constants, pinp, tddl
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.solvers.blas import one_thread
 from dperm_papers.jain2013.thm5 import feature_laws
+from dperm_papers.jain2013.thm5.settings import Settings
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # (calibration, bare) of TDDL, in the order of their draws.
 _FITTED = (("paper", False), ("corrected", False), ("tight", False), ("paper", True))
@@ -91,33 +91,22 @@ class Point:
         return round(self.total / self.curvature) if self.curvature else 0
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one series, or of all.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: as the module says.
-    - Raises ConfigError: if there is no such part.
-    """
-    part, settings = cell["point"]["part"], cell["settings"]
-    if part not in (*_SERIES, "all"):
-        raise ConfigError(f"part: {part!r} is none of jain2013-thm5; choose from {', '.join(_SERIES)}, all")
-    frames = []
-    for name in _SERIES if part == "all" else [part]:
-        for law in settings["designs"]:
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one series, or all."""
+    settings = cell.settings
+    rows = rows.at(epsilon=settings.epsilon, delta=settings.delta)
+    for name in cell.parts(*_SERIES):
+        for law in settings.designs:
             for points in _SERIES[name](settings, law):
-                frames += _exchanged(cell, points[0]) if name == "exchange" else _measured(cell, points)
-    rows = pd.concat(frames, ignore_index=True)
-    rows = pd.concat([rows, _over_best(rows)], ignore_index=True)
-    head = {key: cell[key] for key in ("paper", "experiment", "neighbours")}
-    return rows.assign(**head, epsilon=settings["epsilon"], delta=settings["delta"], status="ok")
+                if name == "exchange":
+                    _exchanged(cell, rows, points[0])
+                else:
+                    _measured(cell, rows, points)
+    _over_best(rows)
 
 
 def theorem5_queries(total: float, radius: float, epsilon: float, delta: float) -> int:
-    """Return T = C n lambda epsilon/(L R sqrt(log(1/delta))), L = R = 1, at least 1.
-
-    - total, radius: n lambda and C.
-    - Source: jain2013, Theorem 5; erratum J17.
-    """
+    """Return T = C n lambda epsilon/(L R sqrt(log(1/delta))), L = R = 1, at least 1 (Theorem 5; erratum J17)."""
     return max(1, round(radius * total * epsilon / math.sqrt(math.log(1 / delta))))
 
 
@@ -127,37 +116,37 @@ def theorem5_bound(point: Point, epsilon: float, delta: float, beta: float) -> f
     return ball * math.log(point.queries / beta) / math.sqrt(point.total * epsilon)
 
 
-def _over_total(settings: Mapping[str, Any], law: str) -> Iterator[list[Point]]:
-    for total in settings["totals"]:
-        T = theorem5_queries(total, 1.0, settings["epsilon"], settings["delta"])
-        yield [Point("total", law, float(total), T, settings["dimension"])]
+def _over_total(settings: Settings, law: str) -> Iterator[list[Point]]:
+    for total in settings.totals:
+        T = theorem5_queries(total, 1.0, settings.epsilon, settings.delta)
+        yield [Point("total", law, float(total), T, settings.dimension)]
 
 
-def _over_queries(settings: Mapping[str, Any], law: str) -> Iterator[list[Point]]:
-    total = float(settings["middle_total"])
-    own = theorem5_queries(total, 1.0, settings["epsilon"], settings["delta"])
-    for T in sorted({*settings["queries"], own}):
-        yield [Point("queries", law, total, int(T), settings["dimension"])]
+def _over_queries(settings: Settings, law: str) -> Iterator[list[Point]]:
+    total = float(settings.middle_total)
+    own = theorem5_queries(total, 1.0, settings.epsilon, settings.delta)
+    for T in sorted({*settings.queries, own}):
+        yield [Point("queries", law, total, int(T), settings.dimension)]
 
 
-def _over_corollary(settings: Mapping[str, Any], law: str) -> Iterator[list[Point]]:
-    for curvature in settings["curvatures"]:
-        for n in settings["sizes"]:
-            T = max(1, round(n * settings["epsilon"] / math.sqrt(math.log(1 / settings["delta"]))))
-            yield [Point("corollary", law, n * curvature, T, settings["dimension"], 2 / curvature, float(curvature))]
+def _over_corollary(settings: Settings, law: str) -> Iterator[list[Point]]:
+    for curvature in settings.curvatures:
+        for n in settings.sizes:
+            T = max(1, round(n * settings.epsilon / math.sqrt(math.log(1 / settings.delta))))
+            yield [Point("corollary", law, n * curvature, T, settings.dimension, 2 / curvature, float(curvature))]
 
 
-def _over_features(settings: Mapping[str, Any], law: str) -> Iterator[list[Point]]:
-    total = float(min(settings["totals"]))
-    T = theorem5_queries(total, 1.0, settings["epsilon"], settings["delta"])
-    for d in settings["features"]:
+def _over_features(settings: Settings, law: str) -> Iterator[list[Point]]:
+    total = float(min(settings.totals))
+    T = theorem5_queries(total, 1.0, settings.epsilon, settings.delta)
+    for d in settings.features:
         # The balls of one feature space share its points: at the largest d these are what costs.
         yield [Point("features", law, total, T, int(d), *ball) for ball in ((1.0, 0.0), (2.0, 1.0))]
 
 
-def _over_exchange(settings: Mapping[str, Any], law: str) -> Iterator[list[Point]]:
-    for total in settings["exchange_totals"]:
-        yield [Point("exchange", law, float(total), settings["public_points"], settings["dimension"])]
+def _over_exchange(settings: Settings, law: str) -> Iterator[list[Point]]:
+    for total in settings.exchange_totals:
+        yield [Point("exchange", law, float(total), settings.public_points, settings.dimension)]
 
 
 _SERIES = {
@@ -174,53 +163,48 @@ def _setting(point: Point) -> Setting:
     return Setting(1.0, 1.0, point.total, point.radius, slack=_SLACK * exact.shift)
 
 
-def _measured(cell: Mapping[str, Any], points: Sequence[Point]) -> list[pd.DataFrame]:
-    """Return the rows of points, of any series but `exchange`, that differ in their ball alone."""
-    settings, point = cell["settings"], points[0]
-    beta, test = settings["gammas"][0], settings["test_rows"]
-    rng = seeds.generator(
-        cell["seed"], cell["experiment"], point.series, point.law, point.total, point.queries, point.d, point.radius
-    )
-    budget, setting = Budget(settings["epsilon"], settings["delta"]), _setting(point)
+def _measured(cell: Cell, rows: Rows, points: Sequence[Point]) -> None:
+    """Measure points, of any series but `exchange`, that differ in their ball alone."""
+    settings, point = cell.settings, points[0]
+    rng = cell.rng(point.series, point.law, point.total, point.queries, point.d, point.radius)
+    budget, setting = Budget(settings.epsilon, settings.delta), _setting(point)
     sizes = [tddl.scale(setting, budget, point.queries, how, bare=bare) for how, bare in _FITTED]
     methods = [
         Method("tddl", "bare" if bare else "", how, guarantee)
         for (how, bare), (_, guarantee) in zip(_FITTED, sizes, strict=True)
     ]
     scales = [size for size, _ in sizes]
-    limits = [2 * math.sqrt(2) * scale * math.log(point.queries / beta) for scale in scales]
+    limits = [2 * math.sqrt(2) * scale * math.log(point.queries / settings.gammas[0]) for scale in scales]
     spherical = cms11.calibrate(
-        logistic(), Domain(x_norm=1.0), Budget(settings["epsilon"], 0.0), perturbation="output", curvature=point.total
+        logistic(), Domain(x_norm=1.0), Budget(settings.epsilon, 0.0), perturbation="output", curvature=point.total
     )
     gaussian = constants.sigma(setting, budget)
     found: dict[tuple[Point, str], list] = {}
-    for _ in range(settings["repeats"]):
-        rows = feature_laws.draw(point.law, point.queries + test, point.d, rng)
-        Z, fresh = rows.phi[: point.queries], rows.phi[point.queries :]
+    for _ in range(settings.repeats):
+        drawn = feature_laws.draw(point.law, point.queries + settings.test_rows, point.d, rng)
+        Z, fresh = drawn.phi[: point.queries], drawn.phi[point.queries :]
         spectrum = thin(Z)
         for own in points:
-            values = _errors(_fits(spectrum, Z, rows.w, scales, own.radius, rng), rows, Z, fresh, limits)
-            values["explicit_output"] = np.abs(fresh @ (gaussian * rng.standard_normal(len(rows.w)))).mean()
-            values["cms11"] = np.abs(fresh @ spherical.noise.marginal((len(rows.w),), point.d, rng)).mean()
-            values["trivial"] = np.abs(fresh @ rows.w).mean()
+            values = _errors(_fits(spectrum, Z, drawn.w, scales, own.radius, rng), drawn, Z, fresh, limits)
+            values["explicit_output"] = np.abs(fresh @ (gaussian * rng.standard_normal(len(drawn.w)))).mean()
+            values["cms11"] = np.abs(fresh @ spherical.noise.marginal((len(drawn.w),), point.d, rng)).mean()
+            values["trivial"] = np.abs(fresh @ drawn.w).mean()
             if point.series in _FINITE:
-                values |= _on_a_test_set(own, settings["pool_rows"], scales, rng)
+                values |= _on_a_test_set(own, settings.pool_rows, scales, rng)
             for name, value in values.items():
                 found.setdefault((own, name), []).append(value)
-    frames = []
     for (own, name), values in found.items():
-        told, by_method = _columns(own, settings), np.array(values)
+        here, by_method = rows.at(**_columns(own, settings)), np.array(values)
         if name in _OTHERS:
-            frames.append(_frame(told, Method(name, "", *_OTHERS[name]), "error", by_method))
+            here.at(**Method(name, "", *_OTHERS[name])._asdict()).add("error", by_method)
             continue
         for k, method in enumerate(methods):
+            at = here.at(**method._asdict())
             # Equation (4) is about Laplace noise, and has a bound of its own.
             if name != "violated":
-                frames.append(_frame(told, method, name, by_method[:, k]))
+                at.add(name, by_method[:, k])
             elif method.calibration != "tight":
-                of_its_own = {"bound": limits[k], "vacuous": int(limits[k] >= own.radius)}
-                frames.append(_frame({**told, **of_its_own}, method, name, by_method[:, k]))
-    return frames
+                at.add(name, by_method[:, k], bound=limits[k], vacuous=int(limits[k] >= own.radius))
 
 
 def _errors(
@@ -265,20 +249,20 @@ def _fits(
 
 
 def thin(features: np.ndarray) -> tddl.Spectrum:
-    """Return the eigendecomposition of K = Phi Phi' without its kernel, at the cost of the smaller side of Phi.
+    """Return the eigendecomposition of K = Phi Phi' without its null space, at the cost of the smaller side of Phi.
 
-    - features: shape (T, r); Phi.
+    - features: Phi, shape (T, r).
     - Returns: `vectors` of shape (T, rank); `K` is left empty: `tddl.fit` needs none.
     """
     with one_thread():
         if features.shape[0] <= features.shape[1]:
             whole = tddl.spectrum(features @ features.T)
-            kept = whole.values > 0
-            return tddl.Spectrum(np.empty((0, 0)), whole.values[kept], whole.vectors[:, kept])
+            positive = whole.values > 0
+            return tddl.Spectrum(np.empty((0, 0)), whole.values[positive], whole.vectors[:, positive])
         inner = tddl.spectrum(features.T @ features)
-        kept = inner.values > 0
-        values = inner.values[kept]
-        return tddl.Spectrum(np.empty((0, 0)), values, features @ inner.vectors[:, kept] / np.sqrt(values))
+        positive = inner.values > 0
+        values = inner.values[positive]
+        return tddl.Spectrum(np.empty((0, 0)), values, features @ inner.vectors[:, positive] / np.sqrt(values))
 
 
 def _excess(predictions: np.ndarray, exact: np.ndarray, positive: np.ndarray) -> np.ndarray:
@@ -295,53 +279,50 @@ def _mean_coordinate(d: int) -> float:
     return math.exp(math.lgamma(d / 2) - math.lgamma((d + 1) / 2)) / math.sqrt(math.pi)
 
 
-def _exchanged(cell: Mapping[str, Any], point: Point) -> list[pd.DataFrame]:
-    """Return D of TDDL on its own answers and on PINP's, for each calibration."""
-    settings = cell["settings"]
-    rng = seeds.generator(cell["seed"], cell["experiment"], point.series, point.law, point.total)
-    budget, setting, beta = Budget(settings["epsilon"], settings["delta"]), _setting(point), settings["gammas"][0]
-    frames = []
+def _exchanged(cell: Cell, rows: Rows, point: Point) -> None:
+    """Measure D of TDDL on its own answers and on PINP's, for each calibration."""
+    settings, rng = cell.settings, cell.rng(point.series, point.law, point.total)
+    budget, setting, beta = Budget(settings.epsilon, settings.delta), _setting(point), settings.gammas[0]
     for how in ("paper", "corrected", "tight"):
         scale, guarantee = tddl.scale(setting, budget, point.queries, how)
         made = pinp.constants(setting, budget, queries=point.queries, beta=beta, calibration=how)
-        told = _columns(point, settings)
-        told["vacuous"] = int(made.vacuous)
         errors = []
-        for _ in range(settings["side_repeats"]):
-            rows = feature_laws.draw(point.law, point.queries + settings["test_rows"], point.d, rng)
-            Z, fresh = rows.phi[: point.queries], rows.phi[point.queries :]
-            answers = Z @ rows.w
+        for _ in range(settings.side_repeats):
+            drawn = feature_laws.draw(point.law, point.queries + settings.test_rows, point.d, rng)
+            Z, fresh = drawn.phi[: point.queries], drawn.phi[point.queries :]
+            answers = Z @ drawn.w
             unit = Z @ rng.standard_normal(Z.shape[1]) if how == "tight" else rng.laplace(size=len(Z))
             asked = pinp.run(made, setting, Z, answers, rng=rng).predictions[0]
             # After the printed halt there are no more answers: the least squares go without them.
-            kept = np.isfinite(asked)
+            answered = np.isfinite(asked)
             own = tddl.fit(thin(Z), (answers + scale * unit)[None, :], point.radius).coefficients @ Z
             other = np.zeros_like(own)
-            if kept.any():
-                other = tddl.fit(thin(Z[kept]), asked[kept][None, :], point.radius).coefficients @ Z[kept]
-            errors.append([np.abs(fresh @ (one[0] - rows.w)).mean() for one in (own, other)])
-        for k, (variant, promised) in enumerate((("", guarantee), ("pinp-answers", made.guarantee))):
-            frames.append(_frame(told, Method("tddl", variant, how, promised), "error", np.array(errors)[:, k]))
-    return frames
+            if answered.any():
+                fitted = tddl.fit(thin(Z[answered]), asked[answered][None, :], point.radius)
+                other = fitted.coefficients @ Z[answered]
+            errors.append([np.abs(fresh @ (w[0] - drawn.w)).mean() for w in (own, other)])
+        here = rows.at(**_columns(point, settings)).at(mechanism="tddl", calibration=how, vacuous=int(made.vacuous))
+        own, other = np.array(errors).T
+        here.add("error", own, variant="", guarantee=guarantee)
+        here.add("error", other, variant="pinp-answers", guarantee=made.guarantee)
 
 
-def _over_best(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return, for the sweep of T, the ratio of the error at Theorem 5's T to that at the best T."""
-    swept = rows[(rows["series"] == "queries") & (rows["metric"] == "error") & (rows["mechanism"] == "tddl")]
-    frames = []
+def _over_best(rows: Rows) -> None:
+    """Add, for the sweep of T, the ratio of the error at Theorem 5's T to that at the best T."""
+    found = rows.frame()
+    swept = found[(found["series"] == "queries") & (found["metric"] == "error") & (found["mechanism"] == "tddl")]
     for _, part in swept.groupby(["dataset", "total", "variant", "calibration"], sort=True):
         table = part.pivot(index="repeat", columns="queries", values="value")
         even = table.index % 2 == 0
-        best = table[even].mean().idxmin()
-        first = part[part["queries"] == part["own_queries"]]
-        ratio = (table[int(part["own_queries"].iloc[0])] / table[best])[~even]
-        frame = first.iloc[: len(ratio)].assign(metric="over_best", value=ratio.to_numpy())
-        frames.append(frame.assign(repeat=np.arange(len(ratio)), best_queries=int(best)))
-    return pd.concat(frames, ignore_index=True) if frames else rows.iloc[:0]
+        best = int(table[even].mean().idxmin())
+        own = int(part["own_queries"].iloc[0])
+        first = part[part["queries"] == own].drop(columns=["repeat", "metric", "value", "status"]).iloc[0]
+        ratio = (table[own] / table[best])[~even]
+        rows.at(**first).add("over_best", ratio.to_numpy(), best_queries=best)
 
 
-def _columns(point: Point, settings: Mapping[str, Any]) -> dict[str, Any]:
-    budget, beta = (settings["epsilon"], settings["delta"]), settings["gammas"][0]
+def _columns(point: Point, settings: Settings) -> dict[str, Any]:
+    budget, beta = (settings.epsilon, settings.delta), settings.gammas[0]
     bound = theorem5_bound(point, *budget, beta)
     return {
         "series": point.series, "dataset": point.law, "total": point.total, "queries": point.queries, "d": point.d,
@@ -349,8 +330,3 @@ def _columns(point: Point, settings: Mapping[str, Any]) -> dict[str, Any]:
         "vacuous": int(bound >= point.radius), "gamma": beta,
         "own_queries": theorem5_queries(point.total, point.radius, *budget), "best_queries": 0,
     }  # fmt: skip
-
-
-def _frame(told: Mapping[str, Any], method: Method, metric: str, values: np.ndarray) -> pd.DataFrame:
-    columns = {**told, **method._asdict(), "metric": metric}
-    return pd.DataFrame({**columns, "repeat": np.arange(len(values)), "value": values.astype(float)})

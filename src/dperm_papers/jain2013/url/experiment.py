@@ -11,47 +11,37 @@ takes minutes in sparse rows.
 full dimension; it is not a utility figure.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from dperm import kernels
 from dperm.solvers import sparse as solver
 from dperm_papers.jain2013.shared import accuracy
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Slack over Delta_w, as in `dperm_papers.jain2013.covertype.experiment`.
 _FINE = 1 / 20
 
 
-def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
-    """Return the accuracy of the training rows' majority, and of LibSVM at each n lambda.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - data: the prepared data set.
-    """
-    settings, found = cell["settings"], []
-    for repeat, split in enumerate(accuracy.splits(cell, data, settings["repeats"])):
-        found.append(("majority", "", repeat, 0.0, accuracy.majority(split)))
-        if repeat < settings["libsvm_splits"]:
-            values = _libsvm(split, settings["libsvm_rows"], settings["totals"])
-            for total, value in zip(settings["totals"], values, strict=True):
-                found.append(("libsvm", f"{total:g}", repeat, total, value))
-    frame = pd.DataFrame(found, columns=["variant", "penalty", "repeat", "total", "value"])
-    return frame.assign(**accuracy.without_privacy(cell))
+def baseline(cell: Cell, rows: Rows) -> None:
+    """Measure the training rows' majority, and LibSVM at each n lambda."""
+    settings, rows = cell.settings, accuracy.without_privacy(rows)
+    for repeat, split in enumerate(accuracy.splits(cell, cell.data, settings.repeats)):
+        here = rows.at(repeat=repeat)
+        here.add("accuracy", accuracy.majority(split), variant="majority", penalty="", total=0.0)
+        if repeat < settings.libsvm_splits:
+            values = _libsvm(split, settings.libsvm_rows, settings.totals)
+            for total, value in zip(settings.totals, values, strict=True):
+                here.add("accuracy", value, variant="libsvm", penalty=f"{total:g}", total=total)
 
 
-def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
-    """Return the rows of the machine itself and of every private method.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - data, baseline: the prepared data set; the baseline's rows stand beside these and are not read.
-    """
-    del baseline
-    totals = cell["settings"]["totals"]
-    return accuracy.rows(cell, data, lambda split: ((f"{total:g}", _model(split, total)) for total in totals))
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure the machine itself and every private method."""
+    totals = cell.settings.totals
+    accuracy.measure(cell, rows, lambda split: ((f"{total:g}", _model(split, total)) for total in totals))
 
 
 def _model(split: accuracy.Split, total: float) -> accuracy.Model:
