@@ -30,6 +30,7 @@ from dperm.domain import LEAST, MOST, NORM_SLACK, Domain, number
 from dperm.errors import DomainViolation
 
 Pointwise = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Between = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 # Where no y_bound is declared, targets are clipped so many times sup |l'| beyond every margin that is bounded: no slope
 # changes there but of models that predict nearly as far out.
 FAR = 1e6
@@ -48,6 +49,8 @@ class Loss:
     value, derivative, second : callable
         l, l' and l'' as functions of (u, y), broadcasting. At a kink `derivative` is a subgradient, and where l'' jumps
         `second` is one of its limits.
+    second_within : callable
+        sup l'' over the margins in [low, high], as a function of (low, high, y): what a rounded margin may hide.
     suprema : callable
         Maps a `Domain` to (sup |l'|, sup l''); infinite where the domain does not bound it.
     one_sided : bool
@@ -62,6 +65,7 @@ class Loss:
     value: Pointwise
     derivative: Pointwise
     second: Pointwise
+    second_within: Between
     suprema: Callable[[Domain], tuple[float, float]]
     one_sided: bool
     unit: float = 1.0
@@ -186,6 +190,7 @@ def squared() -> Loss:
         value=lambda u, y: 0.5 * (u - y) ** 2,
         derivative=lambda u, y: u - y,
         second=lambda u, y: np.ones(np.broadcast_shapes(np.shape(u), np.shape(y))),
+        second_within=lambda low, high, y: np.ones(np.broadcast_shapes(np.shape(low), np.shape(y))),
         suprema=lambda domain: (domain.margin_bound + _y_bound(domain), 1.0),
         one_sided=False,
         unit=0.0,
@@ -213,6 +218,8 @@ def logistic() -> Loss:
         # Beyond 700 the derivative is 0 to double precision, and the exponential would overflow.
         derivative=lambda u, y: -y / (1.0 + np.exp(np.minimum(y * u, 700.0))),
         second=second,
+        # It falls on both sides of 0.
+        second_within=lambda low, high, y: second(np.clip(0.0, low, high), y),
         suprema=lambda domain: (1.0, 0.25),
         one_sided=True,
     )
@@ -233,6 +240,7 @@ def poisson() -> Loss:
         value=lambda u, y: np.exp(u) - y * u,
         derivative=lambda u, y: np.exp(u) - y,
         second=lambda u, y: np.exp(u) + 0.0 * y,
+        second_within=lambda low, high, y: np.exp(high) + 0.0 * y,
         suprema=suprema,
         one_sided=False,
     )
@@ -267,6 +275,7 @@ def huber(knee: float = 1.0) -> Loss:
         value=value,
         derivative=lambda u, y: np.clip(u - y, -knee, knee),
         second=lambda u, y: (np.abs(u - y) <= knee).astype(float),
+        second_within=lambda low, high, y: 1.0 * ((low - y <= knee) & (high - y >= -knee)),
         suprema=lambda domain: (knee, 1.0),
         one_sided=False,
         unit=0.0,
@@ -281,6 +290,7 @@ def hinge() -> Loss:
         value=lambda u, y: np.maximum(0.0, 1.0 - y * u),
         derivative=lambda u, y: np.where(y * u < 1.0, -y, 0.0),
         second=lambda u, y: np.zeros(np.broadcast_shapes(np.shape(u), np.shape(y))),
+        second_within=lambda low, high, y: np.where((y * low - 1) * (y * high - 1) <= 0, math.inf, 0.0),
         suprema=lambda domain: (1.0, math.inf),
         one_sided=True,
     )
@@ -313,12 +323,17 @@ def smoothed_hinge(width: float = 0.5) -> Loss:
         inside = (1 + width - z) ** 2 / (4 * width)
         return np.where(z > 1 + width, 0.0, np.where(z < 1 - width, 1 - z, inside))
 
+    def second_within(low, high, y):
+        least, most = np.minimum(y * low, y * high), np.maximum(y * low, y * high)
+        return ((least <= 1 + width) & (most >= 1 - width)) / (2 * width)
+
     return Loss(
         "smoothed_hinge",
         "binary",
         value=value,
         derivative=lambda u, y: -y * np.clip((1 + width - y * u) / (2 * width), 0.0, 1.0),
         second=lambda u, y: (np.abs(1 - y * u) <= width) / (2 * width),
+        second_within=second_within,
         suprema=lambda domain: (1.0, 1.0 / (2 * width)),
         one_sided=True,
     )
@@ -332,6 +347,7 @@ def absolute() -> Loss:
         value=lambda u, y: np.abs(u - y),
         derivative=lambda u, y: np.sign(u - y),
         second=lambda u, y: np.zeros(np.broadcast_shapes(np.shape(u), np.shape(y))),
+        second_within=lambda low, high, y: np.where((low <= y) & (high >= y), math.inf, 0.0),
         suprema=lambda domain: (1.0, math.inf),
         one_sided=False,
         unit=0.0,

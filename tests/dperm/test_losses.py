@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dperm import losses
 from dperm.domain import Domain
 from dperm.errors import DomainViolation
+from dperm.mechanisms.napp import losses as napp
 
 KNEES = (0.1, 0.5, 1.0, 3.0)
 WIDTHS = (0.05, 0.5, 1.0, 2.0)
@@ -84,6 +85,28 @@ def test_at_a_jump_the_second_derivative_is_one_of_its_limits(loss, kinks):
         for kink in kinks(y):
             limits = {float(loss.second(kink - 1e-6, y)), float(loss.second(kink + 1e-6, y))}
             assert float(loss.second(kink, y)) in limits
+
+
+CONTINUED = [
+    napp.make(name, eta_bound)
+    for name in ("squared", "logistic", "poisson", "smoothed_hinge")
+    for eta_bound in (0.7, 3.0)
+]
+
+
+@pytest.mark.parametrize("loss", [*ALL, *CONTINUED], ids=identify)
+@given(data=st.data(), u=margins, width=st.floats(1e-6, 4))
+def test_the_curvature_within_an_interval_is_the_largest_there(loss, data, u, width):
+    y = data.draw(targets(loss))
+    low, high = u - width, u + width
+    found, known = float(loss.second_within(low, high, y)), loss.second(np.linspace(low, high, 1001), y).max()
+    if loss.name in ("hinge", "absolute"):
+        kink = 1 / y if loss.name == "hinge" else y
+        assert found == (math.inf if low <= kink <= high else 0)
+        return
+    assert known <= found * (1 + 1e-12)
+    # A little wider, for ends that touch a band, and a share for what lies between two points of the grid.
+    assert found <= loss.second(np.linspace(low - 1e-9, high + 1e-9, 1001), y).max() * 1.02
 
 
 def grid(loss, domain, points=801):

@@ -9,7 +9,8 @@ No privacy here: nothing in this module bounds a sensitivity, so no neighbouring
 Rounding of a gradient, with u = 2^-53 and sums of at most t terms one after the other: a margin is off by
 (p + 2) u ||x_i|| ||theta||, which moves l' by l'' times that; l' itself is evaluated to 16 u (|l'| + l'' (c +
 |margin|)), with c = 0 where it is a difference u - y and 1 elsewhere (`Loss.unit`); and a sum is off by t u times the
-sum of its terms' sizes. With a hundredth for products of these, at most
+sum of its terms' sizes. l'' is the largest between the margin as computed and the true one: a jump may lie between
+them. With a hundredth for products of these, at most
 
     u [t (sum_i ||x_i|| |l'_i| + ridge ||theta|| + ||b||) + 16 sum_i ||x_i|| (|l'_i| + l''_i (c + |margin_i|))
        + 2 (p + 2) ||theta|| sum_i ||x_i||^2 l''_i].
@@ -64,6 +65,12 @@ class Point:
         """
         for name, array in vars(self).items():
             array[..., columns] = getattr(other, name)[..., its]
+
+
+def steepest(loss: Loss, margin: np.ndarray, y: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """Return the largest l'' within `width` of each margin, in doubles."""
+    found = loss.second_within(margin - width, margin + width, y)
+    return np.broadcast_to(found, margin.shape).astype(float)
 
 
 def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -164,7 +171,8 @@ class Objective:
         - gradient: shape (p, k).
         - error: shape (k,); infinite where l' overflows.
         """
-        n, k = len(self.X), theta.shape[1]
+        n, (p, k) = len(self.X), theta.shape
+        size, unit = np.sqrt(_dots(theta, theta)), float(np.finfo(kind).eps)
         theta, tilt = theta.astype(kind), tilt.astype(kind)
         parts, slopes, evaluated, bent = [], np.zeros(k), np.zeros(k), np.zeros(k)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -172,10 +180,13 @@ class Objective:
                 rows = slice(low, low + BLOCK_ROWS)
                 x, y, lengths = self.X[rows].astype(kind), self.y[rows].astype(kind), self.lengths[rows]
                 margin = x @ theta
-                slope, second = self.loss.derivative(margin, y), self.loss.second(margin, y)
+                width = 2 * (p + 2) * unit * lengths[:, None] * size
+                slope = self.loss.derivative(margin, y)
+                # l'' may jump between the margin as computed and the true one.
+                second = steepest(self.loss, margin, y, width + 2 * unit * (np.abs(margin) + np.abs(y)))
                 slopes += lengths @ np.abs(slope).astype(float)
                 evaluated += lengths @ (np.abs(slope) + second * (self.loss.unit + np.abs(margin))).astype(float)
-                bent += lengths**2 @ second.astype(float)
+                bent += lengths**2 @ second
                 parts.append(x.T @ slope)
                 # Sums of as many blocks are added to each other: none is of more than log2(blocks) sums.
                 count = low // BLOCK_ROWS + 1
@@ -184,12 +195,11 @@ class Objective:
                     parts[-1] += last
                     count //= 2
             gradient = sum(parts[::-1], self.ridge * theta + tilt).astype(float)
-            theta, tilt = theta.astype(float), tilt.astype(float)
-            terms, size = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4, np.sqrt(_dots(theta, theta))
-            share = float(np.finfo(kind).eps / np.finfo(float).eps)
-            error = share * self._bound(terms, slopes, evaluated, bent, size, tilt)
+            tilt = tilt.astype(float)
+            terms = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4
+            error = unit / float(np.finfo(float).eps) * self._bound(terms, slopes, evaluated, bent, size, tilt)
             # Of the gradient as it is returned, and of the sum of squares that its norm is.
-            return gradient, error + 2 * (len(theta) + 4) * _UNIT * np.sqrt(_dots(gradient, gradient))
+            return gradient, error + 2 * (p + 4) * _UNIT * np.sqrt(_dots(gradient, gradient))
 
     @functools.cached_property
     def _sizes(self) -> tuple[float, float, float, float]:

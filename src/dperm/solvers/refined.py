@@ -1,7 +1,8 @@
 r"""Points that are nearer to the minimiser than sums in double precision can tell: for many records that agree.
 
-    J(theta) = sum_i l(<x_i, theta>, y_i) + m/2 ||theta||^2 + <b, theta> + l1 ||theta||_1,   low <= theta <= high,
-                                                                                             ||theta||_2 <= radius.
+    J(theta) = sum_i l(<x_i, theta>, y_i) + m/2 ||theta||^2 + <b, theta> + sum_j (l1_j |theta_j| + P(|theta_j|)),
+
+    low <= theta <= high,    ||theta||_2 <= radius,    P convex and rising (none, but for NAPP-ERM's penalties).
 
 Where n records bend J, the gradient at the double nearest to the minimiser is about 2^-53 n ||x||^2 l'' ||theta||, and
 no double has a smaller one. What a mechanism needs is the *distance*, and that is small all the same. So the point is
@@ -17,19 +18,24 @@ Oishi 2005) of these k = 2 p + 2 terms is off by v |margin| + (2 k v)^2 ||x|| ||
 The rest is as in `objective`. A point on the sphere is brought to it in extended precision, and what is left of the
 way is bounded by `ball.between`.
 
+P' is evaluated to 20 v P'. A bridge |u|^(2 - gamma) has no kink at 0, but a slope so steep that its minimiser may lie
+within the least double of 0. So a coordinate at 0 stands for all of |u| <= s, s = 1e-200: P' takes every value up to
+P'(s) there, which the other coordinates notice by s times the loss's curvature alone, and is added.
+
 References
 ----------
 Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005), Algorithm 4.4 (Sum2) and Theorem 5.5 (its error).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.losses import Loss
+from dperm.errors import DataError
 from dperm.solvers import ball, gram
-from dperm.solvers.objective import BLOCK_ROWS, Objective
+from dperm.solvers.objective import BLOCK_ROWS, Objective, steepest
 
 _LONG = np.finfo(np.longdouble)
 _UNIT = float(_LONG.eps) / 2
@@ -41,16 +47,53 @@ _BLOCKS = 256
 _STEPS, _HALVINGS = 30, 30
 # Coordinates of a point on the sphere round by half an ulp each: so many nearer to 0 none leaves the ball.
 _INWARDS = (0, 1, 2, 4)
+# What a coordinate at 0 stands for, where there is a penalty.
+_NEAR = 1e-200
+# Beyond it a curvature holds a coordinate as fast as any.
+_STEEPEST = 1e300
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """P' and P'' as functions of u > 0, in the type of u: P' rises from 0 or above, P'(u)/u falls."""
+
+    slope: Callable[[np.ndarray], np.ndarray]
+    curvature: Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What J has beside the smooth part: shape (p,) or a number for `low` and `high`."""
+    """What J has beside the smooth part: shape (p,) or a number for `l1`, `low` and `high`.
 
-    l1: float = 0.0
+    - penalty: P, with no ball.
+    """
+
+    l1: float | np.ndarray = 0.0
     low: float | np.ndarray = -math.inf
     high: float | np.ndarray = math.inf
     radius: float = math.inf
+    penalty: Penalty | None = None
+
+    def __post_init__(self):
+        if self.penalty is not None and self.radius < math.inf:
+            raise ValueError(f"radius={self.radius:g}: a penalty goes with no ball")
+
+    def bent(self, theta: np.ndarray) -> np.ndarray:
+        """Return l1 + P'(|theta|); at 0 the largest slope that a coordinate there stands for."""
+        if self.penalty is None:
+            return self.l1 + np.zeros_like(theta)
+        return self.l1 + self.penalty.slope(np.where(theta == 0, _NEAR, np.abs(theta)))
+
+    def kinked(self, theta: np.ndarray) -> np.ndarray:
+        """Return whether the slope jumps at 0."""
+        return self.bent(np.zeros_like(theta)) > 0
+
+    def curvature(self, theta: np.ndarray) -> np.ndarray:
+        """Return P''(|theta|), in doubles; 0 at 0, where a coordinate is held."""
+        if self.penalty is None:
+            return np.zeros(len(theta))
+        known = self.penalty.curvature(np.where(theta == 0, 1.0, np.abs(theta)))
+        return np.where(theta == 0, 0.0, np.minimum(known, _STEEPEST)).astype(float)
 
 
 @dataclass(frozen=True)
@@ -105,7 +148,11 @@ def refine_all(
 
 def _step(objective: Objective, here: _Point, tilt: np.ndarray, terms: Terms) -> _Point:
     """Return a point with a smaller bound on the way to Newton's, or the point itself."""
-    step = _newton(objective, here, terms)
+    try:
+        step = _newton(objective, here, terms)
+    except (np.linalg.LinAlgError, DataError):
+        # Singular to rounding, or beyond the doubles.
+        return here
     if not np.isfinite(step).all():
         return here
     for halving in range(_HALVINGS):
@@ -120,7 +167,7 @@ def _newton(objective: Objective, here: _Point, terms: Terms) -> np.ndarray:
     """Return the step to the minimiser of the second-order model; of the ball, its tangent stands for the sphere."""
     p, theta = len(here.a), here.a + here.d
     H = objective.curvature(here.weights)
-    H[np.diag_indices(p)] += here.multiplier
+    H[np.diag_indices(p)] += here.multiplier + terms.curvature(theta)
     slope = here.gradient + here.multiplier * theta
     step = _model(H, slope, here, terms)
     point = theta + step
@@ -135,24 +182,46 @@ def _newton(objective: Objective, here: _Point, terms: Terms) -> np.ndarray:
 
 
 def _model(H: np.ndarray, slope: np.ndarray, here: _Point, terms: Terms) -> np.ndarray:
-    """Return argmin 1/2 s'Hs + <slope, s> + l1 ||theta + s||_1 over the box, in doubles, to their rounding."""
-    if terms.l1 == 0 and np.isinf(terms.low).all() and np.isinf(terms.high).all():
+    """Return the step to the minimiser of 1/2 s'Hs + <slope, s>, the l1 norm and the penalty over the box, in doubles.
+
+    The penalty's curvature is in H.
+    """
+    theta = here.a + here.d
+    kinked = terms.kinked(theta)
+    if not kinked.any() and np.isinf(terms.low).all() and np.isinf(terms.high).all():
         return np.linalg.solve(H, -slope.astype(float))
     low, high = ((wall - here.a - here.d).astype(float) for wall in (terms.low, terms.high))
-    l1 = np.full(len(slope), terms.l1)
-    if terms.l1 > 0:
-        # A step keeps the sign of a coordinate, whose norm is then linear; at 0 either sign is open.
-        theta = (here.a + here.d).astype(float)
-        low = np.where(theta > 0, np.maximum(low, -theta), low)
-        high = np.where(theta < 0, np.minimum(high, -theta), high)
-        slope = slope + terms.l1 * np.sign(theta)
-        l1[theta != 0] = 0.0
-    walls = {"low": np.minimum(low, 0.0), "high": np.maximum(high, 0.0)}
-    return gram.minimise(H, -slope.astype(float)[None], tolerance=0.0, l1=l1, **walls).theta[0]
+    # A step keeps the sign of a coordinate; at 0 either sign is open.
+    bent, near = terms.bent(theta), theta.astype(float)
+    low = np.where(kinked & (theta > 0), np.maximum(low, -near), low)
+    high = np.where(kinked & (theta < 0), np.minimum(high, -near), high)
+    pushed = (slope + bent * np.sign(theta)).astype(float)
+    l1 = np.where(theta == 0, bent, 0.0).astype(float)
+    away = np.zeros(len(theta))
+    if terms.penalty is not None:
+        # At 0 the model does not know how fast a penalty's slope grows: these coordinates go by themselves.
+        away = np.clip(_away(np.diag(H), slope, bent, terms), low, high)
+        low, high = np.where(theta == 0, 0.0, low), np.where(theta == 0, 0.0, high)
+    # A penalty's curvature may be any number of times the loss's.
+    unit = np.ones(len(theta)) if terms.penalty is None else 1 / np.sqrt(np.diag(H))
+    walls = {"low": np.minimum(low, 0.0) / unit, "high": np.maximum(high, 0.0) / unit}
+    step = gram.minimise(H * unit * unit[:, None], -(pushed * unit)[None], tolerance=0.0, l1=l1 * unit, **walls)
+    return np.where((theta == 0) & (away != 0), away, unit * step.theta[0])
+
+
+def _away(diagonal: np.ndarray, slope: np.ndarray, bent: np.ndarray, terms: Terms) -> np.ndarray:
+    """Return steps of coordinates at 0: as far as P' or the loss's own curvature allow, both taken as powers of u."""
+    near = np.full(len(slope), np.longdouble(_NEAR))
+    height, room = terms.penalty.slope(near), np.abs(slope) - terms.l1
+    power = near * terms.penalty.curvature(near) / height
+    far = np.where(height > 0, near * (room / height) ** (1 / power), np.inf)
+    alone = (np.abs(slope) - bent) / diagonal
+    length = np.where(alone > 0, np.fmin(alone, far), 0)
+    return (-np.sign(slope) * length).astype(float)
 
 
 def _moved(here: _Point, step: np.ndarray, terms: Terms) -> tuple[np.ndarray, np.ndarray]:
-    """Return a and d of the point after a step: in the box, and of no other sign where there is an l1 norm."""
+    """Return a and d of the point after a step: in the box, and of no other sign where there is a kink at 0."""
     rest = here.d + step
     point = here.a + rest
     a = _inside(point, terms)
@@ -160,11 +229,9 @@ def _moved(here: _Point, step: np.ndarray, terms: Terms) -> tuple[np.ndarray, np
     for wall, beyond in ((terms.low, np.less), (terms.high, np.greater)):
         outside = beyond(a, wall) | (a == wall) & beyond(d, 0)
         a, d = np.where(outside, wall, a), np.where(outside, 0, d)
-    if terms.l1 > 0:
-        before = np.sign(here.a + here.d)
-        crossed = (before != 0) & (np.sign(a) != before)
-        a, d = np.where(crossed, 0.0, a), np.where(crossed, 0, d)
-    return a, d
+    before = np.sign(here.a + here.d)
+    crossed = terms.kinked(point) & (before != 0) & (np.sign(a) != before)
+    return np.where(crossed, 0.0, a), np.where(crossed, 0, d)
 
 
 def _inside(point: np.ndarray, terms: Terms) -> np.ndarray:
@@ -202,10 +269,12 @@ def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarr
         slope = loss.derivative(margin, target.astype(np.longdouble))
         off = _UNIT * np.abs(margin).astype(float) + lengths * off_by_row
         weights[rows] = loss.second(margin, target)
-        bend = _steepest(loss, margin, target, 2 * off)
+        # The places where l'' jumps are rounded as well, for losses that have a scale of their own.
+        width = 2 * off + 4 * _UNIT * loss.unit
+        bend = steepest(loss, margin, target, width)
         slopes += float(lengths @ np.abs(slope))
         shifted += float(lengths @ (bend * off))
-        bent += float(lengths**2 @ _steepest(loss, margin, target, 2 * (off + lengths * apart)))
+        bent += float(lengths**2 @ steepest(loss, margin, target, width + 2 * lengths * apart))
         # Of a residual the slope is exact, up to itself.
         evaluated += float(lengths @ (np.abs(slope) + bend * loss.unit * (1 + np.abs(margin))))
         for first in range(0, len(x), BLOCK_ROWS):
@@ -215,6 +284,12 @@ def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarr
     additions = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4
     own = slopes + objective.ridge * (size + rest) + float(np.linalg.norm(tilt))
     error = _MORE * (_UNIT * (additions * own + 16 * evaluated) + shifted)
+    near = 0.0
+    if terms.penalty is not None:
+        bent = float(np.linalg.norm(terms.bent(a + d).astype(float)))
+        error += 20 * _UNIT * (bent + objective.ridge * (size + rest))
+        near = math.sqrt(p) * _NEAR
+        error += objective.stiffness(size + rest + near) * near
     if np.linalg.norm(a) > terms.radius or length > terms.radius * (1 + ball.SPHERE_SLACK):
         return _Point(a, d, gradient, weights, 0.0, math.inf)
     multiplier = _multiplier(a + d, gradient, terms) if free > 0 else 0.0
@@ -222,14 +297,8 @@ def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarr
     if multiplier > 0:
         left += float(ball.between(terms.radius, short, free, bent + objective.ridge, objective.ridge))
     # The norm itself is a sum in extended precision, rounded once to a double.
-    bound = error + (1 + 4 * _EPS) * (left + objective.ridge * rest)
+    bound = error + (1 + 4 * _EPS) * (left + objective.ridge * (rest + near))
     return _Point(a, d, gradient, weights, multiplier, bound if bound >= 0 else math.inf)
-
-
-def _steepest(loss: Loss, margin: np.ndarray, target: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """Return the largest l'' near each margin: where it jumps, of both sides."""
-    beside = np.maximum(loss.second(margin - width, target), loss.second(margin + width, target))
-    return np.maximum(beside, loss.second(margin, target)).astype(float)
 
 
 def _sphere(theta: np.ndarray, terms: Terms) -> tuple[float, float, float]:
@@ -249,15 +318,16 @@ def _sphere(theta: np.ndarray, terms: Terms) -> tuple[float, float, float]:
 def _multiplier(theta: np.ndarray, gradient: np.ndarray, terms: Terms) -> float:
     """Return the multiplier of the ball that is best for the free coordinates."""
     free = np.where(_free(theta, terms), theta, 0)
-    return max(0.0, float(-free @ (gradient + terms.l1 * np.sign(theta)) / (free @ free)))
+    return max(0.0, float(-free @ (gradient + terms.bent(theta) * np.sign(theta)) / (free @ free)))
 
 
 def _least(theta: np.ndarray, gradient: np.ndarray, multiplier: float, terms: Terms) -> float:
     """Return the least norm of a subgradient."""
     pushed = gradient + multiplier * theta
     # The subgradients of a coordinate are the interval [below, above].
-    below = pushed + np.where(theta > 0, terms.l1, -terms.l1)
-    above = pushed + np.where(theta < 0, -terms.l1, terms.l1)
+    bent = terms.bent(theta)
+    below = pushed + np.where(theta > 0, bent, -bent)
+    above = pushed + np.where(theta < 0, -bent, bent)
     least = np.where((theta > terms.low) & (below > 0), below, 0)
     least = np.where((theta < terms.high) & (above < 0), above, least)
     return float(np.sqrt(least @ least))
@@ -265,7 +335,7 @@ def _least(theta: np.ndarray, gradient: np.ndarray, multiplier: float, terms: Te
 
 def _free(theta: np.ndarray, terms: Terms) -> np.ndarray:
     """Return the coordinates along which J is smooth and theta may move both ways."""
-    return (theta > terms.low) & (theta < terms.high) & ((theta != 0) | (terms.l1 == 0))
+    return (theta > terms.low) & (theta < terms.high) & ((theta != 0) | ~terms.kinked(theta))
 
 
 def _margins(x: np.ndarray, a: np.ndarray, d: np.ndarray, offset: np.ndarray) -> np.ndarray:

@@ -1,5 +1,9 @@
 """Certificates with targets at the rounding of their solvers, against the gradients in extended precision."""
 
+import itertools
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -124,3 +128,47 @@ def test_rows_that_are_alike_round_alike_in_single_precision(multiple):
     tilt = np.random.default_rng(1).normal(size=(3, p))
     found = newton.minimise(losses.huber(), X, np.zeros(n), ridge=ridge, tilt=tilt, tolerance=1e-6)
     assert (found.gradient_norm <= 1e-6).all()
+
+
+def huber_minimiser(rows, targets, n, knee, ridge, tilt):
+    """The minimiser in rational numbers, n records of each of two kinds: of nine quadratics the one that fits."""
+    rows = [[Fraction(value) for value in row] for row in rows]
+    targets, tilt, knee, ridge = *([*map(Fraction, each)] for each in (targets, tilt)), Fraction(knee), Fraction(ridge)
+    for sides in itertools.product((-1, 0, 1), repeat=2):
+        a = [[ridge, Fraction(0)], [Fraction(0), ridge]]
+        b = [-value for value in tilt]
+        for side, row, target in zip(sides, rows, targets, strict=True):
+            for i in range(2):
+                b[i] += n * row[i] * (-side * knee if side else target)
+                for j in range(2):
+                    a[i][j] += 0 if side else n * row[i] * row[j]
+        det = a[0][0] * a[1][1] - a[0][1] * a[1][0]
+        theta = [(b[0] * a[1][1] - b[1] * a[0][1]) / det, (a[0][0] * b[1] - a[1][0] * b[0]) / det]
+        left = [row[0] * theta[0] + row[1] * theta[1] - target for row, target in zip(rows, targets, strict=True)]
+        if all(side * r >= knee if side else abs(r) <= knee for side, r in zip(sides, left, strict=True)):
+            return theta
+    raise AssertionError("none of the nine fits")
+
+
+def test_a_margin_that_rounding_puts_beyond_a_knee_counts_in_the_certificate():
+    """Both residuals are computed just outside Huber's knee, where l'' = 0, and are truly inside, where it is 1."""
+    hexes = (
+        "0x1.f59f53cc54626p-1 0x1.09b5fefebf3fep-13 0x1.f5b6e3ae27199p-1 -0x1.f7256169f2390p-14 "
+        "0x1.0a3b3aca92eb7p+20 0x1.2c580d96ea2f8p+19"
+    )
+    values = np.array([float.fromhex(value) for value in hexes.split()])
+    rows, start = values[:4].reshape(2, 2), values[4:]
+    n, ridge, ulp = 100_000, 0.001, float(np.spacing(1e6))
+    inside = round(0.01 / ulp) * ulp
+    knee = inside - 1e-3 * ulp
+    margins = rows @ start
+    targets = np.array([margins[0] - inside, margins[1] + inside])
+    tilt = -(n * knee * (rows[0] - rows[1]) + ridge * start)
+    found = newton.minimise(
+        losses.huber(knee), np.repeat(rows, n, axis=0), np.repeat(targets, n),
+        ridge=ridge, tolerance=2e-7 * knee, tilt=tilt[None], start=start,
+    )  # fmt: skip
+    best = huber_minimiser(rows, targets, n, knee, ridge, tilt)
+    away = math.hypot(*(float(Fraction(t) - s) for t, s in zip(found.theta[0], best, strict=True)))
+    assert away <= found.certificate[0]
+    assert found.gradient_norm[0] <= 2e-7 * knee

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.losses import Loss
-from dperm.mechanisms.napp.scheme import Scheme, curvature, quadratic, slope
+from dperm.mechanisms.napp.scheme import Scheme, convexity, curvature, quadratic, slope
 from dperm.solvers.blas import one_thread
 from dperm.solvers.objective import Objective
-from dperm.solvers.refined import Terms, refine
+from dperm.solvers.refined import Penalty, Terms, refine
 
 _STEPS, _HALVINGS = 100, 20
 # Rows whose gradients are added up before they join the sum: short sums round less.
@@ -123,17 +123,23 @@ def refined(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.nd
     For many records: no double has a gradient as small as the target then, but one may be near enough.
 
     - theta: shape (p,); in the box.
-    - target: where the bound may stop falling.
-    - bound: infinite where the penalty is not a sum of |theta_j| and theta_j^2, or `added` is not one number.
+    - target: where the bound may stop falling; infinite where P is not strongly convex.
     """
-    form = quadratic(problem.scheme, problem.strength)
-    if form is None or np.ndim(problem.added) > 0:
-        return theta, np.inf
-    linear, square = form
+    scheme, strength = problem.scheme, problem.strength
+    form = quadratic(scheme, strength)
+    if form is None:
+        linear, modulus = 0.0, float(convexity(scheme, strength))
+        # The modulus is the objective's ridge, and the rest of P is convex still.
+        penalty = Penalty(
+            lambda u: slope(scheme, strength, u) - modulus * u,
+            lambda u: np.maximum(curvature(scheme, strength, u) - modulus, 0.0),
+        )
+    else:
+        linear, modulus, penalty = form[0], 2 * form[1], None
     low, high = problem.box
     with one_thread():
-        objective = Objective(problem.loss, problem.X, problem.y, 2 * square, single=False)
-        return refine(objective, theta, problem.tilt, Terms(linear + problem.added, low, high), target)
+        objective = Objective(problem.loss, problem.X, problem.y, modulus, single=False)
+        return refine(objective, theta, problem.tilt, Terms(linear + problem.added, low, high, penalty=penalty), target)
 
 
 def _without_stragglers(problem, theta) -> tuple[np.ndarray, np.ndarray]:
@@ -159,7 +165,8 @@ def _newton(problem, theta, residual) -> np.ndarray:
         alone = size / (second @ columns**2 + 2 * problem.scheme.floor)
         bend = 1 - problem.scheme.gamma
         height = slope(problem.scheme, problem.strength, _NEAR) / _NEAR**bend
-        power = (size / height) ** (1 / bend)
+        with np.errstate(over="ignore"):
+            power = (size / height) ** (1 / bend)
         step[steep] = -np.sign(residual[steep]) * np.minimum(alone, power)
     free &= ~steep
     X = problem.X[:, free]

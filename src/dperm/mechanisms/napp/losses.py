@@ -34,6 +34,7 @@ def _smoothed_hinge() -> Loss:
         value=lambda u, y: base.value(u + _HALF * y, y),
         derivative=lambda u, y: base.derivative(u + _HALF * y, y),
         second=lambda u, y: base.second(u + _HALF * y, y),
+        second_within=lambda low, high, y: base.second_within(low + _HALF * y, high + _HALF * y, y),
     )
 
 
@@ -64,11 +65,16 @@ def make(name: str, eta_bound: float = math.inf) -> Loss:
         inside = np.clip(u, -eta_bound, eta_bound)
         return loss.value(inside, y) + loss.derivative(inside, y) * (u - inside)
 
+    def second_within(low, high, y):
+        inside = (np.clip(wall, -eta_bound, eta_bound) for wall in (low, high))
+        return np.where((low <= eta_bound) & (high >= -eta_bound), loss.second_within(*inside, y), 0.0)
+
     return replace(
         loss,
         value=value,
         derivative=lambda u, y: loss.derivative(np.clip(u, -eta_bound, eta_bound), y),
         second=lambda u, y: np.where(np.abs(u) <= eta_bound, loss.second(np.clip(u, -eta_bound, eta_bound), y), 0.0),
+        second_within=second_within,
         suprema=lambda domain: loss.suprema(
             replace(domain, theta_norm=min(domain.theta_norm, eta_bound / domain.x_norm))
         ),

@@ -93,12 +93,12 @@ def slope(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np
     """Return P'(u) = 2 u w(u) at u = |theta|, of the penalty at the fixed point; at u = 0 the limit from the right.
 
     - strength: Lambda, 0 or above; broadcasts against `theta`.
-    - theta: any sign.
+    - theta: any sign; doubles, or numpy.longdouble, in which the slope is then evaluated.
     - Returns: 0 or above; infinite at 0 for a bridge with gamma > 1.
     - Source: Erratum N6.
     """
     adaptive, constant = _parts(scheme, strength)
-    u = np.abs(np.asarray(theta, float))
+    u = _size(theta)
     return 2 * _floored(scheme, _power(adaptive, u, 1 - scheme.gamma) + constant * u, scheme.floor * u)
 
 
@@ -110,7 +110,7 @@ def penalty(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> 
     - Source: Erratum N6; with MOOR and lasso twice the reversed Huber ("berHu") function.
     """
     adaptive, constant = _parts(scheme, strength)
-    u = np.abs(np.asarray(theta, float))
+    u = _size(theta)
     power = 2 - scheme.gamma
     if not scheme.maximal:
         return 2 * adaptive * u**power / power + (constant + scheme.floor) * u**2
@@ -127,7 +127,7 @@ def curvature(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -
     - Source: Errata N4 and N6.
     """
     adaptive, constant = _parts(scheme, strength)
-    u = np.abs(np.asarray(theta, float))
+    u = _size(theta)
     below = 2 * (_power(adaptive * (1 - scheme.gamma), u, -scheme.gamma) + constant)
     if not scheme.maximal:
         return below + 2 * scheme.floor
@@ -203,6 +203,12 @@ def _parts(scheme: Scheme, strength: float | np.ndarray) -> tuple[np.ndarray, np
         return np.zeros_like(strength), strength
     share = (2 - scheme.gamma) / 2 if scheme.halved else 1.0
     return share * strength, scheme.kappa * strength
+
+
+def _size(theta: np.ndarray) -> np.ndarray:
+    """Return |theta|, in extended precision if theta is."""
+    theta = np.asarray(theta)
+    return np.abs(theta if theta.dtype == np.longdouble else theta.astype(float))
 
 
 def _floored(scheme: Scheme, own: np.ndarray, floor: np.ndarray) -> np.ndarray:
