@@ -11,9 +11,12 @@ beta and of rank at most rho, r = min(p, 2 rho) (a GLM loss has rho = 1), and a 
 6. b2 ~ N(0, sigma2^2 I),     sigma2 = (n gamma/Lambda) (1 + sqrt(2 log(1/delta2)))/epsilon2;
 7. release theta' + b2.
 
-Here the objective is n J, a sum: tilt n b1, whose scale 2L (1 + ...)/epsilon3 knows no n, curvature Delta = Lambda,
-solver's target n gamma. L is our zeta, beta our lambda. (kifer2012, Algorithm 1, for delta > 0, with another scale
-of the tilt and without steps 5 and 6.) Neighbours are replace-one and n is public.
+Here step 5 is relaxed to what its proof needs, ||theta' - argmin J|| <= n gamma/Lambda: a gradient as short as step 5
+asks for certifies that, and where many records agree, extended precision does.
+
+The objective is n J here, a sum: tilt n b1, whose scale 2L (1 + ...)/epsilon3 knows no n, curvature Delta = Lambda,
+solver's target n gamma/Lambda. L is our zeta, beta our lambda. (kifer2012, Algorithm 1, for delta > 0, with another
+scale of the tilt and without steps 5 and 6.) Neighbours are replace-one and n is public.
 
 neighbours="add_remove": n enters by the solver's target alone, for which a public guess `n_public` of it serves. One
 record's gradient changes in place of two, so the 2L of step 3 is L; all else stays as printed (also r, although the
@@ -32,7 +35,7 @@ nothing. Step 3 has room to spare, though. So the statement is `proved` if for s
 
 (docs/privacy.md, section 9: Theorem 1 or 2 for b1, the exact curve of a Gaussian for b2, adaptive composition): so it
 is for the default shares at every usual budget. Else it is `claimed`: the paper's word only. No trust in the solver is
-needed beyond its target, which is checked: where `converged` is False, nothing is promised.
+needed beyond tau, which is certified: where `converged` is False, nothing is promised.
 """
 
 import math
@@ -125,7 +128,7 @@ class Calibrated(NamedTuple):
     - tilt: law of n b1.
     - output: law of b2.
     - curvature: Lambda.
-    - gradient_norm: n gamma, the target of the solver.
+    - gradient_norm: n gamma; over Lambda, the solver's target: a distance from the minimiser.
     """
 
     tilt: Gaussian
@@ -226,7 +229,8 @@ def release(
     - loss: with gradient and curvature bounded over all theta.
     - budget: spent by each of the repeats; delta above 0.
     - curvature: Lambda, of the sum of losses; by default the least that Algorithm 1 allows.
-    - gamma: in [1e-100, zeta]; public target of the solver, a bound on the gradient of the mean; by default zeta/n^2.
+    - gamma: in [1e-100, zeta]; public: n gamma/Lambda bounds the distance from the minimiser, as a gradient of the mean
+      of at most gamma does; by default zeta/n^2.
     - output_share: in [1e-6, 1): epsilon2/epsilon = delta2/delta.
     - tilt_share: in (0, 1): epsilon3/epsilon1; by default the paper's f.
     - n_public: a public number (or guess) of records, for the solver's target; by default n under replace-one. Needed

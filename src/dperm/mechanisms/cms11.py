@@ -147,7 +147,7 @@ def release(
     - budget: spent by each of the repeats; delta = 0.
     - perturbation: Algorithm 1 or 2.
     - curvature: Delta = n Lambda, of the sum of losses; by default lambda/(e^{epsilon/4} - 1) for both algorithms.
-    - tolerance: in [1e-12, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
+    - tolerance: in [1e-12, 1]. Public target of the solver: theta lies within tolerance zeta/Delta of the minimiser.
     - features: the number of features, if X holds only p of them: theta is then these coordinates of a release of all.
       Exactly so if X holds every column that is not zero throughout, as the minimiser is -b/Delta on the others; which
       columns these are may depend on the records, and is not for publication.

@@ -25,11 +25,12 @@ calibration="tight": any Delta with C < epsilon; the scale of b from `dperm.acco
     delta = 0:  scale (epsilon - C)^{-1} times zeta (add/remove) or 2 zeta (replace-one),
     delta > 0:  sigma = zeta / a with a the largest ratio whose hockey-stick bound is delta.
 
-Solver error (erratum K8): the proofs speak of the exact minimiser. The solver stops at ||gradient|| <= tolerance zeta,
-a public target, so the released theta lies within tau = tolerance zeta/Delta of it. With `solver_share` = 0 the release
-is `proved_exact`, with the certificate. With `solver_share` > 0 (.1 % is the estimators' default) that share of
-(epsilon, delta) pays for output noise with sensitivity 2 tau, which hides the solver's error: given the exact minimiser
-b is known, so the error is a function of the data alone, and adaptive composition makes the whole release `proved`.
+Solver error (erratum K8): the proofs speak of the exact minimiser. The solver's public target is a distance, tau =
+tolerance zeta/Delta, within which theta is certified to lie: by a gradient of at most tolerance zeta, or in extended
+precision. With `solver_share` = 0 the release is `proved_exact`, with the certificate. With `solver_share` > 0 (.1 % is
+the estimators' default) that share of (epsilon, delta) pays for output noise with sensitivity 2 tau, which hides the
+solver's error: given the exact minimiser b is known, so the error is a function of the data alone, and adaptive
+composition makes the whole release `proved`.
 """
 
 import math
@@ -153,10 +154,10 @@ def release(
     - budget: spent by each of the repeats.
     - curvature: Delta, of the sum of losses; by default `default_curvature` for what b may spend of epsilon. What
       `regularizer.l2` has of it is not added again.
-    - tolerance: in [1e-12, 1]. Public target of the solver: least norm of a subgradient <= tolerance zeta. By default
-      1e-6; 1e-9 with a solver share, whose noise is made for it; 1e-3 where cvxpy solves (`solvers.composite.kind`),
-      which certifies half as many digits; more where the noise is so long that rounding asks for it
-      (`base.reachable`).
+    - tolerance: in [1e-12, 1]. Public target of the solver: theta lies within tolerance zeta/Delta of the minimiser.
+      By default 1e-6; 1e-9 with a solver share, whose noise is made for it; 1e-3 where cvxpy solves
+      (`solvers.composite.kind`), which certifies half as many digits; more where the noise is so long that rounding
+      asks for it (`base.reachable`).
     - solver_share: in [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The
       result is put back into a ball or box; what is within reach of that noise of a wall, or with l1 of 0, is there
       again.

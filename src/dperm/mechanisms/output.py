@@ -8,8 +8,8 @@ The objective is Delta-strongly convex and a record moves its gradient by at mos
 
 (Chaudhuri, Monteleoni & Sarwate 2011, Corollary 8, with n Lambda = Delta; kifer2012, Section 1, compares with it).
 
-Solver error: the solver stops at ||gradient|| <= tolerance zeta, so its point lies within tau = tolerance zeta/Delta of
-the minimiser and the sensitivity of what is released is at most S + 2 tau. That is what the noise is made for, so the
+Solver error: the solver's point is certified to lie within tau = tolerance zeta/Delta of the minimiser, a public
+number, so the sensitivity of what is released is at most S + 2 tau. That is what the noise is made for, so the
 statement is `proved` (erratum K8).
 
 calibration="tight": delta = 0: density proportional to exp(-epsilon ||z|| / (S + 2 tau)); delta > 0: the analytic
@@ -94,7 +94,7 @@ def release(
     - loss: with gradient and curvature bounded over all theta.
     - budget: spent by each of the repeats.
     - curvature: Delta > 0, of the sum of losses; by default 2 lambda/epsilon, as for objective perturbation.
-    - tolerance: in [1e-12, 1]. Public target of the solver: ||gradient||_2 <= tolerance zeta.
+    - tolerance: in [1e-12, 1]. Public target of the solver: theta lies within tolerance zeta/Delta of the minimiser.
     - Returns: the certificate is the solver's; the noise already covers it.
     - Raises InvalidBudget: if the curvature is not above 0, or no noise serves the budget.
     - Raises DomainViolation: if the loss is not bounded over all theta, or a target is outside its domain.

@@ -75,7 +75,7 @@ def minimise(
     - X: shape (n, p); n may be 0. Sparse: for smooth r, F = R^p and the losses of `sparse`.
     - y: shape (n,).
     - ridge: in [0, inf), with ridge + regularizer.l2 > 0.
-    - tolerance: in (0, inf): bound aimed at for the least norm of a subgradient; certificate <= tolerance/m.
+    - tolerance: in (0, inf): bound aimed at for m times the distance, by the least norm of a subgradient.
     - tilt: shape (R, p); b_r; without it R = 1 and b = 0.
     - max_iterations: of prox-Newton or Newton, at least 1.
     - Returns: of `newton`; `gradient_norm` is m times the certificate. Nothing is raised where a repeat does not reach

@@ -50,11 +50,11 @@ PATIENCE, GAIN = 5, 0.9
 class Solution:
     """What `minimise` found.
 
-    - theta: shape (R, p); of all iterates the one with the smallest gradient.
+    - theta: shape (R, p); of all iterates the one with the smallest gradient, or a double near a refined point.
     - certificate: shape (R,); gradient_norm / ridge: an upper bound on ||theta_r - theta_r*||_2.
-    - gradient_norm: shape (R,); ridge times the certificate: at least ||grad J_r(theta_r)||_2, as evaluated in double
-      precision plus a bound on the rounding of that. Where this misses the tolerance, at least ridge times the distance
-      from the minimiser alone (`refined`).
+    - gradient_norm: shape (R,); ridge times the certificate: at least ||grad J_r(theta_r)||_2 with a bound on the
+      rounding of its evaluation. Only where this misses the tolerance and `refined` serves, it bounds ridge times the
+      distance from the minimiser alone, and the gradient at theta may be longer.
     - iterations: shape (R,); Newton steps taken from the shared start.
     """
 
@@ -90,7 +90,7 @@ def minimise(
     - X: shape (n, p); n may be 0.
     - y: shape (n,); targets of the kind the loss declares; not checked here.
     - ridge: in (0, inf); in units of the loss over theta squared.
-    - tolerance: in (0, inf): absolute bound aimed at for ||grad J_r||_2.
+    - tolerance: in (0, inf): absolute bound aimed at for `gradient_norm`, hence for ridge times the distance.
     - tilt: shape (R, p); b_r; without it R = 1 and b = 0.
     - start: shape (p,) or (R, p); where to begin; by default 0, and for several repeats the untilted optimum.
     - max_iterations: at most this many Newton steps per repeat, at least 1.

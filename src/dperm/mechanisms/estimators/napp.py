@@ -86,8 +86,8 @@ class NAPP(LinearEstimator):
     steps : int, default=80
         Iterations T of the literal way, and of a bridge with gamma other than 0 and 1.
     tolerance : float, optional
-        The solver's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-9 with a solver share,
-        else 1e-6.
+        The solver's public target: a distance of at most tolerance zeta/m from the minimiser, where the penalty is
+        m-strongly convex. Left out, 1e-9 with a solver share, else 1e-6.
     solver_share : float, optional
         Share of the budget spent on hiding the solver's error; above 0 the statement is `proved`, at 0 `proved_exact`.
         Left out, 0.001, and 0 with calibration="paper".

@@ -64,8 +64,8 @@ class ObjectivePerturbation(LinearEstimator):
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, optional
-        The solver's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-9 with a solver share,
-        1e-3 where cvxpy solves, else 1e-6.
+        The solver's public target: a distance of at most tolerance zeta/Delta from the minimiser.
+        Left out, 1e-9 with a solver share, 1e-3 where cvxpy solves, else 1e-6.
     solver_share : float, optional
         Share of the budget spent on hiding the solver's error; above 0 the statement is `proved`, at 0 `proved_exact`.
         Left out, 0.001, and 0 with calibration="paper" or where cvxpy solves.

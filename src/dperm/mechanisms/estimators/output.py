@@ -42,7 +42,8 @@ class OutputPerturbation(LinearEstimator):
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=1e-6
-        The solver's public target: ||gradient|| <= tolerance zeta; its slack is added to the sensitivity.
+        The solver's public target: a distance of at most tolerance zeta/Delta from the minimiser, which is added to the
+        sensitivity.
     release : bool, default=False
         Draw from the operating system and add integer noise on a public grid (`dperm.grid`), so that the model may
         leave the house; needs OpenDP (extra `release`), `calibration="tight"` and `random_state=None`. All else is for

@@ -62,8 +62,8 @@ class SparseRegression(RegressorMixin, SparseEstimator):
         warn (docs/privacy.md, section 1). Under add/remove it also lets empty blocks vote where there are more blocks
         than records (`SampAggSupport` says why).
     tolerance : float, optional
-        Stage two's public target: least norm of a subgradient <= tolerance zeta. Left out, 1e-9 with a solver
-        share, else 1e-6.
+        Stage two's public target: a distance of at most tolerance zeta/Delta from its minimiser. Left out, 1e-9 with a
+        solver share, else 1e-6.
     solver_share : float, optional
         Share of stage two's budget spent on hiding the solver's error; above 0 the statement is `proved`. Left out,
         0.001, and 0 with calibration="paper".

@@ -243,8 +243,8 @@ def release(
     - rounds: of recycling, for penalties other than ridge.
     - method: the fixed point, or Algorithm 1 with `rows` noise rows and `steps` iterations (unconstrained).
     - rows, steps: n_e and T of the literal way.
-    - tolerance: in [1e-12, 1]; the solver's public target: least norm of a subgradient <= tolerance zeta1 zeta2.
-      Default 1e-6, with a solver share 1e-9.
+    - tolerance: in [1e-12, 1]; the solver's public target: a distance of at most tolerance zeta1 zeta2/modulus
+      from the minimiser. Default 1e-6, with a solver share 1e-9.
     - solver_share: in [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The
       result is put back into the box; what is within reach of that noise of a wall, or of a lasso's 0, is there again.
       For forms that are certified (`Plan.certified`), as all proved ones are.
