@@ -45,7 +45,7 @@ from dperm.solvers import gram, kernel_newton
 
 # Rows of a working set; bytes of a block of kernel values, and of a kernel matrix that is kept.
 SET, _BLOCK, _KEPT = 1024, 2**25, 2**28
-# So many rounds in a row whose gap is no smaller than an earlier one: no better one will come.
+# So many rounds in a row that make J (of working sets: the gap) no smaller than before: no better gap will come.
 _IDLE = 300
 # Roundings in a row in a kernel value, beside those of its inner product.
 _ROUNDINGS = 64
@@ -152,7 +152,7 @@ def minimise(
     # u is a sum of n products of kernel values, each of as many as a row has entries.
     unit = (n + _width(X) + _ROUNDINGS) * np.finfo(float).eps * kernel.R**2
     error, mu, best, idle = 0.0, np.zeros(n), np.inf, 0
-    for rounds, (new, u) in zip(range(max_rounds + 1), steps, strict=False):
+    for rounds, (new, u, value) in zip(range(max_rounds + 1), steps, strict=False):
         error += unit * float(np.abs(new - mu).sum())
         mu = new.copy()
         terms, sizes = _terms(problem, mu, u)
@@ -161,7 +161,9 @@ def minimise(
         gap = float(terms.sum()) + owed
         if gap <= target:
             return Fit(kernel, X, mu, gap, math.sqrt(2 * gap / total), math.sqrt(max(mu @ u, 0.0)), rounds)
-        best, idle = (gap, 0) if gap < best else (best, idle + 1)
+        # Newton's steps may let the gap rise and fall for hundreds of rounds, while J falls at each.
+        value = gap if value is None else value
+        best, idle = (value, 0) if value < best else (best, idle + 1)
         if gap <= 2 * owed or idle >= _IDLE:
             reached = kernel.R * slopes / total
             if reached <= slack:
@@ -271,7 +273,7 @@ def _by_sets(problem, target):
     dual, total, n = problem.dual, problem.total, len(problem.y)
     mu, u = np.zeros(n), np.zeros(n)
     while True:
-        yield mu, u
+        yield mu, u, None
         terms, _ = _terms(problem, mu, u)
         B = np.sort(np.argpartition(-terms, SET - 1)[:SET]) if n > SET else np.arange(n)
         own, sign = problem.block(B, B), dual.sign[B]

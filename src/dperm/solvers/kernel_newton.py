@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from dperm.domain import Domain
+
 # Newton's systems: pivots of the preconditioner, down to a share of R^2; steps, and the share of the right side left:
 # at first, and at least. Halvings of a step in mu, and the shortest in w: R^2/total may be 1e90.
 _PIVOTS, _SMALL, _CG_STEPS, _CG_SHARE, _CG_LEAST, _HALVINGS, _SHORTEST = 512, 1e-14, 200, 1e-3, 1e-15, 30, 2.0**-300
@@ -28,11 +30,12 @@ _LEFT, _BISECTIONS = 0.1, 1000
 _CUTS = 10
 
 
-def steps(problem: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield feasible mu and u = K mu, of a smooth loss, after every step: of steps in w where those in mu end.
+def steps(problem: Any) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """Yield feasible mu, u = K mu and J, of a smooth loss, after every step: of steps in w where those in mu end.
 
     - problem: _Problem; of `dperm.solvers.kernel`.
     - mu, u: shape (n,).
+    - J: at the iterate that mu is made of; it falls with every step.
     """
     factors = _pivots(problem)
     # Where LL' is all of K there is no need to creep.
@@ -51,14 +54,14 @@ def _by_features(problem, L):
 
     while True:
         u = L @ w
-        slope = loss.derivative(u, y)
-        yield -slope / total, problem.times(-slope / total)
+        slope, before = loss.derivative(u, y), value(w)
+        yield -slope / total, problem.times(-slope / total), before
         # Of the roots of the Hessian, since its own condition may be beyond the doubles.
         root = np.linalg.qr(np.vstack([np.sqrt(loss.second(u, y))[:, None] * L, weight]), mode="r")
         half = linalg.solve_triangular(root, total * w + L.T @ slope, trans="T", check_finite=False)
         step = -linalg.solve_triangular(root, half, check_finite=False)
-        length = _length(loss, y, u, L @ step, total * (w @ step), total * (step @ step))
-        while value(w + length * step) >= value(w) and length > _SHORTEST:
+        length = _exact_length(loss, y, u, L @ step, total * (w @ step), total * (step @ step))
+        while value(w + length * step) >= before and length > _SHORTEST:
             length /= 2
         w = w + length * step
 
@@ -86,6 +89,38 @@ def _length(loss, y, u, moved, pull, bend):
     return length
 
 
+# The margins at which l'' jumps, for losses that are quadratic between them, by the suprema of l' and l''.
+_JUMPS = {
+    "huber": lambda y, steepest, bend: (y - steepest, y + steepest),
+    "smoothed_hinge": lambda y, steepest, bend: (y * (1 - 1 / (2 * bend)), y * (1 + 1 / (2 * bend))),
+}
+
+
+def _exact_length(loss, y, u, moved, pull, bend):
+    """Return the step to the minimiser along a line, at most 1, where the slope is linear between jumps of l''.
+
+    - u, moved, pull, bend: as for `_length`, which serves other losses.
+    """
+    if loss.name not in _JUMPS:
+        return _length(loss, y, u, moved, pull, bend)
+
+    def slope(length):
+        return loss.derivative(u + length * moved, y) @ moved + pull + length * bend
+
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        jumps = np.concatenate([(at - u) / moved for at in _JUMPS[loss.name](y, *loss.suprema(Domain(1.0)))])
+    ends = np.concatenate([[0.0], np.unique(jumps[(jumps > 0) & (jumps < 1)]), [1.0]])
+    # The slope rises: the first end at which it is not below 0.
+    low, high = 0, len(ends) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if slope(ends[middle]) >= 0 else (middle, high)
+    before, after = slope(ends[low]), slope(ends[high])
+    if after <= 0:
+        return 1.0
+    return float(ends[low] + (ends[high] - ends[low]) * min(max(-before / (after - before), 0.0), 1.0))
+
+
 def _by_values(problem, factors, complete):
     """Newton's method on mu, until rounding or what conjugate gradients leave makes its steps no descent."""
     loss, y, total, n = problem.loss, problem.y, problem.total, len(problem.y)
@@ -98,7 +133,7 @@ def _by_values(problem, factors, complete):
     while True:
         # Where the loss has its own say on mu, mu = -l'(u)/total is of the box, and as near.
         feasible = -loss.derivative(u, y) / total
-        yield feasible, problem.times(feasible)
+        yield feasible, problem.times(feasible), value(mu, u)
         residual = total * mu + loss.derivative(u, y)
         root = np.sqrt(loss.second(u, y))
         try:

@@ -228,3 +228,36 @@ def test_steps_between_the_sides_of_a_jump_end(kernel, a, b, far, total):
     kernel = KERNELS[kernel]
     slack = 0.05 * kernel.R / total
     assert solver.minimise(kernel, X, y, losses.huber(), total=total, slack=slack).slack <= slack
+
+
+@pytest.mark.parametrize("n", [300, pytest.param(1000, marks=pytest.mark.slow)])
+def test_huber_far_out_and_steep_is_certified(n):
+    """R^2 C = 1e4 and targets as far out: the gap rises and falls for hundreds of steps; of J that is no sign."""
+    rng = np.random.default_rng(0)
+    X, y, total = rng.normal(size=(n, 5)), rng.normal(size=n) * 1e4, 1e-4
+    kernel, loss = kernels.gaussian(1.0), losses.huber()
+    fit = solver.minimise(kernel, X, y, loss, total=total, slack=0.1 / total)
+    K, mu, y = (values.astype(np.longdouble) for values in (kernel(X, X), fit.mu, y))
+    assert (np.abs(total * mu) <= 1 + 1e-15).all()
+    # Of l, the conjugate s^2/2 + s y on [-1, 1].
+    dual = -((total * mu) ** 2 / 2 - total * mu * y).sum() - total / 2 * mu @ K @ mu
+    assert -1e-12 * abs(dual) <= primal(K, y, mu, loss, total) - dual <= fit.gap
+    assert fit.slack <= 0.1 / total
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 30), st.sampled_from(["huber", "smoothed_hinge"]), st.floats(-2, 2))
+def test_the_exact_length_is_the_minimum_along_a_line(seed, n, name, exponent):
+    rng, loss = np.random.default_rng(seed), LOSSES[name]
+    u, moved = rng.normal(size=n), rng.normal(size=n) * 10.0**exponent
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0) if name == "smoothed_hinge" else rng.normal(size=n)
+    bend = 10.0**exponent
+    pull = -abs(rng.normal()) - max(float(loss.derivative(u, y) @ moved), 0.0)
+    found = kernel_newton._exact_length(loss, y, u, moved, pull, bend)
+
+    def value(t):
+        return loss.value(u + t * moved, y).sum() + pull * t + bend * t * t / 2
+
+    least = minimize_scalar(value, bounds=(0, 1), method="bounded", options={"xatol": 1e-10})
+    assert 0 <= found <= 1
+    assert value(found) <= min(least.fun, value(1.0)) + 1e-9 * (1 + abs(least.fun))
