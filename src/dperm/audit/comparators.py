@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm import losses, mechanisms, seeds
-from dperm.audit import columns, linear_targets, pairs, white_box
+from dperm import losses, mechanisms
+from dperm.audit import columns, jobs, linear_targets, pairs, white_box
 from dperm.audit.target import Target
 from dperm.domain import Budget
 from dperm.errors import ConfigError
@@ -86,10 +86,7 @@ def _attacks(
 ) -> Iterator[dict[str, Any]]:
     budget = Budget(row["epsilon"], row["delta"])
     names = (job["mechanism"], job["pair"], row["variant"], row["neighbours"], budget.epsilon, budget.delta)
-
-    def rng(what):
-        return seeds.generator(job["seed"], "audit", *names, what)
-
+    rng = jobs.generators(job, *names)
     case, target, options, guarantee = make(row["neighbours"], budget)
     pair = case.data, case.neighbour
     drawn = drawing(job["mechanism"], case, budget, row["neighbours"], job["calibration"], options)

@@ -30,9 +30,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm import losses, seeds
-from dperm.audit import columns, constrained, constrained_target, support, voting, white_box
-from dperm.audit.linear_targets import LinearData
+from dperm import losses
+from dperm.audit import columns, constrained, constrained_target, jobs, support, voting, white_box
+from dperm.audit.linear_targets import LinearData, with_record
 from dperm.audit.target import Target
 from dperm.domain import Budget
 from dperm.errors import ConfigError
@@ -114,10 +114,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _attack(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     budget, stage_one = Budget(row["epsilon"], row["delta"]), row["variant"].rsplit("_", 1)[0]
     names = (job["mechanism"], job["calibration"], job["pair"], row["variant"], row["neighbours"])
-
-    def rng(what):
-        return seeds.generator(job["seed"], "audit", *names, budget.epsilon, budget.delta, what)
-
+    rng = jobs.generators(job, *names, budget.epsilon, budget.delta)
     best, worth = None, []
     for problem, data, neighbour, words in _candidates(stage_one, budget, row["neighbours"], job["calibration"]):
         made = target(problem)
@@ -267,8 +264,8 @@ def pressed(problem: Problem, place: float, rare: float) -> tuple[Problem, Linea
     least = math.ceil((problem.bound + 1) / force)
     number = min(_MOST_RECORDS, max(least, math.floor((problem.curvature * problem.bound - place) / force)))
     common = support.pressed(number, number + round(rare / (weight * gain)))
-    worst = voting.with_record(common, (1.0, 1.0), -1.0)
-    other = common if problem.neighbours == "add_remove" else voting.with_record(common, (1.0, 1.0), 1.0)
+    worst = with_record(common, (1.0, 1.0), -1.0)
+    other = common if problem.neighbours == "add_remove" else with_record(common, (1.0, 1.0), 1.0)
     return problem, other, worst, "joint: a record costs one support the most, and pulls its parameter from the wall"
 
 
@@ -279,8 +276,8 @@ def _both_supports(problem: Problem, place: float) -> tuple[Problem, LinearData,
     """
     x, number = _thin_records(problem, place)
     crowd = np.tile([x, x], (number, 1)), np.ones(number)
-    worst = voting.with_record(crowd, (1.0, 1.0), -1.0)
-    other = crowd if problem.neighbours == "add_remove" else voting.with_record(crowd, (1.0, 1.0), 1.0)
+    worst = with_record(crowd, (1.0, 1.0), -1.0)
+    other = crowd if problem.neighbours == "add_remove" else with_record(crowd, (1.0, 1.0), 1.0)
     return problem, other, worst, "joint: a record at the wall of either support"
 
 
@@ -290,11 +287,11 @@ def _thin(problem: Problem, place: float) -> tuple[Problem, LinearData, LinearDa
     if x * number > problem.penalty:
         return None
     crowd = np.tile([0.0, x], (number, 1)), np.ones(number)
-    turned = voting.with_record(crowd, (0.0, 1.0), -DECIDES)
+    turned = with_record(crowd, (0.0, 1.0), -DECIDES)
     words = "joint: a record turns a vote, and pushes at the wall of the support it voted for"
     if problem.neighbours == "add_remove":
         return problem, crowd, turned, words
-    other = voting.with_record(crowd, (1.0, 1.0 - 1e-3), DECIDES)
+    other = with_record(crowd, (1.0, 1.0 - 1e-3), DECIDES)
     # Records without features fill up the blocks, and make n a square where k = floor(sqrt(n)).
     printed = problem.calibration == "paper"
     m = max(problem.blocks, math.isqrt(number) + 1) if printed else problem.blocks

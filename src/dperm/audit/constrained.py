@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dperm import losses, seeds
-from dperm.audit import columns, exact, white_box
+from dperm import losses
+from dperm.audit import columns, exact, jobs, white_box
 from dperm.audit import line as exact_line
 from dperm.audit.constrained_target import ConstrainedCase, pieces, target
-from dperm.audit.linear_targets import LinearData
+from dperm.audit.linear_targets import LinearData, repeated, with_record
 from dperm.audit.pairs import FAR, UNIT
 from dperm.domain import Budget, Calibration, Domain, Neighbours
 from dperm.errors import ConfigError
@@ -119,11 +119,15 @@ def atom(variant: str, *, budget: Budget, neighbours: Neighbours) -> Constrained
     if variant in _KINKED:
         # Forces of k + 1 and k (add/remove), or of k + 1 and k - 1 (replace-one).
         words = "one of three equal forces, turned around" if replaced else "one more of two equal forces"
-        common = _same(1.0, FAR, 2 if replaced else 1)
-        pair = (_more(common, 1.0, FAR), _more(common, 1.0, -FAR)) if replaced else (common, _more(common, 1.0, FAR))
+        common = repeated((1.0,), FAR, 2 if replaced else 1)
+        pair = (
+            (with_record(common, (1.0,), FAR), with_record(common, (1.0,), -FAR))
+            if replaced
+            else (common, with_record(common, (1.0,), FAR))
+        )
     else:
         words = f"a record at the wall, {'turned around' if replaced else 'added'}"
-        pair = _same(1.0, 1.0, int(replaced)), _same(1.0, -1.0, 1)
+        pair = repeated((1.0,), 1.0, int(replaced)), repeated((1.0,), -1.0, 1)
     return _confined(variant, f"atom on a line, {variant}: {words}", loss, curvature, *pair)
 
 
@@ -145,9 +149,9 @@ def sixteen(variant: str, *, budget: Budget, neighbours: Neighbours, features: i
     loss, domain = _problem(variant, features)
     curvature = 2 * loss.curvature_bound(domain) / budget.epsilon
     y = FAR if variant in _KINKED else 1.0
-    common = _same(1.0, y, 1)
-    first = common if neighbours == "add_remove" else _more(common, 1.0, y)
-    wide = [(np.pad(X, ((0, 0), (0, features - 1))), label) for X, label in (first, _more(common, 1.0, -y))]
+    common = repeated((1.0,), y, 1)
+    first = common if neighbours == "add_remove" else with_record(common, (1.0,), y)
+    wide = [(np.pad(X, ((0, 0), (0, features - 1))), label) for X, label in (first, with_record(common, (1.0,), -y))]
     how = "added" if neighbours == "add_remove" else "turned around"
     words = f"{features} features, {variant}: a full force along the first, {how}"
     return _confined(variant, words, loss, curvature, *wide)
@@ -159,9 +163,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
     budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": job["calibration"]}
     names = (*(job[key] for key in ("mechanism", "calibration", "pair")), row["variant"], row["neighbours"])
-
-    def rng(what):
-        return seeds.generator(job["seed"], "audit", *names, budget.epsilon, budget.delta, what)
+    rng = jobs.generators(job, *names, budget.epsilon, budget.delta)
 
     def head(case):
         return {
@@ -225,11 +227,11 @@ def _lasso(variant: str, neighbours: Neighbours, place: float, curvature: float,
     """Return the Huber pair whose knee, where theta < 0, is reached by b = place."""
     # b = -(l' + Delta u - l1) with l' = 1.
     knee = (L1 - 1 - place) / curvature
-    record, none = _same(1.0, knee - 1, 1), _same(1.0, 0.0, 0)
+    record, none = repeated((1.0,), knee - 1, 1), repeated((1.0,), 0.0, 0)
     words = f"edge, {variant} with l1 = {L1:g}: one Huber record, full force and full curvature at theta = {knee:.4g}"
     if neighbours == "add_remove":
         return _confined(variant, f"{words}, added", losses.huber(1.0), curvature, none, record)
-    return _confined(variant, f"{words}, turned around", losses.huber(1.0), curvature, record, _same(1.0, FAR, 1))
+    return _confined(variant, f"{words}, turned around", losses.huber(1.0), curvature, record, repeated((1.0,), FAR, 1))
 
 
 def _wall(variant: str, neighbours: Neighbours, place: float, curvature: float, width: float) -> ConstrainedCase:
@@ -239,21 +241,13 @@ def _wall(variant: str, neighbours: Neighbours, place: float, curvature: float, 
     number = min(_MOST_RECORDS, max(1, math.ceil(push**2 / (_CROWD * curvature))))
     # N x (1 - x R) = push at the wall, nearly.
     x = min(1.0, push / number)
-    crowd = _same(x, 1.0, number)
+    crowd = repeated((x,), 1.0, number)
     words = f"edge, {variant} of radius {RADIUS:g}: {number} thin records push, a record at the wall has full force"
-    pulled = _more(crowd, 1.0, -1.0)
+    pulled = with_record(crowd, (1.0,), -1.0)
     if neighbours == "add_remove":
         return _confined(variant, f"{words}, added", losses.squared(), curvature, crowd, pulled)
     words += f", in place of one of width {width:g} that pulls the other way"
-    return _confined(variant, words, losses.squared(), curvature, pulled, _more(crowd, width, 1.0))
-
-
-def _same(x: float, y: float, times: int) -> LinearData:
-    return np.full((times, 1), x), np.full(times, y)
-
-
-def _more(data: LinearData, x: float, y: float) -> LinearData:
-    return np.concatenate([data[0], [[x]]]), np.append(data[1], y)
+    return _confined(variant, words, losses.squared(), curvature, pulled, with_record(crowd, (width,), 1.0))
 
 
 def _guarantee(case: ConstrainedCase, fixed: Mapping[str, Any]) -> str:

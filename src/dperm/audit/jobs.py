@@ -1,6 +1,9 @@
-"""Jobs of mechanisms whose calibrations share one: every row says its own (`together` in config/audits.yaml).
+"""What all jobs of the auditor share: generators by name, and jobs whose rows say their own calibration.
 
-A row's guarantee is what the mechanism states; a corrected or tight row that it does not state as proved is an error.
+A job is a mapping: `paper`, `mechanism`, `calibration`, `pair`, `draws`, `confidence`, `seed`, and its `rows`, each
+with `neighbours`, `variant`, `epsilon` and `delta`. Calibrations of one mechanism may share a job (`together` in
+config/audits.yaml): `calibration` then stands in each row. A row's guarantee is what the mechanism states; a corrected
+or tight row that it does not state as proved is an error.
 
 Neighbouring relation: each row's.
 """
@@ -8,14 +11,24 @@ Neighbouring relation: each row's.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from dperm import seeds
 from dperm.audit import columns
 from dperm.errors import ConfigError, DataError
 
 _PROVED = ("proved", "proved_exact")
-# Job, row, and a generator by what it is for -> columns, one mapping an
-# attack.
+# Job, row, and a generator by what it is for -> columns, one mapping an attack.
 Attacks = Callable[[Mapping[str, Any], Mapping[str, Any], Callable], Iterable[dict[str, Any]]]
+
+
+def generators(job: Mapping[str, Any], *names: Any) -> Callable[[str], np.random.Generator]:
+    """Return what gives the generator of one attack, by what it is for: the job's seed and these names decide on it."""
+
+    def rng(what: str) -> np.random.Generator:
+        return seeds.generator(job["seed"], "audit", *names, what)
+
+    return rng
 
 
 def run(
@@ -41,10 +54,7 @@ def run(
 
 def _of_row(job: Mapping[str, Any], row: Mapping[str, Any], attacks: Attacks) -> list[dict[str, Any]]:
     named = tuple(row[key] for key in ("calibration", "variant", "neighbours", "epsilon", "delta"))
-
-    def rng(what):
-        return seeds.generator(job["seed"], "audit", job["mechanism"], job["pair"], *named, what)
-
+    rng = generators(job, job["mechanism"], job["pair"], *named)
     head = columns.head({**job, "calibration": row["calibration"]}, row)
     found = [head | record for record in attacks(job, row, rng)]
     stated = {record["guarantee"] for record in found}

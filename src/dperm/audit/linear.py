@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from dperm import losses, mechanisms, seeds
-from dperm.audit import columns, constrained, linear_targets, pairs, search, solver_error, white_box
+from dperm import losses, mechanisms
+from dperm.audit import columns, constrained, jobs, linear_targets, pairs, search, solver_error, white_box
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.noise import Gaussian
@@ -50,10 +50,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     """Give the attacks on one budget: by sampling, and exactly where the output lies on a line."""
     budget = Budget(row["epsilon"], row["delta"])
     names = (job["mechanism"], job["calibration"], job["pair"], row["neighbours"], budget.epsilon, budget.delta)
-
-    def rng(what):
-        return seeds.generator(job["seed"], "audit", *names, what)
-
+    rng = jobs.generators(job, *names)
     fixed = {"budget": budget, "neighbours": row["neighbours"], "calibration": job["calibration"]}
     case = _case(job, fixed, rng("pair"))
     problem = {"loss": case.loss, "domain": case.domain, "curvature": case.curvature, **fixed}

@@ -14,7 +14,7 @@ one that is asked for sets the noise; which data sets are compared is up to the 
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,21 @@ _FEW = 16
 _KEPT = 16
 
 LinearData = tuple[np.ndarray, np.ndarray]
+
+
+def repeated(x: Sequence[float], y: float, times: int) -> LinearData:
+    """Return one record so many times."""
+    return np.tile(np.array(x, float), (times, 1)), np.full(times, float(y))
+
+
+def joined(data: LinearData, more: LinearData) -> LinearData:
+    """Return the records of both, of as many features."""
+    return np.concatenate([data[0], more[0]]), np.concatenate([data[1], more[1]])
+
+
+def with_record(data: LinearData, x: Sequence[float], y: float) -> LinearData:
+    """Return the data and one record more."""
+    return joined(data, repeated(x, y, 1))
 
 
 def target(

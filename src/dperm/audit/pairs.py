@@ -18,7 +18,7 @@ pair of their own: `sampling.lower_bound` takes any two data sets.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ from scipy import special
 from dperm import losses
 from dperm.audit import line as exact_line
 from dperm.audit import linear_targets
-from dperm.audit.linear_targets import LinearData
+from dperm.audit.linear_targets import LinearData, repeated, with_record
 from dperm.domain import Budget, Calibration, Domain, Neighbours, one_of
 from dperm.losses import Loss
 from dperm.mechanisms import objective
@@ -91,13 +91,13 @@ def saturating(
     loss = losses.logistic()
     curvature = loss.curvature_bound(UNIT) * (2 / budget.epsilon + records**0.4)
     if neighbours == "add_remove":
-        common = _repeated((0.4, 0.0), 1.0, records)
-        data, neighbour = common, _with(common, (-1.0, 0.0), 1.0)
+        common = repeated((0.4, 0.0), 1.0, records)
+        data, neighbour = common, with_record(common, (-1.0, 0.0), 1.0)
         words = f"saturating: {records} records push a misclassified one, which is added, to full force"
     else:
         c, s = 0.5, math.sqrt(0.75)
-        common = _repeated((0.3, 0.0), 1.0, records - 1)
-        data, neighbour = _with(common, (-c, s), 1.0), _with(common, (c, s), -1.0)
+        common = repeated((0.3, 0.0), 1.0, records - 1)
+        data, neighbour = with_record(common, (-c, s), 1.0), with_record(common, (c, s), -1.0)
         words = f"saturating: {records - 1} records push a misclassified one to full force, as its replacement"
     return Case(words, loss, UNIT, curvature, data, neighbour)
 
@@ -189,8 +189,8 @@ def linear(
     axis = np.eye(features)[0]
     common = np.tile(axis, (others, 1)), FAR * (-1.0) ** np.arange(others)
     loss = losses.huber(1.0)
-    extra = _with(common, axis, FAR)
-    data = common if neighbours == "add_remove" else _with(common, axis, -FAR)
+    extra = with_record(common, axis, FAR)
+    data = common if neighbours == "add_remove" else with_record(common, axis, -FAR)
     words = f"linear: {others} others without curvature, the minimiser moves by all of the sensitivity"
     return Case(words, loss, UNIT, 2 * loss.curvature_bound(UNIT) / budget.epsilon, data, extra)
 
@@ -296,16 +296,3 @@ def _knee_case(neighbours: Neighbours, y: float, curvature: float, *, features: 
         return Case(words, losses.huber(1.0), UNIT, curvature, (np.zeros((0, features)), np.zeros(0)), record)
     words = f"knee {where}: a Huber record with full force and full curvature at theta = {y + 1:.4g}, turned around"
     return Case(words, losses.huber(1.0), UNIT, curvature, record, (axis.copy(), np.array([FAR])))
-
-
-def _repeated(x: tuple[float, ...], y: float, times: int) -> LinearData:
-    return np.tile(np.array(x, float), (times, 1)), np.full(times, y)
-
-
-def _with(data: LinearData, x: Sequence[float], y: float) -> LinearData:
-    return joined(data, (np.array([x], float), np.array([y])))
-
-
-def joined(data: LinearData, more: LinearData) -> LinearData:
-    """Return the records of both."""
-    return np.concatenate([data[0], more[0]]), np.concatenate([data[1], more[1]])

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dperm.audit.linear_targets import LinearData
-from dperm.audit.pairs import Case, joined
+from dperm.audit.linear_targets import LinearData, joined
+from dperm.audit.pairs import Case
 from dperm.audit.target import Target
 from dperm.domain import Domain, Neighbours, one_of
 from dperm.losses import Loss

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
-from dperm import losses, seeds
+from dperm import losses
 from dperm.accounting import gaussian
-from dperm.audit import columns, pairs, white_box
+from dperm.audit import columns, jobs, pairs, white_box
 from dperm.audit.linear_targets import LinearData
 from dperm.audit.target import Target
 from dperm.domain import Budget
@@ -64,10 +64,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[str
     budget, neighbours = Budget(row["epsilon"], row["delta"]), row["neighbours"]
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": job["calibration"]}
     names = (*(job[key] for key in ("mechanism", "calibration", "pair")), row["variant"], neighbours)
-
-    def rng(what):
-        return seeds.generator(job["seed"], "audit", *names, budget.epsilon, budget.delta, what)
-
+    rng = jobs.generators(job, *names, budget.epsilon, budget.delta)
     # The pair's own Delta is not used: the curvature is CURVATURE.
     case = pairs.linear(neighbours=neighbours, budget=budget, rng=rng("pair"), records=2)
     made = laws(**fixed)

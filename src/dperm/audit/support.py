@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special, stats
 
-from dperm import seeds
-from dperm.audit import columns, exact, reference_laws, voting
-from dperm.audit.linear_targets import LinearData
-from dperm.audit.voting import Selector, with_record
+from dperm.audit import columns, exact, jobs, reference_laws, voting
+from dperm.audit.linear_targets import LinearData, with_record
+from dperm.audit.voting import Selector
+from dperm.audit.white_box import pooled
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
 from dperm.mechanisms.support import exp_mech
@@ -40,8 +40,6 @@ DOMAIN = Domain(x_norm=1.0, y_bound=1.0)
 RARE = 25.0
 # Draws that are held against the law; each of Samp-Agg's corrected ones solves its own lassos.
 _DRAWS = 2_000
-# Outcomes that are expected less often are put together.
-_EXPECTED = 5.0
 VARIANTS = {"exp_mech": ("exponential", "exponential_s2"), "samp_agg": ("laplace", "laplace_s2")}
 
 
@@ -65,10 +63,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     size = 2 if row["variant"].endswith("_s2") else 1
     names = (*(job[key] for key in ("mechanism", "calibration", "pair")), neighbours, budget.epsilon)
     names = names if size == 1 else (*names, size)
-
-    def rng(what):
-        return seeds.generator(job["seed"], "audit", *names, what)
-
+    rng = jobs.generators(job, *names)
     if job["mechanism"] == "exp_mech":
         selector = exponential(**fixed, size=size)
         words = "shifted: one record costs one support all of alpha, another nothing"
@@ -192,12 +187,8 @@ def law_test(selector: Selector, data: LinearData, rng: np.random.Generator) -> 
     places = {support: k for k, support in enumerate(combinations(range(data[0].shape[1]), supports.shape[1]))}
     drawn = np.array([places[support] for support in map(tuple, supports.tolist())])
     law = selector.law(data)
-    expected = _DRAWS * law / law.sum()
     seen = np.bincount(drawn, minlength=len(law)).astype(float)
-    rare = expected < _EXPECTED
-    if rare.any():
-        expected = np.append(expected[~rare], expected[rare].sum())
-        seen = np.append(seen[~rare], seen[rare].sum())
+    seen, expected = pooled(seen, _DRAWS * law / law.sum())
     # Together the rare ones may still be rarer than that: then they say too little, and too much.
     if len(expected) < 2 or expected[-1] < 1:
         return 1.0

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dperm.audit.linear_targets import LinearData
+from dperm.audit.linear_targets import LinearData, with_record
 from dperm.domain import Budget
 from dperm.mechanisms.support import noisy_top, samp_agg
 
@@ -51,11 +51,6 @@ class Selector(NamedTuple):
     law: Callable[[LinearData], np.ndarray]
     draw: Callable[[LinearData, int, np.random.Generator], np.ndarray]
     guarantee: str
-
-
-def with_record(data: LinearData, x: Sequence[float], y: float) -> LinearData:
-    """Return the data and one record more."""
-    return np.concatenate([data[0], [x]]), np.append(data[1], y)
 
 
 def selector(*, budget: Budget, neighbours, calibration, blocks: int | None) -> Selector:

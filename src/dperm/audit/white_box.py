@@ -37,6 +37,8 @@ from scipy.spatial import KDTree
 
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
+# Outcomes that are expected less often are put together.
+_EXPECTED = 5.0
 # What each test says when it is the one that fails.
 _WORDS = {
     "scale": "the noise's size is {ratio:.3g} of what is promised",
@@ -116,6 +118,14 @@ def noise_test(noise: np.ndarray, law: Gaussian | SphericalLaplace | Laplace) ->
 def _law(name: str, *shape: float):
     """Return a law of scipy.stats; to make one costs more than to use it."""
     return getattr(stats, name)(*shape)
+
+
+def pooled(seen: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return counts for a chi-square test, outcomes that are expected less than five times put together as the last."""
+    rare = expected < _EXPECTED
+    if not rare.any():
+        return seen, expected
+    return tuple(np.append(counts[~rare], counts[rare].sum()) for counts in (seen, expected))
 
 
 def _two_sided(law, value: float) -> float:

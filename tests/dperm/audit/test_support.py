@@ -8,6 +8,7 @@ import pytest
 from scipy import optimize
 
 from dperm.audit import exact, support, voting
+from dperm.audit.linear_targets import with_record
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.mechanisms.support import samp_agg
@@ -96,7 +97,7 @@ def test_scores_move_by_alpha_and_by_nothing():
     """alpha = (1 + 1)^2/2 = 2, exactly: both parameters stay at their ends of the box."""
     common = support.pressed(16, 20)
     before = support.scores(*common, bound=1.0)
-    after = support.scores(*voting.with_record(common, (1.0, 1.0), -1.0), bound=1.0)
+    after = support.scores(*with_record(common, (1.0, 1.0), -1.0), bound=1.0)
     assert after - before == pytest.approx([2.0, 0.0], abs=1e-12)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from scipy import stats
 
 from dperm.audit.kernel import pairs
+from dperm.audit.white_box import pooled
 from dperm.domain import Budget
 from dperm.laws import privacy_loss, tails
 from dperm.laws.privacy_loss import PrivacyLoss
@@ -164,10 +165,7 @@ def at_levels(made: Crossing, count: int, first: float, second: float) -> Crossi
 
 def fit_p(outcomes: np.ndarray, law: np.ndarray) -> float:
     """Return the p-value of a chi-square test, rare outcomes put together."""
-    expected, seen = len(outcomes) * law, np.bincount(outcomes, minlength=len(law)).astype(float)
-    rare = expected < 5
-    if rare.any():
-        expected, seen = (np.append(values[~rare], values[rare].sum()) for values in (expected, seen))
+    seen, expected = pooled(np.bincount(outcomes, minlength=len(law)).astype(float), len(outcomes) * law)
     some = expected > 0
     return float(stats.chisquare(seen[some], expected[some] * seen[some].sum() / expected[some].sum()).pvalue)
 

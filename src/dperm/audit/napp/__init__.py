@@ -20,8 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dperm import seeds
-from dperm.audit import columns, white_box
+from dperm.audit import columns, jobs, white_box
 from dperm.audit.events import Event
 from dperm.audit.napp import ball, cases, iterated, replace_one
 from dperm.audit.napp import problem as line
@@ -171,4 +170,4 @@ def guaranteed(problem: line.Problem, claim: Budget) -> str:
 def _rng(job: Mapping[str, Any], row: Mapping[str, Any]):
     names = tuple(job[key] for key in ("mechanism", "calibration", "pair"))
     names += tuple(row[key] for key in ("variant", "neighbours", "epsilon", "delta"))
-    return lambda what: seeds.generator(job["seed"], "audit", *names, what)
+    return jobs.generators(job, *names)
