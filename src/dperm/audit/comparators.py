@@ -146,7 +146,7 @@ def approximate(neighbours, budget: Budget) -> ComparatorCase:
             loss, pairs.UNIT, budget, n=PUBLIC_RECORDS, p=1, curvature=curvature, neighbours=neighbours
         )
         # The scan leaves out the output noise, which is small.
-        sharp = _of(
+        sharp = _as_target(
             linear_targets.tilted(linear_targets.Problem(loss, pairs.UNIT, curvature, 1e-6), made.tilt), made.tilt
         )
         places = np.linspace(0.0, 1.5 - special.ndtri(budget.delta), 8) * made.tilt.scale
@@ -198,7 +198,9 @@ def cms11_objective(neighbours, budget: Budget, *, curvature: float | None = Non
     case = _knee(neighbours, 0.0, made.curvature)
     problem = linear_targets.Problem(loss, pairs.UNIT, made.curvature, 1e-6)
     options = {"curvature": curvature, "perturbation": "objective"}
-    return ComparatorCase(case, _of(linear_targets.tilted(problem, made.noise), made.noise), options, made.guarantee)
+    return ComparatorCase(
+        case, _as_target(linear_targets.tilted(problem, made.noise), made.noise), options, made.guarantee
+    )
 
 
 def cms11_output(neighbours, budget: Budget) -> ComparatorCase:
@@ -209,14 +211,16 @@ def cms11_output(neighbours, budget: Budget) -> ComparatorCase:
     )
     problem = linear_targets.Problem(case.loss, case.domain, made.curvature, 1e-6)
     options = {"curvature": case.curvature, "perturbation": "output"}
-    return ComparatorCase(case, _of(linear_targets.shifted(problem, made.noise), made.noise), options, made.guarantee)
+    return ComparatorCase(
+        case, _as_target(linear_targets.shifted(problem, made.noise), made.noise), options, made.guarantee
+    )
 
 
 def _cms11_large(neighbours, budget: Budget) -> ComparatorCase:
     return cms11_objective(neighbours, budget, curvature=LARGE)
 
 
-def _of(parts: Mapping[str, Any], law) -> Target:
+def _as_target(parts: Mapping[str, Any], law) -> Target:
     return Target(draw=None, law=law, **parts)
 
 

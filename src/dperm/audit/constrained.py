@@ -120,11 +120,8 @@ def atom(variant: str, *, budget: Budget, neighbours: Neighbours) -> Constrained
         # Forces of k + 1 and k (add/remove), or of k + 1 and k - 1 (replace-one).
         words = "one of three equal forces, turned around" if replaced else "one more of two equal forces"
         common = repeated((1.0,), FAR, 2 if replaced else 1)
-        pair = (
-            (with_record(common, (1.0,), FAR), with_record(common, (1.0,), -FAR))
-            if replaced
-            else (common, with_record(common, (1.0,), FAR))
-        )
+        more = with_record(common, (1.0,), FAR)
+        pair = (more, with_record(common, (1.0,), -FAR)) if replaced else (common, more)
     else:
         words = f"a record at the wall, {'turned around' if replaced else 'added'}"
         pair = repeated((1.0,), 1.0, int(replaced)), repeated((1.0,), -1.0, 1)

@@ -85,7 +85,7 @@ def choose(
     mechanism: Any,
     data: Any,
     neighbour: Any,
-    own: Sequence[Event],
+    extra: Sequence[Event],
     raw: bool,
     delta: float,
     confidence: float,
@@ -103,7 +103,7 @@ def choose(
     """
     half = len(first) // 2
     # (words, score, whether the whole sample may cut it)
-    fixed = list(_fixed(first.shape[1], mechanism, data, neighbour, own, raw))
+    fixed = list(_fixed(first.shape[1], mechanism, data, neighbour, extra, raw))
     learned = list(_learned(first[:half], second[:half], mechanism, data, neighbour))
     best, value = None, -math.inf
     for candidates, start in ((fixed, 0), (learned, half)):
@@ -175,10 +175,10 @@ def _thresholds(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def _fixed(
-    p: int, mechanism: Any, data: Any, neighbour: Any, own: Sequence[Event], raw: bool
+    p: int, mechanism: Any, data: Any, neighbour: Any, extra: Sequence[Event], raw: bool
 ) -> Iterator[tuple[str, Score]]:
     """Give the scores that no draw has a part in."""
-    for event in own:
+    for event in extra:
         yield event.words, event.score
     density = getattr(mechanism, "log_density", None)
     if density is not None:

@@ -35,10 +35,10 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
         # A pair is one of the plain problems, or of those with a regularizer, a set or output noise besides.
         if bool(beside) == (job["pair"] in constrained.PAIRS):
             rows.append(row)
-    return [record for row in rows for record in _of(job, row)(job, row)]
+    return [record for row in rows for record in _attack_of(job, row)(job, row)]
 
 
-def _of(job: Mapping[str, Any], row: Mapping[str, Any]) -> Callable[..., Iterator[dict[str, Any]]]:
+def _attack_of(job: Mapping[str, Any], row: Mapping[str, Any]) -> Callable[..., Iterator[dict[str, Any]]]:
     """Return what attacks a row."""
     if row["variant"] == solver_error.VARIANT:
         # One feature: nothing is sampled with sixteen.

@@ -145,7 +145,7 @@ def lower_bound(
     one_of("model", model, Model)
     ends, remedy = ("()", "a Gaussian trade-off needs one above 0") if model == "gaussian" else ("[)", "0 is pure")
     number("delta", delta, 0, 1, ends=ends, remedy=remedy)
-    own = tuple(events)
+    extra = tuple(events)
     # One stream for each side and half: which event is taken changes nothing in the draws that certify it.
     streams = rng.spawn(4)
     choosing, certifying = draws - draws // 2, draws // 2
@@ -166,7 +166,7 @@ def lower_bound(
         mechanism=mechanism,
         data=data,
         neighbour=neighbour,
-        own=own,
+        extra=extra,
         raw=raw,
         delta=delta,
         confidence=confidence,

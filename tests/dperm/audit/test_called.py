@@ -106,7 +106,7 @@ def unchecked(monkeypatch):
 
 def poisson(epsilon, curvature):
     given = {"loss": "poisson", "y_bound": 2.0, "low": -0.01, "high": 0.01, "curvature": curvature}
-    return corners.Front(
+    return corners.Call(
         lambda: ObjectivePerturbation(epsilon=epsilon, solver_share=0.0, **given),
         (0.0, -2.0, 2.0),
         "",
@@ -133,7 +133,7 @@ def test_with_its_domain_check_it_is_not():
 
 def test_the_bracket_agrees_with_the_audit_on_a_line():
     """The same law by `dperm.audit.line`, whose cuts are its own."""
-    made = corners.Front(lambda: ObjectivePerturbation(loss="huber", curvature=2.0, solver_share=0.0), (-2.0, 2.0), "")
+    made = corners.Call(lambda: ObjectivePerturbation(loss="huber", curvature=2.0, solver_share=0.0), (-2.0, 2.0), "")
     found = linear.listen(made, np.random.default_rng(0))
     mine = brackets.attack(linear.line(made, found, None), linear.line(made, found, (1.0, -2.0)), delta=0.0)
 
@@ -168,9 +168,9 @@ def test_a_fit_that_does_not_solve_its_equation_is_an_error(monkeypatch):
             self.coef_ = self.coef_ * 1.01
             return self
 
-    front = corners.Front(lambda: Careless(classes=(0, 1), curvature=1.0, solver_share=0.0), (0, 1), "careless")
+    call = corners.Call(lambda: Careless(classes=(0, 1), curvature=1.0, solver_share=0.0), (0, 1), "careless")
     with pytest.raises(DataError, match="careless: a fit misses its equation"):
-        linear.attack(front, "add_remove", 0.0, np.random.default_rng(0))
+        linear.attack(call, "add_remove", 0.0, np.random.default_rng(0))
 
 
 def test_noise_that_is_made_of_the_records_is_an_error():
@@ -178,9 +178,9 @@ def test_noise_that_is_made_of_the_records_is_an_error():
         def _release(self, X, y, loss, domain, rng):
             return super()._release(X, y, loss, dataclasses.replace(domain, x_norm=max(abs(X).max(), 0.1)), rng)
 
-    front = corners.Front(lambda: Looking(classes=(0, 1), curvature=9.0), (0, 1), "looking")
+    call = corners.Call(lambda: Looking(classes=(0, 1), curvature=9.0), (0, 1), "looking")
     with pytest.raises(DataError, match="looking: the law of the noise depends on the records"):
-        linear.attack(front, "add_remove", 0.0, np.random.default_rng(0))
+        linear.attack(call, "add_remove", 0.0, np.random.default_rng(0))
 
 
 # What leaves the house.
@@ -211,9 +211,9 @@ def test_grid_and_noise_of_a_release_do_not_depend_on_the_records(monkeypatch):
         def _release(self, X, y, loss, domain, rng):
             return super()._release(X, y, loss, dataclasses.replace(domain, x_norm=1 + abs(X).sum()), rng)
 
-    front = corners.Front(lambda: Looking(loss="huber", release=True), (-1.0, 1.0), "looking")
+    call = corners.Call(lambda: Looking(loss="huber", release=True), (-1.0, 1.0), "looking")
     with pytest.raises(DataError, match="looking: grid and noise depend on the records"):
-        integers.attack(front, "add_remove", 0.0, np.random.default_rng(0))
+        integers.attack(call, "add_remove", 0.0, np.random.default_rng(0))
 
 
 # Objects.
@@ -240,26 +240,26 @@ def test_what_differs_from_fit_to_fit_is_an_error():
             self.salt_ = np.random.default_rng().random()
             return super().fit(X, y)
 
-    front = corners.Front(lambda: Salted(classes=(0, 1)), (0, 1), "salted")
+    call = corners.Call(lambda: Salted(classes=(0, 1)), (0, 1), "salted")
     with pytest.raises(DataError, match="salted: 40 of 40 fits on the same records"):
-        next(objects.attacks(front, "add_remove"))
+        next(objects.attacks(call, "add_remove"))
 
 
 def test_two_words_that_differ_are_told_apart_and_noise_is_not():
     def make():
         return OutputPerturbation(classes=(0, 1))
 
-    same = {objects.told(make, [(0.3, 0), (0.1, 1)]) for _ in range(3)}
-    assert same == {objects.told(make, [(0.3, 0)])}
+    same = {objects.fingerprint(make, [(0.3, 0), (0.1, 1)]) for _ in range(3)}
+    assert same == {objects.fingerprint(make, [(0.3, 0)])}
 
     class Counting(OutputPerturbation):
         def fit(self, X, y):
             self.rows_ = len(X)
             return super().fit(X, y)
 
-    told = {n: objects.told(lambda: Counting(classes=(0, 1)), [(0.3, 0)] * n) for n in (1, 2)}
+    told = {n: objects.fingerprint(lambda: Counting(classes=(0, 1)), [(0.3, 0)] * n) for n in (1, 2)}
     assert told[1] != told[2]
-    assert objects.told(make, [(3.0, 0)]).startswith("DomainViolation")
+    assert objects.fingerprint(make, [(3.0, 0)]).startswith("DomainViolation")
 
 
 # A choice of features.

@@ -17,7 +17,7 @@ from typing import Any
 
 from dperm.audit import jobs
 from dperm.audit.called import answers, cases, dialogues, integers, linear, objects, sparse, supports, threads
-from dperm.audit.called.corners import Front
+from dperm.audit.called.corners import Call
 
 PAIRS = ("corners",)
 _PREFIX, _THREADS = "called-", "threads"
@@ -60,12 +60,12 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
     if name in cases.PUBLISHED:
         make = cases.Taught if name.endswith(cases.STUDENT) else make
         for words, arguments in cases.published(mechanism, name, row):
-            yield from objects.attacks(Front(partial(make, **arguments), (0, 1), words), neighbours)
+            yield from objects.attacks(Call(partial(make, **arguments), (0, 1), words), neighbours)
     else:
         for words, arguments, crowd in cases.calls(mechanism, name, row):
             walls = arguments.get("low", -math.inf), arguments.get("high", math.inf)
             extreme = cases.EXTREME[arguments["loss"]][0]
-            made = Front(partial(make, **arguments), extreme, words, mechanism == "output", walls, crowd)
+            made = Call(partial(make, **arguments), extreme, words, mechanism == "output", walls, crowd)
             if arguments.get("release"):
                 yield integers.attack(made, neighbours, delta, rng(words))
             elif mechanism in cases.THETA:

@@ -25,7 +25,7 @@ import numpy as np
 from dperm.audit import columns, exact, white_box
 from dperm.audit.called import brackets, corners, recording
 from dperm.audit.called.brackets import BracketedLaw
-from dperm.audit.called.corners import Front
+from dperm.audit.called.corners import Call
 from dperm.audit.called.recording import Recorded
 from dperm.errors import DataError
 from dperm.laws.tails import lower_tail
@@ -104,16 +104,16 @@ KINDS = {
 }
 
 
-def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+def attack(call: Call, mechanism: str, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one answer, as columns of an attack.
 
     - mechanism: a key of `KINDS`.
     - Raises DataError: if the scale of the noise differs between fits, or an answer is not made of one draw.
     """
     kind = KINDS[mechanism]
-    signs = kind is _STABLE and front.make().classes is not None
-    fits, more = corners.fits(front, kind.step, 0 if signs else _FITS, rng)
-    asked = np.array([[front.make().x_norm]])
+    signs = kind is _STABLE and call.make().classes is not None
+    fits, more = corners.fits(call, kind.step, 0 if signs else _FITS, rng)
+    asked = np.array([[call.make().x_norm]])
     if neighbours == "replace":
         # The number of records is public, and the noise may be made of it.
         del fits[None]
@@ -126,15 +126,15 @@ def attack(front: Front, mechanism: str, neighbours: str, delta: float, rng: np.
     # Of the largest noise: rounding of the answer is the least share of it.
     law = kind.law(scales[np.argmax(np.abs(noises))])
     if not np.allclose(scales, law.scale, rtol=_SAME, atol=0):
-        raise DataError(f"{front.words}: the scale of the noise depends on the records")
+        raise DataError(f"{call.words}: the scale of the noise depends on the records")
     centres = dict(zip(fits, found, strict=False))
     first, second = brackets.first_of_best(
         list(corners.pairs(centres, neighbours)), lambda pair: _told(signs, law, *(centres[one] for one in pair))
     )
     head = {
         "guarantee": some.model.privacy_.guarantee,
-        "loss": front.make().loss,
-        "pair_words": corners.words(front, first, second),
+        "loss": call.make().loss,
+        "pair_words": corners.words(call, first, second),
         "white_box_p": None,
     }
     if signs:

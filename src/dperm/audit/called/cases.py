@@ -159,7 +159,7 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
 
     - mechanism, name: the name is a key of the mechanism's losses in `CALLS`.
     - arguments: of the estimator.
-    - crowd: as of `corners.Front`.
+    - crowd: as of `corners.Call`.
     """
     make, losses = CALLS[mechanism]
     own = losses[name]

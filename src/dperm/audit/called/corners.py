@@ -25,7 +25,7 @@ FAR = 1e3
 Corner = tuple[float, float] | None
 
 
-class Front(NamedTuple):
+class Call(NamedTuple):
     """One estimator with its arguments, and the corners of the domain that they declare.
 
     - make: random_state and the arguments aside: () -> estimator.
@@ -44,34 +44,32 @@ class Front(NamedTuple):
     crowd: tuple[int, float] = (1, 0.0)
 
 
-def fits(
-    front: Front, step: str, number: int, rng: np.random.Generator
-) -> tuple[dict[Corner, Recorded], list[Recorded]]:
+def fits(call: Call, step: str, number: int, rng: np.random.Generator) -> tuple[dict[Corner, Recorded], list[Recorded]]:
     """Fit on every corner.
 
     - step: as of `recording.fit`.
     - number: of further fits on the first of the corners that is accepted, with noise of their own.
     - found: of None and of each corner that is accepted.
     """
-    model = front.make()
+    model = call.make()
     far = _BEYOND if model.clip else 1.0
     # With an intercept all rows are parallel, and -x is no multiple of x.
-    number_there, share = front.crowd
+    number_there, share = call.crowd
     share = 1.0 if model.fit_intercept else share
     sides = (1.0,) if model.fit_intercept else (1.0, -1.0)
     # Labels are what they are declared to be.
-    targets = [far * y for y in front.targets] if model.classes is None else list(front.targets)
-    common = [(share * model.x_norm, front.targets[0])] * number_there
+    targets = [far * y for y in call.targets] if model.classes is None else list(call.targets)
+    common = [(share * model.x_norm, call.targets[0])] * number_there
     tried = [(side * far * model.x_norm, y) for side in sides for y in targets]
-    found: dict[Corner, Recorded] = {None: _fitted(front, step, common, rng)}
+    found: dict[Corner, Recorded] = {None: _fitted(call, step, common, rng)}
     for corner in tried:
         try:
             # First: where the order counts, it is the first record that counts most.
-            found[corner] = _fitted(front, step, [corner, *common], rng)
+            found[corner] = _fitted(call, step, [corner, *common], rng)
         except (DomainViolation, DataError):
             continue
     records = [next(corner for corner in found if corner), *common]
-    return found, [_fitted(front, step, records, rng) for _ in range(number)]
+    return found, [_fitted(call, step, records, rng) for _ in range(number)]
 
 
 def pairs(found: Mapping[Corner, Any], neighbours: str) -> Iterator[tuple[Corner, Corner]]:
@@ -84,13 +82,13 @@ def pairs(found: Mapping[Corner, Any], neighbours: str) -> Iterator[tuple[Corner
             yield from ((corner, other) for other in accepted[i + 1 :])
 
 
-def words(front: Front, first: Corner, second: Corner) -> str:
+def words(call: Call, first: Corner, second: Corner) -> str:
     """Return a pair in words."""
-    there = f" beside {front.crowd[0]} records" if front.crowd[0] > 1 else ""
+    there = f" beside {call.crowd[0]} records" if call.crowd[0] > 1 else ""
     one, other = (corner and f"({corner[0]:g}, {corner[1]:g})" for corner in (first, second))
-    return f"{front.words}{there}: {other} comes" if one is None else f"{front.words}{there}: {one} becomes {other}"
+    return f"{call.words}{there}: {other} comes" if one is None else f"{call.words}{there}: {one} becomes {other}"
 
 
-def _fitted(front: Front, step: str, records: list[tuple[float, float]], rng) -> Recorded:
+def _fitted(call: Call, step: str, records: list[tuple[float, float]], rng) -> Recorded:
     x, y = np.array(records, dtype=float).T
-    return recording.fit(front.make(), step, x[:, None], y, int(rng.integers(2**63)))
+    return recording.fit(call.make(), step, x[:, None], y, int(rng.integers(2**63)))

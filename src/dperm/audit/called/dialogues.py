@@ -14,7 +14,7 @@ from scipy import special
 
 from dperm.audit import columns, exact, white_box
 from dperm.audit.called import brackets, corners, recording
-from dperm.audit.called.corners import Front
+from dperm.audit.called.corners import Call
 from dperm.audit.called.recording import Recorded
 from dperm.errors import DataError
 from dperm.laws.tails import lower_tail
@@ -85,13 +85,13 @@ def bins(found: list[Answer], scale: float) -> np.ndarray:
     return np.concatenate([[-np.inf], np.linspace(low, high, _BINS), [np.inf]])
 
 
-def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one answer, as columns of an attack.
 
     - Raises DataError: if a scale differs between fits, or as `answer`.
     """
-    fits, more = corners.fits(front, STEP, _FITS, rng)
-    asked = np.array([[front.make().x_norm]])
+    fits, more = corners.fits(call, STEP, _FITS, rng)
+    asked = np.array([[call.make().x_norm]])
     if neighbours == "replace":
         # The number of records is public, and the noise may be made of it.
         del fits[None]
@@ -101,7 +101,7 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
     drawn = {(one.threshold, one.deciding) for one in known}
     scales = {one.scale for one in known if one.scale is not None}
     if len(drawn) > 1 or len(scales) > 1:
-        raise DataError(f"{front.words}: the scale of the noise depends on the records")
+        raise DataError(f"{call.words}: the scale of the noise depends on the records")
     # Where nothing was answered with noise all answers are 0, and its scale is that of no answer.
     scale = scales.pop() if scales else 1.0
     edges = bins(list(found.values()), scale)
@@ -113,8 +113,8 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
     noises = np.array([one.noise for one in others if one.noise is not None])
     return {
         "guarantee": next(iter(fits.values())).model.privacy_.guarantee,
-        "loss": front.make().loss,
-        "pair_words": corners.words(front, first, second),
+        "loss": call.make().loss,
+        "pair_words": corners.words(call, first, second),
         "white_box_p": white_box.noise_test(noises[:, None], Gaussian(scale)).p_value if len(noises) > 20 else None,
         **columns.of_finite(best),
     }

@@ -13,7 +13,7 @@ import numpy as np
 
 from dperm.audit import columns
 from dperm.audit.called import brackets, corners
-from dperm.audit.called.corners import Front
+from dperm.audit.called.corners import Call
 from dperm.audit.called.recording import Recorded
 from dperm.audit.exact import ExactAudit
 from dperm.errors import DataError
@@ -24,16 +24,16 @@ STEP = "_release"
 _REACH = 20.0
 
 
-def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one release, as columns of an attack.
 
     - Raises DataError: if the grid or the noise depends on the records, or something else was released.
     """
     kind = Gaussian if delta else Laplace
-    fits, _ = corners.fits(front, STEP, 0, rng)
+    fits, _ = corners.fits(call, STEP, 0, rng)
     scales = {_law(one) for one in fits.values()}
     if len(scales) > 1:
-        raise DataError(f"{front.words}: grid and noise depend on the records: {sorted(scales)}")
+        raise DataError(f"{call.words}: grid and noise depend on the records: {sorted(scales)}")
     _, scale = scales.pop()
     places = {corner: _rounded(one) for corner, one in fits.items()}
     first, second = brackets.first_of_best(
@@ -41,8 +41,8 @@ def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator
     )
     return {
         "guarantee": fits[None].model.privacy_.guarantee,
-        "loss": front.make().loss,
-        "pair_words": corners.words(front, first, second),
+        "loss": call.make().loss,
+        "pair_words": corners.words(call, first, second),
         # Noise from the operating system is another one at every run: no row may hang on it.
         "white_box_p": None,
         **columns.of_finite(on_integers(places[first], places[second], kind(scale), delta)),

@@ -22,7 +22,7 @@ import numpy as np
 from dperm.audit import columns
 from dperm.audit.called import brackets, corners
 from dperm.audit.called.brackets import BracketedLaw
-from dperm.audit.called.corners import Corner, Front
+from dperm.audit.called.corners import Call, Corner
 from dperm.audit.called.recording import Recorded
 from dperm.errors import DataError
 from dperm.losses import Loss
@@ -69,103 +69,103 @@ class Found(NamedTuple):
     centres: dict[Corner, float]
 
 
-def attack(front: Front, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one estimator, as columns of an attack."""
-    found = listen(front, rng)
-    lines = {corner: line(front, found, corner) for corner in found.rows}
+    found = listen(call, rng)
+    lines = {corner: line(call, found, corner) for corner in found.rows}
     tried = [
         (brackets.attack(lines[first], lines[second], delta=delta), first, second)
-        for first, second in _strongest(front, found, neighbours)
+        for first, second in _strongest(call, found, neighbours)
     ]
     best, first, second = brackets.first_of_best(tried, lambda one: one[0].epsilon)
     return {
         "guarantee": found.guarantee,
         "loss": found.loss.name,
-        "pair_words": corners.words(front, first, second),
+        "pair_words": corners.words(call, first, second),
         "white_box_p": None,
         **columns.of_bracket(best),
     }
 
 
-def listen(front: Front, rng: np.random.Generator) -> Found:
+def listen(call: Call, rng: np.random.Generator) -> Found:
     """Fit on every corner, and find the law.
 
     - Raises DataError: if the law of the noise depends on the records, or a fit does not solve the equation.
     """
-    fits, more = corners.fits(front, STEP, _FITS, rng)
-    return law(front, fits, more)
+    fits, more = corners.fits(call, STEP, _FITS, rng)
+    return law(call, fits, more)
 
 
-def law(front: Front, fits: dict[Corner, Recorded], more: list[Recorded]) -> Found:
+def law(call: Call, fits: dict[Corner, Recorded], more: list[Recorded]) -> Found:
     """Find the law that fits tell (fits: on every corner; more: on one of them)."""
     kinds = {tuple((type(law), law.scale) for law, _ in one.drawn) for one in (*fits.values(), *more)}
     if len(kinds) > 1:
-        raise DataError(f"{front.words}: the law of the noise depends on the records: {sorted(map(str, kinds))}")
+        raise DataError(f"{call.words}: the law of the noise depends on the records: {sorted(map(str, kinds))}")
     (kind, scale), *hiding = next(iter(kinds))
     model, loss = fits[None].model, fits[None].handed["loss"]
     rows = {corner: _rows(one) for corner, one in fits.items()}
     hidden = hiding[0][0](hiding[0][1]) if hiding else None
-    if front.additive:
+    if call.additive:
         centres = {corner: _number(one) - _noise(one) for corner, one in fits.items()}
         # What is left of a number when the noise is taken off again.
         slack = 1e-12 * (scale + max(map(abs, centres.values())))
         return Found(rows, kind, scale, 1.0, slack, loss, hidden, model.privacy_.guarantee, centres)
-    ends = [end if math.isfinite(end) else math.copysign(_FURTHEST, end) for end in front.walls]
+    ends = [end if math.isfinite(end) else math.copysign(_FURTHEST, end) for end in call.walls]
     force = max(float(np.abs(_forces(loss, one, np.array(ends))).max()) for one in rows.values())
     usual = base.COVERED_TARGET if hiding else base.TARGET
     target = _ROUNDING * force * (usual if model.tolerance is None else model.tolerance)
-    ridge, error = _ridge(front, model, loss, more, target)
+    ridge, error = _ridge(call, model, loss, more, target)
     slack = target / ridge
     # A Delta that is off by a share of itself moves theta by that share of theta.
     slack += error / ridge * (force + 40 * scale) / ridge
     found = Found(rows, kind, scale, ridge, slack, loss, hidden, model.privacy_.guarantee, {})
     for one in (*fits.values(), *more):
-        _check(front, found, one, target + error * abs(_number(one)))
+        _check(call, found, one, target + error * abs(_number(one)))
     return found
 
 
-def _ridge(front: Front, model: Any, loss: Loss, more: list[Recorded], target: float) -> tuple[float, float]:
+def _ridge(call: Call, model: Any, loss: Loss, more: list[Recorded], target: float) -> tuple[float, float]:
     """Return Delta, as declared or as the fits say, and what it may be off by."""
     if getattr(model, "curvature", None) is not None:
         return float(model.curvature), 0.0
-    free = [one for one in more if _free(front, one)]
+    free = [one for one in more if _free(call, one)]
     points = sorted((theta := _theta(one), float(_forces(loss, _rows(one), np.array([theta]))[0]) + _noise(one, 0))
                     for one in free)  # fmt: skip
     (s, low), (t, high) = points[0], points[-1]
     return (low - high) / (t - s), 2 * target / (t - s)
 
 
-def _check(front: Front, found: Found, one: Recorded, allowed: float) -> None:
+def _check(call: Call, found: Found, one: Recorded, allowed: float) -> None:
     """Refuse a fit whose theta does not solve the equation within the solver's public target."""
     theta = _theta(one)
     left = float(_forces(found.loss, _rows(one), np.array([theta]))[0]) + found.ridge * theta + _noise(one, 0)
-    if not _free(front, one):
+    if not _free(call, one):
         # What lies at a wall and is pushed into it is at rest; with noise on top, which the walls and what is near them
         # swallow, it is not known which were.
         left = 0.0 if found.hiding else max(0.0, left if theta > 0 else -left)
     if abs(left) > allowed:
-        raise DataError(f"{front.words}: a fit misses its equation by {abs(left):.3g}, its target is {allowed:.3g}")
+        raise DataError(f"{call.words}: a fit misses its equation by {abs(left):.3g}, its target is {allowed:.3g}")
 
 
-def line(front: Front, found: Found, corner: Corner) -> BracketedLaw:
+def line(call: Call, found: Found, corner: Corner) -> BracketedLaw:
     """Return the law of the release on one corner's data."""
-    if front.additive:
+    if call.additive:
         return BracketedLaw(lambda t: (t - found.centres[corner]) / found.scale, found.law, found.slack)
 
     def z(t):
-        t = np.clip(t, *front.walls)
+        t = np.clip(t, *call.walls)
         return (_forces(found.loss, found.rows[corner], t) + found.ridge * t) / found.scale
 
-    return BracketedLaw(z, found.law, found.slack, *front.walls, found.hiding)
+    return BracketedLaw(z, found.law, found.slack, *call.walls, found.hiding)
 
 
-def _strongest(front: Front, found: Found, neighbours: str) -> list[tuple[Corner, Corner]]:
+def _strongest(call: Call, found: Found, neighbours: str) -> list[tuple[Corner, Corner]]:
     """Return the pairs of corners whose forces (or numbers) differ most."""
 
     def gap(pair):
-        if front.additive:
+        if call.additive:
             return abs(found.centres[pair[0]] - found.centres[pair[1]])
-        places = np.clip(np.linspace(-3, 3, 13) * found.scale / found.ridge, *front.walls)
+        places = np.clip(np.linspace(-3, 3, 13) * found.scale / found.ridge, *call.walls)
         one, other = (_forces(found.loss, found.rows[corner], places) for corner in pair)
         return float(np.abs(one - other).max())
 
@@ -221,8 +221,8 @@ def _theta(one: Recorded) -> float:
     return _number(one) - (_noise(one, 1) if len(one.drawn) > 1 else 0.0)
 
 
-def _free(front: Front, one: Recorded) -> bool:
+def _free(call: Call, one: Recorded) -> bool:
     """Return whether neither the release nor what it is without the noise on top lies at a wall."""
-    low, high = front.walls
+    low, high = call.walls
     places = _number(one), _theta(one)
     return all(theta - low > 1e-9 * abs(theta) and high - theta > 1e-9 * abs(theta) for theta in places)

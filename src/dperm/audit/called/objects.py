@@ -21,34 +21,34 @@ from typing import Any
 import numpy as np
 
 from dperm.audit import columns
-from dperm.audit.called.corners import Front
+from dperm.audit.called.corners import Call
 from dperm.errors import DataError
 
 # Fits on either side: all against none of them refute epsilon = 1 with p < 1e-7.
 _FITS = 40
 
 
-def attacks(front: Front, neighbours: str) -> Iterator[dict[str, Any]]:
+def attacks(call: Call, neighbours: str) -> Iterator[dict[str, Any]]:
     """Give the attacks on one object, as columns of an attack.
 
     - Raises DataError: if what is left differs between fits on the same records.
     """
-    common = [(0.0, front.targets[0])]
+    common = [(0.0, call.targets[0])]
     # Under replace-one what is replaced holds nothing.
     rest = common if neighbours == "add_remove" else [*common, common[0]]
-    guarantee, reference = _fitted(front.make, rest).privacy_.guarantee, told(front.make, rest)
-    hits = sum(told(front.make, rest) == reference for _ in range(_FITS))
+    guarantee, reference = _fitted(call.make, rest).privacy_.guarantee, fingerprint(call.make, rest)
+    hits = sum(fingerprint(call.make, rest) == reference for _ in range(_FITS))
     if hits < _FITS:
         raise DataError(
-            f"{front.words}: {_FITS - hits} of {_FITS} fits on the same records tell something else besides what the "
+            f"{call.words}: {_FITS - hits} of {_FITS} fits on the same records tell something else besides what the "
             "statement covers; the attack compares what does not change by itself"
         )
-    for record in _records(front):
-        others = sum(told(front.make, [*common, record]) == reference for _ in range(_FITS))
+    for record in _records(call):
+        others = sum(fingerprint(call.make, [*common, record]) == reference for _ in range(_FITS))
         yield {
             "guarantee": guarantee,
-            "loss": front.make().loss,
-            "pair_words": f"{front.words}: {record} {'comes' if neighbours == 'add_remove' else 'replaces (0.0, 0)'}",
+            "loss": call.make().loss,
+            "pair_words": f"{call.words}: {record} {'comes' if neighbours == 'add_remove' else 'replaces (0.0, 0)'}",
             "white_box_p": None,
             "attack": columns.SAMPLING,
             "model": "none",
@@ -59,7 +59,7 @@ def attacks(front: Front, neighbours: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def told(make: Callable[[], Any], records: list[tuple[float, float]]) -> str:
+def fingerprint(make: Callable[[], Any], records: list[tuple[float, float]]) -> str:
     """Return a digest of all that a fit tells besides what its statement covers."""
     try:
         model = _fitted(make, records)
@@ -77,9 +77,9 @@ def _fitted(make: Callable[[], Any], records: list[tuple[float, float]]) -> Any:
     return make().fit(x[:, None], y)
 
 
-def _records(front: Front) -> list[tuple[float, float]]:
+def _records(call: Call) -> list[tuple[float, float]]:
     """Return the records that come."""
-    model, least, most = front.make(), front.targets[0], front.targets[-1]
+    model, least, most = call.make(), call.targets[0], call.targets[-1]
     found = [(1.0, most)]
     if getattr(model, "public", None) is not None:
         found.append((float(model.public[0][0]), least))

@@ -19,7 +19,7 @@ import numpy as np
 from dperm import losses
 from dperm.audit import columns
 from dperm.audit.called import brackets, linear, recording, supports
-from dperm.audit.called.corners import Front
+from dperm.audit.called.corners import Call
 from dperm.audit.called.recording import Recorded
 from dperm.audit.called.supports import CHOICES
 from dperm.mechanisms import objective
@@ -69,9 +69,9 @@ def _attack(choice: supports.Choice, budget: dict[str, Any], clip: bool, rng) ->
 
     found = supports.accepted(choice, clip, known)
     more = [fitted([], choice.first, seed + i)[0] for i in range(1, _FITS + 1)]
-    front = Front(None, (), "", walls=(-_BOUND, _BOUND))
-    law = linear.law(front, {record: one for record, (one, _) in found.items()}, more)
-    lines = {record: replace(linear.line(front, law, record), share=chance) for record, (_, chance) in found.items()}
+    call = Call(None, (), "", walls=(-_BOUND, _BOUND))
+    law = linear.law(call, {record: one for record, (one, _) in found.items()}, more)
+    lines = {record: replace(linear.line(call, law, record), share=chance) for record, (_, chance) in found.items()}
     places = np.linspace(-_BOUND, _BOUND, 9)
 
     def apart(pair):
@@ -87,7 +87,7 @@ def _attack(choice: supports.Choice, budget: dict[str, Any], clip: bool, rng) ->
         "guarantee": law.guarantee,
         "loss": "squared",
         "pair_words": f"{supports.words(SparseRegression, given, clip)} beside {len(choice.crowd)} records: "
-        + supports.came(first, second),
+        + supports.pair_in_words(first, second),
         "white_box_p": None,
         **columns.of_bracket(best),
     }

@@ -102,7 +102,7 @@ def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> di
         "guarantee": _fitted(choice, given, [], choice.first).privacy_.guarantee,
         "loss": "squared",
         "pair_words": f"{words(choice.make, choice.given, clip)} beside {len(choice.crowd)} records: "
-        + came(*found.pair),
+        + pair_in_words(*found.pair),
         "white_box_p": None,
         **columns.of_finite(found),
     }
@@ -151,7 +151,7 @@ def words(make: type, given: dict[str, Any], clip: bool) -> str:
     return f"{make.__name__}({', '.join(f'{key}={value!r}' for key, value in given.items())}, clip={clip})"
 
 
-def came(first: Record | None, second: Record) -> str:
+def pair_in_words(first: Record | None, second: Record) -> str:
     """Return a pair in words."""
     return f"{second} comes" if first is None else f"{first} becomes {second}"
 

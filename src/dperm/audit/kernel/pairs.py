@@ -29,7 +29,7 @@ from dperm.mechanisms.kernel.constants import Setting
 
 # s: small, so that an answer moves by all but 5e-7 of Delta_1.
 ASIDE = 1e-3
-# R is none of 1, so that a power of it too many or too few is seen; R^2 is a tenth of total: the margin is small.
+# R is not 1, so that a power of it too many or too few shows; R^2 is a tenth of total, so that the margin is small.
 LIPSCHITZ, FEATURE_NORM, TOTAL = 1.0, 2.0, 40.0
 # The solver's public target, as a share of Delta_w.
 SLACK = 1 / 20

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from dperm.audit.called import answers, linear, objects, threads
-from dperm.audit.called.corners import Front
+from dperm.audit.called.corners import Call
 from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.errors import DomainViolation
 from dperm.laws.tails import lower_tail
@@ -99,8 +99,8 @@ def unchecked_domain(broken: bool) -> Finite:
     Its data are corners that `fit` accepts; the record -Y comes, or of the twin none below 0.
     """
     make = partial(_Unchecked if broken else ObjectivePerturbation, **_COUNTS)
-    front = Front(make, (0.0, -2.0, 2.0), "", walls=(_LOW, _HIGH))
-    found = linear.listen(front, np.random.default_rng(0))
+    call = Call(make, (0.0, -2.0, 2.0), "", walls=(_LOW, _HIGH))
+    found = linear.listen(call, np.random.default_rng(0))
     kind = found.law(1.0)
 
     def law(corner):
@@ -193,7 +193,7 @@ def _handed_on(make: type, record: tuple[float, float], **given: Any) -> Sampled
 
     def draw(records, repeats, rng):
         # A number for each thing that may be told.
-        return np.array([_number(objects.told(fit, records)) for _ in range(repeats)])
+        return np.array([_number(objects.fingerprint(fit, records)) for _ in range(repeats)])
 
     return Sampled(draw, [(0.3, 0), record], [(0.3, 0)], most_draws=_MOST_DRAWS)
 
