@@ -1,4 +1,4 @@
-"""One attack on one pair, as columns: by sampling, on a line, over finite outcomes."""
+"""One attack on one pair as the columns of its row: by sampling, on a line, over finite outcomes, of a privacy loss."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -51,7 +51,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     for row in job["rows"]:
         if row["variant"] not in VARIANTS[job["mechanism"]]:
             raise ConfigError(
-                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r}: it is none of "
+                f"config/audits.yaml: variant {row['variant']!r} of {job['mechanism']!r}: it is not one of "
                 f"{', '.join(VARIANTS[job['mechanism']])}"
             )
     return [record for row in job["rows"] for record in _attacks(job, row)]

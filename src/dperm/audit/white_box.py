@@ -91,7 +91,7 @@ def noise_test(noise: np.ndarray, law: Gaussian | SphericalLaplace | Laplace) ->
     Raises
     ------
     ValueError
-        If there are fewer than two rows, an entry is not finite, or the law is none of these or has no scale.
+        If there are fewer than two rows, an entry is not finite, or the law is not one of these or has no scale.
     """
     b = np.asarray(noise, dtype=float)
     b = b[:, None] if b.ndim == 1 else b
@@ -101,7 +101,7 @@ def noise_test(noise: np.ndarray, law: Gaussian | SphericalLaplace | Laplace) ->
         raise ValueError("noise holds values that are not finite: every output must have a noise that made it")
     if type(law) not in _TESTS:
         known = ", ".join(sorted(kind.__name__ for kind in _TESTS))
-        raise ValueError(f"law={law!r} is none that is known here: {known}")
+        raise ValueError(f"law={law!r} is not one of those known here: {known}")
     if law.scale == 0:
         raise ValueError(f"law={law!r} has scale 0: without noise there is nothing to test")
     b = b / law.scale

@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-# Two quotients this close (relative) are one: which is larger hangs on the processor, and no event may hang on that.
+# Quotients this close (relative) count as equal: which is larger depends on the processor, and no event may.
 ALIKE = 1e-12
 
 

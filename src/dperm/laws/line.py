@@ -147,7 +147,7 @@ def lower_bound(first: Law, second: Law, delta: float) -> Bound:
     points = np.unique(np.concatenate([_quantiles(first), _quantiles(second), alone]))
     forth = _search(first, second, points, delta, False)
     back = _search(second, first, points, delta, True)
-    # Of a symmetric pair both find the same but for rounding, on which the event must not hang.
+    # For a symmetric pair both find the same but for rounding, and the event must not depend on that.
     return back if back.epsilon > forth.epsilon + _GAIN else forth
 
 

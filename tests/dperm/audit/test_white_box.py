@@ -195,7 +195,7 @@ def test_numbers_may_come_flat():
         (np.ones((2, 2, 2)), Gaussian(1.0), "at least 2 rows"),
         (np.array([[1.0], [np.nan]]), Gaussian(1.0), "not finite"),
         (np.ones((5, 2)), Gaussian(0.0), "scale 0"),
-        (np.ones((5, 2)), stats.norm(), "none that is known"),
+        (np.ones((5, 2)), stats.norm(), "not one of those known"),
     ],
 )
 def test_what_cannot_be_tested_is_refused(noise, law, message):

@@ -159,7 +159,8 @@ def attack(first: BracketedLaw, second: BracketedLaw, *, delta: float) -> ExactA
 def first_of_best(candidates: Sequence[Any], value: Callable[[Any], float]) -> Any:
     """Return the first candidate that is as good as the best, but for what rounding may decide.
 
-    Laws that mirror each other are as good to the last digits, and no row may hang on a processor's.
+    Laws that mirror each other are equally good but for the last digits, which differ between processors: no row may
+    depend on them.
 
     - candidates: one at least.
     - value: candidate -> float, 0 or above.

@@ -1,7 +1,7 @@
-"""How threads are made to meet: in a kernel of the user's own, or line by line in the code that answers.
+"""Threads in lockstep: they wait for each other in a kernel of the user's own, or at each line of the code that answers.
 
-Whoever looks at a state before another one has written to it is caught in that moment, not by chance. Where a lock
-keeps the others out, whoever waits for them goes on after a tenth of a second, and nobody waits from then on.
+A thread that reads a state before another one has written to it so does it every time, and not by chance. Where a lock
+keeps the other threads out, a thread stops waiting for them after a tenth of a second, and none waits from then on.
 """
 
 import contextlib
@@ -87,6 +87,6 @@ def in_step(ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list
 
 
 def _wait(barrier: threading.Barrier) -> None:
-    # If somebody is kept out nobody waits from then on.
+    # A barrier that broke stays broken: where a lock keeps a thread out, none waits from then on.
     with contextlib.suppress(threading.BrokenBarrierError):
         barrier.wait(_PATIENCE)

@@ -43,7 +43,7 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
         "guarantee": fits[None].model.privacy_.guarantee,
         "loss": call.make().loss,
         "pair_words": corners.words(call, first, second),
-        # Noise from the operating system is another one at every run: no row may hang on it.
+        # Noise from the operating system differs from run to run, so no row may depend on it.
         "white_box_p": None,
         **columns.of_finite(on_integers(places[first], places[second], kind(scale), delta)),
     }

@@ -64,7 +64,7 @@ def fingerprint(make: Callable[[], Any], records: list[tuple[float, float]]) -> 
     try:
         model = _fitted(make, records)
     except Exception as error:
-        # Whatever it is: who sees it sees that there is one.
+        # Any error at all tells something: whoever sees it knows that there was one.
         return f"{type(error).__name__}: {error}"
     handed_on = model.__getstate__()
     rest = {name: value for name, value in handed_on.items() if name not in model.privacy_.covers}

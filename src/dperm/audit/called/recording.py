@@ -1,7 +1,7 @@
-"""A fit overheard: what its core was handed, the noise that it drew, and what came out; and an answer overheard.
+"""A recorded fit: what its core was handed, the noise that it drew, and what it returned; and a recorded answer.
 
-The noise stream is known, because the estimator is given a `Generator` that remembers its laws and draws; what the
-public checks made of the records is known, because the step from them to the core is listened to. Nothing is changed.
+The estimator is given a `Generator` that records the laws and draws of its noise, and the method that hands the checked
+records to the core is wrapped to record its arguments and result. The fit itself is not changed.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ class RecordingGenerator(np.random.Generator):
     def standard_normal(self, *args, **options):
         """Draw as NumPy does, and keep it for the length that follows."""
         given = super().standard_normal(*args, **options)
-        # The caller may go on in place.
+        # A copy, because the caller may change the array in place.
         self._direction = np.array(given)
         self.units += np.ravel(self._direction).tolist()
         return given

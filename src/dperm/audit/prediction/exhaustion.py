@@ -1,9 +1,9 @@
 r"""The public predictors asked until their budget is exhausted: fitted, asked row by row, every row twice.
 
-All records are alike, so that every query has the same law whatever the shards or the keys: with label 0 alone no shard
-votes for 1; labels 1 left of all queries push the walk to V = min(n, T); records at x = 0 leave w = 0. A repeated row
-whose answer differs from its first one counts as another answer. What is told is how many answers there were, and
-whether those of a few fits have the law of the price that the accountants allow.
+All records are equal, so that every query has the same law whatever the shards or the keys: with label 0 alone no
+shard votes for 1; labels 1 left of all queries push the walk to V = min(n, T); records at x = 0 leave w = 0. A repeated
+row whose answer differs from its first one counts as another answer. Returned are the number of answers, and whether
+those of a few fits have the law of the price that the accountants allow.
 
 Neighbouring relation: each row's.
 """
