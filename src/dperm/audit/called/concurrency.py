@@ -1,4 +1,4 @@
-"""Threads in lockstep: they wait for each other in a kernel of the user's own, or at each line of the code that answers.
+"""Threads in lockstep: they wait for each other in a kernel of the user's, or at each line of the code that answers.
 
 A thread that reads a state before another one has written to it so does it every time, and not by chance. Where a lock
 keeps the other threads out, a thread stops waiting for them after a tenth of a second, and none waits from then on.
