@@ -83,7 +83,7 @@ def parse_kdd_like(entry: Mapping[str, Any], folder: Path | None) -> Raw:
 
 
 def _kdd_rows(n: int, seed: int, d: int) -> Raw:
-    sizes = _block_sizes(d)
+    sizes = block_sizes(d)
     effects = _SPREAD * seeds.generator(_SEED, "kdd-like", "effects", d).standard_normal(d)
     rng = seeds.generator(seed, "kdd-like", "rows", d)
     levels = np.floor(sizes * rng.random((n, _FACTORS)) ** _POPULARITY).astype(np.int32)
@@ -94,8 +94,8 @@ def _kdd_rows(n: int, seed: int, d: int) -> Raw:
     return Raw(columns={"label": y}, matrix=X, versions=_VERSIONS)
 
 
-def _block_sizes(d: int) -> np.ndarray:
-    """36 whole numbers, 2 and above, that grow geometrically and add up to d."""
+def block_sizes(d: int) -> np.ndarray:
+    """Return how many columns each factor has: whole numbers, 2 and above, that grow geometrically and add up to d."""
     powers = np.arange(_FACTORS)
     ratio = brentq(lambda ratio: 2.0 * (ratio**powers).sum() - d, 1.0, float(d))
     sizes = np.floor(2.0 * ratio**powers).astype(np.int64)

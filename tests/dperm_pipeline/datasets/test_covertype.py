@@ -230,7 +230,7 @@ def test_rows_of_kdd_like():
     np.testing.assert_allclose(X.multiply(X).sum(axis=1), 1.0, rtol=1e-12)
     assert set(data.y) == {0.0, 1.0} and data.task == "regression" and data.bounds.y_bound == 1
     # Every factor takes one level: its block is hit once by each row; few levels common, most of them rare.
-    sizes = synthetic._block_sizes(100_000)
+    sizes = synthetic.block_sizes(100_000)
     assert sizes.sum() == 100_000 and sizes.min() >= 2 and (np.diff(sizes) >= 0).all()
     ends = np.cumsum(sizes)
     blocks = np.searchsorted(ends, X.indices.reshape(2000, 36), side="right")

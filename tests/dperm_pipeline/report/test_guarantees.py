@@ -4,14 +4,13 @@ import math
 import re
 
 import fake_audits
-import jinja2
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from dperm.errors import CorruptFile
-from dperm_pipeline import tables
+from dperm_pipeline import report, tables
 from dperm_pipeline.audits import ledger
 from dperm_pipeline.report import guarantees
 from dperm_pipeline.report.ledgers import OTHER_BUDGET, PRIVACY
@@ -64,12 +63,10 @@ def context(written, pytestconfig):
 
 @pytest.fixture(scope="module")
 def page(context):
-    loader = jinja2.PackageLoader("dperm_pipeline.report", "page")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     parts = ("privacy.html", "errata.html")
     drawn = {"name": "privacy-ledger", "source": "privacy", "title": "All", "caption": "", "alt": "", "note": {}}
     figure = {**drawn, "width": 1, "height": 1, "claims": []}
-    return "".join(environment.get_template(name).render(privacy=context, ledger_figures=[figure]) for name in parts)
+    return "".join(report.render(name, privacy=context, ledger_figures=[figure]) for name in parts)
 
 
 def one(context, verdict, variant, guarantee=None):

@@ -12,11 +12,11 @@ import urllib.request
 from functools import partial
 from pathlib import Path
 
-import jinja2
 import pytest
 import yaml
 
 from dperm.errors import ConfigError
+from dperm_pipeline import report
 from dperm_pipeline.datasets import catalogue, prepare, prepared
 from dperm_pipeline.report import assets, citation, cost, provenance, serve
 from dperm_pipeline.report.__main__ import main
@@ -198,11 +198,7 @@ def test_nothing_known_is_nothing_said():
 
 
 def render(context):
-    page = ROOT / "src/dperm_pipeline/report/page"
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, loader=jinja2.FileSystemLoader(page)
-    )
-    return environment.get_template("provenance.html").render(provenance=context)
+    return report.render("provenance.html", provenance=context)
 
 
 def test_the_section(context):
@@ -233,17 +229,8 @@ def test_the_report_is_served_until_ctrl_c(tmp_path, how):
     page.parent.mkdir(parents=True)
     page.write_text("<p>the page</p>")
     (tmp_path / "secret").write_text("no")
-    command = [
-        sys.executable,
-        "-m",
-        "dperm_pipeline.report",
-        "--serve",
-        "0",
-        "--root",
-        str(tmp_path),
-        "--config",
-        "scale=quick",
-    ]
+    asked = ["--serve", "0", "--root", str(tmp_path), "--config", "scale=quick"]
+    command = [sys.executable, "-m", "dperm_pipeline.report", *asked]
     settings = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     started = partial(signal.signal, signal.SIGINT, how)
     with subprocess.Popen(command, preexec_fn=started, **settings) as process:
