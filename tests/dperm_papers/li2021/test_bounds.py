@@ -17,6 +17,7 @@ from dperm.noise import Gaussian, SphericalLaplace
 from dperm_papers.li2021.bounds import (
     bound_fits,
     budget_bounds,
+    figures,
     formulas,
     risk_bounds,
     risk_rates,
@@ -26,7 +27,9 @@ from dperm_papers.li2021.bounds import (
     experiment as bounds,
 )
 from dperm_papers.li2021.shared import designs
+from dperm_pipeline import figures as drawing
 from dperm_pipeline.cells import Cell
+from dperm_pipeline.figures import style
 from dperm_pipeline.rows import Rows
 
 PURE, APPROXIMATE = Budget(0.8), Budget(0.8, 1e-4)
@@ -353,3 +356,45 @@ def test_the_corrected_scheme_is_eq_2_with_the_printed_target():
         )
     )  # fmt: skip
     assert case.calibration == "corrected" and case.scheme == Scheme("lasso", 1 / 0.8, moor=False, halved=True)
+
+
+# Figures
+
+
+def lines(axis):
+    """Return x and y of each line, without those across the panel."""
+    return [line.get_data() for line in axis.get_lines() if line.get_transform() == axis.transData]
+
+
+def test_risk_and_bounds_are_means_over_data_sets(rows):
+    with style.applied():
+        figure = figures.bounds(rows)
+    first = figure.axes[0]
+    assert len(figure.axes) == 6 and len(lines(first)) == 12
+    part = rows[(rows["axis"] == "n") & (rows["metric"] == "risk") & (rows["delta"] == 0) & (rows["variant"] == "erm")]
+    part = part[part["calibration"] == "paper"]
+    x, y = lines(first)[0]
+    np.testing.assert_allclose(y, [part.loc[part["n"] == n, "value"].mean() for n in x])
+    low, high = first.get_ylim()
+    assert all(low <= np.min(y) and np.max(y) <= high for _, y in lines(first))
+
+
+def test_the_budget_figure_shows_shares_noise_and_determinants(rows):
+    with style.applied():
+        figure = figures.budget(rows)
+    spent, sigma, jacobian = figure.axes
+    shares = [y for x, y in lines(spent)]
+    assert len(shares) == 4
+    assert all((share > 0).all() and (share < 1).all() for share in shares)
+    eq12, short, tight = (y for _, y in lines(sigma))
+    assert (tight < eq12).all() and (eq12 < short).all()
+    assert len(lines(jacobian)) == 6 and max(np.max(y) for _, y in lines(jacobian)) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["li2021-bounds", "li2021-budget"])
+def test_from_a_file_and_the_same_bytes(name, rows, tmp_path):
+    path = fake_rows.write(rows, tmp_path / "rows.parquet")
+    for k in range(2):
+        drawing.draw(name, path, svg=tmp_path / f"{k}.svg", png=tmp_path / f"{k}.png")
+    assert (tmp_path / "0.svg").read_bytes() == (tmp_path / "1.svg").read_bytes()

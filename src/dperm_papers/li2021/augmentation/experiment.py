@@ -178,11 +178,11 @@ def _software(problem: _Problem) -> Iterator[Record]:
     for repeat, step in itertools.product(range(repeats), (1, settings.iterations)):
         weights = scheme.weights(problem.rule, problem.strength, None if step == 1 else before[repeat])
         weights = np.broadcast_to(weights, problem.b[repeat].shape)
-        kept = np.isfinite(weights)
-        half = problem.rng("software", repeat, step).standard_normal((rows // 2, kept.sum()))
-        half *= np.sqrt(2 * weights[kept] / (rows * curvature))
-        appended = problem.b[repeat][kept] / (rows * force) + np.concatenate([half, -half])
-        X = np.concatenate([problem.X[repeat][:, kept], appended])
+        finite = np.isfinite(weights)
+        half = problem.rng("software", repeat, step).standard_normal((rows // 2, finite.sum()))
+        half *= np.sqrt(2 * weights[finite] / (rows * curvature))
+        appended = problem.b[repeat][finite] / (rows * force) + np.concatenate([half, -half])
+        X = np.concatenate([problem.X[repeat][:, finite], appended])
         y = np.concatenate([problem.y[repeat], targets])
         ours = unpenalised(problem.model, X, y, np.zeros(X.shape[1]))
         for form in ("plain", "scaled", "intercept"):
@@ -257,11 +257,11 @@ def _signs(problem: _Problem) -> Iterator[Record]:
         tail = problem.last(repeat, rows, settings.settled_iterations, variant, _TAIL)
         fine, size = np.isfinite(tail).all(), np.abs(tail).mean(axis=0)
         flips = (np.sign(tail[1:]) != np.sign(tail[:-1])).any(axis=0)
-        kept = settled(tail, last=_TAIL, threshold=_ZERO) != 0
+        nonzero = settled(tail, last=_TAIL, threshold=_ZERO) != 0
         values = {
-            ("zero-rule", "violated"): float((kept & flips).any()), ("zero-rule", "alive"): float(kept.sum()),
+            ("zero-rule", "violated"): float((nonzero & flips).any()), ("zero-rule", "alive"): float(nonzero.sum()),
             ("size", "violated"): float(((size >= _ZERO) & flips).any()),
-            ("size", "swing"): float(np.max(size, where=~kept, initial=0.0)),
+            ("size", "swing"): float(np.max(size, where=~nonzero, initial=0.0)),
         }  # fmt: skip
         for (form, metric), value in values.items():
             yield {
@@ -296,8 +296,8 @@ def _table3(problem: _Problem) -> Iterator[Record]:
 
     before = fit(0 * b, steps - 1)
     weight = scheme.weights(problem.rule, strength, before)
-    kept = np.isfinite(weight)
-    weight = np.where(kept, weight, 0.0)
+    finite = np.isfinite(weight)
+    weight = np.where(finite, weight, 0.0)
 
     def ridge(theta):
         return float(weight @ theta**2) / n
@@ -307,8 +307,8 @@ def _table3(problem: _Problem) -> Iterator[Record]:
         one, np.zeros((1, design.p)), target, np.array([strength]), variant="erm", floors=np.full((1, 1), _TIGHT),
         tolerance=_TIGHT,
     ).theta[0, 0]  # fmt: skip
-    augmented, private = (pairs.ridge(X, y, tilt, weight, kept) for tilt in (0 * b, b))
-    mean = np.where(kept, v * design.truth / (v + 2 * weight / n), 0.0)
+    augmented, private = (pairs.ridge(X, y, tilt, weight, finite) for tilt in (0 * b, b))
+    mean = np.where(finite, v * design.truth / (v + 2 * weight / n), 0.0)
     table = {
         "L": (design.truth, expected(design.truth)),
         "J": (lasso, empirical(lasso) + strength * float(np.abs(lasso).sum()) / n),

@@ -49,13 +49,8 @@ def iterates(
 ) -> Iterator[np.ndarray]:
     """Give theta^(1), ..., theta^(T) of Algorithm 1, as `literal.literal` does with the same generator.
 
-    - X: shape (n, p).
-    - y: shape (n,).
-    - noise: shape (p,); b.
-    - strength: Lambda.
-    - rows: n_e, even.
-    - steps: T.
-    - Yields: shape (p,).
+    - noise: b, of shape (p,).
+    - strength, rows, steps: Lambda; n_e, even; T.
     - Raises SolverError: if a fit does not converge.
     """
     targets, force, curvature = augmented_targets(loss, rows)
@@ -64,20 +59,20 @@ def iterates(
     for _ in range(steps):
         tilt = noise if theta is None or variant == "erm" else noise * np.sign(theta)
         each = np.broadcast_to(scheme.weights(rule, strength, theta), noise.shape)
-        kept = np.isfinite(each)
-        spread = np.sqrt(2 * each[kept] / (rows * curvature))
-        z = rng.standard_normal(out=store) if kept.all() else rng.standard_normal((rows // 2, kept.sum()))
-        shift = tilt[kept] / (rows * force)
+        finite = np.isfinite(each)
+        spread = np.sqrt(2 * each[finite] / (rows * curvature))
+        z = rng.standard_normal(out=store) if finite.all() else rng.standard_normal((rows // 2, finite.sum()))
+        shift = tilt[finite] / (rows * force)
         if loss == "squared":
-            fitted = _least_squares(X[:, kept], y, shift, spread, z, rows, float(targets[0]))
+            fitted = _least_squares(X[:, finite], y, shift, spread, z, rows, float(targets[0]))
         else:
-            sums = _Sums(model, X[:, kept], y, shift, spread, z, targets)
-            starts = [np.zeros(len(spread))] if theta is None else [theta[kept]]
+            sums = _Sums(model, X[:, finite], y, shift, spread, z, targets)
+            starts = [np.zeros(len(spread))] if theta is None else [theta[finite]]
             # Where signs of b flip in every iteration, the fit before the last is the nearer one.
-            starts += [] if older is None or variant == "erm" else [older[kept]]
+            starts += [] if older is None or variant == "erm" else [older[finite]]
             fitted = _newton(sums, min(starts, key=sums.value) if len(starts) > 1 else starts[0])
         theta, older = np.zeros_like(noise), theta
-        theta[kept] = fitted
+        theta[finite] = fitted
         yield theta
 
 
@@ -88,38 +83,53 @@ def _least_squares(X, y, shift, spread, z, rows: int, target: float) -> np.ndarr
     return scale * np.linalg.solve(gram * np.outer(scale, scale), scale * (X.T @ y + rows * target * shift))
 
 
-class _Sums:
-    """The objective of one fit: sums over the records and over the pairs."""
+class _Records:
+    """An objective that `_newton` takes: here the sum of losses over the records, to which others add."""
 
-    def __init__(self, model: Loss, X, y, shift, spread, z, targets):
-        self.model, self.X, self.y, self.shift, self.spread, self.z = model, X, y, shift, spread, z
-        self.upper, self.lower = targets[: len(z)], targets[len(z) :]
-        self.rows = len(y) + len(targets)
+    def __init__(self, model: Loss, X: np.ndarray, y: np.ndarray):
+        self.model, self.X, self.y, self.rows = model, X, y, len(y)
 
     def value(self, theta: np.ndarray) -> float:
-        """Return the objective."""
         with np.errstate(over="ignore"):
-            found = self.model.value(self.X @ theta, self.y).sum()
+            return self.model.value(self.X @ theta, self.y).sum()
+
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return self.X.T @ self.model.derivative(self.X @ theta, self.y)
+
+    def hessian(self, theta: np.ndarray) -> np.ndarray:
+        return self.X.T @ (self.model.second(self.X @ theta, self.y)[:, None] * self.X)
+
+
+class _Sums(_Records):
+    """The sum over the records and over the pairs of augmented rows."""
+
+    def __init__(self, model: Loss, X, y, shift, spread, z, targets):
+        super().__init__(model, X, y)
+        self.shift, self.spread, self.z = shift, spread, z
+        self.upper, self.lower = targets[: len(z)], targets[len(z) :]
+        self.rows += len(targets)
+
+    def value(self, theta: np.ndarray) -> float:
+        found = super().value(theta)
+        with np.errstate(over="ignore"):
             for _, up, upper, down, lower in self._blocks(theta):
                 found += self.model.value(up, upper).sum() + self.model.value(down, lower).sum()
         return float(found)
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
-        """Return the gradient."""
         even, odd = self._first(theta, self.model.derivative)
-        return self.X.T @ self.model.derivative(self.X @ theta, self.y) + even * self.shift + odd * self.spread
+        return super().gradient(theta) + even * self.shift + odd * self.spread
 
     def hessian(self, theta: np.ndarray) -> np.ndarray:
-        """Return the Hessian."""
         even, odd = self._first(theta, self.model.second)
         gram = np.zeros((len(theta), len(theta)))
         for z, up, upper, down, lower in self._blocks(theta):
             both = self.model.second(up, upper) + self.model.second(down, lower)
             gram += z.T @ (both[:, None] * z)
         cross = np.outer(self.shift, odd * self.spread)
-        own = self.X.T @ (self.model.second(self.X @ theta, self.y)[:, None] * self.X)
         pairs = even * np.outer(self.shift, self.shift) + cross + cross.T
-        return own + pairs + gram * np.outer(self.spread, self.spread)
+        return super().hessian(theta) + pairs + gram * np.outer(self.spread, self.spread)
 
     def _first(self, theta: np.ndarray, derivative: Callable) -> tuple[float, np.ndarray]:
         """Return sum (f+ + f-) and sum (f+ - f-) z over the pairs."""
@@ -198,51 +208,42 @@ def mean(
     finite n_e changes systematically (erratum N8): l''/(2 n_e l'^2) <b, theta>^2 for the squared loss, and higher terms
     for the others. Drawing adds the rest.
 
-    - loss, X, y, noise, rule, strength, rows, steps: as for `iterates`.
-    - Returns: shape (p,).
     - Raises SolverError: if a fit does not converge.
     """
     targets, force, curvature = augmented_targets(loss, rows)
     model, theta = losses.make(loss), None
     for _ in range(steps):
         each = np.broadcast_to(scheme.weights(rule, strength, theta), noise.shape)
-        kept = np.isfinite(each)
-        start = np.zeros(kept.sum()) if theta is None else theta[kept]
-        variances = 2 * each[kept] / (rows * curvature)
-        sums = _Mean(model, X[:, kept], y, noise[kept] / (rows * force), variances, rows, float(targets[0]))
+        finite = np.isfinite(each)
+        start = np.zeros(finite.sum()) if theta is None else theta[finite]
+        variances = 2 * each[finite] / (rows * curvature)
+        sums = _Mean(model, X[:, finite], y, noise[finite] / (rows * force), variances, rows, float(targets[0]))
         theta = np.zeros_like(noise)
-        theta[kept] = _newton(sums, start)
+        theta[finite] = _newton(sums, start)
     return theta
 
 
-class _Mean:
-    """sum l + n_e E l(<a, theta> + sqrt(v) Z), as `_newton` takes it; dE/dv = E l''/2 and so on."""
+class _Mean(_Records):
+    """sum l + n_e E l(<a, theta> + sqrt(v) Z); dE/dv = E l''/2 and so on."""
 
     def __init__(self, model: Loss, X, y, shift, variances, count, target):
-        self.model, self.X, self.y, self.shift, self.variances = model, X, y, shift, variances
-        self.count, self.target, self.rows = count, target, len(y) + count
+        super().__init__(model, X, y)
+        self.shift, self.variances, self.count, self.target = shift, variances, count, target
+        self.rows += count
 
     def value(self, theta: np.ndarray) -> float:
-        """Return the objective."""
-        with np.errstate(over="ignore"):
-            own = self.model.value(self.X @ theta, self.y).sum()
-        return float(own + self.count * self._means(theta)[0])
+        return float(super().value(theta) + self.count * self._means(theta)[0])
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
-        """Return the gradient."""
-        with np.errstate(over="ignore"):
-            own = self.X.T @ self.model.derivative(self.X @ theta, self.y)
         _, first, second, _, _ = self._means(theta)
-        return own + self.count * (first * self.shift + second * self.variances * theta)
+        return super().gradient(theta) + self.count * (first * self.shift + second * self.variances * theta)
 
     def hessian(self, theta: np.ndarray) -> np.ndarray:
-        """Return the Hessian."""
-        own = self.X.T @ (self.model.second(self.X @ theta, self.y)[:, None] * self.X)
         _, _, second, third, fourth = self._means(theta)
         pull = self.variances * theta
         cross = np.outer(self.shift, pull)
         found = second * (np.outer(self.shift, self.shift) + np.diag(self.variances)) + third * (cross + cross.T)
-        return own + self.count * (found + fourth * np.outer(pull, pull))
+        return super().hessian(theta) + self.count * (found + fourth * np.outer(pull, pull))
 
     def _means(self, theta: np.ndarray) -> tuple[float, ...]:
         """Return E l and the means of its first four derivatives."""
@@ -274,8 +275,7 @@ def at_infinity(
     `limit.reweighted` does the same by the objective, which knows theta to the root of its rounding only: enough for
     a run of 15 steps, but over thousands it stands still too soon.
 
-    - loss, X, y, noise, rule, strength, steps: as for `iterates`; what stands still to the last digits is not repeated.
-    - Returns: shape (p,).
+    - steps: T at most; what stands still to the last digits is not repeated.
     - Raises SolverError: if a fit does not converge.
     """
     model, theta = losses.make(loss), None
@@ -283,42 +283,35 @@ def at_infinity(
         before = theta
         each = np.broadcast_to(scheme.weights(rule, strength, theta), noise.shape)
         # Beyond this a coefficient is 0 to all digits of the others.
-        kept = each < _HEAVY
-        start = np.zeros(kept.sum()) if theta is None else theta[kept]
+        light = each < _HEAVY
+        start = np.zeros(light.sum()) if theta is None else theta[light]
         theta = np.zeros_like(noise)
-        theta[kept] = _newton(_Tilted(model, X[:, kept], y, noise[kept], each[kept]), start)
+        theta[light] = _newton(_Tilted(model, X[:, light], y, noise[light], each[light]), start)
         if before is not None and np.abs(theta - before).max() <= _STILL * np.abs(theta).max():
             break
     return theta
 
 
-class _Tilted:
-    """sum l + <b, theta> + sum_j w_j theta_j^2, as `_newton` takes it."""
+class _Tilted(_Records):
+    """sum l + <b, theta> + sum_j w_j theta_j^2."""
 
     def __init__(self, model: Loss, X, y, tilt, weights):
-        self.model, self.X, self.y, self.tilt, self.weights, self.rows = model, X, y, tilt, weights, len(y)
+        super().__init__(model, X, y)
+        self.tilt, self.weights = tilt, weights
 
     def value(self, theta: np.ndarray) -> float:
-        """Return the objective."""
-        with np.errstate(over="ignore"):
-            own = self.model.value(self.X @ theta, self.y).sum()
-        return float(own + self.tilt @ theta + self.weights @ theta**2)
+        return float(super().value(theta) + self.tilt @ theta + self.weights @ theta**2)
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
-        """Return the gradient."""
-        with np.errstate(over="ignore"):
-            own = self.X.T @ self.model.derivative(self.X @ theta, self.y)
-        return own + self.tilt + 2 * self.weights * theta
+        return super().gradient(theta) + self.tilt + 2 * self.weights * theta
 
     def hessian(self, theta: np.ndarray) -> np.ndarray:
-        """Return the Hessian."""
-        own = self.X.T @ (self.model.second(self.X @ theta, self.y)[:, None] * self.X)
-        return own + 2 * np.diag(self.weights)
+        return super().hessian(theta) + 2 * np.diag(self.weights)
 
 
-def ridge(X: np.ndarray, y: np.ndarray, tilt: np.ndarray, weights: np.ndarray, kept: np.ndarray) -> np.ndarray:
-    """Return argmin ||y - X theta||^2/2 + <tilt, theta> + sum_j w_j theta_j^2, 0 where a coefficient is not kept."""
+def ridge(X: np.ndarray, y: np.ndarray, tilt: np.ndarray, weights: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Return argmin ||y - X theta||^2/2 + <tilt, theta> + sum_j w_j theta_j^2, 0 where a coefficient is not free."""
     theta = np.zeros(len(tilt))
-    own = X[:, kept]
-    theta[kept] = np.linalg.solve(own.T @ own + 2 * np.diag(weights[kept]), own.T @ y - tilt[kept])
+    own = X[:, free]
+    theta[free] = np.linalg.solve(own.T @ own + 2 * np.diag(weights[free]), own.T @ y - tilt[free])
     return theta

@@ -56,49 +56,19 @@ def schemes(settings: Settings, target: str, *, moor: bool, halved: bool = False
     return scheme.Scheme(target, settings.floor, moor, halved=halved, **own.get(target, {}))
 
 
-def stated(settings: Settings, target: str, strength: float, theta: np.ndarray) -> np.ndarray:
-    """Return Lambda R(theta), the target as it is stated.
-
-    - settings: with `kappa` and `bridge_gamma`.
-    - strength: Lambda.
-    """
+def stated(settings: Settings, target: str, strength: float, theta: np.ndarray, derivative: int = 0) -> np.ndarray:
+    """Return Lambda R, the target as it is stated, or one of its derivatives, at theta; derivatives at theta > 0."""
+    # R is a sum of c u^k: pairs (c, k).
+    terms = {
+        "ridge": [(1, 2)],
+        "lasso": [(1, 1)],
+        "bridge": [(1, 2 - settings.bridge_gamma)],
+        "elastic_net": [(1, 1), (settings.kappa, 2)],
+    }[target]
+    for _ in range(derivative):
+        terms = [(factor * power, power - 1) for factor, power in terms]
     u = np.abs(theta)
-    return (
-        strength
-        * {
-            "ridge": u**2,
-            "lasso": u,
-            "bridge": u ** (2 - settings.bridge_gamma),
-            "elastic_net": u + settings.kappa * u**2,
-        }[target]
-    )
-
-
-def stated_slope(settings: Settings, target: str, strength: float, u: np.ndarray) -> np.ndarray:
-    """Return the derivative of `stated` at u > 0."""
-    power = 2 - settings.bridge_gamma
-    return (
-        strength
-        * {
-            "ridge": 2 * u,
-            "lasso": np.ones_like(u),
-            "bridge": power * u ** (power - 1),
-            "elastic_net": 1 + 2 * settings.kappa * u,
-        }[target]
-    )
-
-
-def _stated_curvature(settings: Settings, target: str, strength: float, u: np.ndarray) -> np.ndarray:
-    power = 2 - settings.bridge_gamma
-    return (
-        strength
-        * {
-            "ridge": np.full_like(u, 2.0),
-            "lasso": np.zeros_like(u),
-            "bridge": power * (power - 1) * u ** (power - 2),
-            "elastic_net": np.full_like(u, 2 * settings.kappa),
-        }[target]
-    )
+    return strength * sum(factor * u ** float(power) for factor, power in terms)
 
 
 def _grid(settings: Settings) -> np.ndarray:
@@ -150,7 +120,7 @@ def corrected(settings: Settings) -> tuple[tuple[str, float, bool], ...]:
 
 
 def _plain(settings, target, strength, theta) -> tuple[np.ndarray, np.ndarray]:
-    return stated(settings, target, strength, theta), _stated_curvature(settings, target, strength, np.abs(theta))
+    return stated(settings, target, strength, theta), stated(settings, target, strength, np.abs(theta), 2)
 
 
 def _augmented(
@@ -229,7 +199,7 @@ def _reached(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
         knee = float(scheme.knee(rule, strength))
         u = _SHARES_OF_KNEE * (knee if math.isfinite(knee) else 1.0)
         slope = _iterate(rule, strength, u)
-        plain = stated_slope(settings, target, strength, u)
+        plain = stated(settings, target, strength, u, 1)
         constant = 2 * u * {"elastic_net": strength * settings.kappa, "ridge": strength}.get(target, 0.0)
         power = 2 - rule.gamma
         doubled = 2 / power * (plain - constant) + constant

@@ -109,9 +109,9 @@ def _cases(cell, name, design, sample, budget, methods) -> Iterator[_Case]:
         )  # fmt: skip
         scheme = Scheme("lasso", floor, moor=moor, halved=calibration == "corrected")
         # Of the published noise nothing is proved for these problems: bounds on the range of the truth alone.
-        kept = guarantee if calibration == "corrected" and design.loss == "logistic" else "none"
+        proved = guarantee if calibration == "corrected" and design.loss == "logistic" else "none"
         b = law.sample((len(sample.X), p), rng)
-        yield _Case(method, calibration, kept, budget, sample, scheme, b, bounds.zeta12)
+        yield _Case(method, calibration, proved, budget, sample, scheme, b, bounds.zeta12)
 
 
 def _limits(case: _Case, strengths: np.ndarray, theta: np.ndarray, hat: np.ndarray, times: int):
