@@ -108,12 +108,12 @@ def theorem4(*, features=(8, 16), repeats=20, calibrations=("paper", "tight")):
     return pd.concat([experiments.run({**head, "calibration": name}) for name in calibrations], ignore_index=True)
 
 
-def theorem29(*, features=(8, 16), sizes=(1000, 10_000), copied_sizes=(4096, 65_536)):
+def theorem29(*, features=(8, 16), sizes=(1000, 10_000), copied_sizes=(4096, 65_536), design="coins"):
     """Rows of kifer2012-theorem29 by the experiment itself, which takes a tenth of a second."""
     settings = {"epsilon": 1.0, "delta": 1e-6, "features": list(features), "sizes": list(sizes)}
     settings["copied_sizes"] = list(copied_sizes)
     head = {"experiment": "kifer2012-theorem29", "paper": "kifer2012", "mechanism": "objective", "seed": 1}
-    head |= {"calibration": "paper", "neighbours": "add_remove", "point": {"design": "coins"}}
+    head |= {"calibration": "paper", "neighbours": "add_remove", "point": {"design": design}}
     return experiments.run({**head, "settings": settings})
 
 

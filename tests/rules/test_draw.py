@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm_papers.kifer2012.output import drawing as output
+from dperm_papers.kifer2012.output import figures as output
 from dperm_pipeline import figures
 
 # One figure of each paper and a ledger's; `make test-slow` draws them all.

@@ -144,12 +144,12 @@ def test_no_file_is_about_too_much():
         ("dperm.mechanisms.objective", "def f():\n    from dperm_pipeline import tables"),
         ("dperm.losses", "from dperm import accounting"),
         ("dperm.domain", "import importlib\nimportlib.import_module('dperm_pipeline.figures.style')"),
-        ("dperm_pipeline.figures", "from dperm_papers.kifer2012.output import drawing"),
+        ("dperm_pipeline.figures", "from dperm_papers.kifer2012.bounds import drawing"),
         ("dperm_pipeline.report", "from dperm_pipeline import plan"),
         ("dperm_papers.kifer2012.output.experiment", "from dperm_papers.jain2013.thm3 import experiment"),
         ("dperm_papers.kifer2012.output.experiment", "from dperm_pipeline.figures import style"),
-        ("dperm_papers.kifer2012.output.drawing", "from dperm.mechanisms import objective"),
-        ("dperm_papers.kifer2012.output.drawing", "import dperm_papers.kifer2012.output.experiment"),
+        ("dperm_papers.kifer2012.bounds.drawing", "from dperm.mechanisms import objective"),
+        ("dperm_papers.kifer2012.bounds.drawing", "import dperm_papers.kifer2012.output.experiment"),
     ],
 )
 def test_the_rule_catches_a_wrong_import(module, source):

@@ -89,7 +89,7 @@ def test_editing_the_style_draws_all_and_computes_nothing_else(finished):
 
 
 def test_editing_a_figure_draws_those_of_its_experiment_alone(finished):
-    finished.edit("src/dperm_papers/kifer2012/output/drawing.py", "\nimport ", "\nUNUSED = 1\nimport ")
+    finished.edit("src/dperm_papers/kifer2012/output/figures.py", "\nimport ", "\nUNUSED = 1\nimport ")
     assert finished.jobs() == ["build the report at scale tiny", "draw kifer2012-output"]
 
 

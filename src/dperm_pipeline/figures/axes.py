@@ -62,6 +62,9 @@ def set_y(axis: Axes, panel: spec.Panel, shown: list[float], together: pd.DataFr
         shown = [value for value in shown if np.isfinite(value)]
         span = [*panel.span(together)] if panel.span else []
         shown = span if panel.exactly else [*shown, *span]
+        if not shown:
+            axis.set_yticks([])
+            return
         style.value_axis(axis.yaxis, min(shown), max(shown))
     if panel.yticks is not None:
         ticks = panel.yticks

@@ -114,19 +114,18 @@ def test_what_is_needed_is_spent_by_a_pair_on_the_line(rows):
     assert (share < 1).all() and (share > 0.5).all()
 
 
-def test_the_ratio_is_what_the_mechanism_draws():
+def test_the_ratio_is_what_the_mechanism_draws(rows):
     """The figure's sigma is that of ObjectivePerturbation's own calibration."""
     from dperm.mechanisms import objective as mechanism
 
-    noise, _ = mechanism.calibrate(
-        HUBER, Domain(x_norm=1.0), Budget(1.0, 1e-6), curvature=2.0, calibration="tight", neighbours="replace"
-    )
-    found = dict(
-        (row["calibration"], row["value"])
-        for row in bound._noises(Budget(1.0, 1e-6), 2.0, "replace", False)
-        if row["sign"] == "any"
-    )
-    assert found["tight"] == pytest.approx(noise.scale, rel=1e-9)
-    assert objective.objective_delta(
-        1 / noise.scale, epsilon=1.0, log_det=math.log(1.5), one_sided=False, neighbours="replace"
-    ) == pytest.approx(1e-6, rel=1e-6)
+    here = rows[(rows["row"] == "delta") & (rows["calibration"] == "tight") & (rows["sign"] == "any")]
+    here = here[(here["neighbours"] == "replace") & (here["ridge_multiple"] == 2)]
+    assert list(here["epsilon"]) == [1.0, 1.0]
+    for delta, sigma in zip(here["delta"], here["value"], strict=True):
+        noise, _ = mechanism.calibrate(
+            HUBER, Domain(x_norm=1.0), Budget(1.0, delta), curvature=2.0, calibration="tight", neighbours="replace"
+        )
+        assert sigma == pytest.approx(noise.scale, rel=1e-9)
+        assert objective.objective_delta(
+            1 / sigma, epsilon=1.0, log_det=math.log(1.5), one_sided=False, neighbours="replace"
+        ) == pytest.approx(delta, rel=1e-6)

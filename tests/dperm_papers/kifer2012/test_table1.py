@@ -12,7 +12,7 @@ from dperm.errors import ConfigError
 from dperm.feasible import Region
 from dperm.mechanisms import objective
 from dperm_papers.kifer2012.shared import designs
-from dperm_papers.kifer2012.table1 import experiment as table1
+from dperm_pipeline import experiments
 
 P, EPSILON, DELTA = 8, 1.0, 1e-6
 SETTINGS = {
@@ -31,7 +31,7 @@ def cell(**settings):
 
 @pytest.fixture(scope="module")
 def rows():
-    return table1.run(cell())
+    return experiments.run(cell())
 
 
 def of(rows, **where):
@@ -104,7 +104,7 @@ def test_theorem_5_is_run_at_a_hundred_p_squared_too(rows):
 def test_the_drawn_design_is_scored_record_by_record():
     """The same records are drawn again, whole; the minimiser over F is SciPy's, the loss is summed record by record."""
     n, gamma = 4096, 0.5
-    rows = of(table1.run(cell(designs=["rademacher"], gammas=[gamma])), dataset="rademacher")
+    rows = of(experiments.run(cell(designs=["rademacher"], gammas=[gamma])), dataset="rademacher")
     assert set(rows["n"]) == {n} and set(rows["sizing"]) == {"fixed"}
     rng = seeds.generator(3, "kifer2012-table1", "data", P, "rademacher", n)
     X, y, truth = designs.rademacher(n, P, P // 4, rng, clip=False)
@@ -131,18 +131,18 @@ def test_the_drawn_design_is_scored_record_by_record():
 
 def test_drawn_records_are_those_of_the_point_not_of_the_calibration():
     small = cell(designs=["rademacher"], sizes=[5000])
-    first = table1.run(small)
-    other = table1.run({**small, "calibration": "tight"})
+    first = experiments.run(small)
+    other = experiments.run({**small, "calibration": "tight"})
     where = {"row": "theorem-5", "metric": "bound", "gamma": 0.1}
     assert of(first, **where)["value"].tolist() == of(other, **where)["value"].tolist()
 
 
 def test_the_noise_depends_on_the_point_and_the_seed_alone(rows):
-    again = table1.run(cell(designs=["hadamard"], gammas=[0.5]))
+    again = experiments.run(cell(designs=["hadamard"], gammas=[0.5]))
     where = {"row": "theorem-4.2", "dataset": "hadamard", "metric": "excess_risk"}
     np.testing.assert_array_equal(of(again, **where)["value"], of(rows, **where)["value"])
 
 
 def test_too_few_records_are_refused():
     with pytest.raises(ConfigError, match=r"sizes: n=100 is below Delta=532.* take larger sizes or smaller p"):
-        table1.run(cell(sizes=[100]))
+        experiments.run(cell(sizes=[100]))

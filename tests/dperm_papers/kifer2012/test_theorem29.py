@@ -10,7 +10,6 @@ from scipy import integrate, optimize, stats
 
 from dperm.errors import ConfigError
 from dperm_papers.kifer2012.theorem29 import experiment as theorem29
-from dperm_pipeline import experiments
 
 DELTA = 1e-6
 
@@ -129,6 +128,5 @@ def test_coins_of_fewer_than_four_records_are_left_out_and_the_ratio_depends_on_
 def test_what_cannot_be_run_is_refused():
     with pytest.raises(ConfigError, match=r"copied_sizes: n=4096 is no multiple of p=12"):
         fake_rows.theorem29(features=(12,))
-    head = {"experiment": "kifer2012-theorem29", "point": {"design": "coin"}, "settings": {}}
     with pytest.raises(ConfigError, match=r"design='coin': the risk on new records is exact on 'coins' alone"):
-        experiments.run(head)
+        fake_rows.theorem29(design="coin")

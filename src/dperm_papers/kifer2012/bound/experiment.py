@@ -20,17 +20,16 @@ could still be saved at most. Nothing here depends on p.
 
 import functools
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dperm import losses
 from dperm.accounting import gaussian, objective
 from dperm.domain import Budget, Domain, Neighbours
 from dperm.noise import Gaussian
 from dperm_papers.kifer2012.shared.worst_pairs import Case, worst
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # At `needed` the pair spends the budget up to this share, found in so many steps at most; five are usual.
 _ACCURACY, _STEPS = 1e-3, 30
@@ -39,32 +38,28 @@ _SPLITS = 800
 _HUBER = losses.make("huber", knee=1.0)
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the noise of every theorem, and what the worst pair on the line needs.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure the noise of every theorem, and what the worst pair on the line needs: metric `noise`, sigma/zeta.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: metric `noise`: sigma/zeta. `sign`: whether l' keeps its sign (`one`) or not (`any`). `row`: the axis
-      along which the point lies, `epsilon` or `delta`.
+    `sign`: whether l' keeps its sign (`one`) or not (`any`). `row`: the axis along which the point lies.
     """
-    settings = cell["settings"]
-    ranges = (settings["epsilon_range"], settings["delta_range"])
-    epsilons, deltas = (np.geomspace(low, high, settings["points"]) for low, high in ranges)
-    grid = [("epsilon", float(epsilon), settings["delta"]) for epsilon in epsilons]
-    grid += [("delta", settings["epsilon"], float(delta)) for delta in deltas]
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism")}
-    head |= {"dataset": cell["point"]["design"], "variant": "gaussian", "repeat": 0, "metric": "noise", "status": "ok"}
-    rows = []
+    settings = cell.settings
+    ranges = (settings.epsilon_range, settings.delta_range)
+    epsilons, deltas = (np.geomspace(low, high, settings.points) for low, high in ranges)
+    grid = [("epsilon", float(epsilon), settings.delta) for epsilon in epsilons]
+    grid += [("delta", settings.epsilon, float(delta)) for delta in deltas]
     for axis, epsilon, delta in grid:
-        for multiple in settings["ridge_multiples"]:
+        for multiple in settings.ridge_multiples:
             for neighbours in ("add_remove", "replace"):
-                here = {**head, "row": axis, "epsilon": epsilon, "delta": delta, "ridge_multiple": multiple}
-                needed = multiple in settings["searched_multiples"]
-                found = _noises(Budget(epsilon, delta), multiple, neighbours, needed)
-                rows += [{**here, "neighbours": neighbours, **row} for row in found]
-    return pd.DataFrame(rows)
+                here = rows.at(
+                    variant="gaussian", row=axis, epsilon=epsilon, delta=delta, ridge_multiple=multiple,
+                    neighbours=neighbours,
+                )  # fmt: skip
+                searched = multiple in settings.searched_multiples
+                _add_noises(here, Budget(epsilon, delta), multiple, neighbours, searched)
 
 
-def _noises(budget: Budget, multiple: float, neighbours: Neighbours, needed: bool) -> Iterator[dict[str, Any]]:
+def _add_noises(rows: Rows, budget: Budget, multiple: float, neighbours: Neighbours, searched: bool) -> None:
     epsilon, delta = budget.epsilon, budget.delta
     log_det = math.log1p(epsilon / multiple)
     steps = {"add_remove": 1, "replace": 2}[neighbours]
@@ -84,10 +79,10 @@ def _noises(budget: Budget, multiple: float, neighbours: Neighbours, needed: boo
                 epsilon=epsilon, delta=delta,
             )  # fmt: skip
             sigmas["steps"] = (1 / ratio, "proved_exact")
-        if needed and not one_sided:
+        if searched and not one_sided:
             sigmas["needed"] = (_needed(budget, multiple, neighbours, tight), "none")
         for calibration, (sigma, guarantee) in sigmas.items():
-            yield {"sign": sign, "calibration": calibration, "value": sigma, "guarantee": guarantee}
+            rows.add("noise", sigma, sign=sign, calibration=calibration, guarantee=guarantee)
 
 
 def _two_steps(a: float, *, epsilon: float, log_det: float, one_sided: bool) -> float:

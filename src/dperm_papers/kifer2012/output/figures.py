@@ -1,14 +1,279 @@
-"""Figures and tables of kifer2012-output: what they show, in words."""
+"""Figures and tables of kifer2012-output: specifications, and what they show in words."""
+
+import math
+import textwrap
 
 from dperm.catalogue import Catalogue
+from dperm.errors import DataError
+from dperm_pipeline.figures.looks import METHODS, NONPRIVATE, equals, look, noise_label, number
+from dperm_pipeline.figures.spec import Column, Figure, Interval, Level, Line, Panel, Table, like, means
 from dperm_pipeline.target import Target
+
+_METHOD = ("mechanism", "calibration")
+_PLACE = ("dataset", "epsilon", "delta", *_METHOD)
+_METRICS = {"excess_risk": "excess risk", "test_loss": "test loss", "test_error": "test error"}
+_DOTTED = (0, (1, 1))
+_LINE = Line(statistic="points", bars=0.8, cut=True, more={"mew": 0.9, "zorder": 3})
+_NONPRIVATE = Line(NONPRIVATE.label, NONPRIVATE.colour, line=_DOTTED, key={"lw": 0.9})
+_LEVEL = Level(
+    lambda rows: rows["mean"].iloc[0], "", NONPRIVATE.colour, _DOTTED, {"mechanism": "nonprivate"},
+    {"lw": 0.9, "zorder": 1.5},
+)  # fmt: skip
+_RING = Line(
+    "chosen on the public split", "#000000", "o", "none", y="mean", statistic="value", fits=False,
+    more={"ms": 8, "mfc": "none", "mec": "black", "mew": 0.7, "zorder": 4},
+    key={"ms": 8, "mfc": "none", "mec": "black", "mew": 0.7},
+)  # fmt: skip
+_MARKERS = ("v", "o", "s", "^", "D", "P")
+
+
+def _check_chosen(rows):
+    """Return the rows if no method has two chosen settings at one point."""
+    chosen = rows[rows["chosen"].astype(bool)].drop_duplicates([*_PLACE, "metric", "candidate"])
+    twice = chosen[chosen.duplicated([*_PLACE, "metric"])]
+    if len(twice):
+        first = ", ".join(f"{key}={twice[key].iloc[0]}" for key in _PLACE)
+        raise DataError(f"two settings are chosen at {first}; delete these cells and run again")
+    return rows
+
+
+def _points(*of_a_line):
+    """Return, for `prepare`, what makes means; a line breaks at an epsilon that others have and it has not."""
+
+    def points(rows):
+        found = means(*_PLACE, "candidate", "ridge_multiple", "steps", "clip", "chosen", "metric")(rows)
+        private = _private(_check_chosen(found))
+        lines, epsilons = private[[*of_a_line]].drop_duplicates(), private[["epsilon"]].drop_duplicates()
+        every = lines.merge(epsilons, how="cross")
+        return found.merge(every, how="outer", on=[*every]).fillna({"ok": 0, "failed": 0})
+
+    return points
+
+
+def _private(rows):
+    return rows[rows["mechanism"] != "nonprivate"]
+
+
+def _methods(rows):
+    """Return mechanism and calibration of each method, in the order of the table of looks, unknown ones last."""
+    known = list(METHODS)
+    found = sorted(set(zip(*(_private(rows)[name] for name in _METHOD), strict=True)))
+    return sorted(found, key=lambda method: known.index(method) if method in known else len(known))
+
+
+def _span(rows):
+    """Return what the panels of a data set and a metric show: a logarithmic axis cuts bands, not lines."""
+    values = [value for value in (*rows["mean"], *rows["high"]) if not math.isnan(value)]
+    lows = [low for low in rows["low"] if not math.isnan(low) and (low > 0 or min(values) <= 0)]
+    return (min(values + lows), max(values)) if values else ()
+
+
+def _panel(rows, lines, dataset, metric, first_row, **more):
+    epsilons = sorted(_private(rows)["epsilon"].unique())
+    return Panel(
+        lines, "epsilon", title=dataset if first_row else "", levels=[_LEVEL], epsilons=True, xticks=epsilons,
+        span=_span, exactly=True, together=f"{metric} on {dataset}", sharex=True, empty="no converged fit",
+        title_look={}, **more,
+    )  # fmt: skip
+
+
+def _width(rows):
+    return 7.0 if rows["dataset"].nunique() > 2 else 5.2
+
+
+def _sample(rows):
+    """Say what was run: data sets and repeats."""
+    private = _private(rows)
+    if private.empty:
+        return "There are no rows of private fits."
+    repeats = sorted({*(private["ok"] + private["failed"]).astype(int)} - {0})
+    repeats = str(repeats[0]) if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
+    return (
+        f"Lines: means over {repeats} repeats; bands: 95 % confidence intervals of the mean (Student's t). "
+        f"Data sets: {', '.join(sorted(rows['dataset'].unique()))}."
+    )
+
+
+def _panels(rows):
+    methods, datasets = _methods(rows), sorted(rows["dataset"].unique())
+    first = True
+    for metric in ("excess_risk", "test_loss"):
+        for delta in sorted(_private(rows)["delta"].unique()):
+            lines = []
+            for k, method in enumerate(methods):
+                where = {**dict(zip(_METHOD, method, strict=True)), "delta": delta}
+                line = like(_LINE, label=look(*method).label, colour=look(*method).colour, marker=look(*method).marker)
+                aside = 1.2 * (k - (len(methods) - 1) / 2)
+                lines.append(line.but(where=where, band=0.12, aside=aside, hollow=delta == 0))
+            yield [
+                _panel(rows, lines, dataset, metric, first, where={"dataset": dataset, "metric": metric},
+                       ylabel=f"{_METRICS[metric]}\n{equals('δ', delta)}" if dataset == datasets[0] else "")
+                for dataset in datasets
+            ]  # fmt: skip
+            first = False
+
+
+output = Figure(
+    _panels,
+    height=(1.405, 1.35),
+    width=_width,
+    where={"metric": ("excess_risk", "test_loss"), "chosen": True},
+    prepare=_points("dataset", "delta", *_METHOD, "metric"),
+    keep_failed=True,
+    legend=lambda rows: [*(like(look(*method)) for method in _methods(rows)), _NONPRIVATE],
+    notes=lambda rows: [
+        "Excess risk over the non-private minimum on the private training rows, and mean loss on the held-out rows, at "
+        "equal (ε, δ) under add/remove; each method at the setting chosen for it on the public split. Hollow: δ = 0. "
+        f"Methods are drawn a little side by side. {_sample(rows)}"
+    ],
+)
+
+
+def _settings(rows, colour):
+    """Give each setting of a method with a shade and a marker: by multiple, or shade by steps and marker by clip."""
+    from dperm_pipeline.figures.style import shades
+
+    # A multiple that is the method's own default may differ from epsilon to epsilon.
+    order = rows.dropna(subset="steps").groupby("candidate")[["ridge_multiple", "steps", "clip"]].mean()
+    order = order.sort_values(["ridge_multiple", "steps", "clip"])
+    lengths, clips = sorted(order["steps"].unique()), sorted(order["clip"].unique())
+    descends = max(lengths, default=0) > 0
+    colours = shades(colour, len(lengths) if descends else len(order))
+    for k, (name, setting) in enumerate(order.iterrows()):
+        shade = lengths.index(setting["steps"]) if descends else k
+        marker = clips.index(setting["clip"]) if descends else k
+        yield name, colours[shade], _MARKERS[marker % len(_MARKERS)]
+
+
+def _dashes(rows):
+    from dperm_pipeline.figures.style import linestyles
+
+    return {delta: dashes for delta, dashes in linestyles(rows["delta"]).items() if (rows["delta"] == delta).any()}
+
+
+def _sweep_panels(rows):
+    private, datasets = _private(rows), sorted(rows["dataset"].unique())
+    deltas, metric = _dashes(private), rows["metric"].iloc[0]
+    for row, method in enumerate(_methods(rows)):
+        where, method_look = dict(zip(_METHOD, method, strict=True)), look(*method)
+        own = private[(private["mechanism"] == method[0]) & (private["calibration"] == method[1])]
+        lines = []
+        for name, colour, marker in _settings(own, method_look.colour):
+            for delta, dashes in deltas.items():
+                here = {**where, "candidate": name, "delta": delta}
+                key = {"ls": "none", "mfc": colour}
+                lines += [
+                    _LINE.but(label=name, colour=colour, marker=marker, line=dashes, where=here, hollow=delta == 0,
+                              band=0.1, key=key),
+                    _RING.but(label="", where={**here, "chosen": True, "ok": lambda ok: ok > 0}),
+                ]  # fmt: skip
+        legend = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "handletextpad": 0.0, "labelspacing": 0.25,
+                  "borderaxespad": 0.2}  # fmt: skip
+        yield [
+            _panel(
+                rows, lines, dataset, metric, row == 0, where={"dataset": dataset},
+                ylabel="\n".join(textwrap.wrap(method_look.label, 14)) if dataset == datasets[0] else "",
+                legend=legend if dataset == datasets[-1] else None, also=_painted(method_look.colour),
+            )
+            for dataset in datasets
+        ]  # fmt: skip
+
+
+def _painted(colour):
+    """Return what writes the method's name in its colour."""
+    return lambda axis, rows: axis.yaxis.label.set_color(colour)
+
+
+def _sweep_legend(rows):
+    grey = [
+        Line(noise_label(delta), "#555555", "o", dashes, hollow=delta == 0)
+        for delta, dashes in sorted(_dashes(_private(rows)).items())
+    ]
+    return [_RING, *grey, _NONPRIVATE]
+
+
+def _sweep_notes(rows):
+    metric = rows["metric"].iloc[0]
+    return [
+        f"{_METRICS[metric].capitalize()} of every setting that was tried. Multiple: the added curvature is "
+        "multiple·λ/ε, or the method's own default where that is more; clip: in units of ζ. The panels of a data set "
+        f"share their y-axis. {_sample(rows)}"
+    ]
+
+
+def _sweep(metric):
+    return Figure(
+        _sweep_panels,
+        height=(1.405, 1.25),
+        width=_width,
+        columns=2,
+        where={"metric": metric},
+        prepare=_points("dataset", "delta", *_METHOD, "candidate", "metric"),
+        keep_failed=True,
+        legend=_sweep_legend,
+        notes=_sweep_notes,
+    )
+
+
+output_sweep, output_sweep_test = _sweep("excess_risk"), _sweep("test_loss")
+
+
+def _label(part):
+    method = part["mechanism"].iloc[0], part["calibration"].iloc[0]
+    return (NONPRIVATE if method[0] == "nonprivate" else look(*method)).label
+
+
+def _budget(name):
+    """Return epsilon or delta in words, a dash for the fit without privacy."""
+    return lambda part: "–" if part["mechanism"].iloc[0] == "nonprivate" else number(part[name].iloc[0])
+
+
+def _used(name):
+    """Return a setting; 0 stands for one that the method does not have."""
+    return lambda part: part[name].iloc[0] or math.nan
+
+
+def _count(status):
+    return lambda part: int((part["status"] == status).groupby(part["metric"]).sum().max())
+
+
+def _legend_order(part):
+    """Return the key of a line: methods in the order of the legend."""
+    *point, mechanism, calibration = part[[*_PLACE]].iloc[0]
+    order = {method: k for k, method in enumerate(METHODS)}
+    return *point, order.get((mechanism, calibration), len(order))
+
+
+output_table = Table(
+    [
+        Column("dataset", heading="data set"),
+        Column("epsilon", heading=""),
+        Column("", _budget("epsilon"), "ε"),
+        Column("delta", heading=""),
+        Column("", _budget("delta"), "δ"),
+        Column("method", _label),
+        Column("setting", "candidate", words=lambda setting: setting or "–"),
+        Column("ridge_multiple", _used("ridge_multiple"), ""),
+        Column("steps", _used("steps"), "", whole=True),
+        Column("clip", _used("clip"), ""),
+        *(Interval(metric, heading=title, where={"metric": metric}) for metric, title in _METRICS.items()),
+        Column("repeats", _count("ok")),
+        Column("failed", _count("failed")),
+    ],
+    by=(*_PLACE, "candidate", "ridge_multiple", "steps", "clip"),
+    where={"metric": tuple(_METRICS), "chosen": True},
+    prepare=_check_chosen,
+    order=_legend_order,
+    keep_failed=True,
+)
 
 # What kifer2012-output tells its settings apart by.
 _SETTINGS = ("candidate", "ridge_multiple", "steps", "clip", "chosen")
 
+
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-output": Target(
-        "drawing",
+        "figures",
         "output",
         _SETTINGS,
         "Objective against output perturbation",
@@ -21,7 +286,7 @@ FIGURES: Catalogue[str, Target] = {
         "in the table kifer2012-output.",
     ),
     "kifer2012-output-sweep": Target(
-        "drawing",
+        "figures",
         "output_sweep",
         _SETTINGS,
         "Objective against output perturbation: excess risk of every setting",
@@ -32,7 +297,7 @@ FIGURES: Catalogue[str, Target] = {
         "rings on the settings that were chosen.",
     ),
     "kifer2012-output-sweep-test": Target(
-        "drawing",
+        "figures",
         "output_sweep_test",
         _SETTINGS,
         "Objective against output perturbation: test loss of every setting",
@@ -45,7 +310,7 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-output": Target(
-        "drawing",
+        "figures",
         "output_table",
         _SETTINGS,
         "Objective against output perturbation",

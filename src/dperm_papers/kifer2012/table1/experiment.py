@@ -30,19 +30,20 @@ Neighbours: add/remove (Definition 1).
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from dperm import losses, seeds
+from dperm import losses
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError, SolverError
 from dperm.feasible import Region
 from dperm.mechanisms import base, objective
 from dperm.solvers import ball
 from dperm_papers.kifer2012.shared import designs
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Share of the columns with an effect in the design rademacher: its ||theta*|| is then that of the other designs.
 _EFFECTS = 4
@@ -76,67 +77,60 @@ class _Case(NamedTuple):
     sizing: str
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one calibration at one p: every row of the table, design and n, every repeat.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one calibration at one p: every row of the table, design and n, every repeat.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: metrics `excess_risk`; for each gamma `bound`, and `violated`, 1 where a repeat's excess is above it.
+    Metrics `excess_risk`; for each gamma `bound`, and `violated`, 1 where a repeat's excess is above it.
     """
-    settings = cell["settings"]
-    p, epsilon = int(cell["point"]["p"]), settings["epsilon"]
+    settings = cell.settings
+    p, epsilon = int(cell.point["p"]), settings.epsilon
     domain, region = Domain(x_norm=math.sqrt(p), y_bound=float(p)), Region(radius=math.sqrt(p))
-    loss, frames = losses.squared(), []
+    loss = losses.squared()
     zeta, lam = base.bounds(loss, base.searched(domain, region, p))
     for case in _cases(cell, p, zeta, lam):
         data = case.data
-        names = (cell["calibration"], cell["neighbours"], p, case.row, case.design, data.n)
         released = objective.release_gram(
             data.gram, data.moment,
-            domain=domain, region=region, budget=Budget(epsilon, case.delta), neighbours=cell["neighbours"],
-            calibration=cell["calibration"], curvature=case.curvature, repeats=settings["repeats"],
-            rng=seeds.generator(cell["seed"], cell["experiment"], *names),
+            domain=domain, region=region, budget=Budget(epsilon, case.delta), neighbours=cell.neighbours,
+            calibration=cell.calibration, curvature=case.curvature, repeats=settings.repeats,
+            rng=cell.rng(cell.calibration, cell.neighbours, p, case.row, case.design, data.n),
         )  # fmt: skip
         away = released.theta - data.theta_hat
         slope = data.gram @ data.theta_hat - data.moment
         excess = (0.5 * np.einsum("rj,rj->r", away @ data.gram, away) + away @ slope) / data.n
-        head = {
-            **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
-            "variant": "gaussian" if case.delta else "gamma", "guarantee": released.guarantee, "dataset": case.design,
-            "epsilon": epsilon, "delta": case.delta, "p": p, "n": data.n, "row": case.row, "sizing": case.sizing,
-            "gamma": 0.0,
-        }  # fmt: skip
-        status = np.where(released.converged, "ok", "failed")
-        frames.append(_frame(head, "excess_risk", excess, status))
-        for gamma in settings["gammas"]:
+        here = rows.at(
+            variant="gaussian" if case.delta else "gamma", guarantee=released.guarantee, dataset=case.design,
+            epsilon=epsilon, delta=case.delta, p=p, n=data.n, row=case.row, sizing=case.sizing,
+        )  # fmt: skip
+        here.add("excess_risk", excess, released.converged, gamma=0.0)
+        for gamma in settings.gammas:
             bound = _bound(case, epsilon, gamma, zeta)
-            head["gamma"] = gamma
-            frames.append(_frame(head, "bound", np.array([bound]), np.array(["ok"])))
-            frames.append(_frame(head, "violated", (excess > bound).astype(float), status))
-    return pd.concat(frames, ignore_index=True)
+            here.add("bound", bound, gamma=gamma)
+            here.add("violated", (excess > bound).astype(float), released.converged, gamma=gamma)
 
 
-def _cases(cell: Mapping[str, Any], p: int, zeta: float, lam: float) -> Iterator[_Case]:
-    settings = cell["settings"]
-    epsilon, delta, length = settings["epsilon"], settings["delta"], math.sqrt(p) / 2
+def _cases(cell: Cell, p: int, zeta: float, lam: float) -> Iterator[_Case]:
+    settings = cell.settings
+    epsilon, delta, length = settings.epsilon, settings.delta, math.sqrt(p) / 2
     curvatures = {
         "theorem-4.1": (0.0, zeta * p * math.log(p) / (epsilon * length)),
         "theorem-4.2": (delta, zeta * math.sqrt(p * math.log(1 / delta)) / (epsilon * length)),
         "theorem-5": (delta, 2 * lam / epsilon),
     }
     drawn = None
-    if "rademacher" in settings["designs"]:
-        n = min(settings["sizes"])
-        drawn = _rademacher(n, p, seeds.generator(cell["seed"], cell["experiment"], "data", p, "rademacher", n))
+    if "rademacher" in settings.designs:
+        n = min(settings.sizes)
+        drawn = _rademacher(n, p, cell.rng("data", p, "rademacher", n))
     for row, (used, curvature) in curvatures.items():
         # Theorem 5 asks for n >= p^2, and for noise that seldom leaves F, at every p.
-        sizes = [("fixed", n) for n in settings["sizes"]] + [("100 p^2", 100 * p * p)] * (row == "theorem-5")
+        sizes = [("fixed", n) for n in settings.sizes] + [("100 p^2", 100 * p * p)] * (row == "theorem-5")
         for sizing, n in sizes:
             if curvature > n:
                 raise ConfigError(
                     f"sizes: n={n} is below Delta={curvature:.4g} at p={p}, which the extremal design needs rows for; "
                     "take larger sizes or smaller p"
                 )
-            for design in settings["designs"]:
+            for design in settings.designs:
                 if design == "rademacher" and (sizing, n) != ("fixed", drawn.n):
                     continue
                 scale = {"extremal": curvature, "hadamard": float(n)}
@@ -173,8 +167,3 @@ def _bound(case: _Case, epsilon: float, gamma: float, zeta: float) -> float:
     beta = zeta * math.sqrt(8 * math.log(2 / case.delta) + 4 * epsilon) / epsilon
     convexity = case.curvature + (data.eigenvalue if case.row == "theorem-5" else 0.0)
     return 4 * p * beta**2 * math.log(1 / gamma) / (data.n * convexity) + bias
-
-
-def _frame(head: Mapping[str, Any], metric: str, values: np.ndarray, status: np.ndarray) -> pd.DataFrame:
-    values = np.where(status == "ok", values, np.nan)
-    return pd.DataFrame({**head, "repeat": np.arange(len(values)), "metric": metric, "value": values, "status": status})

@@ -30,17 +30,16 @@ Neighbours: add/remove (Definition 1).
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import special, stats
 
 from dperm import losses
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
 from dperm.mechanisms import objective
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 KNEE, X_NORM = 0.5, 1.0
 # Standard deviations of the binomial that are summed over: beyond lies less than 1e-22.
@@ -51,29 +50,22 @@ _RECORDS = 4
 _KINKS = np.array([-1 - KNEE, -1 + KNEE, 1 - KNEE, 1 + KNEE])
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of both populations.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: the metrics above, all with the one repeat 0.
-    """
-    settings = cell["settings"]
-    if cell["point"]["design"] != "coins":
-        raise ConfigError(f"design={cell['point']['design']!r}: the risk on new records is exact on 'coins' alone")
-    points = [("coin", int(n), 1) for n in settings["sizes"]]
-    copies = [(int(n), int(p)) for n in settings["copied_sizes"] for p in settings["features"]]
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure both populations: the metrics above, exactly."""
+    settings = cell.settings
+    if cell.point["design"] != "coins":
+        raise ConfigError(f"design={cell.point['design']!r}: the risk on new records is exact on 'coins' alone")
+    points = [("coin", int(n), 1) for n in settings.sizes]
+    copies = [(int(n), int(p)) for n in settings.copied_sizes for p in settings.features]
     points += [("copies", n, p) for n, p in copies if n >= _RECORDS * p]
-    records = []
-    for point in points:
+    for design, n, p in points:
         for row in ("printed", "mended"):
-            records += _point(cell, *point, row, settings["epsilon"], settings["delta"])
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")}
-    return pd.DataFrame(records).assign(**head, epsilon=settings["epsilon"], repeat=0, status="ok")
+            here = rows.at(dataset=design, p=p, n=n, row=row, epsilon=settings.epsilon, delta=settings.delta)
+            _add_risks(cell, here, design, n, p, row)
 
 
-def _point(
-    cell: Mapping[str, Any], design: str, n: int, p: int, row: str, epsilon: float, delta: float
-) -> list[dict[str, Any]]:
+def _add_risks(cell: Cell, rows: Rows, design: str, n: int, p: int, row: str) -> None:
+    epsilon, delta = cell.settings.epsilon, cell.settings.delta
     if n % p:
         raise ConfigError(f"copied_sizes: n={n} is no multiple of p={p}; take powers of two")
     loss, m = losses.huber(KNEE), n // p
@@ -83,24 +75,17 @@ def _point(
     zeta = X_NORM * KNEE
     curvature = zeta * (steep + (math.sqrt(n) if row == "mended" else 0.0)) / norm
     law, guarantee = objective.calibrate(
-        loss, Domain(x_norm=X_NORM), Budget(epsilon, delta), curvature=curvature, calibration=cell["calibration"],
-        neighbours=cell["neighbours"],
+        loss, Domain(x_norm=X_NORM), Budget(epsilon, delta), curvature=curvature, calibration=cell.calibration,
+        neighbours=cell.neighbours,
     )  # fmt: skip
     private = mean_excess(m, q, curvature=curvature, scale=law.scale)
-    here = {
-        "dataset": design, "p": p, "n": n, "row": row, "variant": "gaussian", "delta": delta, "guarantee": guarantee,
-    }  # fmt: skip
-    found = [
-        {**here, "metric": "excess_risk", "value": private},
-        {**here, "metric": "bound", "value": zeta * norm * (steep / n + (row == "mended") / math.sqrt(n))},
-    ]
+    here = rows.at(variant="gaussian", guarantee=guarantee)
+    here.add("excess_risk", private)
+    here.add("bound", zeta * norm * (steep / n + (row == "mended") / math.sqrt(n)))
     if design == "copies":
         plain = mean_excess_without_privacy(m, q)
-        found += [
-            {**here, "metric": "excess_risk", "value": plain, "variant": "none", "guarantee": "none"},
-            {**here, "metric": "private_ratio", "value": private / plain},
-        ]
-    return found
+        here.add("excess_risk", plain, variant="none", guarantee="none")
+        here.add("private_ratio", private / plain)
 
 
 def _bias(m: int) -> float:
