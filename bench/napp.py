@@ -123,7 +123,7 @@ def files_of(cell: Mapping[str, Any]) -> dict[str, str]:
 def left_behind(experiment: str, names: list[tuple[str, str]]) -> float | None:
     """Return the processor seconds of all jobs that a run at scale paper left, or None if one is missing."""
     planned = [f"paper/{experiment}/{mechanism}/{scenario}" for mechanism, scenario in names]
-    ran = [job for job in cost.jobs(ROOT / "benchmarks/paper", planned) if job.said]
+    ran = [job for job in cost.jobs(ROOT / "benchmarks/paper", planned) if job.logged]
     return sum(job.cpu + job.start for job in ran) if len(ran) == len(planned) else None
 
 

@@ -101,7 +101,7 @@ def facts(folder: Path, scale: str, planned: Collection[str]) -> Facts:
     ran, whole, missing = workflow.found(folder, scale, planned)
     if missing:
         print(f"{folder}: {workflow.gap(missing, len(planned))}; they are not in what follows")
-    silent = [job.name for job in ran if not job.said]
+    silent = [job.name for job in ran if not job.logged]
     if silent or not ran:
         raise SystemExit(f"{folder} holds no run of scale {scale} whose jobs say what they worked: {silent[:3]}")
     files = sorted((folder / "results" / scale).glob("*/rows.parquet"))

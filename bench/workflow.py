@@ -203,11 +203,11 @@ def table(measured: Measured) -> str:
 
 def failures(measured: Measured, scale: str) -> list[str]:
     """Return every promise that the run broke, in words with the number."""
-    broken = [f"{job.name}: its log does not say what it worked" for job in measured.jobs if not job.said]
+    broken = [f"{job.name}: its log does not say what it worked" for job in measured.jobs if not job.logged]
     broken += [
         f"{job.name} held {job.peak} MB, and the rule {job.rule} declares {job.declared} MB"
         for job in measured.jobs
-        if job.said and job.peak > job.declared
+        if job.logged and job.peak > job.declared
     ]
     if measured.missing:
         broken.append(gap(measured.missing, len(measured.jobs) + len(measured.missing)))

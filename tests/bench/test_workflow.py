@@ -27,7 +27,7 @@ def bench():
 
 
 def _job(name="paper/e/m/s", rule="run_cell", **changed):
-    fixed = {"wall": 10.0, "work": 9.0, "cpu": 8.0, "start": 1.0, "peak": 300, "declared": 400, "said": True}
+    fixed = {"wall": 10.0, "work": 9.0, "cpu": 8.0, "start": 1.0, "peak": 300, "declared": 400, "logged": True}
     return cost.Job(name, "e", rule, 1000.0, **(fixed | changed))
 
 
@@ -134,7 +134,7 @@ def test_targets_hold_at_scale_paper(bench, measured):
 
 @pytest.mark.parametrize("scale", ["quick", "paper"])
 def test_more_memory_than_declared_fails_at_every_scale(bench, scale):
-    ran = (_job(peak=400), _job("paper/claims", "judge_claims", peak=401), _job("paper/x", said=False, peak=999))
+    ran = (_job(peak=400), _job("paper/claims", "judge_claims", peak=401), _job("paper/x", logged=False, peak=999))
     assert bench.failures(bench.Measured(ran, None, (1.0, 1.0), (1.0, 1.0)), scale)[:2] == [
         "paper/x: its log does not say what it worked",
         "paper/claims held 401 MB, and the rule judge_claims declares 400 MB",

@@ -24,7 +24,7 @@ _RULES = {
     "report": "build_report",
 }
 # As `dperm_pipeline.script.logged` writes it.
-_SAID = re.compile(
+_LAST_LINES = re.compile(
     r"^started with (?P<start>[0-9.]+) s of CPU\n"
     r"worked (?P<work>[0-9.]+) s, (?P<cpu>[0-9.]+) s of CPU, peak (?P<peak>\d+) MB(?: of (?P<declared>\d+) MB)?$",
     re.MULTILINE,
@@ -43,8 +43,8 @@ class Job:
     - work, cpu: seconds of wall time and of CPU in the library, imports left out.
     - start: seconds of CPU before and besides: the interpreter, the imports and the workflow's checks.
     - peak, declared: its largest resident memory, and what its rule declares, in MB; 0 where it is not known.
-    - said: whether its log says what it worked; else the last five are 0. What Snakemake samples of memory and CPU is
-      not asked: it is of the process that waits for the job where a `dperm_pipeline.forked.server` runs it.
+    - logged: whether its log says what it worked; else the five numbers before are 0. What Snakemake samples of memory
+      and CPU is not used: where a `dperm_pipeline.forked.server` runs the job it is of a process that only waits.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Job:
     start: float = 0.0
     peak: int = 0
     declared: int = 0
-    said: bool = False
+    logged: bool = False
 
 
 def jobs(benchmarks: str | Path, planned: Collection[str] | None = None) -> list[Job]:
@@ -68,13 +68,14 @@ def jobs(benchmarks: str | Path, planned: Collection[str] | None = None) -> list
 
     - benchmarks: the folder of the scale; beside it lie `fetch` and `prepare`. The folder of logs lies beside the one
       of all.
-    - planned: collection of str; names of the jobs that count, such as `quick/claims`; by default all that left a
-      benchmark.
+    - planned: names of the jobs that count, such as `quick/claims`; by default all that left a benchmark.
     """
     folder, scale = Path(benchmarks).parent, Path(benchmarks).name
     found = [path for part in (scale, "fetch", "prepare") for path in sorted((folder / part).rglob("*.tsv"))]
-    kept = None if planned is None else frozenset(planned)
-    return [_job(folder, path) for path in found if kept is None or _name(folder, path) in kept]
+    if planned is not None:
+        counted = frozenset(planned)
+        found = [path for path in found if _name(folder, path) in counted]
+    return [_job(folder, path) for path in found]
 
 
 def _name(folder: Path, path: Path) -> str:
@@ -86,30 +87,35 @@ def _job(folder: Path, path: Path) -> Job:
     first, *others = name.split("/")
     stage = first if first in ("fetch", "prepare") else others[0]
     lines = _lines(path)
-    log = folder.parent / "logs" / f"{name}.log"
-    # What stands in an experiment's folder; a rule that is new here goes by the name of its file.
-    within = {"collect": "collect_rows", "baselines": "fit_baseline"}
-    rule = "judge_claim" if stage == "claims" and len(others) > 1 else _RULES.get(stage)
-    rule = rule or (within.get(others[1], "run_cell") if len(others) > 1 else stage)
-    said = _said(log)
+    if stage == "claims" and len(others) > 1:
+        rule = "judge_claim"
+    elif stage in _RULES:
+        rule = _RULES[stage]
+    elif len(others) > 1:
+        # In an experiment's folder all are cells but these two.
+        rule = {"collect": "collect_rows", "baselines": "fit_baseline"}.get(others[1], "run_cell")
+    else:
+        # A rule that is not known here goes by the name of its file.
+        rule = stage
+    log = _last_lines(folder.parent / "logs" / f"{name}.log")
     return Job(
         name=name,
         stage=stage,
         rule=rule,
         ended=path.stat().st_mtime,
         wall=sum(_number(line, "s") for line in lines),
-        work=float(said.get("work", 0)),
-        cpu=float(said.get("cpu", 0)),
-        start=float(said.get("start", 0)),
-        peak=int(said.get("peak", 0)),
-        declared=int(said.get("declared") or 0),
-        said=bool(said),
+        work=float(log.get("work", 0)),
+        cpu=float(log.get("cpu", 0)),
+        start=float(log.get("start", 0)),
+        peak=int(log.get("peak", 0)),
+        declared=int(log.get("declared") or 0),
+        logged=bool(log),
     )
 
 
-def _said(log: Path) -> dict[str, str]:
+def _last_lines(log: Path) -> dict[str, str]:
     """Return what `dperm_pipeline.script.logged` wrote at the end of a job's log; nothing if it was killed."""
-    found = _SAID.search(log.read_text(encoding="utf-8", errors="replace")) if log.exists() else None
+    found = _LAST_LINES.search(log.read_text(encoding="utf-8", errors="replace")) if log.exists() else None
     return found.groupdict() if found else {}
 
 
@@ -186,9 +192,9 @@ def stages(
     """Add up the jobs of a scale by stage.
 
     - benchmarks: the folder of the scale, as for `jobs`.
-    - datasets: collection of str; those whose fetching and preparation count.
-    - planned: collection of str; names below the folder of all other jobs that count, such as `claims`; by default all
-      that left a benchmark.
+    - datasets: those whose fetching and preparation count.
+    - planned: names below the folder of all other jobs that count, such as `claims`; by default all that left a
+      benchmark.
     - stages: the fields of `Stage`, in the order of their names. The report itself is left out: it cannot time itself.
     - span: what `busy` says of these jobs, and `last`, when the last of them ended; None without jobs.
     """
@@ -215,12 +221,12 @@ def stages(
 
 
 def nearness(peak: float, declared: float) -> tuple[float, float]:
-    """Return what orders jobs by how near they came to the memory that they declare; where none is known, by it."""
+    """Return the key that orders jobs by the share of their declared memory that they took; if unknown, by memory."""
     return (peak / declared if declared else 0.0, peak)
 
 
 def busy(ran: Sequence[Job]) -> dict[str, float]:
-    """Say for how long any job ran, and how many cores they kept.
+    """Return for how long any job ran, and how many cores they used.
 
     Breaks between runs, which may be days, do not count; nor does what Snakemake does before its first job.
 

@@ -92,7 +92,7 @@ def test_of_a_killed_job_nothing_is_known(tmp_path, job):
     (tmp_path / "benchmarks/quick/claims.tsv").write_text("s\tmax_rss\n2.0\t17.6\n")
     (tmp_path / "logs/quick/claims.log").write_text("started with 1.0 s of CPU\n")
     (one,) = cost.jobs(tmp_path / "benchmarks/quick")
-    assert (one.said, one.work, one.peak, one.declared) == (False, 0.0, 0, 0)
+    assert (one.logged, one.work, one.peak, one.declared) == (False, 0.0, 0, 0)
 
 
 def test_what_a_job_logs_is_what_is_read(tmp_path, job):
@@ -106,7 +106,7 @@ def test_what_a_job_logs_is_what_is_read(tmp_path, job):
     )
     subprocess.run([sys.executable, "-c", code, json.dumps(given)], check=True)
     (one,) = cost.jobs(tmp_path / "benchmarks/quick")
-    assert one.said and one.declared == 300 and 0 < one.cpu < 2 and 0 < one.start < 5 and 5 < one.peak < 300
+    assert one.logged and one.declared == 300 and 0 < one.cpu < 2 and 0 < one.start < 5 and 5 < one.peak < 300
 
 
 def test_breaks_between_runs_do_not_count():
