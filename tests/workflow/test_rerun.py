@@ -75,7 +75,9 @@ def test_editing_shared_code_runs_all_cells(finished):
     assert cell_jobs(finished.jobs()) == [f"{cell} at breast-cancer_epsilon-1" for cell in CELLS]
 
 
-def test_editing_a_comment_or_docstring_runs_nothing(finished):
+def test_editing_a_comment_a_docstring_or_a_range_runs_nothing(finished):
+    # Nor does a range or a word of a setting: the values are what jobs are given.
+    finished.edit("src/dperm_papers/kifer2012/output/settings.py", "high=100_000", "high=90_000")
     finished.edit("src/dperm/mechanisms/output.py", "import math", "# A comment.\nimport math")
     finished.edit("src/dperm/noise.py", '"""The noise laws', '"""All the noise laws')
     assert finished.jobs() == []
