@@ -106,10 +106,8 @@ _BY_EPSILON = "Share of wrong labels on Adult's test records over epsilon, a pan
 def _target(function, title, methods, alt):
     title = f"Figure 6: misclassification on Adult{title}"
     caption = f"{_BY_EPSILON}{methods}, and the non-private lasso."
-    columns, alt = (
-        ("variant", "strength"),
-        f"Lines that fall as epsilon grows, {alt} the grey level of the non-private lasso.",
-    )
+    alt = f"Lines that fall as epsilon grows, {alt} the grey level of the non-private lasso."
+    columns = ("variant", "strength")
     return Target("figures", function, columns, title, caption, alt, metrics=("error",), datasets=("adult",))
 
 

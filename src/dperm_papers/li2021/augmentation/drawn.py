@@ -34,11 +34,7 @@ Record = dict[str, Any]
 
 
 def measured(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
-    """Give the rows of all parts.
-
-    - settings: of the cell: `augmented_rows` (n_e), `floor` (Lambda0), `draws`, `epsilon`, `delta`, `budget_share` (r).
-    - Yields: columns of one row: `row`, `form`, `metric`, `value`, and what tells it from others.
-    """
+    """Give the rows of all parts: `row`, `form`, `metric`, `value`, and what tells one from others."""
     for part in (_responses, _radii, _subsets):
         yield from part(settings, rng)
     yield from _continuity()

@@ -39,12 +39,9 @@ Record = dict[str, Any]
 
 
 def measured(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
-    """Give the rows of all parts.
+    """Give the rows of all parts: `row`, `form`, `metric`, `value`, and what tells one from others.
 
-    - settings: of the cell: `strength` (Lambda), `floor` (Lambda0), `kappa`, `bridge_gamma`, `reach` (theta runs from
-      minus this to this), `points` (even, so that 0 is not among them), `augmented_rows` (n_e), `iterations` (T),
-      `repeats`.
-    - Yields: columns of one row: `row`, `form`, `metric`, `value`, and what tells it from others.
+    `settings.points` is even, so that theta = 0 is not among them.
     """
     for part in (_figure1, _nearer, _reached, _moduli, _schematic, _weights):
         yield from part(settings, rng)

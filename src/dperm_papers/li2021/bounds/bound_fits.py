@@ -125,10 +125,9 @@ def squares(weights: np.ndarray, theta: np.ndarray) -> np.ndarray:
 def compared(measured: np.ndarray, bound: np.ndarray, slack: np.ndarray | float = 0.0) -> np.ndarray:
     """Return (measured - slack - bound)/the larger in size, in [-2, 2]: at most 0 where the bound holds.
 
-    - measured, bound: of one unit; the bound may be infinite.
+    Below an infinite bound it is -1.
+
     - slack: what certificates leave open, 0 or above.
-    - Returns:
-        -1 below an infinite bound.
     """
     low = measured - slack
     size = np.maximum(np.abs(low), np.abs(bound))

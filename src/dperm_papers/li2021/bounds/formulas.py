@@ -25,14 +25,10 @@ from dperm.domain import Budget
 
 
 def noise_square(budget: Budget, features: int, zeta: float, share: float, failure: float) -> float:
-    """Return S, which ||b||^2 is said not to exceed with probability 1 - failure.
+    """Return S, which ||b||^2 is said not to exceed with probability 1 - pi (li2021, Theorem 8 and its proof, S.6).
 
-    - features: p.
+    - features, share, failure: p; r and pi, in (0, 1).
     - zeta: bound on one record's gradient norm (add/remove).
-    - share: r in (0, 1).
-    - failure: pi in (0, 1).
-    - Returns: in the square of zeta's units.
-    - Source: li2021, Theorem 8 and its proof, S.6.
     """
     spent = share * budget.epsilon
     if budget.delta == 0:
@@ -41,11 +37,9 @@ def noise_square(budget: Budget, features: int, zeta: float, share: float, failu
 
 
 def lemma(square: np.ndarray | float, modulus: np.ndarray | float, gap: np.ndarray | float, n: int) -> np.ndarray:
-    """Return (square/modulus + gap)/n: Lemma 7 for the square of ||b||, Theorem 8 as its proof has it for S.
+    """Return (square/modulus + gap)/n: Lemma 7 for ||b||^2, Theorem 8 as its proof has it for S.
 
-    - square: ||b||^2 or S.
-    - modulus: m; may be infinite.
-    - gap: G; may be infinite.
+    - modulus, gap: m and G; either may be infinite.
     """
     return (square / np.asarray(modulus, float) + gap) / n
 
@@ -58,13 +52,7 @@ def product(square: np.ndarray | float, modulus: np.ndarray | float, gap: np.nda
 def theorem_26(
     budget: Budget, features: int, zeta: float, failure: float, curvature: float, squares: np.ndarray, n: int
 ) -> np.ndarray:
-    """Return kifer2012's bound on the same risk.
-
-    - budget, features, zeta, failure: as for `noise_square`.
-    - curvature: Delta, above 0.
-    - squares: ||theta_hat||^2.
-    - Source: kifer2012, Theorem 26.
-    """
+    """Return kifer2012's bound on the same risk (Theorem 26), of curvature Delta and `squares` = ||theta_hat||^2."""
     if budget.delta == 0:
         first = 8 * (zeta * features * math.log(features / failure)) ** 2
     else:
@@ -76,24 +64,16 @@ def theorem_26(
 def enough_records(
     budget: Budget, features: int, zeta: float, share: float, failure: float, modulus: float, penalty: float, rho: float
 ) -> int:
-    """Return the least n above Equation 21 with C' = 0.
+    """Return the least n above Equation 21 (li2021, Theorem 10) with C' = 0.
 
-    - budget, features, zeta, share, failure: as for `noise_square`; pi is `failure`.
-    - modulus: m.
-    - penalty: R^(t)(theta0).
-    - rho: excess of the expected loss that is allowed.
-    - Source: li2021, Theorem 10.
+    - modulus, penalty, rho: m; R^(t)(theta0); the excess of the expected loss that is allowed.
     """
     constant = (2 if budget.delta == 0 else 1) * noise_square(budget, features, zeta, share, failure)
     return math.floor((penalty + constant / modulus) / rho) + 1
 
 
 def printed_order(budget: Budget, features: int, n: int) -> float:
-    """Return the order that Equations 18 and 19 state for their bounds, without a constant.
-
-    - features: p.
-    - Returns: p^2 log(p)/(n epsilon^2), or p (1/epsilon + log(1/delta)/epsilon^2)/n.
-    """
+    """Return the order that Equations 18 and 19 state for their bounds, without a constant."""
     if budget.delta == 0:
         return features**2 * math.log(features) / (n * budget.epsilon**2)
     return features * (1 / budget.epsilon + math.log(1 / budget.delta) / budget.epsilon**2) / n

@@ -121,12 +121,9 @@ def find(name: str) -> Design:
 
 
 def training(seed: int, experiment: str, name: str, repeats: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the training sets of a design: of repeat r the same however many there are.
+    """Return the training sets of a design, X of shape (R, n, 16) and y: of repeat r the same however many there are.
 
-    - name: of the design.
-    - repeats: R.
-    - X: shape (R, n, 16).
-    - y: shape (R, n); in {-1, 1} for the logistic design, counts of at most e^7.5 for the Poisson design.
+    y is in {-1, 1} for the logistic design, a count of at most e^7.5 for the Poisson design.
     """
     design = find(name)
     X, y = np.empty((repeats, design.n, design.p)), np.empty((repeats, design.n))
@@ -136,12 +133,7 @@ def training(seed: int, experiment: str, name: str, repeats: int) -> tuple[np.nd
 
 
 def test(seed: int, experiment: str, name: str, rows: int = TEST_ROWS) -> tuple[np.ndarray, np.ndarray]:
-    """Return the one test set of a design, independent of its training sets.
-
-    - name: of the design.
-    - X: shape (rows, 16).
-    - y: shape (rows,).
-    """
+    """Return the one test set of a design, independent of its training sets."""
     return draw(find(name), rows, seeds.generator(seed, experiment, "test", name))
 
 
@@ -149,11 +141,7 @@ test.__test__ = False  # A test set, no test of pytest's.
 
 
 def draw(design: Design, rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw independent records of a design.
-
-    - X: shape (rows, 16).
-    - y: shape (rows,).
-    """
+    """Draw independent records of a design."""
     X = rng.uniform(-design.half_width, design.half_width, (rows, design.p))
     return X, _RESPONSES[design.loss](design.sign * (X @ design.truth), rng)
 

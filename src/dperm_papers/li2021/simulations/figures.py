@@ -50,14 +50,14 @@ _RATES = ("fpr_mean", "fpr_half", "tpr_mean", "tpr_half")
 _HALVES = {0: "0", 0.5: "½", 1: "1"}
 
 
+def _place(design, models):
+    """Return what sorts designs in the order of the models, by n."""
+    model, n = design.rsplit("-", 1)
+    return models.index(model), int(n)
+
+
 def _ordered(rows, *models):
-    """Return the designs in the order of the models, by n."""
-
-    def place(design):
-        model, n = design.rsplit("-", 1)
-        return models.index(model), int(n)
-
-    return sorted(rows["dataset"].unique(), key=place)
+    return sorted(rows["dataset"].unique(), key=lambda design: _place(design, models))
 
 
 def _titled(panel, design, words=""):
@@ -304,11 +304,6 @@ def _law(design):
     return _LAWS[design["variant"]].format(**design, minus="" if design["sign"] < 0 else "−")
 
 
-def _order(part):
-    model, n = part["dataset"].iloc[0].rsplit("-", 1)
-    return ("linear", "poisson", "logistic").index(model), int(n)
-
-
 table4 = Table(
     [
         Column("design", "dataset", ""),
@@ -331,7 +326,7 @@ table4 = Table(
         Column("", "boxed_zeta2", "ζ2 in Θ", lambda value: _digits(value, 5)),
     ],
     prepare=_designs,
-    order=_order,
+    order=lambda part: _place(part["dataset"].iloc[0], ("linear", "poisson", "logistic")),
 )
 
 TABLES: Catalogue[str, Target] = {
