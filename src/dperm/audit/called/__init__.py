@@ -31,8 +31,13 @@ def _variants(mechanism: str) -> tuple[str, ...]:
 
 
 KNOWN = {(mechanism, "tight"): _variants(mechanism) for mechanism in (*cases.CALLS, *threads.SHARED)}
-KNOWN |= {("exp_mech", "tight"): (_PREFIX + "squared",), ("samp_agg", "corrected"): (_PREFIX + "squared",)}
-KNOWN["sparse", "tight"] = tuple(_PREFIX + name for name in sparse.STAGES)
+KNOWN |= {
+    (mechanism, "corrected"): tuple(_PREFIX + loss for loss in cases.CALLS[mechanism][1])
+    for mechanism in cases.CORRECTED
+}
+_CHOSEN = (_PREFIX + "squared", _PREFIX + "published")
+KNOWN |= {("exp_mech", "tight"): _CHOSEN, ("samp_agg", "corrected"): _CHOSEN}
+KNOWN["sparse", "tight"] = (*(_PREFIX + name for name in sparse.STAGES), _PREFIX + "published")
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -46,6 +51,13 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     mechanism, name = job["mechanism"], row["variant"].removeprefix(_PREFIX)
     neighbours, delta = row["neighbours"], row["delta"]
+    if name in cases.PUBLISHED:
+        make = (
+            cases.Taught if name.endswith(cases.STUDENT) else cases.CHOOSE.get(mechanism) or cases.CALLS[mechanism][0]
+        )
+        for words, arguments in cases.published(mechanism, name, row):
+            yield from objects.attacks(Call(partial(make, **arguments), (0, 1), words), neighbours)
+        return
     if mechanism in supports.CHOICES:
         for clip in (False, True):
             yield supports.attack(mechanism, neighbours, row["epsilon"], clip=clip)
@@ -57,20 +69,16 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
         yield threads.attack(mechanism, neighbours, row["epsilon"], delta, rng(name))
         return
     make, _ = cases.CALLS[mechanism]
-    if name in cases.PUBLISHED:
-        make = cases.Taught if name.endswith(cases.STUDENT) else make
-        for words, arguments in cases.published(mechanism, name, row):
-            yield from objects.attacks(Call(partial(make, **arguments), (0, 1), words), neighbours)
-    else:
-        for words, arguments, crowd in cases.calls(mechanism, name, row):
-            walls = arguments.get("low", -math.inf), arguments.get("high", math.inf)
-            extreme = cases.EXTREME[arguments["loss"]][0]
-            made = Call(partial(make, **arguments), extreme, words, mechanism == "output", walls, crowd)
-            if arguments.get("release"):
-                yield integers.attack(made, neighbours, delta, rng(words))
-            elif mechanism in cases.THETA:
-                yield linear.attack(made, neighbours, delta, rng(words))
-            elif mechanism == "pinp":
-                yield dialogues.attack(made, neighbours, delta, rng(words))
-            else:
-                yield answers.attack(made, name if name in answers.KINDS else mechanism, neighbours, delta, rng(words))
+    for words, arguments, crowd in cases.calls(mechanism, name, row):
+        radius = arguments.get("radius", math.inf) if mechanism in cases.THETA else math.inf
+        walls = arguments.get("low", -radius), arguments.get("high", radius)
+        extreme, _ = cases.extreme(name, arguments)
+        made = Call(partial(make, **arguments), extreme, words, mechanism == "output", walls, crowd)
+        if arguments.get("release"):
+            yield integers.attack(made, neighbours, delta, rng(words))
+        elif mechanism in cases.THETA:
+            yield linear.attack(made, neighbours, delta, rng(words))
+        elif mechanism == "pinp":
+            yield dialogues.attack(made, neighbours, delta, rng(words))
+        else:
+            yield answers.attack(made, name if name in answers.KINDS else mechanism, neighbours, delta, rng(words))

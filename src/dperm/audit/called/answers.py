@@ -11,6 +11,7 @@ the scale of the predictor that the core returned.
     tddl             one public point, x itself, in a ball that is all of space: w^ tells the noisy answer there.
     tdil             one public point, next to x: every round moves the model there, by noise of its own.
     stable_erm, stable_sgd    one query, Laplace noise.
+    averaged         one query of numbers: the mean of what the shards say, Laplace noise, clipped to the range.
     student          one query, which it learns from: what it says there is the teacher's answer.
 
 Neighbouring relation: each row's.
@@ -62,6 +63,10 @@ def _linear_centre(one: Recorded, asked: np.ndarray) -> float:
     return float(row @ one.made.w)
 
 
+def _mean_of_shards(one: Recorded, asked: np.ndarray) -> float:
+    return float(np.mean([learner.predict(asked)[0] for learner in one.model._models]))
+
+
 def of_one_draw(
     one: Recorded,
     asked: np.ndarray,
@@ -98,6 +103,7 @@ KINDS = {
     "rkhs_gaussian": _PATH,
     "tddl": _PATH,
     "tdil": Kind("_start", _of_rounds, Gaussian),
+    "averaged": Kind("_prepare", partial(of_one_draw, centre=_mean_of_shards), Laplace),
     "stable_erm": _STABLE,
     "stable_sgd": _STABLE,
     "student": Kind("_learn", partial(of_one_draw, centre=_linear_centre, ask=_student), Laplace),
@@ -113,7 +119,7 @@ def attack(call: Call, mechanism: str, neighbours: str, delta: float, rng: np.ra
     kind = KINDS[mechanism]
     signs = kind is _STABLE and call.make().classes is not None
     fits, more = corners.fits(call, kind.step, 0 if signs else _FITS, rng)
-    asked = np.array([[call.make().x_norm]])
+    asked = np.array([[corners.furthest(call.make())]])
     if neighbours == "replace":
         # The number of records is public, and the noise may be made of it.
         del fits[None]
@@ -133,7 +139,7 @@ def attack(call: Call, mechanism: str, neighbours: str, delta: float, rng: np.ra
     )
     head = {
         "guarantee": some.model.privacy_.guarantee,
-        "loss": call.make().loss,
+        "loss": getattr(call.make(), "loss", None),
         "pair_words": corners.words(call, first, second),
         "white_box_p": None,
     }
@@ -144,7 +150,10 @@ def attack(call: Call, mechanism: str, neighbours: str, delta: float, rng: np.ra
     scale = law.scale
     # In one dimension the spherical law is Laplace's.
     shape = Gaussian if isinstance(law, Gaussian) else SphericalLaplace
-    lines = [BracketedLaw(lambda t, c=centres[one]: (t - c) / scale, shape, 1e-12 * scale) for one in (first, second)]
+    lines = [
+        BracketedLaw(lambda t, c=centres[one]: (t - c) / scale, shape, 1e-12 * scale, *call.walls)
+        for one in (first, second)
+    ]
     return head | columns.of_bracket(brackets.attack(*lines, delta=delta))
 
 

@@ -11,15 +11,21 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sklearn.neighbors import KNeighborsRegressor
+
+from dperm.audit.called import supports
 from dperm.audit.called.corners import FAR
+from dperm.mechanisms.estimators.averaged import AveragedPrediction
 from dperm.mechanisms.estimators.interactive import PINP
 from dperm.mechanisms.estimators.napp import NAPP
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
 from dperm.mechanisms.estimators.output import OutputPerturbation
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
+from dperm.mechanisms.estimators.sparse import SparseRegression
 from dperm.mechanisms.estimators.stable_erm import StableERM
 from dperm.mechanisms.estimators.stable_sgd import StableSGD
 from dperm.mechanisms.estimators.student import Student
+from dperm.mechanisms.estimators.support import ExpMechSupport, SampAggSupport
 from dperm.mechanisms.estimators.tddl import TDDL
 from dperm.mechanisms.estimators.tdil import TDIL
 
@@ -37,6 +43,9 @@ EXTREME: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
     "squared": ((-1.0, 0.0, 1.0), {"y_bound": 1.0}),
     "poisson": ((0.0, -2.0, 2.0), {"y_bound": 2.0}),
 }
+# Numbers of a learner without a loss of ours, the first of them what all other records say.
+NUMBERS = "numbers"
+_NUMBERS = (0.0, -1.0, 1.0)
 # Losses of output perturbation.
 _RISKS = ("logistic", "smoothed_hinge", "huber")
 _BOX = {"squared": {"low": -1.0, "high": 1.0}, "poisson": {"low": -0.01, "high": 0.01}}
@@ -56,10 +65,10 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     "napp": (
         NAPP,
         {
-            "logistic": {"penalty": "ridge"},
-            "smoothed_hinge": {"penalty": "ridge"},
-            "squared": {"penalty": "ridge", "eta_bound": 1.0},
-            "poisson": {"penalty": "ridge", "eta_bound": 0.01},
+            "logistic": {},
+            "smoothed_hinge": {},
+            "squared": {"eta_bound": 1.0},
+            "poisson": {"eta_bound": 0.01},
         },
     ),
     "rkhs_gaussian": (RKHSGaussian, {loss: _LINEAR for loss in _SLOPED}),
@@ -79,21 +88,38 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
         StableSGD,
         {loss: {"queries": 1} for loss in ("logistic", "smoothed_hinge", "huber", "squared", "poisson")},
     ),
+    # A shard says at x what its record there says: the record moves the mean by a shard's whole share.
+    "averaged": (
+        AveragedPrediction,
+        {NUMBERS: {"base": KNeighborsRegressor(1), "shards": 20, "queries": 1, "low": -1.0, "high": 1.0}},
+    ),
 }
+# Mechanisms whose estimators offer calibration="corrected" as well.
+CORRECTED = ("napp", "stable_sgd")
 # Mechanisms that release theta; of the others an answer is attacked.
 THETA = ("objective", "output", "napp")
 CROWD = "crowd"
 _LARGE, _MIDDLE = {"curvature": 200.0}, {"curvature": 3.0, CROWD: (200, 0.4)}
 _CLIP, _INTERCEPT = {"clip": True}, {"fit_intercept": True}
+# Regularizers and a set of objective perturbation; of NAPP, whose default is the lasso, the penalty that has no kink.
+_L1, _L2, _BALL, _RIDGE = {"l1": 0.5}, {"l2": 2.0}, {"radius": 0.01, "curvature": 200.0}, {"penalty": "ridge"}
 # Stable SGD takes fewer steps of less the more records there are.
 _STILL = {CROWD: (100, 0.0)}
 # C is so small that no record is at its margin.
 _KERNEL = ({"C": 0.1}, {"C": 0.1} | _CLIP, {"C": 0.1} | _INTERCEPT)
 # Mechanism -> ways of calling it. Theta of a bounded set is at its walls, which tell no Delta: it is declared there.
 WAYS: dict[str, tuple[dict[str, Any], ...]] = {
-    "objective": ({}, _LARGE, _MIDDLE, _LARGE | _CLIP, _LARGE | _INTERCEPT),
+    "objective": ({}, _LARGE, _MIDDLE, _LARGE | _CLIP, _LARGE | _INTERCEPT, _L1, _L2, _BALL),
     "output": ({}, _MIDDLE, _CLIP, _INTERCEPT),
-    "napp": ({}, {CROWD: (200, 0.4)}, _CLIP, _INTERCEPT),
+    "napp": (
+        {},
+        {CROWD: (200, 0.4)},
+        _CLIP,
+        _RIDGE,
+        _RIDGE | {CROWD: (200, 0.4)},
+        _RIDGE | _CLIP,
+        _RIDGE | _INTERCEPT,
+    ),
     "rkhs_gaussian": _KERNEL,
     "tddl": _KERNEL,
     "tdil": _KERNEL,
@@ -101,12 +127,16 @@ WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     "pinp": tuple({"C": 1e-4, CROWD: (1_000, 1.0)} | more for more in ({}, _CLIP, _INTERCEPT)),
     "stable_erm": ({}, _CLIP, _INTERCEPT),
     "stable_sgd": (_STILL, _STILL | _CLIP, _STILL | _INTERCEPT),
+    # So many that no shard is empty.
+    "averaged": ({CROWD: (400, 0.0)}, {CROWD: (400, 0.0)} | _CLIP),
 }
 _RELEASES = ({}, _CLIP)
 _WALLED = ({"curvature": 2.5}, _LARGE, _LARGE | _CLIP)
 # Public estimators that nobody calls, and why.
 _LEARNER = "a learner without privacy, for shards: what asks it takes any learner, and says what is promised"
 UNCALLED = dict.fromkeys(("BoxLearner", "IntervalsLearner", "StumpLearner", "ThresholdLearner"), _LEARNER)
+# Those that choose features are called as `supports` and `sparse` say.
+CHOOSE = {"exp_mech": ExpMechSupport, "samp_agg": SampAggSupport, "sparse": SparseRegression}
 # Objects that are made to be published: variant -> mechanism -> parameters.
 _KERNEL_OBJECT = {"radius": 1.0, "public": [[0.5], [-0.25]], "classes": (0, 1)}
 PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
@@ -116,6 +146,9 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
         "napp": CLASSES,
         "tddl": {"kernel": "linear", **_KERNEL_OBJECT},
         "tdil": {"kernel": "poly", **_KERNEL_OBJECT},
+        "exp_mech": {"y_bound": 1.0, "size": 1},
+        "samp_agg": {"penalty": 1.0, "blocks": 1, "size": 1},
+        "sparse": {"y_bound": 1.0, "size": 1},
     },
     # A student of a stable predictor, made on two public rows.
     "published_student": {"stable_erm": {**CLASSES, "queries": 2, "total": 4.0}},
@@ -128,11 +161,13 @@ def published(mechanism: str, variant: str, row: Mapping[str, Any]) -> Iterator[
 
     - variant: a key of `PUBLISHED`.
     """
-    budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
+    keys = ("epsilon", "neighbours") if mechanism in supports.CHOICES else ("epsilon", "delta", "neighbours")
+    budget = {key: row[key] for key in keys}
     for clip in (False, True):
         arguments = {**PUBLISHED[variant][mechanism], "clip": clip}
         words = ", ".join(f"{key}={value!r}" for key, value in arguments.items() if key != "classes")
-        yield f"{CALLS[mechanism][0].__name__}({words})", arguments | budget
+        make = CHOOSE.get(mechanism) or CALLS[mechanism][0]
+        yield f"{make.__name__}({words})", arguments | budget
 
 
 class Taught:
@@ -154,6 +189,14 @@ class Taught:
         return Student(StableERM(**self._given).fit(X, y)).fit(self.public)
 
 
+def extreme(name: str, arguments: Mapping[str, Any]) -> tuple[tuple[float, ...], dict[str, Any]]:
+    """Return the extreme targets of a way of calling, and what declares them.
+
+    - name: as of `calls`.
+    """
+    return (_NUMBERS, {}) if name == NUMBERS else EXTREME[arguments.get("loss", name)]
+
+
 def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], tuple[int, float]]]:
     """Give the ways in which an estimator is called for one budget.
 
@@ -163,13 +206,17 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     """
     make, losses = CALLS[mechanism]
     own = losses[name]
-    loss = own.get("loss", name)
-    for way in _RELEASES if own.get("release") else _WALLED if "low" in own else WAYS[mechanism]:
+    loss = {} if name == NUMBERS else {"loss": own.get("loss", name)}
+    _, declared = extreme(name, own)
+    for way in _RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism]:
         # On a line the noise of theta with an intercept is known if it is Gaussian.
         if mechanism in THETA and way.get("fit_intercept") and not row["delta"]:
             continue
         given = {key: value for key, value in way.items() if key != CROWD}
-        arguments = {"loss": loss, **EXTREME[loss][1], **own, **given}
+        arguments = {**loss, **declared, **own, **given}
         words = ", ".join(f"{key}={value!r}" for key, value in arguments.items() if key != "classes")
         budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
+        if row["calibration"] != "tight":
+            words = f"calibration={row['calibration']!r}, {words}"
+            budget["calibration"] = row["calibration"]
         yield f"{make.__name__}({words})", {**arguments, **budget}, way.get(CROWD, (1, 0.0))

@@ -44,6 +44,11 @@ class Call(NamedTuple):
     crowd: tuple[int, float] = (1, 0.0)
 
 
+def furthest(model: Any) -> float:
+    """Return where the longest record lies once it is clipped; without a declared bound it is not."""
+    return getattr(model, "x_norm", _BEYOND if model.clip else 1.0)
+
+
 def fits(call: Call, step: str, number: int, rng: np.random.Generator) -> tuple[dict[Corner, Recorded], list[Recorded]]:
     """Fit on every corner.
 
@@ -55,12 +60,13 @@ def fits(call: Call, step: str, number: int, rng: np.random.Generator) -> tuple[
     far = _BEYOND if model.clip else 1.0
     # With an intercept all rows are parallel, and -x is no multiple of x.
     number_there, share = call.crowd
-    share = 1.0 if model.fit_intercept else share
-    sides = (1.0,) if model.fit_intercept else (1.0, -1.0)
+    intercept, x_norm = getattr(model, "fit_intercept", False), getattr(model, "x_norm", 1.0)
+    share = 1.0 if intercept else share
+    sides = (1.0,) if intercept else (1.0, -1.0)
     # Labels are what they are declared to be.
     targets = [far * y for y in call.targets] if model.classes is None else list(call.targets)
-    common = [(share * model.x_norm, call.targets[0])] * number_there
-    tried = [(side * far * model.x_norm, y) for side in sides for y in targets]
+    common = [(share * x_norm, call.targets[0])] * number_there
+    tried = [(side * far * x_norm, y) for side in sides for y in targets]
     found: dict[Corner, Recorded] = {None: _fitted(call, step, common, rng)}
     for corner in tried:
         try:

@@ -35,6 +35,10 @@ _FITS = 8
 _ROUNDING = 1 + 1e-6
 # How many of the pairs with the largest difference of forces are attacked.
 _TRIED = 3
+# In scales of the noise on top: ten are 7 deviations of Laplace's law, and 10 of Gauss's.
+_NEAR_KINK = 10
+# Losses whose slope is bounded everywhere.
+_SLOPED = ("logistic", "smoothed_hinge", "huber")
 # Infinity, for forces.
 _FURTHEST = 1e12
 
@@ -56,6 +60,7 @@ class Found(NamedTuple):
     - rows: corner (x, y) -> the rows that the core was handed, the common record first.
     - law: type.
     - centres: corner -> theta without its noise, of additive ones.
+    - l1: weight of |theta| in the objective.
     """
 
     rows: dict[Corner, Rows]
@@ -67,6 +72,7 @@ class Found(NamedTuple):
     hiding: Any
     guarantee: str
     centres: dict[Corner, float]
+    l1: float = 0.0
 
 
 def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
@@ -110,27 +116,45 @@ def law(call: Call, fits: dict[Corner, Recorded], more: list[Recorded]) -> Found
         # What is left of a number when the noise is taken off again.
         slack = 1e-12 * (scale + max(map(abs, centres.values())))
         return Found(rows, kind, scale, 1.0, slack, loss, hidden, model.privacy_.guarantee, centres)
-    ends = [end if math.isfinite(end) else math.copysign(_FURTHEST, end) for end in call.walls]
+    # The target is a share of the steepest slope anywhere, if there is one; a ball does not make it less.
+    walls = (-math.inf, math.inf) if loss.name in _SLOPED else call.walls
+    ends = [end if math.isfinite(end) else math.copysign(_FURTHEST, end) for end in walls]
     force = max(float(np.abs(_forces(loss, one, np.array(ends))).max()) for one in rows.values())
     usual = base.COVERED_TARGET if hiding else base.TARGET
     target = _ROUNDING * force * (usual if model.tolerance is None else model.tolerance)
-    ridge, error = _ridge(call, model, loss, more, target)
+    l1 = _l1(model)
+    ridge, error = _ridge(call, model, loss, more, target, l1)
     slack = target / ridge
     # A Delta that is off by a share of itself moves theta by that share of theta.
     slack += error / ridge * (force + 40 * scale) / ridge
-    found = Found(rows, kind, scale, ridge, slack, loss, hidden, model.privacy_.guarantee, {})
+    # Releases near 0 are put there: within so many deviations of the noise on top (`mechanisms.base.covered` says 6).
+    slack += _NEAR_KINK * hidden.scale if l1 and hidden else 0.0
+    found = Found(rows, kind, scale, ridge, slack, loss, hidden, model.privacy_.guarantee, {}, l1)
     for one in (*fits.values(), *more):
         _check(call, found, one, target + error * abs(_number(one)))
     return found
 
 
-def _ridge(call: Call, model: Any, loss: Loss, more: list[Recorded], target: float) -> tuple[float, float]:
+def _l1(model: Any) -> float:
+    """Return the weight of |theta| beside the sum of losses, as it was declared."""
+    if getattr(model, "penalty", None) == "lasso":
+        return float(model.strength)
+    return float(getattr(model, "l1", None) or 0.0)
+
+
+def _ridge(call: Call, model: Any, loss: Loss, more: list[Recorded], target: float, l1: float) -> tuple[float, float]:
     """Return Delta, as declared or as the fits say, and what it may be off by."""
     if getattr(model, "curvature", None) is not None:
         return float(model.curvature), 0.0
-    free = [one for one in more if _free(call, one)]
-    points = sorted((theta := _theta(one), float(_forces(loss, _rows(one), np.array([theta]))[0]) + _noise(one, 0))
-                    for one in free)  # fmt: skip
+    points = []
+    for one in more:
+        theta = _theta(one)
+        if _free(call, one) and not (l1 and _at_kink(one)):
+            force = float(_forces(loss, _rows(one), np.array([theta]))[0]) + l1 * math.copysign(1.0, theta)
+            points.append((theta, force + _noise(one, 0)))
+    points.sort()
+    if len(points) < 2:
+        raise DataError(f"{call.words}: fewer than two of {len(more)} fits lie where they tell Delta; declare it")
     (s, low), (t, high) = points[0], points[-1]
     return (low - high) / (t - s), 2 * target / (t - s)
 
@@ -139,6 +163,13 @@ def _check(call: Call, found: Found, one: Recorded, allowed: float) -> None:
     """Refuse a fit whose theta does not solve the equation within the solver's public target."""
     theta = _theta(one)
     left = float(_forces(found.loss, _rows(one), np.array([theta]))[0]) + found.ridge * theta + _noise(one, 0)
+    if found.l1 and _at_kink(one):
+        # There the norm takes whatever its weight can; how near theta is to 0 only its core knows.
+        near = np.array([-found.slack, 0.0, found.slack])
+        pushed = _forces(found.loss, _rows(one), near) + found.ridge * near + _noise(one, 0)
+        left = max(0.0, float(np.abs(pushed).min()) - found.l1)
+    elif found.l1:
+        left += found.l1 * math.copysign(1.0, theta)
     if not _free(call, one):
         # What lies at a wall and is pushed into it is at rest; with noise on top, which the walls and what is near them
         # swallow, it is not known which were.
@@ -154,7 +185,9 @@ def line(call: Call, found: Found, corner: Corner) -> BracketedLaw:
 
     def z(t):
         t = np.clip(t, *call.walls)
-        return (_forces(found.loss, found.rows[corner], t) + found.ridge * t) / found.scale
+        # Of theta <= 0 the noise that leaves it at 0 is a part.
+        kink = found.l1 * np.where(t >= 0, 1.0, -1.0)
+        return (_forces(found.loss, found.rows[corner], t) + found.ridge * t + kink) / found.scale
 
     return BracketedLaw(z, found.law, found.slack, *call.walls, found.hiding)
 
@@ -219,6 +252,11 @@ def _noise(one: Recorded, which: int = 0) -> float:
 def _theta(one: Recorded) -> float:
     """Return the release without the noise that hides the solver's error."""
     return _number(one) - (_noise(one, 1) if len(one.drawn) > 1 else 0.0)
+
+
+def _at_kink(one: Recorded) -> bool:
+    """Return whether theta is 0, or so near that the release was put there."""
+    return _number(one) == 0.0
 
 
 def _free(call: Call, one: Recorded) -> bool:

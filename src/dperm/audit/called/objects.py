@@ -47,7 +47,7 @@ def attacks(call: Call, neighbours: str) -> Iterator[dict[str, Any]]:
         others = sum(fingerprint(call.make, [*common, record]) == reference for _ in range(_FITS))
         yield {
             "guarantee": guarantee,
-            "loss": call.make().loss,
+            "loss": getattr(call.make(), "loss", None),
             "pair_words": f"{call.words}: {record} {'comes' if neighbours == 'add_remove' else 'replaces (0.0, 0)'}",
             "white_box_p": None,
             "attack": columns.SAMPLING,
