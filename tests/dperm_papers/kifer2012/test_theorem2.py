@@ -289,7 +289,7 @@ def test_scales_are_the_papers_and_the_classical_ones(rows):
     np.testing.assert_allclose(corrected, 2 * printed)
     classical = of(here, calibration="classical").set_index("delta")["value"]
     assert classical[1e-6] == pytest.approx(math.sqrt(2 * math.log(1.25e6)) / epsilon)
-    assert set(theorem2._ways("lasso")) == {("add_remove", "paper"), ("add_remove", "tight")}
+    assert set(theorem2.ways("lasso")) == {("add_remove", "paper"), ("add_remove", "tight")}
 
 
 def test_the_norm_loss_spends_less_than_is_promised(rows):

@@ -24,11 +24,8 @@ Each number is that of the worst pair of a search that reads no claim (`worst_pa
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from dperm import losses
 from dperm.accounting import objective as accounting
@@ -39,38 +36,36 @@ from dperm.mechanisms import base, objective
 from dperm.noise import SphericalLaplace
 from dperm_papers.kifer2012.shared.worst_pairs import Case, worst
 from dperm_papers.kifer2012.theorem2.half_plane import HalfPlane
+from dperm_papers.kifer2012.theorem2.settings import Settings
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Algorithm 1's Delta, and what Theorem 4 assumes of it, in units of lambda/epsilon.
 PRINTED, ASSUMED = 2.0, 0.5
 # Where delta(epsilon) is drawn, in units of the epsilon that is promised.
 _PROFILE = np.linspace(0, 2, 41)
-_HEAD = ("paper", "experiment", "mechanism")
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one design: all budgets, calibrations and relations.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one design: all budgets, calibrations and relations.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: metrics: `spent`, the exact epsilon at the row's delta; `excess`, it less what `bound` names (`claim`:
-      epsilon; `terms`: epsilon/2 + C, gamma noise alone); `profile`, delta at the epsilon in `at`; `noise`, the noise's
-      scale over zeta.
+    Metrics: `spent`, the exact epsilon at the row's delta; `excess`, it less what `bound` names (`claim`: epsilon;
+    `terms`: epsilon/2 + C, gamma noise alone); `profile`, delta at the epsilon in `at`; `noise`, the noise's scale over
+    zeta.
     """
-    settings = cell["settings"]
-    found = {"q1": _line, "half-plane": _plane}[cell["point"]["design"]](settings)
-    head = {**{key: cell[key] for key in _HEAD}, "dataset": cell["point"]["design"], "repeat": 0, "status": "ok"}
-    empty = {"loss": "", "direction": "", "bound": "", "at": 0.0, "pair": "", "guarantee": "none"}
-    return pd.DataFrame([{**head, **empty, **row} for row in found])
+    rows = rows.at(loss="", direction="", bound="", at=0.0, pair="")
+    {"q1": _line, "half-plane": _plane}[cell.point["design"]](cell.settings, rows)
 
 
-def _line(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    yield from _noises(settings)
-    for epsilon in settings["curvature_epsilons"]:
-        yield from _theorem_4(epsilon)
-    for epsilon in settings["epsilons"]:
-        for delta in settings["deltas"]:
+def _line(settings: Settings, rows: Rows) -> None:
+    _add_noises(settings, rows.at(row="noise", ridge_multiple=PRINTED))
+    for epsilon in settings.curvature_epsilons:
+        _add_theorem_4(epsilon, rows)
+    for epsilon in settings.epsilons:
+        for delta in settings.deltas:
             for case in _cases():
-                for neighbours, calibration in _ways(case.row):
-                    yield from _spent(case, Budget(epsilon, delta), neighbours, calibration)
+                for neighbours, calibration in ways(case.row):
+                    _add_spent(case, Budget(epsilon, delta), neighbours, calibration, rows)
 
 
 def _cases() -> list[Case]:
@@ -86,33 +81,33 @@ def _cases() -> list[Case]:
     ]
 
 
-def _ways(row: str) -> list[tuple[Neighbours, str]]:
+def ways(row: str) -> list[tuple[Neighbours, str]]:
     """Return the relations and calibrations of a row."""
     replace = [("replace", name) for name in ("paper", "corrected", "tight")]
     return [("add_remove", "paper"), ("add_remove", "tight"), *(replace if row == "smooth" else [])]
 
 
-def _spent(case: Case, budget: Budget, neighbours: Neighbours, calibration: str) -> Iterator[dict[str, Any]]:
-    """Give what the worst pair of each direction spends, and its delta(epsilon) where it is drawn."""
+def _add_spent(case: Case, budget: Budget, neighbours: Neighbours, calibration: str, rows: Rows) -> None:
+    """Measure what the worst pair of each direction spends, and its delta(epsilon) where it is drawn."""
     lam = case.loss.curvature_bound(case.domain)
     curvature = PRINTED * lam / budget.epsilon
     noise, guarantee = _noise(case, budget, curvature, neighbours, calibration)
-    head = {
-        "row": case.row, "loss": case.loss.name, "neighbours": neighbours, "calibration": calibration,
-        "variant": "gaussian" if budget.delta else "gamma", "epsilon": budget.epsilon, "delta": budget.delta,
-        "guarantee": guarantee, "ridge_multiple": PRINTED,
-    }  # fmt: skip
+    rows = rows.at(
+        row=case.row, loss=case.loss.name, neighbours=neighbours, calibration=calibration,
+        variant="gaussian" if budget.delta else "gamma", epsilon=budget.epsilon, delta=budget.delta,
+        guarantee=guarantee, ridge_multiple=PRINTED,
+    )  # fmt: skip
     for direction, (words, pair) in worst(case, curvature, noise, budget, neighbours).items():
         spent = pair.epsilon(budget.delta) if budget.delta else max(pair.largest(), 0.0)
-        here = {**head, "direction": direction, "pair": words}
-        yield {**here, "metric": "spent", "value": spent}
-        yield {**here, "metric": "excess", "bound": "claim", "value": spent - budget.epsilon}
+        here = rows.at(direction=direction, pair=words)
+        here.add("spent", spent)
+        here.add("excess", spent - budget.epsilon, bound="claim")
         if not budget.delta and calibration == "paper" and neighbours == "add_remove":
             terms = budget.epsilon / 2 + math.log1p(lam / curvature)
-            yield {**here, "metric": "excess", "bound": "terms", "value": spent - terms}
+            here.add("excess", spent - terms, bound="terms")
         if case.row == "smooth" and case.loss.name == "huber":
             for at in _PROFILE * budget.epsilon:
-                yield {**here, "metric": "profile", "at": at, "value": pair.delta(at)}
+                here.add("profile", pair.delta(at), at=at)
 
 
 def _noise(case: Case, budget: Budget, curvature: float, neighbours: Neighbours, calibration: str) -> tuple[Noise, str]:
@@ -124,70 +119,70 @@ def _noise(case: Case, budget: Budget, curvature: float, neighbours: Neighbours,
     return type(printed)(2 * printed.scale), "proved_exact"
 
 
-def _theorem_4(epsilon: float) -> Iterator[dict[str, Any]]:
-    """Give what gamma noise spends at the curvature that Theorem 4 assumes, and at Algorithm 1's."""
-    case, noise = _cases()[0], SphericalLaplace(2.0 / epsilon)
+def _add_theorem_4(epsilon: float, rows: Rows) -> None:
+    """Measure what gamma noise spends at the curvature that Theorem 4 assumes, and at Algorithm 1's."""
+    case, noise, budget = _cases()[0], SphericalLaplace(2.0 / epsilon), Budget(epsilon, 0.0)
+    rows = rows.at(
+        row="curvature", loss="huber", neighbours="add_remove", calibration="paper", variant="gamma", epsilon=epsilon,
+        delta=0.0,
+    )  # fmt: skip
     for multiple in (ASSUMED, PRINTED):
-        head = {
-            "row": "curvature", "loss": "huber", "neighbours": "add_remove", "calibration": "paper", "variant": "gamma",
-            "epsilon": epsilon, "delta": 0.0, "ridge_multiple": multiple,
-        }  # fmt: skip
-        for direction, (words, pair) in worst(
-            case, multiple / epsilon, noise, Budget(epsilon, 0.0), "add_remove"
-        ).items():
+        here = rows.at(ridge_multiple=multiple, guarantee="proved_exact" if multiple == PRINTED else "none")
+        for direction, (words, pair) in worst(case, multiple / epsilon, noise, budget, "add_remove").items():
             spent = pair.largest()
-            here = {**head, "direction": direction, "pair": words}
-            here["guarantee"] = "proved_exact" if multiple == PRINTED else "none"
-            yield {**here, "metric": "spent", "value": spent}
-            yield {**here, "metric": "excess", "bound": "claim", "value": spent - epsilon}
+            here.add("spent", spent, direction=direction, pair=words)
+            here.add("excess", spent - epsilon, direction=direction, pair=words, bound="claim")
 
 
-def _noises(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give each noise's scale over zeta at Delta = 2 lambda/epsilon; `classical`: for a sensitivity of zeta alone."""
-    for epsilon in np.unique(np.geomspace(min(settings["epsilons"]), max(settings["epsilons"]), settings["points"])):
-        for delta in settings["deltas"]:
+def _add_noises(settings: Settings, rows: Rows) -> None:
+    """Measure noise scales over zeta at Delta = 2 lambda/epsilon; `classical`: for a sensitivity of zeta alone."""
+    for epsilon in np.unique(np.geomspace(min(settings.epsilons), max(settings.epsilons), settings.points)):
+        for delta in settings.deltas:
             budget = Budget(float(epsilon), delta)
-            head = {"row": "noise", "epsilon": float(epsilon), "delta": delta, "ridge_multiple": PRINTED}
-            head |= {"variant": "gaussian" if delta else "gamma", "metric": "noise"}
+            here = rows.at(epsilon=float(epsilon), delta=delta, variant="gaussian" if delta else "gamma")
             plain = math.sqrt(2 * math.log(1.25 / delta)) / epsilon if delta else 1 / epsilon
-            yield {**head, "neighbours": "add_remove", "calibration": "classical", "value": plain}
+            here.add("noise", plain, neighbours="add_remove", calibration="classical")
             for case in _cases()[:2]:
                 curvature = PRINTED * case.loss.curvature_bound(case.domain) / epsilon
-                for neighbours, calibration in _ways("smooth"):
+                for neighbours, calibration in ways("smooth"):
                     noise, guarantee = _noise(case, budget, curvature, neighbours, calibration)
-                    where = {"neighbours": neighbours, "calibration": calibration, "guarantee": guarantee}
-                    yield {**head, **where, "loss": case.loss.name, "value": noise.scale}
+                    here.add(
+                        "noise", noise.scale,
+                        neighbours=neighbours, calibration=calibration, guarantee=guarantee, loss=case.loss.name,
+                    )  # fmt: skip
 
 
-def _plane(settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give what the norm loss over the half-plane spends; `tight` takes Theorem 1 for a loss it does not speak of."""
-    for epsilon in settings["epsilons"]:
-        for delta in [delta for delta in settings["deltas"] if delta]:
-            for multiple in settings["ridge_multiples"]:
+def _plane(settings: Settings, rows: Rows) -> None:
+    """Measure what the norm loss over the half-plane spends.
+
+    `tight` takes Theorem 1 for a loss that it does not speak of.
+    """
+    rows = rows.at(row="norm", loss="norm", neighbours="add_remove", variant="gaussian")
+    for epsilon in settings.epsilons:
+        for delta in [delta for delta in settings.deltas if delta]:
+            for multiple in settings.ridge_multiples:
                 curvature = multiple / epsilon
                 log_det = math.log1p(1 / curvature)
                 printed = math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
                 tight = 1 / accounting.objective_ratio(
                     epsilon=epsilon, delta=delta, log_det=log_det, one_sided=False, neighbours="add_remove"
                 )
-                for calibration, sigma in (("paper", printed), ("tight", tight)):
+                # docs/papers/kifer2012.md proves the printed noise enough for p = 2 and a half-plane.
+                sigmas = {"paper": (printed, "proved_exact"), "tight": (tight, "none")}
+                for calibration, (sigma, guarantee) in sigmas.items():
                     laws = HalfPlane(1.0, curvature, sigma)
-                    head = {
-                        # docs/papers/kifer2012.md proves the printed noise enough for p = 2 and a half-plane.
-                        "guarantee": "proved_exact" if calibration == "paper" else "none",
-                        "row": "norm", "loss": "norm", "neighbours": "add_remove", "calibration": calibration,
-                        "variant": "gaussian", "epsilon": epsilon, "delta": delta, "ridge_multiple": multiple,
-                    }  # fmt: skip
-                    yield {**head, "metric": "boundary", "value": laws.mass(0)[1]}
-                    yield from _both(laws, head)
+                    here = rows.at(
+                        epsilon=epsilon, delta=delta, ridge_multiple=multiple, calibration=calibration,
+                        guarantee=guarantee,
+                    )  # fmt: skip
+                    here.add("boundary", laws.mass(0)[1])
+                    _add_both(laws, epsilon, delta, here)
 
 
-def _both(laws: HalfPlane, head: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    epsilon, delta = head["epsilon"], head["delta"]
-    ways: Sequence[tuple[str, int, int]] = (("adding", 1, 0), ("removing", 0, 1))
-    for direction, more, less in ways:
+def _add_both(laws: HalfPlane, epsilon: float, delta: float, rows: Rows) -> None:
+    for direction, more, less in (("adding", 1, 0), ("removing", 0, 1)):
         # From no record to one, and from one to two.
         spent, count = max((laws.epsilon(delta, k + more, k + less), k) for k in (0, 1))
-        here = {**head, "direction": direction, "pair": f"{count} and {count + 1} records"}
-        yield {**here, "metric": "spent", "value": spent}
-        yield {**here, "metric": "excess", "bound": "claim", "value": spent - epsilon}
+        here = rows.at(direction=direction, pair=f"{count} and {count + 1} records")
+        here.add("spent", spent)
+        here.add("excess", spent - epsilon, bound="claim")
