@@ -45,7 +45,7 @@ def limit():
 
 @pytest.mark.parametrize("i", [1, 30])
 def test_derivatives_are_those_of_the_convolution(i, limit):
-    smooth = example1._smoothed(limit, i)
+    smooth = example1.smoothed(limit, i)
     step = 1e-4
     for theta in (-0.4 * i**-0.5, 0.1 * i**-0.5, 0.85 * i**-0.5, 2.0):
         first = (smoothed(theta + step, i) - smoothed(theta - step, i)) / (2 * step)
@@ -55,12 +55,12 @@ def test_derivatives_are_those_of_the_convolution(i, limit):
         second = (high - low) / (2 * step)
         assert float(smooth.curvature(np.array([theta]))[0]) == pytest.approx(second, rel=1e-4)
     # sup |r_i - r| is at 0.
-    assert example1._bump()[2] * i**-0.5 == pytest.approx(smoothed(0.0, i), rel=1e-8)
+    assert example1.bump()[2] * i**-0.5 == pytest.approx(smoothed(0.0, i), rel=1e-8)
 
 
 def test_phi_i_minimises_the_convolution(limit):
     i = 10.0
-    smooth = example1._smoothed(limit, i)
+    smooth = example1.smoothed(limit, i)
     for b in (-1.2, -0.9, 0.02, 0.6):
         found = optimize.minimize_scalar(
             lambda t, b=b: DELTA / 2 * t * t + smoothed(t, i) + b * t, bounds=(-2, 2), method="bounded",
@@ -74,7 +74,7 @@ def test_phi_i_minimises_the_convolution(limit):
 
 def test_distance_in_variation_by_cells(limit):
     """Both laws on small cells, phi's atom at 0 apart: their overlap is what is not its atom."""
-    smooth = example1._smoothed(limit, 25.0)
+    smooth = example1.smoothed(limit, 25.0)
     variation = Pair(smooth, limit, 0.2, -0.2).variation()
     grid = np.linspace(0, 3, 30_001)
     left, right = (np.diff(stats.norm.cdf(tilt / SIGMA)) for tilt in (-DELTA * grid[::-1] - 1, DELTA * grid + 1))
@@ -100,7 +100,7 @@ def test_profiles_are_those_of_the_pairs(rows):
     laws = [quadrature.law(HUBER, sets, 2 * lam, Gaussian(sigma), l1=1.0) for sets in ((), ((1.0, 0.05),))]
     here = of(rows, row="lemma-10", metric="profile", loss="huber", target=0.05, at=0.25)
     assert of(here, index=math.inf, direction="removing")["value"].item() == pytest.approx(Pair(*laws).delta(0.25))
-    smooth = Pair(*(example1._smoothed(one, 100.0) for one in laws))
+    smooth = Pair(*(example1.smoothed(one, 100.0) for one in laws))
     assert of(here, index=100.0, direction="adding")["value"].item() == pytest.approx(smooth.reversed().delta(0.25))
 
 

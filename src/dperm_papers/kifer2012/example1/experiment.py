@@ -29,11 +29,9 @@ both minimisers being certified, and `below` the same for i < i_0. Neighbours: a
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 from scipy import integrate
 from scipy.interpolate import CubicHermiteSpline
 
@@ -43,8 +41,11 @@ from dperm.laws.quadrature import Law, Pair, with_tail
 from dperm.mechanisms import objective
 from dperm.noise import Gaussian
 from dperm.solvers import ball
+from dperm_papers.kifer2012.example1.settings import Settings
 from dperm_papers.kifer2012.shared import designs
 from dperm_papers.kifer2012.shared.quadrature import law
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Targets of the one record of D': at 0, within the bump's reach, and far off (full force everywhere).
 _TARGETS = {"huber": (0.0, 0.05, 0.5, 1e6), "logistic": (1.0,)}
@@ -64,23 +65,21 @@ _STEPS = 400
 _ROUNDING = 1e-12
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one design.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one design.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: `index` is i, infinite for the limit; `at` the point of a profile or distribution function, or the
-      multiple of i_0; `set` a set in words; `informative` is false where an inequality could not fail.
+    Columns: `index` is i, infinite for the limit; `at` the point of a profile or distribution function, or the multiple
+    of i_0; `set` a set in words; `informative` is false where an inequality could not fail.
     """
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")}
-    head |= {"variant": "gaussian", "guarantee": "proved_exact", "dataset": cell["point"]["design"]}
-    head |= {"epsilon": cell["settings"]["epsilon"], "delta": cell["settings"]["delta"], "repeat": 0, "status": "ok"}
-    empty = {"loss": "", "target": 0.0, "direction": "", "set": "", "at": 0.0, "index": math.inf, "informative": True}
-    found = {"q1": _line, "rademacher": _ball}[cell["point"]["design"]](cell)
-    return pd.DataFrame([{**head, **empty, **row} for row in found])
+    rows = rows.at(
+        variant="gaussian", guarantee="proved_exact", epsilon=cell.settings.epsilon, delta=cell.settings.delta,
+        loss="", target=0.0, direction="", set="", at=0.0, index=math.inf, informative=True,
+    )  # fmt: skip
+    {"q1": _line, "rademacher": _ball}[cell.point["design"]](cell, rows)
 
 
 @functools.cache
-def _bump() -> tuple[Callable, Callable, float]:
+def bump() -> tuple[Callable, Callable, float]:
     """Return k, G and E|U| of the bump on (-1, 1), the first two as functions on the line."""
 
     def plain(u):
@@ -97,9 +96,9 @@ def _bump() -> tuple[Callable, Callable, float]:
     return lambda u: plain(u) / total, lambda u: table(np.clip(u, -1, 1)), mean
 
 
-def _smoothed(limit: Law, i: float) -> Law:
+def smoothed(limit: Law, i: float) -> Law:
     """Return the law of phi_i."""
-    density, distribution, _ = _bump()
+    density, distribution, _ = bump()
     radius = i**-0.5
     return with_tail(
         limit,
@@ -109,63 +108,63 @@ def _smoothed(limit: Law, i: float) -> Law:
     )
 
 
-def _line(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    settings = cell["settings"]
-    for loss in (losses.make("huber", knee=settings["huber_knee"]), losses.make("logistic")):
+def _line(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    for loss in (losses.make("huber", knee=settings.huber_knee), losses.make("logistic")):
         domain = Domain(x_norm=1.0)
-        curvature = 2 * loss.curvature_bound(domain) / settings["epsilon"]
+        curvature = 2 * loss.curvature_bound(domain) / settings.epsilon
         noise, _ = objective.calibrate(
-            loss, domain, Budget(settings["epsilon"], settings["delta"]),
+            loss, domain, Budget(settings.epsilon, settings.delta),
             curvature=curvature, calibration="paper", neighbours="add_remove",
         )  # fmt: skip
         empty = law(loss, (), curvature, noise, l1=1.0)
-        yield from _example(loss, empty, settings)
+        here = rows.at(loss=loss.name)
+        _add_example(here.at(row="example-1"), empty, settings.indices)
         for target in _TARGETS[loss.name]:
             full = law(loss, ((1.0, target),), curvature, noise, l1=1.0)
-            yield from ({"loss": loss.name, "target": target, **row} for row in _lemma_10(empty, full, settings))
+            _add_lemma_10(here.at(target=target, row="lemma-10"), empty, full, settings)
 
 
-def _example(loss: losses.Loss, limit: Law, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give Example 1, Claim 12 and Lemma 18 on the data set without a record, whose J is quadratic."""
-    head = {"loss": loss.name, "row": "example-1"}
+def _add_example(rows: Rows, limit: Law, indices: Sequence[int]) -> None:
+    """Measure Example 1, Claim 12 and Lemma 18 on the data set without a record, whose J is quadratic."""
     scale = limit.noise.scale
     atom = float(limit.masses(np.zeros(1))[1])
-    yield {**head, "metric": "atom", "value": atom}
+    rows.add("atom", atom)
     grid = np.linspace(-1, 1, _CDF) * 2 * (1 + scale) / limit.strong
-    yield from ({**head, "metric": "cdf", "at": t, "value": p} for t, p in _cdf(limit, grid))
+    _add_cdf(rows, limit, grid)
     # Fine where phi leaves 0, and over all of the noise.
     tilts = np.concatenate([np.linspace(-2, 2, _TILTS), np.linspace(-8, 8, _TILTS) * scale])
     exact = limit.minimiser(tilts)
     last = math.inf
-    for i in settings["indices"]:
-        smooth, here = _smoothed(limit, i), {**head, "index": float(i)}
+    for i in indices:
+        smooth, here = smoothed(limit, i), rows.at(index=float(i))
         # Cut at the edges of the bump too, beyond which the two laws are one.
         variation = Pair(smooth, limit, i**-0.5, -(i**-0.5)).variation()
-        yield {**here, "metric": "variation", "value": variation}
-        yield {**here, "metric": "excess", "value": atom - variation}
-        yield from ({**here, "metric": "cdf", "at": t, "value": p} for t, p in _cdf(smooth, grid))
+        here.add("variation", variation)
+        here.add("excess", atom - variation)
+        _add_cdf(here, smooth, grid)
         distance = float(np.abs(smooth.minimiser(tilts) - exact).max())
-        yield {**here, "metric": "distance", "value": distance}
+        here.add("distance", distance)
         if last < math.inf:
-            yield {**here, "row": "distance", "metric": "excess", "value": distance - last}
+            here.add("excess", distance - last, row="distance")
         last = distance
-        worst = limit.l1 * _bump()[2] * i**-0.5
+        worst = limit.l1 * bump()[2] * i**-0.5
         if worst < limit.strong / 6:
             bound = math.sqrt(12 * worst / limit.strong)
-            yield {**here, "row": "lemma-18", "metric": "bound", "value": bound}
-            yield {**here, "row": "lemma-18", "metric": "excess", "value": distance / bound - 1}
+            here.add("bound", bound, row="lemma-18")
+            here.add("excess", distance / bound - 1, row="lemma-18")
         for name, excess in _claim_12(limit, smooth, i):
-            yield {**here, "row": "claim-12", "set": name, "metric": "excess", "value": excess}
+            here.add("excess", excess, row="claim-12", set=name)
 
 
-def _cdf(one: Law, grid: np.ndarray) -> Iterator[tuple[float, float]]:
-    """Give P(theta <= t), and at an atom what it jumps from as well."""
+def _add_cdf(rows: Rows, one: Law, grid: np.ndarray) -> None:
+    """Add P(theta <= t), and at an atom what it jumps from as well."""
     masses = one.masses(grid)
     below, upto = np.cumsum(masses)[:-1:2], np.cumsum(masses)[1::2]
     for t, left, right in zip(grid, below, upto, strict=True):
         if right > left:
-            yield t, left
-        yield t, right
+            rows.add("cdf", left, at=t)
+        rows.add("cdf", right, at=t)
 
 
 def _claim_12(limit: Law, smooth: Law, i: float) -> Iterator[tuple[str, float]]:
@@ -180,20 +179,19 @@ def _claim_12(limit: Law, smooth: Law, i: float) -> Iterator[tuple[str, float]]:
             yield name, float(mu_i[pieces].sum() - mu[pieces].sum())
 
 
-def _lemma_10(empty: Law, full: Law, settings: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give delta(epsilon) of phi and of every phi_i, in both directions."""
-    epsilon = settings["epsilon"]
+def _add_lemma_10(rows: Rows, empty: Law, full: Law, settings: Settings) -> None:
+    """Measure delta(epsilon) of phi and of every phi_i, in both directions."""
+    epsilon = settings.epsilon
     removing = Pair(empty, full)
     pairs = {math.inf: {"removing": removing, "adding": removing.reversed()}}
-    for i in settings["indices"]:
-        smooth = Pair(_smoothed(empty, i), _smoothed(full, i))
+    for i in settings.indices:
+        smooth = Pair(smoothed(empty, i), smoothed(full, i))
         pairs[float(i)] = {"removing": smooth, "adding": smooth.reversed()}
     for i, directions in pairs.items():
         for direction, pair in directions.items():
-            here = {"row": "lemma-10", "index": i, "direction": direction}
-            yield from (
-                {**here, "metric": "profile", "at": at * epsilon, "value": pair.delta(at * epsilon)} for at in _PROFILE
-            )
+            here = rows.at(index=i, direction=direction)
+            for at in _PROFILE * epsilon:
+                here.add("profile", pair.delta(at), at=at)
             if i == math.inf:
                 continue
             limit = pairs[math.inf][direction]
@@ -202,41 +200,41 @@ def _lemma_10(empty: Law, full: Law, settings: Mapping[str, Any]) -> Iterator[di
             slack = float(near[2] + near[4])
             for at in _HELD:
                 spent = limit.delta(at * epsilon)
-                held = {**here, "at": at * epsilon, "informative": slack < spent}
-                yield {**held, "metric": "excess", "value": spent - pair.delta(at * epsilon)}
-                yield {**held, "metric": "slack", "value": slack}
+                inequality = here.at(at=at * epsilon, informative=slack < spent)
+                inequality.add("excess", spent - pair.delta(at * epsilon))
+                inequality.add("slack", slack)
 
 
-def _ball(cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give Lemma 21: the penalised minimiser against the constrained one, over draws of b."""
-    settings = cell["settings"]
+def _ball(cell: Cell, rows: Rows) -> None:
+    """Measure Lemma 21: the penalised minimiser against the constrained one, over draws of b."""
+    settings = cell.settings
     domain = Domain(x_norm=math.sqrt(_P), y_bound=float(_P), theta_norm=_RADIUS)
-    loss, budget = losses.squared(), Budget(settings["epsilon"], settings["delta"])
+    loss, budget = losses.squared(), Budget(settings.epsilon, settings.delta)
     curvature = 2 * loss.curvature_bound(domain) / budget.epsilon
     noise, _ = objective.calibrate(
         loss, domain, budget, curvature=curvature, calibration="paper", neighbours="add_remove"
     )
     assert isinstance(noise, Gaussian)
-    names = (cell["experiment"], "rademacher", _N, _P)
-    X, y, _ = designs.rademacher(_N, _P, _P // 4, seeds.generator(cell["seed"], "data", *names))
-    tilts = noise.sample((settings["repeats"], _P), seeds.generator(cell["seed"], "noise", *names))
+    names = (cell.experiment, "rademacher", _N, _P)
+    X, y, _ = designs.rademacher(_N, _P, _P // 4, seeds.generator(cell.seed, "data", *names))
+    tilts = noise.sample((settings.repeats, _P), seeds.generator(cell.seed, "noise", *names))
     hessian, linear = X.T @ X + curvature * np.eye(_P), X.T @ y - tilts
     found = ball.minimise(hessian, linear, radius=_RADIUS, modulus=curvature)
     thresholds = np.linalg.norm(found.theta @ hessian - linear, axis=1)
-    binding = np.flatnonzero(np.linalg.norm(found.theta, axis=1) >= _RADIUS * (1 - 1e-9))
-    head = {"loss": "squared", "row": "lemma-21"}
-    for k in range(len(tilts)):
-        yield {**head, "repeat": k, "metric": "threshold", "value": thresholds[k] if k in binding else 0.0}
+    binds = np.linalg.norm(found.theta, axis=1) >= _RADIUS * (1 - 1e-9)
+    binding = np.flatnonzero(binds)
+    rows = rows.at(loss="squared", row="lemma-21")
+    rows.add("threshold", np.where(binds, thresholds, 0.0))
     for metric, multiples in (("excess", _ABOVE), ("below", _BELOW)):
         for multiple in multiples:
             whole = np.ceil(thresholds * multiple) if metric == "excess" else np.floor(thresholds * multiple)
             theta, slack = _penalised(hessian, linear[binding], whole[binding], curvature)
             away = np.linalg.norm(theta - found.theta[binding], axis=1)
             for k, distance, error in zip(binding, away, slack + found.certificate[binding], strict=True):
-                here = {**head, "repeat": int(k), "index": float(whole[k]), "at": multiple}
-                yield {**here, "metric": metric, "value": distance}
+                here = rows.at(repeat=int(k), index=float(whole[k]), at=multiple)
+                here.add(metric, distance)
                 if metric == "excess":
-                    yield {**here, "metric": "slack", "value": error}
+                    here.add("slack", error)
 
 
 def _penalised(
