@@ -14,6 +14,7 @@ from dperm.mechanisms import sparse
 from dperm.mechanisms.support import noisy_top, samp_agg
 from dperm_papers.kifer2012.shared import case_study, designs, votes
 from dperm_papers.kifer2012.table2 import experiment as table2
+from dperm_pipeline import experiments
 
 EPSILON, DELTA = 1.0, 1e-6
 SPENDING = case_study.Spending(EPSILON, DELTA, "paper", "add_remove")
@@ -91,7 +92,7 @@ def test_true_columns_stand_anywhere():
 def test_the_law_of_the_right_support_is_algorithm_4s():
     p, size, n = 7, 2, 60
     problems = {"exp-mech": {"p": [p], "s": [size], "n": [n]}, "samp-agg": {"p": [p], "s": [size], "n": [40]}}
-    rows = table2.run(cell("recovery", problems))
+    rows = experiments.run(cell("recovery", problems))
     for repeat in range(2):
         rng = seeds.generator(5, "kifer2012-table2", "data", p, size, n, repeat)
         X, y, _ = designs.rademacher(n, p, size, rng)
@@ -105,7 +106,7 @@ def test_the_law_of_the_right_support_is_algorithm_4s():
 
 def test_larger_n_are_left_out_once_the_support_is_sure():
     problems = {name: {"p": [6], "s": [1], "n": [4000, 50, 2000, 3000]} for name in ("exp-mech", "samp-agg")}
-    rows = table2.run(cell("recovery", problems))
+    rows = experiments.run(cell("recovery", problems))
     means = rows[rows["metric"] == "right"].groupby(["support", "n"])["value"].mean()
     for support in ("exp_mech", "samp_agg"):
         assert means[support].index.tolist() == [50, 2000]
@@ -120,7 +121,7 @@ def test_risks_are_those_of_the_records():
         "samp-agg-risk": {"p": [p], "s": [size], "ratio": [ratio]},
         "lasso-risk": {"p": [p], "s": [size], "ratio": [ratio]},
     }
-    rows = table2.run(cell("consistency", problems, draws=4))
+    rows = experiments.run(cell("consistency", problems, draws=4))
     laws = {"exp_mech": size**3 * math.log(p), "samp_agg": size**2 * math.log(p) ** 2}
     arms = [("exp_mech", 1.0, "part"), *(("samp_agg", m, d) for m in (1.0, 0.5) for d in ("row", "part"))]
     for support, magnitude, divisor in arms:
@@ -167,7 +168,7 @@ def test_the_lasso_is_the_penalised_one_and_has_no_privacy():
     n = round(ratio * size * math.log(p))
     one = {"p": [p], "s": [size], "ratio": [ratio]}
     problems = {"exp-mech-risk": one, "samp-agg-risk": one, "lasso-risk": one}
-    rows = table2.run(cell("consistency", problems, repeats=1))
+    rows = experiments.run(cell("consistency", problems, repeats=1))
     lasso = rows[rows["support"] == "lasso"]
     rng = seeds.generator(5, "kifer2012-table2", "data", "lasso-risk", p, size, n, 0)
     X, y, theta = designs.rademacher(n, p, size, rng, clip=False)
@@ -182,7 +183,7 @@ def test_as_printed_the_risk_stops_where_f_cuts_theta_off():
     """Erratum K14 at |theta*_j| = 1/2: theta* sqrt(p/s) = 1.22 is cut to 1, off by 1/2 in s = 2 features: 1/4."""
     one = {"p": [12], "s": [2], "ratio": [2000]}
     problems = {"exp-mech-risk": one | {"ratio": [1]}, "samp-agg-risk": one, "lasso-risk": one | {"ratio": [1]}}
-    rows = table2.run(cell("consistency", problems))
+    rows = experiments.run(cell("consistency", problems))
     rows = rows[rows["support"] == "samp_agg"].groupby(["magnitude", "divisor"])["value"].mean()
     assert rows[0.5, "row"] == pytest.approx(0.25, rel=0.02)
     assert max(rows[0.5, "part"], rows[1.0, "part"], rows[1.0, "row"]) < 0.01
@@ -215,7 +216,7 @@ def test_the_small_signal_meets_lemma_41_with_equality():
 def test_both_arms_of_clipping_share_data_and_noise(monkeypatch):
     """Without noise nothing is clipped, so that the arms agree to the bit; with much they do not."""
     monkeypatch.setattr(table2, "CLIPPING_NOISES", (0.0, 4.0))
-    rows = table2.run(cell("comparison"))
+    rows = experiments.run(cell("comparison"))
     arms = rows[rows["row"] == "clipping"].pivot(index=["noise", "repeat"], columns="clipping", values="value")
     np.testing.assert_array_equal(arms.loc[0.0, "clipped"], arms.loc[0.0, "raw"])
     # A clipped y of sd 4 shrinks theta, and the raw y sees it.

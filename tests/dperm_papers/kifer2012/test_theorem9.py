@@ -16,6 +16,7 @@ from dperm.mechanisms.support import samp_agg
 from dperm_papers.kifer2012.shared import case_study, designs
 from dperm_papers.kifer2012.theorem9 import experiment as theorem9
 from dperm_papers.kifer2012.theorem9 import hadamard, single_stage
+from dperm_pipeline import experiments
 
 EPSILON, DELTA, S = 1.0, 1e-6, 2
 SPENDING = case_study.Spending(EPSILON, DELTA, "paper", "add_remove")
@@ -35,7 +36,7 @@ def cell(p, **settings):
 
 @pytest.fixture(scope="module")
 def rows():
-    return theorem9.run(cell(16))
+    return experiments.run(cell(16))
 
 
 def of(rows, **where):
@@ -98,7 +99,7 @@ def test_blocks_vote_as_their_lassos_do(monkeypatch):
 
 def test_data_that_break_definition_2_have_no_value(monkeypatch):
     monkeypatch.setattr(hadamard, "NOISE", 0.15)
-    found = theorem9.run(cell(16, sizes=[4096], designs=["hadamard"]))
+    found = experiments.run(cell(16, sizes=[4096], designs=["hadamard"]))
     voted = of(found, support="samp_agg")
     assert 0 < of(voted, metric="well_behaved")["value"].item() < 1
     voted = voted[voted["metric"].isin(["excess_risk", "violated", "risk_votes"])]
@@ -239,5 +240,5 @@ def test_a_single_stage_is_algorithm_1_on_all_features(rows):
 
 
 def test_only_p_with_well_behaved_blocks_have_two_stages():
-    found = theorem9.run(cell(64, sizes=[256], single_stage=[16]))
+    found = experiments.run(cell(64, sizes=[256], single_stage=[16]))
     assert set(found["row"]) == {"single-stage"} and set(found["n"]) == {16}

@@ -9,11 +9,9 @@ The squared loss knows the records by G = X'X, c = X'y and yy = y'y alone: what 
 records is done with these here, where a design gives them by formula. Neighbours: add/remove (Definition 1).
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import special
 
 from dperm.domain import Budget, Calibration, Neighbours
@@ -21,6 +19,7 @@ from dperm.feasible import Region
 from dperm.mechanisms import objective, sparse
 from dperm.mechanisms.support import exp_mech
 from dperm.solvers import subsets
+from dperm_pipeline.cells import Cell
 
 # The public bounds on a record, by s.
 domain = sparse.case_study
@@ -46,10 +45,9 @@ class Spending(NamedTuple):
         return Budget(self.epsilon / 2, self.delta)
 
     @staticmethod
-    def of(cell: Mapping[str, Any]) -> "Spending":
+    def of(cell: Cell) -> "Spending":
         """Return what a cell's settings say."""
-        settings = cell["settings"]
-        return Spending(settings["epsilon"], settings["delta"], cell["calibration"], cell["neighbours"])
+        return Spending(cell.settings.epsilon, cell.settings.delta, cell.calibration, cell.neighbours)
 
 
 class Moments(NamedTuple):
@@ -148,22 +146,3 @@ def shuffled(X: np.ndarray, theta: np.ndarray, rng: np.random.Generator) -> tupl
     """
     order = rng.permutation(len(theta))
     return X[:, order], np.flatnonzero(theta[order])
-
-
-def frame(
-    head: Mapping[str, Any], metric: str, values: np.ndarray, converged: np.ndarray | bool = True
-) -> pd.DataFrame:
-    """Return one row for each repeat; a run that did not converge has no value.
-
-    - head: columns that all rows share.
-    - values: shape (R,).
-    - converged: shape (R,).
-    """
-    values = np.atleast_1d(np.asarray(values, dtype=float))
-    ok = np.broadcast_to(converged, values.shape)
-    return pd.DataFrame(
-        {
-            **head, "repeat": np.arange(len(values)), "metric": metric, "value": np.where(ok, values, np.nan),
-            "status": np.where(ok, "ok", "failed"),
-        }
-    )  # fmt: skip

@@ -33,19 +33,17 @@ printed.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms import sparse
 from dperm.mechanisms.support import limits, samp_agg
 from dperm.solvers import lasso, subsets
 from dperm_papers.kifer2012.shared import case_study, designs, votes
 from dperm_papers.kifer2012.shared.case_study import Moments, Spending
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 SURE = 0.99
 # What `n` of the consistency part is a multiple of, by the problem's name in the settings.
@@ -64,55 +62,43 @@ DIVISORS = {"exp_mech": ("part",), "samp_agg": ("row", "part")}
 MAGNITUDES = {"samp_agg": (1.0, 0.5)}
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one part.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one part.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: columns p, n, s, ratio, row, support (`exp_mech`, `samp_agg`, `lasso`), noise (sd), clipping, divisor,
-      magnitude. Metrics: `right` and `work` (subsets, or at most so many coordinate updates) of the recovery;
-      `excess_risk`; `raw_risk`.
+    Columns: `support` (`exp_mech`, `samp_agg`, `lasso`), `noise` (sd), `clipping`, `divisor`, `magnitude`. Metrics:
+    `right` and `work` (subsets, or at most so many coordinate updates) of the recovery; `excess_risk`; `raw_risk`.
     """
+    rows = rows.at(
+        variant="gaussian", dataset="rademacher", epsilon=cell.settings.epsilon, delta=cell.settings.delta, ratio=0.0,
+        noise=designs.NOISE, clipping="clipped", divisor="part", magnitude=1.0,
+    )  # fmt: skip
     parts = {"recovery": _recovery, "consistency": _consistency, "comparison": _comparison}
-    head = {
-        **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
-        "variant": "gaussian", "dataset": "rademacher", "epsilon": cell["settings"]["epsilon"],
-        "delta": cell["settings"]["delta"], "ratio": 0.0, "noise": designs.NOISE, "clipping": "clipped",
-        "divisor": "part", "magnitude": 1.0,
-    }  # fmt: skip
-    part = cell["point"]["part"]
-    return pd.concat(
-        [case_study.frame({**head, **own}, *values) for own, *values in parts[part](cell)], ignore_index=True
-    )
+    parts[cell.point["part"]](cell, rows)
 
 
-def _data(cell: Mapping[str, Any], *names: str | int | float) -> np.random.Generator:
-    return seeds.generator(cell["seed"], cell["experiment"], "data", *names)
+def _noise(cell: Cell, *names: str | int | float) -> np.random.Generator:
+    return cell.rng("noise", cell.calibration, cell.neighbours, *cell.point.values(), *names)
 
 
-def _noise(cell: Mapping[str, Any], *names: str | int | float) -> np.random.Generator:
-    kind = (cell["calibration"], cell["neighbours"], *cell["point"].values())
-    return seeds.generator(cell["seed"], cell["experiment"], "noise", *kind, *names)
-
-
-def _own(row: str, support: str, p: int, s: int, n: int, **more: Any) -> dict[str, Any]:
+def _at(rows: Rows, row: str, support: str, p: int, s: int, n: int) -> Rows:
     # Algorithm 5 as printed is not private under add/remove; the lasso is not private at all.
     guarantee = "proved_exact" if support == "exp_mech" else "none"
-    return {"row": row, "support": support, "p": p, "s": s, "n": n, "guarantee": guarantee, **more}
+    return rows.at(row=row, support=support, p=p, s=s, n=n, guarantee=guarantee)
 
 
-def _recovery(cell: Mapping[str, Any]) -> Iterator[tuple]:
-    """P(right support) over n, until it is almost sure."""
-    spending, repeats = Spending.of(cell), cell["settings"]["repeats"]
+def _recovery(cell: Cell, rows: Rows) -> None:
+    """Measure P(right support) over n, until it is almost sure."""
+    spending, repeats = Spending.of(cell), cell.settings.repeats
     for support, measure in (("exp_mech", _right_by_law), ("samp_agg", _right_by_votes)):
-        problem = cell["settings"]["problems"][support.replace("_", "-")]
+        problem = cell.settings.problems[support.replace("_", "-")]
         features, supports, sizes = (problem[name] for name in ("p", "s", "n"))
         for p, s in itertools.product(features, supports):
             for n in sorted(sizes):
-                found = [measure(n, p, s, spending, _data(cell, p, s, n, r)) for r in range(repeats)]
+                found = [measure(n, p, s, spending, cell.rng("data", p, s, n, r)) for r in range(repeats)]
                 right, work, converged = map(np.array, zip(*found, strict=True))
-                own = _own("recovery", support, p, s, n)
-                yield own, "right", right, converged
-                yield own, "work", work, converged
+                here = _at(rows, "recovery", support, p, s, n)
+                here.add("right", right, converged)
+                here.add("work", work, converged)
                 if right.mean() >= SURE:
                     break
 
@@ -131,27 +117,27 @@ def _right_by_votes(n: int, p: int, s: int, spending: Spending, rng: np.random.G
     return votes.set_probability(found.shares, found.support, scale), float(found.sweeps * p), found.converged
 
 
-def _consistency(cell: Mapping[str, Any]) -> Iterator[tuple]:
-    """Risk along n in units of what Table 2 asks for."""
-    settings = cell["settings"]
+def _consistency(cell: Cell, rows: Rows) -> None:
+    """Measure the risk along n in units of what Table 2 asks for."""
+    settings = cell.settings
     for name, (support, unit) in UNITS.items():
-        features, supports, ratios = (settings["problems"][name][key] for key in ("p", "s", "ratio"))
+        features, supports, ratios = (settings.problems[name][key] for key in ("p", "s", "ratio"))
         for p, s, ratio in itertools.product(features, supports, ratios):
             n = round(ratio * unit(p, s))
-            names = (name, p, s, n)
-            own = _own("consistency", support, p, s, n, ratio=float(ratio))
+            names = ("data", name, p, s, n)
+            here = _at(rows, "consistency", support, p, s, n).at(ratio=float(ratio))
             if support == "lasso":
-                found = [_lasso_risk(n, p, s, _data(cell, *names, r)) for r in range(settings["repeats"])]
+                found = [_lasso_risk(n, p, s, cell.rng(*names, r)) for r in range(settings.repeats)]
                 excess, ok = map(np.array, zip(*found, strict=True))
-                own |= {"mechanism": "nonprivate", "calibration": "", "epsilon": math.inf, "delta": 0.0}
-                yield own, "excess_risk", excess, ok
+                here = here.at(mechanism="nonprivate", calibration="", epsilon=math.inf, delta=0.0)
+                here.add("excess_risk", excess, ok)
                 continue
             for magnitude in MAGNITUDES.get(support, (1.0,)):
                 found = []
-                for r in range(settings["repeats"]):
-                    X, y = signs(n, p, s, magnitude, _data(cell, *names, r))
-                    found.append(_arms(cell, support, X, y, s, names=(*names, r)))
-                yield from _by_divisor({**own, "magnitude": magnitude}, found)
+                for r in range(settings.repeats):
+                    X, y = signs(n, p, s, magnitude, cell.rng(*names, r))
+                    found.append(_arms(cell, support, X, y, s, names=(name, p, s, n, r)))
+                _add_by_divisor(here.at(magnitude=magnitude), found)
 
 
 def signs(n: int, p: int, s: int, magnitude: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -166,20 +152,20 @@ def signs(n: int, p: int, s: int, magnitude: float, rng: np.random.Generator) ->
 
 
 def _arms(
-    cell: Mapping[str, Any], support: str, X: np.ndarray, y: np.ndarray, s: int, *, names: tuple, **more: float
+    cell: Cell, support: str, X: np.ndarray, y: np.ndarray, s: int, *, names: tuple, **more: float
 ) -> dict[str, tuple[float, bool]]:
     """Return what `_two_stage` does on one data set with each divisor, by the same streams."""
-    spending, draws, moments = Spending.of(cell), cell["settings"]["draws"], Moments.of(X, y)
+    spending, draws, moments = Spending.of(cell), cell.settings.draws, Moments.of(X, y)
     return {
         divisor: _two_stage(support, X, y, s, spending, draws, _noise(cell, *names), moments, divisor=divisor, **more)
         for divisor in DIVISORS[support]
     }
 
 
-def _by_divisor(own: dict[str, Any], found: list[dict[str, tuple[float, bool]]]) -> Iterator[tuple]:
+def _add_by_divisor(rows: Rows, found: list[dict[str, tuple[float, bool]]]) -> None:
     for divisor in found[0]:
         excess, ok = map(np.array, zip(*(one[divisor] for one in found), strict=True))
-        yield {**own, "divisor": divisor}, "excess_risk", excess, ok
+        rows.add("excess_risk", excess, ok, divisor=divisor)
 
 
 def _lasso_risk(n: int, p: int, s: int, rng: np.random.Generator) -> tuple[float, bool]:
@@ -211,37 +197,38 @@ def _two_stage(
     return first + float(np.mean(risk - base)), converged
 
 
-def _comparison(cell: Mapping[str, Any]) -> Iterator[tuple]:
-    """Where one selection beats the other, and what clipping does."""
-    spending, settings = Spending.of(cell), cell["settings"]
+def _comparison(cell: Cell, rows: Rows) -> None:
+    """Measure where one selection beats the other, and what clipping does."""
+    spending, settings = Spending.of(cell), cell.settings
     for row, make, n in (("near-copies", near_copies, COPIES_N), ("small-signal", small_signal, SIGNAL_N)):
         found: dict[str, list] = {"exp_mech": [], "samp_agg": []}
-        for r in range(settings["repeats"]):
-            X, y, noise = make(n, _data(cell, row, r))
+        for r in range(settings.repeats):
+            X, y, noise = make(n, cell.rng("data", row, r))
             for support, values in found.items():
                 values.append(_arms(cell, support, X, y, SIZE, names=(row, support, r), sigma=2 * noise))
         magnitude = SIGNAL if row == "small-signal" else 1.0
         for support, values in found.items():
-            yield from _by_divisor(_own(row, support, FEATURES, SIZE, n, noise=noise, magnitude=magnitude), values)
+            here = _at(rows, row, support, FEATURES, SIZE, n)
+            _add_by_divisor(here.at(noise=noise, magnitude=magnitude), values)
     for noise in CLIPPING_NOISES:
         found = {"clipped": [], "raw": []}
-        for r in range(settings["repeats"]):
+        for r in range(settings.repeats):
             X, y, theta = designs.rademacher(
-                CLIPPING_N, FEATURES, SIZE, _data(cell, "clipping", noise, r), noise=noise, clip=False
+                CLIPPING_N, FEATURES, SIZE, cell.rng("data", "clipping", noise, r), noise=noise, clip=False
             )
             raw = Moments.of(X, y)
             star = raw.risk(theta[None, :SIZE], np.arange(SIZE)[None])
             for clipping, values in found.items():
                 seen = Moments.of(X, np.clip(y, -SIZE, SIZE)) if clipping == "clipped" else raw
                 rng = _noise(cell, "clipping", noise, r)
-                supports = case_study.support_law(seen, SIZE, spending).draw(FEATURES, SIZE, settings["draws"], rng)
+                supports = case_study.support_law(seen, SIZE, spending).draw(FEATURES, SIZE, settings.draws, rng)
                 released, ok = case_study.second_stage(seen, supports, spending, rng)
                 values.append((float(np.mean(raw.risk(released, supports) - star)), bool(ok.all())))
         for clipping, values in found.items():
             risk, ok = map(np.array, zip(*values, strict=True))
-            own = _own("clipping", "exp_mech", FEATURES, SIZE, CLIPPING_N, noise=noise, clipping=clipping)
+            here = _at(rows, "clipping", "exp_mech", FEATURES, SIZE, CLIPPING_N).at(noise=noise, clipping=clipping)
             # Algorithm 1 promises nothing for records outside its domain.
-            yield {**own, "guarantee": own["guarantee"] if clipping == "clipped" else "none"}, "raw_risk", risk, ok
+            here.add("raw_risk", risk, ok, guarantee="proved_exact" if clipping == "clipped" else "none")
 
 
 def near_copies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:

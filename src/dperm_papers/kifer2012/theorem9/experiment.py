@@ -30,51 +30,49 @@ printed.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy import special
 
-from dperm import losses, seeds
+from dperm import losses
 from dperm.mechanisms import base, objective
 from dperm.mechanisms.support import noisy_top
 from dperm.solvers import subsets
 from dperm_papers.kifer2012.shared import case_study, designs, votes
 from dperm_papers.kifer2012.shared.case_study import Moments, Spending
 from dperm_papers.kifer2012.theorem9 import hadamard, single_stage
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 SIZE = hadamard.SIZE
 # Of the design rademacher: larger ones would take longer than they tell.
 _MOST_ENTRIES = 2**22
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one p.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one p.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: columns p, n, s, row, support, gamma, sizing (`printed`, `mended`: of the bound). Metrics: `excess_risk`;
-      for each gamma `bound` (mean over repeats) and `violated`; `well_behaved` (share of Samp-Agg's blocks);
-      `noise_risk`; `risk_right` and `risk_votes` (means over `draws`); `risk_ratio`.
+    Columns: `sizing` (`printed`, `mended`) is that of the bound. Metrics: `excess_risk`; for each gamma `bound` (mean
+    over repeats) and `violated`; `well_behaved` (share of Samp-Agg's blocks); `noise_risk`; `risk_right` and
+    `risk_votes` (means over `draws`); `risk_ratio`.
     """
-    settings, p = cell["settings"], int(cell["point"]["p"])
-    head = {
-        **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
-        "variant": "gaussian", "epsilon": settings["epsilon"], "delta": settings["delta"], "p": p, "gamma": 0.0,
-        "sizing": "", "support": "", "guarantee": "proved_exact",
-    }  # fmt: skip
-    blocked = [int(n) for n in settings["sizes"] if hadamard.whole(int(n), p)]
-    parts = []
+    settings, p = cell.settings, int(cell.point["p"])
+    rows = rows.at(
+        variant="gaussian", guarantee="proved_exact", epsilon=settings.epsilon, delta=settings.delta, p=p, gamma=0.0,
+        sizing="", support="",
+    )  # fmt: skip
+    blocked = [int(n) for n in settings.sizes if hadamard.whole(int(n), p)]
     if blocked:
-        most = max(blocked)
-        parts += [_both_stages(cell, p, blocked), _noise_term(cell, most), _over_features(cell, p, most)]
-    if 4 * (p // 4) == p and p // 4 in settings["single_stage"]:
-        parts.append(_single_stage(cell, p))
-    return pd.concat(
-        [case_study.frame({**head, **own}, *values) for part in parts for own, *values in part], ignore_index=True
-    )
+        benign = rows.at(dataset="hadamard", n=max(blocked))
+        _both_stages(cell, rows, p, blocked)
+        for size in map(int, settings.supports):
+            risk = noise_risk(max(blocked), size, 0.5, Spending.of(cell))
+            benign.add("noise_risk", risk, row="noise-term", s=size)
+        _over_features(cell, benign, p, max(blocked))
+    if 4 * (p // 4) == p and p // 4 in settings.single_stage:
+        _single_stage(cell, rows, p)
 
 
 def bounds(
@@ -101,17 +99,18 @@ def bounds(
     return found
 
 
-def _random(cell: Mapping[str, Any], kind: str, *names: str | int) -> np.random.Generator:
-    own = () if kind == "data" else (cell["calibration"], cell["neighbours"])
-    return seeds.generator(cell["seed"], cell["experiment"], kind, *own, int(cell["point"]["p"]), *names)
+def _random(cell: Cell, kind: str, *names: str | int) -> np.random.Generator:
+    # The data are the same under every calibration.
+    release = () if kind == "data" else (cell.calibration, cell.neighbours)
+    return cell.rng(kind, *release, int(cell.point["p"]), *names)
 
 
-def _both_stages(cell: Mapping[str, Any], p: int, blocked: list[int]) -> Iterator[tuple]:
-    """Excess risk of the whole algorithm, and how often it is above its bounds."""
-    spending, repeats = Spending.of(cell), cell["settings"]["repeats"]
-    for design in cell["settings"]["designs"]:
+def _both_stages(cell: Cell, rows: Rows, p: int, blocked: list[int]) -> None:
+    """Measure the excess risk of the whole algorithm, and how often it is above its bounds."""
+    spending, settings = Spending.of(cell), cell.settings
+    for design in settings.designs:
         benign = design == "hadamard"
-        for n in blocked if benign else [int(n) for n in cell["settings"]["sizes"] if n * p <= _MOST_ENTRIES]:
+        for n in blocked if benign else [int(n) for n in settings.sizes if n * p <= _MOST_ENTRIES]:
             if benign:
                 blocks = hadamard.draw(n, p, _random(cell, "data", design, n))
                 moments, psi, phi, behaved = blocks.moments, 1.0, hadamard.PHI, bool(blocks.well_behaved.all())
@@ -121,21 +120,22 @@ def _both_stages(cell: Mapping[str, Any], p: int, blocked: list[int]) -> Iterato
                 psi = least_eigenvalue(moments.G, SIZE) / n
             for support in ("exp_mech", "samp_agg") if benign and hadamard.enough(n, p) else ("exp_mech",):
                 rng = _random(cell, "noise", design, n, support)
-                own = {"dataset": design, "row": "both-stages", "support": support, "s": SIZE, "n": n}
+                here = rows.at(dataset=design, row="both-stages", support=support, s=SIZE, n=n)
                 if support == "exp_mech":
-                    supports = case_study.support_law(moments, SIZE, spending).draw(p, SIZE, repeats, rng)
+                    supports = case_study.support_law(moments, SIZE, spending).draw(p, SIZE, settings.repeats, rng)
                 else:
-                    own["guarantee"] = "none"
-                    supports = _by_votes(blocks, spending, repeats, rng)
-                    yield own, "well_behaved", blocks.well_behaved.mean()
+                    here = here.at(guarantee="none")
+                    supports = _by_votes(blocks, spending, settings.repeats, rng)
+                    here.add("well_behaved", blocks.well_behaved.mean())
                 theta, ok = case_study.second_stage(moments, supports, spending, rng)
                 ok &= behaved or support == "exp_mech"
                 excess = excess_risk(moments, theta, supports, phi)
-                yield own, "excess_risk", excess, ok
+                here.add("excess_risk", excess, ok)
                 squares = _minimisers(moments, supports)
-                for gamma in cell["settings"]["gammas"]:
+                for gamma in settings.gammas:
                     found = bounds(n, p, SIZE, gamma, squares, psi, spending)
-                    yield from _held_against({k[1]: v for k, v in found.items() if k[0] == support}, own, excess, ok)
+                    stated = {word: bound for (of, word), bound in found.items() if of == support}
+                    _hold_against(stated, here, excess, ok)
 
 
 def _by_votes(blocks: hadamard.Blocks, spending: Spending, repeats: int, rng: np.random.Generator) -> np.ndarray:
@@ -155,15 +155,15 @@ def excess_risk(moments: Moments, theta: np.ndarray, supports: np.ndarray, phi: 
     return moments.risk(theta, supports) - at_star
 
 
-def _held_against(
-    found: Mapping[str, tuple[float, np.ndarray]], own: dict[str, Any], excess: np.ndarray, ok: np.ndarray
-) -> Iterator[tuple]:
-    for word, (failing, bound) in found.items():
+def _hold_against(
+    stated: Mapping[str, tuple[float, np.ndarray]], rows: Rows, excess: np.ndarray, ok: np.ndarray
+) -> None:
+    for word, (failing, bound) in stated.items():
         # A bound that may always fail says nothing.
         if failing < 1:
-            here = {**own, "gamma": failing, "sizing": word}
-            yield here, "bound", bound.mean()
-            yield here, "violated", excess > bound, ok
+            here = rows.at(gamma=failing, sizing=word)
+            here.add("bound", bound.mean())
+            here.add("violated", excess > bound, ok)
 
 
 def _minimisers(moments: Moments, supports: np.ndarray) -> np.ndarray:
@@ -217,39 +217,33 @@ def noise_risk(n: int, size: int, value: float, spending: Spending) -> float:
     return float(size / 2 * (with_noise - (shrunk - value) ** 2))
 
 
-def _noise_term(cell: Mapping[str, Any], n: int) -> Iterator[tuple]:
-    for size in map(int, cell["settings"]["supports"]):
-        own = {"dataset": "hadamard", "row": "noise-term", "s": size, "n": n}
-        yield own, "noise_risk", noise_risk(n, size, 0.5, Spending.of(cell))
+def _over_features(cell: Cell, rows: Rows, p: int, n: int) -> None:
+    """Measure the excess risk on the right support and on that of Samp-Agg.
 
-
-def _over_features(cell: Mapping[str, Any], p: int, n: int) -> Iterator[tuple]:
-    """Excess risk on the right support and on that of Samp-Agg, means over many draws: p's part in it is small."""
-    spending, repeats, draws = Spending.of(cell), cell["settings"]["repeats"], cell["settings"]["draws"]
+    Both are means over many draws: p's part in them is small.
+    """
+    spending, repeats, draws = Spending.of(cell), cell.settings.repeats, cell.settings.draws
     blocks = hadamard.draw(n, p, _random(cell, "data", "hadamard", n))
-    own = {"dataset": "hadamard", "s": SIZE, "n": n}
-    right = {**own, "row": "given-right", "support": "right"}
-    voted = {**own, "row": "given-votes", "support": "samp_agg", "guarantee": "none"}
-    for here, metric in ((right, "risk_right"), (voted, "risk_votes")):
-        rng = _random(cell, "noise", here["row"], n)
-        if here is right:
-            supports, behaved = np.tile(np.arange(SIZE), (repeats * draws, 1)), True
-        elif hadamard.enough(n, p):
+    supports, behaved = np.tile(np.arange(SIZE), (repeats * draws, 1)), np.True_
+    measured = [("given-right", "right", "risk_right", "proved_exact")]
+    if hadamard.enough(n, p):
+        measured.append(("given-votes", "samp_agg", "risk_votes", "none"))
+    for row, support, metric, guarantee in measured:
+        rng = _random(cell, "noise", row, n)
+        if support == "samp_agg":
             supports, behaved = _by_votes(blocks, spending, repeats * draws, rng), blocks.well_behaved.all()
-        else:
-            continue
         theta, ok = case_study.second_stage(blocks.moments, supports, spending, rng)
         risk = excess_risk(blocks.moments, theta, supports, hadamard.PHI).reshape(repeats, draws)
-        yield here, metric, risk.mean(axis=1), ok.reshape(repeats, draws).all(axis=1) & behaved
+        ok = ok.reshape(repeats, draws).all(axis=1) & behaved
+        rows.add(metric, risk.mean(axis=1), ok, row=row, support=support, guarantee=guarantee, s=SIZE)
 
 
-def _single_stage(cell: Mapping[str, Any], p: int) -> Iterator[tuple]:
+def _single_stage(cell: Cell, rows: Rows, p: int) -> None:
     spending, n = Spending.of(cell), p // 4
     found = [
         single_stage.ratio(n, p, SIZE, spending, _random(cell, "single-stage", n, r))
-        for r in range(cell["settings"]["data_sets"])
+        for r in range(cell.settings.data_sets)
     ]
     ratios, ok = map(np.array, zip(*found, strict=True))
-    own = {"dataset": "rademacher", "row": "single-stage", "support": "none", "s": SIZE, "n": n}
-    own["mechanism"] = "objective"
-    yield own, "risk_ratio", ratios, ok
+    here = rows.at(dataset="rademacher", row="single-stage", support="none", s=SIZE, n=n, mechanism="objective")
+    here.add("risk_ratio", ratios, ok)
