@@ -52,7 +52,7 @@ def softmax(values, weight):
 
 @pytest.mark.parametrize("calibration", WEIGHTS)
 def test_random_signs_by_enumeration(calibration):
-    rows = theorem6.run(cell("rademacher", calibration))
+    rows = experiments.run(cell("rademacher", calibration))
     X, y, _ = designs.rademacher(
         60, 6, 2, seeds.generator(3, "kifer2012-theorem6", "rademacher", 6, 2, 1, "data")
     )  # fmt: skip
@@ -89,7 +89,7 @@ def test_planted_by_enumeration(p, size, calibration):
     n = size * m + 7
     X, y = np.zeros((n, p)), np.zeros(n)
     X[np.arange(size * m), np.repeat(np.arange(size), m)] = y[: size * m] = 1.0
-    rows = theorem6.run(
+    rows = experiments.run(
         cell("planted", calibration, features=[p], supports=[size], sizes=[n], wide_features=[], gammas=[0.3])
     )
     q = np.array(list(scores(X, y, size).values()))
@@ -129,7 +129,7 @@ def test_without_a_flip_the_claim_fails(monkeypatch):
     """The check can fail: where the one record decides nothing, the row says so."""
     X, y = theorem6.near_tie(6, 2)
     monkeypatch.setattr(theorem6, "near_tie", lambda p, size: (np.vstack([X[-1:]] * 5 + [X]), np.append(np.ones(5), y)))
-    rows = theorem6.run(cell("planted", wide_features=[]))
+    rows = experiments.run(cell("planted", wide_features=[]))
     assert of(rows, row="abstract", variant="flips")["value"].iloc[0] == 1.0
 
 
@@ -185,8 +185,8 @@ def test_tiny_scores_of_two_features():
 
 def test_verdicts_on_the_tiny_domain(monkeypatch):
     """Algorithm 4's weights keep epsilon, Section 3.2's do not (erratum K4)."""
-    monkeypatch.setattr(theorem6, "_TINY_FEATURES", (2, 3))
-    printed, tight = (theorem6.run(cell("tiny-domain", name)) for name in ("paper", "tight"))
+    monkeypatch.setattr(theorem6, "TINY_FEATURES", (2, 3))
+    printed, tight = (experiments.run(cell("tiny-domain", name)) for name in ("paper", "tight"))
     for rows in (printed, tight):
         assert (of(rows, metric="excess", row="lemma-33")["value"] <= 1e-9).all()
         assert (of(rows, metric="excess", row="theorem-32")["value"] <= 0).all()
@@ -196,7 +196,7 @@ def test_verdicts_on_the_tiny_domain(monkeypatch):
 
 
 def test_both_weights_meet_the_same_data_and_fewer_records_are_the_first_of_more():
-    few, many = (theorem6.run(cell("rademacher", sizes=sizes)) for sizes in ([60], [20, 60]))
+    few, many = (experiments.run(cell("rademacher", sizes=sizes)) for sizes in ([60], [20, 60]))
     assert of(few, metric="right")["value"].tolist() == of(many, metric="right", n=60)["value"].tolist()
 
 
@@ -209,7 +209,7 @@ def test_both_weights_meet_the_same_data_and_fewer_records_are_the_first_of_more
 )
 def test_what_is_impossible_is_refused(design, settings, message):
     with pytest.raises(ConfigError, match=message):
-        theorem6.run(cell(design, **settings))
+        experiments.run(cell(design, **settings))
     with pytest.raises(ValueError, match="size=3"):
         tiny_domain.changes(4, 3, ())
 

@@ -33,50 +33,43 @@ Neighbours: add/remove (Definition 1).
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import gammaln, logsumexp
 
 from dperm import seeds
-from dperm.domain import Budget, Calibration, Neighbours
+from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.mechanisms.support import exp_mech
 from dperm.solvers import subsets
 from dperm_papers.kifer2012.shared import case_study, designs
 from dperm_papers.kifer2012.theorem6 import tiny_domain
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # P(right support) that counts as accurate, of the abstract's "stable and accurate".
 ACCURATE = 0.95
 # The tiny domain: largest p, and s. Rows of a column of the near tie.
-_TINY_FEATURES, _TINY_SUPPORTS = (2, 3, 4), (1, 2)
+TINY_FEATURES, TINY_SUPPORTS = (2, 3, 4), (1, 2)
 _TIED = 100
 
-Row = dict[str, Any]
 
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one calibration on one design: planted (with near-tie), rademacher or tiny-domain.
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one calibration on one design.
+    Metrics, for each p, s, n and repeat: `excess_risk` (the mean), on `planted` `over_log` (the same over log(p/s),
+    which is the column `log_p_over_s`), `right` (P(right support)); for each gamma `bound` (Theorem 34), `exceeded`
+    (P(excess > bound)), `quantile` (the excess that is exceeded with probability gamma at most). `excess` is measured
+    minus stated, of the statement named by `row`.
 
-    - cell: as `dperm_pipeline.plan` made it; `design` is planted (with near-tie), rademacher or tiny-domain.
-    - Returns: metrics, for each p, s, n and repeat: `excess_risk` (the mean), on `planted` `over_log` (the same over
-      log(p/s), which is the column `log_p_over_s`), `right` (P(right support)); for each gamma `bound` (Theorem 34),
-      `exceeded` (P(excess > bound)), `quantile` (the excess that is exceeded with probability gamma at most). `excess`
-      is measured minus stated, of the statement named by `row`.
     - Raises ConfigError: if the design is unknown, or n is too small for it.
     """
-    design, settings = cell["point"]["design"], cell["settings"]
-    makers = {"planted": _planted, "rademacher": _rademacher, "tiny-domain": _tiny}
-    if design not in makers:
-        raise ConfigError(f"design: {design!r} is none of {', '.join(sorted(makers))}")
-    head = {
-        **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
-        "variant": "", "guarantee": "proved", "dataset": design, "epsilon": settings["epsilon"], "delta": 0.0,
-        "repeat": 0, "status": "ok", "gamma": 0.0, "row": "", "log_p_over_s": 0.0,
-    }  # fmt: skip
-    return pd.DataFrame([{**head, **row} for row in makers[design](cell)])
+    design = cell.point["design"]
+    measure = {"planted": _planted, "rademacher": _rademacher, "tiny-domain": _tiny}
+    if design not in measure:
+        raise ConfigError(f"design: {design!r} is none of {', '.join(sorted(measure))}")
+    rows = rows.at(guarantee="proved", epsilon=cell.settings.epsilon, delta=0.0, gamma=0.0, row="", log_p_over_s=0.0)
+    measure[design](cell, rows)
 
 
 def missed_law(p: int, size: int, cost: float) -> np.ndarray:
@@ -119,14 +112,14 @@ def near_tie(p: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     return np.eye(p)[[*columns, size, size - 1]] * y[:, None], y
 
 
-def _planted(cell: Mapping[str, Any]) -> Iterator[Row]:
-    settings = cell["settings"]
-    grid = [(int(p), int(s), int(n), False) for p in settings["features"] for s in settings["supports"]
-            for n in settings["sizes"]]  # fmt: skip
-    grid += [(int(p), int(s), int(n), True) for p in settings["wide_features"] for s in settings["wide_supports"]
-             for n in settings["wide_sizes"]]  # fmt: skip
+def _planted(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    grid = [(int(p), int(s), int(n), False) for p in settings.features for s in settings.supports
+            for n in settings.sizes]  # fmt: skip
+    grid += [(int(p), int(s), int(n), True) for p in settings.wide_features for s in settings.wide_supports
+             for n in settings.wide_sizes]  # fmt: skip
     for p, size, n, wide in grid:
-        m = planted_rows(p, size, settings["epsilon"])
+        m = planted_rows(p, size, settings.epsilon)
         if size * m > n:
             if wide:
                 raise ConfigError(f"wide_sizes: n={n} is below the {size * m} rows needed at p={p}, s={size}; raise it")
@@ -134,88 +127,89 @@ def _planted(cell: Mapping[str, Any]) -> Iterator[Row]:
         weight = _weight(cell, size)
         law = np.exp(missed_law(p, size, weight * m / 2))
         values = np.arange(len(law)) * (m / 2) / n
-        where = {"p": p, "s": size, "n": n, "log_p": math.log(p), "log_p_over_s": math.log(p / size)}
-        yield {**where, "metric": "excess_risk", "value": float(law @ values)}
-        yield {**where, "metric": "over_log", "value": float(law @ values) / where["log_p_over_s"]}
-        yield {**where, "metric": "right", "value": float(law[0])}
+        log_p_over_s = math.log(p / size)
+        here = rows.at(p=p, s=size, n=n, log_p=math.log(p), log_p_over_s=log_p_over_s)
+        here.add("excess_risk", law @ values)
+        here.add("over_log", law @ values / log_p_over_s)
+        here.add("right", law[0])
         # P(excess > value), from the tail up: no difference of near-equal numbers.
         above = np.append(np.cumsum(law[:0:-1])[::-1], 0.0)
-        for gamma in settings["gammas"]:
+        for gamma in settings.gammas:
             bound = _bound(p, size, gamma, weight, n)
-            yield from _tail({**where, "gamma": gamma}, bound, float(law[values > bound].sum()))
-            yield {**where, "gamma": gamma, "metric": "quantile", "value": float(values[np.argmax(above <= gamma)])}
-    p, size = int(settings["features"][0]), int(settings["supports"][0])
+            _add_tail(here, gamma, bound, float(law[values > bound].sum()))
+            here.add("quantile", values[np.argmax(above <= gamma)], gamma=gamma)
+    p, size = int(settings.features[0]), int(settings.supports[0])
     X, y = near_tie(p, size)
     whole, part = _select(cell, X, y, size), _select(cell, X[:-1], y[:-1], size)
-    where = {"dataset": "near-tie", "row": "abstract", "p": p, "s": size, "n": len(X), "log_p": math.log(p)}
+    here = rows.at(dataset="near-tie", row="abstract", p=p, s=size, n=len(X), log_p=math.log(p))
     flips = whole.scores.argmin() != part.scores.argmin()
     sharp = all(_margin(found) > 2 * found.certificate for found in (whole, part))
-    yield {**where, "variant": "flips", "metric": "excess", "value": 1.0 - (flips and sharp)}
-    yield _stable(where, whole, part, cell)
+    here.add("excess", 1.0 - (flips and sharp), variant="flips")
+    here.add("excess", _unstable(cell, size, whole, part), variant="stable")
 
 
-def _rademacher(cell: Mapping[str, Any]) -> Iterator[Row]:
-    settings = cell["settings"]
-    sizes = sorted(int(n) for n in settings["sizes"])
-    points = [(int(p), int(s)) for p in settings["features"] for s in settings["supports"]]
-    for (p, size), repeat in ((point, r) for point in points for r in range(settings["repeats"])):
-        names = (cell["experiment"], "rademacher", p, size, repeat, "data")
-        X, y, _ = designs.rademacher(sizes[-1], p, size, seeds.generator(cell["seed"], *names))
+def _rademacher(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    sizes = sorted(int(n) for n in settings.sizes)
+    points = [(int(p), int(s)) for p in settings.features for s in settings.supports]
+    for (p, size), repeat in ((point, r) for point in points for r in range(settings.repeats)):
+        names = (cell.experiment, "rademacher", p, size, repeat, "data")
+        X, y, _ = designs.rademacher(sizes[-1], p, size, seeds.generator(cell.seed, *names))
         right, weight = subsets.rank(range(size)), _weight(cell, size)
         for n in sizes:
             found = _select(cell, X[:n], y[:n], size)
             law, excess = np.exp(found.log_probabilities), found.scores - found.scores.min()
-            where = {"p": p, "s": size, "n": n, "log_p": math.log(p), "repeat": repeat}
-            where["guarantee"] = "proved" if found.converged else "none"
-            yield {**where, "metric": "excess_risk", "value": float(law @ excess) / n}
-            yield {**where, "metric": "right", "value": float(law[right])}
-            for gamma in settings["gammas"]:
+            here = rows.at(
+                p=p, s=size, n=n, log_p=math.log(p), repeat=repeat, guarantee="proved" if found.converged else "none"
+            )
+            here.add("excess_risk", law @ excess / n)
+            here.add("right", law[right])
+            for gamma in settings.gammas:
                 bound = _bound(p, size, gamma, weight, n)
                 # Exact scores lie within the certificate: this is the most that their tail can be.
                 tail = law[excess > bound * n - 2 * found.certificate].sum() * math.exp(2 * weight * found.certificate)
-                yield from _tail({**where, "gamma": gamma}, bound, float(tail))
+                _add_tail(here, gamma, bound, float(tail))
             if n == sizes[-1]:
-                where["row"] = "abstract"
                 accurate = ACCURATE - law[right] * math.exp(-2 * weight * found.certificate)
-                yield {**where, "variant": "accurate", "metric": "excess", "value": float(accurate)}
-                yield _stable(where, found, _select(cell, X[1:n], y[1:n], size), cell)
+                here.add("excess", accurate, row="abstract", variant="accurate")
+                unstable = _unstable(cell, size, found, _select(cell, X[1:n], y[1:n], size))
+                here.add("excess", unstable, row="abstract", variant="stable")
 
 
-def _tiny(cell: Mapping[str, Any]) -> Iterator[Row]:
-    epsilon, printed = cell["settings"]["epsilon"], cell["calibration"] == "paper"
-    for p, size in ((p, s) for p in _TINY_FEATURES for s in _TINY_SUPPORTS):
+def _tiny(cell: Cell, rows: Rows) -> None:
+    epsilon, printed = cell.settings.epsilon, cell.calibration == "paper"
+    for p, size in ((p, s) for p in TINY_FEATURES for s in TINY_SUPPORTS):
         # Algorithm 4's alpha bounds a loss; the printed one is twice the least.
         alpha = (2 if printed else 1) * exp_mech.largest_loss(size, case_study.domain(size))
         weights = {"theorem-32": _weight(cell, size), **({"section-3.2": epsilon * alpha} if printed else {})}
         found = tiny_domain.changes(p, size, tuple(weights.values()))
-        where = {"p": p, "s": size, "n": tiny_domain.RECORDS, "log_p": math.log(p)}
+        here = rows.at(p=p, s=size, n=tiny_domain.RECORDS, log_p=math.log(p))
+        lemma = here.at(row="lemma-33")
         # As printed a score may change by alpha either way; by K5 one record more can only raise it.
         for variant, value in (("rise", found.rise - alpha), ("fall", found.fall - alpha * printed)):
-            yield {**where, "row": "lemma-33", "variant": variant, "metric": "excess", "value": value}
-            yield {**where, "row": "lemma-33", "variant": variant, "metric": "slack", "value": 2 * found.gap}
-        yield {**where, "row": "lemma-33", "metric": "score_change", "value": found.rise}
+            lemma.add("excess", value, variant=variant)
+            lemma.add("slack", 2 * found.gap, variant=variant)
+        lemma.add("score_change", found.rise)
         for (row, weight), spent in zip(weights.items(), found.spent, strict=True):
-            here = {**where, "row": row, "guarantee": "none" if row == "section-3.2" else "proved"}
-            yield {**here, "metric": "spent", "value": spent}
-            yield {**here, "metric": "excess", "value": spent - epsilon}
-            yield {**here, "metric": "slack", "value": 4 * weight * found.gap}
+            claim = here.at(row=row, guarantee="none" if row == "section-3.2" else "proved")
+            claim.add("spent", spent)
+            claim.add("excess", spent - epsilon)
+            claim.add("slack", 4 * weight * found.gap)
 
 
-def _weight(cell: Mapping[str, Any], size: int) -> float:
+def _weight(cell: Cell, size: int) -> float:
     """Return w of the cell's calibration."""
-    return _exponent(size, cell["settings"]["epsilon"], cell["neighbours"], cell["calibration"])
-
-
-def _exponent(size: int, epsilon: float, neighbours: Neighbours, calibration: Calibration) -> float:
     alpha = exp_mech.largest_loss(size, case_study.domain(size))
-    return exp_mech.exponent(alpha, Budget(epsilon), neighbours=neighbours, calibration=calibration)
+    return exp_mech.exponent(
+        alpha, Budget(cell.settings.epsilon), neighbours=cell.neighbours, calibration=cell.calibration
+    )
 
 
-def _select(cell: Mapping[str, Any], X: np.ndarray, y: np.ndarray, size: int) -> exp_mech.Selection:
+def _select(cell: Cell, X: np.ndarray, y: np.ndarray, size: int) -> exp_mech.Selection:
     """Return Algorithm 4's law; the support that comes with it is not used."""
     return exp_mech.select(
-        X, y, size=size, domain=case_study.domain(size), budget=Budget(cell["settings"]["epsilon"]),
-        neighbours=cell["neighbours"], calibration=cell["calibration"], rng=np.random.default_rng(0),
+        X, y, size=size, domain=case_study.domain(size), budget=Budget(cell.settings.epsilon),
+        neighbours=cell.neighbours, calibration=cell.calibration, rng=np.random.default_rng(0),
     )  # fmt: skip
 
 
@@ -223,19 +217,20 @@ def _bound(p: int, size: int, gamma: float, weight: float, n: int) -> float:
     return size * math.log(p / gamma) / (weight * n)
 
 
-def _tail(where: Row, bound: float, exceeded: float) -> Iterator[Row]:
-    """Give the rows of Theorem 34 at one gamma."""
-    yield {**where, "metric": "bound", "value": bound}
-    yield {**where, "metric": "exceeded", "value": exceeded}
-    yield {**where, "row": "theorem-34", "metric": "excess", "value": exceeded - where["gamma"]}
+def _add_tail(rows: Rows, gamma: float, bound: float, exceeded: float) -> None:
+    """Add Theorem 34 at one gamma."""
+    here = rows.at(gamma=gamma)
+    here.add("bound", bound)
+    here.add("exceeded", exceeded)
+    here.add("excess", exceeded - gamma, row="theorem-34")
 
 
-def _stable(where: Row, whole: exp_mech.Selection, part: exp_mech.Selection, cell: Mapping[str, Any]) -> Row:
-    """Give by how much the log-ratio of two neighbours' laws can be above epsilon (below 0: stable)."""
+def _unstable(cell: Cell, size: int, whole: exp_mech.Selection, part: exp_mech.Selection) -> float:
+    """Return by how much the log-ratio of two neighbours' laws can be above epsilon (below 0: stable)."""
     spent = float(np.abs(whole.log_probabilities - part.log_probabilities).max())
     # A score and the normaliser are off by the certificate each.
-    spent += 2 * _weight(cell, where["s"]) * (whole.certificate + part.certificate)
-    return {**where, "variant": "stable", "metric": "excess", "value": spent - cell["settings"]["epsilon"]}
+    spent += 2 * _weight(cell, size) * (whole.certificate + part.certificate)
+    return spent - cell.settings.epsilon
 
 
 def _margin(found: exp_mech.Selection) -> float:
