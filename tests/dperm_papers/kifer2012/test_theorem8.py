@@ -36,7 +36,7 @@ def of(rows, **where):
 
 
 def test_the_exact_recovery_is_the_integral_over_the_least_noisy_right_vote():
-    rows = of(theorem8.run(cell("votes")), row="theorem-8")
+    rows = of(experiments.run(cell("votes")), row="theorem-8")
     for k in (8, 64):
         noise = stats.laplace(scale=2 * 2 / (k * EPSILON))
         density = lambda t, z=noise: 2 * z.pdf(t) * z.sf(t) * z.cdf(t + 1) ** 4  # noqa: E731
@@ -112,7 +112,7 @@ def test_hadamard_blocks_are_lassos_of_the_records(noise):
 
 
 def test_the_lemmas_on_small_blocks():
-    rows = of(theorem8.run(cell("hadamard")), dataset="hadamard")
+    rows = of(experiments.run(cell("hadamard")), dataset="hadamard")
     assert (of(rows, metric="well_behaved")["value"] == 1).all()
     assert (of(rows, metric="excess", row="lemma-42")["value"] < 0).all()
     assert (of(rows, metric="blocks_right")["value"] == 1).all()
@@ -124,7 +124,7 @@ def test_the_lemmas_on_small_blocks():
 def test_ill_behaved_noise_leaves_the_lemmas_open(monkeypatch):
     """Noise beyond what Definition 2 allows: the premise fails, and no value stands for or against the lemma."""
     monkeypatch.setattr(designs, "NOISE", 3.0)
-    rows = theorem8.run(cell("hadamard"))
+    rows = experiments.run(cell("hadamard"))
     bad = of(rows, variant="gaussian", metric="well_behaved")
     assert (bad["value"] < 1).any()
     for n in bad.loc[bad["value"] < 1, "n"]:
@@ -133,7 +133,7 @@ def test_ill_behaved_noise_leaves_the_lemmas_open(monkeypatch):
 
 
 def test_a_run_is_the_law_of_noisy_votes():
-    rows = theorem8.run(cell("rademacher"))
+    rows = experiments.run(cell("rademacher"))
     rng = seeds.generator(3, "kifer2012-theorem8", "rademacher", 8, 2, 400, 1, "data")
     found = votes.rademacher(400, 8, 2, rng)
     drawn = noisy_top.sample(
@@ -148,7 +148,7 @@ def test_a_run_is_the_law_of_noisy_votes():
 
 
 def test_counts_of_table_2():
-    rows = of(theorem8.run(cell("rademacher")), row="table-2")
+    rows = of(experiments.run(cell("rademacher")), row="table-2")
     counts = of(rows, variant="exp-mech", metric="log_work").set_index("p")["value"]
     np.testing.assert_allclose(counts.loc[8], math.log(70))
     np.testing.assert_allclose(counts.loc[40], math.log(math.comb(40, 20)), rtol=1e-12)
@@ -161,5 +161,5 @@ def test_counts_of_table_2():
 
 def test_an_unknown_design_is_refused_and_rows_are_tidy(tmp_path):
     with pytest.raises(ConfigError, match="design: 'rad' is none of hadamard, rademacher, votes"):
-        theorem8.run(cell("rad"))
+        experiments.run(cell("rad"))
     fake_rows.write(experiments.run(cell("votes")), tmp_path / "rows.parquet")

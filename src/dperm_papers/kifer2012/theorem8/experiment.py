@@ -28,18 +28,16 @@ Neighbours: the relation in which one record touches one block, replace-one for 
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import seeds
 from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.mechanisms.support import noisy_top, samp_agg
 from dperm.solvers import lasso, subsets
 from dperm_papers.kifer2012.shared import designs, votes
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Of `hadamard`: |theta*_j|, and a gap of the lasso (in ||y||^2/2) that leaves the distances six digits.
 PHI = 0.5
@@ -54,60 +52,56 @@ _LATTICE, _LATTICE_FEATURES = (1, 2, 13), (2, 3, 4)
 _COUNTED, _SCORED, _POLYNOMIAL = range(2, 201, 2), 8, (32, 64, 128, 256, 512, 1024)
 _POLYNOMIAL_N, _POLYNOMIAL_S = 1024, 2
 
-Row = dict[str, Any]
 
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one design: votes, hadamard or rademacher.
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one design.
+    Metrics: `recovery` (P(right)), `recovery_bound` (Theorem 8), `log_failure` and `log_failure_bound`; `blocks_right`,
+    `well_behaved` (shares of blocks), `work` (coordinate updates at most, or subsets). `excess` is measured minus
+    stated, of the statement named by `row`, and `slack` what the solver leaves open.
 
-    - cell: as `dperm_pipeline.plan` made it; `design` is votes, hadamard or rademacher.
-    - Returns: metrics: `recovery` (P(right)), `recovery_bound` (Theorem 8), `log_failure` and `log_failure_bound`;
-      `blocks_right`, `well_behaved` (shares of blocks), `work` (coordinate updates at most, or subsets). `excess` is
-      measured minus stated, of the statement named by `row`, and `slack` what the solver leaves open.
     - Raises ConfigError: if the design is unknown.
     """
-    design = cell["point"]["design"]
-    makers = {"votes": _votes, "hadamard": _hadamard, "rademacher": _rademacher}
-    if design not in makers:
-        raise ConfigError(f"design: {design!r} is none of {', '.join(sorted(makers))}")
-    head = {
-        **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
-        "variant": "", "dataset": design, "epsilon": cell["settings"]["epsilon"], "delta": 0.0, "repeat": 0,
-        "status": "ok", "row": "", "n": 0, "k": 0,
-    }  # fmt: skip
-    head["guarantee"] = "proved" if cell["neighbours"] == "replace" else "none"
-    return pd.DataFrame([{**head, **row} for row in makers[design](cell)])
+    design = cell.point["design"]
+    measure = {"votes": _votes, "hadamard": _hadamard, "rademacher": _rademacher}
+    if design not in measure:
+        raise ConfigError(f"design: {design!r} is none of {', '.join(sorted(measure))}")
+    guarantee = "proved" if cell.neighbours == "replace" else "none"
+    measure[design](cell, rows.at(guarantee=guarantee, epsilon=cell.settings.epsilon, delta=0.0, row="", n=0, k=0))
 
 
-def _scale(cell: Mapping[str, Any], p: int, size: int, blocks: int) -> float:
+def _scale(cell: Cell, p: int, size: int, blocks: int) -> float:
     """Return the scale of Algorithm 5's noise, in units of the shares."""
-    how = {key: cell[key] for key in ("neighbours", "calibration")}
-    return samp_agg.calibrate(p, size=size, blocks=blocks, budget=Budget(cell["settings"]["epsilon"]), **how)[0]
+    how = {"neighbours": cell.neighbours, "calibration": cell.calibration}
+    return samp_agg.calibrate(p, size=size, blocks=blocks, budget=Budget(cell.settings.epsilon), **how)[0]
 
 
-def _votes(cell: Mapping[str, Any]) -> Iterator[Row]:
-    settings = cell["settings"]
-    for p, size, blocks in itertools.product(settings["wide_features"], settings["supports"], settings["blocks"]):
-        yield from _unanimous(cell, int(p), int(size), int(blocks))
-    epsilon = settings["epsilon"]
+def _votes(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    for p, size, blocks in itertools.product(settings.wide_features, settings.supports, settings.blocks):
+        here = rows.at(row="theorem-8", p=int(p), s=int(size), k=int(blocks))
+        failure, stated = _add_unanimous(here, cell, int(p), int(size), int(blocks))
+        here.add("excess", failure - stated)
     for p in _LATTICE_FEATURES:
         for size in range(1, p):
-            spent = lattice_spent(p, size, epsilon)
-            where = {"row": "theorem-37", "p": p, "s": size}
-            yield {**where, "metric": "spent", "value": spent}
-            yield {**where, "metric": "excess", "value": spent - epsilon}
+            spent = lattice_spent(p, size, settings.epsilon)
+            here = rows.at(row="theorem-37", p=p, s=size)
+            here.add("spent", spent)
+            here.add("excess", spent - settings.epsilon)
 
 
-def _unanimous(cell: Mapping[str, Any], p: int, size: int, blocks: int) -> Iterator[Row]:
-    """Give Theorem 8's bound and the probabilities that it bounds, all blocks voting for the right set."""
+def _add_unanimous(rows: Rows, cell: Cell, p: int, size: int, blocks: int) -> tuple[float, float]:
+    """Measure the probabilities that Theorem 8 bounds, all blocks voting for the right set.
+
+    Returns the logarithm of the probability of failure, and Theorem 8's bound on it.
+    """
     success, failure = noisy_top.log_separation(p, size=size, gap=1 / _scale(cell, p, size, blocks))
-    stated = math.log(p) - cell["settings"]["epsilon"] * blocks / (4 * size)
-    where = {"row": "theorem-8", "p": p, "s": size, "k": blocks}
-    yield {**where, "metric": "recovery", "value": math.exp(success)}
-    yield {**where, "metric": "recovery_bound", "value": -math.expm1(stated)}
-    yield {**where, "metric": "log_failure", "value": failure}
-    yield {**where, "metric": "log_failure_bound", "value": stated}
-    yield {**where, "metric": "excess", "value": failure - stated}
+    stated = math.log(p) - cell.settings.epsilon * blocks / (4 * size)
+    rows.add("recovery", math.exp(success))
+    rows.add("recovery_bound", -math.expm1(stated))
+    rows.add("log_failure", failure)
+    rows.add("log_failure_bound", stated)
+    return failure, stated
 
 
 def lattice_spent(p: int, size: int, epsilon: float) -> float:
@@ -141,46 +135,50 @@ def needed_rows(p: int, size: int, *, sigma: float = designs.DECLARED, phi: floa
     return p * math.ceil((16 * sigma / phi) ** 2 * size * math.log(p) / p)
 
 
-def _hadamard(cell: Mapping[str, Any]) -> Iterator[Row]:
-    settings = cell["settings"]
-    for p, size in ((int(p), int(s)) for p in settings["hadamard_features"] for s in settings["supports"]):
+def _hadamard(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    for p, size in ((int(p), int(s)) for p in settings.hadamard_features for s in settings.supports):
         least = needed_rows(p, size)
         grid = [(p * times, _DRAWS) for times in _MULTIPLES] + [(least, least)]
-        for (rows, count), noise in itertools.product(grid, ("gaussian", "worst")):
-            rng = seeds.generator(cell["seed"], cell["experiment"], "hadamard", p, size, rows, noise, "data")
-            yield from _blocks(p, size, rows, count if noise == "gaussian" else 1, noise, rng, lemma_41=rows == least)
+        for (n, count), noise in itertools.product(grid, ("gaussian", "worst")):
+            count = count if noise == "gaussian" else 1
+            rng = cell.rng("hadamard", p, size, n, noise, "data")
+            here = rows.at(variant=noise, p=p, s=size, n=n, k=count, guarantee="none")
+            _add_blocks(here, p, size, n, count, noise, rng, lemma_41=n == least)
 
 
-def _blocks(
-    p: int, size: int, rows: int, count: int, noise: str, rng: np.random.Generator, *, lemma_41: bool
-) -> Iterator[Row]:
-    """Give the rows of `count` blocks: the largest distance from theta*, and whether all found its support."""
+def _add_blocks(
+    rows: Rows, p: int, size: int, n: int, count: int, noise: str, rng: np.random.Generator, *, lemma_41: bool
+) -> None:
+    """Measure `count` blocks of n records: the largest distance from theta*, and whether all found its support."""
     theta = np.zeros(p)
     # Last, because a tie falls to the feature that comes first.
     theta[-size:] = PHI * np.where(np.arange(size) % 2, -1.0, 1.0)
-    stated = 64 * designs.DECLARED**2 * size * math.log(p) / rows
+    stated = 64 * designs.DECLARED**2 * size * math.log(p) / n
     worst, slack, behaved, right, converged = -math.inf, 0.0, 0, 0, True
-    at_once = max(1, _ENTRIES // max(rows, p * p))
+    at_once = max(1, _ENTRIES // max(n, p * p))
     for first in range(0, count, at_once):
-        found, well = hadamard_blocks(theta, rows, min(at_once, count - first), noise, rng)
+        found, well = hadamard_blocks(theta, n, min(at_once, count - first), noise, rng)
         chosen = noisy_top.top(np.abs(found.theta), size)
         distance = np.linalg.norm(found.theta - theta, axis=1)
         # b/2 ||theta_hat - found||^2 <= gap.
-        off = np.sqrt(2 * found.gap / rows)
+        off = np.sqrt(2 * found.gap / n)
         place = distance.argmax()
         if distance[place] ** 2 / stated - 1 > worst:
             worst = float(distance[place] ** 2 / stated - 1)
         slack = max(slack, float((off * (2 * distance + off)).max() / stated))
         right += int((chosen == np.flatnonzero(theta)).all(axis=1).sum())
         behaved, converged = behaved + int(well.sum()), converged and bool(found.converged.all())
-    status = "ok" if converged and behaved == count else "failed"
-    where = {"variant": noise, "p": p, "s": size, "n": rows, "k": count, "guarantee": "none"}
-    yield {**where, "row": "lemma-42", "metric": "well_behaved", "value": behaved / count}
-    yield {**where, "row": "lemma-42", **_value("excess", worst, status)}
-    yield {**where, "row": "lemma-42", **_value("slack", slack, status)}
+    # Where the premise or the solver failed there is no value.
+    ok = converged and behaved == count
+    lemma = rows.at(row="lemma-42")
+    lemma.add("well_behaved", behaved / count)
+    lemma.add("excess", worst, ok)
+    lemma.add("slack", slack, ok)
     if lemma_41:
-        yield {**where, "row": "lemma-41", "metric": "blocks_right", "value": right / count}
-        yield {**where, "row": "lemma-41", **_value("excess", 1 - right / count, status)}
+        lemma = rows.at(row="lemma-41")
+        lemma.add("blocks_right", right / count)
+        lemma.add("excess", 1 - right / count, ok)
 
 
 def hadamard_blocks(
@@ -217,50 +215,39 @@ def hadamard_blocks(
     return solution, well_behaved
 
 
-def _value(metric: str, value: float, status: str) -> Row:
-    """Where the premise or the solver failed there is no value."""
-    return {"metric": metric, "value": value if status == "ok" else math.nan, "status": status}
-
-
-def _rademacher(cell: Mapping[str, Any]) -> Iterator[Row]:
-    settings = cell["settings"]
-    grid = [(int(p), int(s), int(n)) for p in settings["features"] for s in settings["supports"]
-            for n in settings["sizes"]]  # fmt: skip
+def _rademacher(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    grid = [(int(p), int(s), int(n)) for p in settings.features for s in settings.supports
+            for n in settings.sizes]  # fmt: skip
     for p, size, n in grid:
         blocks = math.isqrt(n)
         scale = _scale(cell, p, size, blocks)
-        for row in _unanimous(cell, p, size, blocks):
-            if row["metric"] != "excess":
-                yield {**row, "row": "unanimous", "n": n}
-        for repeat in range(settings["repeats"]):
-            found = votes.rademacher(n, p, size, _data(cell, p, size, n, repeat))
-            status = "ok" if found.converged else "failed"
-            where = {"p": p, "s": size, "n": n, "k": blocks, "repeat": repeat, "row": "run"}
-            yield {**where, **_value("recovery", votes.set_probability(found.shares, found.support, scale), status)}
-            yield {**where, **_value("votes", float(found.shares[found.support].min()), status)}
-            yield {**where, **_value("work", float(p * found.sweeps), status)}
-    yield from _polynomial(cell)
+        here = rows.at(p=p, s=size, n=n, k=blocks)
+        _add_unanimous(here.at(row="unanimous"), cell, p, size, blocks)
+        for repeat in range(settings.repeats):
+            found = votes.rademacher(n, p, size, cell.rng("rademacher", p, size, n, repeat, "data"))
+            ran = here.at(row="run", repeat=repeat)
+            ran.add("recovery", votes.set_probability(found.shares, found.support, scale), found.converged)
+            ran.add("votes", found.shares[found.support].min(), found.converged)
+            ran.add("work", p * found.sweeps, found.converged)
+    _polynomial(cell, rows.at(row="table-2"))
 
 
-def _polynomial(cell: Mapping[str, Any]) -> Iterator[Row]:
-    """Give the rows of Table 2's running times, in counts."""
+def _polynomial(cell: Cell, rows: Rows) -> None:
+    """Measure Table 2's running times, in counts."""
     work = []
     for p in _POLYNOMIAL:
-        draws = (votes.rademacher(_POLYNOMIAL_N, p, _POLYNOMIAL_S, _data(cell, "work", p, r)) for r in range(3))
-        work.append(p * sum(found.sweeps for found in draws) / 3)
-        where = {"row": "table-2", "variant": "samp-agg", "p": p, "s": _POLYNOMIAL_S, "n": _POLYNOMIAL_N}
-        yield {**where, "metric": "work", "value": work[-1]}
+        rngs = (cell.rng("rademacher", "work", p, r, "data") for r in range(3))
+        work.append(p * sum(votes.rademacher(_POLYNOMIAL_N, p, _POLYNOMIAL_S, rng).sweeps for rng in rngs) / 3)
+        here = rows.at(variant="samp-agg", p=p, s=_POLYNOMIAL_S, n=_POLYNOMIAL_N)
+        here.add("work", work[-1])
         if len(work) > 1:
-            yield {**where, "metric": "excess", "value": math.log2(work[-1] / work[-2]) - 2}
+            here.add("excess", math.log2(work[-1] / work[-2]) - 2)
     for p in _COUNTED:
         size, log_count = p // 2, math.log(subsets.count(p, p // 2))
-        where = {"row": "table-2", "variant": "exp-mech", "p": p, "s": size}
         if p <= _SCORED:
             scored = subsets.search(np.eye(p), np.ones(p), float(p), size).scores
             log_count = math.log(len(scored))
-        yield {**where, "metric": "log_work", "value": log_count}
-        yield {**where, "metric": "excess", "value": size * math.log(2) - log_count}
-
-
-def _data(cell: Mapping[str, Any], *names: str | int) -> np.random.Generator:
-    return seeds.generator(cell["seed"], cell["experiment"], "rademacher", *names, "data")
+        here = rows.at(variant="exp-mech", p=p, s=size)
+        here.add("log_work", log_count)
+        here.add("excess", size * math.log(2) - log_count)
