@@ -301,7 +301,8 @@ def test_what_cannot_be_run_is_refused():
         experiments.run(cell(gram_multiples=[500.0]))
     with pytest.raises(ConfigError, match=r"design='rad': the mean risk is exact on 'isotropic' designs alone"):
         experiments.run({**cell(), "point": {"design": "rad"}})
+    problem = theorem4.Problem(8, 1.0, DELTA, "paper", "add_remove")
     with pytest.raises(ConfigError, match=r"n=100 is below Delta=532.* at p=8"):
-        theorem4._risk(theorem4._Problem(8, 1.0, DELTA, "paper", "add_remove"), "theorem-4", "gamma", "extremal", 100)
+        theorem4.mean_risk(problem, "theorem-4", "gamma", "extremal", 100)
     # Sizes with fewer rows than the design needs are left out, not made up.
     assert set(of(experiments.run(cell(sizes=[100, 10**6])), sizing="fixed")["n"]) == {10**6}

@@ -39,19 +39,19 @@ Neighbours: add/remove (Definition 1).
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from dperm import losses, seeds
+from dperm import losses
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
 from dperm.feasible import Region
 from dperm.mechanisms import base, objective, output
 from dperm_papers.kifer2012.theorem4 import isotropic, noise_lengths
 from dperm_papers.kifer2012.theorem4.isotropic import Noise
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 NOISES = ("gamma", "gaussian")
 QUANTILES = (0.01, 0.5, 0.99)
@@ -59,14 +59,11 @@ QUANTILES = (0.01, 0.5, 0.99)
 _TIED = 100
 # Where the crossover is sought; below, log p/p is no guide.
 _LEAST, _MOST = 8, 2**20
-# Columns that a row leaves out.
-_BLANK = {
-    "variant": "", "repeat": 0, "n": 0, "row": "", "sizing": "", "gamma": 0.0, "at": 0.0, "quantile": 0.0,
-    "looseness": 0.0, "gram_multiple": 0.0, "status": "ok",
-}  # fmt: skip
+# Rows of the table, and the designs they are measured on.
+_MEASURED = (("theorem-4", "extremal"), ("theorem-4", "hadamard"), ("theorem-5", "hadamard"))
 
 
-class _Problem(NamedTuple):
+class Problem(NamedTuple):
     """Private linear regression in p dimensions at one budget, under one calibration."""
 
     p: int
@@ -121,41 +118,39 @@ class _Risk(NamedTuple):
     guarantee: str
 
 
-def run(cell: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows of one calibration.
-
-    - cell: as `dperm_pipeline.plan` made it.
-    - Returns: the metrics above; exact ones have the one repeat 0.
-    """
-    settings = cell["settings"]
-    if cell["point"]["design"] != "isotropic":
-        raise ConfigError(f"design={cell['point']['design']!r}: the mean risk is exact on 'isotropic' designs alone")
-    asked = (settings["epsilon"], settings["delta"], cell["calibration"], cell["neighbours"])
-    records = []
-    for p in settings["features"]:
-        problem = _Problem(int(p), *asked)
-        records += _risks(problem, [int(n) for n in settings["sizes"]])
-        records += _ratios(problem)
-        records += _loose(problem, settings["looseness"])
-        records += _distortions(problem, settings["gram_multiples"])
-        records += _lengths(problem, settings["gammas"])
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one calibration: the metrics above; exact ones have the one repeat 0."""
+    settings = cell.settings
+    if cell.point["design"] != "isotropic":
+        raise ConfigError(f"design={cell.point['design']!r}: the mean risk is exact on 'isotropic' designs alone")
+    asked = (settings.epsilon, settings.delta, cell.calibration, cell.neighbours)
+    rows = rows.at(
+        epsilon=settings.epsilon, n=0, row="", sizing="", gamma=0.0, at=0.0, quantile=0.0, looseness=0.0,
+        gram_multiple=0.0,
+    )  # fmt: skip
+    for p in settings.features:
+        problem, here = Problem(int(p), *asked), rows.at(p=int(p))
+        _add_risks(here, problem, [int(n) for n in settings.sizes])
+        _add_ratios(here, problem)
+        _add_over_nice(here, problem, "theorem-4", NOISES)
+        _add_loose(here, problem, settings.looseness)
+        _add_distortions(here, problem, settings.gram_multiples)
+        _add_lengths(here, problem, settings.gammas)
         # Section 3.1's second stage has half of epsilon.
-        halved = _Problem(int(p), settings["epsilon"] / 2, *asked[1:])
-        records += _over_nice(halved, "stage-two", ("gaussian",))
-    records.append(_crossover(asked))
-    for tail in noise_lengths.tails([1, *(int(p) for p in settings["wide_features"])], settings["gammas"]):
-        records.append(
-            {"dataset": "no-data", "metric": "excess", "value": tail.log_tail - tail.log_bound, "p": tail.p,
-             "row": tail.row, "gamma": tail.gamma, "at": tail.at, "guarantee": "none", "delta": 0.0}
+        halved = Problem(int(p), settings.epsilon / 2, *asked[1:])
+        _add_over_nice(here, halved, "stage-two", ("gaussian",))
+    least = crossover(*asked)
+    rows.add("crossover", least, dataset="extremal", delta=settings.delta, p=least, row="theorem-4")
+    for tail in noise_lengths.tails([1, *(int(p) for p in settings.wide_features)], settings.gammas):
+        rows.add(
+            "excess", tail.log_tail - tail.log_bound,
+            dataset="no-data", p=tail.p, row=tail.row, gamma=tail.gamma, at=tail.at, delta=0.0,
         )  # fmt: skip
-    for p in settings["run_features"]:
-        records += _runs(_Problem(int(p), *asked), settings["repeats"], cell)
-    head = {key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")}
-    frame = pd.DataFrame([{**_BLANK, "epsilon": settings["epsilon"], **record} for record in records])
-    return frame.assign(**head)
+    for p in settings.run_features:
+        _add_runs(rows.at(p=int(p)), cell, Problem(int(p), *asked))
 
 
-def _risk(problem: _Problem, row: str, noise: str, design: str, n: int, *, length: float | None = None) -> _Risk:
+def mean_risk(problem: Problem, row: str, noise: str, design: str, n: int, *, length: float | None = None) -> _Risk:
     """Return the mean risk; `length` stands in for T in Delta alone."""
     p, T = problem.p, problem.length
     curvature = problem.curvature(row, noise, length=length)
@@ -175,68 +170,68 @@ def _risk(problem: _Problem, row: str, noise: str, design: str, n: int, *, lengt
     return _Risk(per_record * mean, per_record * (mean - still), bound, guarantee)
 
 
-def _risks(problem: _Problem, sizes: list[int]) -> Iterator[dict[str, Any]]:
-    """Give the risks and their bounds at each n that has enough rows for the extremal design, and at n = 100 p^2."""
+def _add_risks(rows: Rows, problem: Problem, sizes: list[int]) -> None:
+    """Measure risks beside bounds, at each n that has enough rows for the extremal design, and at n = 100 p^2."""
     # Gamma noise asks for the largest Delta.
     enough = [n for n in sizes if n >= problem.curvature("theorem-4", "gamma")]
     tied = _TIED * problem.p**2
     for sizing, n in [*(("fixed", n) for n in enough), ("100 p^2", tied)]:
-        for row, design in (("theorem-4", "extremal"), ("theorem-4", "hadamard"), ("theorem-5", "hadamard")):
+        for row, design in _MEASURED:
             for noise in NOISES:
-                found = _risk(problem, row, noise, design, n)
-                here = {
-                    "dataset": design, "variant": noise, "delta": problem.budget(noise).delta, "p": problem.p, "n": n,
-                    "row": row, "sizing": sizing, "guarantee": found.guarantee,
-                }  # fmt: skip
-                yield {**here, "metric": "excess_risk", "value": found.risk}
-                yield {**here, "metric": "noise_part", "value": found.noise}
-                yield {**here, "metric": "bound", "value": found.bound}
+                found = mean_risk(problem, row, noise, design, n)
+                here = rows.at(
+                    dataset=design, variant=noise, delta=problem.budget(noise).delta, n=n, row=row, sizing=sizing,
+                    guarantee=found.guarantee,
+                )  # fmt: skip
+                here.add("excess_risk", found.risk)
+                here.add("noise_part", found.noise)
+                here.add("bound", found.bound)
 
 
-def _ratios(problem: _Problem) -> Iterator[dict[str, Any]]:
-    """Give the cost of gamma noise, and of data that are not nice, at n = 100 p^2."""
+def _add_ratios(rows: Rows, problem: Problem) -> None:
+    """Measure what gamma noise costs, at n = 100 p^2."""
     n = _TIED * problem.p**2
-    for row, design in (("theorem-4", "extremal"), ("theorem-4", "hadamard"), ("theorem-5", "hadamard")):
-        gamma, gauss = (_risk(problem, row, noise, design, n) for noise in NOISES)
-        here = {
-            "dataset": design, "variant": "gamma over gaussian", "delta": problem.delta, "p": problem.p, "n": n,
-            "row": row, "sizing": "100 p^2", "guarantee": gauss.guarantee,
-        }  # fmt: skip
-        yield {**here, "metric": "risk_ratio", "value": gamma.risk / gauss.risk}
-        yield {**here, "metric": "noise_ratio", "value": gamma.noise / gauss.noise}
-    yield from _over_nice(problem, "theorem-4", NOISES)
+    for row, design in _MEASURED:
+        gamma, gauss = (mean_risk(problem, row, noise, design, n) for noise in NOISES)
+        here = rows.at(
+            dataset=design, variant="gamma over gaussian", delta=problem.delta, n=n, row=row, sizing="100 p^2",
+            guarantee=gauss.guarantee,
+        )  # fmt: skip
+        here.add("risk_ratio", gamma.risk / gauss.risk)
+        here.add("noise_ratio", gamma.noise / gauss.noise)
 
 
-def _over_nice(problem: _Problem, row: str, noises: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def _add_over_nice(rows: Rows, problem: Problem, row: str, noises: tuple[str, ...]) -> None:
+    """Measure what data cost that are not nice, at n = 100 p^2."""
     n = _TIED * problem.p**2
-    nice = _risk(problem, "theorem-5", "gaussian", "hadamard", n)
+    nice = mean_risk(problem, "theorem-5", "gaussian", "hadamard", n)
     for noise in noises:
-        found = _risk(problem, "theorem-4", noise, "extremal", n)
-        yield {
-            "dataset": "extremal", "variant": noise, "epsilon": problem.epsilon, "delta": problem.delta, "p": problem.p,
-            "n": n, "row": row, "sizing": "100 p^2", "guarantee": found.guarantee, "metric": "over_nice",
-            "value": found.risk / nice.risk,
-        }  # fmt: skip
+        found = mean_risk(problem, "theorem-4", noise, "extremal", n)
+        rows.add(
+            "over_nice", found.risk / nice.risk,
+            dataset="extremal", variant=noise, epsilon=problem.epsilon, delta=problem.delta, n=n, row=row,
+            sizing="100 p^2", guarantee=found.guarantee,
+        )  # fmt: skip
 
 
-def _loose(problem: _Problem, ratios: list[float]) -> Iterator[dict[str, Any]]:
-    """Give the relative excess over the bound where R = ratio T stands in for T."""
+def _add_loose(rows: Rows, problem: Problem, ratios: list[float]) -> None:
+    """Measure the relative excess over the bound where R = ratio T stands in for T."""
     n, (zeta, _), log_delta = _TIED * problem.p**2, problem.bounds, math.log(1 / problem.delta)
     for ratio in ratios:
         length = ratio * problem.length
-        found = _risk(problem, "theorem-4", "gaussian", "extremal", n, length=length)
+        found = mean_risk(problem, "theorem-4", "gaussian", "extremal", n, length=length)
         factor = 2 * (8 * math.log(2 / problem.delta) + 4 * problem.epsilon) / log_delta + 0.5
         bound = zeta * length * math.sqrt(problem.p * log_delta) / (problem.epsilon * n) * factor
-        here = {
-            "dataset": "extremal", "variant": "gaussian", "delta": problem.delta, "p": problem.p, "n": n,
-            "row": "loose", "sizing": "100 p^2", "guarantee": found.guarantee, "looseness": ratio,
-        }  # fmt: skip
-        yield {**here, "metric": "excess_risk", "value": found.risk}
-        yield {**here, "metric": "excess", "value": found.risk / bound - 1}
+        here = rows.at(
+            dataset="extremal", variant="gaussian", delta=problem.delta, n=n, row="loose", sizing="100 p^2",
+            guarantee=found.guarantee, looseness=ratio,
+        )  # fmt: skip
+        here.add("excess_risk", found.risk)
+        here.add("excess", found.risk / bound - 1)
 
 
-def _distortions(problem: _Problem, multiples: list[float]) -> Iterator[dict[str, Any]]:
-    """Give the length of objective perturbation's noise in theta over that of output perturbation."""
+def _add_distortions(rows: Rows, problem: Problem, multiples: list[float]) -> None:
+    """Measure the length of objective perturbation's noise in theta over that of output perturbation."""
     eigenvalue, (zeta, lam) = _TIED * problem.p**2, problem.bounds
     for multiple in multiples:
         curvature = eigenvalue / multiple
@@ -248,60 +243,56 @@ def _distortions(problem: _Problem, multiples: list[float]) -> Iterator[dict[str
         law, guarantee = problem.law("gamma", curvature)
         released, _ = output.calibrate(zeta / curvature, Budget(problem.epsilon), calibration=problem.calibration)
         ratio = law.scale / (eigenvalue + curvature) / released.scale
-        here = {
-            "dataset": "hadamard", "variant": "gamma", "delta": 0.0, "p": problem.p, "n": eigenvalue, "row": "distort",
-            "guarantee": guarantee, "gram_multiple": multiple,
-        }  # fmt: skip
-        yield {**here, "metric": "noise_ratio", "value": ratio}
-        yield {**here, "metric": "excess", "value": ratio - 1 if multiple > 1 else 1 - ratio}
+        here = rows.at(
+            dataset="hadamard", variant="gamma", delta=0.0, n=eigenvalue, row="distort", guarantee=guarantee,
+            gram_multiple=multiple,
+        )  # fmt: skip
+        here.add("noise_ratio", ratio)
+        here.add("excess", ratio - 1 if multiple > 1 else 1 - ratio)
 
 
-def _lengths(problem: _Problem, gammas: list[float]) -> Iterator[dict[str, Any]]:
-    """Give quantiles of B with Theorem 4's Delta, and the paper's bounds on it."""
+def _add_lengths(rows: Rows, problem: Problem, gammas: list[float]) -> None:
+    """Measure quantiles of B with Theorem 4's Delta, and the paper's bounds on it."""
     (zeta, _), p = problem.bounds, problem.p
     unit = zeta / problem.epsilon
     for noise in NOISES:
         law, guarantee = problem.law(noise, problem.curvature("theorem-4", noise))
-        here = {
-            "dataset": "no-data", "variant": noise, "delta": problem.budget(noise).delta, "p": p, "row": "length",
-            "guarantee": guarantee,
-        }  # fmt: skip
+        here = rows.at(
+            dataset="no-data", variant=noise, delta=problem.budget(noise).delta, row="length", guarantee=guarantee
+        )
         for share in QUANTILES:
             length = float(isotropic.length_quantile(law, p, share))
-            yield {**here, "metric": "noise_length", "value": length / unit, "quantile": share}
+            here.add("noise_length", length / unit, quantile=share)
         bounds = {"lemma-27": lambda gamma: p * math.log(p / gamma)} if noise == "gamma" else {
             "d12-printed": lambda gamma: math.sqrt(noise_lengths.printed_square(p, gamma)),
             "d12-mended": lambda gamma: math.sqrt(noise_lengths.mended_square(p, gamma)),
         }  # fmt: skip
         for row, gamma in itertools.product(bounds, gammas):
             bound = law.scale * bounds[row](gamma)
-            yield {**here, "row": row, "metric": "length_bound", "value": bound / unit, "gamma": gamma}
+            here.add("length_bound", bound / unit, row=row, gamma=gamma)
 
 
-def _crossover(asked: tuple) -> dict[str, Any]:
+def crossover(epsilon: float, delta: float, calibration: str, neighbours: str) -> int:
     """Return the least p from which on Gaussian noise is better, by bisection: the ratio rises from p = 8 on."""
 
     def better(p: int) -> bool:
-        problem, n = _Problem(p, *asked), _TIED * p**2
-        gamma, gauss = (_risk(problem, "theorem-4", noise, "extremal", n).risk for noise in NOISES)
+        problem, n = Problem(p, epsilon, delta, calibration, neighbours), _TIED * p**2
+        gamma, gauss = (mean_risk(problem, "theorem-4", noise, "extremal", n).risk for noise in NOISES)
         return gauss < gamma
 
     low, high = _LEAST - 1, _LEAST
     while not better(high):
         low, high = high, 2 * high
         if high > _MOST:
-            raise ConfigError(f"delta={asked[1]:g}: Gaussian noise is not better at any p up to {_MOST}; raise delta")
+            raise ConfigError(f"delta={delta:g}: Gaussian noise is not better at any p up to {_MOST}; raise delta")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if better(middle) else (middle, high)
-    return {
-        "dataset": "extremal", "delta": asked[1], "p": high, "row": "theorem-4", "guarantee": "none",
-        "metric": "crossover", "value": float(high),
-    }  # fmt: skip
+    return high
 
 
-def _runs(problem: _Problem, repeats: int, cell: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Give the excess risks of Algorithm 1 itself on the extremal design, a pair for each repeat."""
+def _add_runs(rows: Rows, cell: Cell, problem: Problem) -> None:
+    """Measure the excess risks of Algorithm 1 itself on the extremal design."""
     p, n = problem.p, _TIED * problem.p**2
     theta_hat = np.full(p, 0.5)
     for noise in NOISES:
@@ -309,15 +300,12 @@ def _runs(problem: _Problem, repeats: int, cell: Mapping[str, Any]) -> Iterator[
         released = objective.release_gram(
             curvature * np.eye(p), curvature * theta_hat, domain=problem.domain, region=problem.region,
             budget=problem.budget(noise), neighbours=problem.neighbours, calibration=problem.calibration,
-            curvature=curvature, repeats=repeats,
-            rng=seeds.generator(
-                cell["seed"], cell["experiment"], problem.calibration, problem.neighbours, p, noise, "run"
-            ),
+            curvature=curvature, repeats=cell.settings.repeats,
+            rng=cell.rng(problem.calibration, problem.neighbours, p, noise, "run"),
         )  # fmt: skip
         risks = 0.5 * curvature * ((released.theta - theta_hat) ** 2).sum(axis=1) / n
-        for repeat, (risk, converged) in enumerate(zip(risks, released.converged, strict=True)):
-            yield {
-                "dataset": "extremal", "variant": noise, "delta": problem.budget(noise).delta, "p": p, "n": n,
-                "row": "run", "sizing": "100 p^2", "guarantee": released.guarantee, "metric": "run_risk",
-                "value": risk if converged else math.nan, "repeat": repeat, "status": "ok" if converged else "failed",
-            }  # fmt: skip
+        rows.add(
+            "run_risk", risks, released.converged,
+            dataset="extremal", variant=noise, delta=problem.budget(noise).delta, n=n, row="run", sizing="100 p^2",
+            guarantee=released.guarantee,
+        )  # fmt: skip
