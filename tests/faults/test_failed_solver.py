@@ -17,7 +17,7 @@ from dperm_pipeline.datasets import catalogue, fetch, prepare, prepared
 
 CELL = "results/tiny/kifer2012-output/cells/{}/breast-cancer_epsilon-1.parquet"
 # One solver gives up altogether; the other returns what it has, with its certificate.
-GIVES_UP = """    if cell["mechanism"] == "output":
+GIVES_UP = """    if cell.mechanism == "output":
         raise SolverError("certified to 0.5 only")
 """
 
@@ -33,10 +33,10 @@ def test_a_run_with_solvers_that_fail_ends_well_and_says_what_is_missing(finishe
     good = (folder / "src/dperm_papers/kifer2012/output/experiment.py").read_text(encoding="utf-8")
     module, head = (
         "src/dperm_papers/kifer2012/output/experiment.py",
-        "    problem, settings = _problem(cell, data), cell",
+        "    problem, settings = cut(cell), cell",
     )
     finished.edit(module, head, GIVES_UP + head)
-    finished.edit(module, "metrics, private.converged,", 'metrics, private.converged & (cell["mechanism"] != "cms11"),')
+    finished.edit(module, "excess, private.converged", 'excess, private.converged & (cell.mechanism != "cms11")')
     finished.run()
     given_up = tables.read(folder / CELL.format("output.tight.add-remove"))
     assert given_up[["metric", "status"]].values.tolist() == [[tables.GIVEN_UP, "failed"]]

@@ -12,7 +12,9 @@ from dperm import losses, seeds
 from dperm.domain import Domain
 from dperm.errors import ConfigError, DataError
 from dperm_papers.kifer2012.output import experiment as output
-from dperm_pipeline import tables
+from dperm_papers.kifer2012.output.settings import Settings
+from dperm_pipeline import experiments, tables
+from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import prepared
 
 SETTINGS = {
@@ -33,6 +35,12 @@ def cell(mechanism="objective", **settings):
     }  # fmt: skip
 
 
+def cell_of(toy, **settings):
+    """The cell as the experiment itself is given it."""
+    point, settings = {"dataset": "toy", "epsilon": 1.0}, Settings(**{**SETTINGS, **settings})
+    return Cell("kifer2012", "kifer2012-output", 3, point, settings, files={"data": str(toy)})
+
+
 @pytest.fixture
 def toy(tmp_path):
     """200 binary records; the path of the prepared file."""
@@ -49,17 +57,17 @@ def toy(tmp_path):
 @pytest.fixture
 def level(toy, tmp_path):
     """The path of the baseline's rows."""
-    tables.write(output.baseline(cell(), data=str(toy)), tmp_path / "baseline.parquet", metadata={})
+    tables.write(experiments.run_baseline(cell(), data=str(toy)), tmp_path / "baseline.parquet", metadata={})
     return str(tmp_path / "baseline.parquet")
 
 
 @pytest.fixture
 def rows(toy, level):
-    return output.run(cell(), data=str(toy), baseline=level), output.baseline(cell(), data=str(toy))
+    return experiments.run(cell(), data=str(toy), baseline=level), experiments.run_baseline(cell(), data=str(toy))
 
 
 def test_the_split_is_a_partition_of_the_sizes_asked_for(toy):
-    problem = output._problem(cell(), str(toy))
+    problem = output.cut(cell_of(toy))
     parts = [problem.private, problem.public, problem.test]
     assert [len(y) for _, y in parts] == [120, 30, 50]
     together = np.sort(np.concatenate([X for X, _ in parts]), axis=0)
@@ -68,19 +76,19 @@ def test_the_split_is_a_partition_of_the_sizes_asked_for(toy):
 
 def test_tuning_sees_no_private_and_no_test_row_not_even_their_number(toy):
     """Whatever the private and test rows are, the rows that choose the ridge multiple are the same, bit for bit."""
-    problem = output._problem(cell(), str(toy))
-    stand_in, held_out = output._public_halves(cell(), problem.public)
+    problem = output.cut(cell_of(toy))
+    stand_in, held_out = output.public_halves(cell_of(toy), problem.public)
     public = {row.tobytes() for row in problem.public[0]}
     assert {row.tobytes() for row in stand_in[0]} | {row.tobytes() for row in held_out[0]} <= public
     assert not {row.tobytes() for row in stand_in[0]} & {row.tobytes() for row in held_out[0]}
     # As many as the private rows, by the public shares alone.
     assert len(stand_in[1]) == 120
-    assert list(output._public_halves.__annotations__) == ["cell", "public", "return"]
+    assert list(output.public_halves.__annotations__) == ["cell", "public", "return"]
 
 
 def test_excess_risk_is_the_risk_above_its_minimum(toy, rows):
     """Recomputed from scipy's own minimiser of J on the private rows."""
-    problem = output._problem(cell(), str(toy))
+    problem = output.cut(cell_of(toy))
     X, y = problem.private
     loss = losses.logistic()
 
@@ -105,7 +113,7 @@ def test_one_multiple_is_chosen_for_each_delta_by_least_mean_tuning_loss(rows):
 
 def test_a_split_without_rows_is_an_error_in_words(toy):
     with pytest.raises(DataError, match=r"toy: 1 public rows of 200 are too few; raise public_share=0\.005"):
-        output._problem(cell(public_share=0.005), str(toy))
+        output.cut(cell_of(toy, public_share=0.005))
 
 
 # -- the comparators -------------------------------------------------------------------------------------------------
@@ -136,9 +144,9 @@ def minimiser(problem, curvature, tilt):
 @pytest.mark.parametrize(("candidate", "key"), [("own default", 2.0), ("multiple 20", 20.0)])
 def test_cms11_stands_with_its_own_constants_for_one_gradient(toy, level, candidate, key):
     """Algorithm 2 by hand, c = 1/4, beta = epsilon' for epsilon'/2: one record's gradient moves the tilt."""
-    found = output.run(cell("cms11"), data=str(toy), baseline=level)
+    found = experiments.run(cell("cms11"), data=str(toy), baseline=level)
     assert set(found["delta"]) == {0.0} and set(found["guarantee"]) == {"proved_exact"}
-    problem, found = output._problem(cell(), str(toy)), found[found["candidate"] == candidate]
+    problem, found = output.cut(cell_of(toy)), found[found["candidate"] == candidate]
     # 2 lambda/epsilon is below the method's own 1/4/(e^{1/4} - 1), at which half of epsilon is left.
     curvature = 0.25 / math.expm1(0.25) if key == 2.0 else 20 * 0.25
     rest = 1.0 - math.log(1 + 2 * 0.25 / curvature + (0.25 / curvature) ** 2)
@@ -151,11 +159,13 @@ def test_cms11_stands_with_its_own_constants_for_one_gradient(toy, level, candid
 
 @pytest.mark.parametrize(("candidate", "key"), [("own default", 2.0), ("multiple 200", 200.0)])
 def test_approximate_minima_stand_with_the_authors_shares(toy, level, candidate, key):
-    found = output.run(cell("approximate_minima", ridge_multiples=[2.0, 20.0, 200.0]), data=str(toy), baseline=level)
+    found = experiments.run(
+        cell("approximate_minima", ridge_multiples=[2.0, 20.0, 200.0]), data=str(toy), baseline=level
+    )
     assert set(found["delta"]) == {1e-6} and set(found["guarantee"]) == {"proved"}
     # Both 2 and 20 are below what Algorithm 1 allows: its own default is run once in their place.
     assert [*dict.fromkeys(found["candidate"])] == ["own default", "multiple 200"]
-    problem, found = output._problem(cell(), str(toy)), found[found["candidate"] == candidate]
+    problem, found = output.cut(cell_of(toy)), found[found["candidate"] == candidate]
     share = 0.887 + 0.019 / 0.99**0.373
     curvature = 2 * 0.25 / (0.99 * (1 - share)) if key == 2.0 else 200 * 0.25
     assert found["ridge_multiple"].unique() == pytest.approx([curvature / 0.25])
@@ -174,10 +184,10 @@ def test_approximate_minima_stand_with_the_authors_shares(toy, level, candidate,
 @pytest.mark.parametrize(("steps", "clip"), [(10, 1.0), (10, 0.2), (3, 0.2)])
 def test_descent_stands_with_public_steps_and_clips(toy, level, steps, clip):
     """One record, one repeat and one step at a time, by the module's text; a/sigma composed over steps as in GDP."""
-    found = output.run(cell("gradient"), data=str(toy), baseline=level)
+    found = experiments.run(cell("gradient"), data=str(toy), baseline=level)
     assert set(found["delta"]) == {1e-6} and set(found["guarantee"]) == {"proved"}
     assert len(found["candidate"].unique()) == 4 and set(found["steps"]) == {3, 10}
-    problem, found = output._problem(cell(), str(toy)), found[(found["steps"] == steps) & (found["clip"] == clip)]
+    problem, found = output.cut(cell_of(toy)), found[(found["steps"] == steps) & (found["clip"] == clip)]
     X, y = problem.private
     mu = optimize.brentq(lambda mu: stats.norm.cdf(mu / 2 - 1 / mu) - math.e * stats.norm.cdf(-mu / 2 - 1 / mu) - 1e-6,
                          0.01, 1)  # fmt: skip
@@ -197,14 +207,14 @@ def test_descent_stands_with_public_steps_and_clips(toy, level, steps, clip):
 @pytest.mark.parametrize("method", METHODS)
 def test_private_and_test_rows_decide_no_setting(method, toy, level, tmp_path):
     """Turn every private and test label round: not a bit of the tuning changes, nor what is chosen; the results do."""
-    problem, data = output._problem(cell(), str(toy)), prepared.read(toy)
+    problem, data = output.cut(cell_of(toy)), prepared.read(toy)
     public = {row.tobytes() for row in problem.public[0]}
     hidden = np.array([(row / np.sqrt(3.0)).tobytes() not in public for row in data.X])
     assert hidden.sum() == 170
     turned = dataclasses.replace(data, y=np.where(hidden, -data.y, data.y))
     prepared.write(turned, tmp_path / "turned.parquet")
     one, other = (
-        output.run(cell(method), data=str(path), baseline=level) for path in (toy, tmp_path / "turned.parquet")
+        experiments.run(cell(method), data=str(path), baseline=level) for path in (toy, tmp_path / "turned.parquet")
     )
     tuning = one["metric"] == "tuning_loss"
     pd.testing.assert_frame_equal(one[tuning], other[tuning])
@@ -215,10 +225,10 @@ def test_private_and_test_rows_decide_no_setting(method, toy, level, tmp_path):
 
 def test_every_method_and_setting_meets_its_own_noise(toy, level):
     """No two candidates, deltas or uses share a stream."""
-    found = pd.concat([output.run(cell(method), data=str(toy), baseline=level) for method in METHODS])
+    found = pd.concat([experiments.run(cell(method), data=str(toy), baseline=level) for method in METHODS])
     assert not found.loc[found["metric"].isin(["test_loss", "tuning_loss"]), "value"].duplicated().any()
 
 
 def test_deltas_that_a_method_does_not_serve_are_an_error_in_words(toy, level):
     with pytest.raises(ConfigError, match=r"deltas: gradient serves none of \[0\.0\]"):
-        output.run(cell("gradient", deltas=[0.0]), data=str(toy), baseline=level)
+        experiments.run(cell("gradient", deltas=[0.0]), data=str(toy), baseline=level)

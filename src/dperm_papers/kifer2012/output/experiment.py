@@ -24,26 +24,27 @@ delta)-private as it stands. (The figure shows many releases; each spends the bu
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from dperm import losses, mechanisms, seeds
+from dperm import losses, mechanisms
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError, CorruptFile, SolverError
 from dperm.mechanisms import nonprivate
+from dperm_papers.kifer2012.output.settings import Settings
 from dperm_papers.kifer2012.shared import real_data
 from dperm_papers.kifer2012.shared.real_data import Records
 from dperm_pipeline import tables
-from dperm_pipeline.datasets import prepared
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 
 @dataclass(frozen=True)
-class _Problem:
+class Problem:
     """A data set cut into private, public and test rows, its rows scaled to ||x|| <= 1."""
 
     loss: losses.Loss
@@ -54,20 +55,15 @@ class _Problem:
     domain = Domain(x_norm=1.0)
 
 
-def _problem(cell: Mapping[str, Any], data: str) -> _Problem:
+def cut(cell: Cell) -> Problem:
     """Cut the data set by a stream that depends on the data axes alone: every mechanism meets the same rows."""
-    dataset, settings = prepared.read(data), cell["settings"]
-    binary = dataset.task == "binary"
-    loss = losses.logistic() if binary else losses.huber(settings["huber_knee"])
+    dataset, settings = cell.data, cell.settings
+    loss = losses.logistic() if dataset.task == "binary" else losses.huber(settings.huber_knee)
     parts = real_data.three_parts(
-        dataset, public_share=settings["public_share"], test_share=settings["test_share"],
-        rng=_generator(cell, "split"),
+        dataset, public_share=settings.public_share, test_share=settings.test_share,
+        rng=cell.rng(cell.point["dataset"], "split"),
     )  # fmt: skip
-    return _Problem(loss, *parts)
-
-
-def _generator(cell: Mapping[str, Any], *names: str | float) -> np.random.Generator:
-    return seeds.generator(cell["seed"], cell["experiment"], cell["point"]["dataset"], *names)
+    return Problem(loss, *parts)
 
 
 def _mean_loss(loss: losses.Loss, rows: Records, theta: np.ndarray) -> np.ndarray:
@@ -76,46 +72,32 @@ def _mean_loss(loss: losses.Loss, rows: Records, theta: np.ndarray) -> np.ndarra
     return loss.value(X @ theta.T, y[:, None]).mean(axis=0)
 
 
-def _risk(problem: _Problem, theta: np.ndarray, ridge: float) -> np.ndarray:
+def _risk(problem: Problem, theta: np.ndarray, ridge: float) -> np.ndarray:
     """Return J = (1/n)(sum_i l + ridge/2 ||theta||^2) on the private rows, shape (repeats,)."""
     regularizer = 0.5 * ridge * np.einsum("rj,rj->r", theta, theta) / len(problem.private[1])
     return _mean_loss(problem.loss, problem.private, theta) + regularizer
 
 
-def _test_metrics(problem: _Problem, theta: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the mean test loss, and for binary targets the misclassification rate, each of shape (repeats,)."""
-    metrics = {"test_loss": _mean_loss(problem.loss, problem.test, theta)}
+def _add_tests(rows: Rows, problem: Problem, theta: np.ndarray, converged: np.ndarray) -> None:
+    """Measure the mean test loss, and for binary targets the misclassification rate."""
+    rows.add("test_loss", _mean_loss(problem.loss, problem.test, theta), converged)
     if problem.loss.targets == "binary":
         X, y = problem.test
         margin = y[:, None] * (X @ theta.T)
         # A record on the boundary is wrong by half, also where rounding has moved it off: no digit decides its label.
         edge = _EDGE * np.linalg.norm(X, axis=1)[:, None] * np.linalg.norm(theta, axis=1)
-        metrics["test_error"] = np.where(np.abs(margin) <= edge, 0.5, margin < 0).mean(axis=0)
-    return metrics
+        rows.add("test_error", np.where(np.abs(margin) <= edge, 0.5, margin < 0).mean(axis=0), converged)
 
 
-def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
-    """Return the rows of the non-private minimiser of J: its risk and test metrics."""
-    problem, ridge = _problem(cell, data), cell["settings"]["ridge"]
+def baseline(cell: Cell, rows: Rows) -> None:
+    """Measure the non-private minimiser of J: its risk and test metrics."""
+    problem, ridge = cut(cell), cell.settings.ridge
     theta, certificate, converged = nonprivate.fit(*problem.private, problem.loss, ridge=ridge)
-    theta = theta[None, :]
-    metrics = {"risk": _risk(problem, theta, ridge), **_test_metrics(problem, theta)}
-    head = {
-        "paper": cell["paper"],
-        "experiment": cell["experiment"],
-        "mechanism": "nonprivate",
-        "variant": "",
-        "calibration": "",
-        "neighbours": "",
-        "guarantee": "none",
-        "dataset": cell["point"]["dataset"],
-        "epsilon": np.inf,
-        "delta": 0.0,
-        "candidate": "",
-        **_NO_COLUMNS,
-        "chosen": True,
-    }
-    return _rows(head, metrics, np.array([converged]), np.array([certificate]))
+    theta, converged = theta[None, :], np.array([converged])
+    rows = rows.at(epsilon=np.inf, delta=0.0, candidate="", **_NO_COLUMNS, chosen=True)
+    rows.add("risk", _risk(problem, theta, ridge), converged)
+    _add_tests(rows, problem, theta, converged)
+    rows.add("certificate", certificate)
 
 
 class _Candidate(NamedTuple):
@@ -127,65 +109,61 @@ class _Candidate(NamedTuple):
     arguments: dict[str, Any]
 
 
-def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
-    """Return the rows of one mechanism at one epsilon: every delta it serves, every candidate, every repeat.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one mechanism at one epsilon: every delta it serves, every candidate, every repeat.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - data, baseline: the prepared data set, and the rows of `baseline`.
-    - Returns: metrics `excess_risk`, `test_loss`, for two labels `test_error`, `certificate`; and `tuning_loss` of the
-      runs on public rows.
+    Metrics `excess_risk`, `test_loss`, for two labels `test_error`, `certificate`; and `tuning_loss` of the runs on
+    public rows.
+
     - Raises DataError: if a part of the split has too few rows.
     - Raises ConfigError: if the mechanism serves none of the deltas.
     - Raises CorruptFile, SolverError: if the baseline is not one number.
     """
-    problem, settings = _problem(cell, data), cell["settings"]
-    minimum, epsilon = _baseline_risk(baseline), cell["point"]["epsilon"]
-    module = mechanisms.module(cell["mechanism"])
-    stand_in, held_out = _public_halves(cell, problem.public)
-    candidates, serves = _RULES.get(cell["mechanism"], _OF_A_CURVATURE)
-    frames = []
-    for delta in filter(serves, settings["deltas"]):
+    problem, settings = cut(cell), cell.settings
+    minimum, epsilon = _baseline_risk(cell.files["baseline"]), cell.point["epsilon"]
+    module = mechanisms.module(cell.mechanism)
+    stand_in, held_out = public_halves(cell, problem.public)
+    candidates, serves = _RULES.get(cell.mechanism, _OF_A_CURVATURE)
+    deltas = [delta for delta in settings.deltas if serves(delta)]
+    if not deltas:
+        raise ConfigError(f"deltas: {cell.mechanism} serves none of {settings.deltas}; add one above 0, or 0 for cms11")
+    for delta in deltas:
         budget, runs = Budget(epsilon, delta), {}
         for candidate in candidates(module, problem, budget, settings, len(stand_in[1])):
             fixed = {
-                "domain": problem.domain, "budget": budget, "neighbours": cell["neighbours"],
-                "calibration": cell["calibration"], **candidate.arguments,
+                "domain": problem.domain, "budget": budget, "neighbours": cell.neighbours,
+                "calibration": cell.calibration, **candidate.arguments,
             }  # fmt: skip
-            names = (cell["mechanism"], cell["calibration"], cell["neighbours"], epsilon, delta, *candidate.key)
+            names = (cell.mechanism, cell.calibration, cell.neighbours, epsilon, delta, *candidate.key)
             tuning, private = (
-                module.release(*rows, problem.loss, **fixed, rng=_generator(cell, *names, use), repeats=repeats)
-                for rows, use, repeats in (
-                    (stand_in, "tuning", settings["tuning_repeats"]),
-                    (problem.private, "noise", settings["repeats"]),
+                module.release(
+                    *records, problem.loss, **fixed, rng=cell.rng(cell.point["dataset"], *names, use), repeats=repeats
+                )
+                for records, use, repeats in (
+                    (stand_in, "tuning", settings.tuning_repeats),
+                    (problem.private, "noise", settings.repeats),
                 )
             )
             runs[candidate.name] = (candidate, tuning, _mean_loss(problem.loss, held_out, tuning.theta), private)
         chosen = min(runs, key=lambda name: np.where(runs[name][1].converged, runs[name][2], np.inf).mean())
         for candidate, tuning, tuning_loss, private in runs.values():
-            head = {
-                **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
-                "variant": "", "guarantee": private.guarantee, "dataset": cell["point"]["dataset"],
-                "epsilon": epsilon, "delta": delta, "candidate": candidate.name, **_NO_COLUMNS, **candidate.columns,
-                "chosen": candidate.name == chosen,
-            }  # fmt: skip
-            metrics = {
-                "excess_risk": _risk(problem, private.theta, settings["ridge"]) - minimum,
-                **_test_metrics(problem, private.theta),
-            }
-            frames.append(_rows(head, metrics, private.converged, private.certificate))
-            frames.append(_rows(head, {"tuning_loss": tuning_loss}, tuning.converged, None))
-    if not frames:
-        raise ConfigError(
-            f"deltas: {cell['mechanism']} serves none of {settings['deltas']}; add one above 0, or 0 for cms11"
-        )
-    return pd.concat(frames, ignore_index=True)
+            here = rows.at(
+                guarantee=private.guarantee, delta=delta, candidate=candidate.name,
+                **{**_NO_COLUMNS, **candidate.columns}, chosen=candidate.name == chosen,
+            )  # fmt: skip
+            excess = _risk(problem, private.theta, settings.ridge) - minimum
+            here.add("excess_risk", excess, private.converged)
+            _add_tests(here, problem, private.theta, private.converged)
+            # Also where the solver missed its target: by how much.
+            here.add("certificate", private.certificate)
+            here.add("tuning_loss", tuning_loss, tuning.converged)
 
 
 def _ridges(
-    module: ModuleType, problem: _Problem, budget: Budget, settings: Mapping[str, Any], n_public: int
+    module: ModuleType, problem: Problem, budget: Budget, settings: Settings, n_public: int
 ) -> Iterator[_Candidate]:
     """Yield Delta = m lambda/epsilon for every multiple m."""
-    for multiple in settings["ridge_multiples"]:
+    for multiple in settings.ridge_multiples:
         curvature = multiple * problem.loss.curvature_bound(problem.domain) / budget.epsilon
         yield _Candidate(f"multiple {multiple:g}", (multiple,), {"ridge_multiple": multiple}, {"curvature": curvature})
 
@@ -201,13 +179,13 @@ def _raised(default: float, *context: Any) -> Iterator[_Candidate]:
     yield from candidates[len(below) :]
 
 
-def _cms11(module: ModuleType, problem: _Problem, budget: Budget, *rest: Any) -> Iterator[_Candidate]:
+def _cms11(module: ModuleType, problem: Problem, budget: Budget, *rest: Any) -> Iterator[_Candidate]:
     default = module.default_curvature(problem.loss, problem.domain, budget.epsilon)
     return _raised(default, module, problem, budget, *rest)
 
 
 def _approximate_minima(
-    module: ModuleType, problem: _Problem, budget: Budget, settings: Mapping[str, Any], n_public: int
+    module: ModuleType, problem: Problem, budget: Budget, settings: Settings, n_public: int
 ) -> Iterator[_Candidate]:
     default = module.default_curvature(problem.loss, problem.domain, budget, p=problem.private[0].shape[1])
     for candidate in _raised(default, module, problem, budget, settings, n_public):
@@ -215,12 +193,12 @@ def _approximate_minima(
 
 
 def _descents(
-    module: ModuleType, problem: _Problem, budget: Budget, settings: Mapping[str, Any], n_public: int
+    module: ModuleType, problem: Problem, budget: Budget, settings: Settings, n_public: int
 ) -> Iterator[_Candidate]:
     """Yield every number of steps with every clipping norm, in units of zeta."""
     zeta = problem.loss.gradient_bound(problem.domain)
-    fixed = {"ridge": settings["ridge"], "momentum": settings["momentum"], "n_public": n_public}
-    for steps, clip in itertools.product(map(int, settings["gradient_steps"]), settings["clips"]):
+    fixed = {"ridge": settings.ridge, "momentum": settings.momentum, "n_public": n_public}
+    for steps, clip in itertools.product(map(int, settings.gradient_steps), settings.clips):
         columns = {"steps": steps, "clip": clip}
         arguments = {"steps": steps, "clip": clip * zeta, **fixed}
         yield _Candidate(f"{steps} steps, clip {clip:g}", (steps, clip), columns, arguments)
@@ -238,12 +216,12 @@ _RULES = {
 }
 
 
-def _public_halves(cell: Mapping[str, Any], public: Records) -> tuple[Records, Records]:
+def public_halves(cell: Cell, public: Records) -> tuple[Records, Records]:
     """Return public rows in the place of the private and of the test rows; nothing private decides them, not even n."""
     X, y = public
     half = len(y) // 2
-    size = real_data.private_size(public, cell["settings"]["public_share"])
-    drawn = _generator(cell, "public").integers(half, size=size)
+    size = real_data.private_size(public, cell.settings.public_share)
+    drawn = cell.rng(cell.point["dataset"], "public").integers(half, size=size)
     return (X[drawn], y[drawn]), (X[half:], y[half:])
 
 
@@ -254,18 +232,3 @@ def _baseline_risk(path: str) -> float:
     if len(rows) != 1 or rows["status"].iloc[0] != "ok":
         raise SolverError(f"{path}: the non-private fit did not converge; raise `ridge` in the experiment's settings")
     return float(rows["value"].iloc[0])
-
-
-def _rows(
-    head: Mapping[str, Any], metrics: Mapping[str, np.ndarray], converged: np.ndarray, certificate: np.ndarray | None
-) -> pd.DataFrame:
-    """Return one row for each metric and repeat; where the solver failed, the certificate is the only number."""
-    status = np.where(converged, "ok", "failed")
-    columns = {name: np.where(converged, values, np.nan) for name, values in metrics.items()}
-    if certificate is not None:
-        columns["certificate"] = certificate
-    frames = [
-        pd.DataFrame({**head, "repeat": np.arange(len(values)), "metric": name, "value": values, "status": status})
-        for name, values in columns.items()
-    ]
-    return pd.concat(frames, ignore_index=True)
