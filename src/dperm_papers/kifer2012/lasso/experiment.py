@@ -26,116 +26,92 @@ support and that of theta_hat at the same Lambda, 1 if both are empty.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from dperm import losses, seeds
+from dperm import losses
 from dperm.domain import Budget, Domain
 from dperm.errors import CorruptFile, SolverError
 from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import base, objective
 from dperm.solvers import composite
+from dperm_papers.kifer2012.lasso.settings import Settings
 from dperm_papers.kifer2012.shared import real_data
 from dperm_pipeline import tables
-from dperm_pipeline.datasets import prepared
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Of the non-private fit: least norm of a subgradient, in units of the sum of losses.
 _TOLERANCE = 1e-8
 
 
-def baseline(cell: Mapping[str, Any], *, data: str) -> pd.DataFrame:
-    """Return the rows of the non-private lasso at every Lambda.
+def baseline(cell: Cell, rows: Rows) -> None:
+    """Measure the non-private lasso at every Lambda; `coefficient` has a row for each of them (column `feature`).
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - data: the prepared data set.
-    - Returns: metrics `relative_error`, `support`; and `coefficient`, one row for each of them (column `feature`).
     - Raises DataError: if a part of the split has too few rows.
     """
-    (X, y), public, test, _ = _parts(cell, data)
-    head = {
-        "paper": cell["paper"], "experiment": cell["experiment"], "mechanism": "nonprivate", "variant": "",
-        "calibration": "", "neighbours": "", "guarantee": "none", "dataset": cell["point"]["dataset"],
-        "epsilon": np.inf, "delta": 0.0,
-    }  # fmt: skip
-    frames = []
-    for share, regularizer in _regularizers(cell["settings"], public).items():
+    (X, y), public, test = _parts(cell)
+    for share, regularizer in _regularizers(cell.settings, public).items():
         found = composite.minimise_quadratic(
             X.T @ X, X.T @ y, ridge=0.0, tolerance=_TOLERANCE, tilt=np.zeros((1, X.shape[1])),
-            regularizer=regularizer, region=_region(cell["settings"]),
+            regularizer=regularizer, region=_region(cell.settings),
         )  # fmt: skip
         converged = found.gradient_norm <= _TOLERANCE
-        here = {**head, "l1_share": share}
-        metrics = {"relative_error": _relative_error(test, found.theta), "support": _size(found.theta)}
-        frames.append(_rows(here, metrics, converged))
-        coefficients = _rows(here, {"coefficient": found.theta[0]}, np.repeat(converged, X.shape[1]))
-        frames.append(coefficients.assign(feature=coefficients["repeat"], repeat=0))
-    return pd.concat(frames, ignore_index=True)
+        here = rows.at(epsilon=np.inf, delta=0.0, l1_share=share, feature=0)
+        here.add("relative_error", _relative_error(test, found.theta), converged)
+        here.add("support", _size(found.theta), converged)
+        here.add("coefficient", found.theta, converged[:, None], feature=np.arange(X.shape[1]))
 
 
-def run(cell: Mapping[str, Any], *, data: str, baseline: str) -> pd.DataFrame:
-    """Return the rows of one calibration on one data set: every delta, epsilon, Lambda and repeat.
+def run(cell: Cell, rows: Rows) -> None:
+    """Measure one calibration on one data set: every delta, epsilon, Lambda and repeat.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - data, baseline: the prepared data set, and the rows of `baseline`, whose coefficients are compared with.
-    - Returns: metrics `relative_error`, `support`, `overlap` and `certificate`.
     - Raises DataError: if a part of the split has too few rows.
     - Raises CorruptFile: if the baseline lacks a lasso.
     - Raises SolverError: if it did not converge.
     """
-    (X, y), public, test, y_bound = _parts(cell, data)
-    settings, region, p = cell["settings"], _region(cell["settings"]), X.shape[1]
-    G, c, domain = X.T @ X, X.T @ y, Domain(x_norm=1.0, y_bound=y_bound)
+    (X, y), public, test = _parts(cell)
+    settings, region, p = cell.settings, _region(cell.settings), X.shape[1]
+    G, c, domain = X.T @ X, X.T @ y, Domain(x_norm=1.0, y_bound=cell.data.bounds.y_bound)
     zeta, lam = base.bounds(losses.squared(), base.searched(domain, region, p))
-    supports, frames = _supports(baseline, settings["l1_shares"], p), []
-    for delta in settings["deltas"]:
-        for epsilon in settings["epsilons"]:
+    supports = _supports(cell.files["baseline"], settings.l1_shares, p)
+    for delta in settings.deltas:
+        for epsilon in settings.epsilons:
             curvature = max(_theorem_4(zeta, p, region.theta_norm(p), epsilon, delta), 2 * lam / epsilon)
             for share, regularizer in _regularizers(settings, public).items():
-                names = (cell["mechanism"], cell["calibration"], cell["neighbours"], epsilon, delta, share, "noise")
+                names = (cell.mechanism, cell.calibration, cell.neighbours, epsilon, delta, share, "noise")
                 released = objective.release_gram(
                     G, c, domain=domain, region=region, regularizer=regularizer, budget=Budget(epsilon, delta),
-                    neighbours=cell["neighbours"], calibration=cell["calibration"], curvature=curvature,
-                    rng=_generator(cell, *names), repeats=settings["repeats"],
+                    neighbours=cell.neighbours, calibration=cell.calibration, curvature=curvature,
+                    rng=cell.rng(cell.point["dataset"], *names), repeats=settings.repeats,
                 )  # fmt: skip
-                head = {
-                    **{key: cell[key] for key in ("paper", "experiment", "mechanism", "calibration", "neighbours")},
-                    "variant": "gaussian" if delta else "gamma", "guarantee": released.guarantee,
-                    "dataset": cell["point"]["dataset"], "epsilon": epsilon, "delta": delta, "l1_share": share,
-                }  # fmt: skip
-                metrics = {
-                    "relative_error": _relative_error(test, released.theta),
-                    "support": _size(released.theta),
-                    "overlap": _overlap(released.theta != 0, supports[share]),
-                }
-                frames.append(_rows(head, metrics, released.converged, released.certificate))
-    return pd.concat(frames, ignore_index=True).assign(feature=0)
+                here = rows.at(
+                    variant="gaussian" if delta else "gamma", guarantee=released.guarantee, epsilon=epsilon,
+                    delta=delta, l1_share=share, feature=0,
+                )  # fmt: skip
+                here.add("relative_error", _relative_error(test, released.theta), released.converged)
+                here.add("support", _size(released.theta), released.converged)
+                here.add("overlap", overlap(released.theta != 0, supports[share]), released.converged)
+                # Also where the solver missed its target: by how much.
+                here.add("certificate", released.certificate)
 
 
-def _parts(cell: Mapping[str, Any], data: str) -> tuple[real_data.Records, real_data.Records, real_data.Records, float]:
-    """Return private, public and test rows, and the public bound on |y|."""
-    dataset, settings = prepared.read(data), cell["settings"]
-    parts = real_data.three_parts(
-        dataset, public_share=settings["public_share"], test_share=settings["test_share"],
-        rng=_generator(cell, "split"),
+def _parts(cell: Cell) -> tuple[real_data.Records, real_data.Records, real_data.Records]:
+    """Return private, public and test rows."""
+    return real_data.three_parts(
+        cell.data, public_share=cell.settings.public_share, test_share=cell.settings.test_share,
+        rng=cell.rng(cell.point["dataset"], "split"),
     )  # fmt: skip
-    return *parts, dataset.bounds.y_bound
 
 
-def _generator(cell: Mapping[str, Any], *names: str | float) -> np.random.Generator:
-    return seeds.generator(cell["seed"], cell["experiment"], cell["point"]["dataset"], *names)
+def _region(settings: Settings) -> Region:
+    return Region(low=-settings.box, high=settings.box)
 
 
-def _region(settings: Mapping[str, Any]) -> Region:
-    return Region(low=-settings["box"], high=settings["box"])
-
-
-def _regularizers(settings: Mapping[str, Any], public: real_data.Records) -> dict[float, Regularizer]:
+def _regularizers(settings: Settings, public: real_data.Records) -> dict[float, Regularizer]:
     """Return r for each share of n'."""
-    size = real_data.private_size(public, settings["public_share"])
-    return {share: Regularizer(l1=share * size, l2=settings["ridge"]) for share in settings["l1_shares"]}
+    size = real_data.private_size(public, settings.public_share)
+    return {share: Regularizer(l1=share * size, l2=settings.ridge) for share in settings.l1_shares}
 
 
 def _theorem_4(zeta: float, p: int, radius: float, epsilon: float, delta: float) -> float:
@@ -153,7 +129,7 @@ def _size(theta: np.ndarray) -> np.ndarray:
     return (theta != 0).sum(axis=1).astype(float)
 
 
-def _overlap(found: np.ndarray, support: np.ndarray) -> np.ndarray:
+def overlap(found: np.ndarray, support: np.ndarray) -> np.ndarray:
     """Return common over joint members of each row's support and a given one."""
     common, joint = (found & support).sum(axis=1), (found | support).sum(axis=1)
     return np.where(joint == 0, 1.0, common / np.maximum(joint, 1))
@@ -173,18 +149,3 @@ def _supports(path: str, shares: list[float], p: int) -> dict[float, np.ndarray]
     if missing:
         raise CorruptFile(f"{path} lacks the coefficients of the non-private lasso at l1_shares={missing}", made=path)
     return supports
-
-
-def _rows(
-    head: Mapping[str, Any], metrics: Mapping[str, np.ndarray], converged: np.ndarray, certificate=None
-) -> pd.DataFrame:
-    """Return one row for each metric and repeat; where the solver failed, the certificate is the only number."""
-    columns = {name: np.where(converged, values, np.nan) for name, values in metrics.items()}
-    if certificate is not None:
-        columns["certificate"] = certificate
-    status = np.where(converged, "ok", "failed")
-    frames = [
-        pd.DataFrame({**head, "repeat": np.arange(len(values)), "metric": name, "value": values, "status": status})
-        for name, values in columns.items()
-    ]
-    return pd.concat(frames, ignore_index=True).assign(feature=0)
