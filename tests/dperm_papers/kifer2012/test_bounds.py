@@ -10,9 +10,12 @@ from scipy import optimize
 
 from dperm import seeds
 from dperm.noise import Gaussian
-from dperm_papers.kifer2012.bounds import experiment as bounds
 from dperm_papers.kifer2012.bounds import fits, lemmas, well_behaved
+from dperm_papers.kifer2012.bounds.settings import Settings
 from dperm_papers.kifer2012.shared import designs
+from dperm_pipeline import experiments
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 P, N, EPSILON, DELTA, MULTIPLE = 8, 64, 1.0, 1e-6, 2.0
 SETTINGS = {
@@ -32,7 +35,7 @@ def cell(p=P, **settings):
 
 @pytest.fixture(scope="module")
 def rows():
-    return bounds.run(cell())
+    return experiments.run(cell())
 
 
 def of(rows, metric, **where):
@@ -135,7 +138,7 @@ def test_theorem_26_with_gamma_noise_is_the_printed_one(rows):
 def test_too_much_noise_breaks_the_bounds_that_speak_of_it(monkeypatch):
     loud = Gaussian(50 * 2 * P**1.5 * FACTOR)
     monkeypatch.setattr(fits.objective, "calibrate", lambda *_, **__: (loud, "none"))
-    rows = bounds.run(cell(repeats=20, instances=2))
+    rows = experiments.run(cell(repeats=20, instances=2))
     where = {"dataset": "hadamard", "problem": "ball", "gamma": 0.1}
     for row in ("theorem-30-a", "theorem-31"):
         assert of(rows, "violated", row=row, form="printed", variant="gaussian", **where).all()
@@ -159,25 +162,26 @@ def test_a_ridge_that_is_not_credited_is_seen(monkeypatch):
         return release(*args, regularizer=regularizer, curvature=curvature + regularizer.l2, **fixed)
 
     monkeypatch.setattr(fits.objective, "release", greedy)
-    plan = fits.Plan(EPSILON, DELTA, 10**6, N, [MULTIPLE], [0.1], 2)
-    for found in fits._credited(cell(), *records(), plan):
-        assert (found.values["excess"] > found.values["slack"] + 0.1).all()
+    settings, rows = Settings(**{**SETTINGS, "repeats": 2}), Rows()
+    one = Cell("kifer2012", "kifer2012-bounds", 5, {}, settings, calibration="paper", neighbours="add_remove")
+    fits.add_credited(one, rows, *records())
+    rows = rows.frame()
+    assert (of(rows, "excess") > of(rows, "slack") + 0.1).all()
 
 
 def test_every_part_is_in_the_rows_of_its_p(rows):
     assert set(rows["status"]) == {"ok"} and set(rows["p"]) == {P}
     assert {"lemma-40", "definition-2.4", "section-2.2.2", "theorem-31"} < set(rows["row"])
     assert "matrices" not in set(rows["dataset"])
-    again = bounds.run(cell(gammas=[0.1], variances=[0.5], growth=16.0))
+    again = experiments.run(cell(gammas=[0.1], variances=[0.5], growth=16.0))
     where = {"row": "lemma-3", "problem": "lasso", "variant": "gamma"}
     np.testing.assert_array_equal(of(again, "excess", **where), of(rows, "excess", **where))
 
 
 def lemma(p, name, form="printed", instances=400, seed=0, metric="excess"):
-    for where, values in lemmas.measured(p, instances, np.random.default_rng(seed)):
-        if (where["row"], where["form"]) == (name, form):
-            return values[metric]
-    raise AssertionError(name)
+    rows = Rows()
+    lemmas.measure(rows, p, instances, np.random.default_rng(seed))
+    return of(rows.frame(), metric, row=name, form=form)
 
 
 def test_lemma_15_needs_the_eigenvalues_that_are_not_0():
@@ -257,7 +261,7 @@ def test_secants_traces_and_clipping_hold_and_are_not_empty():
 
 def test_conditions_of_definition_2_by_their_words():
     n, p, s = 40, 8, 2
-    largest, column, correlation, _ = well_behaved._conditions("gaussian", 0.5, n, p, np.random.default_rng(3))
+    largest, column, correlation, _ = well_behaved.conditions("gaussian", 0.5, n, p, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     M = math.sqrt(0.5) * rng.standard_normal((n, p), dtype=np.float32).astype(float)
     w = 0.25 * rng.standard_normal(n)
@@ -298,7 +302,7 @@ def test_restricted_convexity_is_certified_or_refuted_rightly(kind):
         for i, j in itertools.permutations(range(2 if kind == "refuted" else 3), 2):
             gram[i, j] = off
     psi = 0.2 if kind == "eigenvalue" else 0.5
-    found = well_behaved._restricted(gram, psi)
+    found = well_behaved.restricted(gram, psi)
     least = min(theta @ gram @ theta / (theta @ theta) for theta in cone(p, rng, 800))
     if kind == "open":
         assert math.isnan(found)
@@ -310,8 +314,8 @@ def test_restricted_convexity_is_certified_or_refuted_rightly(kind):
 
 
 def test_what_is_known_of_a_design_without_a_decision_is_nothing(monkeypatch):
-    monkeypatch.setattr(well_behaved, "_restricted", lambda gram, psi: math.nan)
-    rows = bounds.run(cell(instances=4, repeats=1))
+    monkeypatch.setattr(well_behaved, "restricted", lambda gram, psi: math.nan)
+    rows = experiments.run(cell(instances=4, repeats=1))
     open_ones = rows[(rows["row"] == "definition-2.4") & (rows["metric"] == "violated")]
     assert set(open_ones["status"]) == {"failed"} and open_ones["value"].isna().all()
 
@@ -325,6 +329,6 @@ def test_gaussian_rows_have_long_entries_and_signs_do_not(rows):
 
 def test_least_eigenvalues_are_those_of_records():
     rng = np.random.default_rng(2)
-    found = well_behaved._least_eigenvalue(64, 8, np.random.default_rng(2))
+    found = well_behaved.least_eigenvalue(64, 8, np.random.default_rng(2))
     X = 2.0 * rng.integers(0, 2, size=(64, 8), dtype=np.int8) - 1
     assert found == pytest.approx(np.linalg.svd(X, compute_uv=False)[-1] ** 2, rel=1e-9)

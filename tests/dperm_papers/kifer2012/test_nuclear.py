@@ -1,6 +1,7 @@
 """Densities under the nuclear norm, against proximal descent on drawn noise and against differentiation by steps."""
 
 import math
+import types
 
 import numpy as np
 import pytest
@@ -9,14 +10,16 @@ from dperm.domain import Budget
 from dperm.losses import huber
 from dperm.mechanisms import objective
 from dperm.noise import Gaussian, SphericalLaplace
-from dperm_papers.kifer2012.bounds import experiment as bounds
 from dperm_papers.kifer2012.bounds import nuclear
+from dperm_pipeline import experiments
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 DRAWS = 8_000
 
 
 def setting(noise, x="full rank", curvature=2.0):
-    return nuclear._Setting(noise, curvature, noise.scale, *nuclear.RECORDS[x])
+    return nuclear.Setting(noise, curvature, noise.scale, *nuclear.RECORDS[x])
 
 
 def shrink(theta, weight):
@@ -42,7 +45,7 @@ def ranks(theta):
 def test_the_ratio_carries_one_law_into_the_other(noise, x):
     """Means under q, drawn anew by another solver, are means under p weighted by q/p: on every rank by itself."""
     case = setting(noise, x)
-    b, log_weight = nuclear._tilts(case, DRAWS, np.random.default_rng(0))
+    b, log_weight = nuclear.tilts(case, DRAWS, np.random.default_rng(0))
     theta = nuclear.shrunk(b, case)
     log_ratio, rank, _ = nuclear.log_ratios(theta, b, log_weight, case)
     weight = np.exp(log_weight + log_ratio)
@@ -60,7 +63,7 @@ def test_the_ratio_carries_one_law_into_the_other(noise, x):
 
 def test_weights_bring_the_wide_draws_back_to_the_law():
     for noise in (Gaussian(1.0), SphericalLaplace(1.0)):
-        b, log_weight = nuclear._tilts(setting(noise), DRAWS, np.random.default_rng(2))
+        b, log_weight = nuclear.tilts(setting(noise), DRAWS, np.random.default_rng(2))
         expected = np.linalg.norm(noise.sample((DRAWS, 4), np.random.default_rng(3)), axis=1).mean()
         assert np.exp(log_weight).mean() == pytest.approx(1.0, abs=0.06)
         assert (np.exp(log_weight) * np.linalg.norm(b, axis=1)).mean() == pytest.approx(expected, rel=0.06)
@@ -83,7 +86,7 @@ def test_rank_2_densities_by_steps():
             steps = 1e-5 * np.eye(4)
             J = np.stack([(tilt(one + h, record) - tilt(one - h, record)) / 2e-5 for h in steps])
             logs.append(-np.sum(tilt(one, record) ** 2) / (2 * 1.5**2) + math.log(abs(np.linalg.det(J))))
-        found = nuclear._full_rank(one[None], case)[0]
+        found = nuclear.full_rank(one[None], case)[0]
         assert found == pytest.approx(logs[1] - logs[0], abs=1e-5)
 
 
@@ -98,7 +101,7 @@ def test_shrinking_solves_the_program():
 def test_noise_a_fifth_too_small_is_seen_and_the_right_noise_is_not(delta, share):
     """Delta is large, so that next to nothing is lost to the determinant."""
     calibrated, _ = objective.calibrate(
-        huber(1.0), nuclear._DOMAIN, Budget(1.0, delta), curvature=200.0, calibration="tight", neighbours="add_remove"
+        huber(1.0), nuclear.DOMAIN, Budget(1.0, delta), curvature=200.0, calibration="tight", neighbours="add_remove"
     )
     noise = type(calibrated)(share * calibrated.scale)
     # Of the Gaussian law the proof gives 2 H where this pair spends H: the share has to make up for that too.
@@ -120,7 +123,7 @@ def test_the_2_x_2_matrices_are_in_the_rows_of_p_4():
         "experiment": "kifer2012-bounds", "paper": "kifer2012", "seed": 5, "mechanism": "objective",
         "calibration": "paper", "neighbours": "add_remove", "point": {"p": 4}, "settings": settings,
     }  # fmt: skip
-    rows = bounds.run(cell)
+    rows = experiments.run(cell)
     here = rows[rows["dataset"] == "matrices"]
     assert set(here["status"]) == {"ok"} and set(here["form"]) == {"printed", "tight"}
     assert len(here[here["row"] == "nuclear-prox"]) == 8 and not rows["row"].str.startswith("definition").any()
@@ -139,6 +142,9 @@ def test_rows_say_what_is_proved_of_the_noise(monkeypatch):
         return calibrate(*args, calibration=calibration, **fixed)[0], words[calibration]
 
     monkeypatch.setattr(objective, "calibrate", doubted)
-    cell = {"experiment": "kifer2012-bounds", "seed": 5, "calibration": "paper", "neighbours": "add_remove"}
-    found = {(w["form"], w["guarantee"]) for w, _ in nuclear.measured(cell, 1.0, 1e-6, [2.0], 200)}
+    settings = types.SimpleNamespace(epsilon=1.0, delta=1e-6, ridge_multiples=[2.0], draws=200)
+    cell = Cell("kifer2012", "kifer2012-bounds", 5, {}, settings, calibration="paper", neighbours="add_remove")
+    rows = Rows(form="printed")
+    nuclear.measure(cell, rows)
+    found = set(rows.frame()[["form", "guarantee"]].itertuples(index=False, name=None))
     assert found == {("printed", "none"), ("tight", "proved")}

@@ -34,37 +34,27 @@ ridge and the mechanism's without, at curvature max(Delta, m); logistic loss, th
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
-from dperm import losses, seeds
+from dperm import losses
 from dperm.domain import Budget, Domain
 from dperm.feasible import Region, Regularizer
 from dperm.losses import Loss
 from dperm.mechanisms import base, objective
 from dperm.solvers import composite
-from dperm_papers.kifer2012.bounds.measured import Measured
+from dperm_papers.kifer2012.bounds.settings import Settings
 from dperm_papers.kifer2012.shared import designs
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # The solvers' target, in units of zeta; what they certify is the `slack` of a measurement.
 TOLERANCE = 1e-8
 # Moduli of r that are credited against Delta, in units of Delta, and how many fits each is tried on (cvxpy is slow).
 _CREDITED, _CREDITED_FITS = (0.5, 1.0, 2.0), 5
-
-
-class Plan(NamedTuple):
-    """What is run at one p: the settings of the same names, `n` of the designs that are never written out."""
-
-    epsilon: float
-    delta: float
-    n: int
-    records: int
-    ridge_multiples: list[float]
-    gammas: list[float]
-    repeats: int
 
 
 class _Problem(NamedTuple):
@@ -93,42 +83,38 @@ class _Problem(NamedTuple):
         return np.linalg.norm(smooth, axis=1) + self.regularizer.l1 * math.sqrt(theta.shape[1])
 
 
-def measured(cell: Mapping[str, Any], p: int, plan: Plan) -> Iterator[Measured]:
-    """Give the fits of one p.
+def measure(cell: Cell, rows: Rows, p: int) -> None:
+    """Measure the fits at one p, which is a power of two.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - p: a power of two.
-    - Yields: metrics `excess` (measured/bound - 1) with `slack`, what the solvers' certificates leave open; where gamma
-      is above 0 `ratio` (measured/bound) and `violated`.
+    Metrics `excess` (measured/bound - 1) with `slack`, what the solvers' certificates leave open; where gamma is above
+    0 `ratio` (measured/bound) and `violated`.
     """
-    X, y = _records(cell, p, plan)
-    for multiple in plan.ridge_multiples:
-        for problem in _problems(X, y, plan, multiple):
-            for delta in (0.0, plan.delta):
-                yield from _fits(cell, p, plan, problem, multiple, delta)
-    yield from _credited(cell, X, y, plan)
+    settings = cell.settings
+    rng = cell.rng("data", p, "rademacher", settings.records)
+    X, y, _ = designs.rademacher(settings.records, p, max(1, p // 4), rng, clip=False)
+    for multiple in settings.ridge_multiples:
+        for problem in _problems(X, y, settings, multiple):
+            for delta in (0.0, settings.delta):
+                _add_fits(cell, rows, p, problem, multiple, delta)
+    add_credited(cell, rows, X, y)
 
 
-def _records(cell: Mapping[str, Any], p: int, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
-    rng = seeds.generator(cell["seed"], cell["experiment"], "data", p, "rademacher", plan.records)
-    X, y, _ = designs.rademacher(plan.records, p, max(1, p // 4), rng, clip=False)
-    return X, y
-
-
-def _problems(X: np.ndarray, y: np.ndarray, plan: Plan, multiple: float) -> Iterator[_Problem]:
+def _problems(X: np.ndarray, y: np.ndarray, settings: Settings, multiple: float) -> Iterator[_Problem]:
     (n, p), labels = X.shape, np.where(y >= 0, 1.0, -1.0)
     root = math.sqrt(p)
     y = np.clip(y, -p, p)
     # Of every design ||x|| <= sqrt(p) and |y| <= p: lambda = p.
-    curvature, half = multiple * p / plan.epsilon, np.full(p, 0.5)
+    curvature, half = multiple * p / settings.epsilon, np.full(p, 0.5)
+    # Of the designs that are never written out.
+    size = settings.sizes[0]
     moments = {
-        "extremal": (plan.n, curvature * np.eye(p), curvature * half),
-        "hadamard": (plan.n, plan.n * np.eye(p), plan.n * half),
+        "extremal": (size, curvature * np.eye(p), curvature * half),
+        "hadamard": (size, size * np.eye(p), size * half),
         "rademacher": (n, X.T @ X, X.T @ y),
     }
     squared, domain = losses.squared(), Domain(x_norm=root, y_bound=float(p))
-    for design, (size, G, c) in moments.items():
-        yield _quadratic("ball", design, size, squared, domain, Regularizer(), Region(radius=root), G, c)
+    for design, (records, G, c) in moments.items():
+        yield _quadratic("ball", design, records, squared, domain, Regularizer(), Region(radius=root), G, c)
     l1 = 4 * designs.NOISE * math.sqrt(n * math.log(p))
     *_, G, c = moments["rademacher"]
     box = Region(low=-1.0, high=1.0)
@@ -175,21 +161,18 @@ def _on_records(name, design, loss, domain, regularizer, region, X, y) -> _Probl
     return _Problem(name, design, len(y), loss, domain, regularizer, region, 0.0, minimise, risk, gradient)
 
 
-def _fits(
-    cell: Mapping[str, Any], p: int, plan: Plan, problem: _Problem, multiple: float, delta: float
-) -> Iterator[Measured]:
+def _add_fits(cell: Cell, rows: Rows, p: int, problem: _Problem, multiple: float, delta: float) -> None:
     """Run Algorithm 1 on one problem with one noise and hold every bound against it."""
-    n, epsilon = problem.n, plan.epsilon
+    n, epsilon = problem.n, cell.settings.epsilon
     domain = base.searched(problem.domain, problem.region, p)
     zeta, lam = base.bounds(problem.loss, domain)
     curvature = multiple * lam / epsilon
     noise, guarantee = objective.calibrate(
-        problem.loss, domain, Budget(epsilon, delta), curvature=curvature, calibration=cell["calibration"],
-        neighbours=cell["neighbours"],
+        problem.loss, domain, Budget(epsilon, delta), curvature=curvature, calibration=cell.calibration,
+        neighbours=cell.neighbours,
     )  # fmt: skip
-    names = (cell["calibration"], cell["neighbours"], p, problem.name, problem.design, float(multiple), float(delta))
-    rng = seeds.generator(cell["seed"], cell["experiment"], *names)
-    tilt = noise.sample((plan.repeats, p), rng)
+    names = (cell.calibration, cell.neighbours, p, problem.name, problem.design, float(multiple), float(delta))
+    tilt = noise.sample((cell.settings.repeats, p), cell.rng(*names))
     added = max(curvature - problem.regularizer.l2, 0.0)
     still = np.zeros((1, p))
     hat, sharp, private = (problem.minimise(*of) for of in ((0.0, still), (added, still), (added, tilt)))
@@ -202,10 +185,10 @@ def _fits(
     # By convexity a point within c of another lies at most (its subgradient) c above it.
     certificate = private.certificate
     above = [problem.steepness(private.theta, extra) * certificate / n for extra in (added, 0.0)]
-    where = {
-        "dataset": problem.design, "n": n, "problem": problem.name, "ridge_multiple": float(multiple), "delta": delta,
-        "variant": "gaussian" if delta else "gamma", "guarantee": guarantee, "form": "printed",
-    }  # fmt: skip
+    here = rows.at(
+        dataset=problem.design, n=n, problem=problem.name, ridge_multiple=float(multiple), delta=delta,
+        variant="gaussian" if delta else "gamma", guarantee=guarantee,
+    )  # fmt: skip
     always = {
         "lemma-24": (moved, 2 * norms / curvature, certificate + sharp.certificate),
         "corollary-25": (gap, 2 * norms**2 / (curvature * n), above[0]),
@@ -214,13 +197,15 @@ def _fits(
         ),
     }  # fmt: skip
     for row, (found, bound, slack) in always.items():
-        yield Measured({**where, "row": row}, {"excess": found / bound - 1, "slack": slack / bound})
+        here.add("excess", found / bound - 1, row=row)
+        here.add("slack", slack / bound, row=row)
     found = {"moved": moved, "away": np.linalg.norm(private.theta - hat.theta, axis=1), "risk": risk}
-    for gamma in plan.gammas:
+    for gamma in cell.settings.gammas:
         limits = _gamma_noise if delta == 0 else _gaussian_noise
         for row, form, name, bound in limits(problem, Budget(epsilon, delta), gamma, (zeta, curvature, length, p)):
-            values = {"ratio": found[name] / bound, "violated": (found[name] > bound).astype(float)}
-            yield Measured({**where, "row": row, "form": form, "gamma": gamma}, values)
+            claim = here.at(row=row, form=form, gamma=gamma)
+            claim.add("ratio", found[name] / bound)
+            claim.add("violated", found[name] > bound)
 
 
 def _gamma_noise(problem: _Problem, budget: Budget, gamma: float, scales: tuple) -> Iterator[tuple]:
@@ -247,42 +232,41 @@ def _gaussian_noise(problem: _Problem, budget: Budget, gamma: float, scales: tup
     yield "theorem-31", "printed", "risk", 2 * beta**2 * squares["printed"] / (n * convexity) + bias
 
 
-def _credited(cell: Mapping[str, Any], X: np.ndarray, y: np.ndarray, plan: Plan) -> Iterator[Measured]:
+def add_credited(cell: Cell, rows: Rows, X: np.ndarray, y: np.ndarray) -> None:
     """Hold Algorithm 1 with a public ridge of modulus m, and without at curvature max(Delta, m), against cvxpy."""
-    (n, p), y = X.shape, np.where(y >= 0, 1.0, -1.0)
+    (n, p), y, epsilon = X.shape, np.where(y >= 0, 1.0, -1.0), cell.settings.epsilon
     loss, domain = losses.logistic(), Domain(x_norm=math.sqrt(p))
-    curvature = objective.default_curvature(loss, base.searched(domain, objective.EVERYWHERE, p), plan.epsilon)
-    repeats = min(_CREDITED_FITS, plan.repeats)
-    for delta in (0.0, plan.delta):
+    curvature = objective.default_curvature(loss, base.searched(domain, objective.EVERYWHERE, p), epsilon)
+    repeats = min(_CREDITED_FITS, cell.settings.repeats)
+    for delta in (0.0, cell.settings.delta):
         for share in _CREDITED:
             ridge = share * curvature
-            fixed = {"calibration": cell["calibration"], "neighbours": cell["neighbours"]}
+            fixed = {"calibration": cell.calibration, "neighbours": cell.neighbours}
 
             def rng(share=share, delta=delta):
-                names = ("credited", cell["calibration"], cell["neighbours"], p, share, float(delta))
-                return seeds.generator(cell["seed"], cell["experiment"], *names)
+                return cell.rng("credited", cell.calibration, cell.neighbours, p, share, float(delta))
 
             def release(regularizer, curvature, rng=rng, fixed=fixed, delta=delta):
                 return objective.release(
-                    X, y, loss, domain=domain, budget=Budget(plan.epsilon, delta), curvature=curvature, rng=rng(),
+                    X, y, loss, domain=domain, budget=Budget(epsilon, delta), curvature=curvature, rng=rng(),
                     regularizer=regularizer, repeats=repeats, tolerance=TOLERANCE, **fixed,
                 )  # fmt: skip
 
             noise, _ = objective.calibrate(
-                loss, domain, Budget(plan.epsilon, delta), curvature=max(curvature, ridge), **fixed
+                loss, domain, Budget(epsilon, delta), curvature=max(curvature, ridge), **fixed
             )
             tilt = noise.sample((repeats, p), rng())
             theta, error = _as_printed(X, y, ridge, max(curvature - ridge, 0.0), tilt)
             released = (release(Regularizer(l2=ridge), curvature), release(Regularizer(), max(curvature, ridge)))
             size = np.linalg.norm(theta, axis=1)
-            where = {
-                "dataset": "rademacher", "n": n, "problem": "logistic", "row": "section-2.2", "form": "printed",
-                "delta": delta, "variant": "gaussian" if delta else "gamma", "guarantee": released[0].guarantee,
-                "ridge_multiple": share,
-            }  # fmt: skip
             excess = np.max([np.linalg.norm(found.theta - theta, axis=1) for found in released], axis=0)
             slack = np.max([found.certificate for found in released], axis=0) + error
-            yield Measured(where, {"excess": excess / size, "slack": slack / size})
+            here = rows.at(
+                dataset="rademacher", n=n, problem="logistic", row="section-2.2", delta=delta,
+                variant="gaussian" if delta else "gamma", guarantee=released[0].guarantee, ridge_multiple=share,
+            )  # fmt: skip
+            here.add("excess", excess / size)
+            here.add("slack", slack / size)
 
 
 def _as_printed(

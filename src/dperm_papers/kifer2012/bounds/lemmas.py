@@ -14,12 +14,11 @@ Section 3.1 clipping y to [-s, s] loses nothing: |clip(y) - m| <= |y - m| wherev
 """
 
 import itertools
-from collections.abc import Iterator
 
 import numpy as np
 
 from dperm.solvers import ball
-from dperm_papers.kifer2012.bounds.measured import Measured
+from dperm_pipeline.rows import Rows
 
 # Records of an instance of Claim 23, and rank-one terms of an instance of Lemma 40.
 _RECORDS, _TERMS = 8, 6
@@ -29,25 +28,22 @@ _CORNERS = 5
 _STEPS, _REACH = 201, 5.0
 
 
-def measured(p: int, instances: int, rng: np.random.Generator) -> Iterator[Measured]:
-    """Give every lemma on `instances` random instances of dimension p.
+def measure(rows: Rows, p: int, instances: int, rng: np.random.Generator) -> None:
+    """Measure every lemma on `instances` random instances of dimension p, which is at least 2.
 
-    - p: at least 2.
-    - Yields: metric `excess`: measured/bound - 1 (Claim 23, whose sides have signs: their difference over the sum of
-      their sizes); of Lemma 15 the size of it, for an equation. `slack` where a solver was asked.
+    Metric `excess`: measured/bound - 1 (Claim 23, whose sides have signs: their difference over the sum of their
+    sizes); of Lemma 15 the size of it, for an equation. `slack` where a solver was asked.
     """
-    for row, form, values in (
-        *_determinants(p, instances, rng),
-        *_strongly_convex(p, instances, rng),
-        *_secants(p, instances, rng),
-        *_corners(p, instances, rng),
-        *_traces(p, instances, rng),
-        *_clipped(p),
-    ):
-        yield Measured({"dataset": "instances", "row": row, "form": form}, values)
+    rows = rows.at(dataset="instances", form="printed")
+    _determinants(rows, p, instances, rng)
+    _strongly_convex(rows, p, instances, rng)
+    _secants(rows, p, instances, rng)
+    _corners(rows, p, instances, rng)
+    _traces(rows, p, instances, rng)
+    _clipped(rows, p)
 
 
-def _determinants(p, instances, rng):
+def _determinants(rows, p, instances, rng):
     M = rng.standard_normal((instances, p, p))
     A = M @ M.transpose(0, 2, 1) / p + np.eye(p)
     U = rng.standard_normal((instances, p, 2)) / np.sqrt(p)
@@ -61,10 +57,10 @@ def _determinants(p, instances, rng):
     by_size = np.take_along_axis(values, np.argsort(-np.abs(values), axis=1), axis=1)
     for form, (first, second) in (("printed", values[:, -2:].T), ("mended", by_size[:, :2].T)):
         right = first + second + first * second
-        yield "lemma-15", form, {"excess": np.abs(left - right) / (1 + np.abs(left))}
+        rows.add("excess", np.abs(left - right) / (1 + np.abs(left)), row="lemma-15", form=form)
 
 
-def _strongly_convex(p, instances, rng):
+def _strongly_convex(rows, p, instances, rng):
     M = rng.standard_normal((instances, p, p)) / np.sqrt(p)
     modulus = rng.uniform(0.1, 2.0, instances)
     H = M @ M.transpose(0, 2, 1)
@@ -85,10 +81,12 @@ def _strongly_convex(p, instances, rng):
     for form, length, change in (("printed", away, near), ("mended", away**2, 2 * away * near + near**2)):
         bound = modulus / 2 * length
         slack = modulus / 2 * change + modulus * near**2
-        yield "claim-22", form, {"excess": bound / gap - 1, "slack": slack / gap}
+        here = rows.at(row="claim-22", form=form)
+        here.add("excess", bound / gap - 1)
+        here.add("slack", slack / gap)
 
 
-def _secants(p, instances, rng):
+def _secants(rows, p, instances, rng):
     """Sums of logistic losses and an l1 norm: convex, neither smooth nor strongly convex."""
     X = rng.standard_normal((instances, _RECORDS, p))
     a, b = rng.standard_normal((2, instances, p))
@@ -101,10 +99,10 @@ def _secants(p, instances, rng):
     start, size = value(a), np.linalg.norm(b, axis=1)
     near = (value(a + b) - start) / size
     far = (value(a + s[:, None] * b) - start) / (s * size)
-    yield "claim-23", "printed", {"excess": (near - far) / (np.abs(near) + np.abs(far))}
+    rows.add("excess", (near - far) / (np.abs(near) + np.abs(far)), row="claim-23")
 
 
-def _corners(p, instances, rng):
+def _corners(rows, p, instances, rng):
     """The largest gradient and eigenvalue over corners of the domains, and over points drawn within them."""
     if p <= _CORNERS:
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=p)))
@@ -121,25 +119,25 @@ def _corners(p, instances, rng):
         "appendix-h": turned,
     }
     for row, drawn in sets.items():
-        rows, points = np.concatenate([x, inside, inside]), np.concatenate([theta, drawn, np.sign(inside)])
+        X, points = np.concatenate([x, inside, inside]), np.concatenate([theta, drawn, np.sign(inside)])
         if row == "appendix-h":
             points[-instances:] = inside
-        margin = np.einsum("rj,rj->r", rows, points)
+        margin = np.einsum("rj,rj->r", X, points)
         # |y - <x, theta>| is largest at an end of [-s, s].
-        slope = np.maximum(np.abs(p - margin), np.abs(-p - margin)) * np.linalg.norm(rows, axis=1)
-        yield f"{row}-zeta", "printed", {"excess": slope / (2 * p**1.5) - 1}
-        yield f"{row}-lambda", "printed", {"excess": np.einsum("rj,rj->r", rows, rows) / p - 1}
+        slope = np.maximum(np.abs(p - margin), np.abs(-p - margin)) * np.linalg.norm(X, axis=1)
+        rows.add("excess", slope / (2 * p**1.5) - 1, row=f"{row}-zeta")
+        rows.add("excess", np.einsum("rj,rj->r", X, X) / p - 1, row=f"{row}-lambda")
 
 
-def _traces(p, instances, rng):
+def _traces(rows, p, instances, rng):
     x = rng.standard_normal((instances, _TERMS, p))
     w = rng.standard_normal((instances, _TERMS))
     A = np.einsum("rk,rki,rkj->rij", w, x, x)
     bound = (np.abs(w) * np.einsum("rkj,rkj->rk", x, x)).sum(axis=1)
-    yield "lemma-40", "printed", {"excess": np.abs(np.linalg.eigvalsh(A)).sum(axis=1) / bound - 1}
+    rows.add("excess", np.abs(np.linalg.eigvalsh(A)).sum(axis=1) / bound - 1, row="lemma-40")
 
 
-def _clipped(s):
+def _clipped(rows, s):
     y, m = np.meshgrid(np.linspace(-_REACH * s, _REACH * s, _STEPS), np.linspace(-s, s, _STEPS))
     before, after = np.abs(y - m).ravel(), np.abs(np.clip(y, -s, s) - m).ravel()
-    yield "section-3.1", "printed", {"excess": (after - before) / s}
+    rows.add("excess", (after - before) / s, row="section-3.1")

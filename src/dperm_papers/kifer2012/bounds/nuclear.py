@@ -25,21 +25,22 @@ and stands in the rows.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from dperm import losses, seeds
+from dperm import losses
 from dperm.domain import Budget, Domain
 from dperm.feasible import Regularizer
 from dperm.mechanisms import base, objective
 from dperm.noise import Gaussian, SphericalLaplace
-from dperm_papers.kifer2012.bounds.measured import Measured
+from dperm_pipeline.cells import Cell
+from dperm_pipeline.rows import Rows
 
 # Lambda in scales of the noise: outputs of every rank are then common.
 _SHARE = 1.0
-_DOMAIN = Domain(x_norm=1.0, y_bound=None)
+DOMAIN = Domain(x_norm=1.0, y_bound=None)
 # The record's X and y. y = 2 is beyond the knee of the Huber loss at small theta, where its gradient is largest, and
 # has the knee among the larger ones, where its curvature adds to what is spent; y = 0 makes both tails count.
 _HALF = np.array([1.0, 0.0, 0.0, 1.0]) / math.sqrt(2)
@@ -56,7 +57,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _NODES, _WEIGHTS = (_NODES + 1) / 2, _WEIGHTS / 2
 
 
-class _Setting(NamedTuple):
+class Setting(NamedTuple):
     """The law of b, Delta and Lambda, and the one record."""
 
     noise: Gaussian | SphericalLaplace
@@ -66,57 +67,52 @@ class _Setting(NamedTuple):
     y: float
 
 
-def measured(
-    cell: Mapping[str, Any], epsilon: float, delta: float, ridge_multiples: Sequence[float], draws: int
-) -> Iterator[Measured]:
-    """Give what one record spends under the nuclear norm, for each noise, calibration and record.
+def measure(cell: Cell, rows: Rows) -> None:
+    """Measure what one record spends under the nuclear norm, for each noise, calibration and record.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - ridge_multiples: Delta in units of lambda/epsilon.
-    - draws: of b, for each noise, calibration and record.
-    - Yields: metric `excess`, measured/claim - 1: of |log q/p| against epsilon on each stratum, or of the certified
-      delta against delta; `slack` three standard errors of the latter, and of the mass at rank 0. For `nuclear-prox`
-      the distance from the closed form over the certificate.
+    Metric `excess`, measured/claim - 1: of |log q/p| against epsilon on each stratum, or of the certified delta against
+    delta; `slack` three standard errors of the latter, and of the mass at rank 0. For `nuclear-prox` the distance from
+    the closed form over the certificate.
     """
-    loss = losses.huber(1.0)
-    for multiple, used, calibration in itertools.product(ridge_multiples, (0.0, delta), ("paper", "tight")):
-        curvature = multiple * base.bounds(loss, _DOMAIN)[1] / epsilon
+    loss, settings = losses.huber(1.0), cell.settings
+    epsilon, deltas = settings.epsilon, (0.0, settings.delta)
+    rows = rows.at(dataset="matrices")
+    for multiple, delta, calibration in itertools.product(settings.ridge_multiples, deltas, ("paper", "tight")):
+        curvature = multiple * base.bounds(loss, DOMAIN)[1] / epsilon
         noise, guarantee = objective.calibrate(
-            loss, _DOMAIN, Budget(epsilon, used), curvature=curvature, calibration=calibration,
-            neighbours=cell["neighbours"],
+            loss, DOMAIN, Budget(epsilon, delta), curvature=curvature, calibration=calibration,
+            neighbours=cell.neighbours,
         )  # fmt: skip
-        where = {
-            "dataset": "matrices", "n": 1, "calibration": calibration, "delta": used, "guarantee": guarantee,
-            "variant": "gaussian" if used else "gamma", "form": "printed" if calibration == "paper" else "tight",
-            "ridge_multiple": float(multiple),
-        }  # fmt: skip
+        here = rows.at(
+            n=1, calibration=calibration, delta=delta, guarantee=guarantee, variant="gaussian" if delta else "gamma",
+            form="printed" if calibration == "paper" else "tight", ridge_multiple=float(multiple),
+        )  # fmt: skip
         for name, (x, y) in RECORDS.items():
-            names = ("nuclear", calibration, float(multiple), float(used), name)
-            rng = seeds.generator(cell["seed"], cell["experiment"], *names)
-            setting = _Setting(noise, curvature, _SHARE * noise.scale, x, y)
-            for row, excess, slack in spent(setting, epsilon, used, draws, rng):
-                values = {"excess": np.array([excess]), "slack": np.array([slack])}
-                yield Measured({**where, "row": row, "problem": name}, values)
-    yield _by_cvxpy(cell, loss, Budget(epsilon, delta))
+            rng = cell.rng("nuclear", calibration, float(multiple), float(delta), name)
+            setting = Setting(noise, curvature, _SHARE * noise.scale, x, y)
+            for row, excess, slack in spent(setting, epsilon, delta, settings.draws, rng):
+                here.add("excess", excess, row=row, problem=name)
+                here.add("slack", slack, row=row, problem=name)
+    _add_prox(cell, rows, loss)
 
 
 def spent(
-    setting: _Setting, epsilon: float, delta: float, draws: int, rng: np.random.Generator
+    setting: Setting, epsilon: float, delta: float, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, float, float]]:
     """Give what one setting spends beyond its claim.
 
-    - setting: _Setting.
+    - setting: Setting.
     - epsilon, delta: the claim.
-    - Yields: tuple of str, float and float; row, excess and slack, as in `measured`.
+    - Yields: tuple of str, float and float; row, excess and slack, as in `measure`.
     """
-    b, log_weight = _tilts(setting, draws, rng)
+    b, log_weight = tilts(setting, draws, rng)
     theta = shrunk(b, setting)
     log_ratio, rank, error = log_ratios(theta, b, log_weight, setting)
     if delta == 0:
         line = np.linspace(-6, 6, 481)[:, None] * setting.x
         line = line[np.linalg.svd(line.reshape(-1, 2, 2), compute_uv=False)[:, 1] > 1e-9]
         if len(line):
-            log_ratio = np.concatenate([log_ratio, _full_rank(line, setting)])
+            log_ratio = np.concatenate([log_ratio, full_rank(line, setting)])
             rank = np.concatenate([rank, np.full(len(line), 2)])
         for r in (0, 1, 2):
             here = np.abs(log_ratio[rank == r])
@@ -133,7 +129,7 @@ def spent(
         yield row, mean / delta - 1, half / delta
 
 
-def _tilts(setting: _Setting, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def tilts(setting: Setting, draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return b, shape (draws, 4), and log nu(b)/proposal(b)."""
     noise = setting.noise
     if isinstance(noise, SphericalLaplace):
@@ -146,12 +142,12 @@ def _tilts(setting: _Setting, draws: int, rng: np.random.Generator) -> tuple[np.
     centres = noise.scale * _CENTRES
     b = noise.sample((draws, 4), rng) + centres[np.arange(draws) % len(centres), None] * setting.x
     # log N(b; t X)/N(b; 0) for each t, with ||X|| = 1.
-    tilts = (np.outer(b @ setting.x, centres) - centres**2 / 2) / noise.scale**2
-    most = tilts.max(axis=1)
-    return b, -(most + np.log(np.exp(tilts - most[:, None]).mean(axis=1)))
+    log_ratio = (np.outer(b @ setting.x, centres) - centres**2 / 2) / noise.scale**2
+    most = log_ratio.max(axis=1)
+    return b, -(most + np.log(np.exp(log_ratio - most[:, None]).mean(axis=1)))
 
 
-def shrunk(b: np.ndarray, setting: _Setting) -> np.ndarray:
+def shrunk(b: np.ndarray, setting: Setting) -> np.ndarray:
     """Return the minimisers without a record, shape (R, 4)."""
     u, s, v = np.linalg.svd((-b / setting.curvature).reshape(-1, 2, 2))
     s = np.maximum(s - setting.weight / setting.curvature, 0.0)
@@ -159,18 +155,18 @@ def shrunk(b: np.ndarray, setting: _Setting) -> np.ndarray:
 
 
 def log_ratios(
-    theta: np.ndarray, b: np.ndarray, log_weight: np.ndarray, setting: _Setting
+    theta: np.ndarray, b: np.ndarray, log_weight: np.ndarray, setting: Setting
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return log q/p at each theta, its rank, and three standard errors of log q/p at rank 0.
 
     - theta, b: shape (R, 4); theta = `shrunk` of b.
     - log_weight: shape (R,); of b, for means under its law.
-    - setting: _Setting.
+    - setting: Setting.
     """
     s = np.linalg.svd((-b / setting.curvature).reshape(-1, 2, 2), compute_uv=False)
     rank = (s > setting.weight / setting.curvature).sum(axis=1)
     found, error = np.empty(len(theta)), 0.0
-    found[rank == 2] = _full_rank(theta[rank == 2], setting)
+    found[rank == 2] = full_rank(theta[rank == 2], setting)
     found[rank == 1] = _rank_one(theta[rank == 1], setting)
     zero = rank == 0
     if zero.any():
@@ -184,13 +180,13 @@ def log_ratios(
     return found, rank, error
 
 
-def _record(theta: np.ndarray, setting: _Setting) -> tuple[np.ndarray, np.ndarray]:
+def _record(theta: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     """Return l' X, shape (R, 4), and l'' of the one record."""
     loss, u = losses.huber(1.0), theta @ setting.x
     return loss.derivative(u, setting.y)[:, None] * setting.x, loss.second(u, np.full(len(u), setting.y))
 
 
-def _log_density(b: np.ndarray, setting: _Setting) -> np.ndarray:
+def _log_density(b: np.ndarray, setting: Setting) -> np.ndarray:
     """Return log nu(b), up to a constant."""
     length = np.linalg.norm(b, axis=-1) / setting.noise.scale
     return -0.5 * length**2 if isinstance(setting.noise, Gaussian) else -length
@@ -208,7 +204,7 @@ def _parts(theta: np.ndarray):
         yield norm, unit, beside
 
 
-def _full_rank(theta: np.ndarray, setting: _Setting) -> np.ndarray:
+def full_rank(theta: np.ndarray, setting: Setting) -> np.ndarray:
     """Return log q/p at matrices of rank 2."""
     if not len(theta):
         return np.empty(0)
@@ -225,7 +221,7 @@ def _full_rank(theta: np.ndarray, setting: _Setting) -> np.ndarray:
     return _log_density(b - slope, setting) - _log_density(b, setting) + np.log1p(second * inside)
 
 
-def _rank_one(theta: np.ndarray, setting: _Setting) -> np.ndarray:
+def _rank_one(theta: np.ndarray, setting: Setting) -> np.ndarray:
     """Return log q/p at matrices of rank 1: the laws' densities on that manifold."""
     if not len(theta):
         return np.empty(0)
@@ -251,29 +247,25 @@ def _rank_one(theta: np.ndarray, setting: _Setting) -> np.ndarray:
     return logs[1] - logs[0]
 
 
-def _by_cvxpy(cell: Mapping[str, Any], loss: losses.Loss, budget: Budget) -> Measured:
-    """Release a few times by the mechanism, and compare with the closed form for the same b."""
+def _add_prox(cell: Cell, rows: Rows, loss: losses.Loss) -> None:
+    """Release a few times by the mechanism, by cvxpy, and compare with the closed form for the same b."""
     import cvxpy as cp
 
-    curvature = objective.default_curvature(loss, _DOMAIN, budget.epsilon)
-    fixed = {"curvature": curvature, "calibration": cell["calibration"], "neighbours": cell["neighbours"]}
-    noise, _ = objective.calibrate(loss, _DOMAIN, budget, **fixed)
+    budget = Budget(cell.settings.epsilon, cell.settings.delta)
+    curvature = objective.default_curvature(loss, DOMAIN, budget.epsilon)
+    fixed = {"curvature": curvature, "calibration": cell.calibration, "neighbours": cell.neighbours}
+    noise, _ = objective.calibrate(loss, DOMAIN, budget, **fixed)
     weight = _SHARE * noise.scale
-
-    def rng():
-        return seeds.generator(cell["seed"], cell["experiment"], "nuclear", "cvxpy")
 
     def nuclear_norm(z):
         return weight * cp.normNuc(cp.reshape(z, (2, 2), order="C"))
 
     released = objective.release(
-        np.empty((0, 4)), np.empty(0), loss, domain=_DOMAIN, budget=budget, rng=rng(), repeats=_FITS,
-        regularizer=Regularizer(expression=nuclear_norm), **fixed,
+        np.empty((0, 4)), np.empty(0), loss, domain=DOMAIN, budget=budget, rng=cell.rng("nuclear", "cvxpy"),
+        repeats=_FITS, regularizer=Regularizer(expression=nuclear_norm), **fixed,
     )  # fmt: skip
-    exact = shrunk(noise.sample((_FITS, 4), rng()), _Setting(noise, curvature, weight, np.zeros(4), 0.0))
+    b = noise.sample((_FITS, 4), cell.rng("nuclear", "cvxpy"))
+    exact = shrunk(b, Setting(noise, curvature, weight, np.zeros(4), 0.0))
     away = np.linalg.norm(released.theta - exact, axis=1)
-    where = {
-        "dataset": "matrices", "n": 0, "row": "nuclear-prox", "form": "printed", "delta": budget.delta,
-        "variant": "gaussian", "guarantee": released.guarantee,
-    }  # fmt: skip
-    return Measured(where, {"excess": away / released.certificate - 1})
+    here = rows.at(row="nuclear-prox", delta=budget.delta, variant="gaussian", guarantee=released.guarantee)
+    here.add("excess", away / released.certificate - 1)

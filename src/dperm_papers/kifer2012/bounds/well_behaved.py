@@ -21,12 +21,12 @@ n/p), lambda = p; held against lambda n/(10 p).
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from dperm_papers.kifer2012.bounds.measured import Measured
 from dperm_papers.kifer2012.shared import designs
+from dperm_pipeline.rows import Rows
 
 # s, and what condition 4 asks for in units of the variance of an entry.
 SUPPORT, CONVEXITY = 2, 0.5
@@ -38,38 +38,38 @@ LEAST, _MULTIPLES = 0.1, (1, 4)
 _SPECTRA = 100
 
 
-def measured(
-    p: int, instances: int, variances: Sequence[float], growth: float, rng: np.random.Generator
-) -> Iterator[Measured]:
-    """Give the four conditions of Definition 2 on each design, and the least eigenvalues, at one p.
+def measure(
+    rows: Rows, p: int, instances: int, variances: Sequence[float], growth: float, rng: np.random.Generator
+) -> None:
+    """Measure the four conditions of Definition 2 on each design, and the least eigenvalues, at one p.
 
-    - p: at least 8: the Remark speaks of p far above s = 2.
-    - instances: data sets of each design.
-    - Yields: metrics `ratio` (measured/bound; of condition 4 Psi over the convexity that was certified, or refuted) and
-      `violated`, not finite where nothing is known; `excess` of the least eigenvalue.
+    Metrics `ratio` (measured/bound; of condition 4 Psi over the convexity that was certified, or refuted) and
+    `violated`, `failed` where nothing is known; `excess` of the least eigenvalue. p is at least 8: the Remark speaks of
+    p far above s = 2.
     """
     for design, scales in (("gaussian", variances), ("rademacher", [1.0])):
         for variance in scales:
             n = math.ceil(growth * SUPPORT * math.log(p))
-            found = np.array([_conditions(design, variance, n, p, rng) for _ in range(instances)])
+            found = np.array([conditions(design, variance, n, p, rng) for _ in range(instances)])
             form = "printed" if design == "gaussian" else "mended"
             for k in range(4):
-                where = {
-                    "dataset": design, "row": f"definition-2.{k + 1}", "form": form, "n": n, "gamma": _GAMMA,
-                    "variance": variance,
-                }  # fmt: skip
+                here = rows.at(
+                    dataset=design, row=f"definition-2.{k + 1}", form=form, n=n, gamma=_GAMMA, variance=variance
+                )
                 ratio = found[:, k]
+                known = np.isfinite(ratio)
+                here.add("ratio", ratio, known)
                 # Up to rounding: +-1 rows meet conditions 1 and 2 with equality.
-                violated = np.where(np.isnan(ratio), np.nan, ratio > 1 + 1e-12)
-                yield Measured(where, {"ratio": ratio, "violated": violated})
+                here.add("violated", ratio > 1 + 1e-12, known)
     for multiple in _MULTIPLES:
         n = multiple * p * p
-        least = [_least_eigenvalue(n, p, rng) for _ in range(min(_SPECTRA, instances))]
-        where = {"dataset": "rademacher", "row": "section-2.2.2", "form": "printed", "n": n}
-        yield Measured(where, {"excess": LEAST * n / np.array(least) - 1})
+        least = [least_eigenvalue(n, p, rng) for _ in range(min(_SPECTRA, instances))]
+        here = rows.at(dataset="rademacher", row="section-2.2.2", form="printed", n=n)
+        excess = LEAST * n / np.array(least) - 1
+        here.add("excess", excess, np.isfinite(excess))
 
 
-def _conditions(design: str, variance: float, n: int, p: int, rng: np.random.Generator) -> list[float]:
+def conditions(design: str, variance: float, n: int, p: int, rng: np.random.Generator) -> list[float]:
     """Return measured/bound of each condition; NaN where condition 4 is neither certified nor refuted."""
     if design == "gaussian":
         M = math.sqrt(variance) * rng.standard_normal((n, p), dtype=np.float32)
@@ -86,11 +86,11 @@ def _conditions(design: str, variance: float, n: int, p: int, rng: np.random.Gen
         math.sqrt(largest / SUPPORT),
         math.sqrt(np.diag(gram).max()),
         float(correlation) / (2 * designs.NOISE * math.sqrt(n * math.log(p))),
-        _restricted(gram, CONVEXITY * variance),
+        restricted(gram, CONVEXITY * variance),
     ]
 
 
-def _restricted(gram: np.ndarray, psi: float) -> float:
+def restricted(gram: np.ndarray, psi: float) -> float:
     """Return psi over a bound on the restricted convexity of M'M/n that decides condition 4; NaN if none does."""
     diagonal = np.diag(gram)
     off = gram - np.diag(diagonal)
@@ -105,7 +105,7 @@ def _restricted(gram: np.ndarray, psi: float) -> float:
     return psi / max(float(pairs.min()), 1e-300) if pairs.min() < psi else math.nan
 
 
-def _least_eigenvalue(n: int, p: int, rng: np.random.Generator) -> float:
+def least_eigenvalue(n: int, p: int, rng: np.random.Generator) -> float:
     X = 2.0 * rng.integers(0, 2, size=(n, p), dtype=np.int8).astype(np.float32) - 1.0
     # Whole numbers below 2^24: exact in single precision.
     return float(np.linalg.eigvalsh((X.T @ X).astype(float))[0])
