@@ -1,10 +1,8 @@
 """The experiments, looked up by name: each turns one cell and its data into rows."""
 
 import importlib
-import inspect
 import logging
 import math
-import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +28,7 @@ def run(cell: Mapping[str, Any], **files: str) -> "pd.DataFrame":
       on it. None where the cell makes its own data.
     """
     try:
-        return _alone("run", cell, **files)
+        return _measured("run", cell, files)
     except SolverError as error:
         return _failed(cell, error, **{key: cell[key] for key in ("mechanism", "calibration", "neighbours")})
 
@@ -51,32 +49,25 @@ def run_all(cells: Sequence[Mapping[str, Any]], **files: str) -> Iterator["pd.Da
 def run_baseline(cell: Mapping[str, Any], *, data: str) -> "pd.DataFrame":
     """Return the rows of the non-private fit that a cell is measured against."""
     try:
-        return _alone("baseline", cell, data=data)
+        return _measured("baseline", cell, {"data": data})
     except SolverError as error:
         return _failed(cell, error, mechanism="nonprivate", calibration="", neighbours="")
 
 
-def _alone(function: str, cell: Mapping[str, Any], **files: str) -> "pd.DataFrame":
+def _measured(function: str, cell: Mapping[str, Any], files: Mapping[str, str]) -> "pd.DataFrame":
     # Here, because a plan reads this module too and computes nothing.
     from dperm.solvers.blas import one_thread
-
-    module = importlib.import_module(f"{places.package(cell['experiment'])}.experiment")
-    # One BLAS thread: the same bytes whatever the number of cores.
-    with one_thread():
-        return _rows(module, function, cell, files)
-
-
-def _rows(module: types.ModuleType, function: str, cell: Mapping[str, Any], files: Mapping[str, str]) -> "pd.DataFrame":
     from dperm_pipeline.cells import Cell
 
-    call = getattr(module, function)
-    if "rows" not in inspect.signature(call).parameters:
-        return call(cell, **files)
-    settings = importlib.import_module(f"{places.package(cell['experiment'])}.settings").Settings(**cell["settings"])
+    package = places.package(cell["experiment"])
+    experiment = importlib.import_module(f"{package}.experiment")
+    settings = importlib.import_module(f"{package}.settings").Settings(**cell["settings"])
     known = {key: cell[key] for key in ("mechanism", "calibration", "neighbours") if key in cell}
-    cell = Cell(cell["paper"], cell["experiment"], cell["seed"], cell["point"], settings, **known, files=files)
-    rows = cell.rows()
-    call(cell, rows)
+    given = Cell(cell["paper"], cell["experiment"], cell["seed"], cell["point"], settings, **known, files=files)
+    rows = given.rows()
+    # One BLAS thread: the same bytes whatever the number of cores.
+    with one_thread():
+        getattr(experiment, function)(given, rows)
     return rows.frame()
 
 

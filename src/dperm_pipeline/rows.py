@@ -7,7 +7,6 @@ An experiment gets `Rows` that know its cell already, adds columns with `at` and
         here.add("excess_risk", risk(released.theta) - best, ok=released.converged)
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -69,17 +68,3 @@ def _column(parts: list[Any], sizes: list[int]) -> Any:
         return values.take(np.repeat(np.arange(len(parts)), sizes))
     whole = [part if isinstance(part, np.ndarray) else np.full(n, part) for part, n in zip(parts, sizes, strict=True)]
     return np.concatenate(whole)
-
-
-def frame(found: list[dict[str, Any]], blank: Mapping[str, Any], head: Mapping[str, Any]) -> pd.DataFrame:
-    """Return rows of dicts whose `value` is a number or an array over repeats; NaN is one that has none.
-
-    - found: with `metric`, `value` and any keys of `blank`.
-    - blank: columns that a row may leave out.
-    - head: columns that all rows share.
-    """
-    rows = Rows(**blank, **head)
-    for row in found:
-        own = {name: value for name, value in row.items() if name not in ("metric", "value")}
-        rows.add(row["metric"], row["value"], **own)
-    return rows.frame()

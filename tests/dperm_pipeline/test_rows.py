@@ -8,7 +8,7 @@ import pytest
 
 from dperm.errors import ConfigError
 from dperm_pipeline.cells import Cell
-from dperm_pipeline.rows import Rows, frame
+from dperm_pipeline.rows import Rows
 
 CELL = Cell("kifer2012", "kifer2012-x", 7, {"dataset": "adult", "epsilon": 0.5}, None, "output", "tight", "replace")
 
@@ -74,12 +74,6 @@ def test_a_cell_gives_its_columns():
         "dataset": "adult", "epsilon": 0.5,
     }  # fmt: skip
     assert CELL.rng("noise", 1.0).random() != CELL.rng("split").random()
-
-
-def test_frame_takes_what_was_found_as_dicts():
-    found = [{"metric": "a", "value": [1.0, 2.0], "n": 5}, {"metric": "b", "value": 3.0, "mechanism": "zero"}]
-    rows = frame(found, {"n": 0, "mechanism": "pinp"}, {"paper": "jain2013"})
-    assert rows["n"].tolist() == [5, 5, 0] and rows["mechanism"].tolist() == ["pinp", "pinp", "zero"]
 
 
 def test_a_cell_runs_one_part_or_all_and_names_another():

@@ -54,14 +54,15 @@ import json, sys, types
 from threadpoolctl import threadpool_info
 from dperm_pipeline import experiments, places
 
-probe = types.ModuleType("probe")
-def run(cell):
+probe, declared = types.ModuleType("probe"), types.ModuleType("declared")
+def run(cell, rows):
     import scipy.linalg  # as late as an experiment may
-    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
-probe.run = run
-name = f"{places.package('kifer2012-probe')}.experiment"
-sys.modules |= {name.rpartition(".")[0]: types.ModuleType("folder"), name: probe}
-print(json.dumps(experiments.run({"experiment": "kifer2012-probe"})))
+    rows.add("threads", [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"])
+probe.run, declared.Settings = run, types.SimpleNamespace
+folder = places.package("kifer2012-probe")
+sys.modules |= {folder: types.ModuleType("folder"), f"{folder}.experiment": probe, f"{folder}.settings": declared}
+cell = {"paper": "kifer2012", "experiment": "kifer2012-probe", "seed": 0, "point": {}, "settings": {}}
+print(json.dumps(experiments.run(cell)["value"].tolist()))
 """
 
 
