@@ -35,6 +35,8 @@ READERS = {
 @pytest.fixture
 def fingerprint(monkeypatch, tmp_path):
     path = tmp_path / "any.py"
+    # What a run tells its jobs is of real modules alone.
+    monkeypatch.setattr(MODULE, "_read_so_far", set())
     monkeypatch.setattr(MODULE, "_source", lambda module: path)
 
     def of(source):

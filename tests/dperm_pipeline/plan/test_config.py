@@ -264,7 +264,9 @@ def test_a_mechanism_that_there_is_not(folder):
     name = "config/experiments/kifer2012-output.yaml"
     document = config_files.parse(ROOT / name)
     document["mechanisms"][1]["mechanism"] = "objectiv"
-    with pytest.raises(ConfigError, match=r"mechanisms.1.mechanism: 'objectiv' is not .*; did you mean 'objective'\?"):
+    with pytest.raises(
+        ConfigError, match=r"mechanisms.1.mechanism: 'objectiv' is no module .*; did you mean 'objective'\?"
+    ):
         load_with(folder, name, document)
 
 

@@ -35,6 +35,8 @@ def test_experiments_declare_what_their_code_reads():
         asked = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         keys = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
         asked |= {key.value for key in keys if isinstance(key, ast.Constant)}
+        # The cell itself looks these up: for its data, and for the columns of its rows.
+        asked |= {"dataset", "design", "part"}
         assert {*experiment.axes, *(field.name for field in dataclasses.fields(experiment.settings))} <= asked
 
 

@@ -52,8 +52,9 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
         try:
             fit(made, *args, **kwargs)
         except BaseException:
-            # Of an interrupt as well.
+            # Of an interrupt as well. How near a solver came is known to who asks for diagnostics.
             _forget(made, set(vars(made)) - set(others))
+            diagnostics.move(made, self)
             raise
         found = {name: value for name, value in vars(made).items() if name not in others}
         found["_made"] = tuple(sorted({*found, "_made"}))
