@@ -116,5 +116,5 @@ def test_the_tests_of_the_numerics_pass(name):
     assert [name for name in sorted(solvers) if not re.search(rf"\b{name}\b", text)] == []
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-m", "not slow", *files]
     given = environment(**settings(name))
-    done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False, timeout=1500)
+    done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False, timeout=800)
     assert done.returncode == 0, done.stdout[-20_000:]
