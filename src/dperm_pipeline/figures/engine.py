@@ -325,7 +325,8 @@ def _finish(place: _Place, shown: list[float], together: pd.DataFrame) -> None:
     axis.set_ylabel(ylabel if first else "", **panel.label_look)
     if panel.tick_look:
         axis.tick_params(**panel.tick_look)
-    if not place.drawn:
+    # A panel without lines is drawn by `also` or by its levels.
+    if panel.lines and not place.drawn:
         axis.text(0.5, 0.5, panel.empty, transform=axis.transAxes, ha="center", va="center", color="#777777")
     if not axis.lines:
         return
