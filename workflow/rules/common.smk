@@ -26,7 +26,9 @@ onstart:
         one_run.hold(PLAN.scale)
     except (RunGoingOn, OSError) as error:
         raise WorkflowError(str(error))
-    files.undo_future_times(path for job in workflow.dag.needrun_jobs() for path in job.input)
+    files.undo_future_times(
+        path for job in workflow.dag.needrun_jobs() for path in job.input
+    )
     # Snakemake itself would end with a traceback where it cannot write.
     made = (path for job in workflow.dag.needrun_jobs() for path in job.products())
     for folder in sorted({str(Path(*Path(path).parts[:2])) for path in made}):
