@@ -80,8 +80,9 @@ class Journal:
         holder = (status.st_dev, status.st_ino, threading.get_ident())
         if holder in _HELD:
             raise ReleaseError("a query was asked while another one was answered, by what answers it: ask later")
-        _HELD.add(holder)
+        # In this order: whatever interrupts here, `close` forgets what is held.
         self._holds = holder
+        _HELD.add(holder)
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
             mine = os.path.samestat(status, self.path.stat())
@@ -94,8 +95,13 @@ class Journal:
         """Let others have it."""
         if self._holds is None:
             return
-        if not self._file.closed:
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+        try:
+            if not self._file.closed:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+        finally:
+            self._release()
+
+    def _release(self) -> None:
         _HELD.discard(self._holds)
         self._holds = None
 
@@ -154,6 +160,7 @@ class Journal:
         file = getattr(self, "_file", None)
         if file is not None:
             file.close()
+        self._release()
 
     def __del__(self):
         self.close()

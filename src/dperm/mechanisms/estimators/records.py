@@ -16,6 +16,7 @@ look into entries that are lists themselves. An entry of a list of targets that 
 `float` or `==` of a Python object does beyond an answer or an error is its own.
 """
 
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,7 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
         If scikit-learn refuses them; where `fit` is total, for shapes and types alone.
     """
     always = y is not None and total(estimator, numeric=numeric)
+    X, y = _listed(X), _listed(y)
     with np.errstate(all="ignore"):
         rows = _typed_rows(X)
         if len(rows.shape) != 2:
@@ -77,7 +79,7 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
         if y is not None:
             if numeric:
                 y = _numbers(_typed(y), "y", always)
-            elif always and isinstance(y, (list, tuple)):
+            elif always and isinstance(y, list):
                 # Labels stay what they are: of 1 and 0.5 NumPy would make two floats.
                 y = _boxed(_alone(y))
             if hasattr(y, "__len__") and getattr(y, "ndim", 1) and len(y) != rows.shape[0]:
@@ -96,9 +98,18 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
         return found, np.asarray(y, dtype=np.float64) if numeric else y
 
 
+def _listed(values: Any) -> Any:
+    """Return what has no type of its own as a list: NumPy would give one record's type to all."""
+    typed = any(hasattr(values, name) for name in ("dtype", "dtypes", "__array__", "__array_interface__"))
+    several = isinstance(values, Iterable) and isinstance(values, Sized)
+    if typed or not several or isinstance(values, (str, bytes, Mapping)):
+        return values
+    return list(values)
+
+
 def _typed(values: Any) -> Any:
     """Return what has a type as it is, else (lists) an array: of numbers if all entries are, else of objects."""
-    if not isinstance(values, (list, tuple, range)):
+    if not isinstance(values, list):
         return values if hasattr(values, "dtype") or hasattr(values, "dtypes") else np.asarray(values)
     entries = _alone(values)
     plain = _plain(entries)
@@ -111,12 +122,13 @@ def _alone(values: Any) -> list[Any]:
 
 
 def _is_row(value: Any) -> bool:
-    return isinstance(value, (list, tuple, range)) or getattr(value, "ndim", 0) == 1
+    sequence = isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
+    return sequence or getattr(value, "ndim", 0) == 1
 
 
 def _typed_rows(values: Any) -> Any:
     """Return X as `_typed` returns y; a list must hold rows, each of as many entries as the others."""
-    if not isinstance(values, (list, tuple)):
+    if not isinstance(values, list):
         return _typed(values)
     rows = [list(row) if _is_row(row) else None for row in values]
     if not rows or rows[0] is None:
@@ -204,6 +216,7 @@ def signs(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 def _same(label: Any, other: Any) -> bool:
     """Return whether they are equal; a missing label (pandas' NA), which does not say, is equal to none."""
     try:
-        return bool(np.all(label == other))
+        found = label == other
+        return found if isinstance(found, bool) else bool(np.all(found))
     except Exception:
         return False

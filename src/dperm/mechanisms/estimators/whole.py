@@ -52,12 +52,17 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
         try:
             fit(made, *args, **kwargs)
         except BaseException:
-            # Of an interrupt as well. How near a solver came is known to who asks for diagnostics.
-            _forget(made, set(vars(made)) - set(others))
-            diagnostics.move(made, self)
+            # Of an interrupt as well.
+            _forget(made, _changed(made, others))
+            with _SWAP.lock:
+                # How near a solver came is known to who asks for diagnostics, but of a fit that ended meanwhile.
+                if "_made" not in vars(self):
+                    diagnostics.move(made, self)
             raise
-        found = {name: value for name, value in vars(made).items() if name not in others}
-        found["_made"] = tuple(sorted({*found, "_made"}))
+        found = _changed(made, others)
+        # What stood there before is a fit's to forget only where it is named as such.
+        own = {name for name in found if name not in others or name.endswith("_") or name.startswith("_")}
+        found["_made"] = tuple(sorted({*own, "_made"}))
         with _SWAP.lock:
             # Another thread's fit may have ended meanwhile.
             _clear(self)
@@ -66,6 +71,11 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
         return self
 
     return fitted
+
+
+def _changed(made: Any, others: dict[str, Any]) -> dict[str, Any]:
+    """Return what a fit set: names that were not there before, and those whose values are other ones."""
+    return {name: value for name, value in vars(made).items() if name not in others or value is not others[name]}
 
 
 def _clear(model: Any) -> None:

@@ -7,6 +7,7 @@ that distance, and ends at its rounding; so a point that `limit` found is improv
 that lie neither in a kink nor at a wall.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -129,6 +130,8 @@ def refined(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.nd
     form = quadratic(scheme, strength)
     if form is None:
         linear, modulus = 0.0, float(convexity(scheme, strength))
+        if modulus <= 0:
+            return theta, math.inf
         # The modulus is the objective's ridge, and the rest of P is convex still.
         penalty = Penalty(
             lambda u: slope(scheme, strength, u) - modulus * u,

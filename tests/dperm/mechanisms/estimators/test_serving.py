@@ -1,6 +1,7 @@
 """One noise a query and one budget, whoever asks: threads, copies, processes that share a journal or are killed."""
 
 import copy
+import fcntl
 import io
 import os
 import pickle
@@ -328,3 +329,19 @@ def test_what_a_killed_process_had_forked_keeps_no_lock(waits, tmp_path):
     if waits:
         holder.join()
     assert len(found) == 1, "a deadlock"
+
+
+def test_an_interrupt_in_the_middle_of_letting_go_refuses_nobody_later(tmp_path, monkeypatch):
+    model, flock = fitted("rkhs", state=tmp_path / "journal"), fcntl.flock
+
+    def interrupted(file, what):
+        flock(file, what)
+        if what == fcntl.LOCK_UN:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(fcntl, "flock", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        asked(model, batch(1, 0))
+    monkeypatch.undo()
+    del model
+    assert np.isfinite(asked(fitted("rkhs", state=tmp_path / "journal"), batch(1, 0))).all()

@@ -212,3 +212,60 @@ def test_who_asks_while_two_threads_fit_is_answered_refused_or_told_that_nothing
             thread.join(60)
         sys.setswitchinterval(before)
     assert strange == []
+
+
+def test_a_value_that_stood_there_before_is_not_left_under_a_new_fit():
+    first = dperm.OutputPerturbation(epsilon=2.0, **LABELS).fit(X, Y)
+    second = dperm.OutputPerturbation(epsilon=0.1, **LABELS)
+    for name in ("coef_", "intercept_", "classes_", "privacy_", "n_features_in_"):
+        setattr(second, name, getattr(first, name))
+    second.fit(X, Y)
+    expected = dperm.OutputPerturbation(epsilon=0.1, **LABELS).fit(X, Y)
+    np.testing.assert_array_equal(second.coef_, expected.coef_)
+    assert second.privacy_.epsilon == 0.1
+    with pytest.raises(ValueError):
+        second.set_params(epsilon=-1.0).fit(X, Y)
+    # The same number of features as before was nothing new.
+    assert made(second) <= {"n_features_in_"}
+
+
+def test_what_a_subclass_counts_outlives_its_fits():
+    class Counts(dperm.OutputPerturbation):
+        calls = 0
+
+        def _release(self, *given):
+            self.calls += 1
+            return super()._release(*given)
+
+    model = Counts(**LABELS)
+    model.calls = 10
+    assert model.fit(X, Y).fit(X, Y).calls == 12
+
+
+def test_a_fit_that_fails_leaves_the_diagnostics_of_one_that_ended_meanwhile(monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+    model, release = dperm.OutputPerturbation(**LABELS), dperm.OutputPerturbation._release
+    failed = []
+
+    def waits(self, *given):
+        found = release(self, *given)
+        if threading.current_thread() is slow:
+            begun.set()
+            assert go_on.wait(60)
+            raise InvalidBudget("late")
+        return found
+
+    def fit():
+        try:
+            model.fit(X, Y)
+        except InvalidBudget as error:
+            failed.append(error)
+
+    monkeypatch.setattr(dperm.OutputPerturbation, "_release", waits)
+    slow = threading.Thread(target=fit)
+    slow.start()
+    assert begun.wait(60)
+    before = dperm.diagnostics(model.fit(X, Y))
+    go_on.set()
+    slow.join(60)
+    assert failed and dperm.diagnostics(model) is before and "coef_" in made(model)
