@@ -55,12 +55,12 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
             # Of an interrupt as well.
             _forget(made, _changed(made, others))
             with _SWAP.lock:
-                # How near a solver came is known to who asks for diagnostics, but of a fit that ended meanwhile.
+                # Diagnostics say how near the solver came, unless another thread's fit stands by now.
                 if "_made" not in vars(self):
                     diagnostics.move(made, self)
             raise
         found = _changed(made, others)
-        # What stood there before is a fit's to forget only where it is named as such.
+        # The next fit forgets these. A plain name that was there before, as a subclass's counter, is not forgotten.
         own = {name for name in found if name not in others or name.endswith("_") or name.startswith("_")}
         found["_made"] = tuple(sorted({*own, "_made"}))
         with _SWAP.lock:
