@@ -49,11 +49,14 @@ LAST = 10
 
 @compiled
 def _records(k, X, y, G, xy, yy, bottom, starts, columns, entries, XT):
-    """Return what a fit needs of data set k; XT is written."""
+    """Return what a fit needs of data set k, the mean of the columns' squares with it; XT is written."""
     for i in range(X.shape[1]):
         for j in range(X.shape[2]):
             XT[j, i] = X[k, i, j]
-    return X[k], XT, y[k], G[k], xy[k], yy[k], bottom[k], starts, columns, entries
+    squares = 0.0
+    for j in range(len(XT)):
+        squares += np.dot(XT[j], XT[j]) / len(XT)
+    return X[k], XT, y[k], G[k], xy[k], yy[k], bottom[k], starts, columns, entries, squares
 
 
 @compiled
@@ -99,11 +102,9 @@ def _backward(records, slope):
 def _hessian(records, second, H):
     """Write X' diag(second) X plus a shift that keeps models bounded."""
     X, XT, starts, columns, entries = records[0], records[1], records[7], records[8], records[9]
-    p, squares = len(H), 0.0
+    p = len(H)
     if len(columns) == 0:
         np.dot(XT * second, X, H)
-        for j in range(p):
-            squares += np.dot(XT[j], XT[j]) / p
     else:
         for j in range(p):
             for k in range(p):
@@ -116,9 +117,8 @@ def _hessian(records, second, H):
         for j in range(p):
             for k in range(j):
                 H[k, j] = H[j, k]
-        squares = np.dot(entries, entries) / p
     for j in range(p):
-        H[j, j] += _SHIFT * squares
+        H[j, j] += _SHIFT * records[10]
 
 
 @compiled

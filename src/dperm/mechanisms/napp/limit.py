@@ -275,12 +275,13 @@ def _checked(problems, noise, scheme, strengths, variant, extra_l1, floors, box)
 
 def _rows(X, gram):
     """Return one sparse data set by rows, or empty arrays where that would not be faster."""
-    empty = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    empty = np.empty(0, np.uint64), np.empty(0, np.uint64), np.empty(0)
     if len(X) > 1 or gram.size or X.shape[2] < _SPARSE_COLUMNS or np.count_nonzero(X) > _SPARSE_SHARE * X.size:
         return empty
     rows, columns = np.nonzero(X[0])
     starts = np.searchsorted(rows, np.arange(X.shape[1] + 1))
-    return starts.astype(np.int64), columns.astype(np.int64), X[0][rows, columns]
+    # Unsigned: of a signed index compiled code asks each time whether it counts from the end.
+    return starts.astype(np.uint64), columns.astype(np.uint64), X[0][rows, columns]
 
 
 def _bottom(loss, y, bound):
