@@ -5,6 +5,7 @@ archive ever becomes a path. An archive with an absolute path, `..`, a link or a
 same, because no honest one of ours holds any. Bytes are counted while unpacking, so that a bomb stops early.
 """
 
+import gzip
 import stat
 import tarfile
 import zipfile
@@ -55,8 +56,8 @@ class Capped:
 def unpack(path: Path, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
     """Write the wanted files that `path` holds into `folder`.
 
-    What `path` is, is read from its first bytes: a zip, a gzip or bzip2 file with one file or a tar inside, a tar, or
-    one plain file.
+    What `path` is, is read from its first bytes: a zip (its members may be gzipped themselves); a gzip, bzip2 or xz
+    file with one file or a tar inside; a tar; or one plain file.
 
     - path: what was downloaded.
     - name: its own name (the end of the address): which file it is, if it holds one only.
@@ -92,6 +93,8 @@ def _wanted(members: list[str], wanted: Mapping[str, int]) -> dict[str, str]:
     chosen = {}
     for member in members:
         base = member.rsplit("/", 1)[-1]
+        if base not in wanted:
+            base = base.removesuffix(".gz")
         if base in wanted:
             if base in chosen.values():
                 raise CorruptFile(f"the archive holds {base} twice; it was refused")
@@ -110,7 +113,8 @@ def _from_zip(path: Path, name: str, wanted: Mapping[str, int], folder: Path) ->
         chosen = _wanted([member.filename for member in members if not member.is_dir()], wanted)
         for member, base in chosen.items():
             with archive.open(member) as source:
-                _copy(source, wanted[base], folder / base)
+                compressed = member.endswith(".gz") and not base.endswith(".gz")
+                _copy(gzip.GzipFile(fileobj=source) if compressed else source, wanted[base], folder / base)
     return set(chosen.values())
 
 
@@ -132,7 +136,7 @@ def _from_tar(path: Path, opener, name: str, wanted: Mapping[str, int], folder: 
 
 def _from_one(path: Path, opener, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
     """Unpack one file, plain or compressed: it is what its name says, or the only one that is wanted."""
-    bare = name.removesuffix(".gz").removesuffix(".bz2")
+    bare = name.removesuffix(".gz").removesuffix(".bz2").removesuffix(".xz")
     if bare in wanted:
         target = bare
     elif len(wanted) == 1:

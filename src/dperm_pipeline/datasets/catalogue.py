@@ -51,7 +51,11 @@ def check(entry: Mapping[str, Any]) -> None:
 
 def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
     target = entry["target"]
-    for address in (address for source in entry.get("sources", []) for address in source):
+    packaged = [source for source in entry.get("sources", []) if isinstance(source, Mapping)]
+    for source in packaged:
+        if list(entry.get("files", {})) != [source["file"]]:
+            yield f"sources: {source['file']!r} of a package must be the one file under files"
+    for address in (address for source in entry.get("sources", []) if source not in packaged for address in source):
         try:
             urlsplit(address)
         except ValueError as error:

@@ -3,6 +3,7 @@
 import bz2
 import errno
 import gzip
+import lzma
 import re
 import tarfile
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from typing import IO
 from dperm.errors import CorruptFile
 
 # First bytes -> what opens such a file.
-COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open}
+COMPRESSED = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zX": lzma.open}
 # Errors of this machine; whatever else a reader of archives raises is the archive's fault.
 _OURS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENOENT}
 
@@ -21,7 +22,7 @@ _OURS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, err
 def streams(path: Path, suffix: str) -> Iterator[tuple[str, IO[bytes]]]:
     """Give what a file holds, to be read as it is unpacked: nothing is written, and never is the whole of it in memory.
 
-    - path: one file, plain or compressed by gzip or bzip2, or a tar of several.
+    - path: one file, plain or compressed by gzip, bzip2 or xz, or a tar of several.
     - suffix: in a tar: what the name of a member ends with; others are passed over.
     - name: for messages: the file's, with the member's behind it.
     - file: binary file; to be read before the next one is asked for.

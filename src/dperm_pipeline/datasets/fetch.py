@@ -1,6 +1,7 @@
 """Bring the files of a data set here: from a mirror, or from the first address that answers with the right bytes."""
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -14,10 +15,12 @@ from urllib.parse import unquote, urlsplit
 
 from dperm.errors import ConfigError, CorruptFile, DataUnavailable
 from dperm_pipeline import files
-from dperm_pipeline.datasets import archives, catalogue, checksums
+from dperm_pipeline.datasets import archives, catalogue, checksums, packages
 from dperm_pipeline.datasets.catalogue import TRUST
 
 log = logging.getLogger(__name__)
+# What may stand behind the name of a file in a mirror.
+_PACKED = ("", ".gz", ".bz2", ".xz", ".zip")
 # Seconds without a byte before a server is given up.
 TIMEOUT = 30
 
@@ -37,7 +40,7 @@ def fetch(
     - entry: one entry of the catalogue, with its `name`.
     - folder: replaced in one step once all files are there and verified.
     - mirror: a folder searched first, for `<name>/<file>`, `<name with _ for ->/<file>`, `<mirror_folder>/<file>` and
-      `<file>`, each plain or `.gz`.
+      `<file>`, each plain or behind it `.gz`, `.bz2`, `.xz` or `.zip`.
     - trusted: the JSON file that remembers checksums found first (`trust-on-first-use`).
     - retries: how often an address that fails is tried again.
     - Returns: file name -> SHA-256 of what is there now.
@@ -98,7 +101,7 @@ def unavailable(entry: Mapping[str, Any], mirror: str | Path | None, asked: Coll
         )
     return (
         f"{name} is mirror-only (it has no address), and no mirror is set that holds {files}; "
-        f"put it into <mirror>/{name}/ (plain or .gz) and set mirror in config/config.yaml, or DPERM_MIRROR"
+        f"put it into <mirror>/{name}/ (plain, .gz, .xz or .zip) and set mirror in config/config.yaml, or DPERM_MIRROR"
     )
 
 
@@ -108,7 +111,7 @@ def _candidates(entry: Mapping[str, Any], file: str, mirror: str | Path | None) 
         return
     name = entry["name"]
     for part in dict.fromkeys((name, name.replace("-", "_"), entry.get("mirror_folder", "."), ".")):
-        for path in (Path(mirror, part, file), Path(mirror, part, f"{file}.gz")):
+        for path in (Path(mirror, part, file + suffix) for suffix in _PACKED):
             if path.is_file():
                 yield path
 
@@ -117,11 +120,16 @@ def _sources(entry: Mapping[str, Any], mirror: str | Path | None, retries: int) 
     """What to try, in order: (its description, a function that fills a folder)."""
     if mirror is not None:
         yield f"the mirror {mirror}", lambda target, expected: _from_mirror(entry, mirror, target, expected)
-    for addresses in entry.get("sources", []):
-        yield (
-            " and ".join(addresses),
-            lambda target, expected, addresses=addresses: _download(addresses, target, expected, retries),
-        )
+    for source in entry.get("sources", []):
+        if isinstance(source, Mapping):
+            yield _described(source), functools.partial(packages.download, source)
+        else:
+            yield _described(source), functools.partial(_download, source, retries=retries)
+
+
+def _described(source: Mapping[str, Any] | list[str]) -> str:
+    """A source in words: addresses that together hold all files, or a member of a package."""
+    return packages.described(source) if isinstance(source, Mapping) else " and ".join(source)
 
 
 def _from_mirror(entry: Mapping[str, Any], mirror: str | Path, target: Path, expected: Mapping[str, Any]) -> None:
@@ -140,7 +148,7 @@ def _from_mirror(entry: Mapping[str, Any], mirror: str | Path, target: Path, exp
             log.warning("%s: %s", entry["name"], refusal)
 
 
-def _download(addresses: list[str], target: Path, expected: Mapping[str, Any], retries: int) -> None:
+def _download(addresses: list[str], target: Path, expected: Mapping[str, Any], *, retries: int) -> None:
     """Download every address of one source and take the files out of what comes."""
     import pooch
     import requests
@@ -267,9 +275,10 @@ def _by_hand(entry: Mapping[str, Any], expected: Mapping[str, Any], mirror: Any,
     lines = [
         f"{entry['name']} ({entry['title']}) could not be fetched:",
         *(f"  - {attempt}" for attempt in attempts),
-        f"Put these files, plain or gzipped, into the folder {place}/ and {again}:",
+        f"Put these files, plain or compressed (.gz, .bz2, .xz, .zip), into the folder {place}/ and {again}:",
         *(f"  - {file} ({checksums.size_of(what)}), sha256 {what['sha256']}" for file, what in expected.items()),
     ]
     if entry.get("sources"):
-        lines += ["They come from (the first that answers):", *(f"  - {' and '.join(s)}" for s in entry["sources"])]
+        lines.append("They come from (the first that answers):")
+        lines += [f"  - {_described(source)}" for source in entry["sources"]]
     return "\n".join(lines)

@@ -94,7 +94,25 @@ def test_public_points_that_equal_a_training_row_are_left_out_and_counted():
 
 def test_totals():
     assert covertype.totals(80_000) == {"C": 1000.0, "nC": 160.0}
-    assert covertype._distinct(covertype.totals(500_000)) == {"C": 1000.0}
+    assert covertype.totals(500_000) == {"C": 1000.0, "nC": 1000.0}
+
+
+def test_a_scaling_is_run_on_its_own_rows_with_its_own_radius(path, rows):
+    """Under min-max rows are up to sqrt(12) long, so R^2 = (12 + 1)^3, and the noise grows with it."""
+    scaled = scaling.rescale(prepared.read(path), "min-max")
+    split = next(accuracy.splits(made(), scaled, 1))
+    model = covertype._model(split, 1000.0, scaled.bounds.x_norm)
+    assert model.setting.feature_norm == pytest.approx(13**1.5)
+    own = rows[(rows["variant"] == "svm") & (rows["scaling"] == "min-max") & (rows["metric"] == "accuracy")]
+    assert own["value"].item() == accuracy.agreement(model.predict(split.Q), split.target)
+
+
+def test_two_penalties_of_one_total_share_a_fit_and_are_both_measured(path, monkeypatch):
+    """As at the printed number of rows: claims on either have rows."""
+    monkeypatch.setattr(covertype, "totals", lambda n: {"C": 1000.0, "nC": 1000.0})
+    split = next(accuracy.splits(made(), prepared.read(path), 1))
+    (first, model), (second, other) = covertype._fits(split)
+    assert (first, second) == ("C", "nC") and model is other
 
 
 def features(X):
@@ -148,6 +166,7 @@ def test_tddl_in_explicit_features(path, rows, calibration):
     own = rows[
         (rows["mechanism"] == "tddl") & (rows["calibration"] == calibration) & (rows["variant"] == "")
         & (rows["epsilon"] == 20) & (rows["queries"] == 25) & (rows["repeat"] == 0) & (rows["penalty"] == "C")
+        & (rows["scaling"] == scaling.STORED)
     ].set_index("metric")["value"]  # fmt: skip
     # A prediction within rounding of 0 may fall on either side.
     assert own["accuracy"] == pytest.approx(np.mean(hits), abs=1.5 / (3 * 120))
@@ -170,12 +189,19 @@ def test_both_gaussians_have_the_kernel_as_covariance(path):
 def test_the_grid_of_a_split(rows):
     tddl_rows = rows[(rows["mechanism"] == "tddl") & (rows["metric"] == "accuracy")]
     # T = 25 at both epsilons on the first split (it is large), T = 10 at one epsilon on both; two penalties.
-    counts = tddl_rows.groupby(["repeat", "queries", "epsilon"]).size().to_dict()
+    stored = tddl_rows["scaling"] == scaling.STORED
+    counts = tddl_rows[stored].groupby(["repeat", "queries", "epsilon"]).size().to_dict()
     assert counts == {(0, 10, 20.0): 8, (0, 25, 1.0): 8, (0, 25, 20.0): 8, (1, 10, 20.0): 8}
     assert set(rows.loc[rows["variant"] == "bare", "guarantee"]) == {"none"}
     assert set(rows.loc[rows["mechanism"] == "explicit_output", "guarantee"]) == {"proved"}
-    assert (rows.loc[rows["metric"] == "left_out", "value"] == 0).all() and (rows["metric"] == "left_out").sum() == 4
-    assert rows["value"].between(0, 1).all() and (rows["scaling"] == scaling.STORED).all()
+    assert (rows.loc[rows["metric"] == "left_out", "value"] == 0).all() and (
+        rows["metric"] == "left_out"
+    ).sum() == 4 + 4
+    # Under each other scaling: one split, T = 25 at both epsilons, the printed C.
+    others = tddl_rows[~stored].groupby(["scaling", "penalty", "repeat", "queries", "epsilon"]).size().to_dict()
+    names = [name for name in scaling.SCALINGS if name != scaling.STORED]
+    assert others == {(name, "C", 0, 25, epsilon): 4 for name in names for epsilon in (1.0, 20.0)}
+    assert rows["value"].between(0, 1).all()
     totals = rows.groupby("penalty")["total"].unique()
     assert list(totals["C"]) == [1000.0] and list(totals["nC"]) == [0.5]
 
@@ -189,7 +215,7 @@ def test_levels_without_privacy(path, rows):
     machine = SVC(C=0.001 * 250 / 100, kernel="poly", degree=3, gamma=1.0, coef0=1.0)
     machine.fit(split.X[:100], split.y[:100])
     assert own["libsvm", ""] == pytest.approx(machine.score(split.Q, split.target))
-    assert set(found.loc[found["variant"] == "svm", "scaling"]) == set(scaling.SCALINGS) - {scaling.STORED}
+    assert set(rows.loc[rows["variant"] == "svm", "scaling"]) == set(scaling.SCALINGS)
     # With the rows of `run`, one value for each repeat.
     both = [*found.columns.intersection(["variant", "scaling", "penalty", "repeat", "queries", "metric"])]
     joined = [

@@ -63,8 +63,10 @@ def test_the_schema_knows_the_formats_that_have_a_parser():
 def test_the_page_tells_of_every_set(name):
     entry = ENTRIES[name]
     assert f"| `{name}` |" in PAGE
-    for address in [address for source in entry.get("sources", []) for address in source]:
-        assert address in PAGE
+    for source in entry.get("sources", []):
+        packaged = isinstance(source, dict)
+        for words in [source["member"], f"{source['package']}=={source['version']}"] if packaged else source:
+            assert words in PAGE
     (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
     assert f"sqrt({entry['x_norm_squared']})" in row
     for rows in entry["rows"].values():

@@ -32,7 +32,7 @@ def entry(file="c.data", **changes):
     kept = {
         key: value for key, value in ENTRIES["covertype"].items() if key not in ("rows", "positive_rows", "sources")
     }
-    return kept | {"files": {file: {}}, "on_request": False, **changes}
+    return kept | {"files": {file: {}}, **changes}
 
 
 def encoded(tmp_path, content, file="c.data", **changes):

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import json
+import lzma
 import socket
 
 import pytest
@@ -49,11 +50,24 @@ def dead_address():
         {"/a.tar.gz": tarred({f"toy/{name}": data for name, data in FILES.items()})},
         {"/a.tar.bz2": tarred(FILES, "w:bz2")},
         {"/a.tar": tarred(FILES, "w")},
+        {"/a.tar.xz": tarred(FILES, "w:xz")},
+        {"/a.zip": zipped({f"toy/{name}.gz": gzip.compress(data) for name, data in FILES.items()})},
         {"/toy.data": FILES["toy.data"], "/toy.test": FILES["toy.test"]},
         {"/toy.data.gz": gzip.compress(FILES["toy.data"]), "/toy.test.bz2": bz2.compress(FILES["toy.test"])},
         {"/get%20it/toy.data": FILES["toy.data"], "/toy.test?version=2": FILES["toy.test"]},
     ],
-    ids=["zip", "zip-folder", "tar.gz", "tar.bz2", "tar", "two-files", "two-compressed", "odd-addresses"],
+    ids=[
+        "zip",
+        "zip-folder",
+        "tar.gz",
+        "tar.bz2",
+        "tar",
+        "tar.xz",
+        "zip-of-gz",
+        "two-files",
+        "two-compressed",
+        "odd-addresses",
+    ],
 )
 def test_every_form_gives_the_same_files(folder, answers):
     with serving(answers) as (base, _):
@@ -172,13 +186,22 @@ def test_the_message_of_a_machine_without_network(folder, caplog):
     assert all(len(line) < 400 for line in text.splitlines())
 
 
+PACKERS = {
+    "": lambda name, data: data,
+    ".gz": lambda name, data: gzip.compress(data),
+    ".bz2": lambda name, data: bz2.compress(data),
+    ".xz": lambda name, data: lzma.compress(data),
+    ".zip": lambda name, data: zipped({name: data}),
+}
+
+
 def fill(folder, files, suffix=""):
     folder.mkdir(parents=True, exist_ok=True)
     for name, data in files.items():
-        (folder / (name + suffix)).write_bytes(gzip.compress(data) if suffix else data)
+        (folder / (name + suffix)).write_bytes(PACKERS[suffix](name, data))
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("suffix", PACKERS)
 @pytest.mark.parametrize("place", ["toy-set", "toy_set", "elsewhere", "."])
 def test_a_mirror_is_enough(folder, tmp_path, place, suffix):
     fill(tmp_path / "mirror" / place, FILES, suffix)

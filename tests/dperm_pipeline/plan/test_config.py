@@ -315,21 +315,21 @@ def test_a_big_data_set_is_left_out_until_it_is_asked_for(folder, tmp_path):
     """Its cells are skipped with a reason that says how to get it; named under `fetch`, or in the mirror, they run."""
     name = "config/experiments/kifer2012-output.yaml"
     document = copy.deepcopy(config_files.parse(folder / name))
-    document["grid"]["tiny"]["dataset"] = ["covertype", "breast-cancer"]
+    document["grid"]["tiny"]["dataset"] = ["url", "breast-cancer"]
     original = (folder / name).read_bytes()
     (folder / name).write_text(yaml.safe_dump(document), encoding="utf-8")
     try:
         without = load(CONFIG, folder).experiments["tiny", "kifer2012-output"]
-        asked = load({**CONFIG, "fetch": ["covertype"]}, folder).experiments["tiny", "kifer2012-output"]
-        (tmp_path / "covertype").mkdir()
-        (tmp_path / "covertype" / "covtype.data.gz").write_bytes(b"")
+        asked = load({**CONFIG, "fetch": ["url"]}, folder).experiments["tiny", "kifer2012-output"]
+        (tmp_path / "url").mkdir()
+        (tmp_path / "url" / "url_svmlight.tar.gz").write_bytes(b"")
         mirrored = load({**CONFIG, "mirror": str(tmp_path)}, folder).experiments["tiny", "kifer2012-output"]
     finally:
         (folder / name).write_bytes(original)
     assert without.datasets == ["breast-cancer"]
-    assert list(without.skipped) == ["covertype"] and "--config fetch='[covertype]'" in without.skipped["covertype"]
+    assert list(without.skipped) == ["url"] and "--config fetch='[url]'" in without.skipped["url"]
     for available in (asked, mirrored):
-        assert available.datasets == ["breast-cancer", "covertype"] and available.skipped == {}
+        assert available.datasets == ["breast-cancer", "url"] and available.skipped == {}
 
 
 @pytest.mark.parametrize(

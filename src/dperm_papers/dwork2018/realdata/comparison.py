@@ -18,7 +18,6 @@ COMPARISON = Comparison(
         Reference("logistic regression without privacy", {"variant": "logistic"}),
         Reference("majority class", {"variant": "majority"}, trivial=True),
     ),
-    warnings={"covertype-16pct": "a 16 % sample of Covertype"},
     rank=1,
-    datasets=("adult", "breast-cancer", "covertype", "covertype-16pct"),
+    datasets=("adult", "breast-cancer", "covertype"),
 )

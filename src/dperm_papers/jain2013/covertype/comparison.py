@@ -20,9 +20,8 @@ COMPARISON = Comparison(
         Reference("majority class", {"variant": "majority"}, trivial=True),
     ),
     warnings={
-        "covertype-16pct": "a 16 % sample of Covertype: with fewer rows the same noise weighs more",
         "covertype-like": "a formula stands in for Covertype: no number here is its",
     },
     rank=4,
-    datasets=("covertype", "covertype-16pct", "covertype-like"),
+    datasets=("covertype", "covertype-like"),
 )

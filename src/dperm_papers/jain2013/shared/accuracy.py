@@ -16,7 +16,7 @@ Metric `accuracy`: share of test rows with sign <w^, phi(x)> = y, the mean over 
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,13 +119,26 @@ def setting(kernel: Kernel, total: float, n: int, slack_share: float) -> Setting
     )  # fmt: skip
 
 
-def measure(cell: Cell, rows: Rows, fits: Callable[[Split], Iterable[tuple[str, Model]]]) -> None:
+@dataclass(frozen=True)
+class Part:
+    """What `measure` runs of an experiment: a data set, splits, and values of T."""
+
+    dataset: prepared.Dataset
+    splits: int
+    queries: Sequence[int]
+
+
+def measure(
+    cell: Cell, rows: Rows, fits: Callable[[Split], Iterable[tuple[str, Model]]], part: Part | None = None
+) -> None:
     """Measure every fit on every split: without privacy, and by every method at every epsilon and T.
 
     - fits: gives the fits on a split, each with the name of its penalty.
+    - part: if not all of the cell's.
     """
     settings = cell.settings
-    for repeat, split in enumerate(splits(cell, cell.data, settings.repeats)):
+    part = part or Part(cell.data, settings.repeats, settings.queries)
+    for repeat, split in enumerate(splits(cell, part.dataset, part.splits)):
         for penalty, model in fits(split):
             here = rows.at(repeat=repeat, penalty=penalty, total=model.setting.total, queries=0)
             exact = model.predict(split.Q)
@@ -133,7 +146,7 @@ def measure(cell: Cell, rows: Rows, fits: Callable[[Split], Iterable[tuple[str, 
             plain.add("accuracy", agreement(exact, split.target), variant="svm")
             plain.add("left_out", split.left_out, variant="pool")
             pool = model.predict(split.Z)
-            for T in settings.queries:
+            for T in part.queries:
                 # The largest T on a few splits.
                 if settings.large_queries >= T or repeat < settings.large_splits:
                     _semi_interactive(cell, here, model, split, pool, T, repeat)

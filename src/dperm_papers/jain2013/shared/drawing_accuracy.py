@@ -86,7 +86,7 @@ def over_epsilon(rows, where, span):
     levels = [_drawn(name, value) for name, value in values.items() if math.isfinite(value)]
     return _PANEL.but(
         lines=[*_METHODS, *_RUNS], ylabel=YLABEL, xlabel=f"ε (T = {T})",
-        where={**where, "dataset": dataset, "queries": (0, T)},
+        where={**where, "dataset": dataset, "scaling": _STORED, "queries": (0, T)},
         levels=levels, epsilons=True, xticks=epsilons, tick_look={"axis": "x", "labelrotation": 45}, ylim=span,
         also=also,
     )  # fmt: skip
@@ -97,7 +97,10 @@ def over_queries(rows, where, epsilon, span):
     dataset = rows["dataset"].iloc[0]
     return _PANEL.but(
         x="queries", xlabel="T, public points", ylabel=YLABEL, title=f"over T, {equals('ε', epsilon)}",
-        where={**where, "dataset": dataset, "epsilon": epsilon, "metric": "accuracy", "queries": lambda T: T > 0},
+        where={
+            **where, "dataset": dataset, "scaling": _STORED, "epsilon": epsilon, "metric": "accuracy",
+            "queries": lambda T: T > 0,
+        },
         levels=[_drawn("svm", _level(_where(rows, where), "svm"))], ylim=span,
         xticks=lambda rows: {T: f"{T:,.0f}" for T in sorted(rows["queries"].unique())},
         also=lambda axis, _: axis.yaxis.set_major_formatter(percent),
