@@ -104,6 +104,6 @@ def test_evaluations_are_counted(rows):
         assert value(here, series="work-n", n=n, mechanism="tddl", calibration="paper") == 200 * n + 200**2
         asked = value(here, series="work-n", n=n, mechanism="pinp", calibration="tight")
         assert 200 * n < asked <= 200 * n + 200 * 199 / 2 + watched
-    counting = checks._Counting(kernels.linear())
+    counting = checks.Counting(kernels.linear())
     counting.counted()(np.ones((3, 2)), np.ones((4, 2)))
     assert counting.count == 12

@@ -94,7 +94,7 @@ def test_public_points_that_equal_a_training_row_are_left_out_and_counted():
 
 def test_totals():
     assert covertype.totals(80_000) == {"C": 1000.0, "nC": 160.0}
-    assert covertype._distinct(covertype.totals(500_000)) == {"C": 1000.0}
+    assert covertype.distinct(covertype.totals(500_000)) == {"C": 1000.0}
 
 
 def features(X):
@@ -122,7 +122,7 @@ def within_ball(A, target, radius):
 def test_tddl_in_explicit_features(path, rows, calibration):
     """T = 25, epsilon = 20, the first split: features, least squares and noise written out, the draws the same."""
     split = next(accuracy.splits(made(), prepared.read(path), 1))
-    model = covertype._model(split, 1000.0)
+    model = covertype.fit_machine(split, 1000.0)
     setting, R = model.setting, math.sqrt(8)
     assert setting.shift == pytest.approx(2 * R / 1000) and setting.slack == pytest.approx(setting.shift / 20)
     assert setting.radius == pytest.approx(min(math.sqrt(2 * 250 / 1000), 250 * R / 1000))
@@ -156,7 +156,7 @@ def test_tddl_in_explicit_features(path, rows, calibration):
 
 def test_both_gaussians_have_the_kernel_as_covariance(path):
     split = next(accuracy.splits(made(), prepared.read(path), 1))
-    model, near = covertype._model(split, 1000.0), split.Q[:5]
+    model, near = covertype.fit_machine(split, 1000.0), split.Q[:5]
     K = kernels.polynomial()(near, near)
     rng = np.random.default_rng(0)
     output = np.array([model.noise(near, rng) for _ in range(1000)])

@@ -52,7 +52,7 @@ def baseline(cell: Cell, rows: Rows) -> None:
         scaled = scaling.rescale(cell.data, name)
         values = []
         for split in accuracy.splits(cell, scaled, settings.scaling_splits):
-            fit = _model(split, 1 / _C, scaled.bounds.x_norm)
+            fit = fit_machine(split, 1 / _C, scaled.bounds.x_norm)
             values.append(accuracy.agreement(fit.predict(split.Q), split.target))
         rows.add("accuracy", values, variant="svm", scaling=name, total=1 / _C)
 
@@ -64,16 +64,16 @@ def run(cell: Cell, rows: Rows) -> None:
 
 def _fits(split: accuracy.Split) -> Iterator[tuple[str, accuracy.Model]]:
     """Give a fit for each penalty."""
-    for penalty, total in _distinct(totals(len(split.y))).items():
-        yield penalty, _model(split, total)
+    for penalty, total in distinct(totals(len(split.y))).items():
+        yield penalty, fit_machine(split, total)
 
 
-def _distinct(found: dict[str, float]) -> dict[str, float]:
+def distinct(found: dict[str, float]) -> dict[str, float]:
     """Leave out the second penalty where it is the first."""
     return found if found["nC"] != found["C"] else {"C": found["C"]}
 
 
-def _model(split: accuracy.Split, total: float, x_norm: float = 1.0) -> accuracy.Model:
+def fit_machine(split: accuracy.Split, total: float, x_norm: float = 1.0) -> accuracy.Model:
     """Fit the machine, to the public slack."""
     kernel = kernels.polynomial(x_norm=x_norm)
     setting = accuracy.setting(kernel, total, len(split.y), _FINE if len(split.y) < _MANY else _COARSE)
