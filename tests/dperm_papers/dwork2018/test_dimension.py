@@ -7,6 +7,7 @@ import cvxpy as cp
 import fake_dwork2018
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import integrate, stats
 
 from dperm.mechanisms.prediction import averaged
@@ -17,12 +18,6 @@ from dperm_papers.dwork2018.dimension import experiment as dimension
 @pytest.fixture(scope="module")
 def rows():
     return fake_dwork2018.dimension()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def sums(n, mu, p):

@@ -5,6 +5,7 @@ import math
 import fake_jain2013
 import numpy as np
 import pytest
+from chosen_rows import of
 
 from dperm import kernels
 from dperm.mechanisms.kernel import definite
@@ -14,12 +15,6 @@ from dperm_papers.jain2013.constants import checks, noise
 @pytest.fixture(scope="module")
 def rows():
     return fake_jain2013.constants()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def value(rows, **where):

@@ -6,6 +6,7 @@ from itertools import combinations
 import cvxpy as cp
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import integrate, stats
 from scipy.linalg import hadamard as matrix
 
@@ -37,12 +38,6 @@ def cell(p, **settings):
 @pytest.fixture(scope="module")
 def rows():
     return experiments.run(cell(16))
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def records(n, p, rng):
