@@ -33,9 +33,9 @@ def summary(name: str) -> str:
 
 def _public(package) -> list[str]:
     return [
-        f"{package._PUBLIC[name]}.{name}"
+        f"{package.PUBLIC[name]}.{name}"
         for name in package.__all__
-        if package._PUBLIC[name] != f"{package.__name__}.{name}"
+        if package.PUBLIC[name] != f"{package.__name__}.{name}"
     ]
 
 

@@ -68,7 +68,7 @@ def little_curvature():
     return Subject(_fit(0.08), DATA, NEIGHBOUR, epsilon=EPSILON, words=words)
 
 
-def _undecided_far_out(outputs):
+def undecided_far_out(outputs):
     """Score margins near 0 at intercepts beyond 9."""
     intercept, margin = outputs.T
     return np.where(np.abs(intercept) > 9, -np.abs(margin), -FARTHEST)
@@ -77,7 +77,7 @@ def _undecided_far_out(outputs):
 def intercept():
     """Return the subject with an intercept, C = 0.04: two fifths of epsilon are meant for the determinant."""
     words = f"diffprivlib LogisticRegression(epsilon={EPSILON}, data_norm={NORM:g}, C=0.04), with intercept"
-    event = Event("-|margin of x = 10|, where |intercept| > 9", _undecided_far_out)
+    event = Event("-|margin of x = 10|, where |intercept| > 9", undecided_far_out)
     return Subject(_fit(0.04, fit_intercept=True), DATA, NEIGHBOUR, epsilon=EPSILON, events=[event], words=words)
 
 

@@ -7,7 +7,7 @@ import importlib
 
 from dperm.catalogue import Catalogue
 
-_PUBLIC: Catalogue[str, str] = {
+PUBLIC: Catalogue[str, str] = {
     "AdaptiveLedger": "dperm.mechanisms.prediction.ledger",
     "AveragedPrediction": "dperm.mechanisms.estimators.averaged",
     "BoxLearner": "dperm.mechanisms.prediction.learners",
@@ -32,14 +32,14 @@ _PUBLIC: Catalogue[str, str] = {
     "ThresholdLearner": "dperm.mechanisms.prediction.learners",
     "diagnostics": "dperm.mechanisms.diagnostics",
 }
-__all__ = sorted(_PUBLIC)
+__all__ = sorted(PUBLIC)
 
 
 def __getattr__(name: str):
-    if name in _PUBLIC:
-        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    if name in PUBLIC:
+        return getattr(importlib.import_module(PUBLIC[name]), name)
     raise AttributeError(f"module 'dperm' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted([*globals(), *PUBLIC])

@@ -21,7 +21,7 @@ _SRC = Path(__file__).parents[1]
 
 
 @functools.cache
-def _folder() -> Path:
+def cache_folder() -> Path:
     """Return the cache of this version of the code: under DPERM_NUMBA_CACHE, else the user's cache, else temporary.
 
     Numba reads its cache by pickle, which runs what it holds: a folder of ours is writable by its owner alone.
@@ -57,5 +57,5 @@ def compiled(function: Callable) -> Callable:
 
     - function: of arrays and numbers only; may call other compiled functions.
     """
-    numba.config.CACHE_DIR = str(_folder())
+    numba.config.CACHE_DIR = str(cache_folder())
     return numba.njit(cache=True, nogil=True)(function)

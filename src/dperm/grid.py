@@ -78,7 +78,7 @@ def add_noise(vectors: np.ndarray, *, sensitivity: float, budget: Budget) -> Gri
     - Raises ReleaseError: if OpenDP is not installed.
     - Raises InvalidBudget: if the budget needs noise that 64-bit integers cannot hold, or none serves it.
     """
-    dp = _opendp()
+    dp = load_opendp()
     step = 2.0 ** math.floor(math.log2(sensitivity * FINENESS))
     p = vectors.shape[1]
     reach = _up(_up(sensitivity / step) + _up(math.sqrt(p)))
@@ -100,7 +100,7 @@ def available() -> None:
 
     - Raises ReleaseError: if it is not installed.
     """
-    _opendp()
+    load_opendp()
 
 
 def _up(value: float) -> float:
@@ -155,7 +155,8 @@ def _checked(scale: float, budget: Budget) -> float:
     return scale
 
 
-def _opendp() -> Any:
+def load_opendp() -> Any:
+    """Import OpenDP, or say what a release needs it for."""
     try:
         import opendp.prelude as dp
     except ImportError as error:

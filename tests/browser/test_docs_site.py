@@ -119,11 +119,11 @@ def test_mathematics_is_set(site, pages):
 
 def test_the_api_knows_every_public_name(pages):
     ids = {id for name, page in pages.items() if name.startswith("api/") for id in page.ids}
-    public = {f"{module}.{name}" for package in (dperm, audit) for name, module in package._PUBLIC.items()}
+    public = {f"{module}.{name}" for package in (dperm, audit) for name, module in package.PUBLIC.items()}
     public -= {"dperm.audit.exact.exact", "dperm.audit.line.line"}
     assert public | {mechanism.module for mechanism in mechanisms.REGISTRY.values()} <= ids
     assert "dperm.mechanisms.estimators.objective.ObjectivePerturbation.fit" in ids
-    assert {f"estimators.html#{dperm._PUBLIC[name]}.{name}" for name in dperm.__all__} <= set(
+    assert {f"estimators.html#{dperm.PUBLIC[name]}.{name}" for name in dperm.__all__} <= set(
         pages["api/index.html"].links
     )
 

@@ -57,7 +57,7 @@ def test_a_bound_that_is_none_is_called_so_in_every_table(tables):
     )
     _, words = audit.mutants_table(mutants)
     assert words["spends at least"].tolist() == ["no bound"] and words["its twin spends at least"].tolist() == ["0.8"]
-    assert audit._NO_BOUND == ledgers.NO_BOUND
+    assert audit.NO_BOUND == ledgers.NO_BOUND
 
 
 def test_so_it_is_in_the_verdicts_of_a_paper(tables):

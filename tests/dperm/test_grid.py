@@ -72,8 +72,8 @@ def test_no_two_points_come_further_apart_than_is_charged(first, sensitivity, da
     second = first + (sensitivity * (1 - 1e-9) / length * move if length > 1e-3 else 0)
     seen = {}
     with pytest.MonkeyPatch.context() as patch:
-        real = grid._opendp()
-        patch.setattr(grid, "_opendp", lambda: _NoNoise(real, seen))
+        real = grid.load_opendp()
+        patch.setattr(grid, "load_opendp", lambda: _NoNoise(real, seen))
         both = [grid.add_noise(v[None, :], sensitivity=sensitivity, budget=Budget(1.0)) for v in (first, second)]
     apart = np.abs(both[0].values - both[1].values).sum() / both[0].step
     assert apart <= seen["reach"]

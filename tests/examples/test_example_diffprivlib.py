@@ -78,4 +78,4 @@ def test_without_regularisation_of_the_intercept_the_determinants_drift_apart(ex
 
 def test_the_event_is_the_margin_where_the_intercept_is_far_out(example):
     outputs = np.array([[10.0, 0.5], [-10.0, -2.0], [3.0, 0.5], [30.0, 30.0]])
-    assert example._undecided_far_out(outputs).tolist() == [-0.5, -2.0, -30.0, -30.0]
+    assert example.undecided_far_out(outputs).tolist() == [-0.5, -2.0, -30.0, -30.0]

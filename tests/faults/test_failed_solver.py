@@ -82,7 +82,7 @@ def impatient(monkeypatch):
         for limit in ("max_iterations", "max_epochs", "max_rounds"):
             if limit in module.minimise.__kwdefaults__:
                 monkeypatch.setitem(module.minimise.__kwdefaults__, limit, 1)
-    for module, limit in ((ball, "_STEPS"), (napp_limit, "_MOST")):
+    for module, limit in ((ball, "STEPS"), (napp_limit, "MOST")):
         monkeypatch.setattr(module, limit, 1)
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from dperm.domain import Domain
 from dperm_pipeline import experiments, places
 from dperm_pipeline.datasets import prepared
+from dperm_pipeline.rows import Rows
 
 
 def _run(experiment, part="all", **settings):
@@ -86,18 +87,16 @@ def generalization():
 
 def realdata(*, datasets=("breast-cancer", "digits"), epsilons=(0.1, 1.0), queries=(1, 100), repeats=5):
     """Rows of dwork2018-realdata in its shape, from random numbers: it needs a data set to run."""
-    rng, lines = np.random.default_rng(9), []
+    rng, made = np.random.default_rng(9), Rows(paper="dwork2018", experiment="dwork2018-realdata")
     hard = {"soft_majority": 0.1, "averaged": 0.2, "stable_erm": 0.3, "stable_sgd": 0.4, "exppw": 0.2, "objective": 0.3}
     for dataset, repeat in itertools.product(datasets, range(repeats)):
-        here = {"paper": "dwork2018", "experiment": "dwork2018-realdata", "dataset": dataset, "repeat": repeat}
-        here |= {"metric": "error", "status": "ok", "radius": 0.0, "shards": 0, "each": 0.0}
-        level = {"mechanism": "nonprivate", "calibration": "", "neighbours": "", "guarantee": "none", "series": ""}
-        level |= {"epsilon": np.inf, "delta": 0.0, "queries": 0}
+        here = made.at(dataset=dataset, repeat=repeat, radius=0.0, shards=0, each=0.0)
+        level = here.at(mechanism="nonprivate", calibration="", neighbours="", guarantee="none", series="")
         for variant, value in {"logistic": 0.05, "majority": 0.45}.items():
-            lines.append({**here, **level, "variant": variant, "value": value})
+            level.add("error", value, variant=variant, epsilon=np.inf, delta=0.0, queries=0)
         for mechanism, size in hard.items():
-            own = {**here, "mechanism": mechanism, "calibration": "tight", "neighbours": "replace", "variant": ""}
-            own |= {"guarantee": "proved", "delta": 1e-6}
+            private = here.at(mechanism=mechanism, calibration="tight", neighbours="replace", variant="")
+            private = private.at(guarantee="proved", delta=1e-6)
             grid = [("epsilon", epsilon, 1, 5.0) for epsilon in epsilons]
             counts = (0,) if mechanism == "objective" else queries
             grid += [("queries", epsilons[-1], m, 5.0) for m in counts]
@@ -105,9 +104,9 @@ def realdata(*, datasets=("breast-cancer", "digits"), epsilons=(0.1, 1.0), queri
                 grid += [("radius", epsilons[-1], 1, radius) for radius in (1.0, 5.0)]
             for series, epsilon, m, radius in grid:
                 value = 0.5 - 0.4 / (1 + size * max(m, 1) / epsilon) + 0.02 * rng.random()
-                line = {"series": series, "epsilon": epsilon, "queries": m, "value": value}
-                lines.append({**own, **line, "radius": radius if mechanism.startswith("stable") else 0.0})
-    return pd.DataFrame(lines)
+                shown = radius if mechanism.startswith("stable") else 0.0
+                private.add("error", value, series=series, epsilon=epsilon, queries=m, radius=shown)
+    return made.frame()
 
 
 @functools.cache

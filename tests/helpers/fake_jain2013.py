@@ -7,33 +7,33 @@ import numpy as np
 import pandas as pd
 
 from dperm_pipeline import experiments
+from dperm_pipeline.rows import Rows
 
 
 def kdd(*, datasets=("kdd-algebra", "kdd-like"), epsilons=(0.1, 0.5, 1.0), totals=(1.0, 100.0), repeats=4):
     """Rows of jain2013-kdd in its shape, from random numbers: it needs rows to run."""
-    rng, lines = np.random.default_rng(7), []
+    rng, made = np.random.default_rng(7), Rows(paper="jain2013", experiment="jain2013-kdd", variant="")
     methods = {
         ("tddl", "paper"): 1.5, ("tddl", "corrected"): 1.7, ("tddl", "tight"): 1.1, ("cms11", "paper"): 90.0,
         ("objective", "tight"): 0.9, ("explicit_output", "tight"): 1.2,
     }  # fmt: skip
     for dataset, repeat in itertools.product(datasets, range(repeats)):
-        here = {"paper": "jain2013", "experiment": "jain2013-kdd", "dataset": dataset, "repeat": repeat, "status": "ok"}
-        here |= {"metric": "error", "variant": ""}
-        level = {"mechanism": "nonprivate", "calibration": "", "neighbours": "", "guarantee": "none", "features": 0}
-        level |= {"epsilon": np.inf, "delta": 0.0}
+        here = made.at(dataset=dataset, repeat=repeat)
+        level = here.at(mechanism="nonprivate", calibration="", neighbours="", guarantee="none", features=0)
+        level = level.at(epsilon=np.inf, delta=0.0)
         for name, value in {"zero": 0.9, "mean": 0.4}.items():
-            lines.append({**here, **level, "variant": name, "total": 0.0, "headline": False, "value": value})
+            level.add("error", value, variant=name, total=0.0, headline=False)
         for total in totals:
             at = {"total": total, "headline": total == totals[0]}
             for name in ("least_squares", "huber"):
-                lines.append({**here, **level, **at, "variant": name, "value": 0.36 + 0.01 * rng.random()})
+                level.add("error", 0.36 + 0.01 * rng.random(), variant=name, **at)
             for ((mechanism, calibration), size), epsilon in itertools.product(methods.items(), epsilons):
                 own = {"mechanism": mechanism, "calibration": calibration, "neighbours": "replace"}
                 own |= {"guarantee": "proved_exact", "features": 2_000_000, "epsilon": epsilon}
                 own |= {"delta": 0.0 if mechanism == "cms11" else 1e-6}
                 value = 0.37 + size / (total * epsilon) * (0.8 + 0.4 * rng.random())
-                lines.append({**here, **own, **at, "value": value})
-    return pd.DataFrame(lines)
+                here.add("error", value, **own, **at)
+    return made.frame()
 
 
 def _run(experiment, **settings):
@@ -94,19 +94,18 @@ def thm8():
 
 def _accuracy(experiment, dataset, penalties, epsilons, queries, repeats):
     """Rows of accuracy in the shape of jain2013-covertype and jain2013-url, from random numbers."""
-    rng, lines = np.random.default_rng(8), []
+    rng, made = np.random.default_rng(8), Rows(paper="jain2013", experiment=experiment, dataset=dataset)
     methods = {
         ("tddl", "paper", ""): 0.05, ("tddl", "corrected", ""): 0.06, ("tddl", "tight", ""): 0.004,
         ("tddl", "paper", "bare"): 0.02, ("rkhs_gaussian", "tight", ""): 0.004, ("explicit_output", "tight", ""): 0.004,
     }  # fmt: skip
     for (penalty, total), repeat in itertools.product(penalties.items(), range(repeats)):
-        here = {"paper": "jain2013", "experiment": experiment, "dataset": dataset, "repeat": repeat, "status": "ok"}
-        here |= {"penalty": penalty, "total": total, "metric": "accuracy", "scaling": "min-max+unit"}
-        plain = {"mechanism": "nonprivate", "calibration": "", "neighbours": "", "guarantee": "none", "queries": 0}
-        plain |= {"epsilon": np.inf, "delta": 0.0}
-        lines.append({**here, **plain, "variant": "svm", "value": 0.7 + 0.01 * rng.random()})
+        here = made.at(repeat=repeat, penalty=penalty, total=total, scaling="min-max+unit")
+        plain = here.at(mechanism="nonprivate", calibration="", neighbours="", guarantee="none", queries=0)
+        plain = plain.at(epsilon=np.inf, delta=0.0)
+        plain.add("accuracy", 0.7 + 0.01 * rng.random(), variant="svm")
         if penalty == next(iter(penalties)):
-            lines.append({**here, **plain, "variant": "majority", "scaling": "", "value": 0.51})
+            plain.add("accuracy", 0.51, variant="majority", scaling="")
         for (key, size), epsilon, T in itertools.product(methods.items(), epsilons, queries):
             own = dict(zip(("mechanism", "calibration", "variant"), key, strict=True))
             if own["mechanism"] != "tddl" and queries[-1] != T:
@@ -115,8 +114,8 @@ def _accuracy(experiment, dataset, penalties, epsilons, queries, repeats):
             own |= {"queries": T if own["mechanism"] == "tddl" else 0, "delta": 1e-6}
             for metric in ("accuracy", "accuracy_one"):
                 value = 0.5 + 0.2 / (1 + size / epsilon) + 0.01 * rng.random()
-                lines.append({**here, **own, "metric": metric, "value": value})
-    return pd.DataFrame(lines)
+                here.add(metric, value, **own)
+    return made.frame()
 
 
 def covertype(*, dataset="covertype-16pct", repeats=4):

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dperm_pipeline import experiments, tables
+from dperm_pipeline.rows import Rows
 
 # (mechanism, calibration) -> whether it stands at delta = 0, and above.
 METHODS = {
@@ -36,25 +37,13 @@ def rows(
 ):
     """Rows in which output perturbation's excess risk is about `worse` times that of objective perturbation."""
     rng = np.random.default_rng(seed)
-    head = {"paper": "kifer2012", "experiment": "kifer2012-output", "variant": "", "neighbours": "add_remove"}
-    frames = []
-
-    def add(metric, values, **columns):
-        frames.append(
-            pd.DataFrame(
-                {
-                    **head, **columns, "repeat": np.arange(len(values)), "metric": metric, "value": values,
-                    "status": "ok",
-                }
-            )
-        )  # fmt: skip
-
+    made = Rows(paper="kifer2012", experiment="kifer2012-output", variant="", neighbours="add_remove")
     for dataset in datasets:
         level, hard = SETS[dataset]
         base = {"mechanism": "nonprivate", "calibration": "", "guarantee": "none", "dataset": dataset, "delta": 0.0}
         base |= {"epsilon": np.inf, "candidate": "", "ridge_multiple": 0.0, "steps": 0, "clip": 0.0, "chosen": True}
         for metric in ("risk", "test_loss", *(() if dataset == "diabetes" else ("test_error",))):
-            add(metric, np.array([level * (1.1 if metric == "test_loss" else 1)]), **base)
+            made.add(metric, level * (1.1 if metric == "test_loss" else 1), **base)
         for (mechanism, calibration), epsilon, delta in itertools.product(METHODS, epsilons, deltas):
             if not METHODS[mechanism, calibration][delta > 0]:
                 continue
@@ -67,12 +56,12 @@ def rows(
                 bias = 0.004 * hard * multiple / epsilon / (1 + multiple / epsilon / 400)
                 mean = 0.02 * noise**2 / multiple**0.7 + bias
                 excess = mean * rng.gamma(6.0, 1 / 6.0, repeats)
-                add("excess_risk", excess, **here)
-                add("test_loss", 1.1 * level + excess * rng.uniform(0.9, 1.2, repeats), **here)
+                made.add("excess_risk", excess, **here)
+                made.add("test_loss", 1.1 * level + excess * rng.uniform(0.9, 1.2, repeats), **here)
                 if dataset != "diabetes":
-                    add("test_error", np.minimum(0.5, level / 4 + 0.1 * excess), **here)
-                add("tuning_loss", level + mean * rng.gamma(6.0, 1 / 6.0, 10), **here)
-    return pd.concat(frames, ignore_index=True)
+                    made.add("test_error", np.minimum(0.5, level / 4 + 0.1 * excess), **here)
+                made.add("tuning_loss", level + mean * rng.gamma(6.0, 1 / 6.0, 10), **here)
+    return made.frame()
 
 
 def setting(mechanism, multiple):
@@ -212,14 +201,13 @@ def example1(*, indices=(1.0, 100.0, 10_000.0), designs=("q1", "rademacher"), re
 
 def lasso(*, repeats=4):
     """Rows of kifer2012-lasso in its shape, from random numbers: it needs a data set to run."""
-    rng, frames = np.random.default_rng(5), []
-    head = {"paper": "kifer2012", "experiment": "kifer2012-lasso", "neighbours": "add_remove", "dataset": "diabetes"}
+    rng = np.random.default_rng(5)
+    made = Rows(paper="kifer2012", experiment="kifer2012-lasso", neighbours="add_remove", dataset="diabetes")
     for share in (0.001, 0.003, 0.01):
         level = {"relative_error": 0.8 + 20 * share, "support": float(round(0.009 / share))}
         for metric, value in level.items():
-            here = {"mechanism": "nonprivate", "calibration": "", "variant": "", "guarantee": "none", "delta": 0.0}
-            here |= {"epsilon": np.inf, "repeat": 0, "metric": metric, "value": value, "status": "ok"}
-            frames.append(pd.DataFrame([{**head, **here, "l1_share": share}]))
+            here = {"mechanism": "nonprivate", "calibration": "", "variant": "", "guarantee": "none"}
+            made.add(metric, value, **here, epsilon=np.inf, delta=0.0, l1_share=share)
         for calibration, epsilon, delta in itertools.product(("paper", "tight"), (1.0, 10.0), (0.0, 1e-6)):
             values = {
                 "relative_error": level["relative_error"] + rng.gamma(4.0, 0.3 / epsilon, repeats),
@@ -227,11 +215,10 @@ def lasso(*, repeats=4):
                 "overlap": rng.beta(2 + epsilon, 2, repeats),
             }
             here = {"mechanism": "objective", "calibration": calibration, "guarantee": "proved_exact", "delta": delta}
-            here |= {"variant": "gaussian" if delta else "gamma", "epsilon": epsilon, "repeat": np.arange(repeats)}
+            here |= {"variant": "gaussian" if delta else "gamma", "epsilon": epsilon, "l1_share": share}
             for metric, value in values.items():
-                columns = {"l1_share": share, "metric": metric, "value": value, "status": "ok"}
-                frames.append(pd.DataFrame({**head, **here, **columns}))
-    return pd.concat(frames, ignore_index=True)
+                made.add(metric, value, **here)
+    return made.frame()
 
 
 @functools.cache
@@ -280,23 +267,20 @@ def recycling(*, designs=("linear-200",), epsilons=(0.4, 1.0), repeats=4):
 
 def li2021_adult(*, datasets=("adult", "breast-cancer"), epsilons=(0.1, 0.4, 1.0), repeats=4):
     """Rows of li2021-adult in its shape, from random numbers: it needs a data set to run."""
-    rng, frames = np.random.default_rng(6), []
-    head = {"paper": "li2021", "experiment": "li2021-adult", "neighbours": "add_remove", "metric": "error", "row": ""}
+    rng = np.random.default_rng(6)
+    made = Rows(paper="li2021", experiment="li2021-adult", neighbours="add_remove", row="", delta=1e-4)
     six = [f"{kind}{moor}" for kind in ("erm", "vs", "vs_plus") for moor in ("", "-moor")]
     methods = [("paper", name) for name in six]
     methods += [(calibration, name) for calibration in ("corrected", "tight") for name in ("erm", "vs_plus")]
     for dataset, strength in itertools.product(datasets, (0.1, 1.0)):
-        here = {**head, "dataset": dataset, "strength": strength, "status": "ok", "delta": 1e-4}
-        level = {"mechanism": "nonprivate", "calibration": "", "guarantee": "none", "epsilon": np.inf, "repeat": 0}
+        here = made.at(dataset=dataset, strength=strength, guarantee="none")
+        level = here.at(mechanism="nonprivate", calibration="", epsilon=np.inf)
         for name in ("lasso", "lasso-2"):
-            frames.append(pd.DataFrame([{**here, **level, "variant": name, "value": 0.15 + 0.002 * rng.random()}]))
+            level.add("error", 0.15 + 0.002 * rng.random(), variant=name)
         for (calibration, name), epsilon in itertools.product(methods, epsilons):
-            own = {"mechanism": "napp", "calibration": calibration, "variant": name, "guarantee": "none"}
             value = 0.152 + rng.gamma(4.0, 0.002 / epsilon, repeats)
-            frames.append(
-                pd.DataFrame({**here, **own, "epsilon": epsilon, "repeat": np.arange(repeats), "value": value})
-            )
-    return pd.concat(frames, ignore_index=True)
+            here.add("error", value, mechanism="napp", calibration=calibration, variant=name, epsilon=epsilon)
+    return made.frame()
 
 
 @functools.cache

@@ -160,14 +160,14 @@ def shared(tmp_path, monkeypatch):
 
 def test_numba_s_cache_is_nobody_else_s(shared):
     """What lies in it is unpickled: a folder that another user made beforehand is not taken."""
-    first = compiled._folder.__wrapped__()
+    first = compiled.cache_folder.__wrapped__()
     assert first.parent == shared and first.stat().st_mode & 0o077 == 0
-    assert compiled._folder.__wrapped__() == first
+    assert compiled.cache_folder.__wrapped__() == first
     first.chmod(0o777)
-    second = compiled._folder.__wrapped__()
+    second = compiled.cache_folder.__wrapped__()
     assert second != first and second.stat().st_mode & 0o077 == 0
     first.rmdir()
     elsewhere = shared / "elsewhere"
     elsewhere.mkdir(0o700)
     first.symlink_to(elsewhere)
-    assert compiled._folder.__wrapped__() not in (first, elsewhere)
+    assert compiled.cache_folder.__wrapped__() not in (first, elsewhere)

@@ -7,7 +7,7 @@ import importlib
 
 from dperm.catalogue import Catalogue
 
-_PUBLIC: Catalogue[str, str] = {
+PUBLIC: Catalogue[str, str] = {
     "Audit": "dperm.audit.sampling",
     "Counts": "dperm.audit.bounds",
     "Event": "dperm.audit.events",
@@ -19,16 +19,16 @@ _PUBLIC: Catalogue[str, str] = {
     "noise_test": "dperm.audit.white_box",
     "one_by_one": "dperm.audit.target",
 }
-__all__ = sorted(_PUBLIC)
+__all__ = sorted(PUBLIC)
 
 
 def __getattr__(name: str):
-    if name in _PUBLIC:
-        module = importlib.import_module(_PUBLIC[name])
+    if name in PUBLIC:
+        module = importlib.import_module(PUBLIC[name])
         # `exact` and `line` are modules of their own name.
-        return module if _PUBLIC[name] == f"dperm.audit.{name}" else getattr(module, name)
+        return module if PUBLIC[name] == f"dperm.audit.{name}" else getattr(module, name)
     raise AttributeError(f"module 'dperm.audit' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted([*globals(), *PUBLIC])

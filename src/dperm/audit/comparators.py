@@ -65,7 +65,7 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     - Raises ConfigError: if a row's `variant` is none of the mechanism's at its delta.
     """
-    known = [variant for mechanism, variant, _ in _CASES if mechanism == job["mechanism"]]
+    known = [variant for mechanism, variant, _ in CASES if mechanism == job["mechanism"]]
     for row in job["rows"]:
         if row["variant"] not in known or row["variant"].startswith("gaussian") != (row["delta"] > 0):
             raise ConfigError(
@@ -76,8 +76,8 @@ def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         record
         for row, name in zip(job["rows"], names, strict=True)
-        if name in _CASES
-        for record in _attacks(job, row, _CASES[name])
+        if name in CASES
+        for record in _attacks(job, row, CASES[name])
     ]
 
 
@@ -133,7 +133,7 @@ def descent(neighbours, budget: Budget) -> ComparatorCase:
         return np.reshape(outputs, (-1, 1)) - ETA * STEPS * CLIP * np.sign(data[1]).sum()
 
     options = {"steps": STEPS, "step_size": ETA, "clip": CLIP}
-    return ComparatorCase(case, _additive(law, noise), options, "proved")
+    return ComparatorCase(case, additive(law, noise), options, "proved")
 
 
 def approximate(neighbours, budget: Budget) -> ComparatorCase:
@@ -216,7 +216,8 @@ def cms11_output(neighbours, budget: Budget) -> ComparatorCase:
     )
 
 
-def _cms11_large(neighbours, budget: Budget) -> ComparatorCase:
+def cms11_large(neighbours, budget: Budget) -> ComparatorCase:
+    """Return the attack on the objective perturbation of 2011 where its own regularisation is large."""
     return cms11_objective(neighbours, budget, curvature=LARGE)
 
 
@@ -224,7 +225,7 @@ def _as_target(parts: Mapping[str, Any], law) -> Target:
     return Target(draw=None, law=law, **parts)
 
 
-def _additive(law: Gaussian, noise: Callable) -> Target:
+def additive(law: Gaussian, noise: Callable) -> Target:
     """Return noise on top of a number, in one dimension."""
 
     def standard(points, data):
@@ -253,10 +254,10 @@ def _knee(neighbours, place: float, curvature: float) -> pairs.Case:
 
 
 # (mechanism, variant, pair) -> (neighbours, budget) -> ComparatorCase.
-_CASES: dict[tuple[str, str, str], Callable[..., ComparatorCase]] = {
+CASES: dict[tuple[str, str, str], Callable[..., ComparatorCase]] = {
     ("gradient", "gaussian", "linear"): descent,
     ("approximate_minima", "gaussian", "line"): approximate,
     ("cms11", "gamma_output", "linear"): cms11_output,
-    ("cms11", "gamma_objective", "linear"): _cms11_large,
+    ("cms11", "gamma_objective", "linear"): cms11_large,
     ("cms11", "gamma_objective", "line"): cms11_objective,
 }

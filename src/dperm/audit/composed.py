@@ -116,7 +116,7 @@ def _attack(job: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     names = (job["mechanism"], job["calibration"], job["pair"], row["variant"], row["neighbours"])
     rng = jobs.generators(job, *names, budget.epsilon, budget.delta)
     best, worth = None, []
-    for problem, data, neighbour, words in _candidates(stage_one, budget, row["neighbours"], job["calibration"]):
+    for problem, data, neighbour, words in candidates(stage_one, budget, row["neighbours"], job["calibration"]):
         made = target(problem)
         found = columns.on_a_line(made, data, neighbour, delta=budget.delta)
         # A claim for all curvatures is as good as that for the worst.
@@ -224,7 +224,7 @@ def guarantee(problem: Problem) -> str:
     return second
 
 
-def _candidates(
+def candidates(
     stage_one: str, budget: Budget, neighbours: str, calibration: str
 ) -> Iterator[tuple[Problem, LinearData, LinearData, str]]:
     """Give problems with pairs: over curvatures, places of the noise, and how rare the support is."""
@@ -245,7 +245,7 @@ def _candidates(
                 part = problem._replace(bound=_COMPROMISE if small else 1.0)
                 yield from (pressed(part, place, rare) for rare in ([25.0] if pure else [0.0, 3.0]))
             else:
-                made = (_thin(problem._replace(blocks=k), place) for k in ([200] if pure else [5, 20]))
+                made = (thin(problem._replace(blocks=k), place) for k in ([200] if pure else [5, 20]))
                 yield from (entry for entry in made if entry is not None)
 
 
@@ -281,7 +281,7 @@ def _both_supports(problem: Problem, place: float) -> tuple[Problem, LinearData,
     return problem, other, worst, "joint: a record at the wall of either support"
 
 
-def _thin(problem: Problem, place: float) -> tuple[Problem, LinearData, LinearData, str] | None:
+def thin(problem: Problem, place: float) -> tuple[Problem, LinearData, LinearData, str] | None:
     """Return `constrained`'s pair at the wall on feature 2, with a record that turns a vote, unless it is too heavy."""
     x, number = _thin_records(problem, place)
     if x * number > problem.penalty:

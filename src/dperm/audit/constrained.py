@@ -75,12 +75,12 @@ def edge(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: C
     - calibration: whose noise decides on the place.
     """
     # The box is the ball's upper half, and what happens at their wall is the same; so is the law of lasso and elastic.
-    place = _best_place("lasso" if variant in _KINKED else "ball", budget, neighbours, calibration)
+    place = best_place("lasso" if variant in _KINKED else "ball", budget, neighbours, calibration)
     return _BUILD[variant](variant, neighbours, *place)
 
 
 @functools.cache
-def _best_place(
+def best_place(
     variant: str, budget: Budget, neighbours: Neighbours, calibration: Calibration
 ) -> tuple[float, float, float]:
     """Return the (place, curvature, width) of the largest exact bound: a scan, and a finer one around its best."""

@@ -30,7 +30,7 @@ from dperm.solvers import newton
 from dperm.solvers.blas import one_thread
 
 # Entries of a work array: its few kin fit the cache together.
-_ENTRIES = 2**17
+ENTRIES = 2**17
 # So few records are not worth sorting.
 _FEW = 16
 # Minimisers kept for output perturbation: an audit works on two data sets, a search on a few.
@@ -210,7 +210,7 @@ def _tilts(problem: Problem, outputs: np.ndarray, data: LinearData, *, dets: boo
     m, p = theta.shape
     tilts, log_dets = np.empty((m, p)), np.empty(m) if dets else None
     pairs = X[:, np.triu_indices(p)[0]] * X[:, np.triu_indices(p)[1]] if dets else None
-    size = max(1, _ENTRIES // max(len(X), p * p))
+    size = max(1, ENTRIES // max(len(X), p * p))
     with one_thread():
         for low in range(0, m, size):
             part = slice(low, low + size)

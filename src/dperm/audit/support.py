@@ -67,7 +67,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     if job["mechanism"] == "exp_mech":
         selector = exponential(**fixed, size=size)
         words = "shifted: one record costs one support all of alpha, another nothing"
-        pair, probed = shifted(**fixed, size=size), (selector, _wavering(rng("probe")))
+        pair, probed = shifted(**fixed, size=size), (selector, wavering(rng("probe")))
     elif size == 2:
         selector = voting.selector_of_two(**fixed, blocks=voting.BLOCKS_OF_TWO)
         *pair, words = voting.both_flipped(neighbours, voting.BLOCKS_OF_TWO)
@@ -90,7 +90,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     yield record | {"pair_words": words} | columns.over_outcomes(selector.law, *pair, delta=budget.delta)
     if job["mechanism"] == "exp_mech" and size == 1:
         words = "all pairs of two records with x in {-1, 0, 1}^2, y in {-1, 0, 1}"
-        tiny = exact.exact(lambda data: selector.law(_as_arrays(data)), _tiny(neighbours), delta=budget.delta)
+        tiny = exact.exact(lambda data: selector.law(as_arrays(data)), tiny_pairs(neighbours), delta=budget.delta)
         yield record | {"pair_words": words} | columns.of_finite(tiny)
 
 
@@ -162,18 +162,20 @@ def pressed(first: int, second: int, size: int = 1) -> LinearData:
     return 0.5 * np.eye(2 * size)[feature], np.where(feature < size, 1.0, -1.0)
 
 
-def _wavering(rng: np.random.Generator) -> LinearData:
+def wavering(rng: np.random.Generator) -> LinearData:
     """Return few records with four features, between which Exp-mech wavers."""
     return rng.uniform(-0.5, 0.5, (6, 4)), rng.uniform(-1, 1, 6)
 
 
-def _tiny(neighbours) -> Iterator[tuple[tuple, tuple]]:
+def tiny_pairs(neighbours) -> Iterator[tuple[tuple, tuple]]:
+    """Give every pair of neighbours of two records with entries in {-1, 0, 1}."""
     values = (-1, 0, 1)
     records = [((a, b), y) for a in values for b in values for y in values]
     return exact.neighbours_of_tiny_domain(records, 2, neighbours)
 
 
-def _as_arrays(data: tuple) -> LinearData:
+def as_arrays(data: tuple) -> LinearData:
+    """Return the records of a tiny data set as (X, y)."""
     X = np.array([x for x, _ in data], dtype=float).reshape(len(data), 2)
     return X, np.array([y for _, y in data], dtype=float)
 

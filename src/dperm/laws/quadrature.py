@@ -29,7 +29,7 @@ from dperm.noise import Gaussian, SphericalLaplace
 
 Noise = Gaussian | SphericalLaplace
 # Points of a cut: even in theta, and even in the quantiles of either law.
-_POINTS = 300
+POINTS = 300
 # Depth of the cut's tails, in the noise's own scale: beyond lies less than 1e-32 (Gaussian) and 1e-26 (gamma).
 _DEPTH = {Gaussian: 12.0, SphericalLaplace: 60.0}
 # Inside a piece densities are looked at this share of it away from its ends, where J'' may jump.
@@ -116,17 +116,17 @@ def cut(first: Law, second: Law, *more: float) -> np.ndarray:
     - Returns: shape (points,); increasing.
     """
     depth = _DEPTH[type(first.noise)] * first.noise.scale
-    levels = np.linspace(-depth, depth, _POINTS)
+    levels = np.linspace(-depth, depth, POINTS)
     reach = max(first.reach(depth), second.reach(depth))
     low, high = max(-reach, first.low), min(reach, first.high)
-    even = np.linspace(low, high, 4 * _POINTS)
+    even = np.linspace(low, high, 4 * POINTS)
     quantiles = [np.interp(levels, one.slope(even), even) for one in (first, second)]
     ends = [0.0, *first.kinks, *second.kinks, *more, first.low, first.high]
     if isinstance(first.noise, SphericalLaplace):
         # The density of b has a kink at 0.
         ends += [float(one.minimiser(np.zeros(1))[0]) for one in (first, second)]
     ends = [t for t in ends if low <= t <= high]
-    points = np.unique(np.concatenate([np.linspace(low, high, _POINTS), *quantiles, ends]))
+    points = np.unique(np.concatenate([np.linspace(low, high, POINTS), *quantiles, ends]))
     return points[(points >= first.low) & (points <= first.high)]
 
 

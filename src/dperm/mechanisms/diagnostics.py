@@ -31,7 +31,7 @@ class Diagnostics:
 
 
 # By id: an estimator may compare by value, and then two of them would share an entry of a dictionary of theirs.
-_KEPT: dict[int, Diagnostics | None] = {}
+KEPT: dict[int, Diagnostics | None] = {}
 
 
 def keep(model: Any, found: Diagnostics) -> None:
@@ -43,10 +43,10 @@ def keep(model: Any, found: Diagnostics) -> None:
     found : Diagnostics
     """
     key = id(model)
-    if key not in _KEPT:
+    if key not in KEPT:
         # Called when the object dies, before its id can be another's.
-        weakref.finalize(model, _KEPT.pop, key, None).atexit = False
-    _KEPT[key] = found
+        weakref.finalize(model, KEPT.pop, key, None).atexit = False
+    KEPT[key] = found
 
 
 def forget(model: Any) -> None:
@@ -56,8 +56,8 @@ def forget(model: Any) -> None:
     ----------
     model : object
     """
-    if id(model) in _KEPT:
-        _KEPT[id(model)] = None
+    if id(model) in KEPT:
+        KEPT[id(model)] = None
 
 
 def move(model: Any, other: Any) -> None:
@@ -67,7 +67,7 @@ def move(model: Any, other: Any) -> None:
     ----------
     model, other : object
     """
-    found = _KEPT.get(id(model))
+    found = KEPT.get(id(model))
     forget(model)
     if found is not None:
         keep(other, found)
@@ -104,7 +104,7 @@ def diagnostics(model: Any) -> Diagnostics:
     >>> dperm.diagnostics(model).converged, hasattr(model, "certificate_")
     (True, False)
     """
-    found = _KEPT.get(id(model))
+    found = KEPT.get(id(model))
     if found is None:
         raise ValueError(
             f"there are no diagnostics of this {type(model).__name__}: it was not fitted in this process (a copy or a "

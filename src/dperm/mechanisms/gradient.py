@@ -48,7 +48,7 @@ CALIBRATIONS = ("tight",)
 
 Average = Literal["none", "tail"]
 # Margins (rows, repeats) are made in blocks that stay within the cache.
-_BLOCK_ENTRIES = 2**16
+BLOCK_ENTRIES = 2**16
 
 
 def default_clip(loss: Loss, domain: Domain) -> float:
@@ -94,7 +94,7 @@ def summed_gradient(X: np.ndarray, y: np.ndarray, loss: Loss, theta: np.ndarray,
     - Returns: shape (repeats, p).
     """
     total = np.zeros(theta.shape)
-    rows = max(1, _BLOCK_ENTRIES // len(theta))
+    rows = max(1, BLOCK_ENTRIES // len(theta))
     for low in range(0, len(X), rows):
         part = slice(low, low + rows)
         bound = limit[part, None]
@@ -159,7 +159,7 @@ def release(
     X, y = _checked(X, y)
     y = loss.targets_of(y, domain)
     step = _step_size(step_size, loss, domain, ridge, len(X) if neighbours == "replace" else None, n_public)
-    limit = _limits(X, clip)
+    limit = limits(X, clip)
 
     theta, velocity, tail = (np.zeros((repeats, X.shape[1])) for _ in range(3))
     travelled, tail_steps = np.zeros((repeats, 1)), math.ceil(steps / 2)
@@ -182,7 +182,7 @@ def release(
     return Release(theta, np.zeros(repeats), np.isfinite(theta).all(axis=1), "proved", event)
 
 
-def _limits(X: np.ndarray, clip: float) -> np.ndarray:
+def limits(X: np.ndarray, clip: float) -> np.ndarray:
     """Return c/||x_i||, at most the largest double, shape (n,); infinite where x_i = 0."""
     largest = np.abs(X).max(axis=1, initial=0.0)
     limit, rows = np.full(len(X), np.inf), largest > 0

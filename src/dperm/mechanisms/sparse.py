@@ -245,14 +245,14 @@ def release(
     y = losses.squared().targets_of(y, domain, clip=True)
     if support == "exp_mech":
         selection = exp_mech.select(X, y, calibration=stages.exp_mech, domain=domain, bound=bound, **stage_one)
-    theta, certificate, converged = _on_supports(X, y, selection.supports, on_support | {"rng": rng}, fit_intercept)
+    theta, certificate, converged = on_supports(X, y, selection.supports, on_support | {"rng": rng}, fit_intercept)
     if support == "exp_mech":
         converged &= selection.converged
     guarantee = min(selection.guarantee, proved, key=_WORTH.index)
     return SparseRelease(theta, certificate, converged, guarantee, budget_event(budget), selection=selection)
 
 
-def _on_supports(X, y, supports, on_support, fit_intercept) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def on_supports(X, y, supports, on_support, fit_intercept) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return theta, certificate and converged of stage two: one Gram matrix, and for each support one batch."""
     repeats, p = len(supports), X.shape[1]
     union, places = np.unique(supports, return_inverse=True)

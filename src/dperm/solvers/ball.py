@@ -33,7 +33,7 @@ _EPS = float(np.finfo(float).eps)
 # Numbers within these have squares, and sums of squares, within the doubles.
 _LEAST, _LARGEST = 1e-100, 1e100
 # Newton takes about six steps; the bracket ends it where rounding does not let it settle.
-_STEPS = 100
+STEPS = 100
 # Eigenvalues and coordinates of c below this multiple of p times their rounding count as 0.
 _ROUNDING = 4 * _EPS
 # A theta this near to the sphere counts as on it: projecting onto it rounds.
@@ -194,7 +194,7 @@ def diagonal(w: np.ndarray, d: np.ndarray, radius: float) -> tuple[np.ndarray, n
     """
     curved = w > 0
     theta, mu = np.zeros(d.shape), np.zeros(len(d))
-    theta[:, curved], mu[:] = _secular(w[curved], np.ascontiguousarray(d[:, curved]), float(radius), _STEPS, 4 * _EPS)
+    theta[:, curved], mu[:] = _secular(w[curved], np.ascontiguousarray(d[:, curved]), float(radius), STEPS, 4 * _EPS)
     return theta, mu
 
 
@@ -258,7 +258,7 @@ def _multipliers(w: np.ndarray, d: np.ndarray, radius: float) -> np.ndarray:
     low = np.maximum((np.abs(d) / radius - w).max(axis=1, initial=0.0), size / radius - w.max(axis=1, initial=0.0))
     high = np.maximum(size / radius - w.min(axis=1, initial=np.inf), low) * (1 + 4 * _EPS)
     mu = low
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         shifted = w + mu[:, None]
         ratio = np.where(d == 0, 0.0, d / shifted)
         squares = ratio * ratio

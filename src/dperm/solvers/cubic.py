@@ -42,7 +42,7 @@ _FIRST, _LEAST_CUT, _MOST_CUT = 0.01, 0.3, 0.01
 # So many epochs of a descent without an end in sight are followed by a pass over all rows.
 _EPOCHS_A_DESCENT = 200
 # So few rows are solved by their kernel matrix.
-_FEW = 512
+FEW = 512
 # So many passes over all rows in a row whose gap is no smaller than an earlier one: no better one will come.
 _IDLE = 100
 _SEED = 88172645463325252
@@ -160,7 +160,7 @@ def _descend(problem, columns, multiplicity, y, total, slack, R, most):
     while True:
         low, high = -np.inf, np.inf
         for _ in range(_EPOCHS_A_DESCENT):
-            if active.sum() <= _FEW:
+            if active.sum() <= FEW:
                 _settle(problem, columns, w, y, alpha, total, order, active, 0.3 * target)
                 epochs += 1
                 break

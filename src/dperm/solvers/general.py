@@ -51,7 +51,7 @@ def minimise(H: np.ndarray, c: np.ndarray, regularizer: Regularizer, region: Reg
       whole-numbered, or the set is empty. None of it depends on H and c.
     """
     p, shared = c.shape[1], H.ndim == 2
-    program, P, q, at = _conic(regularizer, region, p)
+    program, P, q, at = conic_form(regularizer, region, p)
     theta, gap = np.full_like(c, np.nan), np.full(len(c), np.inf)
     certifier, own = None, P
     for r in range(len(c)):
@@ -72,7 +72,7 @@ def minimise(H: np.ndarray, c: np.ndarray, regularizer: Regularizer, region: Reg
     return Solution(theta, gap)
 
 
-def _conic(regularizer: Regularizer, region: Region, p: int) -> tuple[conic.Program, np.ndarray, np.ndarray, slice]:
+def conic_form(regularizer: Regularizer, region: Region, p: int) -> tuple[conic.Program, np.ndarray, np.ndarray, slice]:
     """Return the conic program of r over F, its own P and q, and where theta is among its variables."""
     cp = _cvxpy()
     # The parameter keeps theta in the program, whatever r and F say of it.

@@ -44,7 +44,7 @@ from dperm.losses import Loss
 from dperm.solvers import gram, kernel_newton
 
 # Rows of a working set; bytes of a block of kernel values, and of a kernel matrix that is kept.
-SET, _BLOCK, _KEPT = 1024, 2**25, 2**28
+SET, BLOCK, KEPT = 1024, 2**25, 2**28
 # So many rounds in a row that make J (of working sets: the gap) no smaller than before: no better gap will come.
 _IDLE = 300
 # Roundings in a row in a kernel value, beside those of its inner product.
@@ -146,7 +146,7 @@ def minimise(
     within(kernel, X)
     if not n:
         return Fit(kernel, X, np.zeros(0), 0.0, 0.0, 0.0, 0)
-    known = kernel(X, X) if 8 * n**2 <= _KEPT else None
+    known = kernel(X, X) if 8 * n**2 <= KEPT else None
     problem = _Problem(kernel, X, y, loss, total, dual, known)
     steps = _by_sets(problem, target) if loss.name == "hinge" else kernel_newton.steps(problem)
     # u is a sum of n products of kernel values, each of as many as a row has entries.
@@ -201,7 +201,7 @@ def _width(X):
 
 def _times(kernel, X, V, mu):
     """Return K(X, V) mu, formed in blocks of rows."""
-    out, rows = np.zeros(X.shape[0]), max(_BLOCK // (8 * max(len(mu), 1)), 1)
+    out, rows = np.zeros(X.shape[0]), max(BLOCK // (8 * max(len(mu), 1)), 1)
     for low in range(0, X.shape[0] if len(mu) else 0, rows):
         out[low : low + rows] = kernel(X[low : low + rows], V) @ mu
     return out

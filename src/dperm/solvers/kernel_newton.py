@@ -23,7 +23,7 @@ from dperm.domain import Domain
 
 # Newton's systems: pivots of the preconditioner, down to a share of R^2; steps, and the share of the right side left:
 # at first, and at least. Halvings of a step in mu, and the shortest in w: R^2/total may be 1e90.
-_PIVOTS, _SMALL, _CG_STEPS, _CG_SHARE, _CG_LEAST, _HALVINGS, _SHORTEST = 512, 1e-14, 200, 1e-3, 1e-15, 30, 2.0**-300
+PIVOTS, _SMALL, CG_STEPS, _CG_SHARE, _CG_LEAST, _HALVINGS, _SHORTEST = 512, 1e-14, 200, 1e-3, 1e-15, 30, 2.0**-300
 # Of the slope at the start of a step, what may be left at its end; and how often the way is halved for it.
 _LEFT, _BISECTIONS = 0.1, 1000
 # Steps in mu that may be cut short before those in w are tried.
@@ -39,7 +39,7 @@ def steps(problem: Any) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
     """
     factors = _pivots(problem)
     # Where LL' is all of K there is no need to creep.
-    complete = factors.shape[1] < _PIVOTS or len(problem.y) <= _PIVOTS
+    complete = factors.shape[1] < PIVOTS or len(problem.y) <= PIVOTS
     yield from _by_values(problem, factors, complete)
     yield from _by_features(problem, factors)
 
@@ -60,7 +60,7 @@ def _by_features(problem, L):
         root = np.linalg.qr(np.vstack([np.sqrt(loss.second(u, y))[:, None] * L, weight]), mode="r")
         half = linalg.solve_triangular(root, total * w + L.T @ slope, trans="T", check_finite=False)
         step = -linalg.solve_triangular(root, half, check_finite=False)
-        length = _exact_length(loss, y, u, L @ step, total * (w @ step), total * (step @ step))
+        length = exact_length(loss, y, u, L @ step, total * (w @ step), total * (step @ step))
         while value(w + length * step) >= before and length > _SHORTEST:
             length /= 2
         w = w + length * step
@@ -96,7 +96,7 @@ _JUMPS = {
 }
 
 
-def _exact_length(loss, y, u, moved, pull, bend):
+def exact_length(loss, y, u, moved, pull, bend):
     """Return the step to the minimiser along a line, at most 1, where the slope is linear between jumps of l''.
 
     - u, moved, pull, bend: as for `_length`, which serves other losses.
@@ -164,7 +164,7 @@ def _by_values(problem, factors, complete):
 def _pivots(problem):
     """Return L of shape (n, r) with K nearly LL', by the pivots of Cholesky's factors that leave least of the trace."""
     n = len(problem.y)
-    left, L = problem.kernel.diagonal(problem.X), np.zeros((n, min(n, _PIVOTS)))
+    left, L = problem.kernel.diagonal(problem.X), np.zeros((n, min(n, PIVOTS)))
     for k in range(L.shape[1]):
         pivot = int(left.argmax())
         if left[pivot] <= _SMALL * problem.kernel.R**2:
@@ -187,7 +187,7 @@ def _gradients(problem, root, b, factors, share):
     v, r = np.zeros(len(b)), b.copy()
     z = precondition(r)
     p, rz, enough = z.copy(), r @ z, share * np.linalg.norm(b)
-    for _ in range(_CG_STEPS):
+    for _ in range(CG_STEPS):
         if np.linalg.norm(r) <= enough:
             break
         Ap = p + root * problem.times(root * p) / problem.total

@@ -119,7 +119,7 @@ def minimise(
             centre, *_ = _descend(objective, direction, origin, np.zeros((p, 1)), near, max_iterations)
             origin = objective.evaluate(centre, np.zeros((p, 1)))
             direction = through(objective, origin)
-        size = _chunk(len(X))
+        size = chunk(len(X))
         for low in range(0, repeats, size):
             part = slice(low, low + size)
             tilts = np.ascontiguousarray(tilt[part].T)
@@ -139,7 +139,7 @@ def _centre(start: np.ndarray | None, p: int) -> np.ndarray:
     return np.zeros((p, 1)) if start is None else np.atleast_2d(start).mean(axis=0)[:, None]
 
 
-def _chunk(n: int) -> int:
+def chunk(n: int) -> int:
     """Return how many repeats are worked on at once: a function of n alone, never of the machine."""
     return max(1, min(CHUNK_BYTES // (8 * n), CHUNK_ENTRIES // min(n, 256)))
 

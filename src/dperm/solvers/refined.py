@@ -265,7 +265,7 @@ def _evaluate(objective: Objective, a: np.ndarray, d: np.ndarray, tilt: np.ndarr
         x, y, lengths = objective.X[rows], objective.y[rows, 0], objective.lengths[rows]
         none = np.zeros(len(x))
         offset, target = (y, none) if loss.unit == 0 else (none, y)
-        margin = _margins(x, a, d, offset)
+        margin = margins(x, a, d, offset)
         slope = loss.derivative(margin, target.astype(np.longdouble))
         off = _UNIT * np.abs(margin).astype(float) + lengths * off_by_row
         weights[rows] = loss.second(margin, target)
@@ -338,7 +338,7 @@ def _free(theta: np.ndarray, terms: Terms) -> np.ndarray:
     return (theta > terms.low) & (theta < terms.high) & ((theta != 0) | ~terms.kinked(theta))
 
 
-def _margins(x: np.ndarray, a: np.ndarray, d: np.ndarray, offset: np.ndarray) -> np.ndarray:
+def margins(x: np.ndarray, a: np.ndarray, d: np.ndarray, offset: np.ndarray) -> np.ndarray:
     """Return <x_i, a> - offset_i + <x_i, d> by a compensated sum, shape (rows,)."""
     x, a = x.astype(np.longdouble), a.astype(np.longdouble)
     total, lost = -offset.astype(np.longdouble), np.zeros(len(x), np.longdouble)

@@ -50,7 +50,7 @@ from dperm.losses import Loss
 from dperm.solvers.newton import Solution
 
 # Bytes of v, and of its part for one row, that one batch of repeats may take.
-_CHUNK_BYTES, _CHUNK_REPEATS = 64 * 2**20, 32
+_CHUNK_BYTES, CHUNK_REPEATS = 64 * 2**20, 32
 # Passes over the rows within their bounds, after each over all; they end sooner at this share of the gap they began at.
 _FREE_PASSES, _FREE_SHARE = 20, 0.1
 _CENTRED, _SIGNED = ("squared", "huber", "absolute"), ("hinge", "smoothed_hinge")
@@ -147,7 +147,7 @@ def minimise(
     weights, dual = np.empty((repeats, len(columns))), np.empty((repeats, n))
     gap, most = np.empty(repeats), 0
     target = slack**2 * total / 2
-    size = max(1, min(_CHUNK_REPEATS, _CHUNK_BYTES // (8 * max(1, len(columns)))))
+    size = max(1, min(CHUNK_REPEATS, _CHUNK_BYTES // (8 * max(1, len(columns)))))
     for first in range(0, repeats, size):
         part = slice(first, min(first + size, repeats))
         if tilts is None:

@@ -223,7 +223,7 @@ def _every(G, c, yy, bound, target, theta, scores):
                 value -= L[u, t] * theta[u]
             theta[t] = value * inverse[t]
             inside &= abs(theta[t]) <= bound
-        gap = _gap(A, b, bound, theta, g) if inside else np.inf
+        gap = duality_gap(A, b, bound, theta, g) if inside else np.inf
         if gap > target:
             gap = _active_set(A, b, bound, target, theta, g)
         worst = max(worst, gap)
@@ -262,7 +262,7 @@ def _pivot_row(A, b, L, inverse, w, t):
 
 
 @compiled
-def _gap(A, b, bound, theta, g):
+def duality_gap(A, b, bound, theta, g):
     """Return the duality gap of theta; g becomes the gradient A theta - b."""
     s, gap = len(b), 0.0
     for t in range(s):
@@ -285,7 +285,7 @@ def _active_set(A, b, bound, target, theta, g):
         held[t] = abs(theta[t]) >= bound
         theta[t] = 0.0 if math.isnan(theta[t]) else min(max(theta[t], -bound), bound)  # NaN: overflow above
     for _ in range(_STEPS):
-        gap = _gap(A, b, bound, theta, g)
+        gap = duality_gap(A, b, bound, theta, g)
         if gap <= target:
             return gap
         # Newton's step on the free features.
@@ -318,11 +318,11 @@ def _active_set(A, b, bound, target, theta, g):
             held[blocked] = True
             continue
         # The face's minimiser: let go of the bound from which the slope leads inside most steeply.
-        _gap(A, b, bound, theta, g)
+        duality_gap(A, b, bound, theta, g)
         steepest, release = 0.0, -1
         for t in range(s):
             if held[t] and g[t] * theta[t] > steepest:
                 steepest, release = g[t] * theta[t], t
         if release >= 0:
             held[release] = False
-    return _gap(A, b, bound, theta, g)
+    return duality_gap(A, b, bound, theta, g)

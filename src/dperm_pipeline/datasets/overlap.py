@@ -9,7 +9,7 @@ import scipy.sparse as sp
 # The constants of splitmix64, all odd.
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 # Entries looked at in one go: a bound on the memory beyond the matrix.
-_ENTRIES = 2**20
+ENTRIES = 2**20
 
 
 def overlapping(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> np.ndarray:
@@ -47,7 +47,7 @@ def hashes(X: np.ndarray | sp.csr_array) -> np.ndarray:
 def _blocks(X: np.ndarray | sp.csr_array, rows: np.ndarray):
     """Yield the chosen rows as canonical CSR, a few at a time; X itself is not touched."""
     entries = max(1, X.nnz // max(1, X.shape[0])) if sp.issparse(X) else X.shape[1]
-    step = max(1, _ENTRIES // max(1, entries))
+    step = max(1, ENTRIES // max(1, entries))
     for start in range(0, len(rows), step):
         block = sp.csr_array(X[rows[start : start + step]], dtype=np.float64, copy=True)
         block.sum_duplicates()

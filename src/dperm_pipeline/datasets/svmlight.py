@@ -27,7 +27,7 @@ from dperm_pipeline.datasets.overlap import splitmix64
 # What ends the name of a member of a tar that holds rows.
 _MEMBER = ".svm"
 # Bytes read at once, and the longest line.
-BLOCK, _LONGEST_LINE = 2**20, 2**26
+BLOCK, LONGEST_LINE = 2**20, 2**26
 _SPLITS = ("train", "test")
 # The powers of ten that are doubles.
 _TENS = np.array([float(f"1e{power}") for power in range(23)])
@@ -133,8 +133,8 @@ def _blocks(file: IO[bytes], source: str) -> Iterator[np.ndarray]:
             lines += text.count(b"\n")
             yield np.frombuffer(text, dtype=np.uint8, count=end)
         rest = text[end:]
-        if len(rest) > _LONGEST_LINE:
-            raise DataError(f"{source}, line {lines + 1} has more than {_LONGEST_LINE} bytes; this is no list of rows")
+        if len(rest) > LONGEST_LINE:
+            raise DataError(f"{source}, line {lines + 1} has more than {LONGEST_LINE} bytes; this is no list of rows")
     if rest:
         yield np.frombuffer(rest + b"\n", dtype=np.uint8)
 

@@ -23,7 +23,7 @@ _WIDTH, _ROW, _LANES = 7.0, 0.36, 6
 # Shares above it stand at the edge, with an arrow; their numbers are beside them anyhow.
 _FURTHEST = 1.35
 # Beyond e^this, ratios are those of the least doubles: the number is theirs, not the mechanism's. As on the page.
-_NO_BOUND = 600.0
+NO_BOUND = 600.0
 
 
 def ledger(rows: pd.DataFrame) -> Figure:
@@ -87,7 +87,7 @@ def _mark(axis: Axes, row: Any, place: int, *, numbered: bool) -> None:
     if refuted and numbered:
         arrow = "→ " if share > _FURTHEST else ""
         # An event that is impossible for one of the two data sets has no finite bound.
-        bounded = row.audit_lower_bound <= _NO_BOUND
+        bounded = row.audit_lower_bound <= NO_BOUND
         words = arrow + (f"{row.audit_lower_bound:.3g} of {row.epsilon:g}" if bounded else "no bound")
         # The lanes of both relations lie closer than two lines of text.
         axis.text(x + 0.025 + 0.2 * second, y, words, va="center", size=6, color=_REFUTED)
@@ -208,7 +208,7 @@ def _words(mechanism: str, law: str) -> str:
 
 def _bound(value: float) -> str:
     """A lower bound of epsilon in words; an outcome that is impossible for the neighbour has none."""
-    return "-" if pd.isna(value) else "no bound" if value > _NO_BOUND else f"{value:.4g}"
+    return "-" if pd.isna(value) else "no bound" if value > NO_BOUND else f"{value:.4g}"
 
 
 def _p_value(value: float) -> str:

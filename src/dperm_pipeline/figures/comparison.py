@@ -9,9 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dperm.errors import ConfigError
-from dperm_pipeline.figures import looks
-from dperm_pipeline.figures.looks import Look
+from dperm_pipeline.figures.looks import Look, unknown
 
 # Units of repeats that several experiments share.
 ONE_SPLIT = "draws of the noise on one split of the data: the intervals know the noise, not another choice of test rows"
@@ -77,7 +75,7 @@ class Comparison:
 
     `rank`: the place of the experiment on the page. `datasets`: the order in which data sets are offered, the others
     after these. `metric_of`: what a metric is called on a data set, where it is not called the same on all. `named`:
-    the look of a method (mechanism, variant, calibration, and the columns `extra`), or None for that of all figures.
+    the look of a method, by mechanism, calibration, variant and the columns `extra`.
     """
 
     title: str
@@ -94,18 +92,13 @@ class Comparison:
     rank: int = 100
     datasets: tuple[str, ...] = ()
     metric_of: Callable[[str, str], Metric] | None = None
-    named: Callable[..., Look | None] | None = None
+    named: Callable[..., Look] = unknown
 
     def metric(self, name: str, dataset: str) -> Metric:
         """Return what a metric is called on a data set."""
         return self.metric_of(name, dataset) if self.metric_of else self.metrics[name]
 
-    def look(self, mechanism: str, variant: str, calibration: str, *extra: str) -> Look:
-        """Return how a method is called and drawn, its marker in Vega's words; one without a look by its own name."""
-        found = self.named(mechanism, variant, calibration, *extra) if self.named else None
-        try:
-            found = found or looks.look(mechanism, calibration, variant)
-        except ConfigError:
-            words = [part for part in (mechanism.replace("_", " "), variant, calibration) if part]
-            found = Look(", ".join(words), "#666666", "o")
+    def look(self, mechanism: str, calibration: str, variant: str, *extra: str) -> Look:
+        """Return how a method is called and drawn, its marker in Vega's words."""
+        found = self.named(mechanism, calibration, variant, *extra)
         return Look(found.label, found.colour, _SHAPES.get(found.marker, "circle"))

@@ -15,13 +15,10 @@ from scipy import special
 
 from dperm.errors import ConfigError
 from dperm_pipeline.figures.looks import (  # noqa: F401  (drawing functions ask for all of them here)
-    METHODS,
     NONPRIVATE,
     TRIVIAL,
-    VARIANTS,
     Look,
     equals,
-    look,
     noise_label,
     number,
 )

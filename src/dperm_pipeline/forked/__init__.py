@@ -55,7 +55,7 @@ def start(jobs: int, preamble: str) -> str | None:
     except OSError:
         return None
     try:
-        server = _started(folder, preamble)
+        server = start_server(folder, preamble)
     except OSError:  # full, without programs (noexec), or of too long or too odd a name
         shutil.rmtree(folder, ignore_errors=True)
         return None
@@ -63,7 +63,7 @@ def start(jobs: int, preamble: str) -> str | None:
     return f"{folder}/{_PYTHON}"
 
 
-def _started(folder: str, preamble: str) -> subprocess.Popen:
+def start_server(folder: str, preamble: str) -> subprocess.Popen:
     """Make the client's program and the socket, and start the server."""
     address, python = f"{folder}/socket", Path(folder, _PYTHON)
     if shlex.quote(folder) != folder:

@@ -144,13 +144,13 @@ def read_experiment(path: Path, head: Path) -> dict[str, Any]:
     """
     declared = config_files.parse(path)
     schema = config_files.parse(head)
+    properties = {**schema["properties"], "paper": {"enum": [*places.papers()]}}
     name = declared.get("experiment") if isinstance(declared, dict) else None
     if isinstance(name, str) and name in places.experiments():
         known = places.experiments()[name]
         grid, given = settings.grid_schema(known.axes), settings.schema(known.settings)
-        properties = {**schema["properties"], "grid": _at_scales(grid), "settings": _at_scales(given), "common": given}
-        schema = {**schema, "properties": properties}
-    config_files.validate(declared, schema, str(path))
+        properties |= {"grid": _at_scales(grid), "settings": _at_scales(given), "common": given}
+    config_files.validate(declared, {**schema, "properties": properties}, str(path))
     return declared
 
 

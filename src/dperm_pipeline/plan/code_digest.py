@@ -26,7 +26,7 @@ NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
 
 _DECLARES = re.compile(r"dperm_pipeline\.settings|dperm_papers\.\w+\.\w+\.settings")
 
-_read_so_far: set[str] = set()
+read_so_far: set[str] = set()
 
 
 @functools.cache
@@ -38,7 +38,7 @@ def code_digest(*roots: str, packages: tuple[str, ...] = ()) -> str:
     """
     digest = hashlib.sha256()
     for module in modules(*roots):
-        digest.update(f"{module} {_read(module)[1]}\n".encode())
+        digest.update(f"{module} {read_module(module)[1]}\n".encode())
     for package in (*NUMERICAL, *packages):
         digest.update(f"{package} {_version(package)}\n".encode())
     return digest.hexdigest()
@@ -47,7 +47,7 @@ def code_digest(*roots: str, packages: tuple[str, ...] = ()) -> str:
 def announce() -> None:
     """Tell the jobs that this process starts of what code, and with which libraries, they were planned."""
     versions = {package: _version(package) for package in NUMERICAL}
-    worker.announce({module: _read(module)[1] for module in sorted(_read_so_far)}, versions)
+    worker.announce({module: read_module(module)[1] for module in sorted(read_so_far)}, versions)
 
 
 # Looked up once, though a hundred digests ask for the same few.
@@ -63,12 +63,12 @@ def modules(*roots: str) -> tuple[str, ...]:
         module = pending.pop()
         if module not in found and not _DECLARES.fullmatch(module):
             found.add(module)
-            pending += _read(module)[0]
+            pending += read_module(module)[0]
     return tuple(sorted(found))
 
 
 @functools.cache
-def _source(module: str) -> Path:
+def source_of(module: str) -> Path:
     base = SRC.joinpath(*module.split("."))
     for path in (base / "__init__.py", base.with_suffix(".py")):
         if path.is_file():
@@ -78,16 +78,16 @@ def _source(module: str) -> Path:
 
 def _exists(module: str) -> bool:
     try:
-        return bool(_source(module))
+        return bool(source_of(module))
     except ModuleNotFoundError:
         return False
 
 
 @functools.cache
-def _read(module: str) -> tuple[tuple[str, ...], str]:
+def read_module(module: str) -> tuple[tuple[str, ...], str]:
     """Return what a module imports inside dperm, and the fingerprint of its code."""
-    tree = ast.parse(_source(module).read_text(encoding="utf-8"))
-    _read_so_far.add(module)
+    tree = ast.parse(source_of(module).read_text(encoding="utf-8"))
+    read_so_far.add(module)
     statements = (node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom)))
     imports = tuple(name for node in statements for name in _imported(node))
     return imports, worker.fingerprint(tree)

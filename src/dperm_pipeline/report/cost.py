@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 # Folders and files of `benchmarks/{scale}` that are no experiment's, and whose jobs they are.
-_RULES = {
+RULES = {
     "audits": "run_audit",
     "claims": "judge_claims",
     "config": "write_config",
@@ -89,8 +89,8 @@ def _job(folder: Path, path: Path) -> Job:
     lines = _lines(path)
     if stage == "claims" and len(others) > 1:
         rule = "judge_claim"
-    elif stage in _RULES:
-        rule = _RULES[stage]
+    elif stage in RULES:
+        rule = RULES[stage]
     elif len(others) > 1:
         # In an experiment's folder all are cells but these two.
         rule = {"collect": "collect_rows", "baselines": "fit_baseline"}.get(others[1], "run_cell")

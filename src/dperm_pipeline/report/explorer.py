@@ -246,7 +246,7 @@ def _looks(arms: Sequence[tuple], experiments: Sequence[str]) -> list[dict[str, 
     for source, *method in arms:
         mechanism, variant, calibration, delta, target = method
         comparison = places.comparisons()[experiments[source]]
-        found = comparison.look(mechanism, variant, calibration, *([target] if comparison.extra else []))
+        found = comparison.look(mechanism, calibration, variant, *([target] if comparison.extra else []))
         label = found.label + (", δ\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0" if delta == 0 else "")
         shapes = [found.marker, *SHAPES]
         own = (mechanism, variant, calibration, target)

@@ -240,7 +240,7 @@ def test_grid_and_noise_of_a_release_do_not_depend_on_the_records(monkeypatch):
     ("variant", "mechanism"), [(name, one) for name, made in cases.PUBLISHED.items() for one in made]
 )
 def test_what_is_handed_on_tells_nothing_but_what_is_covered(monkeypatch, variant, mechanism):
-    monkeypatch.setattr(objects, "_FITS", 5)
+    monkeypatch.setattr(objects, "FITS", 5)
     delta = 1e-6 if mechanism in ("tddl", "tdil") else 0.0
     found = called.run(row(variant, "add_remove", delta, mechanism))
     assert [one["hits"] == one["other_hits"] == one["tries"] == 5 for one in found] == [True] * len(found)
@@ -289,7 +289,7 @@ def test_the_law_of_a_choice_is_read_off_fits():
         X, y, size=1, domain=Domain(1.0, 1.0), budget=Budget(1.0), neighbours="add_remove", calibration="tight",
         bound=1.0, rng=np.random.default_rng(0),
     )  # fmt: skip
-    read = supports.chance(choice, lambda told: supports._fitted(choice, given, [], told).support_[0])
+    read = supports.chance(choice, lambda told: supports.fitted(choice, given, [], told).support_[0])
     assert read == pytest.approx(math.exp(core.log_probabilities[0]), abs=1e-11)
 
 
@@ -300,7 +300,7 @@ def test_the_law_of_noisy_votes_is_read_off_fits():
     scale, _ = samp_agg.calibrate(
         2, size=1, blocks=20, budget=Budget(1.0), neighbours="replace", calibration="corrected"
     )  # fmt: skip
-    read = supports.chance(choice, lambda told: supports._fitted(choice, given, [], told).support_[0])
+    read = supports.chance(choice, lambda told: supports.fitted(choice, given, [], told).support_[0])
     assert read == pytest.approx(1 - (2 + 1 / scale) * math.exp(-1 / scale) / 4, rel=1e-9)
     noise = np.random.default_rng(0).laplace(size=(100_000, 2)) * scale
     assert read == pytest.approx((1 + noise[:, 0] > noise[:, 1]).mean(), abs=5e-3)

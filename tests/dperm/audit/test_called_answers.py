@@ -39,8 +39,8 @@ def less_of_a_path(monkeypatch):
 
 
 def less_of_public_answers(monkeypatch):
-    unit = tddl._unit_noise
-    monkeypatch.setattr(tddl, "_unit_noise", lambda *args: 0.7 * unit(*args))
+    unit = tddl.unit_noise
+    monkeypatch.setattr(tddl, "unit_noise", lambda *args: 0.7 * unit(*args))
 
 
 def less_of_a_predictor(monkeypatch):
@@ -51,9 +51,11 @@ def less_of_a_predictor(monkeypatch):
 
 
 def less_of_a_round(monkeypatch):
-    draw = tdil._draw
+    draw = tdil.draw_run
     monkeypatch.setattr(
-        tdil, "_draw", lambda constants, *args: draw(dataclasses.replace(constants, noise=0.7 * constants.noise), *args)
+        tdil,
+        "draw_run",
+        lambda constants, *args: draw(dataclasses.replace(constants, noise=0.7 * constants.noise), *args),
     )
 
 
@@ -106,14 +108,13 @@ def test_answers_with_less_noise_than_stated_are_refuted(monkeypatch, mechanism,
 
 
 def test_noise_of_an_answer_that_grows_with_the_record_is_an_error(monkeypatch):
-    start = RKHSGaussian._start
+    fit = RKHSGaussian.fit
 
-    def looking(self, X, y, made, exact, loss, setting, budget, rng):
-        path = start(self, X, y, made, exact, loss, setting, budget, rng)
-        path.scale *= len(X)
-        return path
+    def looking(self, X, y):
+        fit(self, X, y).path_.scale *= len(X)
+        return self
 
-    monkeypatch.setattr(RKHSGaussian, "_start", looking)
+    monkeypatch.setattr(RKHSGaussian, "fit", looking)
     with pytest.raises(DataError, match="the scale of the noise depends on the records"):
         bounds("rkhs_gaussian", "hinge", 1e-6)
 

@@ -68,7 +68,7 @@ def test_gradient_descent_attains_its_composition_and_fewer_noises_fall(neighbou
     assert 0.999 * budget.epsilon < found <= budget.epsilon * (1 + exact.ROUNDING)
     ratio = math.sqrt(comparators.STEPS) * gaussian.gaussian_ratio(budget.epsilon, budget.delta)
     law = noise.Gaussian(subject.target.law.scale / math.sqrt(comparators.STEPS))
-    small = comparators._additive(law, subject.target.noise)
+    small = comparators.additive(law, subject.target.noise)
     spent = line.lower_bound(small, subject.case.data, subject.case.neighbour, delta=budget.delta).epsilon
     assert gaussian.hockey_stick(spent, ratio) == pytest.approx(budget.delta, rel=1e-2)
     assert spent > 2 * budget.epsilon
@@ -96,7 +96,7 @@ def test_cms11_spends_what_it_pays_for(neighbours, epsilon):
     assert bound(comparators.cms11_output(neighbours, budget)) == pytest.approx(epsilon, rel=1e-5)
 
 
-@pytest.mark.parametrize("make", [comparators.cms11_output, comparators._cms11_large])
+@pytest.mark.parametrize("make", [comparators.cms11_output, comparators.cms11_large])
 def test_half_of_cms11s_noise_is_refuted(monkeypatch, make):
     honest = comparators.cms11.calibrate
 
@@ -173,6 +173,6 @@ def test_a_variant_that_is_none_is_refused(mechanism, variant, delta):
 
 
 def test_every_comparator_is_attacked():
-    assert {key[0] for key in comparators._CASES} == {"gradient", "approximate_minima", "cms11"}
-    assert {pair for *_, pair in comparators._CASES} == set(comparators.PAIRS)
-    assert len(set(itertools.chain(comparators._CASES))) == 5
+    assert {key[0] for key in comparators.CASES} == {"gradient", "approximate_minima", "cms11"}
+    assert {pair for *_, pair in comparators.CASES} == set(comparators.PAIRS)
+    assert len(set(itertools.chain(comparators.CASES))) == 5

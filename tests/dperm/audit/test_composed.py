@@ -73,7 +73,7 @@ def test_the_law_is_a_product():
 def test_votes_of_the_attacks_data_are_those_of_the_lassos(neighbours, calibration):
     """What is said of thin and far records is what the code's own lassos vote for, whoever shares a block."""
     least = Problem("samp_agg", Budget(3.0), neighbours, calibration, 400.0, 0.02, 20)
-    made = composed._thin(least, 0.0)
+    made = composed.thin(least, 0.0)
     problem, *pair, _ = made
     for data in pair:
         arguments = {**problem.options, "repeats": 3, "rng": np.random.default_rng(2)}
@@ -145,7 +145,7 @@ def test_printed_blocks_fall_under_add_remove_alone():
 def test_pairs_are_neighbours_within_the_bounds(stage_one, neighbours):
     for calibration in CALIBRATIONS:
         for delta in (0.0, 1e-6):
-            for problem, data, neighbour, _ in composed._candidates(
+            for problem, data, neighbour, _ in composed.candidates(
                 stage_one, Budget(1.0, delta), neighbours, calibration
             ):
                 first, second = (np.column_stack(side) for side in (data, neighbour))

@@ -159,7 +159,7 @@ def test_tight_gaussian_noise_is_certified_and_half_of_it_refuted(monkeypatch, v
         return Gaussian(law.scale / 2), guarantee
 
     monkeypatch.setattr(constrained.objective, "calibrate", half)
-    monkeypatch.setattr(constrained, "_best_place", constrained._best_place.__wrapped__)
+    monkeypatch.setattr(constrained, "best_place", constrained.best_place.__wrapped__)
     assert attacked(variant, budget, neighbours)[0] > 1.5 * 3
 
 

@@ -156,7 +156,7 @@ def test_the_code_draws_the_transcript(calibration):
     # Power: the law of less noise.
     less = made._replace(constants=replace(made.constants, deciding=made.constants.deciding / 1.5))
     assert crossing.fit_p(rounds, less.decisions(-1, np.arange(made.count + 1))) < LEVEL
-    assert sparse_vector._white_box(made, np.random.default_rng(2)) > LEVEL
+    assert sparse_vector.white_box_test(made, np.random.default_rng(2)) > LEVEL
 
 
 def test_outcomes_of_the_corrected_form_are_a_law_and_spend_what_the_grid_says():
@@ -202,7 +202,7 @@ def test_what_the_printed_constants_spend():
     printed = of.total * of.radius**2 / (200 * of.feature_norm * math.sqrt(2 * length) * log)
     assert known.bound == pytest.approx(printed)
     made = sparse_vector.single("laplace", "replace", BUDGET)
-    assert made.constants.updates == sparse_vector._UPDATES and made.constants.guarantee == "proved_exact"
+    assert made.constants.updates == sparse_vector.UPDATES and made.constants.guarantee == "proved_exact"
     assert made.exact[1] <= made.pair.setting.radius * made.pair.setting.feature_norm
 
 
@@ -233,8 +233,8 @@ def test_the_printed_exponent_grows_with_the_records():
 
 @pytest.mark.parametrize("calibration", ["corrected", "tight"])
 def test_the_code_draws_the_round(calibration):
-    made, _ = public_points._CASES[calibration]("replace", BUDGET)
-    assert public_points._white_box(made, np.random.default_rng(1)) > LEVEL
+    made, _ = public_points.CASES[calibration]("replace", BUDGET)
+    assert public_points.white_box_test(made, np.random.default_rng(1)) > LEVEL
     law = made.outcomes(1)
     assert law.sum() == pytest.approx(1.0) and (law >= 0).all()
 

@@ -265,7 +265,7 @@ def test_draws_are_releases(monkeypatch):
         return own(*given, **named)
 
     monkeypatch.setattr(mechanism, "release", release)
-    monkeypatch.setattr(napp, "_WHITE_BOX", 50)
+    monkeypatch.setattr(napp, "WHITE_BOX", 50)
     turned = {"variant": "erm", "neighbours": "replace"}
     napp.run(job("tight", "line", turned, {"variant": "erm-recycled"}))
     napp.run(job("corrected", "line", {"variant": "erm-returned"}))
@@ -322,7 +322,7 @@ def test_sampling_with_sixteen_features_refutes_and_leaves_the_corrected_alone()
 @pytest.mark.parametrize("variant", ["vs-moor-recycled", "vs_plus-moor-recycled"])
 def test_recycled_signs_are_told_by_draws(variant, monkeypatch):
     """Impossible without the record; with it as likely as without recycling, which only makes the noise smaller."""
-    monkeypatch.setattr(napp, "_REDRAWN", 1_000)
+    monkeypatch.setattr(napp, "MOST_REDRAWN", 1_000)
     (row,) = napp.run(job("paper", "line", {"variant": variant}, draws=1_000))
     assert row["other_hits"] == 0 and row["hits"] > 20 and row["likelier"] == "neighbour"
     counts = bounds.Counts(*(row[name] for name in ("hits", "tries", "other_hits", "other_tries")))

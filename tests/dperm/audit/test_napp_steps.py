@@ -22,7 +22,7 @@ BUDGETS = pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["spherical
 def test_steps_are_those_of_the_mechanism(number, moor):
     made = iterated.steps(cases.wide(PURE, "paper", moor=moor), number)
     b = np.linspace(-7.03, 7.01, 40)[:, None]
-    theta = made.draw(made.problem, *napp._CURVED.expanded(), b)[:, 0]
+    theta = made.draw(made.problem, *napp.CURVED.expanded(), b)[:, 0]
     assert np.abs(theta) == pytest.approx(made.of(made.problem, 1.0, np.abs(b[:, 0])), abs=1e-5)
 
 
@@ -40,7 +40,7 @@ def test_steps_without_curvature_have_a_closed_form(number):
 def test_recycling_is_that_of_the_mechanism(budget):
     made = iterated.recycled(cases.wide(budget, "paper", moor=True))
     b = np.linspace(-7.03, 7.01, 60)[:, None]
-    theta = made.draw(made.problem, *napp._CURVED.expanded(), b)[:, 0]
+    theta = made.draw(made.problem, *napp.CURVED.expanded(), b)[:, 0]
     of = made.of(made.problem, 1.0, np.abs(b[:, 0]))
     assert np.abs(theta) == pytest.approx(of, abs=1e-6)
     assert (np.diff(made.of(made.problem, 1.0, np.linspace(0, 9, 2_000))) >= 0).all()

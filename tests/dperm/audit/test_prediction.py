@@ -39,7 +39,7 @@ def test_all_margins_are_looked_at():
 def test_assignments_by_lot(relation):
     """Of five records three are kept, one a shard; or each of five is in a shard of its own choice."""
     data = (0, 0, 1, 1, 1)
-    counts = [int(bits._votes(parts).sum()) for parts in bits._assigned(data, relation)]
+    counts = [int(bits.votes(parts).sum()) for parts in bits.assigned(data, relation)]
     found = np.bincount(counts, minlength=4) / len(counts)
     if relation == "replace":
         assert found == pytest.approx(stats.hypergeom(5, 3, 3).pmf(np.arange(4)))
@@ -58,7 +58,7 @@ def test_assignments_by_lot(relation):
 @pytest.mark.parametrize("bound", [2.0, 1.5, 9.0])
 def test_the_law_of_the_walk_is_that_of_all_orders_of_equal_points(bound):
     data = ((0, 1), (0, 0), (0, 0), (1, 1), (1, 1), (1, 0))
-    found = walks.end(walks._groups(data)[:2], bound, "exponential")
+    found = walks.end(walks.grouped(data)[:2], bound, "exponential")
     brute = {}
     orders = [tuple(itertools.permutations(part)) for part in (data[:3], data[3:])]
     for first, second in itertools.product(*orders):
@@ -72,7 +72,7 @@ def test_the_law_of_the_walk_is_that_of_all_orders_of_equal_points(bound):
 
 def test_sorted_and_strict_walks():
     data = ((0, 1), (0, 0), (1, 1), (1, 0), (1, 0))
-    groups = walks._groups(data)[:2]
+    groups = walks.grouped(data)[:2]
     by_label = reference_laws.projected_walk(sorted(data), 1, steps=1)
     assert walks.end(groups, 1.0, "sorted") == {float(by_label): 1.0}
     strictly = reference_laws.projected_walk(sorted(data), 0, steps=1)
@@ -198,7 +198,7 @@ def test_a_free_round():
 
 
 def test_a_block_is_a_law():
-    block = consensus_ledger._block(3, 4, TERMS, 15, 10, 1e-4, 10**6)
+    block = consensus_ledger.make_block(3, 4, TERMS, 15, 10, 1e-4, 10**6)
     chances = [chance for _, chance in (*block.free, *block.contested)]
     assert sum(chances) == pytest.approx(1)
     stay, other = (consensus_ledger.free(q, TERMS) ** 10 for q in (3, 4))
@@ -210,7 +210,7 @@ def test_a_block_is_a_law():
 
 
 def test_at_the_tie_a_free_answer_has_no_bound():
-    block = consensus_ledger._block(7, 8, TERMS, 15, 1, 1e-2, 100)
+    block = consensus_ledger.make_block(7, 8, TERMS, 15, 1, 1e-2, 100)
     assert block.free == [(200, consensus_ledger.free(7, TERMS))]
 
 

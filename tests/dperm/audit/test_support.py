@@ -104,10 +104,10 @@ def test_scores_move_by_alpha_and_by_nothing():
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_a_tiny_domain_is_looked_at_whole(neighbours):
     """27 records: with one of them left, 27 more or C(27, 2) pairs of others; none is above the claim."""
-    pairs = list(support._tiny(neighbours))
+    pairs = list(support.tiny_pairs(neighbours))
     assert len(pairs) == {"add_remove": 27 * 27, "replace": 27 * 351}[neighbours]
     made = support.exponential(budget=ONE, neighbours=neighbours, calibration="tight")
-    found = exact.exact(lambda data: made.law(support._as_arrays(data)), pairs)
+    found = exact.exact(lambda data: made.law(support.as_arrays(data)), pairs)
     assert 0.2 < found.epsilon <= 1
 
 
@@ -229,7 +229,7 @@ def test_two_turned_features_spend_almost_epsilon(neighbours):
 def test_draws_of_another_law_are_noticed():
     made = support.exponential(budget=ONE, neighbours="replace", calibration="tight")
     other = support.exponential(budget=Budget(4.0), neighbours="replace", calibration="tight")
-    data, rng = support._wavering(np.random.default_rng(1)), np.random.default_rng
+    data, rng = support.wavering(np.random.default_rng(1)), np.random.default_rng
     assert support.law_test(made, data, rng(2)) > 1e-3
     assert support.law_test(made._replace(draw=other.draw), data, rng(2)) < 1e-4
 

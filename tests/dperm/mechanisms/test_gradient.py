@@ -77,7 +77,7 @@ def test_each_repeat_is_the_slow_loop_with_the_same_noise(arguments, eta, steps)
 def test_blocks_of_rows_add_up(monkeypatch):
     X, y = design()
     whole = release(X, y, repeats=3, steps=5).theta
-    monkeypatch.setattr(gradient, "_BLOCK_ENTRIES", 7 * 3)
+    monkeypatch.setattr(gradient, "BLOCK_ENTRIES", 7 * 3)
     np.testing.assert_allclose(release(X, y, repeats=3, steps=5).theta, whole, rtol=1e-10)
 
 
@@ -152,7 +152,7 @@ def test_no_record_moves_the_sum_by_more_than_the_clip(name, clip, spread, seed)
 def test_rows_whose_squares_vanish_or_overflow_are_clipped_too(entry, p):
     """A target of 1e300 makes |l'| as large; ||x|| must not be taken for 0 (no limit), nor for infinity (no record)."""
     X, y, theta = np.full((1, p), entry), np.array([1e300]), np.zeros((1, p))
-    limit = gradient._limits(X, 0.7)
+    limit = gradient.limits(X, 0.7)
     moved = gradient.summed_gradient(X, y, losses.squared(), theta, limit)
     expected = min(0.7, 1e300 * (entry * math.sqrt(p)))
     # 5e-324 has one binary digit: nothing of its norm is known better than that.

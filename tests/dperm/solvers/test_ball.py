@@ -151,7 +151,7 @@ def test_a_slope_without_curvature_leads_to_the_sphere():
 @pytest.mark.parametrize("radius", [1e-4, 0.3, 10.0])
 def test_newton_needs_few_steps(radius, monkeypatch):
     """Bisection would get there too, in fifty."""
-    monkeypatch.setattr(ball, "_STEPS", 15)
+    monkeypatch.setattr(ball, "STEPS", 15)
     _, G, c = problem(10, 30, 1e3, seed=4)
     norms = np.linalg.norm(c, axis=1)
     found = ball.minimise(G, c, radius=radius)

@@ -94,7 +94,7 @@ def test_a_gap_is_right_whatever_point_it_is_asked_for(name):
     """Points and multipliers moved by noise of many sizes: the certificate takes nothing on a solver's word."""
     regularizer, region, exact = PROXIES[name]
     rng = np.random.default_rng(2)
-    program, own, linear, at = general._conic(regularizer, region, P)
+    program, own, linear, at = general.conic_form(regularizer, region, P)
     own[at, at] += np.eye(P)
     certifier = conic.Certifier(program, own)
     for size in 10.0 ** np.arange(-9, 1):
@@ -174,7 +174,7 @@ def test_a_panic_of_clarabel_is_a_gap_without_end(monkeypatch):
 
 
 def test_of_a_matrix_that_is_not_semidefinite_nothing_is_shown():
-    program, own, q, at = general._conic(NONE, Region(low=-1.0, high=1.0), P)
+    program, own, q, at = general.conic_form(NONE, Region(low=-1.0, high=1.0), P)
     own[at, at] += np.diag([1.0] * (P - 1) + [-1e-6])
     x, z, _ = program.solve(own + 1e-3 * np.eye(len(own)), q)
     assert conic.Certifier(program, own).certify(q, x, z)[1] == np.inf

@@ -120,7 +120,7 @@ def test_the_certificate_bounds_the_distance(seed, n, exponent, share, numbers, 
 def test_every_way_to_the_end_is_certified(monkeypatch, few):
     """By descent alone, by both, and by the kernel matrix at once."""
     X, y = one_hot(400, seed=2)
-    monkeypatch.setattr(cubic, "_FEW", few)
+    monkeypatch.setattr(cubic, "FEW", few)
     total, slack = 3.0, 2 * R / 3 / 20
     fit = cubic.minimise(X, y, total=total, slack=slack)
     best = kernel.minimise(kernels.polynomial(), X, y, "hinge", total=total, slack=1e-4)
@@ -192,7 +192,7 @@ def test_bad_input_is_named():
 
 def test_what_is_not_reached_is_an_error(monkeypatch):
     X, y = one_hot(400, seed=1)
-    monkeypatch.setattr(cubic, "_FEW", 0)
+    monkeypatch.setattr(cubic, "FEW", 0)
     with pytest.raises(SolverError, match=r"slack=1e-05 was not certified within 3 epochs;"):
         cubic.minimise(X, y, total=0.5, slack=1e-5, max_epochs=3)
     with pytest.raises(SolverError, match=r"slack=1e-30 was not certified and may be below rounding"):

@@ -100,7 +100,7 @@ def test_the_certificate_bounds_the_distance(loss, name, seed, n, exponent, shar
     best = solver.minimise(kernel, X, y, loss, total=total, slack=1e-4 * kernel.R / total)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solver, "SET", 16)
-        patch.setattr(kernel_newton, "_PIVOTS", 5)
+        patch.setattr(kernel_newton, "PIVOTS", 5)
         fit = solver.minimise(kernel, X, y, loss, total=total, slack=wanted)
     assert fit.slack <= wanted and fit.slack == pytest.approx(math.sqrt(2 * fit.gap / total))
     assert apart(kernel, X, fit.mu, best.mu) <= fit.slack + best.slack + 1e-7
@@ -120,8 +120,8 @@ def test_without_a_stored_matrix_the_fit_is_as_good(monkeypatch, loss):
     kernel = KERNELS["cubic"]
     X, y = data(130, LOSSES[loss], seed=3)
     stored = solver.minimise(kernel, X, y, loss, total=2.0, slack=1e-3)
-    monkeypatch.setattr(solver, "_KEPT", 0)
-    monkeypatch.setattr(solver, "_BLOCK", 8 * 130 * 7)
+    monkeypatch.setattr(solver, "KEPT", 0)
+    monkeypatch.setattr(solver, "BLOCK", 8 * 130 * 7)
     monkeypatch.setattr(solver, "SET", 50)
     formed = solver.minimise(kernel, sparse.csr_array(X), y, loss, total=2.0, slack=1e-3)
     assert apart(kernel, X, stored.mu, formed.mu) <= stored.slack + formed.slack
@@ -162,8 +162,8 @@ def test_what_is_not_reached_is_an_error(monkeypatch, loss):
     X, y = data(100, LOSSES[loss])
     kernel = KERNELS["gaussian"]
     with pytest.raises(SolverError, match=r"slack=0\.001 was not certified within max_rounds=1"):
-        monkeypatch.setattr(kernel_newton, "_CG_STEPS", 1)
-        monkeypatch.setattr(kernel_newton, "_PIVOTS", 1)
+        monkeypatch.setattr(kernel_newton, "CG_STEPS", 1)
+        monkeypatch.setattr(kernel_newton, "PIVOTS", 1)
         solver.minimise(kernel, X, y, loss, total=0.01, slack=0.001, max_rounds=1)
     monkeypatch.undo()
     with pytest.raises(SolverError, match=r"slack=1e-30 may be below rounding"):
@@ -253,7 +253,7 @@ def test_the_exact_length_is_the_minimum_along_a_line(seed, n, name, exponent):
     y = np.where(rng.random(n) < 0.5, 1.0, -1.0) if name == "smoothed_hinge" else rng.normal(size=n)
     bend = 10.0**exponent
     pull = -abs(rng.normal()) - max(float(loss.derivative(u, y) @ moved), 0.0)
-    found = kernel_newton._exact_length(loss, y, u, moved, pull, bend)
+    found = kernel_newton.exact_length(loss, y, u, moved, pull, bend)
 
     def value(t):
         return loss.value(u + t * moved, y).sum() + pull * t + bend * t * t / 2

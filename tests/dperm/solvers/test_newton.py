@@ -113,7 +113,7 @@ def test_batched_equals_one_by_one_and_in_small_chunks(name, p, monkeypatch):
     together = newton.minimise(loss, X, y, ridge=0.5, tilt=tilt, tolerance=1e-9).theta
     alone = [newton.minimise(loss, X, y, ridge=0.5, tilt=b[None], tolerance=1e-9).theta[0] for b in tilt]
     monkeypatch.setattr(newton, "CHUNK_ENTRIES", 2 * 120)
-    assert newton._chunk(120) == 2
+    assert newton.chunk(120) == 2
     chunked = newton.minimise(loss, X, y, ridge=0.5, tilt=tilt, tolerance=1e-9).theta
     for other in (np.array(alone), chunked):
         assert np.linalg.norm(together - other, axis=1).max() <= 2 * 1e-9 / 0.5

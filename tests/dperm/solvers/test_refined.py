@@ -25,7 +25,7 @@ def test_a_margin_is_right_to_the_last_digit_that_there_is(pairs, offset):
     if len(a) > 1 and x[-1] != 0:
         a[-1] -= float(exact / Fraction(x[-1]))
         exact = sum(Fraction(u) * Fraction(v) for u, v in zip(x, a, strict=True)) - Fraction(offset)
-    found = refined._margins(x[None], a, np.zeros(len(a), np.longdouble), np.array([offset]))[0]
+    found = refined.margins(x[None], a, np.zeros(len(a), np.longdouble), np.array([offset]))[0]
     # A long double in two doubles, which are rational numbers.
     high = float(found)
     known = Fraction(high) + Fraction(float(found - high))

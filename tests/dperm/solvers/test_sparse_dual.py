@@ -77,7 +77,7 @@ def test_all_tilts_at_once_are_newton_s(name, monkeypatch):
     loss = losses.make(name, **({"knee": 0.4} if name == "huber" else {}))
     other = newton.minimise(loss, X.toarray(), target(name), ridge=0.5, tolerance=1e-9, tilt=TILT)
     for repeats in (32, 2):
-        monkeypatch.setattr(solver, "_CHUNK_REPEATS", repeats)
+        monkeypatch.setattr(solver, "CHUNK_REPEATS", repeats)
         fit = solver.minimise(X, target(name), loss, total=0.5, slack=1e-8, tilt=TILT)
         assert (fit.slack <= 1e-8).all() and fit.weights.shape == (3, len(fit.columns))
         assert (np.linalg.norm(fit.dense() - other.theta, axis=1) <= fit.slack + other.certificate + 1e-12).all()

@@ -168,7 +168,7 @@ def test_the_certificate_holds_for_points_that_are_no_minimisers():
     for Z in combinations(range(8), 3):
         A, b, g = np.ascontiguousarray(G[np.ix_(Z, Z)]), c[list(Z)], np.empty(3)
         theta = rng.uniform(-0.4, 0.4, 3)
-        gap = subsets._gap(A, b, 0.4, theta, g)
+        gap = subsets.duality_gap(A, b, 0.4, theta, g)
         excess = loss(X, y, Z, theta) - by_lsq_linear(X, y, Z, 0.4)
         assert 0 < excess <= gap
         np.testing.assert_allclose(g, A @ theta - b, atol=1e-12)

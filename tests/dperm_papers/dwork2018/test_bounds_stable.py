@@ -42,8 +42,8 @@ def stably():
     """Rows of stable learning; an excess is PLANTED plus the scale of the noise, a shift is PLANTED."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(signs, "worst", lambda problem, n, curvature, scale: (PLANTED + scale, 0.5))
-        patch.setattr(stable, "_statistical", lambda *args: (PLANTED, 0.5))
-        patch.setattr(stable, "_noise", lambda law, n, share, mean, scale: scale)
+        patch.setattr(stable, "statistical_excess", lambda *args: (PLANTED, 0.5))
+        patch.setattr(stable, "noise_excess", lambda law, n, share, mean, scale: scale)
         patch.setattr(stable, "shifts", lambda law, n, positions, eta: np.full(len(positions), PLANTED))
         patch.setattr(stable, "all_shifts", lambda law, n, eta: np.array([PLANTED / 2, PLANTED]))
         patch.setattr(stable, "needed", lambda *args: 70)
@@ -157,7 +157,7 @@ def test_remarks_after_corollary_413(stably):
 
 def test_privacy_for_free(monkeypatch):
     """D-c32, D-c33: terms are equal at n^{-1/4} sqrt(sigma_l R L_f/(2 L_l)), mended twice that; so of parts."""
-    monkeypatch.setattr(free, "_parts", lambda law, n, share: (share, lambda scale: scale**2))
+    monkeypatch.setattr(free, "excess_parts", lambda law, n, share: (share, lambda scale: scale**2))
     rows = rows_of("free")
     for calibration, times in (("paper", 1), ("corrected", 2)):
 
@@ -238,7 +238,7 @@ def test_aggregation(monkeypatch):
 def general():
     """Rows of Section 6; drawn walks are planted: all bits are 1 with probability 1/4, all own losses are 1/2."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generalization, "_walked", lambda x, *rest: (np.full(len(x) + 1, 0.25), np.full(len(x), 0.5)))
+        patch.setattr(generalization, "walked", lambda x, *rest: (np.full(len(x) + 1, 0.25), np.full(len(x), 0.5)))
         patch.setattr(generalization, "worst_empirical", lambda *args: 0.1)
         return rows_of("generalization")
 

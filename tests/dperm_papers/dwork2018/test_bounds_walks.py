@@ -32,7 +32,7 @@ def walked():
         patch.setattr(ties, "sorted_population_error", lambda *args: PLANTED)
         patch.setattr(ties, "sorted_error", lambda *args: PLANTED)
         patch.setattr(ties, "lifted", lambda *args: (np.full(3, 0.5), np.full(3, 0.75), np.full(3, 0.125)))
-        patch.setattr(exppw, "_RECORDS", 2)
+        patch.setattr(exppw, "RECORDS", 2)
         patch.setattr(multisets, "greatest_ratios", lambda *args: {"replace": 0.5, "add_remove": 0.25, "range": 0.75})
         patch.setattr(multisets, "greatest_moves", lambda *args: {"replace": 5, "add_remove": 7})
         return rows_of(

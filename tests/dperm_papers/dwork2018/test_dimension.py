@@ -7,6 +7,7 @@ import cvxpy as cp
 import fake_dwork2018
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import integrate, stats
 
 from dperm.mechanisms.prediction import averaged
@@ -17,12 +18,6 @@ from dperm_papers.dwork2018.dimension import experiment as dimension
 @pytest.fixture(scope="module")
 def rows():
     return fake_dwork2018.dimension()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def sums(n, mu, p):
@@ -59,14 +54,14 @@ def test_with_noise_by_drawing(sigma, gamma):
 @pytest.mark.parametrize("p", [2, 10, 10_000])
 def test_gamma_noise_as_a_mixture(p):
     """||b|| is Gamma(p, s): its second and fourth moments; given W they are p W and p (p + 2) W^2."""
-    variances, shares = cube._mixture(p, 0.5)
+    variances, shares = cube.mixture(p, 0.5)
     assert shares @ variances * p == pytest.approx(p * (p + 1) * 0.25)
     assert shares @ variances**2 * p * (p + 2) == pytest.approx(p * (p + 1) * (p + 2) * (p + 3) * 0.5**4)
 
 
 def test_equally_spaced_terms_stand_for_all():
     n, mu = 40_000, 0.3
-    values, weights = cube._binomial(n, mu)
+    values, weights = cube.binomial(n, mu)
     assert len(values) < 250 and weights @ values == pytest.approx(n * mu, rel=1e-12)
     assert weights @ (values - n * mu) ** 2 == pytest.approx(n * (1 - mu**2), rel=1e-12)
 
@@ -103,7 +98,7 @@ def test_stable_erm_by_enumeration(curvature, scale, monkeypatch):
         excesses.append(sum(c * r for r, (_, c) in zip(residuals, records, strict=True)) - (1 - mu) + noise)
         exact += share * excesses[-1]
     values = np.array([T for T, _ in drawn])
-    monkeypatch.setattr(cube, "_entries", lambda *_: (values, np.ones((1, p))))
+    monkeypatch.setattr(cube, "entries", lambda *_: (values, np.ones((1, p))))
     fixed = {"curvature": curvature, "scale": scale, "rng": None}
     found = cube.stable_excess(n, mu, p, repeats=len(drawn), **fixed)
     np.testing.assert_allclose(found, excesses, atol=1e-4)
@@ -114,7 +109,7 @@ def test_stable_erm_by_enumeration(curvature, scale, monkeypatch):
 def test_entries_are_drawn_from_their_law(p):
     """Few are drawn one by one, many through how often each value occurs."""
     n, mu = 64, 0.5
-    values, counts = cube._entries(n, mu, p, 2000, np.random.default_rng(p))
+    values, counts = cube.entries(n, mu, p, 2000, np.random.default_rng(p))
     counts = np.broadcast_to(counts, (2000, max(counts.shape[1], values.shape[1])))
     assert (counts.sum(axis=1) == p).all()
     total, squares = (counts * values).sum(axis=1), (counts * (values - n * mu) ** 2).sum(axis=1)

@@ -15,6 +15,7 @@ from dperm_papers.dwork2018.free.figures import free
 from dperm_papers.dwork2018.generalization.figures import generalization
 from dperm_papers.dwork2018.queries.figures import queries
 from dperm_papers.dwork2018.realdata.figures import realdata
+from dperm_papers.dwork2018.shared.drawing_looks import look
 from dperm_papers.dwork2018.softmajority.figures import softmajority
 from dperm_papers.dwork2018.stable.figures import stable
 from dperm_pipeline.figures import style
@@ -318,6 +319,6 @@ def test_realdata_counts_splits_by_panel_and_marks_no_number_of_queries_of_one_m
     figure = realdata(pd.concat([fewer, between.assign(queries=7)], ignore_index=True))
     assert "5 random splits (over R: 2)" in words(figure)
     marked = {line.get_color(): line.get_markevery() for line in figure.axes[1].lines}
-    assert marked[style.look("soft_majority", "tight").colour] == [True, False, True]
-    assert all(marked[style.look(name, "tight").colour] == [True, True] for name in ("averaged", "exppw"))
+    assert marked[look("soft_majority", "tight").colour] == [True, False, True]
+    assert all(marked[look(name, "tight").colour] == [True, True] for name in ("averaged", "exppw"))
     assert list(figure.axes[1].get_xticks()) == [1, 100]

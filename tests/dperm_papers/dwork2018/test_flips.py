@@ -27,7 +27,7 @@ def by_enumeration(on_left, on_right):
 
 @pytest.mark.parametrize("counts", [(0, 0), (3, 2), (0, 4), (4, 0), (5, 6)])
 def test_the_place_of_the_least_sum(counts):
-    left, right = flips._places(flips.FLIP).ends(*counts)
+    left, right = flips.places(flips.FLIP).ends(*counts)
     own = {-k: chance for k, chance in enumerate(left)} | {k: right[k] for k in range(1, len(right))}
     for place, chance in by_enumeration(*counts).items():
         assert own.pop(place) == pytest.approx(chance, abs=1e-15)
@@ -36,7 +36,7 @@ def test_the_place_of_the_least_sum(counts):
 
 def test_long_walks_have_all_their_mass():
     for counts in ((200, 300), (10_000, 10_000)):
-        left, right = flips._places(flips.FLIP).ends(*counts)
+        left, right = flips.places(flips.FLIP).ends(*counts)
         assert left.sum() + right.sum() == pytest.approx(1.0, abs=1e-13)
 
 
@@ -49,7 +49,7 @@ def test_thresholds_minimise_the_empirical_error():
 
 
 def test_drawn_thresholds_have_the_law_of_fitted_ones():
-    m, rng = flips._MANY, np.random.default_rng(1)
+    m, rng = flips.MANY, np.random.default_rng(1)
     drawn = flips.thresholds(m, (4000,), rng)
     x = rng.random((4000, m))
     fitted = flips.erm(x, (x >= 0.5) ^ (rng.random(x.shape) < flips.FLIP))
@@ -82,7 +82,7 @@ def test_one_record():
 
 
 def test_both_laws_meet():
-    below, above = flips.mean_excess(flips._MANY - 1, 5, 0.1), flips.mean_excess(flips._MANY, 5, 0.1)
+    below, above = flips.mean_excess(flips.MANY - 1, 5, 0.1), flips.mean_excess(flips.MANY, 5, 0.1)
     assert above == pytest.approx(below, rel=1e-4) and above < below
 
 

@@ -6,6 +6,7 @@ import math
 import fake_dwork2018
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import integrate
 
 from dperm import losses
@@ -17,12 +18,6 @@ from dperm_papers.dwork2018.shared import bounds, projected
 @pytest.fixture(scope="module")
 def rows():
     return fake_dwork2018.free()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def passes(n, share, mean, repeats, rng):

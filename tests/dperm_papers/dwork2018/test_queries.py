@@ -51,7 +51,7 @@ def test_the_worst_bits_of_bounded_range_are_worst_among_many():
 
 def test_the_adaptive_attack_by_all_trees():
     each, epsilon = 0.5, 0.6
-    pairs = [(special.expit(t), special.expit(t - each)) for t in each / 2 + worst_bits._OFFSETS]
+    pairs = [(special.expit(t), special.expit(t - each)) for t in each / 2 + worst_bits.OFFSETS]
 
     def value(p, q, left):
         if not left:

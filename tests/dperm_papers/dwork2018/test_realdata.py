@@ -52,7 +52,7 @@ def rows(data):
 
 @pytest.mark.parametrize(("n", "r"), [(120, 3), (120, 30), (60, 30)])
 def test_votes_are_those_of_scikit_learn_on_the_same_shards(n, r, monkeypatch):
-    monkeypatch.setattr(committee, "_BLOCK", 200)  # several blocks
+    monkeypatch.setattr(committee, "BLOCK", 200)  # several blocks
     rng = np.random.default_rng(r)
     X, queries = rng.standard_normal((n, 6)), rng.standard_normal((40, 6))
     y = np.where(X[:, 0] + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)

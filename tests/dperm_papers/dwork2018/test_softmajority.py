@@ -7,6 +7,7 @@ from fractions import Fraction
 import fake_dwork2018
 import numpy as np
 import pytest
+from chosen_rows import measured as of
 from scipy import optimize, stats
 
 from dperm.domain import Budget
@@ -18,14 +19,6 @@ from dperm_papers.dwork2018.softmajority import experiment as softmajority
 @pytest.fixture(scope="module")
 def rows():
     return fake_dwork2018.softmajority()
-
-
-def of(rows, metric, **where):
-    mask = rows["metric"] == metric
-    for name, value in where.items():
-        mask &= rows[name] == value
-    assert mask.any()
-    return rows[mask]
 
 
 def curve(r, epsilon=0.5):

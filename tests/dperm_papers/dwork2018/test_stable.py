@@ -130,7 +130,7 @@ def test_shifts_of_descent_over_the_position(rows):
 @pytest.mark.parametrize("eta", ["printed", "halved"])
 def test_all_positions_are_those_of_the_library(law, eta, monkeypatch):
     # Blocks of 7 positions, the last one cut short.
-    monkeypatch.setattr(stable, "_BLOCK", 7)
+    monkeypatch.setattr(stable, "BLOCK", 7)
     expected = stable.shifts(law, 100, np.arange(1, 101), eta)
     np.testing.assert_allclose(stable.all_shifts(law, 100, eta), expected, atol=1e-15)
 

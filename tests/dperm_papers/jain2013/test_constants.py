@@ -5,6 +5,7 @@ import math
 import fake_jain2013
 import numpy as np
 import pytest
+from chosen_rows import of
 
 from dperm import kernels
 from dperm.mechanisms.kernel import definite
@@ -14,12 +15,6 @@ from dperm_papers.jain2013.constants import checks, noise
 @pytest.fixture(scope="module")
 def rows():
     return fake_jain2013.constants()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def value(rows, **where):
@@ -104,6 +99,6 @@ def test_evaluations_are_counted(rows):
         assert value(here, series="work-n", n=n, mechanism="tddl", calibration="paper") == 200 * n + 200**2
         asked = value(here, series="work-n", n=n, mechanism="pinp", calibration="tight")
         assert 200 * n < asked <= 200 * n + 200 * 199 / 2 + watched
-    counting = checks._Counting(kernels.linear())
+    counting = checks.Counting(kernels.linear())
     counting.counted()(np.ones((3, 2)), np.ones((4, 2)))
     assert counting.count == 12

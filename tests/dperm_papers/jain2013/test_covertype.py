@@ -101,7 +101,7 @@ def test_a_scaling_is_run_on_its_own_rows_with_its_own_radius(path, rows):
     """Under min-max rows are up to sqrt(12) long, so R^2 = (12 + 1)^3, and the noise grows with it."""
     scaled = scaling.rescale(prepared.read(path), "min-max")
     split = next(accuracy.splits(made(), scaled, 1))
-    model = covertype._model(split, 1000.0, scaled.bounds.x_norm)
+    model = covertype.fit_machine(split, 1000.0, scaled.bounds.x_norm)
     assert model.setting.feature_norm == pytest.approx(13**1.5)
     own = rows[(rows["variant"] == "svm") & (rows["scaling"] == "min-max") & (rows["metric"] == "accuracy")]
     assert own["value"].item() == accuracy.agreement(model.predict(split.Q), split.target)
@@ -111,7 +111,7 @@ def test_two_penalties_of_one_total_share_a_fit_and_are_both_measured(path, monk
     """As at the printed number of rows: claims on either have rows."""
     monkeypatch.setattr(covertype, "totals", lambda n: {"C": 1000.0, "nC": 1000.0})
     split = next(accuracy.splits(made(), prepared.read(path), 1))
-    (first, model), (second, other) = covertype._fits(split)
+    (first, model), (second, other) = covertype.fits_by_penalty(split)
     assert (first, second) == ("C", "nC") and model is other
 
 
@@ -140,7 +140,7 @@ def within_ball(A, target, radius):
 def test_tddl_in_explicit_features(path, rows, calibration):
     """T = 25, epsilon = 20, the first split: features, least squares and noise written out, the draws the same."""
     split = next(accuracy.splits(made(), prepared.read(path), 1))
-    model = covertype._model(split, 1000.0)
+    model = covertype.fit_machine(split, 1000.0)
     setting, R = model.setting, math.sqrt(8)
     assert setting.shift == pytest.approx(2 * R / 1000) and setting.slack == pytest.approx(setting.shift / 20)
     assert setting.radius == pytest.approx(min(math.sqrt(2 * 250 / 1000), 250 * R / 1000))
@@ -175,7 +175,7 @@ def test_tddl_in_explicit_features(path, rows, calibration):
 
 def test_both_gaussians_have_the_kernel_as_covariance(path):
     split = next(accuracy.splits(made(), prepared.read(path), 1))
-    model, near = covertype._model(split, 1000.0), split.Q[:5]
+    model, near = covertype.fit_machine(split, 1000.0), split.Q[:5]
     K = kernels.polynomial()(near, near)
     rng = np.random.default_rng(0)
     output = np.array([model.noise(near, rng) for _ in range(1000)])

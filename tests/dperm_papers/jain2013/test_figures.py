@@ -14,6 +14,7 @@ from dperm_papers.jain2013.constants.figures import noise
 from dperm_papers.jain2013.covertype.figures import fig2a
 from dperm_papers.jain2013.kdd.figures import fig2b
 from dperm_papers.jain2013.queries.figures import queries
+from dperm_papers.jain2013.shared.drawing_looks import look
 from dperm_papers.jain2013.stability.figures import stability
 from dperm_papers.jain2013.thm3.figures import thm3
 from dperm_papers.jain2013.thm5.figures import thm5
@@ -21,7 +22,6 @@ from dperm_papers.jain2013.thm8.figures import thm8
 from dperm_papers.jain2013.thm12.figures import thm12
 from dperm_papers.jain2013.url.figures import url
 from dperm_pipeline.figures import style
-from dperm_pipeline.figures.looks import METHODS, VARIANTS
 from dperm_pipeline.figures.points import select
 
 
@@ -46,7 +46,7 @@ def drawn(axis, points, **look):
 
 
 def coloured(mechanism, calibration, variant=""):
-    return {"color": (VARIANTS.get((mechanism, variant)) or METHODS[mechanism, calibration]).colour}
+    return {"color": look(mechanism, calibration, variant).colour}
 
 
 # Figure 2a and URL Reputation.
@@ -288,7 +288,7 @@ def test_theorem_8():
         assert drawn(figure.axes[0], points, **coloured(*key), linestyle="-")
     printed = select(grid, {"mechanism": "tdil", "calibration": "paper"})
     hollow = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == "white"]
-    hollow = [line for line in hollow if line.get_color() == METHODS["tdil", "paper"].colour]
+    hollow = [line for line in hollow if line.get_color() == look("tdil", "paper").colour]
     assert {x for line in hollow for x in line.get_xdata()} == set(printed.loc[printed["vacuous"] == 1, "total"])
     assert drawn(figure.axes[5], means(rows, "d", metric="net_digits", total=100_000))
     assert drawn(figure.axes[6], means(rows, "d", metric="proposals"))

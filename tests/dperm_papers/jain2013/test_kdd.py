@@ -238,7 +238,7 @@ def test_a_fit_that_missed_its_target_is_a_failed_row(monkeypatch, tmp_path, fou
 
 def test_public_points_that_equal_a_training_row_are_left_out_and_counted(monkeypatch):
     """Every row of the pool but one in three is made a training row."""
-    drawn = kdd_data._formula
+    drawn = kdd_data.formula
 
     def doubled(cell, count, *use):
         made = drawn(cell, count, *use)
@@ -248,7 +248,7 @@ def test_public_points_that_equal_a_training_row_are_left_out_and_counted(monkey
         return dataclasses.replace(made, X=made.X[order])
 
     plain = next(kdd_data.splits(made(public_points=20)))
-    monkeypatch.setattr(kdd_data, "_formula", doubled)
+    monkeypatch.setattr(kdd_data, "formula", doubled)
     split = next(kdd_data.splits(made(public_points=20)))
     assert (plain.left_out, split.left_out, split.Z.shape[0]) == (0, 40, 20)
     assert split.Z.nnz and not overlap.overlapping(split.Z, split.X).any()

@@ -6,6 +6,7 @@ import types
 import fake_jain2013
 import numpy as np
 import pytest
+from chosen_rows import measured as of
 from scipy import stats
 
 from dperm.accounting import gaussian
@@ -22,14 +23,6 @@ BUDGET = Budget(1.0, 1e-6)
 @pytest.fixture(scope="module")
 def rows():
     return fake_jain2013.queries()
-
-
-def of(rows, metric, **where):
-    mask = rows["metric"] == metric
-    for name, value in where.items():
-        mask &= rows[name] == value
-    assert mask.any()
-    return rows[mask]
 
 
 def test_at_the_promised_number_of_queries_the_printed_error_is_a_tenth(rows):

@@ -143,8 +143,8 @@ def test_a_random_pair_by_the_kernel_solver(rows):
     from dperm import seeds
 
     rng = seeds.generator(1, "jain2013-stability", "data", 20)
-    X = stability._sphere(20 + 4 + 200, rng)
-    truth = stability._sphere(1, rng)[0]
+    X = stability.sphere(20 + 4 + 200, rng)
+    truth = stability.sphere(1, rng)[0]
     labels = np.where(rng.random(len(X)) < 1 / (1 + np.exp(-4 * (X @ truth))), 1.0, -1.0)
     rng.standard_normal(len(X))
     place = rng.integers(20, size=4)[0]

@@ -45,7 +45,7 @@ def test_counts_are_those_of_one_hot_rows():
 
 
 def test_the_interval_is_its_mean(monkeypatch):
-    monkeypatch.setattr(thm12, "_STEPS", 8)
+    monkeypatch.setattr(thm12, "STEPS", 8)
     values = thm12.interval([30], 1, 3, np.random.default_rng(2))[0]
     rng = np.random.default_rng(2)
     drawn = np.vstack([rng.random((count, 3)) for count in (8, 8, 8, 6)])
@@ -54,7 +54,7 @@ def test_the_interval_is_its_mean(monkeypatch):
 
 @pytest.mark.parametrize("T", [1, 2, 7, 60])
 def test_the_supremum_over_the_circle_is_exact(T):
-    points = thm12._in_disc(T, np.random.default_rng(T))
+    points = thm12.in_disc(T, np.random.default_rng(T))
     angles = np.linspace(0, math.pi, 200_001)
     w = np.column_stack([np.cos(angles), np.sin(angles)])
     means = np.mean([np.abs(w @ point) for point in points], axis=0)
@@ -65,7 +65,7 @@ def test_the_supremum_over_the_circle_is_exact(T):
 
 
 def test_the_expectation_on_the_disc():
-    points = thm12._in_disc(400_000, np.random.default_rng(0))
+    points = thm12.in_disc(400_000, np.random.default_rng(0))
     assert np.abs(points[:, 0]).mean() == pytest.approx(4 / (3 * math.pi), rel=5e-3)
     assert np.linalg.norm(points, axis=1).max() <= 1
 

@@ -6,6 +6,7 @@ import types
 import fake_jain2013
 import numpy as np
 import pytest
+from chosen_rows import measured as of
 from scipy import stats
 
 from dperm import seeds
@@ -21,14 +22,6 @@ BUDGET = Budget(1.0, 1e-6)
 @pytest.fixture(scope="module")
 def rows():
     return fake_jain2013.thm3()
-
-
-def of(rows, metric, **where):
-    mask = rows["metric"] == metric
-    for name, value in where.items():
-        mask &= rows[name] == value
-    assert mask.any()
-    return rows[mask]
 
 
 def test_theorems_by_their_words():

@@ -48,7 +48,7 @@ def test_rows_are_unit_vectors_beside_a_unit_w(law, d):
 
 
 def test_the_basis_of_the_span_has_the_inner_products_of_the_rows(monkeypatch):
-    monkeypatch.setattr(feature_laws, "_BLOCK", 7)
+    monkeypatch.setattr(feature_laws, "BLOCK", 7)
     rows = feature_laws.draw("decaying", 12, 30, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     starts = range(0, 30, 7)
@@ -107,8 +107,8 @@ def test_the_thin_fit_is_the_least_squares_fit_over_the_ball(shape, radius):
 def test_the_mean_coordinate_of_the_sphere():
     u = np.random.default_rng(0).standard_normal((200_000, 7))
     u /= np.linalg.norm(u, axis=1, keepdims=True)
-    assert thm5._mean_coordinate(7) == pytest.approx(np.abs(u[:, 0]).mean(), rel=5e-3)
-    assert thm5._mean_coordinate(2) == pytest.approx(2 / math.pi)
+    assert thm5.mean_coordinate(7) == pytest.approx(np.abs(u[:, 0]).mean(), rel=5e-3)
+    assert thm5.mean_coordinate(2) == pytest.approx(2 / math.pi)
 
 
 def test_the_excess_of_the_hinge_loss_is_never_below_zero():
@@ -118,7 +118,7 @@ def test_the_excess_of_the_hinge_loss_is_never_below_zero():
         (0.5 + (0.25 * 3 + 0.75 * 0)) / 2 - (0.6 + 0.25 * 0.8 + 0.75 * 1.2) / 2,
         (0.1 + 0.25 * 0.9 + 0.75 * 1.1) / 2 - (0.6 + 0.25 * 0.8 + 0.75 * 1.2) / 2,
     ]
-    np.testing.assert_allclose(thm5._excess(f, exact, positive), np.maximum(expected, 0))
+    np.testing.assert_allclose(thm5.excess(f, exact, positive), np.maximum(expected, 0))
 
 
 def test_theorem_5s_queries_and_bound():

@@ -60,7 +60,7 @@ def test_rows(path):
 @pytest.mark.parametrize("total", [5.0, 50.0])
 def test_the_machine_is_scikit_learn_s(path, total):
     for repeat, split in enumerate(splits(path, 2)):
-        model = url._model(split, total)
+        model = url.fit_machine(split, total)
         machine = LinearSVC(C=1 / total, loss="hinge", fit_intercept=False, tol=1e-10, max_iter=200_000)
         machine.fit(split.X, split.y)
         w = machine.coef_.ravel()
@@ -71,7 +71,7 @@ def test_the_machine_is_scikit_learn_s(path, total):
 def test_noise_has_the_linear_kernel_as_covariance(path):
     split = next(splits(path, 1))
     near = split.Q[:6]
-    drawn = np.array([url._noise(near, np.random.default_rng(seed)) for seed in range(3000)])
+    drawn = np.array([url.noise_margins(near, np.random.default_rng(seed)) for seed in range(3000)])
     np.testing.assert_allclose(drawn.T @ drawn / 3000, (near @ near.T).toarray(), atol=0.1)
 
 

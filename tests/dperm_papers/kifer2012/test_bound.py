@@ -91,7 +91,7 @@ def test_no_replaced_record_exceeds_the_two_step_bound(loss):
 
         common = [record()][: rng.integers(2)]
         pair = Pair(*(quadrature.law(loss, [*common, record()], curvature, Gaussian(sigma)) for _ in range(2)))
-        allowed = bound._two_steps(1 / sigma, epsilon=epsilon, log_det=log_det, one_sided=loss.one_sided)
+        allowed = bound.two_steps(1 / sigma, epsilon=epsilon, log_det=log_det, one_sided=loss.one_sided)
         spent = max(pair.delta(epsilon), pair.reversed().delta(epsilon))
         assert spent <= allowed * (1 + 1e-9)
         closest = max(closest, spent / allowed)

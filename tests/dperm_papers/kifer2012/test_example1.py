@@ -7,6 +7,7 @@ import fake_rows
 import numpy as np
 import pandas as pd
 import pytest
+from chosen_rows import of
 from scipy import integrate, optimize, stats
 
 from dperm import losses, seeds
@@ -86,12 +87,6 @@ def test_distance_in_variation_by_cells(limit):
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.example1()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def test_profiles_are_those_of_the_pairs(rows):

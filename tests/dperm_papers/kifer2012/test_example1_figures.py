@@ -5,6 +5,7 @@ import math
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 
 from dperm_papers.kifer2012.example1 import figures as example1
 
@@ -12,12 +13,6 @@ from dperm_papers.kifer2012.example1 import figures as example1
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.example1()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def test_three_panels_with_the_limit_and_each_index(rows):

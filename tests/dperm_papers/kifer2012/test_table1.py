@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy.linalg import hadamard
 
 from dperm import losses, seeds
@@ -32,12 +33,6 @@ def cell(**settings):
 @pytest.fixture(scope="module")
 def rows():
     return experiments.run(cell())
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 # Delta of each row by hand: zeta = 2 p^1.5, lambda = p, T = sqrt(p)/2.

@@ -8,6 +8,7 @@ import cvxpy as cp
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import integrate, optimize, stats
 
 from dperm import losses
@@ -120,7 +121,7 @@ def test_cuts_twice_as_fine_give_the_same(monkeypatch):
         return [value for pair in pairs for value in (pair.largest(), pair.reversed().largest(), pair.delta(0.05))]
 
     coarse = found()
-    monkeypatch.setattr("dperm.laws.quadrature._POINTS", 900)
+    monkeypatch.setattr("dperm.laws.quadrature.POINTS", 900)
     np.testing.assert_allclose(coarse, found(), rtol=1e-8)
 
 
@@ -219,12 +220,6 @@ def test_half_plane_law_is_that_of_the_minimiser():
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.theorem2()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def test_gamma_noise_spends_both_terms_and_no_more(rows):

@@ -3,6 +3,7 @@
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 
 from dperm_papers.kifer2012.theorem2 import figures as theorem2
 
@@ -12,12 +13,6 @@ PAPER, REPLACED = "#009E73", "#D55E00"
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.theorem2()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def test_a_panel_for_each_budget_with_its_promise(rows):

@@ -5,6 +5,7 @@ import math
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import special, stats
 
 from dperm.domain import Budget, Domain
@@ -22,12 +23,6 @@ DELTA = 1e-6
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.theorem4(features=(8, 128))
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def value(rows, **where):

@@ -7,6 +7,7 @@ import fake_rows
 import numpy as np
 import pandas as pd
 import pytest
+from chosen_rows import of
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from dperm_papers.kifer2012.theorem4 import figures as theorem4
@@ -22,12 +23,6 @@ def rows():
 @pytest.fixture(scope="module")
 def coins():
     return fake_rows.theorem29(features=(8, 16, 32))
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def drawn(axis):

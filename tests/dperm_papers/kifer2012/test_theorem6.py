@@ -6,6 +6,7 @@ import math
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy.optimize import lsq_linear
 
 from dperm import seeds
@@ -29,12 +30,6 @@ def cell(design, calibration="paper", **settings):
         "experiment": "kifer2012-theorem6", "paper": "kifer2012", "seed": 3, "mechanism": "exp_mech",
         "calibration": calibration, "neighbours": "add_remove", "point": {"design": design}, "settings": given,
     }  # fmt: skip
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def scores(X, y, size):

@@ -3,6 +3,7 @@
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from dperm_papers.kifer2012.theorem6 import figures as theorem6
@@ -14,12 +15,6 @@ PRINTED = "#D55E00"
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.theorem6()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def test_the_right_support_is_drawn_by_its_mean(rows):

@@ -5,6 +5,7 @@ import math
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import integrate, stats
 
 from dperm import seeds
@@ -27,12 +28,6 @@ def cell(design, **settings):
         "experiment": "kifer2012-theorem8", "paper": "kifer2012", "seed": 3, "mechanism": "samp_agg",
         "calibration": "paper", "neighbours": "replace", "point": {"design": design}, "settings": given,
     }  # fmt: skip
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def test_the_exact_recovery_is_the_integral_over_the_least_noisy_right_vote():

@@ -5,6 +5,7 @@ import math
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from dperm_papers.kifer2012.theorem8 import figures as theorem8
@@ -14,12 +15,6 @@ from dperm_pipeline.figures import style
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.theorem8()
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def words(figure):

@@ -6,6 +6,7 @@ from itertools import combinations
 import cvxpy as cp
 import numpy as np
 import pytest
+from chosen_rows import of
 from scipy import integrate, stats
 from scipy.linalg import hadamard as matrix
 
@@ -37,12 +38,6 @@ def cell(p, **settings):
 @pytest.fixture(scope="module")
 def rows():
     return experiments.run(cell(16))
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 def records(n, p, rng):
@@ -217,7 +212,7 @@ def test_the_certificate_holds_where_the_solver_was_stopped(monkeypatch):
     X, c = rng.choice([-1.0, 1.0], size=(10, 25)), 30 * rng.standard_normal(25)
     exact, _ = single_stage.minimise(X, c, curvature=5.0, radius=2.0)
     for steps in (1, 3, 10):
-        monkeypatch.setattr(single_stage, "_STEPS", steps)
+        monkeypatch.setattr(single_stage, "STEPS", steps)
         theta, distance = single_stage.minimise(X, c, curvature=5.0, radius=2.0)
         assert 1e-6 < np.linalg.norm(theta - exact) <= distance
 

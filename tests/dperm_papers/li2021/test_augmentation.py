@@ -239,7 +239,7 @@ def test_radii_and_subsets_tell_right_laws_from_wrong_ones(monkeypatch):
             return rng.standard_normal(shape) + 0.15
 
     monkeypatch.setattr(noise, "calibrate", lambda *args, **settings: (Leaning(), 0.0, "none"))
-    leaning = list(drawn._subsets(READ, np.random.default_rng(0)))
+    leaning = list(drawn.subsets(READ, np.random.default_rng(0)))
     assert all(record["value"] > 0 for record in leaning)
 
 
@@ -267,8 +267,8 @@ def test_a_sign_that_settles_is_no_violation(monkeypatch):
     ever, small = np.where(np.arange(10) % 2, 1.0, -1.0), 1e-5 * np.where(np.arange(10) % 2, 1.0, -1.0)
 
     def violations(tail):
-        monkeypatch.setattr(augmentation._Problem, "last", lambda self, *args: tail)
-        monkeypatch.setattr(augmentation, "_PARTS", (augmentation._signs,))
+        monkeypatch.setattr(augmentation.Problem, "last", lambda self, *args: tail)
+        monkeypatch.setattr(augmentation, "PARTS", (augmentation.signs,))
         found = experiments.run(cell("linear-500"))
         found = found[found["row"] == "signs"]
         return found[found["metric"] == "violated"].groupby("form")["value"].max().to_dict()

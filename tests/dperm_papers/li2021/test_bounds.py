@@ -145,7 +145,7 @@ def test_equation_12_solves_the_quadratic_of_its_proof():
 
 def test_the_largest_log_determinant_is_that_along_the_flattest_axis():
     diagonal = np.array([[0.5, 2.0], [3.0, 0.1]])
-    found = budget_bounds._log_determinant(0.01, diagonal, 2.0)
+    found = budget_bounds.log_determinant(0.01, diagonal, 2.0)
     np.testing.assert_allclose(found, np.log1p(2.0 / (0.01 + diagonal.min(axis=1))), rtol=1e-12)
 
 
@@ -237,10 +237,10 @@ def test_lemma_7_by_the_literal_iteration(rows):
     hats = {times: bound_fits.lasso(sample, strengths, times) for times in (1, 2)}
     least = {times: sample.target(hats[times], strengths, times) for times in hats}
     cell = Cell("li2021", "li2021-bounds", 1, {}, settings)
-    for case in risk_bounds._cases(cell, "linear-500", design, sample, Budget(100.0, 1e-4), ["erm", "vs-moor"]):
+    for case in risk_bounds.cases(cell, "linear-500", design, sample, Budget(100.0, 1e-4), ["erm", "vs-moor"]):
         if case.calibration == "corrected":
             continue
-        found = [row for row in risk_bounds._lemma_7(case, strengths, hats, least, settings) if row["row"] == "lemma-7"]
+        found = [row for row in risk_bounds.lemma_7(case, strengths, hats, least, settings) if row["row"] == "lemma-7"]
         floor, moor = 1 / 100.0, case.name == "vs-moor"
         for times in (1, 2):
             worst = {step: -np.inf for step in settings.refits}
@@ -278,14 +278,14 @@ def test_theorem_8_as_proved_is_tighter_than_theorem_26_and_as_printed_it_is_not
 def test_trend_is_spearmans():
     rng = np.random.default_rng(4)
     x, y = rng.integers(0, 4, 20), rng.normal(size=20)
-    assert risk_bounds._spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic)
-    assert risk_bounds._spearman(np.ones(5), np.arange(5)) == 0.0
+    assert risk_bounds.spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert risk_bounds.spearman(np.ones(5), np.arange(5)) == 0.0
 
 
 def test_slopes_are_least_squares():
     x = np.log([1.0, 2.0, 8.0])
     y = np.stack([-2 * x + 1, 0.5 * x], axis=1)
-    np.testing.assert_allclose(risk_rates._slope(x, y), [-2, 0.5])
+    np.testing.assert_allclose(risk_rates.slope(x, y), [-2, 0.5])
 
 
 # Samples
@@ -297,7 +297,7 @@ def test_expected_loss_is_an_integral():
     theta[3] += 0.7
     # Along one coordinate: E (0.7 x)^2/2, the noise adding the same to both.
     wanted = integrate.quad(lambda x: 0.5 * (0.7 * x) ** 2, -0.25, 0.25)[0] / 0.5
-    assert sample_bounds._expected(design, theta) == pytest.approx(wanted, rel=1e-10)
+    assert sample_bounds.expected(design, theta) == pytest.approx(wanted, rel=1e-10)
 
 
 def test_quadratic_problems_are_minimised_with_zeros_where_weights_are_infinite():
@@ -305,7 +305,7 @@ def test_quadratic_problems_are_minimised_with_zeros_where_weights_are_infinite(
     X, y = rng.normal(size=(1, 40, 4)), rng.normal(size=(1, 40))
     b, w = rng.normal(size=(1, 4)), np.array([[0.3, np.inf, 1e12, 2.0]])
     problems = bound_fits.Sample.of("squared", X, y).problems
-    found = sample_bounds._quadratic(problems, w, b)[0]
+    found = sample_bounds.quadratic(problems, w, b)[0]
     assert found[1] == 0 and abs(found[2]) < 1e-9
 
     def value(u):
@@ -318,8 +318,8 @@ def test_quadratic_problems_are_minimised_with_zeros_where_weights_are_infinite(
 
 def test_larger_sets_begin_with_the_smaller_ones():
     cell, design = Cell("li2021", "x", 3, {}, None), designs.find("linear-500")
-    both = sample_bounds._moments(cell, design, [50, 120], 2)
-    alone = sample_bounds._moments(cell, design, [50], 2)
+    both = sample_bounds.draw_moments(cell, design, [50, 120], 2)
+    alone = sample_bounds.draw_moments(cell, design, [50], 2)
     np.testing.assert_array_equal(both[50][0], alone[50][0])
     assert (np.diagonal(both[120][0] - both[50][0], axis1=1, axis2=2) > 0).all()
 
@@ -350,7 +350,7 @@ def test_an_unknown_part_is_named():
 def test_the_corrected_scheme_is_eq_2_with_the_printed_target():
     case = next(
         case
-        for case in risk_bounds._cases(
+        for case in risk_bounds.cases(
             Cell("li2021", "x", 1, {}, None), "linear-500", designs.find("linear-500"),
             bound_fits.Sample.of("squared", np.ones((1, 3, 16)), np.ones((1, 3))), PURE, [],
         )

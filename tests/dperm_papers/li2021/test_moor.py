@@ -4,6 +4,7 @@ import cvxpy as cp
 import fake_rows
 import numpy as np
 import pytest
+from chosen_rows import of
 
 from dperm_papers.li2021.moor import experiment as moor
 from dperm_papers.li2021.moor import figures
@@ -22,12 +23,6 @@ def cell(name, **settings):
         "experiment": "li2021-moor", "paper": "li2021", "seed": 6, "mechanism": "napp", "calibration": "paper",
         "neighbours": "add_remove", "point": {"design": name}, "settings": {**SETTINGS, **settings},
     }  # fmt: skip
-
-
-def of(rows, **where):
-    for name, value in where.items():
-        rows = rows[rows[name] == value]
-    return rows
 
 
 @pytest.fixture(scope="module", params=["linear-200", "logistic-500"])

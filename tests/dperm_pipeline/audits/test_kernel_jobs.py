@@ -64,10 +64,10 @@ def test_a_row_claims_no_more_than_the_mechanism_states(monkeypatch):
 @pytest.mark.parametrize(
     ("mechanism", "calibration", "variant", "place"),
     [
-        ("tddl", "tight", "gaussian", (tddl, "_unit_noise")),
-        ("tddl", "paper", "laplace", (tddl, "_unit_noise")),
-        ("pinp", "corrected", "laplace", (pinp, "_draw")),
-        ("tdil", "corrected", "laplace", (tdil, "_draw")),
+        ("tddl", "tight", "gaussian", (tddl, "unit_noise")),
+        ("tddl", "paper", "laplace", (tddl, "unit_noise")),
+        ("pinp", "corrected", "laplace", (pinp, "draw_run")),
+        ("tdil", "corrected", "laplace", (tdil, "draw_run")),
     ],
 )
 def test_half_of_the_noise_in_the_code_is_seen(mechanism, calibration, variant, place, monkeypatch):

@@ -53,8 +53,8 @@ def job(mechanism, *rows, draws=1_000):
 def short(monkeypatch):
     """Fewer draws, answers and blocks of queries."""
     monkeypatch.setattr(bits, "FITTED", 300)
-    monkeypatch.setattr(consensus_ledger, "_FITTED", 300)
-    monkeypatch.setattr(exhaustion, "_FITS", 3)
+    monkeypatch.setattr(consensus_ledger, "FITTED", 300)
+    monkeypatch.setattr(exhaustion, "FITS", 3)
     monkeypatch.setattr(consensus_ledger, "BLOCKS", 4)
     monkeypatch.setattr(consensus_ledger, "CONTESTED", (1,))
     monkeypatch.setattr(queries, "QUERIES", (10, 100))
@@ -141,8 +141,8 @@ _RELEASE = averaged.release
 @pytest.mark.parametrize(
     ("place", "changed", "mechanism", "asked"),
     [
-        ((soft_majority, "_STEPS"), {"tight": 2.0}, "soft_majority", row("tight", "exponential")),
-        ((exppw, "_STEPS"), {("tight", "replace"): 1.0}, "exppw", row("tight", "sorted")),
+        ((soft_majority, "STEPS"), {"tight": 2.0}, "soft_majority", row("tight", "exponential")),
+        ((exppw, "STEPS"), {("tight", "replace"): 1.0}, "exppw", row("tight", "sorted")),
         (
             (averaged, "release"), lambda values, scale, **named: _RELEASE(values, scale / 2, **named), "averaged",
             row("tight", "bit"),
@@ -185,7 +185,7 @@ def test_a_ledger_that_grants_too_much_is_refuted(mechanism, monkeypatch, short)
 def test_queries_that_adapt_spend_more_than_one_margin():
     asked = row("tight", "ledger", delta=1e-2)
     each, granted = queries.opened(asked, 60, True)
-    fixed = queries._majority(asked, each, granted)["exact_bound"]
+    fixed = queries.majority(asked, each, granted)["exact_bound"]
     assert fixed < queries.adaptive(asked, each, granted)["exact_bound"] <= 1
 
 
@@ -214,14 +214,14 @@ def test_mutants_spend_more_than_they_claim_and_their_twins_do_not(mutant):
 
 def test_a_crash_before_the_charge_is_answered_for_nothing():
     ones = {broken: len(mutants.charged_after.make(broken).law(0)) - 1 for broken in (True, False)}
-    assert ones == {True: mutants._CRASHES, False: 10}
+    assert ones == {True: mutants.CRASHES, False: 10}
 
 
 def test_either_of_two_accountants_is_sound_by_itself():
     """What the mutant goes on with is exact for prices fixed beforehand; only the choice between them is not."""
     low = queries.cheap(1.0, 1e-2)
-    assert mutants._exact(low, 80, 0) and mutants._exact(low, 30, 1)
-    assert not mutants._exact(low, 90, 0) and not mutants._exact(low, 30, 3)
+    assert mutants.exact(low, 80, 0) and mutants.exact(low, 30, 1)
+    assert not mutants.exact(low, 90, 0) and not mutants.exact(low, 30, 3)
 
 
 # The predictors themselves.
@@ -234,8 +234,8 @@ def test_a_predictor_that_is_served_dearer_answers_is_seen(monkeypatch):
         def _prepare(self, X, y, each, rng):
             super()._prepare(X, y, 2 * each, rng)
 
-    proper = exhaustion._MODELS["soft_majority"]
-    monkeypatch.setitem(exhaustion._MODELS, "soft_majority", (Louder, *proper[1:]))
+    proper = exhaustion.MODELS["soft_majority"]
+    monkeypatch.setitem(exhaustion.MODELS, "soft_majority", (Louder, *proper[1:]))
     found = exhaustion.exhaust("soft_majority", asked, np.random.default_rng(1))
     assert found.p_value < 1e-6 and found.answered == exhaustion.QUERIES
 
@@ -247,10 +247,10 @@ def test_a_repeat_that_is_answered_afresh_counts(monkeypatch):
         def predict(self, X):
             return super().predict(X) + self._noise.of(b"again").laplace()
 
-    proper = exhaustion._MODELS["stable_erm"]
-    monkeypatch.setitem(exhaustion._MODELS, "stable_erm", (Afresh, *proper[1:]))
+    proper = exhaustion.MODELS["stable_erm"]
+    monkeypatch.setitem(exhaustion.MODELS, "stable_erm", (Afresh, *proper[1:]))
     found = exhaustion.exhaust("stable_erm", asked, np.random.default_rng(1))
     assert found.answered == 2 * exhaustion.QUERIES
     assert (
-        queries._MAKERS["stable_erm"](asked | {"calibration": "tight"}, found.each, found.answered)["exact_bound"] > 1.3
+        queries.MAKERS["stable_erm"](asked | {"calibration": "tight"}, found.each, found.answered)["exact_bound"] > 1.3
     )

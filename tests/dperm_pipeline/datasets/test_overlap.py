@@ -62,7 +62,7 @@ def test_hashes_of_different_rows_differ():
 
 def test_blocks_do_not_matter(monkeypatch):
     whole = overlap.hashes(sp.csr_array(X))
-    monkeypatch.setattr(overlap, "_ENTRIES", 7)
+    monkeypatch.setattr(overlap, "ENTRIES", 7)
     np.testing.assert_array_equal(overlap.hashes(X), whole)
 
 

@@ -154,7 +154,7 @@ def test_a_malformed_line_is_named_by_its_number_and_not_by_its_values(tmp_path,
 
 
 def test_a_line_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(svmlight, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(svmlight, "LONGEST_LINE", 1000)
     monkeypatch.setattr(svmlight, "BLOCK", 100)
     with pytest.raises(DataError, match="line 3 has more than 1000 bytes"):
         parsed(tmp_path, b"1 1:1\n1 1:1\n1 1:" + b"1" * 5000)

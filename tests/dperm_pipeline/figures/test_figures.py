@@ -329,40 +329,6 @@ def test_axes_have_three_or_more_legible_ticks(low, high):
     assert max(map(len, labels)) <= 8
 
 
-# What one figure draws together.
-TOGETHER = [
-    {"objective", "output", "cms11", "approximate_minima", "gradient"},
-    *({name, "rkhs_gaussian", "explicit_output", "cms11"} for name in ("tddl", "pinp", "tdil")),
-]
-# Of dwork2018: a mechanism looks the same in all calibrations, and stands beside the private model.
-PREDICTIONS = {"soft_majority", "averaged", "stable_erm", "stable_sgd", "exppw"}
-
-
-@pytest.mark.parametrize("names", TOGETHER, ids=lambda names: min(names))
-def test_methods_of_a_figure_differ_in_colour_for_any_colour_vision_and_in_marker(names):
-    """Luminance separates any two methods by 0.02 or hue does by construction (Okabe & Ito); markers always do."""
-    looks = [look for (mechanism, _), look in style.METHODS.items() if mechanism in names]
-    okabe_ito = {"#000000", "#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#CC79A7"}
-    assert {look.colour for look in looks} <= okabe_ito
-    assert len({look.colour for look in looks}) == len({look.marker for look in looks}) == len(looks) >= 6
-    markers = {look.marker for look in (*looks, *style.VARIANTS.values())}
-    assert len(markers) == len(looks) + len(style.VARIANTS)
-
-
-def test_private_predictions_differ_among_each_other_and_from_the_private_model():
-    own = {
-        mechanism: {(look.colour, look.marker) for (name, _), look in style.METHODS.items() if name == mechanism}
-        for mechanism in PREDICTIONS
-    }
-    model = style.METHODS["objective", "tight"]
-    looks = [*(look for found in own.values() for look in found), (model.colour, model.marker)]
-    assert len(looks) == 6 == len({colour for colour, _ in looks}) == len({marker for _, marker in looks})
-
-
-def test_every_method_is_drawn_beside_some_other():
-    assert {mechanism for mechanism, _ in style.METHODS} == set().union(*TOGETHER, PREDICTIONS)
-
-
 def test_shades_go_from_light_to_dark():
     light, middle, dark = style.shades("#0072B2", 3)
     assert sum(light) > sum(middle) > sum(dark) and all(0 <= part <= 1 for part in (*light, *dark))

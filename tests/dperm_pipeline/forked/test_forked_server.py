@@ -27,7 +27,7 @@ folder, parent = forked_jobs.folder, forked_jobs.parent
     ("asked", "jobs", "starts"), [("", 9, False), ("", 10, True), ("0", 1000, False), ("1", 1, True)]
 )
 def test_when_jobs_are_forked(monkeypatch, asked, jobs, starts):
-    monkeypatch.setattr(forked, "_started", lambda folder, preamble: Path(folder).rmdir())
+    monkeypatch.setattr(forked, "start_server", lambda folder, preamble: Path(folder).rmdir())
     monkeypatch.setattr(forked.atexit, "register", lambda *_: None)
     monkeypatch.setenv("DPERM_FORK", asked)
     assert (forked.start(jobs, "json") is not None) == starts

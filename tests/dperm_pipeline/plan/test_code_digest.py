@@ -25,8 +25,8 @@ PARSED = {path.relative_to(SRC).as_posix(): ast.parse(path.read_text("utf-8")) f
 # Who reads a catalogue outside `plan`, `report` and the workflow's rules, which compute nothing: these look up where
 # the code of one entry stands, which is a root of the job's digest, or list names.
 READERS = {
-    ("dperm/__init__.py", "__all__ = sorted(_PUBLIC)"), ("dperm/__init__.py", "__getattr__"),
-    ("dperm/__init__.py", "__dir__"), ("dperm/audit/__init__.py", "__all__ = sorted(_PUBLIC)"),
+    ("dperm/__init__.py", "__all__ = sorted(PUBLIC)"), ("dperm/__init__.py", "__getattr__"),
+    ("dperm/__init__.py", "__dir__"), ("dperm/audit/__init__.py", "__all__ = sorted(PUBLIC)"),
     ("dperm/audit/__init__.py", "__getattr__"), ("dperm/audit/__init__.py", "__dir__"),
     ("dperm_pipeline/figures/__init__.py", "_LEDGERS = {'FIGURES': _FIGURES, 'TABLES': _TABLES}"),
 }  # fmt: skip
@@ -36,12 +36,12 @@ READERS = {
 def fingerprint(monkeypatch, tmp_path):
     path = tmp_path / "any.py"
     # What a run tells its jobs is of real modules alone.
-    monkeypatch.setattr(MODULE, "_read_so_far", set())
-    monkeypatch.setattr(MODULE, "_source", lambda module: path)
+    monkeypatch.setattr(MODULE, "read_so_far", set())
+    monkeypatch.setattr(MODULE, "source_of", lambda module: path)
 
     def of(source):
         path.write_text(source, encoding="utf-8")
-        return MODULE._read.__wrapped__("any")[1]
+        return MODULE.read_module.__wrapped__("any")[1]
 
     return of
 
@@ -74,7 +74,7 @@ def test_code_does(fingerprint, old, new):
     assert fingerprint(SOURCE) != fingerprint(SOURCE.replace(old, new, 1))
 
 
-@pytest.mark.parametrize("name", ["TABLES", "REGISTRY", "FIGURES", "EXPERIMENTS", "FAMILIES", "_PUBLIC", "SIZES"])
+@pytest.mark.parametrize("name", ["TABLES", "REGISTRY", "FIGURES", "EXPERIMENTS", "FAMILIES", "PUBLIC", "SIZES"])
 @pytest.mark.parametrize("declared", ["", ": dict[str, str]", ": catalogue[str, str]", ": list[Catalogue]"])
 def test_no_name_is_left_out_for_what_it_is_called(fingerprint, name, declared):
     assert fingerprint(f'{name}{declared} = {{"a": "b"}}') != fingerprint(f'{name}{declared} = {{"a": "c"}}')
@@ -173,16 +173,16 @@ def test_each_constant_of_each_module_counts(path):
 def test_a_constant_anywhere_in_a_module_changes_the_digest_of_what_loads_it(monkeypatch):
     """Through the whole of it, at one constant of each module that an experiment and its mechanism load."""
     roots = ("dperm_papers.li2021.bounds.experiment", "dperm.mechanisms.napp")
-    read, digest = MODULE._read, MODULE.code_digest.__wrapped__
+    read, digest = MODULE.read_module, MODULE.code_digest.__wrapped__
     before, changed = digest(*roots), 0
     for module in MODULE.modules(*roots):
-        tree = ast.parse(MODULE._source(module).read_text(encoding="utf-8"))
+        tree = ast.parse(MODULE.source_of(module).read_text(encoding="utf-8"))
         found = [n for n in filter(is_assignment, tree.body) if n not in catalogues(tree)]
         if found:
             found[-1].value, changed = ast.Constant("another value"), changed + 1
             other = read(module)[0], worker.fingerprint(tree)
             with monkeypatch.context() as patched:
-                patched.setattr(MODULE, "_read", lambda name, m=module, o=other: o if name == m else read(name))
+                patched.setattr(MODULE, "read_module", lambda name, m=module, o=other: o if name == m else read(name))
                 assert digest(*roots) != before, module
     assert changed > 20
 

@@ -83,7 +83,7 @@ def test_only_planned_jobs_count(tmp_path, job):
 
 def test_the_page_has_a_name_for_each_stage():
     """But for the report, which cannot time itself: what has none would be shown as an experiment."""
-    assert set(provenance.STAGES) == set(cost._RULES) - {"report"}
+    assert set(provenance.STAGES) == set(cost.RULES) - {"report"}
 
 
 def test_of_a_killed_job_nothing_is_known(tmp_path, job):

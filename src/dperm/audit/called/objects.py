@@ -25,7 +25,7 @@ from dperm.audit.called.corners import Call
 from dperm.errors import DataError
 
 # Fits on either side: all against none of them refute epsilon = 1 with p < 1e-7.
-_FITS = 40
+FITS = 40
 
 
 def attacks(call: Call, neighbours: str) -> Iterator[dict[str, Any]]:
@@ -37,14 +37,14 @@ def attacks(call: Call, neighbours: str) -> Iterator[dict[str, Any]]:
     # Under replace-one what is replaced holds nothing.
     rest = common if neighbours == "add_remove" else [*common, common[0]]
     guarantee, reference = _fitted(call.make, rest).privacy_.guarantee, fingerprint(call.make, rest)
-    hits = sum(fingerprint(call.make, rest) == reference for _ in range(_FITS))
-    if hits < _FITS:
+    hits = sum(fingerprint(call.make, rest) == reference for _ in range(FITS))
+    if hits < FITS:
         raise DataError(
-            f"{call.words}: {_FITS - hits} of {_FITS} fits on the same records tell something else besides what the "
+            f"{call.words}: {FITS - hits} of {FITS} fits on the same records tell something else besides what the "
             "statement covers; the attack compares what does not change by itself"
         )
     for record in _records(call):
-        others = sum(fingerprint(call.make, [*common, record]) == reference for _ in range(_FITS))
+        others = sum(fingerprint(call.make, [*common, record]) == reference for _ in range(FITS))
         yield {
             "guarantee": guarantee,
             "loss": getattr(call.make(), "loss", None),
@@ -54,8 +54,8 @@ def attacks(call: Call, neighbours: str) -> Iterator[dict[str, Any]]:
             "model": "none",
             "likelier": "data",
             "event": "what the statement does not cover is that of another fit on the data",
-            "draws": _FITS,
-            **dict(zip(("hits", "tries", "other_hits", "other_tries"), (hits, _FITS, others, _FITS), strict=True)),
+            "draws": FITS,
+            **dict(zip(("hits", "tries", "other_hits", "other_tries"), (hits, FITS, others, FITS), strict=True)),
         }
 
 

@@ -92,14 +92,14 @@ def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> di
     given = {**choice.given, "size": 1, "clip": clip, "neighbours": neighbours, "epsilon": epsilon}
 
     def chosen(records, told):
-        return _fitted(choice, given, records, told).support_
+        return fitted(choice, given, records, told).support_
 
     chances = accepted(choice, clip, lambda records: chance(choice, lambda told: chosen(records, told)[0]))
     found = exact.exact(
         lambda record: np.array([chances[record], 1 - chances[record]]), pairs(chances, neighbours), delta=0.0
     )
     return {
-        "guarantee": _fitted(choice, given, [], choice.first).privacy_.guarantee,
+        "guarantee": fitted(choice, given, [], choice.first).privacy_.guarantee,
         "loss": "squared",
         "pair_words": f"{words(choice.make, choice.given, clip)} beside {len(choice.crowd)} records: "
         + pair_in_words(*found.pair),
@@ -156,7 +156,8 @@ def pair_in_words(first: Record | None, second: Record) -> str:
     return f"{second} comes" if first is None else f"{first} becomes {second}"
 
 
-def _fitted(choice: Choice, given: dict[str, Any], records: list[Record], told: float) -> Any:
+def fitted(choice: Choice, given: dict[str, Any], records: list[Record], told: float) -> Any:
+    """Fit the estimator to a few records, with every draw told beforehand."""
     rng = ScriptedGenerator(np.random.PCG64(0))
     rng.told = told
     return choice.make(**given, random_state=rng).fit(*rows(choice, records))

@@ -127,9 +127,9 @@ class Choice(NamedTuple):
 def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> Iterator[dict[str, Any]]:
     """Give the attacks on one budget."""
     budget = Budget(row["epsilon"], row["delta"])
-    made, found = _CASES[row["calibration"]](row["neighbours"], budget)
+    made, found = CASES[row["calibration"]](row["neighbours"], budget)
     words = pairs.flip(made.setting, erring=made.setting.slack).words
-    record = {"guarantee": made.constants.guarantee, "loss": "hinge", "white_box_p": _white_box(made, rng("noise"))}
+    record = {"guarantee": made.constants.guarantee, "loss": "hinge", "white_box_p": white_box_test(made, rng("noise"))}
     yield record | {"pair_words": f"{words}; {found.pop('words')}"} | found
     few = made._replace(copies=min(made.copies, 10))
     sampled = columns.sampled(
@@ -241,10 +241,10 @@ def _tight(neighbours: str, budget: Budget) -> tuple[Choice, dict[str, Any]]:
     return made, {"words": "points on either side of x, and w* far between them"} | leaking(made, budget.delta)
 
 
-_CASES = {"paper": _paper, "corrected": _corrected, "tight": _tight}
+CASES = {"paper": _paper, "corrected": _corrected, "tight": _tight}
 
 
-def _white_box(made: Choice, rng: np.random.Generator) -> float:
+def white_box_test(made: Choice, rng: np.random.Generator) -> float:
     """Return whether the code's choices and answers of the first round have their laws."""
     few = made._replace(copies=min(made.copies, 1_000))
     found = few.run(1, _WHITE_BOX, rng)

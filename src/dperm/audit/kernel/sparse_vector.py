@@ -45,7 +45,7 @@ KNOWN = {
     ("pinp", "tight"): ("gaussian",),
 }
 # B of the printed algorithm where it is at least 1.
-_UPDATES = 16
+UPDATES = 16
 # n lambda, R = L = 1 aside, at which sigma is small against C R; and at which B is 1e-9.
 _LARGE, _SMALL = 4e9, 4e5
 # S of Theorem 9.
@@ -161,8 +161,8 @@ def single(variant: str, neighbours: str, budget: Budget) -> Single:
         made = pinp.constants(of, budget, queries=1, beta=BETA, calibration="paper")
         words = f"one query at x, B = {made.bound:.1e}"
     else:
-        of = _whole(pairs.setting(neighbours, total=_LARGE), budget, _UPDATES)
-        made = pinp.constants(of, budget, queries=_UPDATES, beta=BETA, calibration="paper")
+        of = _whole(pairs.setting(neighbours, total=_LARGE), budget, UPDATES)
+        made = pinp.constants(of, budget, queries=UPDATES, beta=BETA, calibration="paper")
         # Each update lets d fall by sigma/4.
         far = made.threshold * (1 + made.updates / 4) + _FAR / made.epsilon0
         words = f"{made.updates} copies of x with answers far above sigma, B = {made.bound:.3g}"
@@ -189,7 +189,7 @@ def _crossed(job: Mapping[str, Any], row: Mapping[str, Any], budget: Budget, rng
     made, answer, coarse = crossing.proper(row["neighbours"], budget, row["calibration"])
     worst = crossing.worst(made, coarse, budget.delta)
     few = crossing.at_levels(made, _FEW, -4.0, 0.0)
-    record = {"guarantee": made.constants.guarantee, "white_box_p": _white_box(few, rng("noise"))}
+    record = {"guarantee": made.constants.guarantee, "white_box_p": white_box_test(few, rng("noise"))}
     words = pairs.flip(made.setting, erring=made.setting.slack).words
     yield (
         record
@@ -206,7 +206,7 @@ def _crossed(job: Mapping[str, Any], row: Mapping[str, Any], budget: Budget, rng
     yield record | {"pair_words": f"{words}; crossed: {_FEW} queries at -x + v, then x + v"} | found
 
 
-def _white_box(made: Crossing, rng: np.random.Generator) -> float:
+def white_box_test(made: Crossing, rng: np.random.Generator) -> float:
     """Return whether the code's decisions and answers have their laws."""
     rounds, noise = made.draw(1, _WHITE_BOX, rng)
     law = made.decisions(1, np.arange(made.count + 1))

@@ -21,7 +21,7 @@ from dperm.mechanisms.prediction.ledger import AdaptiveLedger, PredictionLedger
 
 _CLAIM, _DELTA = 1.0, 1e-6
 # Answers that one charge is repeated for; answers of a ledger that should have been of bounded range; crashes.
-_REPEATS, _ANSWERS, _CRASHES = 10, 1_000, 30
+_REPEATS, _ANSWERS, CRASHES = 10, 1_000, 30
 # Two prices at this delta, one so many times the other; answers of the lower before it is chosen which to go on with.
 _LARGE_DELTA, _DEARER, _BEFORE = 1e-2, 8, 30
 
@@ -109,7 +109,7 @@ def charged_after(broken: bool) -> Finite:
             )
 
         given, each = 0, 0.0
-        for _ in range(_CRASHES):
+        for _ in range(CRASHES):
             ledger = opened()
             each = ledger.each
             if broken:
@@ -149,7 +149,7 @@ def two_accountants(broken: bool) -> Finite:
     then of the higher. An adversary goes on with the one or the other, as the first thirty answers suggest. The twin is
     the library's: epsilon of the sum, or zCDP's. Its data are the side, 1 or -1; its outcomes losses.
     """
-    return _against(lambda low, first, second: _exact(low, first, second) and (second == 0 or first == _BEFORE), broken)
+    return _against(lambda low, first, second: exact(low, first, second) and (second == 0 or first == _BEFORE), broken)
 
 
 @mutant("prices as one goes, accounted for as if fixed beforehand", "a classic", "replace", delta=_LARGE_DELTA)
@@ -158,7 +158,7 @@ def as_if_fixed(broken: bool) -> Finite:
 
     The twin is the library's. Its data are the side, 1 or -1; its outcomes losses.
     """
-    return _against(_exact, broken)
+    return _against(exact, broken)
 
 
 @mutant("consensus whose comparison has no noise", "a classic", "replace", delta=_DELTA)
@@ -189,7 +189,7 @@ def _bits(count: int, each: float) -> Finite:
     return Finite(law, list(reference_laws.vote_margins(15)))
 
 
-def _exact(low: float, first: int, second: int) -> bool:
+def exact(low: float, first: int, second: int) -> bool:
     """Say whether so many randomised responses of both prices, fixed beforehand, are within the claim."""
     losses = [price * low * (2 * np.arange(count + 1) - count) for price, count in ((1, first), (_DEARER, second))]
     masses = [

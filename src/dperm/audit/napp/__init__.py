@@ -46,9 +46,9 @@ CORRECTED = (*cases.CORRECTED, "erm-returned")
 TIGHT = tuple(cases.CORRECTED)
 KNOWN = {"paper": PRINTED, "corrected": CORRECTED, "tight": TIGHT}
 # Draws that are held against their law.
-_WHITE_BOX, _WHITE_BOX_STEPS = 1_000, 200
+WHITE_BOX, _WHITE_BOX_STEPS = 1_000, 200
 # Draws of recycling by the solver: the event is impossible on one side, and not rare on the other.
-_REDRAWN = 4_000
+MOST_REDRAWN = 4_000
 _FEATURES = (2, 16)
 
 
@@ -82,12 +82,12 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
         ridge = replace(made.problem, target="ridge", moor=False, strength=made.problem.floor)
         guarantee = guaranteed(ridge, budget) if number == 1 else "none"
         record |= {"guarantee": guarantee, "pair_words": "gap: (1, 0) beside (0, 0)"}
-        yield record | iterated.attack(made, delta=budget.delta) | _noise(made.target(), _CURVED, rng, _WHITE_BOX_STEPS)
+        yield record | iterated.attack(made, delta=budget.delta) | _noise(made.target(), CURVED, rng, _WHITE_BOX_STEPS)
     elif name == RECYCLED:
         made = iterated.recycled(cases.wide(budget, calibration, moor=True))
         guarantee = guaranteed(replace(made.problem, retrieval="recycle"), budget)
         record |= {"guarantee": guarantee, "pair_words": "gap: (1, 0) beside (0, 0), one round"}
-        yield record | iterated.attack(made, delta=budget.delta) | _noise(made.target(), _CURVED, rng)
+        yield record | iterated.attack(made, delta=budget.delta) | _noise(made.target(), CURVED, rng)
     elif name in REDRAWN:
         # The box of VS is on both sides of 0, and far away.
         variant, event = REDRAWN[name]
@@ -98,14 +98,14 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
             "pair_words": f"{pair.words}, one round",
         }
         yield record | columns.sampled(
-            iterated.redrawn(made), pair.data, pair.neighbour, delta=budget.delta, draws=min(job["draws"], _REDRAWN),
-            confidence=job["confidence"], rng=rng("draws"), events=(event,),
+            iterated.redrawn(made), pair.data, pair.neighbour, delta=budget.delta,
+            draws=min(job["draws"], MOST_REDRAWN), confidence=job["confidence"], rng=rng("draws"), events=(event,),
         )  # fmt: skip
     elif name in RETURNED:
         ridge = calibration != "paper"
         tried = iterated.returned(budget.epsilon, budget.delta, calibration, moor=RETURNED[name], ridge=ridge)
         (pair, found) = max(tried, key=lambda entry: entry[1]["exact_bound"])
-        probe = cases.PROBES["squared"] if ridge else _CURVED
+        probe = cases.PROBES["squared"] if ridge else CURVED
         claim = pair.problem if ridge else replace(pair.problem, retrieval="return")
         record |= {"guarantee": guaranteed(claim, budget), "pair_words": pair.words}
         yield record | found | _noise(line.target(pair.problem), probe, rng)
@@ -127,10 +127,10 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
 
 
 # What `iterated` knows, with a record without features whose loss is not 0: the solver's gap is relative to the whole.
-_CURVED = cases.NOBODY.and_one(1.0, 0.0).and_one(0.0, 1.0)
+CURVED = cases.NOBODY.and_one(1.0, 0.0).and_one(0.0, 1.0)
 
 
-def _noise(target: Target, data: Any, rng, repeats: int = _WHITE_BOX) -> dict[str, Any]:
+def _noise(target: Target, data: Any, rng, repeats: int = WHITE_BOX) -> dict[str, Any]:
     """Return whether the mechanism's own draws have the law."""
     outputs = target.draw(data, repeats, rng("noise"))
     behind = columns.noise_behind(target, outputs, data, rng("atoms"), near=iterated.NEAR)

@@ -167,7 +167,7 @@ def _of_small_sets(row: Mapping[str, Any], rng: Callable) -> dict[str, Any]:
     epsilon, relation = row["epsilon"], row["neighbours"]
 
     def law(data):
-        ones = [int(_votes(labels).sum()) for labels in _assigned(data, relation)]
+        ones = [int(votes(labels).sum()) for labels in assigned(data, relation)]
         odds = epsilon * (2 * np.array(ones) - _FEW_SHARDS) / 2
         return special.expit([-odds, odds]).mean(axis=1)
 
@@ -185,7 +185,7 @@ def _of_small_sets(row: Mapping[str, Any], rng: Callable) -> dict[str, Any]:
     } | columns.of_finite(found)
 
 
-def _assigned(data: tuple, relation: str) -> Iterator[list[tuple]]:
+def assigned(data: tuple, relation: str) -> Iterator[list[tuple]]:
     """Give the labels in each shard, once for each of all assignments alike."""
     if relation == "add_remove":
         for lots in itertools.product(range(_FEW_SHARDS), repeat=len(data)):
@@ -196,7 +196,7 @@ def _assigned(data: tuple, relation: str) -> Iterator[list[tuple]]:
         yield [order[k * each : (k + 1) * each] for k in range(_FEW_SHARDS)]
 
 
-def _votes(labels: list[tuple]) -> np.ndarray:
+def votes(labels: list[tuple]) -> np.ndarray:
     """Return what the shards say: their most frequent label; 0 of two that are, and of none."""
     return np.array([int(2 * sum(part) > len(part)) for part in labels])
 

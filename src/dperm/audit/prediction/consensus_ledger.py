@@ -37,7 +37,7 @@ _LENGTHS, _MARGINS = (1, 10, 100, 1_000), (8.0, 6.0, 4.0, 2.0, 1.0, 0.0, -2.0)
 # Widths of e, and the ends of the grid in epsilon.
 _PIECES, _REACH = 40, 2.0
 # Rounds that the test of the code runs at a margin.
-_FITTED = bits.FITTED
+FITTED = bits.FITTED
 
 
 class Block(NamedTuple):
@@ -124,14 +124,15 @@ def _blocks(terms: Terms, shards: int, width: float, most: int) -> list[Block]:
     found = []
     for count in sorted(counts):
         for p, q in ((count, count + 1), (count + 1, count)):
-            found += [_block(p, q, terms, shards, length, width, most) for length in _LENGTHS]
+            found += [make_block(p, q, terms, shards, length, width, most) for length in _LENGTHS]
     # Around the tie: of 2k shards k votes say 0 and k + 1 say 1, of 2k + 1 too.
     for p, q in ((tie, tie + 1), (tie + 1, tie)):
-        found.append(_block(p, q, terms, shards, 1, width, most))
+        found.append(make_block(p, q, terms, shards, 1, width, most))
     return found
 
 
-def _block(p: int, q: int, terms: Terms, shards: int, length: int, width: float, most: int) -> Block:
+def make_block(p: int, q: int, terms: Terms, shards: int, length: int, width: float, most: int) -> Block:
+    """Give what a block of queries at p and q ones of `shards` loses, in steps of `width`, and how probable that is."""
     same = (2 * p > shards) == (2 * q > shards)
     logs = [length * math.log(free(min(count, shards - count), terms)) for count in (p, q)]
     free_step = math.floor((logs[0] - logs[1]) / width) if same else 2 * most
@@ -161,10 +162,10 @@ def _moved(masses: np.ndarray, step: int) -> np.ndarray:
 def _fit_p(row: Mapping[str, Any], rng: np.random.Generator) -> float:
     """Return how well the library's own answers fit these laws, with a ledger that none of them exhausts."""
     fixed = row["epsilon"], row["delta"]
-    shards = consensus.shards_needed(*fixed, _FITTED)
+    shards = consensus.shards_needed(*fixed, FITTED)
 
     def opened():
-        return ContestedLedger(*fixed, shards, _FITTED, neighbours=row["neighbours"])
+        return ContestedLedger(*fixed, shards, FITTED, neighbours=row["neighbours"])
 
     terms = opened().terms
 

@@ -30,7 +30,7 @@ from dperm.mechanisms.estimators.stable_sgd import StableSGD
 from dperm.noise import Laplace
 
 # Different rows that may be asked; fits whose answers are tested.
-QUERIES, _FITS = 100, 20
+QUERIES, FITS = 100, 20
 _RECORDS, _SHARDS, _TOTAL, _TOLERANCE = 60, 20, 4.0, 0.05
 _MAJORITY = DummyClassifier(strategy="most_frequent")
 
@@ -50,7 +50,7 @@ class Exhausted(NamedTuple):
 
 def exhaust(mechanism: str, row: Mapping[str, Any], rng: np.random.Generator) -> Exhausted:
     """Ask a predictor until it refuses."""
-    make, own, label, test = _MODELS[mechanism]
+    make, own, label, test = MODELS[mechanism]
     how = {"bounded_range": make.bounded_range}
     each = filters.each(row["epsilon"], row["delta"], QUERIES, **how)
     X, y = np.zeros((_RECORDS, 1)), np.full(_RECORDS, label)
@@ -71,7 +71,7 @@ def exhaust(mechanism: str, row: Mapping[str, Any], rng: np.random.Generator) ->
         except BudgetExhausted:
             break
         answered += 1 + int(first[0] != again[0])
-    said = np.concatenate([fitted().predict(asked[:QUERIES]) for _ in range(_FITS)])
+    said = np.concatenate([fitted().predict(asked[:QUERIES]) for _ in range(FITS)])
     return Exhausted(each, answered, test(said, each, row))
 
 
@@ -116,7 +116,7 @@ _SHARED = {"base": _MAJORITY, "shards": _SHARDS, "classes": (0, 1)}
 _HUBER = {"loss": "huber", "y_bound": 1.0}
 _ERM = {**_HUBER, "total": _TOTAL, "tolerance": _TOLERANCE}
 # Estimator, its own parameters, the label of all records, and the test of its answers.
-_MODELS: dict[str, tuple[Any, dict[str, Any], float, Callable]] = {
+MODELS: dict[str, tuple[Any, dict[str, Any], float, Callable]] = {
     "soft_majority": (SoftMajority, {**_SHARED, "alpha": 0.5}, 0, _bit_test(_no_vote)),
     "averaged": (AveragedPrediction, _SHARED, 0, _bit_test(_no_mean)),
     "exppw": (ExpPW, {"classes": (0, 1)}, 1, _bit_test(_walked)),

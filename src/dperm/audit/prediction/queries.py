@@ -52,7 +52,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
     if row["variant"] == "ledger-prices":
         yield record | of_prices(row)
         return
-    made = _MAKERS[job["mechanism"]]
+    made = MAKERS[job["mechanism"]]
     ranged, printed = job["mechanism"] in _RANGED, row["calibration"] == "paper"
     for accountant in PRINTED if printed else filters.accountants(row["delta"], ranged):
         tried = [made(row, *opened(row, count, ranged, accountant)) for count in QUERIES]
@@ -196,7 +196,9 @@ def _margins() -> list[tuple[int, int]]:
     return [(int(count), int(count) + 1) for count in np.linspace(0, SHARDS - 1, _MARGINS)]
 
 
-def _majority(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
+def majority(row: Mapping[str, Any], each: float, granted: int) -> dict[str, Any]:
+    """Attack `granted` answers of soft majority, each of epsilon `each`."""
+
     def law(count):
         return reference_laws.soft_majority(count, models=SHARDS, epsilon=each)
 
@@ -235,8 +237,8 @@ def _noisy(make: Callable[[Mapping[str, Any]], list[answers.Answer]]) -> Callabl
     return of
 
 
-_MAKERS = {
-    "soft_majority": _majority,
+MAKERS = {
+    "soft_majority": majority,
     "averaged": _average,
     "exppw": _walk,
     "stable_erm": _noisy(answers.erm),
@@ -247,7 +249,7 @@ VARIANTS = ("ledger", "ledger-prices")
 # Accountants of the paper's time.
 PRINTED = ("basic", "advanced")
 KNOWN = {
-    **{(mechanism, "tight"): ("ledger",) for mechanism in _MAKERS},
+    **{(mechanism, "tight"): ("ledger",) for mechanism in MAKERS},
     ("stable_erm", "tight"): VARIANTS,
     ("soft_majority", "paper"): ("ledger",),
 }

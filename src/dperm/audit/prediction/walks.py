@@ -84,7 +84,7 @@ class Form:
         - Returns: shape (2,).
         """
         data, query, alpha = value
-        return self._law(_groups(data)[: query + 1], self.bound(alpha))
+        return self._law(grouped(data)[: query + 1], self.bound(alpha))
 
     def worst(self, alpha: float) -> tuple[float, tuple]:
         """Return the largest loss over all small data sets, and the pair of inputs."""
@@ -92,7 +92,7 @@ class Form:
         bound, known = self.bound(alpha), {}
         laws = np.empty((len(data), POINTS, 2))
         for k, records in enumerate(data):
-            groups = _groups(records)
+            groups = grouped(records)
             for query in range(POINTS):
                 key = groups[: query + 1]
                 if key not in known:
@@ -128,7 +128,7 @@ class Form:
         return rng.random(repeats) < exppw.probability(exppw.value(walk, asked), self.epsilon, **fixed)
 
 
-def _groups(data: tuple) -> tuple[tuple[int, int], ...]:
+def grouped(data: tuple) -> tuple[tuple[int, int], ...]:
     """Return (ones, records) at every point."""
     counts = [[0, 0] for _ in range(POINTS)]
     for x, y in data:

@@ -95,7 +95,7 @@ def run(
     g, status = np.empty((repeats if keep else 1, T)), np.empty((repeats if keep else 1, T), np.int8)
     counts, live, worst = np.empty(repeats, np.int64), np.empty(repeats), np.empty(repeats)
     for k in range(repeats):
-        zeta, rho, fresh = _draw(constants, T, most, rng) if noise is None else (part[k] for part in noise)
+        zeta, rho, fresh = draw_run(constants, T, most, rng) if noise is None else (part[k] for part in noise)
         row = k if keep else 0
         counts[k], live[k], worst[k] = answer_all(
             features, answers, zeta, rho, fresh, kind, constants.threshold, constants.step, constants.ridge, most,
@@ -105,7 +105,7 @@ def run(
     return Run(g[kept], status[kept], counts, live, worst)
 
 
-def _draw(constants: Constants, T: int, most: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def draw_run(constants: Constants, T: int, most: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     """Noise of one run: of decisions (T,), and of thresholds and answers (most,)."""
     zeta = rng.laplace(0.0, constants.deciding, T)
     rho = rng.laplace(0.0, constants.moving, most) if constants.moving else np.zeros(most)

@@ -242,7 +242,7 @@ def releases(
         # hang on which eigenvectors are chosen where eigenvalues coincide.
         rotated = np.repeat((answers @ spectrum.vectors)[None, :], repeats * len(asked), axis=0)
         for k, (_, calibration, _) in enumerate(asked):
-            unit = _unit_noise(calibration, (repeats, len(answers)), rng) if noise is None else noise
+            unit = unit_noise(calibration, (repeats, len(answers)), rng) if noise is None else noise
             turned = unit @ spectrum.vectors
             if calibration == "tight":
                 turned *= roots
@@ -258,7 +258,8 @@ def releases(
     return [Release(*fitted, *size, event) for *fitted, size, event in zip(*parts, sizes, events, strict=True)]
 
 
-def _unit_noise(calibration: Calibration, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+def unit_noise(calibration: Calibration, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Draw noise of scale 1: Gaussian where the calibration is tight, Laplace elsewhere."""
     if calibration == "tight":
         return rng.standard_normal(shape)
     # The difference of two exponentials is Laplace; drawn so, it takes half the time of `rng.laplace`.

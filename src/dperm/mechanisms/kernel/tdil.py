@@ -116,7 +116,7 @@ def run(
     found = _empty(constants, repeats, r, constants.rounds)
     P = _scratch(constants, r)
     for k in range(repeats):
-        uniform, zeta, xi = _draw(constants, rng, True) if noise is None else (part[k] for part in noise)
+        uniform, zeta, xi = draw_run(constants, rng, True) if noise is None else (part[k] for part in noise)
         found.updates[k], found.shortfall[k] = over_set(
             features, answers, uniform, zeta, xi, constants.weight, KINDS[constants.calibration], constants.threshold,
             constants.step, constants.ridge, found.w[k], P, found.chosen[k], found.answers[k],
@@ -140,7 +140,7 @@ def run_linear(
     found = _empty(constants, repeats, len(target), 0)
     P = _scratch(constants, len(target))
     for k in range(repeats):
-        _, zeta, _ = _draw(constants, rng, False)
+        _, zeta, _ = draw_run(constants, rng, False)
         found.updates[k], found.proposals[k], found.shortfall[k] = over_ball(
             target, setting.feature_norm, zeta, constants.weight, KINDS[constants.calibration], constants.threshold,
             constants.step, constants.ridge, found.w[k], P, rng,
@@ -164,7 +164,7 @@ def _scratch(constants: Constants, r: int) -> np.ndarray:
     return np.empty((r, r) if constants.calibration == "tight" else (0, 0))
 
 
-def _draw(constants: Constants, rng: np.random.Generator, choosing: bool) -> tuple[np.ndarray, ...]:
+def draw_run(constants: Constants, rng: np.random.Generator, choosing: bool) -> tuple[np.ndarray, ...]:
     """Numbers of one run: that choose z of a finite set, and the noise."""
     rounds, paper = constants.rounds, constants.calibration == "paper"
     draw = rng.normal if constants.calibration == "tight" else rng.laplace

@@ -36,7 +36,7 @@ from dperm.solvers.blas import one_thread
 from dperm.solvers.pointwise import LOSSES
 
 # Steps of a fit (passes over the coordinates for the squared loss without bound on eta).
-_MOST = 1000
+MOST = 1000
 # Below this tolerance a fit takes one more step.
 _SHARP = 1e-9
 # One data set with so many columns, and at most this share of entries that are not 0, is kept by rows.
@@ -169,14 +169,14 @@ def path(
             first = weights(own, strengths, None) + 0.0 * floors
             separable.signed_paths(
                 *_data(problems), noise, first, np.full(p, float(extra_l1)), a, c, d, low, high,
-                float(tolerance), sharp, _MOST, theta, gap, iterations,
+                float(tolerance), sharp, MOST, theta, gap, iterations,
             )  # fmt: skip
         else:
             plus = variant == "vs_plus"
             tilt, slopes = (0.0 * noise, noise + extra_l1) if plus else (noise, 0.0 * noise + extra_l1)
             separable.paths(
                 *_data(problems), tilt, slopes, a, c, d, low, high,
-                float(tolerance), sharp, _MOST, theta, gap, iterations,
+                float(tolerance), sharp, MOST, theta, gap, iterations,
             )  # fmt: skip
     return Paths(theta, gap, gap <= tolerance, iterations)
 
@@ -213,7 +213,7 @@ def reweighted(
     with one_thread():
         separable.reweighted(
             *_data(problems), noise, variant != "erm", first, adaptive, float(scheme.gamma), constant, floors,
-            scheme.maximal, float(extra_l1), low, high, int(steps), _MOST, theta, gap, iterations, flips,
+            scheme.maximal, float(extra_l1), low, high, int(steps), MOST, theta, gap, iterations, flips,
         )  # fmt: skip
     return Paths(theta, gap, gap <= 1e-9, iterations, flips)
 

@@ -46,7 +46,7 @@ CALIBRATIONS = ("paper", "tight")
 
 Offered = Literal["paper", "tight"]
 # How far the log-odds move with a unit of V, in units of epsilon.
-_STEPS = {
+STEPS = {
     ("tight", "replace"): 0.5,
     ("tight", "add_remove"): 1.0,
     ("paper", "replace"): 1.0,
@@ -79,7 +79,7 @@ def step(epsilon: float, calibration: Offered = "tight", neighbours: Neighbours 
     epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
     one_of("calibration", calibration, Offered)
     one_of("neighbours", neighbours, Neighbours)
-    return _STEPS[calibration, neighbours] * epsilon
+    return STEPS[calibration, neighbours] * epsilon
 
 
 def guarantee(calibration: Offered = "tight", neighbours: Neighbours = "replace") -> Guarantee:
@@ -236,7 +236,7 @@ def bits(
     - rngs: sequence of m Generators.
     - Returns: shape (m,).
     """
-    size = Fraction(_STEPS[calibration, neighbours]) * Fraction(epsilon)
+    size = Fraction(STEPS[calibration, neighbours]) * Fraction(epsilon)
     return grid.bits(lambda value, k: grid.logistic(size * Fraction(value), k), v.tolist(), rngs)
 
 

@@ -33,7 +33,7 @@ CALIBRATIONS = ("paper", "tight")
 
 Offered = Literal["paper", "tight"]
 # How far the log-odds move with one vote, in units of epsilon.
-_STEPS = {"paper": 2.0, "tight": 1.0}
+STEPS = {"paper": 2.0, "tight": 1.0}
 _GUARANTEES: dict[str, Guarantee] = {"paper": "none", "tight": "proved"}
 
 
@@ -72,7 +72,7 @@ def log_odds(count: np.ndarray | int, r: int, epsilon: float, calibration: Offer
     """
     one_of("calibration", calibration, Offered)
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
-    return _STEPS[calibration] * epsilon * (2 * np.asarray(count) - r) / 2
+    return STEPS[calibration] * epsilon * (2 * np.asarray(count) - r) / 2
 
 
 def probability(count: np.ndarray | int, r: int, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
@@ -93,7 +93,7 @@ def bits(
     - rngs: sequence of m Generators.
     - Returns: shape (m,).
     """
-    half = Fraction(_STEPS[calibration]) * Fraction(epsilon) / 2
+    half = Fraction(STEPS[calibration]) * Fraction(epsilon) / 2
     return grid.bits(lambda v, k: grid.logistic(half * v, k), [2 * int(count) - r for count in counts], rngs)
 
 

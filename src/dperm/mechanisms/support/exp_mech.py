@@ -127,7 +127,7 @@ def select(
     y = losses.squared().targets_of(y, domain)
     weight = exponent(alpha, budget, neighbours=neighbours, calibration=calibration)
     with one_thread():
-        G, c, yy, terms = _moments(X, y)
+        G, c, yy, terms = moments(X, y)
         found = subsets.search(G, c, yy, size, bound=bound, records=terms)
     logits = -weight * found.scores
     log_probabilities = logits - special.logsumexp(logits)
@@ -138,7 +138,7 @@ def select(
     return Selection(supports, log_probabilities, found.scores, found.gap, converged, "proved", budget_event(budget))
 
 
-def _moments(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, int]:
+def moments(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, int]:
     """Return X'X, X'y, y'y and the length of the longest chain of additions behind them.
 
     About sqrt(n) partial sums of about sqrt(n) records each: the rounding of a sum is bounded by the chain's length, so

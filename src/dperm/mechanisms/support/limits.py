@@ -20,7 +20,7 @@ from dperm.errors import DomainViolation
 from dperm.solvers import subsets
 
 Divisor = Literal["part", "row"]
-_CHUNK_ENTRIES = 2**22
+CHUNK_ENTRIES = 2**22
 
 
 def checked_whole(name: str, value: object, remedy: str) -> int:
@@ -91,7 +91,7 @@ def bounded_parts(
     longest = math.sqrt(size) * largest
     rows = np.flatnonzero((longest >= x_norm if divisor == "row" else longest > x_norm) & (largest > 0))
     part, whole = np.empty(len(rows)), np.empty(len(rows))
-    step = max(1, _CHUNK_ENTRIES // X.shape[1])
+    step = max(1, CHUNK_ENTRIES // X.shape[1])
     for low in range(0, len(rows), step):
         chunk = slice(low, low + step)
         # In units of the largest entry, so that no square overflows.

@@ -33,7 +33,7 @@ from dperm.domain import number
 from dperm.noise import Laplace
 from dperm.solvers.blas import one_thread
 
-_CHUNK_ENTRIES = 2**22
+CHUNK_ENTRIES = 2**22
 _MOST_SETS = 100_000
 # In units of the scale: beyond the outermost score (of the s, of the p - s) by this much, the rest is below exp(-60).
 _TAIL = 60.0
@@ -76,7 +76,7 @@ def sample(
     _check(scores, size)
     noise = Laplace(scale)
     supports = np.empty((repeats, size), int)
-    chunk = max(1, _CHUNK_ENTRIES // p)
+    chunk = max(1, CHUNK_ENTRIES // p)
     for low in range(0, repeats, chunk):
         part = scores[low : low + chunk]
         supports[low : low + chunk] = top(part + noise.sample(part.shape, rng), size)
@@ -112,7 +112,7 @@ def set_log_probabilities(scores: np.ndarray, *, size: int, scale: float) -> tup
     z = t[:, None] - q
     log_below, log_above = _log_cdf(z), _log_cdf(-z)
     hazard = np.exp(-np.abs(z) - math.log(2) - log_below)
-    chunk = max(1, _CHUNK_ENTRIES // len(t))
+    chunk = max(1, CHUNK_ENTRIES // len(t))
     with one_thread():
         for low in range(0, len(sets), chunk):
             part = inside[low : low + chunk]
@@ -161,12 +161,12 @@ def log_separation(p: int, *, size: int, gap: float) -> tuple[float, float]:
     zones = [(low - gap, high - gap), (low, high)] if gap > high - low else [(low - gap, high)]
     edges = [[-gap, 0.0]] + [np.linspace(start, end, 2 + int(end - start)) for start, end in zones]
     edges = np.unique(np.concatenate(edges))
-    success = _log_integral(lambda u: log_density(u) + others * _log_cdf(u + gap), edges)
-    failure = _log_integral(log_fails, edges)
+    success = log_integral(lambda u: log_density(u) + others * _log_cdf(u + gap), edges)
+    failure = log_integral(log_fails, edges)
     return min(success, 0.0), min(failure, 0.0)
 
 
-def _log_integral(log_integrand: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) -> float:
+def log_integral(log_integrand: Callable[[np.ndarray], np.ndarray], edges: np.ndarray) -> float:
     """Return log int exp(log_integrand) for a concave one: panels are halved where it varies by more than _SPREAD.
 
     That resolves any slope; a kink must be at an edge, and a bend within a panel as gentle as those of exp.

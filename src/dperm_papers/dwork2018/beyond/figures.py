@@ -1,7 +1,8 @@
 """Figures and tables of dwork2018-beyond: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import Look, look
+from dperm_papers.dwork2018.shared.drawing_looks import look
+from dperm_pipeline.figures.looks import Look
 from dperm_pipeline.figures.spec import DOTTED, Facet, Figure, Panel, encoded, like
 from dperm_pipeline.target import Target
 

@@ -52,8 +52,8 @@ def direction(n: int, mu: float, p: int, *, sigma: float = 0.0, gamma: float = 0
     - gamma: scale s of gamma b; not both.
     - Returns: in [0, 1].
     """
-    values, weights = _binomial(n, mu)
-    variances, shares = _mixture(p, gamma) if gamma else (np.array([sigma**2]), np.ones(1))
+    values, weights = binomial(n, mu)
+    variances, shares = mixture(p, gamma) if gamma else (np.array([sigma**2]), np.ones(1))
     return float(
         sum(share * _direction(values, weights, p, p * var) for var, share in zip(variances, shares, strict=True))
     )
@@ -69,7 +69,7 @@ def stable_excess(
     - scale: b, above 0.
     - Returns: shape (repeats,).
     """
-    values, counts = _entries(n, mu, p, repeats, rng)
+    values, counts = entries(n, mu, p, repeats, rng)
     length = np.sqrt((counts * values**2).sum(axis=1) / p)
     phi = np.minimum(1 / (2 * curvature * n), 1 / np.maximum(length, _TAIL))
     along = phi * (counts * values).sum(axis=1) / p
@@ -79,7 +79,7 @@ def stable_excess(
     return mu * (1 - along) + scale * np.exp((counts * grown).sum(axis=1) - 1 / scale)
 
 
-def _entries(n: int, mu: float, p: int, repeats: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def entries(n: int, mu: float, p: int, repeats: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Draw T: values and how often each occurs, both broadcast to (repeats, cells)."""
     q, around = (1 + mu) / 2, math.ceil(_REACH * math.sqrt(n) / 2)
     if p <= 2 * around or mu == 1:
@@ -90,7 +90,7 @@ def _entries(n: int, mu: float, p: int, repeats: int, rng: np.random.Generator) 
     return (2.0 * cells - n)[None, :], rng.multinomial(p, mass / mass.sum(), repeats)
 
 
-def _binomial(n: int, mu: float) -> tuple[np.ndarray, np.ndarray]:
+def binomial(n: int, mu: float) -> tuple[np.ndarray, np.ndarray]:
     """Values of T and their weights; where many share a standard deviation, equally spaced ones stand for all."""
     q = (1 + mu) / 2
     deviation = math.sqrt(n * q * (1 - q))
@@ -102,7 +102,7 @@ def _binomial(n: int, mu: float) -> tuple[np.ndarray, np.ndarray]:
     return 2.0 * k - n, mass / mass.sum()
 
 
-def _mixture(p: int, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+def mixture(p: int, gamma: float) -> tuple[np.ndarray, np.ndarray]:
     """Variances of the Gaussians that gamma noise is a mixture of, and their shares."""
     shape = (p + 1) / 2
     low, high = special.gammaincinv(shape, _TAIL), special.gammainccinv(shape, _TAIL)

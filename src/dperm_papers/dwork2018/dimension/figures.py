@@ -1,7 +1,8 @@
 """Figures and tables of dwork2018-dimension: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import NONPRIVATE, equals, look, number
+from dperm_papers.dwork2018.shared.drawing_looks import look
+from dperm_pipeline.figures.looks import NONPRIVATE, equals, number
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Panel, like
 from dperm_pipeline.target import Target
 

@@ -38,7 +38,7 @@ from dperm_pipeline.cells import Cell
 from dperm_pipeline.rows import Rows
 
 # The exhaustive parts: points and records of the data sets, and T, at which all is enumerated.
-_POINTS, _RECORDS, _BOUNDS = 4, 6, (1, 2, 3, 8)
+_POINTS, RECORDS, _BOUNDS = 4, 6, (1, 2, 3, 8)
 # Records of the random pairs, and over how many points their ties are spread.
 _PAIR_RECORDS, _PAIR_POINTS = 50, 12
 # Erratum D13's condition on epsilon and alpha under which the printed n suffices.
@@ -70,7 +70,7 @@ def _calibration(variant: str) -> str:
 
 
 def _privacy(cell: Cell, rows: Rows) -> None:
-    counts = multisets.data_sets(_POINTS, _RECORDS)
+    counts = multisets.data_sets(_POINTS, RECORDS)
     bases, larger = multisets.families(counts)
     for T, rule in itertools.product(_BOUNDS, multisets.RULES):
         law, variant = multisets.laws(counts, T, rule), "" if rule == "lifted" else rule

@@ -80,7 +80,7 @@ def _measured(law: str, n: int, scaled: list[float], rows: Rows) -> None:
     problem, by_share = PROBLEMS[law], {}
     for (calibration, variant), (eta, share) in WAYS.items():
         if share not in by_share:
-            statistical, noise = _parts(law, n, share)
+            statistical, noise = excess_parts(law, n, share)
             by_share[share] = statistical, noise, crossing(noise, statistical, math.sqrt(statistical))
         statistical, noise, scale = by_share[share]
         rate = stable_sgd.rate(problem.lipschitz, problem.x_norm, problem.radius, n, calibration=calibration, eta=eta)
@@ -99,7 +99,7 @@ def _measured(law: str, n: int, scaled: list[float], rows: Rows) -> None:
             scaled_here.add("ratio", cost / statistical)
 
 
-def _parts(law: str, n: int, share: float) -> tuple[float, Callable[[float], float]]:
+def excess_parts(law: str, n: int, share: float) -> tuple[float, Callable[[float], float]]:
     """Return the statistical excess at the worst case, and the noise excess there as a function of the scale."""
     if law == "sq":
         return projected.squared_statistical(n, share, _MEANS)[0], lambda scale: scale**2

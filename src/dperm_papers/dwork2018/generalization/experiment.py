@@ -198,7 +198,7 @@ def _drawn(cell: Cell, rows: Rows) -> None:
         sums, own = np.empty((3, repeats)), np.empty(repeats)
         for repeat in range(repeats):
             x = np.sort(rng.random(n))
-            p, losses = _walked(x, LAWS[law], epsilon, alpha, rng)
+            p, losses = walked(x, LAWS[law], epsilon, alpha, rng)
             own[repeat] = losses.mean()
             edges = np.concatenate([[0.0], x, [1.0]])
             below = np.diff(np.minimum(edges, 0.5))
@@ -228,7 +228,7 @@ def _tails(cell: Cell, rows: Rows) -> None:
         most, values = worst_empirical(epsilon, exppw.walk_bound(alpha, epsilon), n), np.empty(repeats)
         for repeat in range(repeats):
             x, fresh_x = np.sort(rng.random(n)), rng.random(n)
-            p, _ = _walked(x, LAWS["thr"], epsilon, alpha, rng)
+            p, _ = walked(x, LAWS["thr"], epsilon, alpha, rng)
             bits = p[np.searchsorted(x, fresh_x)]
             values[repeat] = np.where(fresh_x < 0.5, bits, 1 - bits).mean() / most
         here = rows.at(series="tail", dataset="thr", epsilon=epsilon, n=n, alpha=alpha)
@@ -255,7 +255,7 @@ def worst_empirical(epsilon: float, bound: float, n: int) -> float:
     return worst
 
 
-def _walked(
+def walked(
     x: np.ndarray, law: tuple[float, float], epsilon: float, alpha: float, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw labels of sorted points; return Pr[1] in each gap and each record's own loss."""

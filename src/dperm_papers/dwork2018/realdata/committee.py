@@ -12,7 +12,7 @@ by w = X'(XX' + I)^{-1} y.
 import numpy as np
 
 # Entries of the stacked rows of one block of shards.
-_BLOCK = 4_000_000
+BLOCK = 4_000_000
 
 
 def counts(X: np.ndarray, y: np.ndarray, shards: list[np.ndarray], queries: np.ndarray) -> np.ndarray:
@@ -29,7 +29,7 @@ def counts(X: np.ndarray, y: np.ndarray, shards: list[np.ndarray], queries: np.n
     index = np.stack(shards)
     r, size = index.shape
     found = np.zeros(len(queries), dtype=np.int64)
-    block = max(1, _BLOCK // (X.shape[1] * max(size, X.shape[1])))
+    block = max(1, BLOCK // (X.shape[1] * max(size, X.shape[1])))
     for start in range(0, r, block):
         part = index[start : start + block]
         labels = y[part]

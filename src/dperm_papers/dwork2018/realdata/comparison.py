@@ -1,5 +1,6 @@
 """What of dwork2018-realdata may be compared at an equal budget."""
 
+from dperm_papers.dwork2018.shared import drawing_looks
 from dperm_pipeline.figures.comparison import Choice, Comparison, Metric, Reference
 
 COMPARISON = Comparison(
@@ -19,5 +20,6 @@ COMPARISON = Comparison(
         Reference("majority class", {"variant": "majority"}, trivial=True),
     ),
     rank=1,
+    named=drawing_looks.look,
     datasets=("adult", "breast-cancer", "covertype"),
 )

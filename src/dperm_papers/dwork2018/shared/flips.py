@@ -49,7 +49,7 @@ from dperm.solvers.thresholds import minimise
 
 FLIP = 0.2
 # Steps after which a walk that rises by 0.6 a step is taken not to come back, and records that give both sides so many.
-_LONG, _MANY = 160, 800
+_LONG, MANY = 160, 800
 _NODES = 12
 _NEGLIGIBLE = 1e-17
 
@@ -91,11 +91,11 @@ def thresholds(m: int, shape: tuple[int, ...], rng: np.random.Generator, flip: f
     - Returns: of m < 800 records by drawing them; else from the law of the walk's least place and of order statistics.
     """
     count = math.prod(shape)
-    if m < _MANY:
+    if m < MANY:
         x = rng.random((count, m))
         y = (x >= 0.5) ^ (rng.random((count, m)) < flip)
         return erm(x, y).reshape(shape)
-    left, right = _places(flip).ends(m, m)
+    left, right = places(flip).ends(m, m)
     cumulated = np.cumsum(np.concatenate([left, right[1:]]))
     place = np.searchsorted(cumulated, rng.random(count) * cumulated[-1], side="right")
     k = np.where(place < len(left), -place, place - len(left) + 1)
@@ -232,7 +232,8 @@ class _Places:
 
 
 @functools.cache
-def _places(flip: float) -> _Places:
+def places(flip: float) -> _Places:
+    """Return where the laws of a flip are looked up, one object for each flip."""
     return _Places(flip)
 
 
@@ -245,8 +246,8 @@ def _beyond(m: int, flip: float) -> tuple[np.ndarray, np.ndarray]:
     d = ((high - low) / 2 * at + (high + low) / 2).ravel()
     weights = ((high - low) / 2 * weight).ravel()
     found = np.zeros((2, len(d)))
-    if m >= _MANY:
-        left, right = _places(flip).ends(m, m)
+    if m >= MANY:
+        left, right = places(flip).ends(m, m)
         right[0] = left[0]
         for k in range(len(left)):
             found[0] += left[k] * stats.binom.cdf(k - 1, m, d) if k else 0.0
@@ -255,7 +256,7 @@ def _beyond(m: int, flip: float) -> tuple[np.ndarray, np.ndarray]:
     counts = np.arange(m + 1)
     shares = stats.binom.pmf(counts, m, 0.5)
     for count in counts[shares > _NEGLIGIBLE]:
-        left, right = _places(flip).ends(count, m - count)
+        left, right = places(flip).ends(count, m - count)
         right[0] = left[0]
         found[0] += shares[count] * _at_most(left[1:], count, 2 * d)
         found[1] += shares[count] * _at_most(right, m - count, 2 * d)

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import special, stats
 
 # Where the worst t is looked for; points of the grid in a step of length e.
-_OFFSETS = np.array([-3, -2, -1, -0.5, -0.25, -0.1, -0.03, 0, 0.03, 0.1, 0.25, 0.5, 1, 2, 3])
+OFFSETS = np.array([-3, -2, -1, -0.5, -0.25, -0.1, -0.03, 0, 0.03, 0.1, 0.25, 0.5, 1, 2, 3])
 _FINE = 16
 _TEETH = 101
 
@@ -54,10 +54,10 @@ def worst_delta(epsilon: float, m: int, each: float, *, bounded_range: bool) -> 
     """
     if not bounded_range:
         return bits_delta(epsilon, m, each, 2 * each)
-    found = [bits_delta(epsilon, m, each / 2 + offset, each) for offset in _OFFSETS]
+    found = [bits_delta(epsilon, m, each / 2 + offset, each) for offset in OFFSETS]
     best = int(np.argmax(found))
     # J has steps, so delta has teeth over t: a fine grid, not a descent.
-    low, high = (_OFFSETS[min(max(best + k, 0), len(found) - 1)] for k in (-1, 1))
+    low, high = (OFFSETS[min(max(best + k, 0), len(found) - 1)] for k in (-1, 1))
     fine = [bits_delta(epsilon, m, each / 2 + offset, each) for offset in np.linspace(low, high, _TEETH)]
     return max(*found, *fine)
 
@@ -72,7 +72,7 @@ def adaptive_delta(epsilon: float, m: int, each: float) -> float:
     reach = math.ceil(4 * each * math.sqrt(m) / width)
     grid = width * np.arange(-reach, math.ceil(epsilon / width) + reach + 1)
     value = np.maximum(0.0, -np.expm1(epsilon - grid))
-    moves = [_move(t, each, width) for t in each / 2 + _OFFSETS]
+    moves = [_move(t, each, width) for t in each / 2 + OFFSETS]
     for _ in range(m):
         best = np.zeros(len(grid))
         # Below the grid its first value is an upper bound, above it 1.

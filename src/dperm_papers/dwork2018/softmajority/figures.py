@@ -1,7 +1,8 @@
 """Figures and tables of dwork2018-softmajority: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import METHODS, equals
+from dperm_papers.dwork2018.shared.drawing_looks import METHODS
+from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Level, Panel, encoded, like
 from dperm_pipeline.target import Target
 

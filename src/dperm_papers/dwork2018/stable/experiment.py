@@ -56,7 +56,7 @@ _POSITIONS = 51
 _SMALLEST, _POINTS = 1e-4, 17
 _SMOOTHNESSES = (0.1, 1.0, 10.0)
 # Positions that are stepped forward at once: what the fastest cache holds.
-_BLOCK = 512
+BLOCK = 512
 # "Up to a constant", as the catalogue has it.
 _CONSTANT = 4.0
 
@@ -146,7 +146,7 @@ def _descent(settings: Settings, rows: Rows) -> None:
         for (calibration, variant), (eta, share) in _WAYS.items():
             size = stable_sgd.step(lipschitz, x_norm, radius, n, eta)
             if share not in statistical:
-                statistical[share] = _statistical(law, n, share, size)
+                statistical[share] = statistical_excess(law, n, share, size)
             exact, mean = statistical[share]
             here = rows.at(mechanism="stable_sgd", dataset=law, n=n, calibration=calibration, variant=variant)
             here = here.at(mean=mean, guarantee=stable_sgd.guarantee(calibration, eta))
@@ -159,7 +159,7 @@ def _descent(settings: Settings, rows: Rows) -> None:
                 continue
             rate = stable_sgd.rate(lipschitz, x_norm, radius, n, calibration=calibration, eta=eta)
             for epsilon in map(float, settings.epsilons):
-                noisy = exact + _noise(law, n, share, mean, rate / epsilon)
+                noisy = exact + noise_excess(law, n, share, mean, rate / epsilon)
                 said = {
                     "printed": sum(bounds.corollary413(*problem, n, epsilon, mended=False)),
                     "mended": sum(bounds.corollary413(*problem, n, epsilon, mended=True)),
@@ -168,7 +168,7 @@ def _descent(settings: Settings, rows: Rows) -> None:
                 _excess(here, noisy, said, series="4.13", epsilon=epsilon)
 
 
-def _statistical(law: str, n: int, share: float, size: float) -> tuple[float, float]:
+def statistical_excess(law: str, n: int, share: float, size: float) -> tuple[float, float]:
     """Excess of descent without noise, and the mean at which it is the worst."""
     if law == "lin":
         return signs.lin_excess(n, size)
@@ -178,7 +178,8 @@ def _statistical(law: str, n: int, share: float, size: float) -> tuple[float, fl
     return excess, c / math.sqrt(n)
 
 
-def _noise(law: str, n: int, share: float, mean: float, scale: float) -> float:
+def noise_excess(law: str, n: int, share: float, mean: float, scale: float) -> float:
+    """Return what noise of this scale adds to the excess of descent: exact for `sq`, a quadrature for `hard`."""
     return scale**2 if law == "sq" else projected.hard_noise(n, share, mean * math.sqrt(n), scale)
 
 
@@ -233,7 +234,7 @@ def all_shifts(law: str, n: int, eta: str) -> np.ndarray:
     radius, x_norm, lipschitz, _ = _LAWS[law]
     size = stable_sgd.step(lipschitz, x_norm, radius, n, eta)
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-    return _moved(y, 1.0 if law == "sq" else 0.0, size, radius, _BLOCK)
+    return _moved(y, 1.0 if law == "sq" else 0.0, size, radius, BLOCK)
 
 
 @compiled

@@ -127,7 +127,7 @@ def translation(cell: Cell, rows: Rows) -> None:
         here.add("excess", _ROUNDING - np.array(changed), variant=variant)
 
 
-class _Counting:
+class Counting:
     """A kernel's function that counts its evaluations."""
 
     def __init__(self, kernel: kernels.Kernel):
@@ -163,19 +163,19 @@ def _counts(cell: Cell, X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> Iterator
     mu = y / len(y)
     rng = cell.rng("work", len(y), T)
     setting = Setting(1.0, cubic.R, _NOMINAL, 1.0, slack=0.05 * Setting(1.0, cubic.R, _NOMINAL).shift)
-    counting = _Counting(cubic)
+    counting = Counting(cubic)
     slack = 0.05 * Setting(1.0, cubic.R, float(len(y))).shift
     solver.minimise(counting.counted(), X, y, "hinge", total=float(len(y)), slack=slack)
     yield "nonprivate", "", counting.count, 0
     for how in CALIBRATIONS:
-        counting = _Counting(cubic)
+        counting = Counting(cubic)
         kernel = counting.counted()
         answers = kernel(Z, X) @ mu
         at = tddl.spectrum(kernels.gram(kernel, Z))
         tddl.release(at, answers, setting, budget, calibration=how, rng=rng)
         yield "tddl", how, counting.count, len(at.values) ** 3
     for how in CALIBRATIONS:
-        counting = _Counting(cubic)
+        counting = Counting(cubic)
         kernel = counting.counted()
         made = pinp.constants(setting, budget, queries=T, beta=settings.gammas[0], calibration=how)
         dialogue = Dialogue(made, kernel, _Exact(kernel, X, mu), rng)

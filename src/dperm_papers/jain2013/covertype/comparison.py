@@ -1,5 +1,6 @@
 """What of jain2013-covertype may be compared at an equal budget."""
 
+from dperm_papers.jain2013.shared import drawing_looks
 from dperm_pipeline.figures.comparison import SPLITS, Choice, Comparison, Metric, Reference
 
 COMPARISON = Comparison(
@@ -23,5 +24,6 @@ COMPARISON = Comparison(
         "covertype-like": "a formula stands in for Covertype: no number here is its",
     },
     rank=4,
+    named=drawing_looks.look,
     datasets=("covertype", "covertype-like"),
 )

@@ -56,7 +56,7 @@ def baseline(cell: Cell, rows: Rows) -> None:
 def run(cell: Cell, rows: Rows) -> None:
     """Measure the machine itself and every private method: in full as stored, at one T under the other scalings."""
     settings = cell.settings
-    accuracy.measure(cell, rows.at(scaling=scaling.STORED), _fits)
+    accuracy.measure(cell, rows.at(scaling=scaling.STORED), fits_by_penalty)
     for name in (name for name in scaling.SCALINGS if name != scaling.STORED):
         scaled = scaling.rescale(cell.data, name)
         fits = functools.partial(_fits_as_printed, x_norm=scaled.bounds.x_norm)
@@ -64,20 +64,20 @@ def run(cell: Cell, rows: Rows) -> None:
         accuracy.measure(cell, rows.at(scaling=name), fits, some)
 
 
-def _fits(split: accuracy.Split) -> Iterator[tuple[str, accuracy.Model]]:
+def fits_by_penalty(split: accuracy.Split) -> Iterator[tuple[str, accuracy.Model]]:
     """Give a fit for each penalty, the same for both where their totals agree."""
     models: dict[float, accuracy.Model] = {}
     for penalty, total in totals(len(split.y)).items():
         if total not in models:
-            models[total] = _model(split, total)
+            models[total] = fit_machine(split, total)
         yield penalty, models[total]
 
 
 def _fits_as_printed(split: accuracy.Split, x_norm: float) -> Iterator[tuple[str, accuracy.Model]]:
-    yield "C", _model(split, 1 / _C, x_norm)
+    yield "C", fit_machine(split, 1 / _C, x_norm)
 
 
-def _model(split: accuracy.Split, total: float, x_norm: float = 1.0) -> accuracy.Model:
+def fit_machine(split: accuracy.Split, total: float, x_norm: float = 1.0) -> accuracy.Model:
     """Fit the machine, to the public slack."""
     kernel = kernels.polynomial(x_norm=x_norm)
     setting = accuracy.setting(kernel, total, len(split.y), _FINE if len(split.y) < _MANY else _COARSE)

@@ -1,5 +1,6 @@
 """What of jain2013-kdd may be compared at an equal budget."""
 
+from dperm_papers.jain2013.shared import drawing_looks
 from dperm_pipeline.figures.comparison import Choice, Comparison, Metric, Reference
 
 COMPARISON = Comparison(
@@ -17,4 +18,5 @@ COMPARISON = Comparison(
     ),
     warnings={"kdd-like": "a formula stands in for KDD Cup 2010: no number here is its"},
     rank=6,
+    named=drawing_looks.look,
 )

@@ -1,7 +1,8 @@
 """Figures and tables of jain2013-queries: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import TRIVIAL, equals, look
+from dperm_papers.jain2013.shared.drawing_looks import look
+from dperm_pipeline.figures.looks import TRIVIAL, equals
 from dperm_pipeline.figures.spec import Facet, Figure, Line, Panel, encoded, like
 from dperm_pipeline.target import Target
 

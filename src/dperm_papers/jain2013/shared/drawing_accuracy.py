@@ -2,7 +2,8 @@
 
 import math
 
-from dperm_pipeline.figures.looks import NONPRIVATE, equals, look
+from dperm_papers.jain2013.shared.drawing_looks import look
+from dperm_pipeline.figures.looks import NONPRIVATE, equals
 from dperm_pipeline.figures.spec import Level, Line, Panel, encoded, like
 
 YLABEL = "test accuracy"

@@ -71,7 +71,7 @@ def tuning(cell: Cell) -> tuple[sparse.csr_array, np.ndarray]:
     """Return the public rows and targets that n lambda is chosen on, `tuning_rows` of them."""
     count = cell.settings.tuning_rows
     if cell.point["dataset"] in _FORMULAS:
-        drawn = _formula(cell, count, "public")
+        drawn = formula(cell, count, "public")
         return touched(drawn.X), drawn.y
     dataset = cell.data
     public = _order(cell, dataset)[:count]
@@ -87,7 +87,7 @@ def touched(X: sparse.csr_array) -> sparse.csr_array:
 def _drawn(cell: Cell, sizes: list[int], split: int) -> tuple[sparse.csr_array, np.ndarray, list[np.ndarray]]:
     """Return rows and targets, and the places of the split's training rows, pool and test rows."""
     if cell.point["dataset"] in _FORMULAS:
-        drawn = _formula(cell, sum(sizes), "rows", split)
+        drawn = formula(cell, sum(sizes), "rows", split)
         return drawn.X, drawn.y, np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
     dataset = cell.data
     own = _order(cell, dataset)[cell.settings.tuning_rows :]
@@ -103,7 +103,7 @@ def _drawn(cell: Cell, sizes: list[int], split: int) -> tuple[sparse.csr_array, 
     return sparse.csr_array(dataset.X), dataset.y, parts
 
 
-def _formula(cell: Cell, count: int, *use: str | int) -> prepared.Dataset:
+def formula(cell: Cell, count: int, *use: str | int) -> prepared.Dataset:
     """Draw rows of the formula, by a seed of their own for each use."""
     seed = int(generator(cell, *use).integers(2**31))
     return _FORMULAS[cell.point["dataset"]](count, seed, d=cell.settings.columns)

@@ -55,8 +55,8 @@ def run(cell: Cell, rows: Rows) -> None:
 def _of_kernel(cell: Cell, rows: Rows, name: str, n: int) -> None:
     settings, kernel, rng = cell.settings, _KERNELS[name], cell.rng("data", n)
     pairs = settings.repeats
-    X = _sphere(n + pairs + _TEST_POINTS, rng)
-    truth = _sphere(1, rng)[0]
+    X = sphere(n + pairs + _TEST_POINTS, rng)
+    truth = sphere(1, rng)[0]
     labels = np.where(rng.random(len(X)) < 1 / (1 + np.exp(-_SIGNAL * (X @ truth))), 1.0, -1.0)
     targets = {"hinge": labels, "logistic": labels, "huber": 2 * X @ truth + rng.standard_normal(len(X))}
     places = rng.integers(n, size=pairs)
@@ -194,7 +194,7 @@ def _svm(phi: np.ndarray, y: np.ndarray, total: float) -> tuple[np.ndarray, floa
     return fitted.coef_[0], float(fitted.intercept_[0])
 
 
-def _sphere(m: int, rng: np.random.Generator) -> np.ndarray:
+def sphere(m: int, rng: np.random.Generator) -> np.ndarray:
     """Return m uniform directions of R^3."""
     X = rng.standard_normal((m, 3))
     return X / np.linalg.norm(X, axis=1, keepdims=True)

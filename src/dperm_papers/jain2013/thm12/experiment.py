@@ -28,7 +28,7 @@ import numpy as np
 from dperm_pipeline.cells import Cell
 from dperm_pipeline.rows import Rows
 
-_STEPS = 4096
+STEPS = 4096
 
 
 def run(cell: Cell, rows: Rows) -> None:
@@ -50,7 +50,7 @@ def sphere(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -
     squared, done, found = np.zeros(repeats), 0, []
     for T in queries:
         while done < T:
-            count = min(_STEPS, T - done)
+            count = min(STEPS, T - done)
             normal = rng.standard_normal((count, repeats))
             cosines = normal / np.sqrt(normal**2 + rng.chisquare(d - 1, (count, repeats)))
             for cosine in cosines:
@@ -73,16 +73,14 @@ def interval(queries: list[int], d: int, repeats: int, rng: np.random.Generator)
     found = []
     for T in queries:
         # Blocks, so that 10^5 points of 100 repeats take no more memory than 4096 of them.
-        total = sum(rng.random((min(_STEPS, T - start), repeats)).sum(axis=0) for start in range(0, T, _STEPS))
+        total = sum(rng.random((min(STEPS, T - start), repeats)).sum(axis=0) for start in range(0, T, STEPS))
         found.append(np.abs(total / T - 0.5))
     return found
 
 
 def disc(queries: list[int], d: int, repeats: int, rng: np.random.Generator) -> list[np.ndarray]:
     """Return the supremum for |<w, phi>| on the unit disc, of each repeat for each T; d is 2."""
-    return [
-        np.array([absolute_deviation(_in_disc(T, rng), 4 / (3 * math.pi)) for _ in range(repeats)]) for T in queries
-    ]
+    return [np.array([absolute_deviation(in_disc(T, rng), 4 / (3 * math.pi)) for _ in range(repeats)]) for T in queries]
 
 
 def absolute_deviation(points: np.ndarray, expected: float) -> float:
@@ -103,7 +101,8 @@ def absolute_deviation(points: np.ndarray, expected: float) -> float:
     return max(greatest - expected, expected - at_ends.min())
 
 
-def _in_disc(count: int, rng: np.random.Generator) -> np.ndarray:
+def in_disc(count: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw points that are uniform in the unit disc, shape (count, 2)."""
     angle, radius = 2 * math.pi * rng.random(count), np.sqrt(rng.random(count))
     return radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
 

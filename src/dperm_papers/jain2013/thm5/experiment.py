@@ -217,9 +217,9 @@ def _errors(
         "error": np.abs(off @ fresh.T).mean(axis=1),
         "error_points": at_points,
         "violated": at_points > limits,
-        "excess": _excess(w @ fresh.T, exact, special.expit(exact)),
+        "excess": excess(w @ fresh.T, exact, special.expit(exact)),
         "worst": worst,
-        "off": worst * _mean_coordinate(rows.d),
+        "off": worst * mean_coordinate(rows.d),
     }
 
 
@@ -232,7 +232,7 @@ def _on_a_test_set(point: Point, size: int, scales: list[float], rng: np.random.
     positive = (rng.random(size) < special.expit(exact)).astype(float)
     predictions = w @ rows.phi.T
     return {
-        "error_test": np.abs(predictions - exact).mean(axis=1), "excess_test": _excess(predictions, exact, positive)
+        "error_test": np.abs(predictions - exact).mean(axis=1), "excess_test": excess(predictions, exact, positive)
     }  # fmt: skip
 
 
@@ -265,7 +265,7 @@ def thin(features: np.ndarray) -> tddl.Spectrum:
         return tddl.Spectrum(np.empty((0, 0)), values, features @ inner.vectors[:, positive] / np.sqrt(values))
 
 
-def _excess(predictions: np.ndarray, exact: np.ndarray, positive: np.ndarray) -> np.ndarray:
+def excess(predictions: np.ndarray, exact: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """Return max(mean hinge loss - that of w*, 0) of each row; `positive` is P(y = 1) of each column."""
 
     def loss(f: np.ndarray) -> np.ndarray:
@@ -274,7 +274,7 @@ def _excess(predictions: np.ndarray, exact: np.ndarray, positive: np.ndarray) ->
     return np.maximum(loss(predictions).mean(axis=1) - loss(exact).mean(), 0.0)
 
 
-def _mean_coordinate(d: int) -> float:
+def mean_coordinate(d: int) -> float:
     """E |u_1| of u uniform on the unit sphere of R^d."""
     return math.exp(math.lgamma(d / 2) - math.lgamma((d + 1) / 2)) / math.sqrt(math.pi)
 

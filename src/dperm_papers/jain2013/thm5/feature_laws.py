@@ -26,7 +26,7 @@ from dperm.solvers.blas import one_thread
 DIRECTIONS = 10
 LAWS = ("ten-directions", "decaying")
 # Axes of a block of the decaying law.
-_BLOCK = 4096
+BLOCK = 4096
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def _spanned(count: int, d: int, rng: np.random.Generator) -> Rows:
     """Decaying rows in a basis of their span and w*."""
     gram = np.zeros((count + 1, count + 1))
     with one_thread():
-        for start in range(0, d, _BLOCK):
-            j = np.arange(start, min(start + _BLOCK, d))
+        for start in range(0, d, BLOCK):
+            j = np.arange(start, min(start + BLOCK, d))
             block = np.vstack([rng.standard_normal((count, len(j))) / (j + 1), (j < DIRECTIONS) * DIRECTIONS**-0.5])
             gram += block @ block.T
         lengths = np.sqrt(np.diag(gram))

@@ -1,5 +1,6 @@
 """What of jain2013-url may be compared at an equal budget."""
 
+from dperm_papers.jain2013.shared import drawing_looks
 from dperm_pipeline.figures.comparison import SPLITS, Choice, Comparison, Metric, Reference
 
 COMPARISON = Comparison(
@@ -19,4 +20,5 @@ COMPARISON = Comparison(
         "by hand"
     },
     rank=5,
+    named=drawing_looks.look,
 )

@@ -41,18 +41,18 @@ def baseline(cell: Cell, rows: Rows) -> None:
 def run(cell: Cell, rows: Rows) -> None:
     """Measure the machine itself and every private method."""
     totals = cell.settings.totals
-    accuracy.measure(cell, rows, lambda split: ((f"{total:g}", _model(split, total)) for total in totals))
+    accuracy.measure(cell, rows, lambda split: ((f"{total:g}", fit_machine(split, total)) for total in totals))
 
 
-def _model(split: accuracy.Split, total: float) -> accuracy.Model:
+def fit_machine(split: accuracy.Split, total: float) -> accuracy.Model:
     """Fit the machine, to the public slack."""
     kernel = kernels.linear()
     setting = accuracy.setting(kernel, total, len(split.y), _FINE)
     fit = solver.minimise(split.X, split.y, "hinge", total=total, slack=setting.slack)
-    return accuracy.Model(kernel, setting, fit.predict, _noise)
+    return accuracy.Model(kernel, setting, fit.predict, noise_margins)
 
 
-def _noise(rows: sparse.csr_array, rng: np.random.Generator) -> np.ndarray:
+def noise_margins(rows: sparse.csr_array, rng: np.random.Generator) -> np.ndarray:
     """Return <xi, x> of every row, xi standard Gaussian on the columns that the rows touch."""
     columns, place = np.unique(rows.indices, return_inverse=True)
     xi = rng.standard_normal(len(columns))

@@ -75,7 +75,7 @@ def _add_noises(rows: Rows, budget: Budget, multiple: float, neighbours: Neighbo
             sigmas["twice"] = (1 / ratio, "proved_exact")
         if neighbours == "replace":
             ratio = gaussian.largest_ratio(
-                functools.partial(_two_steps, epsilon=epsilon, log_det=log_det, one_sided=one_sided),
+                functools.partial(two_steps, epsilon=epsilon, log_det=log_det, one_sided=one_sided),
                 epsilon=epsilon, delta=delta,
             )  # fmt: skip
             sigmas["steps"] = (1 / ratio, "proved_exact")
@@ -85,7 +85,7 @@ def _add_noises(rows: Rows, budget: Budget, multiple: float, neighbours: Neighbo
             rows.add("noise", sigma, sign=sign, calibration=calibration, guarantee=guarantee)
 
 
-def _two_steps(a: float, *, epsilon: float, log_det: float, one_sided: bool) -> float:
+def two_steps(a: float, *, epsilon: float, log_det: float, one_sided: bool) -> float:
     """Return the delta of replace-one by way of the data set without the record, at the best split of epsilon."""
     first = np.linspace(log_det, epsilon, _SPLITS)
     adding = gaussian.hockey_stick(first - log_det, a)

@@ -1,5 +1,6 @@
 """What of kifer2012-output may be compared at an equal budget."""
 
+from dperm_papers.kifer2012.shared import drawing_looks
 from dperm_pipeline.figures.comparison import ONE_SPLIT, Comparison, Metric, Reference
 
 COMPARISON = Comparison(
@@ -17,5 +18,6 @@ COMPARISON = Comparison(
     references=(Reference("without privacy", {"variant": ""}),),
     warnings={"hadamard": "a design made by a formula, with labels drawn from a logistic model"},
     rank=0,
+    named=drawing_looks.look,
     datasets=("adult", "breast-cancer", "digits", "diabetes", "hadamard"),
 )

@@ -5,7 +5,8 @@ import textwrap
 
 from dperm.catalogue import Catalogue
 from dperm.errors import DataError
-from dperm_pipeline.figures.looks import METHODS, NONPRIVATE, equals, look, noise_label, number
+from dperm_papers.kifer2012.shared.drawing_looks import METHODS, look
+from dperm_pipeline.figures.looks import NONPRIVATE, equals, noise_label, number
 from dperm_pipeline.figures.spec import Column, Figure, Interval, Level, Line, Panel, Table, like, means
 from dperm_pipeline.target import Target
 

@@ -26,7 +26,7 @@ from dperm_papers.kifer2012.shared.case_study import Spending
 
 # The distance from the minimiser that is asked for, in units of the radius.
 TOLERANCE = 1e-6
-_STEPS = 500
+STEPS = 500
 # ||X||_2^2 of random signs over (sqrt(n) + sqrt(p))^2 is below this; if it were not, the certificate would say so.
 _SPECTRUM = 1.1
 
@@ -65,7 +65,7 @@ def minimise(X: np.ndarray, c: np.ndarray, *, curvature: float, radius: float) -
     root = math.sqrt(curvature / largest)
     momentum = (1 - root) / (1 + root)
     theta = ahead = np.zeros(p)
-    for step in range(_STEPS):
+    for step in range(STEPS):
         last, theta = theta, project(ahead - _gradient(X, c, curvature, ahead) / largest, radius)
         ahead = theta + momentum * (theta - last)
         # The certificate costs as much as a step.

@@ -35,7 +35,7 @@ Record = dict[str, Any]
 
 def measured(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give the rows of all parts: `row`, `form`, `metric`, `value`, and what tells one from others."""
-    for part in (_responses, _radii, _subsets):
+    for part in (_responses, _radii, subsets):
         yield from part(settings, rng)
     yield from _continuity()
 
@@ -95,7 +95,7 @@ def _radii(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
         yield {**head, "row": "variance", "form": "stated", "value": abs(printed / density - 1)}
 
 
-def _subsets(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
+def subsets(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give chi^2 of {j: b_j > 0} against the uniform law on subsets, over its 1 % bound, less 1."""
     bounds = noise.Bounds(1.0, 1.0, 1.0)
     kinds = list(itertools.product(("paper", "corrected"), (0.0, settings.delta), _SUBSET_FEATURES))

@@ -62,7 +62,7 @@ def run(cell: Cell, rows: Rows) -> None:
         rng = cell.rng("formulas")
         found = [regularizers.measured(settings, rng), drawn.measured(settings, rng)]
     else:
-        found = [part(_Problem(cell)) for part in _PARTS]
+        found = [part(Problem(cell)) for part in PARTS]
     rows = rows.at(
         variant="erm-moor", epsilon=settings.epsilon, delta=settings.delta, strength=settings.strength, target="lasso",
         loss="", at=0.0, p=0, rows_added=0, gamma=0.0,
@@ -72,7 +72,7 @@ def run(cell: Cell, rows: Rows) -> None:
         rows.add(record.pop("metric"), value, ok=math.isfinite(value), **record)
 
 
-class _Problem:
+class Problem:
     """Data, b and the scheme of one design."""
 
     def __init__(self, cell: Cell):
@@ -131,7 +131,7 @@ class _Problem:
             return np.full(self.design.p, np.nan)
 
 
-def _convergence(problem: _Problem) -> Iterator[Record]:
+def _convergence(problem: Problem) -> Iterator[Record]:
     """Give distances to the limit over n_e, and errors on test records at the paper's n_e."""
     settings, steps = problem.settings, problem.settings.iterations
     at_limit = problem.limit(problem.rule, problem.strength, settings.repeats, steps)
@@ -159,7 +159,7 @@ def _apart(theta: np.ndarray, aim: np.ndarray) -> float:
     return float(np.linalg.norm(theta - aim) / np.linalg.norm(aim))
 
 
-def _error(problem: _Problem, theta: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
+def _error(problem: Problem, theta: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
     """Return the mean squared error, or the share misclassified."""
     eta = X @ theta
     if problem.design.loss == "logistic":
@@ -169,7 +169,7 @@ def _error(problem: _Problem, theta: np.ndarray, X: np.ndarray, y: np.ndarray) -
     return float(np.mean((y - eta) ** 2))
 
 
-def _software(problem: _Problem) -> Iterator[Record]:
+def _software(problem: Problem) -> Iterator[Record]:
     """Give the distance of scikit-learn's fits of augmented rows from ours, for the weights of t = 1 and t = T."""
     settings, rows = problem.settings, problem.settings.augmented_rows
     repeats = min(_SOFTWARE, settings.repeats)
@@ -214,7 +214,7 @@ def _fitted(loss: str, X: np.ndarray, y: np.ndarray, intercept: bool) -> np.ndar
         return np.ravel(models[loss]().fit(X, y).coef_)
 
 
-def _claim2(problem: _Problem) -> Iterator[Record]:
+def _claim2(problem: Problem) -> Iterator[Record]:
     """Give the distance of Claim 2's sums, iterated, from the minimiser of Eq 2."""
     settings, repeats = problem.settings, min(_EXACT, problem.settings.repeats)
     strength, kappa, steps = problem.strength, settings.kappa, settings.exact_iterations
@@ -250,7 +250,7 @@ def _claim2(problem: _Problem) -> Iterator[Record]:
                     yield {**head, "repeat": repeat, "value": _apart(reached[repeat], direct[repeat])}
 
 
-def _signs(problem: _Problem) -> Iterator[Record]:
+def signs(problem: Problem) -> Iterator[Record]:
     """Say of each run whether a coefficient that is not 0 changed its sign among the last iterations."""
     settings, rows = problem.settings, problem.settings.augmented_rows
     for variant, repeat in itertools.product(("vs", "vs_plus"), range(settings.settled_repeats)):
@@ -270,7 +270,7 @@ def _signs(problem: _Problem) -> Iterator[Record]:
             }  # fmt: skip
 
 
-def _table3(problem: _Problem) -> Iterator[Record]:
+def _table3(problem: Problem) -> Iterator[Record]:
     """Give the losses of Table 3 at their minimisers, for the design on which the expected loss has a closed form.
 
     x has independent coordinates of variance v = h^2/3 and y - <x, theta*> a truncated normal law, so
@@ -325,4 +325,4 @@ def _table3(problem: _Problem) -> Iterator[Record]:
             yield {"row": "table-3", "form": form, "metric": metric, "value": value}
 
 
-_PARTS = (_convergence, _software, _claim2, _signs, _table3)
+PARTS = (_convergence, _software, _claim2, signs, _table3)

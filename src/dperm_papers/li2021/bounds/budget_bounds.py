@@ -167,7 +167,7 @@ def _proposition_6(epsilon: float) -> Iterator[dict[str, Any]]:
         parts = {"fixed": curvature(scheme, strength, thetas), "frozen": 2 * own}
         least = own.min(axis=1)
         for jacobian, diagonal in parts.items():
-            worst = np.max([_log_determinant(c * bounds.zeta3, diagonal, bounds.zeta3) for c in _CURVATURES], axis=0)
+            worst = np.max([log_determinant(c * bounds.zeta3, diagonal, bounds.zeta3) for c in _CURVATURES], axis=0)
             for form, factor in (("printed", 2.0), ("mended", 1.0)):
                 claimed = rest * floor / (factor * least)
                 yield {
@@ -176,7 +176,7 @@ def _proposition_6(epsilon: float) -> Iterator[dict[str, Any]]:
                 }  # fmt: skip
 
 
-def _log_determinant(c: float, diagonal: np.ndarray, zeta3: float) -> np.ndarray:
+def log_determinant(c: float, diagonal: np.ndarray, zeta3: float) -> np.ndarray:
     """Return the largest log det(A + zeta3 u u') - log det A over directions u, for each row of `diagonal`."""
     angles = np.linspace(0, np.pi / 2, _DIRECTIONS)
     u = np.stack([np.cos(angles), np.sin(angles)], axis=1)

@@ -86,16 +86,16 @@ def rows(cell: Cell) -> Iterator[dict[str, Any]]:
         bottom = many.target(hat, alone, 1)
         for epsilon, delta in itertools.product(settings.risk_epsilons, settings.deltas):
             budget = Budget(epsilon, delta)
-            for case in _cases(cell, name, design, few, budget, [*METHODS]):
+            for case in cases(cell, name, design, few, budget, [*METHODS]):
                 here = {"dataset": name, **case.where}
-                for found in _lemma_7(case, strengths, hats, least, settings):
+                for found in lemma_7(case, strengths, hats, least, settings):
                     yield {**here, **found}
-            for case in _cases(cell, name, design, many, budget, _COUNTED):
+            for case in cases(cell, name, design, many, budget, _COUNTED):
                 for found in _theorem_8(case, alone, hat, bottom, settings.gammas):
                     yield {"dataset": name, **case.where, **found}
 
 
-def _cases(cell, name, design, sample, budget, methods) -> Iterator[_Case]:
+def cases(cell, name, design, sample, budget, methods) -> Iterator[_Case]:
     """Give the published methods and the corrected one, with noise of their own."""
     bounds = noise.Bounds(design.zeta1, design.zeta2, design.zeta3)
     floor, p = noise.floor(bounds, budget.epsilon, SHARE), design.p
@@ -128,7 +128,8 @@ def _limits(case: _Case, strengths: np.ndarray, theta: np.ndarray, hat: np.ndarr
     return modulus(scheme, strengths[:, None], theta), excess
 
 
-def _lemma_7(case: _Case, strengths, hats, least, settings) -> Iterator[dict[str, Any]]:
+def lemma_7(case: _Case, strengths, hats, least, settings) -> Iterator[dict[str, Any]]:
+    """Compare the risk above its least with the bound of Lemma 7 (as printed, and with its factor corrected)."""
     sample, n, square = case.sample, case.sample.n, (case.b**2).sum(axis=-1, keepdims=True)
     fits = bound_fits.fixed_points(sample, case.b, case.scheme, strengths, case.tilt)
     for times in (1,) if case.calibration == "corrected" else (1, 2):
@@ -218,10 +219,10 @@ def _retrieved(case: _Case, strengths: np.ndarray, theta: np.ndarray) -> Iterato
             continue  # Nothing to correlate: all of it is retrieved, or none.
         blocks = len(theta) // _BLOCK
         pairs = [(share[i::blocks, k], near[i::blocks, k]) for i in range(blocks)]
-        yield {**here, "metric": "trend", "value": np.array([_spearman(*pair) for pair in pairs])}
+        yield {**here, "metric": "trend", "value": np.array([spearman(*pair) for pair in pairs])}
 
 
-def _spearman(first: np.ndarray, second: np.ndarray) -> float:
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
     """Return Spearman's correlation, 0 where one of the two does not vary."""
     x, y = (stats.rankdata(values) for values in (first, second))
     x, y = x - x.mean(), y - y.mean()

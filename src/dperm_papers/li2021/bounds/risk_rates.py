@@ -60,14 +60,14 @@ def rows(cell: Cell) -> Iterator[dict[str, Any]]:
             along = np.log([{"n": n, "p": p, "epsilon": 1 / epsilon}[axis] for n, p, epsilon in points])
             for form in ("risk", "lemma", "product"):
                 values = np.log([value[form] for value in found])
-                slopes = _slope(along, values) - _slope(along, np.log(orders))
+                slopes = slope(along, values) - slope(along, np.log(orders))
                 yield {
                     **where, "row": "theorem-8", "form": form, "gamma": _FAILURE, "metric": "excess_slope",
                     "value": slopes,
                 }  # fmt: skip
 
 
-def _slope(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def slope(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the slopes by least squares of y, of shape (points,) or (points, sets)."""
     x = x - x.mean()
     return x @ y / (x @ x)

@@ -55,7 +55,7 @@ def _case(method: str, calibration: str, budget: Budget) -> tuple[Scheme, noise.
     return Scheme("lasso", floor, moor=moor, halved=calibration == "corrected"), law, tilt
 
 
-def _expected(design: designs.Design, theta: np.ndarray) -> np.ndarray:
+def expected(design: designs.Design, theta: np.ndarray) -> np.ndarray:
     """Return L(theta) - L(theta0)."""
     return ((theta - design.truth) ** 2).sum(axis=-1) * design.half_width**2 / 6
 
@@ -72,10 +72,10 @@ def _lemma_9(cell: Cell) -> Iterator[dict[str, Any]]:
             b = law.sample((len(X), design.p), rng)
             found = limit.reweighted(problems, b, scheme, strengths, variant=tilt, steps=_STEPS - 1)
             w = weights(scheme, _STRENGTH, found.theta[:, 0])
-            theta, calm = _quadratic(problems, w, b), _quadratic(problems, w, 0 * b)
+            theta, calm = quadratic(problems, w, b), quadratic(problems, w, 0 * b)
             lift = bound_fits.squares(w, theta) - bound_fits.squares(w, calm)
             empirical = (_sums(problems, theta) - _sums(problems, calm) + lift) / design.n
-            over = _expected(design, theta) - _expected(design, calm) + lift / design.n - 2 * empirical
+            over = expected(design, theta) - expected(design, calm) + lift / design.n - 2 * empirical
             m = 2 * w.min(axis=1)
             here = {
                 "dataset": _DESIGN, "row": "lemma-9", "variant": method, "calibration": calibration,
@@ -99,7 +99,7 @@ def _sums(problems: limit.Problems, theta: np.ndarray) -> np.ndarray:
     return 0.5 * np.einsum("rj,rjk,rk->r", theta, problems.gram, theta) - np.einsum("rj,rj->r", theta, problems.xy)
 
 
-def _quadratic(problems: limit.Problems, w: np.ndarray, b: np.ndarray) -> np.ndarray:
+def quadratic(problems: limit.Problems, w: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return argmin sum l + <b, theta> + sum_j w_j theta_j^2; exactly 0 where the weight is infinite."""
     free = np.isfinite(w)
     scaled = 1 / np.sqrt(1 + 2 * np.where(free, w, 0.0)) * free
@@ -123,7 +123,7 @@ def _theorem_10(cell: Cell) -> Iterator[dict[str, Any]]:
             for rho in settings.excesses:
                 n = formulas.enough_records(budget, design.p, zeta, _SHARE, _FAILURE, 2 * scheme.floor, penalty, rho)
                 points.append((method, calibration, budget, scheme, law, tilt, rho, n))
-    moments = _moments(cell, design, sorted({point[-1] for point in points}), count)
+    moments = draw_moments(cell, design, sorted({point[-1] for point in points}), count)
     for method, calibration, budget, scheme, law, tilt, rho, n in points:
         rng = cell.rng("theorem-10", method, calibration, budget.epsilon, budget.delta, rho)
         b = law.sample((count, design.p), rng)
@@ -132,7 +132,7 @@ def _theorem_10(cell: Cell) -> Iterator[dict[str, Any]]:
         y = np.linalg.solve(factors, moments[n][1][..., None])[..., 0]
         held = limit.problems("squared", factors.transpose(0, 2, 1), y)
         fits = limit.path(held, b, scheme, strengths, variant=tilt, tolerance=_TOLERANCE)
-        excess = _expected(design, fits.theta[:, 0])
+        excess = expected(design, fits.theta[:, 0])
         here = {
             "dataset": _DESIGN, "row": "theorem-10", "variant": method, "calibration": calibration,
             "epsilon": budget.epsilon, "delta": budget.delta, "p": design.p, "n": n, "strength": _STRENGTH, "rho": rho,
@@ -146,7 +146,7 @@ def _theorem_10(cell: Cell) -> Iterator[dict[str, Any]]:
         yield {**here, "metric": "expected_excess", "value": excess}
 
 
-def _moments(
+def draw_moments(
     cell: Cell, design: designs.Design, sizes: list[int], count: int
 ) -> dict[int, tuple[np.ndarray, np.ndarray]]:
     """Return X'X and X'y of `count` data sets at each n, in rising order; the smaller sets are heads of the larger."""

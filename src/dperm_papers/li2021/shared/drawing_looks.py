@@ -1,18 +1,18 @@
 """How NAPP's variants are called and drawn where methods are compared."""
 
-from dperm_pipeline.figures.looks import Look
+from dperm_pipeline.figures.looks import Look, unknown
 
 _KINDS = {"erm": ("NAPP-ERM", "#0072B2"), "vs": ("NAPP-VS", "#009E73"), "vs_plus": ("NAPP-VS+", "#D55E00")}
 _CALIBRATIONS = {"paper": "as printed", "corrected": "corrected", "tight": "tight"}
 
 
-def napp(mechanism: str, variant: str, calibration: str, target: str = "") -> Look | None:
-    """Return the look of a variant of NAPP, None of any other mechanism.
+def napp(mechanism: str, calibration: str, variant: str, target: str = "") -> Look:
+    """Return the look of a variant of NAPP, of any other mechanism that of its name.
 
     - target: "elastic_net" where the penalty is one (a column of li2021-simulations).
     """
     if mechanism != "napp":
-        return None
+        return unknown(mechanism, calibration)
     kind, _, moor = variant.partition("-")
     name, colour = _KINDS.get(kind, (f"NAPP {kind}", "#666666"))
     if (kind, moor, calibration) == ("erm", "", "paper"):

@@ -59,7 +59,7 @@ def seen_by_kernel(monkeypatch, seen):
     record(monkeypatch, kernel_estimators.solver, "minimise", solved)
     # A kernel's rows have the length R = 1 in feature space, whatever they are here.
     record(
-        monkeypatch, kernel_estimators.KernelEstimator, "_setting",
+        monkeypatch, kernel_estimators, "Setting",
         lambda a, k, made: seen.update(bounds=(made.lipschitz, math.inf), slope_only=True),
     )  # fmt: skip
 
@@ -176,9 +176,9 @@ def test_the_squared_loss_of_the_sparse_estimators_stays_within_its_bounds(monke
     X = np.array([[1e200, -1.0], [0.2, 0.3], [5.0, 5.0], [0.0, 0.0]] * 3)
     y = np.array([-1e308, 1e308, 3.0, -0.2] * 3)
     seen = {}
-    record(monkeypatch, sparse, "_on_supports", lambda a, k, result: seen.update(two=a[:2]))
+    record(monkeypatch, sparse, "on_supports", lambda a, k, result: seen.update(two=a[:2]))
     record(monkeypatch, objective, "bounds", lambda a, k, result: seen.update(bounds=result))
-    record(monkeypatch, exp_mech, "_moments", lambda a, k, result: seen.update(one=a))
+    record(monkeypatch, exp_mech, "moments", lambda a, k, result: seen.update(one=a))
     record(monkeypatch, exp_mech, "largest_loss", lambda a, k, result: seen.update(alpha=result))
     dperm.SparseRegression(size=1, y_bound=1.5, x_norm=0.7, bound=2.0, clip=True, random_state=0).fit(X, y)
     squared = losses.squared()

@@ -63,11 +63,11 @@ def test_diagnostics_are_of_this_very_object_and_end_with_it(mode):
 def test_diagnostics_do_not_outlive_their_object():
     mode = OutputPerturbation, {}
     D, _ = pair(mode)
-    before = len(kept._KEPT)
+    before = len(kept.KEPT)
     models = [fitted(mode, D, seed) for seed in range(5)]
-    assert len(kept._KEPT) == before + 5
+    assert len(kept.KEPT) == before + 5
     del models
-    assert len(kept._KEPT) == before
+    assert len(kept.KEPT) == before
 
 
 def unreached(release):

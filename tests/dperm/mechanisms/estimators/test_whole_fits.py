@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import dperm
 from dperm.errors import InvalidBudget, NoGuaranteeWarning, ReleaseError
+from dperm.mechanisms import output
 
 RNG = np.random.default_rng(4)
 X = RNG.uniform(-0.5, 0.5, (60, 2))
@@ -244,11 +245,11 @@ def test_what_a_subclass_counts_outlives_its_fits():
 
 def test_a_fit_that_fails_leaves_the_diagnostics_of_one_that_ended_meanwhile(monkeypatch):
     begun, go_on = threading.Event(), threading.Event()
-    model, release = dperm.OutputPerturbation(**LABELS), dperm.OutputPerturbation._release
+    model, release = dperm.OutputPerturbation(**LABELS), output.release
     failed = []
 
-    def waits(self, *given):
-        found = release(self, *given)
+    def waits(*given, **named):
+        found = release(*given, **named)
         if threading.current_thread() is slow:
             begun.set()
             assert go_on.wait(60)
@@ -261,7 +262,7 @@ def test_a_fit_that_fails_leaves_the_diagnostics_of_one_that_ended_meanwhile(mon
         except InvalidBudget as error:
             failed.append(error)
 
-    monkeypatch.setattr(dperm.OutputPerturbation, "_release", waits)
+    monkeypatch.setattr(output, "release", waits)
     slow = threading.Thread(target=fit)
     slow.start()
     assert begun.wait(60)

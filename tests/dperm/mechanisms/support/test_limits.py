@@ -77,7 +77,7 @@ def test_the_longest_rows_that_there_are_end_within_the_bound(divisor):
 def test_many_chunks_are_one(monkeypatch):
     X = np.random.default_rng(1).normal(size=(64, 7)) * 3
     whole = limits.bounded_parts(X, 3, 1.0, clip=True)
-    monkeypatch.setattr(limits, "_CHUNK_ENTRIES", 20)
+    monkeypatch.setattr(limits, "CHUNK_ENTRIES", 20)
     np.testing.assert_array_equal(limits.bounded_parts(X, 3, 1.0, clip=True), whole)
 
 

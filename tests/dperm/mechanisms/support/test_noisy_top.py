@@ -102,7 +102,7 @@ def test_top_is_a_stable_sort(rows, size):
 def test_no_noise_draws_the_top_and_many_repeats_extend_few(monkeypatch):
     scores = np.array([0.1, 0.9, 0.5])
     few = noisy_top.sample(scores, size=2, scale=1.0, rng=np.random.default_rng(1), repeats=5)
-    monkeypatch.setattr(noisy_top, "_CHUNK_ENTRIES", 6)  # several chunks
+    monkeypatch.setattr(noisy_top, "CHUNK_ENTRIES", 6)  # several chunks
     many = noisy_top.sample(scores, size=2, scale=1.0, rng=np.random.default_rng(1), repeats=50)
     np.testing.assert_array_equal(few, many[:5])
     assert noisy_top.sample(scores, size=2, scale=0.0, rng=np.random.default_rng(1)).tolist() == [[1, 2]]
@@ -199,7 +199,7 @@ def test_theorem_8_bounds_the_failure_and_the_two_probabilities_sum_to_one(p, si
 def test_a_cliff_beside_an_edge_is_found(shift):
     """int exp(a u)/(1 + exp(K (u - shift))) du = exp(a shift) (pi/K)/sin(pi a/K); no first node is near the peak."""
     a, K = 1e3, 1e6
-    found = noisy_top._log_integral(lambda u: a * u - np.logaddexp(0, K * (u - shift)), np.array([-1.0, 0.0, 1.0]))
+    found = noisy_top.log_integral(lambda u: a * u - np.logaddexp(0, K * (u - shift)), np.array([-1.0, 0.0, 1.0]))
     assert found == pytest.approx(a * shift + math.log(math.pi / K / math.sin(math.pi * a / K)), abs=1e-10)
 
 
