@@ -80,7 +80,7 @@ def augmented(variant: str, calibration: str, budget: Budget) -> float:
     return row["exact_bound"]
 
 
-def comparator(make: Callable[..., comparators.Subject], neighbours: str, budget: Budget) -> float:
+def comparator(make: Callable[..., comparators.ComparatorCase], neighbours: str, budget: Budget) -> float:
     """Return that of a comparator on a line."""
     case, target, *_ = make(neighbours, budget)
     return columns.on_a_line(target, case.data, case.neighbour, delta=budget.delta)["exact_bound"]
