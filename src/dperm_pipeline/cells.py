@@ -1,4 +1,4 @@
-"""What an experiment is given: one mechanism at one point of the grid, with all its repeats."""
+"""A cell, which is what an experiment runs: one mechanism at one point of the grid, with all its repeats."""
 
 import functools
 from collections.abc import Mapping
@@ -42,8 +42,7 @@ class Cell:
         """
         part = self.point["part"]
         if part not in (*known, "all"):
-            there_is = f"choose from {', '.join(known)}, all" if known else "there is: all"
-            raise ConfigError(f"part: {part!r} is none of {self.experiment}; {there_is}")
+            raise ConfigError(f"unknown part {part!r} of {self.experiment}; known: {', '.join((*known, 'all'))}")
         return known if part == "all" else (part,)
 
     @functools.cached_property

@@ -1,4 +1,4 @@
-"""Read YAML and hold it against a JSON Schema, with messages that a user can act on."""
+"""Read YAML and validate it by a JSON Schema, with messages that a user can act on."""
 
 import difflib
 import functools

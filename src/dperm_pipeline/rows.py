@@ -1,6 +1,6 @@
-"""Rows of one cell: the one place where heads and values meet.
+"""The row builder: an experiment adds measured numbers, and the builder adds the columns that describe them.
 
-An experiment gets `Rows` that know its cell already, adds columns with `at` and measured numbers with `add`:
+An experiment gets `Rows` with the columns of its cell, adds columns with `at` and measured numbers with `add`:
 
     for delta in cell.settings.deltas:
         here = rows.at(delta=delta, guarantee=released.guarantee)

@@ -1,4 +1,4 @@
-"""How a job reports: to its log file, and an expected error in one line instead of a traceback."""
+"""How a job reports: everything goes to its log file, and an expected error is one line instead of a traceback."""
 
 import builtins
 import contextlib

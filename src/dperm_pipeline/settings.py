@@ -1,6 +1,6 @@
-"""What an experiment reads of its configuration, each name with its range and its words.
+"""Declare the settings of an experiment, each with its range and a description.
 
-An experiment's `settings.py` holds a frozen dataclass, and each of its fields says what the YAML may give:
+An experiment's `settings.py` holds a frozen dataclass, and each of its fields says what the YAML may contain:
 
     @dataclass(frozen=True)
     class Settings:
@@ -9,8 +9,8 @@ An experiment's `settings.py` holds a frozen dataclass, and each of its fields s
 
     EXPERIMENT = Experiment(axes=("dataset", "epsilon"), settings=Settings)
 
-It stands beside `experiment.py` and not in it, because a plan reads all of these files and loads nothing that computes.
-`schema` turns such a class into a JSON Schema, against which the YAML is held (`dperm_pipeline.config_files`).
+It is a module of its own beside `experiment.py`, because a plan reads the settings of all experiments and loads nothing
+that computes. `schema` turns such a class into a JSON Schema, which validates the YAML (`dperm_pipeline.config_files`).
 """
 
 import types

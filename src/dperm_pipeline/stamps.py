@@ -1,4 +1,4 @@
-"""What a Parquet file of the pipeline says of itself: what made it, and a checksum of that and of its columns."""
+"""Metadata of the pipeline's Parquet files: what made a file, and a checksum of that and of its columns."""
 
 import hashlib
 import importlib.metadata

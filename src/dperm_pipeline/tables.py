@@ -1,8 +1,8 @@
-"""Parquet files of rows: all that passes from what computes to what shows.
+"""Parquet files of rows: the only results that experiments hand to figures, tables, claims and the report.
 
-A row is one measured number. The columns of `SCHEMA` are there in every file, a scenario adds its own. The file's
-metadata (key `dperm`, JSON) says what made it: config slice, seed, code digest, package versions; nothing in it differs
-between two runs of the same code.
+A row is one measured number. Every file has the columns of `SCHEMA`; an experiment adds its own. The file's metadata
+(key `dperm`, JSON) says what made it: its part of the configuration, seed, code digest, package versions. Two runs of
+the same code write the same metadata.
 """
 
 import itertools
@@ -81,7 +81,7 @@ def _check_values(table: pa.Table, name: str | Path, made: str | Path | None = N
     status = table["status"].cast(pa.string())
     unknown = set(pc.unique(status).to_pylist()) - set(STATUSES)
     if unknown:
-        raise CorruptFile(f"{name}: status {sorted(unknown, key=str)} is none of {', '.join(STATUSES)}", made=made)
+        raise CorruptFile(f"{name}: unknown status {sorted(unknown, key=str)}; known: {', '.join(STATUSES)}", made=made)
     finite = pc.fill_null(pc.is_finite(table["value"]), False)
     bad = pc.sum(pc.and_(pc.equal(status, "ok"), pc.invert(finite))).as_py()
     if bad:

@@ -1,4 +1,4 @@
-"""What the catalogues of figures and tables hold."""
+"""An entry of FIGURES or TABLES: which function draws it, what it reads, and its caption."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Is the Python of this process fit for the run: are all libraries there, and is dperm the one that planned the run?
+"""Check that this process has all libraries, and the same code of dperm as the process that planned the run.
 
 On a cluster, or with a PYTHONPATH of another checkout, a job may meet another Python than the one that started it.
 """

@@ -1,4 +1,4 @@
-"""Read YAML as a person means it: `1e-6` is a number, and a key given twice is an error."""
+"""Read YAML without its traps: `1e-6` is a number, and a key given twice is an error."""
 
 import re
 from pathlib import Path

@@ -128,7 +128,7 @@ def test_a_failed_row_may_have_a_value_or_none(tmp_path, value):
 
 @pytest.mark.parametrize("status", ["OK", "", None, "converged"])
 def test_an_unknown_status_is_refused_and_shown(tmp_path, status):
-    with pytest.raises(CorruptFile, match=r"status \[.*\] is none of ok, failed, unknown") as caught:
+    with pytest.raises(CorruptFile, match=r"unknown status \[.*\]; known: ok, failed, unknown") as caught:
         tables.write(rows(status=["ok", "ok", "ok", status]), tmp_path / "a.parquet", metadata=META)
     assert repr(status) in str(caught.value)
 

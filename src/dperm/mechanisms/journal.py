@@ -79,7 +79,7 @@ class Journal:
         status = os.fstat(self._file.fileno())
         holder = (status.st_dev, status.st_ino, threading.get_ident())
         if holder in _HELD:
-            raise ReleaseError("a query was asked while another one was answered, by what answers it: ask later")
+            raise ReleaseError("a query was asked from inside the code that answers another query; ask again later")
         # In this order: whatever interrupts here, `close` forgets what is held.
         self._holds = holder
         _HELD.add(holder)

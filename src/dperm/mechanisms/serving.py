@@ -106,7 +106,7 @@ class Serving:
         """
         with self.lock:
             if self._depth and not inner:
-                raise ReleaseError("a query was asked while another one was answered, by what answers it: ask later")
+                raise ReleaseError("a query was asked from inside the code that answers another query; ask again later")
             self._depth += 1
             try:
                 if self._depth == 1:

@@ -1,4 +1,4 @@
-"""One audit job: a mechanism at one pair of neighbours or a few, attacked; the rows that the ledger is made from."""
+"""One audit job: attack a mechanism with one or a few pairs of neighbours, and write the rows that the ledger reads."""
 
 import importlib
 import logging

@@ -1,13 +1,13 @@
-"""The privacy ledger: claim and attack side by side, and the verdict.
+"""The privacy ledger: claimed and certified epsilon of each guarantee, and the verdict.
 
 One row is one budget of one mechanism: paper x mechanism x variant (the law of its noise) x calibration x neighbours x
-epsilon x delta. Each is attacked at its worst budget; other budgets that experiments used stand as `not audited`.
+epsilon x delta. Each is attacked at its worst budget; other budgets that experiments used are listed as `not audited`.
 
-A row that F attacks were tried on shows the largest of their bounds, each at confidence 1 - (1 - c)/F, and has the
-p-value min(1, F min p). A row is `refuted` if Holm's procedure over all attacked rows rejects its claim; a bound that
-is exact has p = 0 or 1. An exact bound is one of the law that the constants describe. Whether the code draws that law
-is what the test of the recovered noise asks (`white_box_p`): it speaks of the code and not of the claim, so it leaves
-the verdict alone, but where Holm's procedure over the ledger rejects it, the row's reason says so (`NOISE`).
+If F attacks were tried on a row, it shows the largest of their bounds, each at confidence 1 - (1 - c)/F, and has the
+p-value min(1, F min p). A row is `refuted` if Holm's procedure over all attacked rows rejects its claim; an exact bound
+has p = 0 or 1. An exact bound is about the law that the constants describe. Whether the code draws from that law is
+tested on the recovered noise (`white_box_p`). That test is about the code and not about the claim, so it does not
+change the verdict; but where Holm's procedure over the ledger rejects it, the row's reason says so (`NOISE`).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 A claim is an entry of resources/claims/<paper>.yaml; a *verdict* is one row of claims.parquet, for one variant of the
 claim on one data set, or on all of them together where `dataset` is among its points. Nothing is decided by eye, and
-what could not be tested says why.
+a claim that could not be tested says why.
 
 A *rule* is a module of this folder with
 
@@ -185,7 +185,7 @@ def read(path: str | Path) -> pd.DataFrame:
     for column, known in (("verdict", VERDICTS), ("test", TESTS)):
         unknown = verdicts.loc[~verdicts[column].isin(list(known)), column]
         if len(unknown):
-            raise CorruptFile(f"{path}: {column} {unknown.iloc[0]!r} is none of {', '.join(known)}", made=path)
+            raise CorruptFile(f"{path}: unknown {column} {unknown.iloc[0]!r}; known: {', '.join(known)}", made=path)
     for column in (field.name for field in SCHEMA if field.type in (pa.string(), pa.bool_())):
         if verdicts[column].isna().any():
             raise CorruptFile(f"{path}: column {column!r} has empty cells", made=path)
@@ -210,7 +210,7 @@ def summary(path: str | Path) -> str:
 def _questions(claim: Mapping[str, Any]) -> list[_Question]:
     """Return the verdicts that a claim asks for: one for each variant and data set, or for all that it pools."""
     if claim["test"] not in TESTS:
-        raise ConfigError(f"{claim['id']}: test: {claim['test']!r} is none of {', '.join(sorted(TESTS))}")
+        raise ConfigError(f"{claim['id']}: unknown test {claim['test']!r}; known: {', '.join(sorted(TESTS))}")
     named = sorted(claim.get("datasets", ()))
     questions = []
     for variant in sorted(claim["variants"]):

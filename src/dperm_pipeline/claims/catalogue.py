@@ -1,6 +1,6 @@
 """Read and check the catalogue of claims.
 
-Apart from the judging, so that a new wording of a message about a mistake judges nothing again.
+This module is separate from the rules, so that rewording an error message does not re-run the verdicts.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

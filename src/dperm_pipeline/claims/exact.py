@@ -2,7 +2,7 @@
 
 A row of the metric `excess` is measured minus bound; it may be at most the claim's tolerance plus the `slack` (the
 certificate) of the same point and repeat, if there is such a row. Where the excess is itself an upper confidence limit,
-`undecided` is the width of its interval: an excess beyond what is allowed by at most that decides nothing.
+`undecided` is the width of its interval: an excess above what is allowed by no more than this width decides nothing.
 """
 
 from collections.abc import Mapping

@@ -1,12 +1,16 @@
 """Rule L: a promise of privacy stands as long as nothing refutes it and a proof carries it.
 
 The privacy ledger holds each mechanism's claim against its strongest attack; an experiment may add exact quadratures,
-rows of the metric `excess`: what is spent minus what is claimed. A mechanism that the library refuses to run has no row
-there: quadrature alone attacks it, and the claim states the guarantee. Not reproduced if the ledger says `refuted` of
-one of the claim's rows, or that the code draws another noise than it promises, or if a quadrature exceeds its claim;
-reproduced if everything the claim names was attacked and the weakest guarantee among the rows is a checked proof
-(`proved`, `proved_exact`); else inconclusive: nobody has refuted it, nobody has proved it. A *control*, such as the
-mechanism with half of its noise, has to be refuted: an attack that cannot see that decides nothing.
+rows of the metric `excess`: epsilon spent minus epsilon claimed. A mechanism that the library refuses to run has no row
+in the ledger: only the quadrature attacks it, and the claim states the guarantee.
+
+- Not reproduced: the ledger says that one of the claim's rows is `refuted` or that the code does not draw the promised
+  noise, or a quadrature exceeds its claim.
+- Reproduced: everything that the claim names was attacked, and the weakest guarantee among the rows is a checked proof
+  (`proved`, `proved_exact`).
+- Inconclusive otherwise: it is neither refuted nor proved.
+
+A *control*, such as the mechanism with half of its noise, has to be refuted: an attack that misses it decides nothing.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Rows read once for several claims: a file may hold millions, and each claim asks for some of them."""
+"""Read the rows of a file once for several claims: a file may hold millions, and each claim needs only some of them."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache

@@ -1,8 +1,7 @@
 """What the rules share: which rows a claim reads, at which points, and how their repeats are resampled.
 
-A *point* is one combination of values of the columns `claim["points"]`; a variant may set any key of its claim anew,
-and `where` (column -> value or list of values) says which rows are its own, `without` which of these are not: those
-that match all of its columns.
+A *point* is one combination of values of the columns `claim["points"]`. A variant may replace any key of its claim.
+`where` (column -> value or list of values) selects rows; `without` then leaves out those that match all of its columns.
 """
 
 import itertools

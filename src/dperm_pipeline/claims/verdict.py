@@ -24,7 +24,7 @@ class Verdict:
 
     def __post_init__(self):
         if self.verdict not in VERDICTS:
-            raise ValueError(f"verdict {self.verdict!r} is none of {', '.join(VERDICTS)}")
+            raise ValueError(f"unknown verdict {self.verdict!r}; known: {', '.join(VERDICTS)}")
 
 
 @dataclass(frozen=True)

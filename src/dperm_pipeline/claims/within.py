@@ -7,8 +7,8 @@ m and the standard deviation s. Its 95 % interval is Student's,
 
 where `overlap` = (rows tested on)/(rows trained on) is Nadeau and Bengio's factor (Machine Learning 52, 2003) for
 repeats that are random splits of the same rows, whose training sets overlap; 0 for repeats that are independent. With
-`holm: true` a point is inside if Holm's procedure over all points rejects that it is not, and outside if it rejects
-that it is, one-sided tests both.
+`holm: true` two one-sided tests decide, each with Holm's procedure over all points: a point is inside if "it is
+outside" is rejected, and outside if "it is inside" is rejected.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Verdicts in words: what each rule does, a number with its interval, the ledger of one claim as Markdown.
 
-Apart from the judging, so that a new wording judges nothing again.
+This module is separate from the rules, so that a new wording does not re-run the verdicts.
 """
 
 import math

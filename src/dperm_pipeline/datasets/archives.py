@@ -1,8 +1,8 @@
 """Take known files out of an archive that may be hostile.
 
-Members are looked up by their base name and written under the name that the catalogue gives: nothing that stands in an
-archive ever becomes a path. An archive with an absolute path, `..`, a link or a device is refused as a whole all the
-same, because no honest one of ours holds any. Bytes are counted while unpacking, so that a bomb stops early.
+Members are looked up by their base name and written under the name that the catalogue gives: no name in an archive ever
+becomes a path. An archive with an absolute path, `..`, a link or a device is refused as a whole all the same, because
+none of the expected archives holds any. Bytes are counted while unpacking, so that a decompression bomb stops early.
 """
 
 import gzip

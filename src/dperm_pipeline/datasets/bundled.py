@@ -1,4 +1,4 @@
-"""The sets that come with scikit-learn: always at hand, no network."""
+"""The data sets that come with scikit-learn: they need no network."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Compressed files and tars, read as they are unpacked; and what an honest one of ours never holds."""
+"""Read compressed files and tars as a stream, and refuse members that none of the expected archives holds."""
 
 import bz2
 import errno

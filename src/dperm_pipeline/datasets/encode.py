@@ -1,6 +1,6 @@
 """From raw columns to rows within public bounds: min-max by declared ranges, one-hot by declared levels, a constant.
 
-Or, where an entry asks for it, on another scale, without the constant, sparse, divided by their own length.
+An entry may also ask for another scale, for no constant, for sparse rows, or for rows divided by their own length.
 
 Every step treats a record by itself with public constants alone, so it changes no neighbouring relation and costs no
 privacy: one record more or less in the raw table is one row more or less here. Each scaled number lies in [0, 1] (or in

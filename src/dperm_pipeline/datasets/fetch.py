@@ -1,4 +1,4 @@
-"""Bring the files of a data set here: from a mirror, or from the first address that answers with the right bytes."""
+"""Get the files of a data set: from a mirror, or from the first address that answers with the right bytes."""
 
 import contextlib
 import functools

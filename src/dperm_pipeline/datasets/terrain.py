@@ -9,7 +9,7 @@ A cell has a wilderness area, a soil type given the area, ten numbers given both
 - P(class 2) = 1/(1 + exp(-s)), s a polynomial of degree three in elevation with its interplays, plus a term for each
   area and soil: rounded coefficients of a logistic regression on the 16 % subsample, times 1.3.
 
-Aggregates of public records, rounded, and nobody's record. No constant below was chosen with a private fit in sight.
+The constants are rounded aggregates of public records. All were chosen before any private fit was run.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
-"""What of an experiment may be compared at an equal budget: what the report's explorer offers, as plain values.
+"""Which rows of an experiment may be compared at an equal budget: what the report's explorer offers, as plain values.
 
 An experiment's `comparison.py` holds its COMPARISON, beside its `figures.py`. Every setting that the visitor does not
-choose is the one that the experiment fixed beforehand; none was chosen on test rows. What is left open (`choices`) was
-run at every value and is shown at every value.
+choose is the one that the experiment fixed beforehand; none was chosen on test rows. A setting that the visitor may
+choose (`choices`) was run at every value and is shown at every value.
 """
 
 from collections.abc import Callable, Mapping

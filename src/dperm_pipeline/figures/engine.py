@@ -1,4 +1,4 @@
-"""Draws what a specification says (`figures.spec`), and says in words which points and repeats are missing."""
+"""Draw a figure from its specification (`figures.spec`), and say in words which points and repeats are missing."""
 
 import functools
 import itertools

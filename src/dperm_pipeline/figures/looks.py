@@ -1,4 +1,4 @@
-"""What a method's look is, and numbers in words: what specifications of figures need, and no plot library."""
+"""The look of a method (name, colour, marker), and numbers in words: specifications need no plot library for these."""
 
 import math
 import zlib

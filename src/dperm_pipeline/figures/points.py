@@ -1,4 +1,4 @@
-"""The rows that a line or a table's cell is about, and the numbers made of them."""
+"""Select the rows of a line or of a table's cell, and compute the numbers that it shows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

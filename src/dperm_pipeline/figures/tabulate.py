@@ -1,4 +1,4 @@
-"""Makes the table that a specification (`figures.spec`) says: with plain numbers, and in words."""
+"""Make a table from its specification (`figures.spec`): with plain numbers for machines, and formatted for people."""
 
 import math
 import numbers

@@ -1,8 +1,9 @@
 """From config/audits.yaml to audits and their jobs.
 
 An *audit* is one mechanism x calibration at one pair family, or one group of mutants. Calibrations of a mechanism that
-are attacked in seconds may be one audit (`together`): each row then says its own. Pairs in inner brackets share a job,
-as values on an axis of a grid do (dperm_pipeline.plan.grids), and the rows of an audit are the same under any brackets.
+are attacked in seconds may be one audit (`together`): each budget then names its own calibration. Pairs in inner
+brackets share a job, as values on an axis of a grid do (dperm_pipeline.plan.grids); the rows of an audit do not depend
+on the brackets.
 """
 
 from collections.abc import Collection, Iterator, Mapping

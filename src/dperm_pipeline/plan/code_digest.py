@@ -2,11 +2,11 @@
 
 Snakemake does not see an edit in an imported module. So each rule's `params` hold a digest of the modules that the job
 loads inside dperm, taken of their syntax trees without docstrings: an edit of code changes it, an edit of a comment
-does not. The modules are found by following the import statements, those inside functions too; a test holds the list
-against what a fresh process really loads.
+does not. The modules are found by following the import statements, those inside functions too; a test compares the list
+with what a fresh process really loads.
 
-Declarations of settings are not followed (`dperm_pipeline.settings`, and the `settings.py` of an experiment): ranges
-and words are done with once the plan is made, and the values are among the params.
+Declarations of settings are not followed (`dperm_pipeline.settings`, and the `settings.py` of an experiment): their
+ranges and descriptions are only needed to make the plan, and the values are among the params.
 """
 
 import ast

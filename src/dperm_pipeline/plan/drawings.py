@@ -1,4 +1,4 @@
-"""What is drawn from the rows of an experiment, or from a ledger, and where it goes."""
+"""Which figures and tables are made from the rows of an experiment or from a ledger, and their paths."""
 
 import functools
 from collections.abc import Mapping

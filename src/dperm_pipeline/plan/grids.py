@@ -1,8 +1,8 @@
 """From a declared grid to cells and jobs.
 
 A job holds one cell, or several of one mechanism: values in inner brackets on an axis share a job, so that
-`epsilon: [[0.1, 0.3], 1.0]` is two jobs and three cells. Brackets decide what is run together and re-run together, and
-nothing else: a cell's dictionary, seed and rows are the same under any of them.
+`epsilon: [[0.1, 0.3], 1.0]` is two jobs and three cells. Brackets only decide which cells are run and re-run together:
+a cell's dictionary, seed and rows do not depend on them.
 """
 
 import hashlib

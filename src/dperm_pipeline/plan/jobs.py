@@ -1,4 +1,4 @@
-"""The jobs of a run as values: what each makes and reads, what it is given, and what code it depends on.
+"""The jobs of a run as values: outputs, inputs, parameters, and the code that each depends on.
 
 The rules in workflow/rules look their jobs up here and add nothing to them; Snakemake decides which of them are run.
 """

@@ -1,4 +1,4 @@
-"""What the page is made of besides its words: libraries, scripts and styles, and payloads packed into it."""
+"""Libraries, scripts and styles of the page, and the data packed into it."""
 
 import base64
 import functools

@@ -1,11 +1,11 @@
 """The explorer: error of every mechanism at the same budget, relation and data, with intervals, from the rows.
 
-What is compared. One *point* is a data set, metric, relation, setting and epsilon of one experiment; never are two
-relations, two epsilons or two experiments put side by side as equal. At a point stand the methods of one delta and
-those of a smaller one: (epsilon, delta')-privacy is (epsilon, delta)-privacy for delta' <= delta.
+A *point* is a data set, metric, relation, setting and epsilon of one experiment: methods are compared only within a
+point. A point has the methods of one delta and those of smaller ones, because (epsilon, delta')-privacy implies
+(epsilon, delta)-privacy for delta' <= delta.
 
-Whose guarantee is real: a method whose own rows say `proved` or `proved_exact`, and of whose noise, calibration and
-relation the privacy ledger refutes nothing. All others are marked, and the page leaves them out until it is asked.
+A method's guarantee is *real* if its own rows say `proved` or `proved_exact`, and the privacy ledger refutes nothing
+with its noise, calibration and relation. All other methods are marked, and the page hides them until asked for.
 
 Intervals are Student's, 95 %, over repeats that converged. The *gap* is the difference to the best real method of the
 point, paired by repeat.

@@ -1,4 +1,4 @@
-"""The explorer's numbers: rows to points, methods at a point to means and gaps, and whose guarantee is real."""
+"""The explorer's numbers: points from rows, means and gaps of methods at a point, and whose guarantee is real."""
 
 import functools
 import math

@@ -1,7 +1,7 @@
 """The privacy ledger for the report: each guarantee, the interval in which its epsilon lies, and its attack in words.
 
-An attack certifies a lower bound of the epsilon that is really spent, a proof an upper one: the claim. Between them
-lies what is spent. Numbers are rounded so that no sentence says more than the attack: lower bounds down.
+An attack certifies a lower bound of the epsilon that is really spent; a proof makes the claim an upper bound. Lower
+bounds are rounded down, so that no sentence says more than the attack shows.
 """
 
 import json

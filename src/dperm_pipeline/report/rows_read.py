@@ -1,4 +1,4 @@
-"""What a report says of the files of rows behind it: counts, repeats, failures. They are read a part at a time."""
+"""Counts, repeats and failures of the files of rows behind a report; the files are read a part at a time."""
 
 import hashlib
 from dataclasses import dataclass, field

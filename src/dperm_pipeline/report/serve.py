@@ -1,4 +1,4 @@
-"""The report on this machine's own address, for browsers that open nothing from disk."""
+"""Serve the report on localhost, for browsers that do not open files from disk."""
 
 import signal
 from functools import partial

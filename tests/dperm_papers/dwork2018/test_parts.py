@@ -18,5 +18,5 @@ PARTS = {
 def test_a_part_that_is_not_there_is_named_with_those_that_are(name, parts):
     experiment = importlib.import_module(f"dperm_papers.dwork2018.{name}.experiment")
     cell = Cell("dwork2018", f"dwork2018-{name}", 1, {"part": "half"}, None)
-    with pytest.raises(ConfigError, match=f"part: 'half' is none of dwork2018-{name}; there is: {parts}$"):
+    with pytest.raises(ConfigError, match=f"unknown part 'half' of dwork2018-{name}; known: {parts}$"):
         experiment.run(cell, Rows())

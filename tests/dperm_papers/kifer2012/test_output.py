@@ -230,5 +230,5 @@ def test_every_method_and_setting_meets_its_own_noise(toy, level):
 
 
 def test_deltas_that_a_method_does_not_serve_are_an_error_in_words(toy, level):
-    with pytest.raises(ConfigError, match=r"deltas: gradient serves none of \[0\.0\]"):
+    with pytest.raises(ConfigError, match=r"deltas: gradient runs at none of \[0\.0\]"):
         experiments.run(cell("gradient", deltas=[0.0]), data=str(toy), baseline=level)

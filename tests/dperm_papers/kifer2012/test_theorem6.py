@@ -198,7 +198,7 @@ def test_both_weights_meet_the_same_data_and_fewer_records_are_the_first_of_more
 @pytest.mark.parametrize(
     ("design", "settings", "message"),
     [
-        ("emx", {}, "design: 'emx' is none of planted, rademacher, tiny-domain"),
+        ("emx", {}, "unknown design 'emx'; known: planted, rademacher, tiny-domain"),
         ("planted", {"wide_sizes": [100]}, "wide_sizes: n=100 is below the 796 rows needed at p=1000, s=2; raise it"),
     ],
 )

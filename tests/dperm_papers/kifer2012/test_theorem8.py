@@ -155,6 +155,6 @@ def test_counts_of_table_2():
 
 
 def test_an_unknown_design_is_refused_and_rows_are_tidy(tmp_path):
-    with pytest.raises(ConfigError, match="design: 'rad' is none of hadamard, rademacher, votes"):
+    with pytest.raises(ConfigError, match="unknown design 'rad'; known: hadamard, rademacher, votes"):
         experiments.run(cell("rad"))
     fake_rows.write(experiments.run(cell("votes")), tmp_path / "rows.parquet")

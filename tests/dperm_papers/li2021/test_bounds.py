@@ -343,7 +343,7 @@ def test_rows_are_whole_and_repeat(rows):
 
 
 def test_an_unknown_part_is_named():
-    with pytest.raises(ConfigError, match="'risks' is none of li2021-bounds; choose from budgets, risk"):
+    with pytest.raises(ConfigError, match="unknown part 'risks' of li2021-bounds; known: budgets, risk"):
         bounds.run(Cell("li2021", "li2021-bounds", 1, {"part": "risks"}, None), Rows())
 
 

@@ -69,7 +69,7 @@ def test_the_data_are_those_of_table_4_and_obey_the_bounds(name):
 
 
 def test_a_design_that_is_not_in_the_table_is_refused():
-    with pytest.raises(ConfigError, match=r"'linear-20' is none .* linear-200"):
+    with pytest.raises(ConfigError, match=r"unknown design 'linear-20'; .* linear-200"):
         designs.find("linear-20")
 
 

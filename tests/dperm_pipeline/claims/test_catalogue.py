@@ -96,7 +96,7 @@ def test_a_catalogue_that_is_no_catalogue(tmp_path, catalogue):
     with pytest.raises(ConfigError, match="No such file"):
         catalogue_of.load(tmp_path / "none.yaml", SCHEMA)
     unknown = [{**catalogue[0], "test": "eye"}]
-    with pytest.raises(ConfigError, match="K-c38: test: 'eye' is none of bound, coverage, crossing, equal, exact"):
+    with pytest.raises(ConfigError, match="K-c38: unknown test 'eye'; known: bound, coverage, crossing, equal, exact"):
         claims.judge(unknown, {EXPERIMENT: None}, tmp_path / "c.parquet", unavailable={}, metadata={})
     assert not (tmp_path / "c.parquet").exists()
 

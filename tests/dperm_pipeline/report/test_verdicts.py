@@ -122,8 +122,8 @@ def test_a_hostile_variant_is_escaped_wherever_it_is_linked(written):
 @pytest.mark.parametrize(
     ("own", "said"),
     [
-        ({"verdict": "maybe"}, r"claims\.parquet: verdict 'maybe' is none of reproduced, .*run again"),
-        ({"test": "tarot"}, r"claims\.parquet: test 'tarot' is none of bound, .*run again"),
+        ({"verdict": "maybe"}, r"claims\.parquet: unknown verdict 'maybe'; known: reproduced, .*run again"),
+        ({"test": "tarot"}, r"claims\.parquet: unknown test 'tarot'; known: bound, .*run again"),
         ({"statement": None}, r"claims\.parquet: column 'statement' has empty cells; .*run again"),
         ({"headline": None}, r"claims\.parquet: column 'headline' has empty cells; .*run again"),
     ],

@@ -264,7 +264,7 @@ def encoded(y: np.ndarray, classes: np.ndarray | None, *, clip: bool, stacklevel
         if len(classes) != 2:
             raise ValueError("y holds one class only; pass classes=(negative, positive), which are public")
     if not np.isin(y, classes).all():
-        raise DataError(f"y holds a label that is none of classes={classes.tolist()}")
+        raise DataError(f"y holds a label that is not in classes={classes.tolist()}")
     return classes, np.where(y == classes[1], 1.0, -1.0)
 
 

@@ -242,7 +242,7 @@ def _feature(cell: Cell) -> int:
             "at the data"
         )
     if named[dataset.name] not in dataset.features:
-        raise ConfigError(f"walk_features: {named[dataset.name]!r} is no feature of {dataset.name}")
+        raise ConfigError(f"walk_features: {named[dataset.name]!r} is not a feature of {dataset.name}")
     return dataset.features.index(named[dataset.name])
 
 

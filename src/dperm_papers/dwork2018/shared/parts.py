@@ -11,5 +11,5 @@ def chosen(cell: Cell, *known: str) -> str:
     """
     part = cell.point["part"]
     if part not in known:
-        raise ConfigError(f"part: {part!r} is none of {cell.experiment}; there is: {', '.join(known)}")
+        raise ConfigError(f"unknown part {part!r} of {cell.experiment}; known: {', '.join(known)}")
     return part

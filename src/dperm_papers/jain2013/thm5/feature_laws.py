@@ -51,7 +51,7 @@ def draw(law: str, count: int, d: int, rng: np.random.Generator) -> Rows:
     - Raises ConfigError: if the law is unknown, or d below 10.
     """
     if law not in LAWS:
-        raise ConfigError(f"designs: {law!r} is none of {', '.join(LAWS)}")
+        raise ConfigError(f"designs: unknown law {law!r}; known: {', '.join(LAWS)}")
     if d < DIRECTIONS:
         raise ConfigError(f"features: d={d} must be at least {DIRECTIONS}, the directions of w*")
     if law == "ten-directions":

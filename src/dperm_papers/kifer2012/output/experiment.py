@@ -126,7 +126,9 @@ def run(cell: Cell, rows: Rows) -> None:
     candidates, serves = _RULES.get(cell.mechanism, _OF_A_CURVATURE)
     deltas = [delta for delta in settings.deltas if serves(delta)]
     if not deltas:
-        raise ConfigError(f"deltas: {cell.mechanism} serves none of {settings.deltas}; add one above 0, or 0 for cms11")
+        raise ConfigError(
+            f"deltas: {cell.mechanism} runs at none of {settings.deltas}; add one above 0, or 0 for cms11"
+        )
     for delta in deltas:
         budget, runs = Budget(epsilon, delta), {}
         for candidate in candidates(module, problem, budget, settings, len(stand_in[1])):

@@ -67,7 +67,7 @@ def run(cell: Cell, rows: Rows) -> None:
     design = cell.point["design"]
     measure = {"planted": _planted, "rademacher": _rademacher, "tiny-domain": _tiny}
     if design not in measure:
-        raise ConfigError(f"design: {design!r} is none of {', '.join(sorted(measure))}")
+        raise ConfigError(f"unknown design {design!r}; known: {', '.join(sorted(measure))}")
     rows = rows.at(guarantee="proved", epsilon=cell.settings.epsilon, delta=0.0, gamma=0.0, row="", log_p_over_s=0.0)
     measure[design](cell, rows)
 

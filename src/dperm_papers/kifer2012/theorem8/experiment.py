@@ -65,7 +65,7 @@ def run(cell: Cell, rows: Rows) -> None:
     design = cell.point["design"]
     measure = {"votes": _votes, "hadamard": _hadamard, "rademacher": _rademacher}
     if design not in measure:
-        raise ConfigError(f"design: {design!r} is none of {', '.join(sorted(measure))}")
+        raise ConfigError(f"unknown design {design!r}; known: {', '.join(sorted(measure))}")
     guarantee = "proved" if cell.neighbours == "replace" else "none"
     measure[design](cell, rows.at(guarantee=guarantee, epsilon=cell.settings.epsilon, delta=0.0, row="", n=0, k=0))
 

@@ -38,7 +38,7 @@ def run(cell: Cell, rows: Rows) -> None:
     """
     part = cell.point["part"]
     if part not in (*_PARTS, "all"):
-        raise ConfigError(f"part: {part!r} is none of li2021-bounds; choose from {', '.join(_PARTS)}, all")
+        raise ConfigError(f"unknown part {part!r} of li2021-bounds; known: {', '.join(_PARTS)}, all")
     rows = rows.at(**_BLANK)
     parts = _PARTS.values() if part == "all" else [_PARTS[part]]
     for found in itertools.chain.from_iterable(measured(cell) for measured in parts):

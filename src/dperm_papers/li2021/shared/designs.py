@@ -117,7 +117,7 @@ def find(name: str) -> Design:
     try:
         return DESIGNS[name]
     except KeyError:
-        raise ConfigError(f"design: {name!r} is none of li2021's Table 4; choose from {', '.join(DESIGNS)}") from None
+        raise ConfigError(f"unknown design {name!r}; li2021's Table 4 has: {', '.join(DESIGNS)}") from None
 
 
 def training(seed: int, experiment: str, name: str, repeats: int) -> tuple[np.ndarray, np.ndarray]:

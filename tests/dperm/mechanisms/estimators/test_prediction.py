@@ -236,7 +236,7 @@ def test_the_noise_of_rows_is_their_own(data):
         ({"neighbours": "swap"}, ValueError, "neighbours='swap' is not one of"),
         ({"clip": 1}, ValueError, "clip=1 must be True or False"),
         ({"classes": ("no",)}, ValueError, "must be two different labels"),
-        ({"classes": ("no", "perhaps")}, DataError, "a label that is none of classes"),
+        ({"classes": ("no", "perhaps")}, DataError, "a label that is not in classes"),
         ({"random_state": -1}, ValueError, "random_state=-1"),
     ],
 )

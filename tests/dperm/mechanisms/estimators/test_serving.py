@@ -269,7 +269,7 @@ def test_a_copy_that_is_asked_in_the_middle_of_ones_own_turn_refuses(tmp_path):
     """On the same journal it would wait for the thread that asks it."""
     model = fitted("rkhs", state=tmp_path / "journal")
     twin = copy.deepcopy(model)
-    with core(model).turn(), pytest.raises(ReleaseError, match="a query was asked while another one was answered"):
+    with core(model).turn(), pytest.raises(ReleaseError, match="from inside the code that answers another query"):
         asked(twin, batch(1, 0))
     assert np.isfinite(asked(twin, batch(1, 0))).all()
     # Another thread waits for its turn.

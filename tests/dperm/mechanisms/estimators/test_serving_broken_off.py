@@ -205,7 +205,7 @@ def test_a_query_from_within_an_answer_is_refused():
         return real(A, B)
 
     model.path_._kernel = type(real)(real.name, asks, real.R, None, real.squares)
-    with pytest.raises(ReleaseError, match="while another one was answered"):
+    with pytest.raises(ReleaseError, match="from inside the code that answers another query"):
         model.path_.answer(batch(2, 0), np.zeros(2))
     assert model.path_.directions == 0 and asked(model, batch(2, 0)).shape == (2,)
 
