@@ -335,7 +335,7 @@ def test_a_big_data_set_is_left_out_until_it_is_asked_for(folder, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        (["covertpye"], "fetch: 'covertpye' is not in config/datasets.yaml; did you mean 'covertype'?"),
+        (["kdd-algbera"], "fetch: 'kdd-algbera' is not in config/datasets.yaml; did you mean 'kdd-algebra'?"),
         (["adult"], "fetch: 'adult' is not fetched on request"),
         ("covertype", "fetch: 'covertype' is not allowed (big data sets to download): must be array"),
         (["url", "url"], "fetch: ['url', 'url'] is not allowed (big data sets to download): must not hold the same"),
