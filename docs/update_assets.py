@@ -26,14 +26,12 @@ ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs/assets"
 # What decides a number; docs and tests do not.
 CODE = ("Snakefile", "config", "requirements.lock", "resources", "src", "workflow")
-# What is said at length: reasons stand in claims.parquet, notes in the catalogue.
-LEFT_OUT = {"claims": ["reason", "note"], "privacy": []}
 
 
 def ledgers(results: Path, assets: Path) -> None:
     """Write claims.csv and privacy.csv: every row of the ledgers, every digit of their numbers."""
-    for name, columns in LEFT_OUT.items():
-        frame = tables.read_records(results / f"{name}.parquet").drop(columns=columns)
+    for name in ("claims", "privacy"):
+        frame = tables.read_records(results / f"{name}.parquet")
         files.write_text(assets / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
 
 

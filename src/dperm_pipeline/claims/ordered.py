@@ -2,10 +2,11 @@
 
 A point (`dperm_pipeline.claims.points`) holds if the 95 % interval of its sum less the `offset` is above 0; else it
 fails if the interval ends below the margin, so that no difference of that size is left; it is reversed if all of it is
-below 0.
+below 0. A point where the two are level in every repeat says nothing of their order: it is counted for neither side.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -30,5 +31,11 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
         fails = not holds and high < offset + point.margin
         return points.Decided(point, low, high, holds, fails, high < offset)
 
-    decided = [judged(point) for point in points.contrasts(rule, rows)]
-    return points.by_shares(rule, decided, f"are above {offset:g}", f"are below {offset:g}")
+    found = points.contrasts(rule, rows)
+    ordered = [point for point in found if not (len(point.values) and (point.values == offset).all())]
+    level = len(found) - len(ordered)
+    words = f"{level} of {len(found)} points are level in every repeat and count for neither side"
+    if not ordered:
+        return Verdict("inconclusive", words, offset, offset, offset, len(found[0].values))
+    verdict = points.by_shares(rule, list(map(judged, ordered)), f"are above {offset:g}", f"are below {offset:g}")
+    return replace(verdict, reason=f"{verdict.reason}; {words}") if level else verdict

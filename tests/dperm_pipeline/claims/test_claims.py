@@ -129,7 +129,7 @@ def test_only_chosen_rows_are_compared(tmp_path, catalogue):
     other = frame.copy()
     other.loc[~other["chosen"], "value"] = 1e6 * (other["mechanism"] == "objective")
     assert judged(frame, tmp_path, catalogue).equals(judged(other, tmp_path, catalogue))
-    with pytest.raises(DataError, match=r"objective\.\w+ has two values at epsilon=0\.1"):
+    with pytest.raises(DataError, match=r"cms11\.paper has two values at epsilon=0\.1"):
         judged(frame.assign(chosen=True), tmp_path, catalogue)
 
 
@@ -154,7 +154,7 @@ def test_not_run_says_why(tmp_path, catalogue):
     baseline = fake_rows.rows(datasets=("digits",))
     baseline = baseline[baseline["mechanism"] == "nonprivate"]
     line = judged(baseline, tmp_path, catalogue).loc["printed", "digits"]
-    assert line["verdict"] == "not run" and "no rows of objective.paper or output.tight" in line["reason"]
+    assert line["verdict"] == "not run" and "no rows of cms11.paper or output.tight" in line["reason"]
 
 
 def with_lost(frame, where):
@@ -215,14 +215,14 @@ def test_claims_parquet_has_the_columns_of_the_design(tmp_path, catalogue):
     columns += "test note experiment headline"
     assert " ".join(table.column_names) == columns
     assert tables.metadata(tmp_path / "claims.parquet").items() >= {"scale": "quick"}.items()
-    assert len(table) == 10 and set(table["variant"].to_pylist()) == {"tight", "printed"}
+    assert len(table) == 15 and set(table["variant"].to_pylist()) == {"tight", "tight-over-kst", "printed"}
 
 
 def test_the_summary_counts_and_lists(tmp_path, catalogue):
     judged(rows_with(lambda *_: 5.0), tmp_path, catalogue, unavailable={"adult": "offline"})
     lines = claims.summary(tmp_path / "claims.parquet").splitlines()
-    assert lines[0] == "claims: 2 reproduced, 0 not reproduced, 0 inconclusive, 8 not run"
-    assert len(lines) == 11 and sum(line.startswith("  reproduced      K-c38") for line in lines) == 2
+    assert lines[0] == "claims: 3 reproduced, 0 not reproduced, 0 inconclusive, 12 not run"
+    assert len(lines) == 16 and sum(line.startswith("  reproduced      K-c38") for line in lines) == 3
     assert "  not run         K-c38 tight on adult" in lines
 
 

@@ -80,6 +80,21 @@ def test_ordered_points_hold_above_0_and_fail_below_the_margin(shift, margin, ve
     assert found.n == 20
 
 
+@pytest.mark.parametrize(
+    ("above", "verdict"),
+    [
+        # Two of four points are level in every repeat: the others decide.
+        ({0.5: 1.0, 1.0: 1.0}, "reproduced"), ({0.5: -1.0, 1.0: -1.0}, "not reproduced"),
+        ({0.5: 1.0, 1.0: -1.0}, "not reproduced"), ({}, "inconclusive"),
+    ],
+)  # fmt: skip
+def test_points_that_are_level_in_every_repeat_count_for_neither_side(above, verdict):
+    rows = table(lambda v, _, e, *__: above.get(e, 0.0) if v == "vs_plus" else 0.0, epsilons=(0.1, 0.2, 0.5, 1.0))
+    found = say(ordered, rows, margin=0.02, points=["epsilon"])
+    assert found.verdict == verdict
+    assert f"{4 - len(above)} of 4 points are level in every repeat and count for neither side" in found.reason
+
+
 def test_the_offset_makes_an_order_of_non_inferiority():
     rows = table(lambda v, *_: -0.01 + 1e-3 * noise(7) if v == "vs_plus" else 0.0)
     assert say(ordered, rows).verdict == "not reproduced"
