@@ -22,8 +22,14 @@ class Section(NamedTuple):
 
 
 SECTIONS = {
-    "kifer2012": Section(("kifer2012-output",), (("K-c38", ("tight", "printed")),)),
-    "jain2013": Section(("jain2013-fig2a",), (("J-c34", ("printed",)), ("J-c35", ("printed", "corrected", "tight")))),
+    "kifer2012": Section(("kifer2012-output",), (("K-c38", ("printed", "tight", "tight-over-kst")),)),
+    "jain2013": Section(
+        ("jain2013-fig2a",),
+        (
+            ("J-c34", ("printed", *(f"printed-over-{name}" for name in ("raw", "symmetric", "zscore", "minmax")))),
+            ("J-c35", ("printed", "corrected", "tight")),
+        ),
+    ),
     "dwork2018": Section(("dwork2018-queries",), (("D-c01c", ("printed", "tight")), ("D-c57", ("printed",)))),
     "li2021": Section(
         ("li2021-fig6", "li2021-fig6-corrected"),
