@@ -32,10 +32,12 @@ _LEVELS = {
     "libsvm": ("LibSVM with bias (not private)", "--"),
     "majority": ("majority of the training labels", ":"),
 }
+# The epsilon at which the scalings are compared.
+SHOWN = 0.1
 # From which epsilon on the text calls TDDL similar to the machine, and the margin that is judged.
 _FROM, _MARGIN = 0.1, 0.01
 # Of the rows that are no sweep over scalings.
-_STORED = ("", "min-max+unit")
+STORED = ("", "min-max+unit")
 _PANEL = Panel(_METHODS, more={"ms": 3.2, "zorder": 3})
 
 
@@ -57,7 +59,7 @@ def percent(value, _):
 
 def span(rows, stated=0.723):
     """Return the ends of the y-axis: of all means that are drawn, and of the stated accuracy."""
-    drawn = rows[(rows["metric"] == "accuracy") & rows["scaling"].isin(_STORED)]
+    drawn = rows[(rows["metric"] == "accuracy") & rows["scaling"].isin(STORED)]
     means = drawn.groupby(["mechanism", "variant", "calibration", "penalty", "queries", "epsilon"])["value"].mean()
     return min(0.48, means.min() - 0.01), min(1.0, max(means.max(), stated) + 0.03)
 
@@ -87,7 +89,7 @@ def over_epsilon(rows, where, span):
     levels = [_drawn(name, value) for name, value in values.items() if math.isfinite(value)]
     return _PANEL.but(
         lines=[*_METHODS, *_RUNS], ylabel=YLABEL, xlabel=f"ε (T = {T})",
-        where={**where, "dataset": dataset, "scaling": _STORED, "queries": (0, T)},
+        where={**where, "dataset": dataset, "scaling": STORED, "queries": (0, T)},
         levels=levels, epsilons=True, xticks=epsilons, tick_look={"axis": "x", "labelrotation": 45}, ylim=span,
         also=also,
     )  # fmt: skip
@@ -99,7 +101,7 @@ def over_queries(rows, where, epsilon, span):
     return _PANEL.but(
         x="queries", xlabel="T, public points", ylabel=YLABEL, title=f"over T, {equals('ε', epsilon)}",
         where={
-            **where, "dataset": dataset, "scaling": _STORED, "epsilon": epsilon, "metric": "accuracy",
+            **where, "dataset": dataset, "scaling": STORED, "epsilon": epsilon, "metric": "accuracy",
             "queries": lambda T: T > 0,
         },
         levels=[_drawn("svm", _level(_where(rows, where), "svm"))], ylim=span,
@@ -128,7 +130,7 @@ def _where(rows, where):
 def _level(rows, variant):
     """Return the mean accuracy without privacy; NaN where there is none."""
     own = rows[(rows["epsilon"] == math.inf) & (rows["variant"] == variant) & (rows["metric"] == "accuracy")]
-    return own.loc[own["scaling"].isin(_STORED), "value"].mean()
+    return own.loc[own["scaling"].isin(STORED), "value"].mean()
 
 
 def _drawn(variant, value):
