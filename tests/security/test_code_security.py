@@ -49,6 +49,10 @@ ALLOWED = {
     ): "from the table of families, which config/audits.yaml is held against",
     ("src/dperm/cli.py", "import_module"): "`dperm audit module:factory`: whoever types it asks for their own code",
     ("src/dperm_pipeline/datasets/prepare.py", "import_module"): "from the table of formats, an enum of the schema",
+    (
+        "src/dperm_pipeline/datasets/packages.py",
+        "subprocess",
+    ): "pip download, with names that the schema holds to letters; no shell, nothing installed",
     ("src/dperm_pipeline/experiments.py", "import_module"): "of an experiment, a name that the schema holds to letters",
     ("src/dperm_pipeline/places.py", "import_module"): "the folders that there are",
     ("src/dperm_pipeline/figures/__init__.py", "import_module"): "what an experiment's own figures.py names",

@@ -144,6 +144,6 @@ def test_series_and_references(rows, data):
 
 
 def test_a_feature_has_to_be_named(data):
-    for named, words in (({"adult": "age"}, "'digits' is missing"), ({"digits": "age"}, "'age' is no feature")):
+    for named, words in (({"adult": "age"}, "'digits' is missing"), ({"digits": "age"}, "'age' is not a feature")):
         with pytest.raises(ConfigError, match=words):
             experiments.run(cell(walk_features=named), data=str(data), baseline="")

@@ -81,5 +81,5 @@ def test_rows():
 
 
 def test_an_unknown_part_is_named():
-    with pytest.raises(ConfigError, match="part: 'total'"):
+    with pytest.raises(ConfigError, match="unknown part 'total'"):
         experiments.run(cell("total"))

@@ -142,5 +142,5 @@ def test_parts_and_repetition(rows):
     digits = part[(part["total"] == 1000) & (part["d"] == 30)]["value"].item()
     assert digits == pytest.approx(math.log10(4 / nu.radius) * 30)
     assert experiments.run(cell())["value"].equals(rows["value"])
-    with pytest.raises(ConfigError, match="part: 'T'"):
+    with pytest.raises(ConfigError, match="unknown part 'T'"):
         experiments.run(cell("T"))

@@ -235,7 +235,7 @@ def test_something_else_than_claims_is_refused(tmp_path):
         claims.summary(tmp_path / "b.parquet")
     with pytest.raises(FileNotFoundError):
         claims.read(tmp_path / "c.parquet")
-    with pytest.raises(ValueError, match="none of reproduced"):
+    with pytest.raises(ValueError, match="unknown verdict 'refuted'"):
         claims.Verdict("refuted", "")
 
 

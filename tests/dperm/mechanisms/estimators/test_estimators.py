@@ -88,7 +88,7 @@ class TestEstimator:
 
     def test_a_label_outside_the_public_ones_is_refused(self, Estimator, data):
         X, y = data
-        with pytest.raises(DataError, match="none of classes"):
+        with pytest.raises(DataError, match="not in classes"):
             Estimator(classes=("non", "yes")).fit(X, y)
 
     def test_three_classes_are_refused_with_the_remedy(self, Estimator, data):

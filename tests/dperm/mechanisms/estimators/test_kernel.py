@@ -156,7 +156,7 @@ class TestEstimator:
         X, y = data
         with pytest.warns(PrivacyLeakWarning, match="classes="):
             Estimator(random_state=0).fit(X, y)
-        with pytest.raises(DataError, match="none of classes"):
+        with pytest.raises(DataError, match="not in classes"):
             Estimator(classes=("non", "yes")).fit(X, y)
         with pytest.raises(ValueError, match="one model for each class"):
             Estimator().fit(X, np.arange(len(X)) % 3)
