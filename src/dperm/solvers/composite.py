@@ -188,19 +188,12 @@ def minimise_quadratic(
         residual = residual + 2 * (len(G) + 4) * float(np.finfo(float).eps) * sizes
         residual += inner.off_sphere(theta, float(np.linalg.norm(H)), modulus)
         if records is not None:
-            residual += _beside_moments(*records, theta)
+            residual += moments.gradient_off(*records, theta)
             stuck = np.flatnonzero(residual > tolerance)
             if len(stuck) and inner.terms is not None:
                 objective = Objective(losses.squared(), *records, modulus, single=False)
                 refine_all(objective, theta.T, tilt.T, residual, stuck, inner.terms, tolerance)
     return _solution(theta, residual, iterations, modulus)
-
-
-def _beside_moments(X: np.ndarray, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Return how far the moments of `moments.exact` move a gradient, beside their last rounding; shape (R,)."""
-    (n, p), widest, highest = X.shape, float(np.abs(X).max(initial=0.0)), float(np.abs(y).max(initial=0.0))
-    sizes = p * widest * np.linalg.norm(theta, axis=1) + math.sqrt(p) * highest
-    return n * moments.OFF * widest * sizes
 
 
 def _solution(theta, residual, iterations, modulus) -> newton.Solution:

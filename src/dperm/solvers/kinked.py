@@ -7,18 +7,18 @@ number of passes where many records meet at few kinks. Here a barrier of weight 
 the best alpha is known in closed form, and P becomes smooth: Newton's method in w follows its minimiser while mu falls,
 until n mu is small beside total ||w||^2. From there Newton's steps in w, alpha and the bounds' multipliers z, z' > 0,
 
-    total w + X'alpha = 0,   <x_i, w> - t_i + z_i - z'_i = 0,   z_i (alpha_i - low_i) = z'_i (high_i - alpha_i) = mu -> 0,
+    total w + X'alpha = 0,  <x_i, w> - t_i + z_i - z'_i = 0,  z_i (alpha_i - low_i) = z'_i (high_i - alpha_i) = mu -> 0,
 
 have a far wider reach (Mehrotra 1992). Each is one linear system of p (or n, if fewer) equations, and about 50 do.
 
 The certificate. For *any* w, and any alpha in the box, P(w) - P(w*) is at most the gap
 
-    sum_i (a_i - alpha_i) (u_i - t_i)  +  ||total w + X'alpha||^2/(2 total),      u_i = <x_i, w>,  a_i an element of l'(u_i),
+    sum_i (a_i - alpha_i) (u_i - t_i)  +  ||total w + X'alpha||^2/(2 total),   u_i = <x_i, w>,  a_i in l'(u_i),
 
 all of whose terms are 0 or above. w is not made of alpha: so the rounding of the sum X'alpha enters by its square, and
 no cancellation in it moves u. Rounding, with v = 2^-53: u_i - t_i is off by v ((p + 2) ||x_i|| ||w|| + |t_i|); X'alpha
-goes in about sqrt(n) sums of about sqrt(n) records, and is off by (2 sqrt(n) + p + 4) v times its terms' sizes; both are
-added. P is total-strongly convex: ||w - w*|| <= sqrt(2 gap/total).
+goes in about sqrt(n) sums of about sqrt(n) records, and is off by (2 sqrt(n) + p + 4) v times its terms' sizes; both
+are added. P is total-strongly convex: ||w - w*|| <= sqrt(2 gap/total).
 
 References
 ----------
@@ -83,33 +83,17 @@ def _path(X, t, low, high, total):
     alpha = np.clip(alpha, np.nextafter(low, high), np.nextafter(high, low))
     below, above = mu / (alpha - low), mu / (high - alpha)
     for _ in range(_STEPS):
-        to_low, to_high = alpha - low, high - alpha
-        slope = total * w + X.T @ alpha
-        residual = X @ w - t + below - above
-        mu = float(below @ to_low + above @ to_high) / (2 * n)
-        system = _System(X, below / to_low + above / to_high, total)
-
-        def step(products_low, products_high):
-            # Newton's step towards these values of z (alpha - low) and z' (high - alpha).
-            pull = products_low / to_low - below - (products_high / to_high - above)
-            dw, dalpha = system.solve(slope, residual + pull)
-            dbelow = products_low / to_low - below - below / to_low * dalpha
-            dabove = products_high / to_high - above + above / to_high * dalpha
-            return dw, dalpha, dbelow, dabove
-
-        def longest(dalpha, dbelow, dabove):
-            pairs = ((to_low, dalpha), (to_high, -dalpha), (below, dbelow), (above, dabove))
-            return min(1.0, *(_room(value, move) for value, move in pairs))
-
+        system = _System(X, t, low, high, total, w, alpha, below, above)
         # Predictor: as if mu were 0. What it leaves says how far the weight may fall, and what the model misses.
-        _, dalpha, dbelow, dabove = step(0.0, 0.0)
-        length = longest(dalpha, dbelow, dabove)
-        after = (below + length * dbelow) @ (to_low + length * dalpha)
-        after += (above + length * dabove) @ (to_high - length * dalpha)
+        _, dalpha, dbelow, dabove = ahead = system.step(0.0, 0.0)
+        length = system.longest(*ahead)
+        after = (below + length * dbelow) @ (alpha - low + length * dalpha)
+        after += (above + length * dabove) @ (high - alpha - length * dalpha)
+        mu = system.mu
         aim = mu * min(1.0, max(float(after) / (2 * n * mu), 0.0)) ** 3
-        dw, dalpha, dbelow, dabove = step(aim - dalpha * dbelow, aim + dalpha * dabove)
-        length = _INSIDE * longest(dalpha, dbelow, dabove)
-        moved = [value + length * move for value, move in ((w, dw), (alpha, dalpha), (below, dbelow), (above, dabove))]
+        moves = system.step(aim - dalpha * dbelow, aim + dalpha * dabove)
+        length = _INSIDE * system.longest(*moves)
+        moved = [value + length * move for value, move in zip((w, alpha, below, above), moves, strict=True)]
         if not all(np.isfinite(value).all() for value in moved):
             return
         w, alpha, below, above = moved
@@ -119,23 +103,39 @@ def _path(X, t, low, high, total):
 
 
 class _System:
-    """The equations of a step: total dw + X'dalpha = -slope,  X dw - weights dalpha = -residual."""
+    """The equations of a step in all unknowns, at w, alpha and the multipliers `below` and `above` of its bounds."""
 
-    def __init__(self, X, weights, total):
-        self.X, self.weights, self.total = X, weights, total
+    def __init__(self, X, t, low, high, total, w, alpha, below, above):
+        self.X, self.below, self.above = X, below, above
+        self.to_low, self.to_high = alpha - low, high - alpha
+        self.slope = total * w + X.T @ alpha
+        self.residual = X @ w - t + below - above
+        self.mu = float(below @ self.to_low + above @ self.to_high) / (2 * len(X))
+        self.weights = below / self.to_low + above / self.to_high
         # In units of the diagonal: the weights grow without end.
-        matrix = X.T @ (X / weights[:, None])
+        matrix = X.T @ (X / self.weights[:, None])
         matrix[np.diag_indices(len(matrix))] += total
         self.unit = 1 / np.sqrt(np.diag(matrix))
         self.matrix = matrix * self.unit * self.unit[:, None]
 
-    def solve(self, slope, residual):
-        right = -(slope + self.X.T @ (residual / self.weights)) * self.unit
+    def step(self, products_low, products_high):
+        """Return the moves of w, alpha and the multipliers towards these products of a multiplier and its room."""
+        below, above, to_low, to_high = self.below, self.above, self.to_low, self.to_high
+        residual = self.residual + products_low / to_low - below - (products_high / to_high - above)
+        right = -(self.slope + self.X.T @ (residual / self.weights)) * self.unit
         try:
             dw = np.linalg.solve(self.matrix, right) * self.unit
         except np.linalg.LinAlgError:
             dw = np.full(len(right), np.nan)
-        return dw, (self.X @ dw + residual) / self.weights
+        dalpha = (self.X @ dw + residual) / self.weights
+        dbelow = products_low / to_low - below - below / to_low * dalpha
+        dabove = products_high / to_high - above + above / to_high * dalpha
+        return dw, dalpha, dbelow, dabove
+
+    def longest(self, dw, dalpha, dbelow, dabove):
+        """Return the longest part of a step, at most all of it, that stays inside all bounds."""
+        pairs = ((self.to_low, dalpha), (self.to_high, -dalpha), (self.below, dbelow), (self.above, dabove))
+        return min(1.0, *(_room(value, move) for value, move in pairs))
 
 
 def _room(value, move):

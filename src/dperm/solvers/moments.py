@@ -26,6 +26,8 @@ References
 Ozaki, Ogita, Oishi and Rump, Numer. Algorithms 59 (2012) (products of matrices without rounding).
 """
 
+import math
+
 import numpy as np
 
 from dperm.solvers.blas import one_thread
@@ -61,6 +63,13 @@ def exact(Z: np.ndarray) -> np.ndarray:
             high, also = _two_sum(high, crossed + crossed.T)
             low += lost + also + (little + little.T + M.T @ M)
     return np.ldexp(high + low, exponents[:, None] + exponents)
+
+
+def gradient_off(X: np.ndarray, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Return how far moments by `exact` move the gradient X'(X theta - y), beside their last rounding; shape (R,)."""
+    (n, p), widest, highest = X.shape, float(np.abs(X).max(initial=0.0)), float(np.abs(y).max(initial=0.0))
+    sizes = p * widest * np.linalg.norm(theta, axis=1) + math.sqrt(p) * highest
+    return n * OFF * widest * sizes
 
 
 def _two_sum(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -117,9 +117,9 @@ class Student(MetaEstimatorMixin, BaseEstimator):
         statement = getattr(self.teacher, "privacy_", None)
         if not isinstance(statement, PrivacyStatement):
             raise ValueError(
-                f"teacher={type(self.teacher).__name__} has no privacy statement (`privacy_`), which the student needs; "
-                "give the private predictor itself, not what holds it (of a Pipeline its last step, and rows as that "
-                "step sees them); nothing was asked or charged"
+                f"teacher={type(self.teacher).__name__} has no privacy statement (`privacy_`), which the student "
+                "needs; give the private predictor itself, not what holds it (of a Pipeline its last step, and rows as "
+                "that step sees them); nothing was asked or charged"
             )
         return statement
 
