@@ -202,6 +202,7 @@ def release_gram(
     solver_share: float = 0.0,
     regularizer: Regularizer = NOTHING,
     region: Region = EVERYWHERE,
+    records: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Release:
     """Release what `release` does with the squared loss, from X'X and X'y: all that this loss knows of the records.
 
@@ -209,11 +210,13 @@ def release_gram(
     - c: shape (p,); X'y, of targets that `Loss.targets_of` has passed: here nothing of them can be checked any more.
     - domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance, solver_share, regularizer, region: as
       for `release`.
+    - records: X and y themselves, where G and c are their moments by `solvers.moments`: without them the certificate
+      takes G and c as exact, and many records may miss the target.
     - Raises InvalidBudget, DomainViolation, ConfigError, ValueError: as `release`.
     """
 
     def solve(**fixed):
-        return composite.minimise_quadratic(G, c, **fixed)
+        return composite.minimise_quadratic(G, c, records=records, **fixed)
 
     return _released(
         solve, len(G), len(G), losses.squared(), domain, budget, neighbours, calibration, curvature, rng, repeats,

@@ -51,7 +51,7 @@ from dperm.mechanisms import objective
 from dperm.mechanisms.base import Release, budget_event
 from dperm.mechanisms.support import exp_mech, limits, samp_agg
 from dperm.solvers import lasso
-from dperm.solvers.blas import one_thread
+from dperm.solvers.moments import exact
 
 CALIBRATIONS = ("paper", "corrected", "tight")
 
@@ -261,14 +261,15 @@ def on_supports(X, y, supports, on_support, fit_intercept) -> tuple[np.ndarray, 
         columns = np.column_stack([columns, np.ones(len(X))])
         union = np.append(union, p)
         places = np.column_stack([places.reshape(supports.shape), np.full(repeats, len(union) - 1)])
-    with one_thread():
-        G, c = columns.T @ columns, columns.T @ y
+    moments = exact(np.column_stack([columns, y]))
+    G, c = moments[:-1, :-1], moments[:-1, -1]
     theta = np.zeros((repeats, p + bool(fit_intercept)))
     certificate, converged = np.empty(repeats), np.empty(repeats, bool)
     chosen, group = np.unique(places.reshape(repeats, -1), axis=0, return_inverse=True)
     for which, Z in enumerate(chosen):
         rows = np.flatnonzero(group.ravel() == which)
-        found = objective.release_gram(G[np.ix_(Z, Z)], c[Z], **on_support, repeats=len(rows))
+        records = np.ascontiguousarray(columns[:, Z]), y
+        found = objective.release_gram(G[np.ix_(Z, Z)], c[Z], **on_support, records=records, repeats=len(rows))
         theta[np.ix_(rows, union[Z])] = found.theta
         certificate[rows], converged[rows] = found.certificate, found.converged
     return theta, certificate, converged

@@ -27,9 +27,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import issparse
 
+from dperm import losses
 from dperm.feasible import Region, Regularizer
 from dperm.losses import Loss
-from dperm.solvers import ball, faces, general, gram, newton, sparse
+from dperm.solvers import ball, faces, general, gram, moments, newton, sparse
 from dperm.solvers.blas import one_thread
 from dperm.solvers.objective import Objective
 from dperm.solvers.refined import Terms, refine_all
@@ -164,12 +165,16 @@ def minimise_quadratic(
     tilt: np.ndarray,
     regularizer: Regularizer,
     region: Region,
+    records: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> newton.Solution:
     """Minimise 1/2 theta'G theta - <c, theta> + r(theta) + ridge/2 ||theta||^2 + <b_r, theta> over F for r = 1..R.
 
     - G: shape (p, p); X'X: what the squared loss knows of the records besides c. Symmetric positive semidefinite.
     - c: shape (p,); X'y.
     - ridge, tolerance, tilt, regularizer, region: as for `minimise`.
+    - records: X and y, whose moments by `moments.exact` are G and c: the certificate then speaks of these, and where a
+      Gram matrix in doubles does not let a repeat reach the tolerance, their gradient in extended precision may.
+      Without them G and c count as exact.
     """
     modulus = ridge + regularizer.l2
     H = G + modulus * np.eye(len(G))
@@ -182,6 +187,12 @@ def minimise_quadratic(
         sizes = np.linalg.norm(H) * np.linalg.norm(theta, axis=1) + np.linalg.norm(c) + np.linalg.norm(tilt, axis=1)
         residual = residual + 2 * (len(G) + 4) * float(np.finfo(float).eps) * sizes
         residual += inner.off_sphere(theta, float(np.linalg.norm(H)), modulus)
+        if records is not None:
+            residual += moments.gradient_off(*records, theta)
+            stuck = np.flatnonzero(residual > tolerance)
+            if len(stuck) and inner.terms is not None:
+                objective = Objective(losses.squared(), *records, modulus, single=False)
+                refine_all(objective, theta.T, tilt.T, residual, stuck, inner.terms, tolerance)
     return _solution(theta, residual, iterations, modulus)
 
 

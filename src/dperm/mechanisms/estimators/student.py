@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dperm.domain import PrivacyStatement
 from dperm.errors import DataError, VacuousWarning
 from dperm.mechanisms.estimators.whole import whole
 
@@ -76,8 +77,8 @@ class Student(MetaEstimatorMixin, BaseEstimator):
             If the learner fails on the answers, which stay charged and are kept by the teacher: another learner gets
             them for nothing.
         ValueError
-            If the teacher is not fitted, or stayed behind when the student was copied, or the learner is none or one of
-            the other kind; nothing was charged then.
+            If the teacher is not fitted, has no privacy statement, or stayed behind when the student was copied, or the
+            learner is none or one of the other kind; nothing was charged then.
         """
         if self.teacher is None:
             raise ValueError(
@@ -89,6 +90,7 @@ class Student(MetaEstimatorMixin, BaseEstimator):
         # Whatever can be refused is refused before an answer is charged.
         learner = self._untrained(labels is not None)
         X = validate_data(self, X, dtype=np.float64)
+        statement = self._promised()
         answers = self.teacher.predict(X)
         if labels is not None and len(np.unique(answers)) < 2:
             warnings.warn(
@@ -107,8 +109,19 @@ class Student(MetaEstimatorMixin, BaseEstimator):
             ) from error
         if labels is not None:
             self.classes_ = labels
-        self.privacy_ = dataclasses.replace(self.teacher.privacy_, covers=("learner_",))
+        self.privacy_ = dataclasses.replace(statement, covers=("learner_",))
         return self
+
+    def _promised(self) -> PrivacyStatement:
+        """Return the teacher's statement, or refuse a teacher that has none."""
+        statement = getattr(self.teacher, "privacy_", None)
+        if not isinstance(statement, PrivacyStatement):
+            raise ValueError(
+                f"teacher={type(self.teacher).__name__} has no privacy statement (`privacy_`), which the student "
+                "needs; give the private predictor itself, not what holds it (of a Pipeline its last step, and rows as "
+                "that step sees them); nothing was asked or charged"
+            )
+        return statement
 
     def _untrained(self, labelled: bool):
         """Return a new learner, of the kind that the answers need."""

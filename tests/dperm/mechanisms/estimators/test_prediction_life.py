@@ -9,6 +9,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from dperm import AveragedPrediction, ExpPW, SoftMajority, StableERM, StableSGD, Student
@@ -297,6 +299,15 @@ def test_a_published_student_holds_nothing_of_its_teacher(name, state, data, tmp
 
 def test_an_unfitted_student_leaves_its_teacher_too(data):
     assert pickle.loads(pickle.dumps(Student(made("exppw", data)))).teacher is None
+
+
+def test_a_teacher_without_a_statement_is_refused_before_it_is_asked(data):
+    """Before, a Pipeline's answers were charged, and then its missing statement was an AttributeError."""
+    inside = made("exppw", data)
+    teacher = Pipeline([("scale", FunctionTransformer().fit(data[0])), ("predict", inside)])
+    with pytest.raises(ValueError, match=r"teacher=Pipeline has no privacy statement .*give the private predictor"):
+        Student(teacher).fit(np.array([[0.1, 0.2], [-0.3, 0.1]]))
+    assert inside.ledger_.remaining == 60
 
 
 def test_all_predictors_are_here():

@@ -21,6 +21,7 @@ def test_extreme_public_bounds_of_linear_models(kind, x_norm):
         told(make(**LABELS, x_norm=x_norm), X, y)
 
 
+OPEN = {"neighbours": "add_remove"}
 KERNELS = {
     "tddl": lambda **given: dperm.TDDL(n_public=4, **given),
     "rkhs": dperm.RKHSGaussian,
@@ -222,3 +223,49 @@ def test_what_cvxpy_solves_refuses_to_promise_it_before_a_record_is_looked_at(gi
     X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
     model = dperm.ObjectivePerturbation(**{**LABELS, "clip": False}, **given).fit(X, y)
     assert model.privacy_.total is False
+
+
+def many(kind, n):
+    """Records whose sums are as large as they can be, or that no double separates: few columns, many rows."""
+    if kind == "equal":
+        return np.full((n, 2), 0.6), np.full(n, 1.0)
+    X = np.random.default_rng(0).choice([-1.0, 1.0], (n, 4))
+    if kind == "signs":
+        return X, 0.999 * X[:, 3]
+    return X, np.sign(X @ [0.3, 0.0, 0.2, 0.1])
+
+
+MANY = [
+    *(pytest.param(kind, 1_000_000) for kind in ("equal", "signs", "separable")),
+    *(pytest.param(kind, 3_000_000, marks=pytest.mark.slow) for kind in ("equal", "signs", "separable")),
+]
+OF_MANY = {
+    "exp mech": lambda size: dperm.ExpMechSupport(**NUMBERS, y_bound=1.0, size=size),
+    "sparse": lambda size: dperm.SparseRegression(**NUMBERS, y_bound=1.0, size=size),
+    "sparse, gaussian, intercept": lambda size: dperm.SparseRegression(
+        **NUMBERS, y_bound=1.0, size=size, x_norm=size**0.5, delta=1e-6, fit_intercept=True
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "n"), MANY)
+@pytest.mark.parametrize("name", OF_MANY)
+def test_many_records_fail_no_support_and_no_sparse_fit(name, kind, n):
+    """Before, equal rows fitted up to n = 1,109,862 (sparse: 938,245), and one record more was a SolverError."""
+    X, y = many(kind, n)
+    for size in (1, 2):
+        assert OF_MANY[name](size).fit(X, y).privacy_.total is True
+
+
+@pytest.mark.parametrize("loss", ["absolute", "hinge"])
+@pytest.mark.parametrize("kind", ["separable", "equal", "two sides"])
+def test_many_records_at_few_kinks_fail_no_stable_erm(loss, kind):
+    """Before, 100,000 passes over separable targets of the absolute loss missed the target, after a minute."""
+    X = np.random.default_rng(0).normal(size=(100_000, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = (X[:, 0] > 0) * 1.0
+    if kind != "separable":
+        X = np.repeat(X[:1], len(X), axis=0)
+        y = np.ones(len(X)) if kind == "equal" else np.arange(len(X)) % 2 * 1.0
+    given = NUMBERS if loss == "absolute" else {**LABELS, "classes": (0.0, 1.0)}
+    told(dperm.StableERM(**given, **OPEN, loss=loss, total=0.01001, queries=3), X, y)
