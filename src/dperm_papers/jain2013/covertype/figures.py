@@ -4,7 +4,8 @@ import math
 
 from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared import drawing_accuracy as shared
-from dperm_pipeline.figures.looks import NONPRIVATE, equals, look
+from dperm_papers.jain2013.shared.drawing_looks import look
+from dperm_pipeline.figures.looks import NONPRIVATE, equals
 from dperm_pipeline.figures.spec import Figure, Level, Panel
 from dperm_pipeline.target import Target
 
