@@ -142,7 +142,8 @@ def test_it_opens_from_disk_and_its_search_works(site, chromium):
         # Wide tables and formulas scroll by themselves.
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.locator(".md-search__input").press_sequentially("hockey-stick")
+    # A word without a hyphen: on the way, the search would warn of a query that ends in one.
+    page.locator(".md-search__input").press_sequentially("quadrature")
     page.locator(".md-search-result__link[href*='privacy.html']").first.wait_for(state="attached")
     context.close()
     assert faults == []
