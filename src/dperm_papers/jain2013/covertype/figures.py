@@ -34,7 +34,7 @@ def _by_scaling(axis, rows):
                 axis.plot([mean], [place], marker=looks.marker or "o", color=looks.colour, ms=4)
                 means.append(mean)
     axis.set_yticks(range(len(names)), [name.replace("z-score+unit", "z-score+unit\n(not private)") for name in names])
-    axis.set_ylim(-0.5, len(names) - 0.5)
+    axis.set_ylim(-0.5, max(len(names), 1) - 0.5)
     axis.set_xlim(min(_STATED, *means) - 0.03, max(_STATED, *means) + 0.03)
     axis.xaxis.set_major_formatter(shared.percent)
 
