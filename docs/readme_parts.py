@@ -4,14 +4,22 @@ import csv
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+import pandas as pd
+
 from dperm.errors import CorruptFile
+from dperm_pipeline.claims import answers as of_claims
 from dperm_pipeline.figures import FIGURES
 from dperm_pipeline.report.ledgers import CONTROLS, least, rounded_down
 
 GLYPHS = {"reproduced": "✓", "inconclusive": "~", "not reproduced": "✗", "not run": "–"}
+
+
+# Columns of claims.csv; in the others an empty cell is an empty text.
+_NUMBERS = ("measured", "low", "high", "expected", "n", "held", "points")
 
 
 class Section(NamedTuple):
@@ -87,10 +95,10 @@ def filled(page: str, assets: Path) -> str:
     CorruptFile
         If a pair of markers is missing, or stands there twice, or a ledger lacks a row that is shown.
     """
-    claims, privacy = read(assets / "claims.csv"), read(assets / "privacy.csv")
+    claims, privacy, answered = read(assets / "claims.csv"), read(assets / "privacy.csv"), answers(assets)
     parts = {
-        "summary": summary(claims, privacy),
-        **{paper: section(paper, claims) for paper in SECTIONS},
+        "summary": summary(answered, len(claims), privacy),
+        **{paper: section(paper, claims, answered) for paper in SECTIONS},
         "ledger": ledger(privacy),
         "run": run(json.loads((assets / "run.json").read_text(encoding="utf-8"))),
     }
@@ -110,6 +118,12 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
+def answers(assets: Path) -> list[of_claims.Answer]:
+    """Return one answer for each claim, from claims.csv."""
+    verdicts = pd.read_csv(assets / "claims.csv", keep_default_na=False, na_values={name: [""] for name in _NUMBERS})
+    return of_claims.answers(verdicts)
+
+
 def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """Return a pipe table."""
     lines = [header, ("---",) * len(header), *rows]
@@ -124,41 +138,50 @@ def number(text: str) -> str:
     return short.replace("-", "−")
 
 
-def summary(claims: list[dict[str, str]], privacy: list[dict[str, str]]) -> str:
-    """Return the figure of all verdicts, and their counts by paper."""
+def summary(answered: list[of_claims.Answer], tests: int, privacy: list[dict[str, str]]) -> str:
+    """Return the figure of all answers and guarantees, and their counts by paper."""
     attacked = [row for row in privacy if row["verdict"] != "not audited"]
     refuted = [row for row in attacked if row["verdict"] == "refuted"]
     controls = sum(row["variant"] in CONTROLS for row in refuted)
     proved = sum(row["guarantee"] != "none" for row in attacked)
     alt = (
-        "Left: bars of the verdicts on the claims of each paper. Right: every attacked guarantee as a dot at what it "
-        "is certified to spend over what it claims; those with a proof end at 1, refuted ones lie beyond. The counts "
-        "are in the table below."
+        "Left: bars of the answers to the claims of each paper. Right: every attacked guarantee as a dot at what it is "
+        "certified to spend over what it claims; those with a proof end at 1, refuted ones lie beyond. The counts are "
+        "in the table below."
     )
     rows = []
     for paper in SECTIONS:
-        verdicts = [row["verdict"] for row in claims if row["paper"] == paper]
+        kinds = [answer.kind for answer in answered if answer.paper == paper]
         held = [row["verdict"] for row in attacked if row["paper"] == paper]
-        rows.append((f"[{paper}](docs/papers/{paper}.md)", *(str(verdicts.count(verdict)) for verdict in GLYPHS),
+        rows.append((f"[{paper}](docs/papers/{paper}.md)", *(str(kinds.count(kind)) for kind in of_claims.ANSWERS),
                      str(held.count("holds up")), str(held.count("refuted"))))  # fmt: skip
     rows.append(("**all**", *(f"**{sum(int(row[k]) for row in rows)}**" for k in range(1, len(rows[0])))))
-    header = ("paper", *(f"{glyph} {verdict}" for verdict, glyph in GLYPHS.items()), "✓ holds up", "✗ refuted")
-    ids = len({re.sub("[a-z]$", "", row["id"]) for row in claims})
-    reproduced = [row for row in claims if row["verdict"] == "reproduced"]
-    read_for = [row for row in claims if row["headline"] == "True"]
-    both = sum(row["headline"] == "True" for row in reproduced)
+    header = ("paper", *(f"{of_claims.GLYPHS[kind]} {kind}" for kind in of_claims.ANSWERS), "✓ holds up", "✗ refuted")
     return (
         f"![{alt}](docs/assets/summary.svg)\n\n"
-        f"**{len(claims)} verdicts on {ids} claims**, each as printed and as mended, on every data set: "
-        f"{len(reproduced)} say reproduced; of the {len(read_for)} on headline claims, {both}.\n\n"
+        f"**{len(answered)} claims, one answer each**: {in_words(answered)}. They rest on {tests} tests: each claim as "
+        "printed and as mended, on every data set. Of the "
+        f"{sum(answer.headline for answer in answered)} that a paper is read for, "
+        f"{in_words([answer for answer in answered if answer.headline])}.\n\n"
         f"**{len(attacked)} guarantees attacked**: {len(refuted)} are refuted, {len(refuted) - controls} of them as "
         f"printed and {controls} controls that have to fall. Of the {proved} with a proof none is.\n\n"
         + table(header, rows)
     )
 
 
-def section(paper: str, claims: list[dict[str, str]]) -> str:
-    """Return a paper's figures, and the verdicts on what they show."""
+def in_words(answered: list[of_claims.Answer]) -> str:
+    """Return how many claims have each answer, those that none has left out."""
+    counts = Counter(answer.kind for answer in answered)
+    many = {
+        "holds as printed": "hold as printed", "holds when mended": "hold when mended",
+        "depends on": "depend on the data or on what is not printed", "undecided": "are undecided", "fails": "fail",
+        "not run": "are not run",
+    }  # fmt: skip
+    return ", ".join(f"{counts[kind]} {words}" for kind, words in many.items() if counts[kind])
+
+
+def section(paper: str, claims: list[dict[str, str]], answered: list[of_claims.Answer]) -> str:
+    """Return a paper's figures, and what became of the claims that they show."""
     shown = SECTIONS[paper]
     lines = [f"![{FIGURES[name].alt}](docs/assets/{name}.svg)\n" for name in shown.figures]
     for name, variants in shown.claims:
@@ -170,9 +193,20 @@ def section(paper: str, claims: list[dict[str, str]]) -> str:
             if variant == variants[0]:
                 stated = f"; stated: {number(here[0]['expected'])}" if here[0]["expected"] else ""
                 lines.append(f"**{name}** {here[0]['statement'].strip()} *({here[0]['place']}{stated})*\n")
-            lines.append(f"- *{variant}*: {verdicts(here)}")
+                (own,) = (answer for answer in answered if answer.claim == of_claims.number(name))
+                lines.append(f"{answer_in_words(own)}\n")
+            choice = f", {here[0]['choice']}" if here[0]["choice"] else ""
+            lines.append(f"- *{variant.split('-over-')[0] if choice else variant}*{choice}: {verdicts(here)}")
         lines[-1] += "\n"
     return "\n".join(lines)
+
+
+def answer_in_words(answer: of_claims.Answer) -> str:
+    """Return the answer to a claim in a line: its words, where it holds, what was measured, at how many points."""
+    parts = [answer.where, f"measured: {answer.range}".replace("-", "−") if answer.range else ""]
+    parts.append(f"shown to hold at {answer.held} of {answer.points} points" if answer.points else "")
+    told = "; ".join(part for part in parts if part)
+    return f"{of_claims.GLYPHS[answer.kind]} **{answer.words}**" + (f": {told}" if told else "")
 
 
 def verdicts(rows: list[dict[str, str]]) -> str:
@@ -232,6 +266,6 @@ def run(made: dict) -> str:
     commit = re.sub(r"^([0-9a-f]{12})[0-9a-f]{28}", r"\1", made["commit"])
     return (
         f"All numbers above: `{made['command']}`, seed {made['seed']}, {made['date']}, commit {commit}; data: {names}. "
-        "Every row: [claims.csv](docs/assets/claims.csv), [privacy.csv](docs/assets/privacy.csv); what made them: "
-        "[run.json](docs/assets/run.json).\n"
+        "Every answer: [answers.csv](docs/assets/answers.csv); every test: [claims.csv](docs/assets/claims.csv); every "
+        "guarantee: [privacy.csv](docs/assets/privacy.csv); what made them: [run.json](docs/assets/run.json).\n"
     )

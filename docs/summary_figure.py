@@ -6,14 +6,18 @@ from xml.sax.saxutils import escape
 
 import readme_parts
 
+from dperm_pipeline.claims import answers
+
 WIDTH, TOP, ROW = 860, 70, 66
 BARS, DOTS = (104, 290), (446, 386)
-# Verdict -> fill and ink: colours of Okabe & Ito (2008), darker under white text. Bars have text and dots have shapes:
+# Answer -> fill and ink: colours of Okabe & Ito (2008), darker under white text. Bars have text and dots have shapes:
 # nothing is told by colour alone.
 LOOKS = {
-    "reproduced": ("#00795a", "#ffffff"),
-    "inconclusive": ("#E69F00", "#222222"),
-    "not reproduced": ("#b94700", "#ffffff"),
+    "holds as printed": ("#00795a", "#ffffff"),
+    "holds when mended": ("#0072B2", "#ffffff"),
+    "depends on": ("#8a5a9e", "#ffffff"),
+    "undecided": ("#E69F00", "#222222"),
+    "fails": ("#b94700", "#ffffff"),
     "not run": ("#c9c9c9", "#222222"),
 }
 BLUE, RED, INK, SOFT, LINE = "#0072B2", "#b94700", "#222222", "#595959", "#dddddd"
@@ -36,18 +40,18 @@ def draw(assets: Path) -> str:
     str
         SVG.
     """
-    claims, privacy = (readme_parts.read(assets / f"{name}.csv") for name in ("claims", "privacy"))
+    answered, privacy = readme_parts.answers(assets), readme_parts.read(assets / "privacy.csv")
     attacked = [
         row for row in privacy if row["verdict"] != "not audited" and row["variant"] not in readme_parts.CONTROLS
     ]
     bottom = TOP + ROW * len(readme_parts.SECTIONS)
-    height = bottom + 56
+    height = bottom + 74
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         'font-family="system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif" font-size="13">',
         f'<rect width="{WIDTH}" height="{height}" rx="6" fill="#ffffff"/>',
         _text(BARS[0], 26, "What became of the claims", weight="600", size=15),
-        _text(BARS[0], 46, "verdicts by a stated statistical test", fill=SOFT),
+        _text(BARS[0], 46, "one answer a claim, by stated statistical tests", fill=SOFT),
         _text(DOTS[0], 26, "What became of the guarantees", weight="600", size=15),
         _text(DOTS[0], 46, "ε certified by an attack, over the ε that is claimed", fill=SOFT),
     ]
@@ -62,7 +66,7 @@ def draw(assets: Path) -> str:
     for k, paper in enumerate(readme_parts.SECTIONS):
         middle = TOP + ROW * k + ROW / 2
         parts.append(_text(BARS[0] - 12, middle + 4, paper, anchor="end", weight="600"))
-        parts += _bar([row["verdict"] for row in claims if row["paper"] == paper], middle)
+        parts += _bar([answer.kind for answer in answered if answer.paper == paper], middle)
         parts += _dots([row for row in attacked if row["paper"] == paper], middle)
     parts += _legend(bottom + 44)
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -81,16 +85,16 @@ def _text(x, y, words, *, anchor="start", fill=INK, weight="400", size=13) -> st
     )
 
 
-def _bar(verdicts: list[str], middle: float) -> list[str]:
-    """Draw the verdicts on one paper's claims as shares, with their counts."""
+def _bar(kinds: list[str], middle: float) -> list[str]:
+    """Draw the answers to one paper's claims as shares, with their counts."""
     parts, x = [], float(BARS[0])
-    for verdict, (fill, ink) in LOOKS.items():
-        count = verdicts.count(verdict)
-        width = BARS[1] * count / max(len(verdicts), 1)
+    for kind, (fill, ink) in LOOKS.items():
+        count = kinds.count(kind)
+        width = BARS[1] * count / max(len(kinds), 1)
         if not count:
             continue
         parts.append(f'<rect x="{x:.1f}" y="{middle - 15:.1f}" width="{width:.1f}" height="30" fill="{fill}"/>')
-        words = f"{readme_parts.GLYPHS[verdict]} {count}"
+        words = f"{answers.GLYPHS[kind]} {count}"
         # A label needs about 6 pixels a letter; a narrower segment has its count in the table.
         if width > 6.2 * len(words) + 2:
             parts.append(_text(x + width / 2, middle + 4.5, words, anchor="middle", fill=ink, weight="600"))
@@ -124,11 +128,13 @@ def _mark(kind: int, x: float, y: float, *, rim: bool = True) -> str:
 
 def _legend(y: float) -> list[str]:
     parts, x = [], 24.0
-    for verdict, (fill, _) in LOOKS.items():
+    for k, (kind, (fill, _)) in enumerate(LOOKS.items()):
+        if k == 3:
+            x, y = 24.0, y + 18
         parts.append(f'<rect x="{x:.1f}" y="{y - 9:.1f}" width="10" height="10" fill="{fill}"/>')
-        parts.append(_text(x + 14, y, f"{readme_parts.GLYPHS[verdict]} {verdict}", size=11, fill=SOFT))
-        x += 34 + 5.6 * (len(verdict) + 2)
-    x = float(DOTS[0])
+        parts.append(_text(x + 14, y, f"{answers.GLYPHS[kind]} {kind}", size=11, fill=SOFT))
+        x += 36 + 6.2 * (len(kind) + 2)
+    x, y = float(DOTS[0]), y - 18
     for kind, words in enumerate(KINDS):
         parts += [_mark(kind, x + 5, y - 4), _text(x + 14, y, words, size=11, fill=SOFT)]
         x += 28 + 5.6 * len(words)

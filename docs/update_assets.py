@@ -14,13 +14,15 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import readme_parts
 import summary_figure
 import update_tables
 import yaml
 
 from dperm.errors import CorruptFile, DpermError
-from dperm_pipeline import files, tables
+from dperm_pipeline import claims, files, tables
+from dperm_pipeline.claims import answers
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs/assets"
@@ -29,10 +31,12 @@ CODE = ("Snakefile", "config", "requirements.lock", "resources", "src", "workflo
 
 
 def ledgers(results: Path, assets: Path) -> None:
-    """Write claims.csv and privacy.csv: every row of the ledgers, every digit of their numbers."""
+    """Write claims.csv, privacy.csv and answers.csv: every row of the ledgers, every digit of their numbers."""
     for name in ("claims", "privacy"):
         frame = tables.read_records(results / f"{name}.parquet")
         files.write_text(assets / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
+    answered = pd.DataFrame(answers.answers(claims.read(results / "claims.parquet")))
+    files.write_text(assets / "answers.csv", answered.to_csv(index=False, lineterminator="\n"))
 
 
 def figures(results: Path) -> dict[str, str]:

@@ -8,9 +8,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from dperm_pipeline import claims
+from dperm_pipeline.claims import answers
 from dperm_pipeline.report import ledgers
 
 DOCS = Path(__file__).parent
@@ -19,6 +21,7 @@ RULES = {
     "bound": "B", "coverage": "C", "crossing": "X", "equal": "EQ", "exact": "E", "ledger": "L", "monotone": "M",
     "ordered": "O", "paired": "P", "slope": "S", "threshold": "T", "vanishing": "V", "weakest": "W", "within": "I",
 }  # fmt: skip
+ANSWERS = ("claim", "place", "said", "answer", "measured", "stated", "at points", "figure")
 VERDICTS = ("claim", "place", "said", "rule", "variant", "data", "verdict", "measured", "figure")
 # Table of results/paper/tables -> the columns that a page has room for.
 COLUMNS = {
@@ -65,6 +68,18 @@ def measured(row: Any) -> str:
     return f"{row.measured:.3g}" + (f" [{row.low:.3g}, {row.high:.3g}]" if interval else "")
 
 
+def answered(paper: str, verdicts: pd.DataFrame) -> str:
+    """Return one answer for each claim of a paper as a pipe table."""
+    lines = [ANSWERS, ["---"] * len(ANSWERS)]
+    for answer in answers.answers(verdicts.query("paper == @paper").sort_values(["id", "statement"], kind="stable")):
+        words = f"{answers.GLYPHS[answer.kind]} **{answer.words}**" + (f": {answer.where}" if answer.where else "")
+        stated = "" if math.isnan(answer.expected) else f"{answer.expected:.4g}"
+        points = f"{answer.held} of {answer.points}" if answer.points else ""
+        said = answer.statement.replace("|", "\\|")
+        lines.append((answer.claim, answer.place, said, words, answer.range, stated, points, f"`{answer.figure}`"))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def verdicts(paper: str, path: Path) -> str:
     """Return a paper's verdicts as a pipe table, sorted by claim; what is said stands once."""
     catalogue = yaml.safe_load((DOCS.parent / f"resources/claims/{paper}.yaml").read_text(encoding="utf-8"))
@@ -93,4 +108,5 @@ def main(results: Path) -> None:
     for name in COLUMNS:
         put(DOCS / "audit.md", name, narrowed(name, (results / f"tables/{name}.md").read_text(encoding="utf-8")))
     for page in sorted((DOCS / "papers").glob("*.md")):
+        put(page, "answers", answered(page.stem, claims.read(results / "claims.parquet")))
         put(page, "claims", verdicts(page.stem, results / "claims.parquet"))

@@ -19,8 +19,10 @@ from dperm.errors import CorruptFile
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 ASSETS = ROOT / "docs/assets"
-# What no page may be without: its verdict column is counted in the README.
-VERDICTS = ("reproduced", "inconclusive", "not reproduced", "not run", "holds up", "refuted")
+# What no page may be without: answers to claims, then verdicts on guarantees.
+VERDICTS = (
+    "holds as printed", "holds when mended", "depends on", "undecided", "fails", "not run", "holds up", "refuted",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -68,20 +70,21 @@ def test_counts_are_those_of_the_ledgers():
         if line.startswith("|")
     )
     assert tuple(cell[2:] for cell in header[1:]) == VERDICTS
-    counted = collections.Counter(
-        (row["paper"], row["verdict"]) for name in ("claims", "privacy") for row in rows(name)
-    )
+    counted = collections.Counter((row["paper"], row["kind"]) for row in rows("answers"))
+    counted += collections.Counter((row["paper"], row["verdict"]) for row in rows("privacy"))
     for line in lines[:-1]:
         paper = re.match(r"\[(\w+)\]", line[0])[1]
         assert [int(cell) for cell in line[1:]] == [counted[paper, verdict] for verdict in VERDICTS]
     assert lines[-1] == ["all", *(str(sum(int(line[k]) for line in lines[:-1])) for k in range(1, len(header)))]
-    assert sum(map(int, lines[-1][1:5])) == len(rows("claims"))
+    assert sum(map(int, lines[-1][1:7])) == len(rows("answers"))
 
 
 def test_headline_counts_are_those_of_the_ledger():
-    told = [int(number) for number in re.findall(r"\d+", re.search(r"\n\*\*\d+ verdicts.*", part("summary"))[0])]
-    headlines = [row["verdict"] for row in rows("claims") if row["headline"] == "True"]
-    assert told[-2:] == [len(headlines), headlines.count("reproduced")]
+    told = [int(number) for number in re.findall(r"\d+", re.search(r"\n\*\*\d+ claims.*", part("summary"))[0])]
+    headlines = [row["kind"] for row in rows("answers") if row["headline"] == "True"]
+    given = [headlines.count(kind) for kind in VERDICTS[:6] if kind in headlines]
+    assert told[0] == len(rows("answers")) and len(rows("claims")) in told
+    assert told[-len(given) - 1 :] == [len(headlines), *given]
 
 
 def test_refuted_promises_are_those_of_the_ledger():
@@ -140,9 +143,22 @@ def run(tmp_path):
     metadata = {b"dperm": json.dumps({"skipped": {"url": "not fetched"}, "versions": {"numpy": "2"}}).encode()}
     for name in ("claims", "privacy", "mutants"):
         frame = pd.DataFrame(rows(name) if name != "mutants" else [{"verdict": "refuted"}])
-        for column in ("measured", "low", "high", "expected", "n", "epsilon", "delta", "audit_lower_bound"):
+        for column in (
+            "measured",
+            "low",
+            "high",
+            "expected",
+            "n",
+            "held",
+            "points",
+            "epsilon",
+            "delta",
+            "audit_lower_bound",
+        ):
             if column in frame:
                 frame[column] = pd.to_numeric(frame[column])
+        if name == "claims":
+            frame["headline"] = frame["headline"] == "True"
         table = pa.Table.from_pandas(frame.assign(reason="why", note="how"), preserve_index=False)
         pq.write_table(table.replace_schema_metadata(metadata), results / f"{name}.parquet")
     config = "scale: paper\nseed: 7\ndatasets: {adult: {title: Adult, rows: {train: 3}, licence: CC BY 4.0}}\n"

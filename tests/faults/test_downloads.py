@@ -91,7 +91,10 @@ def test_a_truncated_download_and_a_mirror_with_another_file(small, tmp_path):
         assert f"{mirror / 'adult.data'} was refused: adult.data has" in said
         assert f"{sha256(FILES['adult.data'].replace(b'39', b'93'))} instead of" in said
         assert "what came has another sha256" in said
-        assert f"Put these files, plain or compressed (.gz, .bz2, .xz, .zip), into the folder {mirror}/ and run again" in said
+        assert (
+            f"Put these files, plain or compressed (.gz, .bz2, .xz, .zip), into the folder {mirror}/ and run again"
+            in said
+        )
         assert fetched(project) == {}
         assert not (project.folder / RECEIPT).exists() and not (project.folder / PREPARED).exists()
         # Healed: the address has the whole file now, whatever the mirror holds.

@@ -16,7 +16,6 @@ point, or a value outside its range.
 """
 
 import itertools
-import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -30,6 +29,7 @@ import pyarrow as pa
 from dperm.errors import ConfigError, CorruptFile
 from dperm_pipeline import tables
 from dperm_pipeline.claims import (
+    answers,
     bound,
     coverage,
     crossing,
@@ -73,8 +73,8 @@ SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("id", "paper", "variant", "dataset", "place", "statement", "verdict")),
         *((name, pa.float64()) for name in ("measured", "low", "high", "expected")),
-        ("n", pa.int64()),
-        *((name, pa.string()) for name in ("figure", "reason", "test", "note", "experiment")),
+        *((name, pa.int64()) for name in ("n", "held", "points")),
+        *((name, pa.string()) for name in ("figure", "reason", "test", "note", "experiment", "depends_on", "choice")),
         ("headline", pa.bool_()),
     ]
 )
@@ -193,17 +193,17 @@ def read(path: str | Path) -> pd.DataFrame:
 
 
 def summary(path: str | Path) -> str:
-    """Return the verdicts in a few lines for a terminal: the counts, then a line for each claim that was tested.
+    """Return the answers in a few lines for a terminal: the counts, then a line for each claim.
 
     - Raises CorruptFile, FileNotFoundError: as `read`.
     """
-    verdicts = read(path)
-    counts = verdicts["verdict"].value_counts()
-    lines = ["claims: " + ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in VERDICTS)]
-    for row in verdicts.itertuples():
-        name = " ".join(part for part in (row.id, row.variant, f"on {row.dataset}" if row.dataset else "") if part)
-        number = "" if math.isnan(row.measured) else f"  ({row.measured:.3g} [{row.low:.3g}, {row.high:.3g}])"
-        lines.append(f"  {row.verdict:<14}  {name}{number}")
+    found = answers.answers(read(path))
+    kinds = [answer.kind for answer in found]
+    lines = ["claims: " + ", ".join(f"{kinds.count(kind)} {kind}" for kind in answers.ANSWERS)]
+    for answer in found:
+        measured = f"  ({answer.range})" if answer.range else ""
+        points = f"  at {answer.held} of {answer.points} points" if answer.points else ""
+        lines.append(f"  {answer.words:<20}  {answer.claim}{measured}{points}")
     return "\n".join(lines)
 
 
@@ -214,6 +214,8 @@ def _questions(claim: Mapping[str, Any]) -> list[_Question]:
     named = sorted(claim.get("datasets", ()))
     questions = []
     for variant in sorted(claim["variants"]):
+        if "no_such_form" in claim["variants"][variant]:
+            continue
         # A claim without data sets, such as a promise of privacy, speaks of all.
         together = not named or select.pooled(select.settings(claim, variant))
         each = [("", named)] if together else [(name, [name]) for name in named]
@@ -232,13 +234,25 @@ def _record(question: _Question, rows: Rows, sources: _Sources, others: Sequence
         verdict = _decided(question, rows, sources)
     return {
         **{key: claim[key] for key in ("id", "paper", "place", "figure", "test", "experiment")},
-        **{key: " ".join(claim.get(key, "").split()) for key in ("statement", "note")},
+        **{key: " ".join(text.split()) for key, text in (("statement", claim["statement"]), ("note", _note(claim)))},
+        "depends_on": claim.get("depends_on", ""),
+        "choice": question.rule.get("choice", ""),
         "headline": claim.get("headline", False),
         "variant": question.variant,
         "dataset": question.dataset,
         "expected": question.rule.get("expected"),
         **asdict(verdict),
     }
+
+
+def _note(claim: Mapping[str, Any]) -> str:
+    """Return the entry's note, and why it lacks a form that others have."""
+    reasons: dict[str, list[str]] = {}
+    for variant, settings in claim["variants"].items():
+        if "no_such_form" in settings:
+            reasons.setdefault(settings["no_such_form"].strip().rstrip("."), []).append(variant)
+    lacking = (f"There is no form {', '.join(variants)}: {reason}." for reason, variants in reasons.items())
+    return " ".join([claim.get("note", ""), *lacking])
 
 
 def _decided(question: _Question, rows: Rows, sources: _Sources) -> Verdict:

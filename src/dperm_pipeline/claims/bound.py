@@ -144,7 +144,7 @@ def _broken(broken: pd.DataFrame, count: int, keys: list[str], metric: str, vacu
         f"the bound is 0 at {select.in_words(keys, first[keys])}, where {select.words(metric)} is "
         f"{first['value']:.3g}, and at {len(broken)} of {count} repeats in all; {vacuous}"
     )
-    return Verdict("not reproduced", reason, math.inf, math.inf, math.inf, len(broken))
+    return Verdict("not reproduced", reason, math.inf, math.inf, math.inf, len(broken), count - len(broken), count)
 
 
 def _constants(frame: pd.DataFrame, keys: list[str], beta: float) -> dict[tuple, _Constant]:
@@ -236,4 +236,7 @@ def _verdict(
             )
     reasons += [vacuous, *problems]
     n = len(largest.ordered)
-    return Verdict(outcome, "; ".join(reasons), largest.middle, largest.low, largest.high, n)
+    held = [*small, *flat]
+    return Verdict(
+        outcome, "; ".join(reasons), largest.middle, largest.low, largest.high, n, held=sum(held), points=len(held)
+    )

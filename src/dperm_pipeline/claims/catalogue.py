@@ -87,7 +87,7 @@ def needs(catalogue: Sequence[Mapping[str, Any]], name: str) -> Needs:
         for variant in claim["variants"]:
             rule = select.settings(claim, variant)
             # A summary reads no rows, nor does a variant that is not run.
-            if claim["test"] == "weakest" or "not_run" in rule:
+            if claim["test"] == "weakest" or "not_run" in rule or "no_such_form" in rule:
                 continue
             if claim.get("datasets"):
                 experiments.add(claim["experiment"])
@@ -115,8 +115,11 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
                     "there"
                 )
         for variant in sorted(claim["variants"]):
-            if "not_run" not in claim["variants"][variant]:
+            if not {"not_run", "no_such_form"} & set(claim["variants"][variant]):
                 yield from _lacking(claim, variant)
+        choices = sorted(variant for variant, settings in claim["variants"].items() if "choice" in settings)
+        if choices and "depends_on" not in claim:
+            yield f"{claim['id']}: the variant {choices[0]!r} has a choice, but depends_on does not say of what"
         for name in claim.get("datasets", ()):
             if datasets is not None and name not in datasets:
                 hint = config_files.nearest(name, datasets)

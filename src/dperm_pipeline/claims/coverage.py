@@ -92,7 +92,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     if outcome == "inconclusive" and not all(holds):
         reasons.append(_power_in_words(points, share))
     rate = worst.violated / worst.ran if worst.ran else None
-    return Verdict(outcome, "; ".join(reasons), rate, worst.low, worst.high, worst.n)
+    return Verdict(outcome, "; ".join(reasons), rate, worst.low, worst.high, worst.n, sum(holds), len(points))
 
 
 def rate_bounds(violated: int, n: int, share: float) -> tuple[float, float]:

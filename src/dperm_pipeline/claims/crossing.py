@@ -64,7 +64,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     ]
     if any(endless):
         reasons.append(f"ahead at all values of {axis} at {sum(endless)} points")
-    return worst.verdict(overall([*holds, not problems], refuted), [*reasons, *problems])
+    return worst.verdict(overall([*holds, not problems], refuted), [*reasons, *problems], holds)
 
 
 def _crossing(x: np.ndarray, differences: np.ndarray, where: str, rng: np.random.Generator) -> Estimate:

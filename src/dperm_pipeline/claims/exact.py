@@ -44,7 +44,8 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     over = grid["value"] - allowed
     wrong, lost = int((over > rule.get("undecided", 0.0)).sum()), int(over.isna().sum())
     between = int((over > 0).sum()) - wrong
-    reasons = [f"the bound holds at {len(grid) - wrong - lost - between} of {len(grid)} grid points"]
+    held = len(grid) - wrong - lost - between
+    reasons = [f"the bound holds at {held} of {len(grid)} grid points"]
     if between:
         reasons.append(f"at {between} the interval has it on both sides")
     if lost:
@@ -59,4 +60,4 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     )
     largest = float(grid["value"].max())
     outcome = overall([not lost and not wrong and not between], [wrong > 0])
-    return Verdict(outcome, "; ".join(reasons), largest, largest, largest, len(grid))
+    return Verdict(outcome, "; ".join(reasons), largest, largest, largest, len(grid), held, len(grid))

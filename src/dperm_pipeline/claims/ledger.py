@@ -83,7 +83,8 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.Da
         wanting = wanting or quadrature.verdict != "reproduced"
     certified = float(share.max())
     outcome = overall([not wanting], [failed])
-    return Verdict(outcome, "; ".join(reasons), certified, certified, None, int(worst["draws"]))
+    held = len(entries) - len(refuted)
+    return Verdict(outcome, "; ".join(reasons), certified, certified, None, int(worst["draws"]), held, len(entries))
 
 
 def _by_quadrature(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:

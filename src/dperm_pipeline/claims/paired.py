@@ -79,7 +79,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     pairs = least.difference[~np.isnan(least.difference)]
     name = f"{rule['id']}/{rule['variant']}/{rows['dataset'].iloc[0]}"
     measured, low, high = _bootstrap(pairs, name) if len(pairs) else (None, None, None)
-    return Verdict(outcome, "; ".join(reasons), measured, low, high, len(pairs))
+    return Verdict(outcome, "; ".join(reasons), measured, low, high, len(pairs), sum(wins), len(points))
 
 
 def _points(rule: Mapping[str, Any], rows: pd.DataFrame) -> list[_Point]:

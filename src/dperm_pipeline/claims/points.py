@@ -182,7 +182,9 @@ def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str,
     if lost:
         wanting = sum(len(one.point.values) < (1 - LOST) * one.point.repeats for one in decided)
         reasons.append(f"{lost} repeats lack a value, which leaves {wanting} points open")
-    return Verdict(outcome, "; ".join(reasons), centre(middle.point), middle.low, middle.high, len(middle.point.values))
+    measured = centre(middle.point)
+    n = len(middle.point.values)
+    return Verdict(outcome, "; ".join(reasons), measured, middle.low, middle.high, n, held=holds, points=count)
 
 
 def _statistics(point: Point, places: tuple[int, int]) -> list[float]:

@@ -99,7 +99,7 @@ def _verdict(
         reasons.append(vacuous)
     if lost:
         reasons.append(f"{lost}, and nothing bounds what they would have given")
-    return worst.verdict(outcome, reasons)
+    return worst.verdict(outcome, reasons, inside)
 
 
 def _bounds(rule: Mapping[str, Any]) -> str:

@@ -78,7 +78,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     ]
     if lost:
         reasons.append(f"{lost}, and nothing bounds what they would have given")
-    return worst.verdict(outcome, reasons)
+    return worst.verdict(outcome, reasons, holds)
 
 
 def _student(values: np.ndarray, share: float, where: str) -> Estimate:

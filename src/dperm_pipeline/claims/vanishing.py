@@ -56,7 +56,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     ]
     if lost:
         reasons.append(f"{lost} at the ends of the axis, and nothing bounds what they would have given")
-    return worst.verdict(outcome, reasons)
+    return worst.verdict(outcome, reasons, vanished)
 
 
 def _ratio(group: pd.DataFrame, axis: str, where: str, rng: np.random.Generator) -> Estimate:

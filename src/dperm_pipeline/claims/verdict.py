@@ -12,7 +12,7 @@ class Verdict:
     """One verdict, its reason in words, and the number it stands on.
 
     `measured` is the claim's quantity with its interval [`low`, `high`], `n` the number of independent repeats behind
-    it; all None where nothing could be measured.
+    it; the claim is shown to hold at `held` of `points` points. All None where nothing could be measured.
     """
 
     verdict: str
@@ -21,6 +21,8 @@ class Verdict:
     low: float | None = None
     high: float | None = None
     n: int | None = None
+    held: int | None = None
+    points: int | None = None
 
     def __post_init__(self):
         if self.verdict not in VERDICTS:
@@ -38,9 +40,10 @@ class Estimate:
     n: int = 0
     problem: str = ""
 
-    def verdict(self, outcome: str, reasons: Sequence[str]) -> Verdict:
-        """Return the verdict that stands on this estimate."""
-        return Verdict(outcome, "; ".join(reasons), self.value, self.low, self.high, self.n)
+    def verdict(self, outcome: str, reasons: Sequence[str], holds: Sequence[bool]) -> Verdict:
+        """Return the verdict that stands on this estimate, the least favourable of points that hold or do not."""
+        held, points = sum(holds), len(holds)
+        return Verdict(outcome, "; ".join(reasons), self.value, self.low, self.high, self.n, held, points)
 
 
 def overall(holds: Sequence[bool], refuted: Sequence[bool]) -> str:

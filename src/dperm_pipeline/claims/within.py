@@ -88,7 +88,8 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     if lost:
         reasons.append(f"{lost} repeats lack a value")
     outcome = "inconclusive" if wanting else overall(inside, outside)
-    return Verdict(outcome, "; ".join(reasons), worst.mean, worst.low, worst.high, len(worst.point.values))
+    n = len(worst.point.values)
+    return Verdict(outcome, "; ".join(reasons), worst.mean, worst.low, worst.high, n, sum(inside), len(found))
 
 
 def _interval(point: points.Point, bottom: float, top: float, overlap: float) -> _Interval:

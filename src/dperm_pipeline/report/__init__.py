@@ -6,7 +6,6 @@ from typing import Any
 
 import jinja2
 
-from dperm_pipeline import claims as verdicts_of
 from dperm_pipeline import files
 from dperm_pipeline.report import assets, explorer, guarantees, ledgers, rows_read, sections, verdicts
 from dperm_pipeline.report import provenance as origin
@@ -49,7 +48,6 @@ def build(
     """
     summaries = [rows_read.summary(path) for path in rows]
     of_experiment = {file.name.partition("/")[0]: file for file in summaries}
-    judged = verdicts_of.read(claims)
     ledger = ledgers.read(privacy, ledgers.PRIVACY)
     origins = origins or {}
     scale = str(config.get("scale", "unknown"))
@@ -74,11 +72,11 @@ def build(
         facts=_badges(config, provenance),
         datasets=sections.datasets(summaries, config.get("datasets", {})),
         counts={
-            "claims": sections.counted(judged["verdict"], verdicts_of.VERDICTS),
+            "claims": of_claims["counts"],
             "privacy": sections.counted(ledger["verdict"], ledgers.PRIVACY),
             "mutants": ledgers.counts(mutants, ledgers.MUTANTS),
         },
-        papers=sections.papers(judged, ledger, ledgers.PRIVACY),
+        papers=sections.papers(of_claims["answers"], ledger, ledgers.PRIVACY),
         refuted=sections.refuted(of_privacy["guarantees"]),
         unavailable=dict(sorted(unavailable.items())),
         figures=shown,

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from dperm.errors import CorruptFile
-from dperm_pipeline import claims as verdicts_of
 from dperm_pipeline import figures as drawn
 from dperm_pipeline import places
+from dperm_pipeline.claims import answers
 from dperm_pipeline.report import errata, ledgers
 from dperm_pipeline.report.rows_read import RowsSummary
 from dperm_pipeline.target import Target
@@ -42,27 +42,29 @@ def counted(verdicts: pd.Series, all_of: Sequence[str]) -> dict[str, int]:
     return {verdict: int(given.get(verdict, 0)) for verdict in all_of}
 
 
-def papers(claims: pd.DataFrame, privacy: pd.DataFrame, verdicts: Sequence[str]) -> list[dict[str, Any]]:
+def papers(claims: Sequence[Mapping[str, Any]], privacy: pd.DataFrame, verdicts: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row of counts for each paper of which there is a claim or a guarantee.
 
-    - claims, privacy: as in `claims.parquet` and `privacy.parquet`.
+    - claims: the `answers` of `verdicts.context`.
+    - privacy: as in `privacy.parquet`.
     - verdicts: that a guarantee can be given.
-    - Returns: `key title authors claims headline guarantees controls`: claims, headline and guarantees from verdicts to
-      counts, controls how many of the refuted guarantees are no paper's.
+    - Returns: `key title authors claims headline guarantees controls`: claims and headline from answers to counts,
+      guarantees from verdicts to counts, controls how many of the refuted guarantees are no paper's.
     """
-    found = [*claims["paper"].unique(), *privacy["paper"].unique()]
+    answered = pd.DataFrame(claims, columns=["paper", "kind", "headline"])
+    headline = answered[answered["headline"] == "yes"]
+    found = [*answered["paper"].unique(), *privacy["paper"].unique()]
     known = {
         **{paper: places.papers()[paper] for paper in places.papers() if paper in found},
         **{p: (p, "") for p in found if p not in places.papers()},
     }
-    headline = claims["headline"].astype(bool) if "headline" in claims else pd.Series(False, index=claims.index)
     return [
         {
             "key": key,
             "title": title,
             "authors": authors,
-            "claims": counted(claims.loc[claims["paper"] == key, "verdict"], verdicts_of.VERDICTS),
-            "headline": counted(claims.loc[(claims["paper"] == key) & headline, "verdict"], verdicts_of.VERDICTS),
+            "claims": counted(answered.loc[answered["paper"] == key, "kind"], answers.ANSWERS),
+            "headline": counted(headline.loc[headline["paper"] == key, "kind"], answers.ANSWERS),
             "guarantees": counted(privacy.loc[privacy["paper"] == key, "verdict"], verdicts),
             "controls": int((ledgers.controls(privacy) & (privacy["paper"] == key)).sum()),
         }

@@ -11,15 +11,17 @@ from markupsafe import Markup
 
 from dperm_pipeline import claims, tables
 from dperm_pipeline import figures as drawn
-from dperm_pipeline.claims import words
+from dperm_pipeline.claims import answers, words
 from dperm_pipeline.report import errata as slips
 from dperm_pipeline.report import sections
 
-# Of the table: by the rows' data-* keys.
+# Of the tables: by the rows' data-* keys.
+_HEADLINE = {"label": "importance", "words": {"yes": "headline claims", "no": "other claims"}}
+_ANSWER_FILTERS = {"paper": {"label": "paper"}, "verdict": {"label": "answer"}, "headline": _HEADLINE}
 _FILTERS = {
     "paper": {"label": "paper"},
     "verdict": {"label": "verdict"},
-    "headline": {"label": "importance", "words": {"yes": "headline claims", "no": "other claims"}},
+    "headline": _HEADLINE,
     "variant": {"label": "variant"},
     "test": {"label": "test"},
 }
@@ -33,26 +35,27 @@ def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ())
     - claims_path: `claims.parquet`.
     - scale: of the run, for the commands.
     - errata: ids of those that the page lists; what mentions one is linked to it.
-    - Returns: `rows` (a dict for each verdict, by paper and then in the file's order: `row` its id on the page, texts
-      as they are shown, numbers in words and in full), `counts` and `headline` (verdict -> how many, of all and of the
-      headline claims), `papers` (paper -> the same two), `by_figure` (figure -> its claims), `rules` (test -> how it
-      decides, of those in use), `options` (of the table, as JSON).
+    - Returns: `answers` (a dict for each claim), `counts` (answer -> how many), `rows` (a dict for each verdict; both
+      by paper and then in the file's order: `row` its id on the page, texts as they are shown, numbers in words and in
+      full), `by_figure` (figure -> its claims), `rules` (test -> how it decides, of those in use), `answer_options` and
+      `options` (of the two tables, as JSON).
     - Raises CorruptFile: if the file is not what `dperm_pipeline.claims.judge` writes.
     - Raises FileNotFoundError: if there is no such file.
     """
     judged = claims.read(claims_path)
     place = {paper: k for k, paper in enumerate(sections.in_order(judged["paper"]))}
     judged = judged.sort_values("paper", key=lambda papers: papers.map(place), kind="stable", ignore_index=True)
-    papers = judged.groupby("paper", sort=False)
+    answered = answers.answers(judged)
     selected = tables.metadata(claims_path).get("papers", ())
     chosen = selected if set(judged["paper"]) - set(selected) else ()
     first = {line.id: row_id(line.id, line.variant, line.dataset) for line in judged[::-1].itertuples()}
     return {
+        "answers": [_answer(answer, judged) for answer in answered],
+        "counts": sections.counted(pd.Series([answer.kind for answer in answered]), answers.ANSWERS),
         "rows": [_row(line, command(line.id, scale, chosen), errata, first) for line in judged.itertuples()],
-        **_counts(judged),
-        "papers": {paper: _counts(part) for paper, part in papers},
         "by_figure": {figure: _claims(part) for figure, part in judged.groupby("figure", sort=False)},
         "rules": {test: words.RULES[test] for test in sorted(judged["test"].unique())},
+        "answer_options": json.dumps({"filters": _ANSWER_FILTERS}),
         "options": json.dumps({"filters": _FILTERS}),
     }
 
@@ -72,11 +75,29 @@ def command(name: str, scale: str, papers: Sequence[str] = ()) -> str:
     return f"snakemake --cores all results/{scale}/claims/{name}.md --config scale={scale}{chosen}"
 
 
-def _counts(judged: pd.DataFrame) -> dict[str, dict[str, int]]:
+def _answer(answer: answers.Answer, judged: pd.DataFrame) -> dict[str, Any]:
+    """One claim's line: what became of it, and the verdicts that this rests on."""
+    tests = judged[judged["id"].map(answers.number) == answer.claim]
     return {
-        "counts": sections.counted(judged["verdict"], claims.VERDICTS),
-        "headline": sections.counted(judged.loc[judged["headline"], "verdict"], claims.VERDICTS),
+        **{key: getattr(answer, key) for key in ("claim", "paper", "place", "statement", "kind", "words", "where")},
+        "row": f"answer-{answer.claim}",
+        "shown": answer.range,
+        "measured": _exact(answer.low),
+        "expected": _exact(answer.expected),
+        "expected_shown": words.number(answer.expected, 4),
+        "form": answer.form,
+        "points": f"{answer.held:,} of {answer.points:,}" if answer.points else "",
+        "headline": "yes" if answer.headline else "no",
+        "tests": [
+            {"row": row_id(line.id, line.variant, line.dataset), "name": test_name(line), "verdict": line.verdict}
+            for line in tests.itertuples()
+        ],
     }
+
+
+def test_name(line: Any) -> str:
+    """Return a test as people tell it from others of its claim, such as `K-c20a printed on adult`."""
+    return f"{line.id} {line.variant}" + (f" on {line.dataset}" if line.dataset else "")
 
 
 def _claims(part: pd.DataFrame) -> list[dict[str, Any]]:

@@ -70,7 +70,7 @@ def margins(claim):
     found = set()
     for variant in claim["variants"]:
         rule = select.settings(claim, variant)
-        if "not_run" not in rule:
+        if not {"not_run", "no_such_form"} & set(rule):
             found |= {part.get("margin", rule.get("margin", 0.0)) for part in rule["comparisons"]}
     return found
 

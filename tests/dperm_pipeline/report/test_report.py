@@ -18,6 +18,7 @@ import pytest
 
 from dperm.errors import CorruptFile
 from dperm_pipeline import claims, figures, report
+from dperm_pipeline.claims import answers
 from dperm_pipeline.report.__main__ import main
 
 HOSTILE = "<script>alert('x')</script> & \"quoted\""
@@ -134,9 +135,9 @@ def page(inputs, tmp_path_factory):
 
 def test_the_top_tells_counts_data_sets_scale_and_run(page, inputs):
     top = Page(page[: page.index('id="privacy"')]).words_so_far
-    judged = claims.read(inputs["claims"])
-    for verdict in claims.VERDICTS:
-        assert re.search(rf"\b{(judged['verdict'] == verdict).sum()} \S {verdict}", top)
+    kinds = [answer.kind for answer in answers.answers(claims.read(inputs["claims"]))]
+    for kind in answers.ANSWERS:
+        assert re.search(rf"\b{kinds.count(kind)} \S {kind}", top)
     assert "1 ✗ refuted" in top and "1 ✓ holds up" in top
     assert "scale: quick" in top and "seed: 2012" in top and "commit: abcdef012345 and changes" in top
     assert "made: 2026-01-02" in top

@@ -24,7 +24,7 @@ def record(**own):
         "place": "Theorem 36; errata K6 and K99", "statement": "a < b", "measured": 0.123456789012345, "low": 0.1,
         "high": math.inf, "expected": 0.5, "n": 1200, "figure": "kifer2012-output", "reason": "as <b> says",
         "test": "weakest", "note": "As the weakest of K-c17 and K-c99: `<b>`.", "experiment": "kifer2012-output",
-        "headline": True, **own,
+        "headline": True, "held": 2, "points": 3, "depends_on": "", "choice": "", **own,
     }  # fmt: skip
 
 
@@ -89,10 +89,21 @@ def test_the_expected_value_stands_in_the_details_with_its_place(written):
     assert text.count(". .venv/bin/activate") == 1
 
 
-def test_counts_are_those_of_the_file(context):
-    one = {"reproduced": 1, "not reproduced": 0, "inconclusive": 0, "not run": 0}
-    assert context["headline"] == one
-    assert context["counts"] == {**one, "not run": 1} == context["papers"]["kifer2012"]["counts"]
+def test_each_claim_has_one_answer_above_its_tests(written):
+    records = [
+        record(test="exact"), record(test="exact", variant="tight"),
+        record(id="K-c17", test="exact", verdict="not run"),
+    ]  # fmt: skip
+    context = verdicts.context(written(*records), scale="quick")
+    first, second = context["answers"]
+    assert (first["claim"], first["words"], first["points"]) == ("K-c16", "holds as printed", "2 of 3")
+    assert [test["name"] for test in first["tests"]] == ["K-c16 printed on adult", "K-c16 tight on adult"]
+    assert {test["row"] for test in first["tests"]} <= {row["row"] for row in context["rows"]}
+    assert (second["words"], len(second["tests"])) == ("not run", 1)
+    assert {name: count for name, count in context["counts"].items() if count} == {"holds as printed": 1, "not run": 1}
+
+
+def test_claims_of_a_figure_are_counted_by_verdict(context):
     assert context["by_figure"]["privacy-ledger"] == [
         {"id": "K-c17", "place": record()["place"], "row": "claim-K-c17-printed", "verdicts": {"not run": 1}}
     ]
@@ -158,7 +169,7 @@ def test_the_partial_shows_every_row_with_its_numbers_and_command(context):
 
     page = report.render("claims.html", claims=context)
     rows = re.findall(r'<tr id="([^"]+)"', page)
-    assert rows == [row["row"] for row in context["rows"]]
+    assert rows == [row["row"] for name in ("answers", "rows") for row in context[name]]
     for row in context["rows"]:
         assert f'data-order="{row["measured"]}" data-low="{row["low"]}" data-high="{row["high"]}"' in page
         assert row["command"] in unescape(page) and f'data-copy="{row["command"]}"' in page

@@ -1,0 +1,124 @@
+"""One answer a claim: the words follow from its tests, and every claim of the catalogue has one."""
+
+import math
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dperm_pipeline.claims import VERDICTS, answers
+
+ROOT = Path(__file__).parents[3]
+YES, NO, OPEN, ABSENT = VERDICTS
+
+
+def line(variant, verdict, **own):
+    known = {
+        "id": "K-c38", "paper": "kifer2012", "place": "Section 1", "statement": "a", "test": "paired", "dataset": "",
+        "measured": math.nan, "expected": math.nan, "held": 1, "points": 2, "headline": False, "figure": "f",
+        "depends_on": "", "choice": "",
+    }  # fmt: skip
+    return {**known, "variant": variant, "verdict": verdict, **own}
+
+
+def answer(*lines):
+    (found,) = answers.answers(pd.DataFrame(lines))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("forms", "words"),
+    [
+        ({"printed": YES}, "holds as printed"),
+        ({"printed": YES, "tight": NO}, "holds as printed"),
+        ({"printed": NO, "corrected": YES}, "holds when mended"),
+        ({"printed": NO, "corrected": NO, "tight": YES}, "holds when mended"),
+        ({"printed": OPEN, "mended": YES}, "holds when mended"),
+        ({"mended": YES}, "holds when mended"),
+        ({"printed": NO, "tight": OPEN}, "fails"),
+        ({"printed": OPEN, "tight": NO}, "undecided"),
+        ({"printed": ABSENT, "tight": ABSENT}, "not run"),
+        ({"printed": YES, "printed-over-n": NO}, "fails"),
+        ({"printed": YES, "printed-over-n": OPEN}, "undecided"),
+        ({"printed": YES, "printed-over-n": ABSENT}, "holds as printed"),
+        ({"printed": NO, "corrected": YES, "corrected-over-n": NO}, "fails"),
+    ],
+)
+def test_a_claim_of_one_statement(forms, words):
+    assert answer(*(line(variant, verdict) for variant, verdict in forms.items())).words == words
+
+
+def test_the_weakest_part_decides_and_may_be_mended_by_itself():
+    mended = [line("printed", NO, id="K-c20a", statement="b"), line("mended", YES, id="K-c20a", statement="b")]
+    found = answer(line("printed", YES, id="K-c20"), *mended)
+    assert (found.claim, found.words, found.form) == ("K-c20", "holds when mended", "mended")
+    assert answer(line("printed", NO, id="K-c20"), *mended).words == "fails"
+    assert answer(line("printed", ABSENT, id="K-c20"), *mended).words == "holds when mended"
+
+
+def test_a_summary_is_no_evidence_but_says_the_whole():
+    summary = line("printed", NO, id="D-c01", test="weakest", statement="all")
+    found = answer(summary, line("printed", YES, id="D-c01a"))
+    assert (found.words, found.statement, found.tests) == ("holds as printed", "all", 1)
+    assert answers.answers(pd.DataFrame([summary])) == []
+
+
+def test_what_a_claim_depends_on_is_named_with_where_it_holds():
+    def tests(*verdicts, **own):
+        names = ("adult", "digits", "toy")
+        return [line("printed", v, dataset=name, **own) for name, v in zip(names, verdicts, strict=False)]
+
+    found = answer(*tests(YES, NO, OPEN, depends_on="the data set"))
+    assert found.words == "depends on the data set"
+    assert found.where == "holds at adult; fails at digits; undecided at toy"
+    assert answer(*tests(YES, NO)).words == "fails"
+    assert answer(*tests(YES, OPEN, depends_on="the data set")).words == "undecided"
+    assert answer(*tests(NO, NO, depends_on="the data set")).words == "fails"
+
+
+def test_variants_with_a_choice_are_alternatives_and_others_hold_for_all():
+    one = line("printed", YES, depends_on="zeta", choice="1")
+    other = line("printed-over-large", NO, depends_on="zeta", choice="20")
+    assert answer(one, other).where == "holds at 1; fails at 20"
+    assert answer(one, other, line("printed-over-n", NO, depends_on="zeta")).words == "fails"
+
+
+def test_a_stated_number_between_what_two_choices_give_depends_on_them():
+    def at(choice, measured):
+        return line(f"printed-over-{choice}", NO, choice=choice, measured=measured, expected=0.7, depends_on="scaling")
+
+    found = answer(at("raw", 0.6), at("unit", 0.8))
+    assert found.words == "depends on scaling" and found.where == "from 0.6 to 0.8, on both sides of 0.7"
+    assert answer(at("raw", 0.75), at("unit", 0.8)).words == "fails"
+
+
+def test_range_and_points_are_those_of_the_tests():
+    lines = [
+        line("printed", NO, measured=0.5, held=1, points=4), line("printed", NO, measured=0.2, held=None, points=None),
+        line("tight", NO, measured=9.0, held=3, points=3),
+    ]  # fmt: skip
+    found = answer(*lines)
+    assert (found.low, found.high, found.held, found.points, found.tests) == (0.2, 0.5, 1, 4, 3)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["printed", "mended", "tight"]), st.sampled_from(VERDICTS)), min_size=1))
+def test_a_test_that_turns_out_well_never_makes_an_answer_worse(tests):
+    order = ["holds as printed", "holds when mended", "undecided", "fails"]
+    found = answer(*(line(variant, verdict) for variant, verdict in tests)).words
+    if found == "not run":
+        return
+    for k, (variant, verdict) in enumerate(tests):
+        if verdict != ABSENT:
+            better = [*tests[:k], (variant, YES), *tests[k + 1 :]]
+            assert order.index(answer(*(line(*test) for test in better)).words) <= order.index(found)
+
+
+def test_numbers_group_every_entry_of_the_catalogue():
+    entries = [e for path in (ROOT / "resources/claims").glob("*.yaml") for e in yaml.safe_load(path.read_text())]
+    numbers = {answers.number(entry["id"]) for entry in entries}
+    assert all(re.fullmatch(r"[KJDN]-c\d\d", name) for name in numbers)
+    assert len(numbers) >= 223
