@@ -55,8 +55,8 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     Measured is the mean at the least favourable point (with `some` at the most favourable one) with its 95 % interval;
     `n`: its repeats. Reproduced if the interval lies inside [low, high] at every point (with `holm`: if Holm's
     procedure at 5 % rejects, at every point, that it does not); not reproduced if it is disjoint at any, the level
-    shared among the points by Holm; else inconclusive. A repeat that lacks a value is left out; a point that lacks more than 5 % of
-    them stays open.
+    shared among the points by Holm; else inconclusive. A repeat that lacks a value is left out; a point that lacks more
+    than 5 % of them stays open.
     """
     if "low" not in rule and "high" not in rule:
         raise ConfigError(f"{rule['id']}: low, high: neither given; give one or both")
@@ -92,10 +92,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     lost = sum(one.point.repeats - len(one.point.values) for one in found)
     if lost:
         reasons.append(f"{lost} repeats lack a value")
-    if some:
-        outcome = overall([any(inside)], [all(outside)])
-    else:
-        outcome = overall(inside, outside)
+    outcome = overall([any(inside)], [all(outside)]) if some else overall(inside, outside)
     return Verdict(outcome, "; ".join(reasons), shown.mean, shown.low, shown.high, len(shown.point.values))
 
 
