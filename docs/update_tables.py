@@ -8,8 +8,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from dperm_pipeline import claims
 from dperm_pipeline.report import ledgers
 
@@ -67,15 +65,13 @@ def measured(row: Any) -> str:
 
 def verdicts(paper: str, path: Path) -> str:
     """Return a paper's verdicts as a pipe table, sorted by claim; what is said stands once."""
-    catalogue = yaml.safe_load((DOCS.parent / f"resources/claims/{paper}.yaml").read_text(encoding="utf-8"))
-    tests = {(claim["id"], variant): claim["test"] for claim in catalogue for variant in claim["variants"]}
     found = claims.read(path).query("paper == @paper").sort_values(["id", "statement"], kind="stable")
     lines, said = [VERDICTS, ["---"] * len(VERDICTS)], None
     for row in found.itertuples():
         now = (row.id, row.statement)
         new = (row.id, row.place, row.statement.replace("|", "\\|")) if now != said else ("", "", "")
         said = now
-        rule = RULES[tests[row.id, row.variant]]
+        rule = RULES[row.test]
         lines.append((*new, rule, row.variant, row.dataset, f"**{row.verdict}**", measured(row), f"`{row.figure}`"))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
