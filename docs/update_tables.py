@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from dperm_pipeline import claims
 from dperm_pipeline.claims import answers
@@ -82,15 +81,13 @@ def answered(paper: str, verdicts: pd.DataFrame) -> str:
 
 def verdicts(paper: str, path: Path) -> str:
     """Return a paper's verdicts as a pipe table, sorted by claim; what is said stands once."""
-    catalogue = yaml.safe_load((DOCS.parent / f"resources/claims/{paper}.yaml").read_text(encoding="utf-8"))
-    tests = {(claim["id"], variant): claim["test"] for claim in catalogue for variant in claim["variants"]}
     found = claims.read(path).query("paper == @paper").sort_values(["id", "statement"], kind="stable")
     lines, said = [VERDICTS, ["---"] * len(VERDICTS)], None
     for row in found.itertuples():
         now = (row.id, row.statement)
         new = (row.id, row.place, row.statement.replace("|", "\\|")) if now != said else ("", "", "")
         said = now
-        rule = RULES[tests[row.id, row.variant]]
+        rule = RULES[row.test]
         lines.append((*new, rule, row.variant, row.dataset, f"**{row.verdict}**", measured(row), f"`{row.figure}`"))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -66,8 +66,8 @@ def thm5():
     settings = {
         "repeats": 3, "side_repeats": 2, "totals": [300, 600], "middle_total": 600, "queries": [20, 40],
         "sizes": [1200, 2400], "curvatures": [0.5, 1.0], "features": [20, 60], "exchange_totals": [10**8, 10**9],
-        "test_rows": 20, "pool_rows": 30, "designs": ["ten-directions", "decaying"], "epsilon": 1.0, "delta": 1e-6,
-        "gammas": [0.05], "dimension": 12, "public_points": 30,
+        "test_rows": 20, "pool_rows": 30, "designs": ["ten-directions", "decaying"], "noise_draws": 2, "epsilon": 1.0,
+        "delta": 1e-6, "gammas": [0.05], "dimension": 12, "public_points": 30,
     }  # fmt: skip
     head = {"paper": "jain2013", "experiment": "jain2013-thm5", "mechanism": "tddl", "calibration": "paper", "seed": 3}
     return experiments.run({**head, "neighbours": "replace", "point": {"part": "all"}, "settings": settings})

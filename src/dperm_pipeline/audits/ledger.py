@@ -217,7 +217,11 @@ def _not_audited(attacked: Sequence[Mapping[str, Any]], rows_paths: Iterable[str
     columns = [*_KEY, "guarantee"]
     released: dict[tuple, str] = {}
     for path in sorted(map(Path, rows_paths)):
-        rows = tables.distinct(path, [*columns, "metric"])
+        known = set(tables.columns(path))
+        rows = tables.distinct(path, [*columns, "metric", *{"reason"} & known])
+        # Where its data set's preparation voids the guarantee, a row claims nothing, whatever its mechanism is.
+        if "reason" in rows:
+            rows = rows[rows["reason"].fillna("") == ""]
         # A cell whose solver gave up has released nothing.
         rows = rows[(rows["mechanism"] != "nonprivate") & (rows["metric"] != tables.GIVEN_UP)]
         rows = rows.astype({name: str for name in (*_FAMILY, "variant", "guarantee")})

@@ -42,17 +42,44 @@ def load(
     - paths: `resources/claims/<paper>.yaml`.
     - schema: `workflow/schemas/claims.schema.yaml`.
     - datasets: collection of str; the data sets that there are; without it their names are not checked.
-    - Returns: the claims, in the order of the files.
+    - Returns: the claims, in the order of the files, with the variants that `again` stands for.
     - Raises ConfigError: all mistakes at once, with their keys: a key missing or unknown, a value outside its range, an
       id twice, a metric that is reported but not tested, a data set that does not exist.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
-    catalogue = [claim for path in paths for claim in config_files.read(path, schema)]
+    catalogue = [_written_out(claim) for path in paths for claim in config_files.read(path, schema)]
     mistakes = list(_contradictions(catalogue, datasets))
     if mistakes:
         where = ", ".join(map(str, paths))
         raise ConfigError("\n".join(f"{where}: {mistake}" for mistake in mistakes))
     return catalogue
+
+
+def _written_out(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the claim with a variant more for every entry of a variant's `again`: the same on other rows.
+
+    From `again: {unit: {zeta: unit}}`, `printed` has the sibling `printed-over-unit`, and `printed-over-error` has
+    `printed-over-errorunit`: of their `where` the columns named here have these values. Each is a choice of what the
+    paper leaves open.
+    """
+    variants, left_open = {}, {}
+    for name, variant in claim["variants"].items():
+        own = {key: value for key, value in variant.items() if key != "again"}
+        others = variant.get("again", {})
+        columns = {column: own["where"].get(column) for where in others.values() for column in where}
+        left_open |= columns
+        variants[name] = {**own, "choice": _in_words(columns)} if columns else own
+        for word, where in others.items():
+            sibling = f"{name}{word}" if "-over-" in name else f"{name}-over-{word}"
+            if sibling in claim["variants"]:
+                raise ConfigError(f"{claim['id']}: {sibling!r} stands among the variants and in `again`; rename one")
+            variants[sibling] = {**own, "where": {**own["where"], **where}, "choice": _in_words(where)}
+    named = {"depends_on": " or ".join(left_open)} if left_open else {}
+    return {**named, **claim, "variants": variants}
+
+
+def _in_words(where: Mapping[str, Any]) -> str:
+    return ", ".join(f"{column} {value}" for column, value in where.items())
 
 
 def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:

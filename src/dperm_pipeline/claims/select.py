@@ -250,8 +250,6 @@ def words(metric: str) -> str:
 def _parts(rule: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The rule, its comparisons, and their terms: each may say which rows it is about."""
     comparisons = list(rule.get("comparisons", ()))
-    if "provided" in rule:
-        comparisons.append(rule["provided"])
     terms = [term for comparison in comparisons for term in comparison.get("terms", ())]
     return [rule, *comparisons, *terms]
 

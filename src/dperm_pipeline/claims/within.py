@@ -8,7 +8,8 @@ m and the standard deviation s. Its 95 % interval is Student's,
 where `overlap` = (rows tested on)/(rows trained on) is Nadeau and Bengio's factor (Machine Learning 52, 2003) for
 repeats that are random splits of the same rows, whose training sets overlap; 0 for repeats that are independent. With
 `holm: true` two one-sided tests decide, each with Holm's procedure over all points: a point is inside if "it is
-outside" is rejected, and outside if "it is inside" is rejected.
+outside" is rejected, and outside if "it is inside" is rejected. With `some: true` the claim speaks of what may happen:
+one point that is inside suffices, and all have to be outside against it.
 """
 
 import math
@@ -49,20 +50,21 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
 
     Keys: those of `points`, at least one of `low` and `high` (in the sum's units: logarithms where its comparison is
     one), maybe `overlap` (at least 0, default 0), `holm` (true: the level is shared by Holm for the claim too, not only
-    against it) and `provided`: a comparison whose mean has to be above 0 at every point for the claim to be decided at
-    all.
+    against it) and `some` (true: one point that is inside suffices; only with `holm`).
 
-    Measured is the mean at the least favourable point with its 95 % interval; `n`: its repeats. Reproduced if the
-    interval lies inside [low, high] at every point (with `holm`: if Holm's procedure at 5 % rejects, at every point,
-    that it does not); not reproduced if it is disjoint at any, the level shared among the points by Holm; else
-    inconclusive. A repeat that lacks a value is left out; a point that lacks more than 5 % of them stays open.
+    Measured is the mean at the least favourable point (with `some` at the most favourable one) with its 95 % interval;
+    `n`: its repeats. Reproduced if the interval lies inside [low, high] at every point (with `holm`: if Holm's
+    procedure at 5 % rejects, at every point, that it does not); not reproduced if it is disjoint at any, the level
+    shared among the points by Holm; else inconclusive. A repeat that lacks a value is left out; a point that lacks more
+    than 5 % of them stays open.
     """
     if "low" not in rule and "high" not in rule:
         raise ConfigError(f"{rule['id']}: low, high: neither given; give one or both")
     bottom, top = rule.get("low", -math.inf), rule.get("high", math.inf)
-    overlap, shared = rule.get("overlap", 0.0), rule.get("holm", False)
+    overlap, shared, some = rule.get("overlap", 0.0), rule.get("holm", False), rule.get("some", False)
+    if some and not shared:
+        raise ConfigError(f"{rule['id']}: some: needs holm, as one point of many may be inside by chance")
     found = [_interval(point, bottom, top, overlap) for point in points.contrasts(rule, rows)]
-    presupposed = points.contrasts({**rule, "comparisons": [rule["provided"]]}, rows) if "provided" in rule else []
     if shared:
         inside = multiple.holm([one.p_outside for one in found], _LEVEL)
         outside = multiple.holm([one.p_inside for one in found], _LEVEL)
@@ -75,21 +77,24 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
         f"{sum(inside)} of {len(found)} points are shown to be {_in_words(bottom, top)} and {sum(outside)} not to be "
         f"(95 % Student {test}{factor}; Holm over the points{'' if shared else ' against the claim'})"
     ]
-    wanting = [point for point in presupposed if not points.centre(point) > 0]
-    if wanting:
-        reasons.append(f"what the claim presupposes does not hold at {wanting[0].where or 'its point'}")
     measured = [one for one in found if len(one.point.values)]
     if not measured:
         return Verdict("inconclusive", "; ".join([*reasons, "no repeat has all values"]), n=0)
-    worst = max(measured, key=lambda one: (one.low > top or one.high < bottom, max(one.high - top, bottom - one.low)))
-    at = select.least_favourable(worst.point.where)
-    reasons.append(f"measured: {worst.mean:.3g} [{worst.low:.3g}, {worst.high:.3g}]{at}")
+    if some:
+        shown = min(measured, key=lambda one: max(one.high - top, bottom - one.low))
+        at = f" at the most favourable point, {shown.point.where}" if shown.point.where else ""
+    else:
+        shown = max(
+            measured, key=lambda one: (one.low > top or one.high < bottom, max(one.high - top, bottom - one.low))
+        )
+        at = select.least_favourable(shown.point.where)
+    reasons.append(f"measured: {shown.mean:.3g} [{shown.low:.3g}, {shown.high:.3g}]{at}")
     lost = sum(one.point.repeats - len(one.point.values) for one in found)
     if lost:
         reasons.append(f"{lost} repeats lack a value")
-    outcome = "inconclusive" if wanting else overall(inside, outside)
-    n = len(worst.point.values)
-    return Verdict(outcome, "; ".join(reasons), worst.mean, worst.low, worst.high, n, sum(inside), len(found))
+    outcome = overall([any(inside)], [all(outside)]) if some else overall(inside, outside)
+    n = len(shown.point.values)
+    return Verdict(outcome, "; ".join(reasons), shown.mean, shown.low, shown.high, n, sum(inside), len(found))
 
 
 def _interval(point: points.Point, bottom: float, top: float, overlap: float) -> _Interval:

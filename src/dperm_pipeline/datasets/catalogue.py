@@ -88,8 +88,8 @@ def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
         yield "sources: addresses without files; say under files what they hold, with bytes and sha256"
     if entry.get("on_request") and not entry.get("sources"):
         yield "on_request: nothing is fetched without sources; leave it out"
-    if entry.get("scale") == "z-score" and not (entry.get("unit_rows") and entry["data_dependent"]):
-        yield "scale: z-score looks at the data and bounds no row; add unit_rows: true, and say so under data_dependent"
+    if entry.get("scale") == "z-score":
+        yield "scale: z-score takes mean and deviation of all records, so no guarantee would hold; use unit or raw"
     if entry["format"] == "svmlight":
         yield from _contradictions_of_rows(entry)
 

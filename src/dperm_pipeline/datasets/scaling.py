@@ -42,6 +42,11 @@ def name(scale: str, unit_rows: bool) -> str:
     return known.get((scale, unit_rows), f"{scale}+unit" if unit_rows else scale)
 
 
+def looks(scaling: str) -> str:
+    """Return why no guarantee covers a set under this scaling, empty if one does: whether it looks at all rows."""
+    return Z_SCORE if SCALINGS[scaling][0] == "z-score" else ""
+
+
 def scaled(m: np.ndarray, low: float, high: float, scale: str) -> np.ndarray:
     """Return min-max values m, shape (n,), on another scale; see the module."""
     if scale == "symmetric":
@@ -99,7 +104,7 @@ def rescale(dataset: Dataset, scaling: str) -> Dataset:
     marks = dataset.X[:, k:].copy()
     marks.data = np.ones_like(marks.data)
     X = sp.hstack([sp.csr_array(numbers), marks], format="csr")
-    looked = list(dataset.provenance["data_dependent"]) + ([Z_SCORE] if scale == "z-score" else [])
+    looked = [*dataset.provenance["data_dependent"], *filter(None, [looks(scaling)])]
     return dataclasses.replace(
         dataset,
         X=unit_rows(X) if unit else X,

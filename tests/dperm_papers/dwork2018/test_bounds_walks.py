@@ -30,8 +30,10 @@ def walked():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(alternating, "errors", planted_errors)
         patch.setattr(ties, "sorted_population_error", lambda *args: PLANTED)
+        patch.setattr(ties, "random_population_error", lambda *args: PLANTED)
         patch.setattr(ties, "sorted_error", lambda *args: PLANTED)
-        patch.setattr(ties, "lifted", lambda *args: (np.full(3, 0.5), np.full(3, 0.75), np.full(3, 0.125)))
+        drawn = [np.full(3, error) for error in (0.5, 0.75, 0.625, 0.125)]
+        patch.setattr(ties, "drawn", lambda *args: drawn)
         patch.setattr(exppw, "RECORDS", 2)
         patch.setattr(multisets, "greatest_ratios", lambda *args: {"replace": 0.5, "add_remove": 0.25, "range": 0.75})
         patch.setattr(multisets, "greatest_moves", lambda *args: {"replace": 5, "add_remove": 7})
@@ -119,7 +121,7 @@ def test_lemma_52_and_the_choice_of_n(walked):
         excess = select(lemma, metric="excess").reset_index(drop=True).assign(ratio=ratio["value"])
         # The excess error is ratio times the bound.
         agree(excess, lambda row, s=share: (row.ratio - 1) * lemma_52(row.k, row.bound, row.n, s * row.epsilon))
-    ones = {"sorted": PLANTED - 0.25, "": 0.5 - 0.125, "fresh": 0.75 - 0.125}
+    ones = {"sorted": PLANTED - 0.25, "": 0.5 - 0.125, "fresh": 0.75 - 0.125, "random": 0.625 - 0.125}
     for variant, own in ones.items():
         agree(
             walked,

@@ -110,20 +110,33 @@ def test_errors_with_ties_are_those_of_the_walk(points, n):
     if points == 1:
         one = np.array([expit(step * exppw.value(exppw.prepare(x, row, None, T), [0.0])[0]) for row in every])
         assert ties.sorted_population_error(n, T, step) == pytest.approx(weight @ (0.25 * (1 - one) + 0.75 * one))
-    own, fresh, best = ties.lifted(points, n, T, step, 3000, rng)
+        one = np.array([_after(row, T, step)[-1] for row in every])
+        assert ties.random_population_error(n, T, step) == pytest.approx(weight @ (0.25 * (1 - one) + 0.75 * one))
+    found = ties.drawn(points, n, T, step, 3000, rng)
     drawn = np.array([_asked(points, n, T, step, rng) for _ in range(3000)])
-    for ours, theirs in zip((own, fresh, best), drawn.T, strict=True):
+    for ours, theirs in zip(found, drawn.T, strict=True):
         error = math.hypot(ours.std(), theirs.std()) / math.sqrt(3000)
         assert abs(ours.mean() - theirs.mean()) < 4 * error
 
 
+def _after(labels, T, step):
+    """Pr[1] after each record of a walk over labels in the order given."""
+    v, found = 0, []
+    for label in labels:
+        v = max(-T, min(T, v + (1 if label else -1)))
+        found.append(1 / (1 + math.exp(-step * v)))
+    return found
+
+
 def _asked(points, n, T, step, rng):
-    """Errors of one draw with keys, each record asking with its own and with a new one; and the best threshold's."""
+    """Errors of one draw: each record asks with its own key, with a new one, after all of its point; the best one's."""
     x, y, keys = np.repeat(np.arange(points), n // points), rng.random(n) < 0.25, rng.random(n)
     walk, found = exppw.prepare(x, y, keys, T), []
     for asked in (keys, rng.random(n)):
         one = expit(step * exppw.value(walk, x, asked))
         found.append(np.where(y, 1 - one, one).mean())
+    last = np.repeat(_after(y, T, step)[n // points - 1 :: n // points], n // points)
+    found.append(np.where(y, 1 - last, last).mean())
     return *found, intervals.minimise(x, y, 1)[1] / n
 
 

@@ -80,16 +80,15 @@ def test_a_data_set_without_a_split_is_refused():
         next(accuracy.splits(made("toy", **{**SMALL, "row_splits": {"tos": [1, 9, 1]}}), toy(), 1))
 
 
-def test_public_points_that_equal_a_training_row_are_left_out_and_counted():
+def test_public_points_do_not_depend_on_the_training_rows():
+    """Rows of the pool that equal a training row are counted, and stay."""
     X = toy().X.toarray()
     # Every row stands there twice.
     X[20:] = X[:20]
     data = dataclasses.replace(toy(), X=sparse.csr_array(X))
-    for split in accuracy.splits(made("toy", **{**SMALL, "queries": [1], "public_points": 1}), data, 3):
+    for split in accuracy.splits(made("toy", **SMALL), data, 3):
         train, Z = split.X.toarray()[:, 0], split.Z.toarray()[:, 0]
-        assert len(Z) and not np.isin(Z, train).any() and len(Z) + split.left_out == 8 and split.left_out
-    with pytest.raises(DataError, match="more equal a training row; lower queries, or raise the second number"):
-        next(accuracy.splits(made("toy", **SMALL), data, 1))
+        assert len(Z) == 8 and split.equal_rows == np.isin(Z, train).sum() > 0
 
 
 def test_totals():
@@ -107,12 +106,21 @@ def test_a_scaling_is_run_on_its_own_rows_with_its_own_radius(path, rows):
     assert own["value"].item() == accuracy.agreement(model.predict(split.Q), split.target)
 
 
-def test_two_penalties_of_one_total_share_a_fit_and_are_both_measured(path, monkeypatch):
-    """As at the printed number of rows: claims on either have rows."""
-    monkeypatch.setattr(covertype, "totals", lambda n: {"C": 1000.0, "nC": 1000.0})
+@pytest.mark.parametrize(("n_over_c", "names"), [(1000.0, ["C"]), (999.0, ["C", "nC"])])
+def test_two_penalties_of_one_total_are_one_measurement(path, monkeypatch, n_over_c, names):
+    """As at the printed number of rows."""
+    monkeypatch.setattr(covertype, "totals", lambda n: {"C": 1000.0, "nC": n_over_c})
     split = next(accuracy.splits(made(), prepared.read(path), 1))
-    (first, model), (second, other) = covertype.fits_by_penalty(split)
-    assert (first, second) == ("C", "nC") and model is other
+    assert [penalty for penalty, _ in covertype.fits_by_penalty(split)] == names
+
+
+def test_no_guarantee_covers_means_of_all_rows(rows):
+    looked = rows["scaling"] == "z-score+unit"
+    assert set(rows.loc[looked, "guarantee"]) == {"none"}
+    assert rows.loc[looked, "reason"].str.contains("mean and standard deviation of all rows").all()
+    others = rows[~looked & (rows["mechanism"] != "nonprivate")]
+    assert set(others.loc[others["calibration"] == "tight", "guarantee"]) == {"proved"}
+    assert (others["reason"] == "").all()
 
 
 def features(X):
@@ -193,9 +201,8 @@ def test_the_grid_of_a_split(rows):
     counts = tddl_rows[stored].groupby(["repeat", "queries", "epsilon"]).size().to_dict()
     assert counts == {(0, 10, 20.0): 8, (0, 25, 1.0): 8, (0, 25, 20.0): 8, (1, 10, 20.0): 8}
     assert set(rows.loc[rows["variant"] == "bare", "guarantee"]) == {"none"}
-    assert set(rows.loc[rows["mechanism"] == "explicit_output", "guarantee"]) == {"proved"}
-    assert (rows.loc[rows["metric"] == "left_out", "value"] == 0).all() and (
-        rows["metric"] == "left_out"
+    assert (rows.loc[rows["metric"] == "equal_rows", "value"] == 0).all() and (
+        rows["metric"] == "equal_rows"
     ).sum() == 4 + 4
     # Under each other scaling: one split, T = 25 at both epsilons, the printed C.
     others = tddl_rows[~stored].groupby(["scaling", "penalty", "repeat", "queries", "epsilon"]).size().to_dict()

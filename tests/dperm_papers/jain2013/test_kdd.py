@@ -236,7 +236,7 @@ def test_a_fit_that_missed_its_target_is_a_failed_row(monkeypatch, tmp_path, fou
     assert failed["value"].isna().all()
 
 
-def test_public_points_that_equal_a_training_row_are_left_out_and_counted(monkeypatch):
+def test_public_points_do_not_depend_on_the_training_rows(monkeypatch):
     """Every row of the pool but one in three is made a training row."""
     drawn = kdd_data.formula
 
@@ -250,7 +250,7 @@ def test_public_points_that_equal_a_training_row_are_left_out_and_counted(monkey
     plain = next(kdd_data.splits(made(public_points=20)))
     monkeypatch.setattr(kdd_data, "formula", doubled)
     split = next(kdd_data.splits(made(public_points=20)))
-    assert (plain.left_out, split.left_out, split.Z.shape[0]) == (0, 40, 20)
-    assert split.Z.nnz and not overlap.overlapping(split.Z, split.X).any()
-    with pytest.raises(DataError, match="pool_rows=60, of which 40 equal a training row"):
-        next(kdd_data.splits(made(public_points=21)))
+    assert (plain.equal_rows, split.equal_rows, split.Z.shape[0]) == (0, 40, 20)
+    assert overlap.overlapping(split.Z, split.X).sum() == 13
+    with pytest.raises(DataError, match=r"above the 60 public points .*pool_rows=60"):
+        next(kdd_data.splits(made(public_points=61)))

@@ -20,6 +20,7 @@ SETTINGS = {
     "repeats": 4, "side_repeats": 3, "totals": [300, 600], "middle_total": 600, "queries": [20, 40], "sizes": [1200],
     "curvatures": [1.0], "features": [20, 400], "exchange_totals": [10**7, 10**9], "test_rows": 30, "pool_rows": 50,
     "designs": ["ten-directions", "decaying"], "epsilon": 1.0, "delta": 1e-6, "gammas": [0.05], "dimension": 15,
+    "noise_draws": 2,
     "public_points": 60,
 }  # fmt: skip
 
@@ -67,6 +68,16 @@ def test_narrow_and_wide_decaying_rows_have_one_law():
     narrow, wide = moments(60, 50, 100), moments(40, 50, 150)  # 60 rows: coordinates; 40: basis
     assert np.std(narrow) == pytest.approx(np.std(wide), rel=0.06)
     assert abs(np.mean(narrow) - np.mean(wide)) < 4 * np.std(narrow) * math.sqrt(2 / 6000)
+
+
+def test_half_of_w_lies_where_no_point_tells_of_it(rows):
+    law = feature_laws.draw("half-outside", 50, 40, np.random.default_rng(0))
+    inside = feature_laws.draw("ten-directions", 50, 40, np.random.default_rng(0))
+    np.testing.assert_array_equal(law.phi, inside.phi)
+    np.testing.assert_allclose([law.w @ law.w, law.outside**2], 0.5)
+    # Whatever is released, w* is missed by the part outside.
+    missed = rows[(rows["series"] == "outside") & (rows["metric"] == "worst")]["value"]
+    assert len(missed) and (missed >= math.sqrt(0.5)).all()
 
 
 def test_unknown_laws_and_narrow_spaces_are_refused():
@@ -134,7 +145,7 @@ def test_theorem_5s_queries_and_bound():
 
 
 def test_every_series_law_and_method_has_its_rows(rows):
-    assert set(rows["series"]) == {"total", "queries", "corollary", "features", "exchange"}
+    assert set(rows["series"]) == {"total", "queries", "corollary", "features", "exchange", "outside"}
     assert (rows["status"] == "ok").all() and rows["value"].notna().all()
     total = rows[(rows["series"] == "total") & (rows["metric"] == "error")]
     methods = set(zip(total["mechanism"], total["variant"], total["calibration"], total["guarantee"], strict=True))
@@ -185,6 +196,17 @@ def test_an_error_is_that_of_a_literal_transcription():
     assert value["worst"] == pytest.approx(np.linalg.norm(estimate - w), rel=1e-6)
     limit = 2 * math.sqrt(2) * nu * math.log(T / 0.05)
     assert value["violated"] == float(np.abs(Z @ (estimate - w)).mean() > limit)
+
+
+def test_the_mean_excess_has_the_mean_of_the_excess_and_less_spread():
+    settings = {"repeats": 60, "features": [20], "designs": ["decaying"], "noise_draws": 16}
+    found = experiments.run(cell("features", **settings))
+    own = found[(found["radius"] == 2) & (found["calibration"] == "paper") & (found["variant"] == "")]
+    one, many = (own[own["metric"] == name]["value"] for name in ("excess", "mean_excess"))
+    assert len(one) == len(many) == 60
+    assert abs(one.mean() - many.mean()) < 4 * math.hypot(one.sem(), many.sem())
+    # Noise alone would give 1/4.
+    assert 0.1 < many.std() / one.std() < 0.5
 
 
 def test_the_best_number_of_queries_is_found_on_half_of_the_repeats(rows):

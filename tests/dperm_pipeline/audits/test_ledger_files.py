@@ -162,3 +162,13 @@ def test_of_attacks_that_are_alike_but_for_rounding_the_first_is_told(tmp_path):
         records = [fake_audits.exact(0.5 + own, pair_words=name) for name, own in (("knee", 0.0), ("line", more))]
         path = fake_audits.write_attacks(records, tmp_path / f"{told}.parquet")
         assert fake_audits.collect_files(tmp_path, [path], ())["pair"].tolist() == [told]
+
+
+def test_rows_whose_data_set_voids_the_guarantee_say_nothing_of_the_mechanism(tmp_path):
+    """One half of the rows at each of two budgets, and all of the rows at a third."""
+    rows = fake_rows.rows(datasets=("adult",), epsilons=(1.0, 2.0, 3.0), deltas=(0.0,), repeats=3)
+    rows = rows[(rows["mechanism"] == "objective") & (rows["calibration"] == "tight")]
+    void = rows.assign(guarantee="none", reason="a mean of all rows")
+    made = pd.concat([rows[rows["epsilon"] < 3].assign(reason=""), void], ignore_index=True)
+    found = fake_audits.collect_files(tmp_path, [], [fake_rows.write(made, tmp_path / "rows.parquet")])
+    assert dict(zip(found["epsilon"], found["guarantee"], strict=True)) == {1.0: "proved_exact", 2.0: "proved_exact"}

@@ -9,7 +9,7 @@ import pytest
 from claim_rows import stack
 from scipy import stats
 
-from dperm.errors import DataError
+from dperm.errors import ConfigError, DataError
 from dperm_pipeline.claims import crossing, ledger, select, slope, threshold, within
 
 HEAD = {
@@ -167,6 +167,22 @@ PAIRED = {
 def test_holm_shares_the_level_for_the_claim_too(p_values, verdict):
     found = say(within, differences(p_values), **PAIRED)
     assert found.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("p_values", "verdict"),
+    [
+        ([0.024, 0.9], "reproduced"),  # Holm: .024 <= .05/2
+        ([0.026, 0.9], "inconclusive"),
+        ([0.026, 1 - 0.001], "inconclusive"),  # one point is against it, the other is open
+        ([1 - 0.024, 1 - 0.049], "not reproduced"),  # both are against it
+    ],
+)
+def test_what_may_happen_needs_one_point_and_all_against_it(p_values, verdict):
+    found = say(within, differences(p_values), **PAIRED, some=True)
+    assert found.verdict == verdict
+    with pytest.raises(ConfigError, match="some: needs holm"):
+        say(within, differences(p_values), **{**PAIRED, "holm": False}, some=True)
 
 
 # -- crossings -------------------------------------------------------------------------------------------------------

@@ -271,18 +271,6 @@ def test_holm_shares_the_level_among_the_points_against_the_claim():
     assert say(within, pd.concat(frame), points=["epsilon"], **keys).verdict == "inconclusive"
 
 
-def test_what_a_claim_presupposes_has_to_hold():
-    rows = errors((1.0, 1.0))
-    mean = rows[rows["mechanism"] == "tddl"].assign(mechanism="mean")
-    provided = {"above": {"mechanism": "mean"}, "below": {"mechanism": "tddl"}}
-    keys = {"points": ["epsilon"], "comparisons": LOG, "high": math.log(1.1), "provided": provided}
-    worse = pd.concat([rows, mean.assign(value=mean["value"] * 1.1)])
-    assert say(within, worse, **keys).verdict == "reproduced"
-    better = pd.concat([rows, mean.assign(value=mean["value"] * 0.9)])
-    found = say(within, better, **keys)
-    assert found.verdict == "inconclusive" and "presupposes" in found.reason
-
-
 # -- the catalogue ---------------------------------------------------------------------------------------------------
 
 

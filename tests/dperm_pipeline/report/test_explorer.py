@@ -297,6 +297,7 @@ def test_logarithms_are_shown_as_geometric_means_and_gaps_as_ratios(tmp_path):
         "metric": "error",
         "target": "lasso",
         "step": 6,
+        "zeta": "range",
         "strength": 4.0,
     }
     values = {"erm": [0.1, 0.2, 0.6], "vs_plus": [1.0, 1.3, 1.4]}

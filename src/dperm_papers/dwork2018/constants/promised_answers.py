@@ -103,7 +103,7 @@ def _ties(cell: Cell, epsilon: float) -> Iterator[Line]:
     for points in _DOMAINS:
         rng = cell.rng("ties", epsilon, points)
         bound = labellings.lemma_bound(1, T, n, step)
-        own, _, best = ties.lifted(points, n, T, step, min(repeats, 400), rng)
+        own, _, _, best = ties.drawn(points, n, T, step, min(repeats, 400), rng)
         # E Opt_S is at most 1/4: the excess is at least this.
         found = {"printed": ties.sorted_error(points, n, T, step) - ties.SHARE, "mended": float((own - best).max())}
         series = f"Err_S − Opt_S, k = 1, N = {points}: mean, sorted; worst draw, lifted"

@@ -5,8 +5,9 @@ a point before its ones, and every query at the point comes after the last of th
 
     V <- min(max(V - zeros, -T) + ones, T),     ones ~ Bin(n/N, 1/4), zeros = n/N - ones,
 
-and E Err_S is an exact sum of binomials. With lifted ties the labels of a point come in random order: drawn, and the
-error on the draw is exact,
+and E Err_S is an exact sum of binomials. With ties in random order the labels come as they are drawn, and every query
+at a point still comes after the last of its records. With lifted ties the labels of a point come in random order too:
+drawn, and the error on the draw is exact,
 
     own     a record asks with its own key, as the lifted sample's Lemma 5.2 has it;
     fresh   a record asks with a new key, as the served predictor does: the mean over all ranks among the point's keys.
@@ -51,15 +52,16 @@ def sorted_error(points: int, n: int, bound: float, step: float) -> float:
     return float(total / n)
 
 
-def lifted(
+def drawn(
     points: int, n: int, bound: float, step: float, repeats: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the errors of ExpPW with lifted ties on drawn samples.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the errors of ExpPW with lifted ties, and with ties in random order, on drawn samples.
 
     - points: N, a divisor of n.
     - bound: T.
     - step: how far the log-odds move with a unit of V.
-    - own, fresh: shape (repeats,); err_S.
+    - own, fresh: shape (repeats,); err_S, lifted.
+    - random: shape (repeats,); err_S of one random order.
     - best: shape (repeats,); opt_S(Thr) on the points as they are.
     """
     each = n // points
@@ -71,8 +73,11 @@ def lifted(
     starts = np.arange(points) * each
     asked = (sums[:, starts + each + 1] - sums[:, starts]) / (each + 1)
     ones = labels.reshape(repeats, points, each).sum(axis=2, dtype=np.int64)
-    fresh = (ones * (1 - asked) + (each - ones) * asked).sum(axis=1) / n
-    return own, fresh, intervals.fewest_errors(ones, each - ones, 1) / n
+    last = one[:, starts + each]
+    fresh, random = (
+        (ones * (1 - positive) + (each - ones) * positive).sum(axis=1) / n for positive in (asked, last)
+    )  # fmt: skip
+    return own, fresh, random, intervals.fewest_errors(ones, each - ones, 1) / n
 
 
 def sorted_population_error(n: int, bound: float, step: float) -> float:
@@ -85,3 +90,19 @@ def sorted_population_error(n: int, bound: float, step: float) -> float:
     v = np.minimum(np.maximum(ones - n, -bound) + ones, bound)
     one = expit(step * v)
     return float(stats.binom.pmf(ones, n, SHARE) @ (SHARE * (1 - one) + (1 - SHARE) * one))
+
+
+def random_population_error(n: int, bound: float, step: float) -> float:
+    """Return E Err_P of ExpPW with ties in random order on tie(1), exactly: V moves n times by an independent label.
+
+    - bound: T, an integer.
+    - step: how far the log-odds move with a unit of V.
+    """
+    T = round(bound)
+    v = np.arange(2 * T + 1)
+    moves = np.zeros((len(v), len(v)))
+    moves[v, np.minimum(v + 1, 2 * T)] += SHARE
+    moves[v, np.maximum(v - 1, 0)] += 1 - SHARE
+    law = np.linalg.matrix_power(moves, n)[T]
+    one = expit(step * (v - T))
+    return float(law @ (SHARE * (1 - one) + (1 - SHARE) * one))

@@ -52,7 +52,7 @@ DOMAIN = Domain(x_norm=1.0, y_bound=1.0)
 def baseline(cell: Cell, rows: Rows) -> None:
     """Measure each predictor without privacy, and what chose the headline.
 
-    Metrics `error`, `cv_error` by `total`, and `left_out`: public points that equal a training row.
+    Metrics `error`, `cv_error` by `total`, and `equal_rows`: rows of the pool that equal a training row.
     """
     errors = cross_validated(cell, *tuning(cell))
     chosen = min(errors, key=errors.get)
@@ -64,7 +64,7 @@ def baseline(cell: Cell, rows: Rows) -> None:
         rows.add("cv_error", error, variant="least_squares", total=total, headline=total == chosen)
     for repeat, split in enumerate(splits(cell)):
         here = rows.at(repeat=repeat)
-        here.add("left_out", split.left_out, variant="pool")
+        here.add("equal_rows", split.equal_rows, variant="pool")
         here.add("error", rms(split, 0.0), variant="zero")
         here.add("error", rms(split, split.y.mean()), variant="mean")
         for total in cell.settings.totals:

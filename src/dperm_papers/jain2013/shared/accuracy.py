@@ -1,9 +1,8 @@
 """What Figure 2a and the figure on URL Reputation share: splits, and the accuracy of every private method on one fit.
 
 A split permutes the rows: some to train on, a pool from which T public points come, some to score on, all disjoint. A
-row of the pool that equals a training row is left out before T of them are taken, for equal rows may be one person; how
-many is metric `left_out`. This looks at the training rows, so it is part of the experiment and of no mechanism: the
-estimators refuse such points.
+row of the pool may equal a training row: metric `equal_rows` says how many do, and they stay, because a choice of
+public points that looks at the training rows would not be covered by any guarantee.
 Metric `accuracy`: share of test rows with sign <w^, phi(x)> = y, the mean over the draws of noise of a split, so that
 `repeat` counts splits; `accuracy_one` is that of the first draw alone (the paper's runs).
 
@@ -12,6 +11,7 @@ Metric `accuracy`: share of test rows with sign <w^, phi(x)> = y, the mean over 
     explicit_output  tight: w* + N(0, sigma^2 I) in feature space: the same law, and no public points
 
 `penalty` says how total = n lambda was chosen, `queries` is T. Neighbours: replace-one; R, L and the slack are public.
+Where the rows were prepared by a look at all of them, `guarantee` is `none` for every method, and `reason` says why.
 """
 
 import itertools
@@ -44,9 +44,9 @@ class Split:
     """One split of a data set.
 
     - X, y: training rows, CSR of shape (n, d), and their labels.
-    - Z: the pool of public points, none of them equal to a training row.
+    - Z: the pool of public points.
     - Q, target: test rows and their labels.
-    - left_out: rows of the pool that equalled one.
+    - equal_rows: rows of the pool that equal a training row.
     """
 
     X: sparse.csr_array
@@ -54,7 +54,7 @@ class Split:
     Z: sparse.csr_array
     Q: sparse.csr_array
     target: np.ndarray
-    left_out: int
+    equal_rows: int
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Model:
 def splits(cell: Cell, dataset: prepared.Dataset, count: int) -> Iterator[Split]:
     """Give the first `count` splits of a data set, one after another.
 
-    - Raises DataError: if it has too few rows or stands not in `row_splits`, or its pool has fewer than T rows.
+    - Raises DataError: if it has too few rows or stands not in `row_splits`.
     """
     settings, name = cell.settings, dataset.name
     if name not in settings.row_splits:
@@ -95,15 +95,7 @@ def splits(cell: Cell, dataset: prepared.Dataset, count: int) -> Iterator[Split]
         # Of millions of columns, those that a row of the split has.
         train, pool, test = _cut(touched(X[order]), cuts)
         y, _, target = np.split(dataset.y[order], cuts)
-        equal = overlap.overlapping(pool, train)
-        pool, left_out = pool[np.flatnonzero(~equal)], int(equal.sum())
-        # A T above the pool would be cut, and its rows would tell another T.
-        if max(settings.queries) > pool.shape[0]:
-            raise DataError(
-                f"queries: T={max(settings.queries)} is above the {pool.shape[0]} public points in the pool of {name}, "
-                f"{left_out} more equal a training row; lower queries, or raise the second number of row_splits"
-            )
-        yield Split(train, y, pool, test, target, left_out)
+        yield Split(train, y, pool, test, target, int(overlap.overlapping(pool, train).sum()))
 
 
 def _cut(X: sparse.csr_array, cuts: np.ndarray) -> list[sparse.csr_array]:
@@ -121,11 +113,19 @@ def setting(kernel: Kernel, total: float, n: int, slack_share: float) -> Setting
 
 @dataclass(frozen=True)
 class Part:
-    """What `measure` runs of an experiment: a data set, splits, and values of T."""
+    """What `measure` runs of an experiment: a data set, splits, and values of T.
+
+    - reason: why no guarantee covers the data set as it was prepared; empty if one does.
+    """
 
     dataset: prepared.Dataset
     splits: int
     queries: Sequence[int]
+    reason: str = ""
+
+    def covered(self, guarantee: str) -> str:
+        """Return what is guaranteed here of a mechanism that guarantees this."""
+        return "none" if self.reason else guarantee
 
 
 def measure(
@@ -144,17 +144,17 @@ def measure(
             exact = model.predict(split.Q)
             plain = here.at(mechanism="nonprivate", calibration="", epsilon=math.inf, delta=0.0)
             plain.add("accuracy", agreement(exact, split.target), variant="svm")
-            plain.add("left_out", split.left_out, variant="pool")
+            plain.add("equal_rows", split.equal_rows, variant="pool")
             pool = model.predict(split.Z)
             for T in part.queries:
                 # The largest T on a few splits.
                 if settings.large_queries >= T or repeat < settings.large_splits:
-                    _semi_interactive(cell, here, model, split, pool, T, repeat)
-            _without_points(cell, here, model, split, exact, repeat)
+                    _semi_interactive(cell, here, part, model, split, pool, T, repeat)
+            _without_points(cell, here, part, model, split, exact, repeat)
 
 
 def _semi_interactive(
-    cell: Cell, rows: Rows, model: Model, split: Split, pool: np.ndarray, T: int, repeat: int
+    cell: Cell, rows: Rows, part: Part, model: Model, split: Split, pool: np.ndarray, T: int, repeat: int
 ) -> None:
     """Measure TDDL at one T."""
     settings, Z = cell.settings, split.Z[:T]
@@ -168,7 +168,7 @@ def _semi_interactive(
     right = _right(model.kernel, split, Z, np.concatenate([one.coefficients for one in made]))
     for (budget, calibration, bare), one, values in zip(asked, made, np.split(right, len(asked)), strict=True):
         here = rows.at(mechanism="tddl", calibration=calibration, variant="bare" if bare else "", queries=T)
-        _add_accuracy(here.at(guarantee=one.guarantee), budget, values)
+        _add_accuracy(here.at(guarantee=part.covered(one.guarantee)), budget, values)
 
 
 def _right(kernel: Kernel, split: Split, Z: sparse.csr_array, coefficients: np.ndarray) -> np.ndarray:
@@ -181,7 +181,9 @@ def _right(kernel: Kernel, split: Split, Z: sparse.csr_array, coefficients: np.n
     return hits / len(split.target)
 
 
-def _without_points(cell: Cell, rows: Rows, model: Model, split: Split, exact: np.ndarray, repeat: int) -> None:
+def _without_points(
+    cell: Cell, rows: Rows, part: Part, model: Model, split: Split, exact: np.ndarray, repeat: int
+) -> None:
     """Measure the two Gaussian methods that need no public points."""
     settings, rng = cell.settings, generator(cell, "noise", "explicit", model.setting.total, repeat)
     # One draw of xi a repeat serves every epsilon, each in its own scale: a figure, not a release.
@@ -193,11 +195,11 @@ def _without_points(cell: Cell, rows: Rows, model: Model, split: Split, exact: n
         budget = Budget(epsilon, settings.delta)
         scale = sigma(model.setting, budget)
         values = np.array([agreement(exact + scale * draw, split.target) for draw in noise])
-        here = rows.at(mechanism="explicit_output", calibration="tight", guarantee="proved")
+        here = rows.at(mechanism="explicit_output", calibration="tight", guarantee=part.covered("proved"))
         _add_accuracy(here, budget, values)
         path = rkhs.release(near, exact[first], model.setting, budget, rng=rng, repeats=settings.draws)
         values = np.array([agreement(answers, split.target[first]) for answers in path.answers])
-        here = rows.at(mechanism="rkhs_gaussian", calibration="tight", guarantee=path.guarantee)
+        here = rows.at(mechanism="rkhs_gaussian", calibration="tight", guarantee=part.covered(path.guarantee))
         _add_accuracy(here, budget, values)
 
 

@@ -2,8 +2,8 @@
 
 Public rows (`tuning`): for the choice of n lambda, disjoint from all others, the same for every split. Of each split:
 the training rows, T public points drawn from a pool of their own, and the test rows. `kdd-like` is drawn anew for each
-split (independent splits), its public rows by a seed of their own. A row of the pool that equals a training row is left
-out before T of them are taken: a look at the training rows that is part of the experiment and of no mechanism. Of a
+split (independent splits), its public rows by a seed of their own. A row of the pool may equal a training row: it
+stays, because a choice of public points that looks at the training rows would not be covered by any guarantee. Of a
 fetched set the training file's rows that are not public are permuted for each split, and so are those of its test file.
 All rows satisfy ||x|| <= 1.
 """
@@ -28,11 +28,11 @@ class Split:
 
     - X: shape (n, m); training rows.
     - y: shape (n,).
-    - Z: shape (T, m); public points, none of them equal to a training row.
+    - Z: shape (T, m); public points.
     - Q: shape (q, m); test rows.
     - target: shape (q,); of the test rows.
     - features: d >= m: of the data set.
-    - left_out: rows of the pool that equal a training row.
+    - equal_rows: rows of the pool that equal a training row.
     """
 
     X: sparse.csr_array
@@ -41,7 +41,7 @@ class Split:
     Q: sparse.csr_array
     target: np.ndarray
     features: int
-    left_out: int
+    equal_rows: int
 
 
 def splits(cell: Cell) -> Iterator[Split]:
@@ -54,17 +54,16 @@ def splits(cell: Cell) -> Iterator[Split]:
     for k in range(settings.repeats):
         X, y, parts = _drawn(cell, sizes, k)
         train, pool, test = parts
-        equal = overlap.overlapping(X[pool], X[train])
-        Z, left_out = pool[~equal][:T], int(equal.sum())
+        Z = pool[:T]
         if len(Z) < T:
             raise DataError(
                 f"public_points: T={T} is above the {len(Z)} public points of {cell.point['dataset']}: pool_rows="
-                f"{settings.pool_rows}, of which {left_out} equal a training row; lower public_points or raise "
-                "pool_rows"
+                f"{settings.pool_rows}; lower public_points or raise pool_rows"
             )
+        equal_rows = int(overlap.overlapping(X[pool], X[train]).sum())
         local = touched(X[np.concatenate([train, Z, test])])
         n = len(train)
-        yield Split(local[:n], y[train], local[n : n + T], local[n + T :], y[test], X.shape[1], left_out)
+        yield Split(local[:n], y[train], local[n : n + T], local[n + T :], y[test], X.shape[1], equal_rows)
 
 
 def tuning(cell: Cell) -> tuple[sparse.csr_array, np.ndarray]:

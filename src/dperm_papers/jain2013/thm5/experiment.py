@@ -17,14 +17,16 @@ Series, by the column `series`:
                 (mean D over them) and the ratio taken on the odd ones
     corollary   over n for each lambda, C = 2/lambda, T = n epsilon/sqrt(log(1/delta))
     features    over d, for C = 1 and C = 2 (lambda = 1)
+    outside     total, where w* has a part that no point tells of (`feature_laws`, half-outside)
     exchange    TDDL fitted to PINP's answers on Z (Section 6.1, "one can use the algorithm given in the previous
                 section"), beside TDDL, at an n lambda where PINP may say something; `vacuous`: where it does not
 
 Metrics of a repeat: `error`, D = mean |<w^ - w*, phi>| over fresh points, Z being drawn from P; and of TDDL
 `error_points` (over Z), `violated` (of equation (4); `gamma` is beta), `excess` (hinge, at least 0), `off` (mean
-|<w^ - w*, u>| over the unit sphere of R^d, exact), `worst` (its greatest, ||w^ - w*||), and with a finite test set Q, Z
-drawn from it, `error_test` and `excess_test`, both over Q. `bound` is Theorem 5's expression with the constant 1 (of
-`violated`, equation (4)'s right side), `vacuous` is 1 where it is at least C R L.
+|<w^ - w*, u>| over the unit sphere of R^d, exact), `worst` (its greatest, ||w^ - w*||), along `features` with C = 2
+`mean_excess` (of `noise_draws` draws of noise on the same public points), and with a finite test set Q, Z drawn from
+it, `error_test` and `excess_test`, both over Q. `bound` is Theorem 5's expression with the constant 1 (of `violated`,
+equation (4)'s right side), `vacuous` is 1 where it is at least C R L.
 
 Mechanisms: `tddl` (paper, corrected, tight; variant "bare": the printed O(.) with constant 1, not private; variant
 "pinp-answers"), `explicit_output` (w* + N(0, sigma^2 I)), `cms11` (Algorithm 1 there, pure epsilon: w* + b; Algorithm 2
@@ -96,7 +98,7 @@ def run(cell: Cell, rows: Rows) -> None:
     settings = cell.settings
     rows = rows.at(epsilon=settings.epsilon, delta=settings.delta)
     for name in cell.parts(*_SERIES):
-        for law in settings.designs:
+        for law in (feature_laws.OUTSIDE,) if name == "outside" else settings.designs:
             for points in _SERIES[name](settings, law):
                 if name == "exchange":
                     _exchanged(cell, rows, points[0])
@@ -117,9 +119,10 @@ def theorem5_bound(point: Point, epsilon: float, delta: float, beta: float) -> f
 
 
 def _over_total(settings: Settings, law: str) -> Iterator[list[Point]]:
+    series = "outside" if law == feature_laws.OUTSIDE else "total"
     for total in settings.totals:
         T = theorem5_queries(total, 1.0, settings.epsilon, settings.delta)
-        yield [Point("total", law, float(total), T, settings.dimension)]
+        yield [Point(series, law, float(total), T, settings.dimension)]
 
 
 def _over_queries(settings: Settings, law: str) -> Iterator[list[Point]]:
@@ -155,6 +158,7 @@ _SERIES = {
     "corollary": _over_corollary,
     "features": _over_features,
     "exchange": _over_exchange,
+    "outside": _over_total,
 }
 
 
@@ -180,6 +184,8 @@ def _measured(cell: Cell, rows: Rows, points: Sequence[Point]) -> None:
     )
     gaussian = constants.sigma(setting, budget)
     found: dict[tuple[Point, str], list] = {}
+    # A stream of its own: what was drawn before it was added stays as it was.
+    noises = cell.rng(point.series, point.law, point.d, "mean_excess")
     for _ in range(settings.repeats):
         drawn = feature_laws.draw(point.law, point.queries + settings.test_rows, point.d, rng)
         Z, fresh = drawn.phi[: point.queries], drawn.phi[point.queries :]
@@ -189,6 +195,11 @@ def _measured(cell: Cell, rows: Rows, points: Sequence[Point]) -> None:
             values["explicit_output"] = np.abs(fresh @ (gaussian * rng.standard_normal(len(drawn.w)))).mean()
             values["cms11"] = np.abs(fresh @ spherical.noise.marginal((len(drawn.w),), point.d, rng)).mean()
             values["trivial"] = np.abs(fresh @ drawn.w).mean()
+            if point.series == "features" and own.curvature:
+                fits = [_fits(spectrum, Z, drawn.w, scales, own.radius, noises) for _ in range(settings.noise_draws)]
+                exact = fresh @ drawn.w
+                drawn_excess = [excess(w @ fresh.T, exact, special.expit(exact)) for w in fits]
+                values["mean_excess"] = np.mean(drawn_excess, axis=0)
             if point.series in _FINITE:
                 values |= _on_a_test_set(own, settings.pool_rows, scales, rng)
             for name, value in values.items():
@@ -212,7 +223,8 @@ def _errors(
 ) -> dict[str, Any]:
     """Return what is measured of the fits w, shape (4, r), of one repeat."""
     off, exact = w - rows.w, fresh @ rows.w
-    at_points, worst = np.abs(off @ Z.T).mean(axis=1), np.linalg.norm(off, axis=1)
+    at_points = np.abs(off @ Z.T).mean(axis=1)
+    worst = np.hypot(np.linalg.norm(off, axis=1), rows.outside)
     return {
         "error": np.abs(off @ fresh.T).mean(axis=1),
         "error_points": at_points,

@@ -2,9 +2,12 @@ r"""Public points of the theory figures: laws of phi(z), ||phi(z)|| = R = 1, in 
 
     ten-directions   phi(z) is uniform on the unit sphere of ten of the d axes: each has the variance 1/10, all other
                      axes have none;
-    decaying         phi(z) = g/||g||, g_j ~ N(0, j^-2), j = 1..d: every axis counts, the later the less.
+    decaying         phi(z) = g/||g||, g_j ~ N(0, j^-2), j = 1..d: every axis counts, the later the less;
+    half-outside     the points of ten-directions, but half of ||w*||^2 lies on an axis that no point has, so that no
+                     public point tells of it.
 
-w* = (1, .., 1, 0, .., 0)/sqrt(10), ten ones: the same whatever d. All that a mechanism or an error needs is inner
+w* = (1, .., 1, 0, .., 0)/sqrt(10), ten ones: the same whatever d (half-outside: these divided by sqrt(2), and 1/sqrt(2)
+on the eleventh axis). All that a mechanism or an error needs is inner
 products among rows and w*, so N rows in d > N dimensions are replaced by coordinates in an orthonormal basis of their
 span: with G the Gram matrix of the rows and w*, summed over blocks of axes, and G = U diag(s) U', the rows of
 U diag(s)^{1/2} have the same inner products.
@@ -16,6 +19,7 @@ References
 jain2013, Section 6.1; catalogue of claims: rows with ten equal directions, and with variances j^-2.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +28,8 @@ from dperm.errors import ConfigError
 from dperm.solvers.blas import one_thread
 
 DIRECTIONS = 10
-LAWS = ("ten-directions", "decaying")
+OUTSIDE = "half-outside"
+LAWS = ("ten-directions", "decaying", OUTSIDE)
 # Axes of a block of the decaying law.
 BLOCK = 4096
 
@@ -34,13 +39,15 @@ class Rows:
     """Rows and w* in one orthonormal basis.
 
     - phi: shape (count, r).
-    - w: shape (r,); ||w|| = 1.
+    - w: shape (r,); w* without its part outside.
     - d: dimensions of the feature space; r of them are in the basis.
+    - outside: length of the part of w* that is orthogonal to the basis; ||w||^2 + outside^2 = 1.
     """
 
     phi: np.ndarray
     w: np.ndarray
     d: int
+    outside: float = 0.0
 
 
 def draw(law: str, count: int, d: int, rng: np.random.Generator) -> Rows:
@@ -54,8 +61,9 @@ def draw(law: str, count: int, d: int, rng: np.random.Generator) -> Rows:
         raise ConfigError(f"designs: unknown law {law!r}; known: {', '.join(LAWS)}")
     if d < DIRECTIONS:
         raise ConfigError(f"features: d={d} must be at least {DIRECTIONS}, the directions of w*")
-    if law == "ten-directions":
-        return Rows(_unit(rng.standard_normal((count, DIRECTIONS))), np.full(DIRECTIONS, DIRECTIONS**-0.5), d)
+    if law != "decaying":
+        phi, outside = _unit(rng.standard_normal((count, DIRECTIONS))), math.sqrt(0.5) if law == OUTSIDE else 0.0
+        return Rows(phi, np.full(DIRECTIONS, math.sqrt(1 - outside**2) * DIRECTIONS**-0.5), d, outside)
     if d <= count:
         w = np.zeros(d)
         w[:DIRECTIONS] = DIRECTIONS**-0.5

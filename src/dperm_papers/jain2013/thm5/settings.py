@@ -11,6 +11,7 @@ DESIGNS = ("ten-directions", "decaying")
 class Settings:
     repeats: int = number("private runs at each point", low=1, high=100_000)
     side_repeats: int = number("repeats of what stands beside a figure", low=1, high=100_000)
+    noise_draws: int = number("draws of noise on the same public points", low=1, high=10_000)
     designs: list[str] = names("synthetic data that are run", *DESIGNS)
     epsilon: float = number("privacy budget", above=0, high=100)
     delta: float = number("failure probability of approximate privacy", above=0, below=1)
@@ -35,7 +36,7 @@ class Settings:
 EXPERIMENT = Experiment(
     axes=("part",),
     settings=Settings,
-    designs=DESIGNS,
+    designs=(*DESIGNS, "half-outside"),
     releases=False,
     fixed=fixed("tddl", "paper", "replace"),
 )

@@ -19,6 +19,14 @@ none of them. The range of <x, theta*> and of y follows from h and theta*:
     logistic   zeta2 = 1 and zeta3 = zeta1^2/4 = 1 everywhere
 
 zeta3 bounds l''||x||^2, the only eigenvalue of one record's Hessian.
+
+These are the bounds `range`. Noise and Lambda0 are proportional to them, so that what the paper's figures show hangs on
+zeta. Two other readings stand beside them (`bounded`):
+
+    typical    the same formulas with what 99 % of the records keep: linear |eta| <= 0.66, |y| <= 0.86: zeta2 = 1.52;
+               Poisson |eta| <= 3.85: zeta2 = zeta3 = e^3.85 = 47. They are bounds on every record if y is clipped and
+               the loss continued linearly there, as the corrected mechanism does. Logistic: those of `range`.
+    unit       zeta1 = zeta2 = zeta3 = 1, as li2021 has on Adult, where it prints Lambda0 = 1/epsilon. No bounds here.
 """
 
 import math
@@ -54,6 +62,7 @@ class Design:
       `eta_bound`.
     - box: (low, high): Theta = [low, high]^16, inside one orthant, with the minimiser's side of 0.
     - eta_bound: |eta| beyond which the corrected mechanism continues the loss linearly; infinity: nowhere.
+    - y_bound: |y| to which the corrected mechanism clips; infinity: the data keep it anyway.
     - sign: of eta in the law of a logistic y: -1 as printed.
     """
 
@@ -67,6 +76,7 @@ class Design:
     boxed_zeta2: float
     box: tuple[float, float]
     eta_bound: float = math.inf
+    y_bound: float = math.inf
     sign: int = 1
 
     @property
@@ -107,6 +117,30 @@ DESIGNS = {
     "logistic-500": _LOGISTIC,
     "logistic-1000": replace(_LOGISTIC, n=1000),
 }
+# Of 99 % of the records, |eta| and |y| are at most these.
+_TYPICAL_ETA = {"squared": 0.66, "poisson": 3.85}
+_TYPICAL_Y = 0.86
+# Readings of the bounds that li2021 does not print, by name: loss -> what they set anew.
+ZETAS: dict[str, dict[str, dict[str, float]]] = {
+    "range": {"squared": {}, "poisson": {}, "logistic": {}},
+    "typical": {
+        "squared": {
+            "zeta2": _TYPICAL_ETA["squared"] + _TYPICAL_Y, "boxed_zeta2": _TYPICAL_ETA["squared"] + _TYPICAL_Y,
+            "eta_bound": _TYPICAL_ETA["squared"], "y_bound": _TYPICAL_Y,
+        },
+        "poisson": {
+            **dict.fromkeys(("zeta2", "zeta3", "boxed_zeta2"), math.exp(_TYPICAL_ETA["poisson"])),
+            "eta_bound": _TYPICAL_ETA["poisson"], "y_bound": math.floor(math.exp(_TYPICAL_ETA["poisson"])),
+        },
+        "logistic": {},
+    },
+    "unit": {loss: {"zeta1": 1.0, "zeta2": 1.0, "zeta3": 1.0} for loss in ("squared", "poisson", "logistic")},
+}  # fmt: skip
+
+
+def bounded(design: Design, zeta: str) -> Design:
+    """Return a design with the public bounds of one reading: a name of ZETAS."""
+    return replace(design, **ZETAS[zeta][design.loss])
 
 
 def find(name: str) -> Design:

@@ -34,8 +34,12 @@ interval, over the `runs` that converged; `share_exceeding` and `share_without_t
 mechanism `nonprivate`: the lasso with Lambda and with 2 Lambda on the same data, and the numbers of Table 4
 (`design_...`).
 
-`step` counts strengths from the largest, 0. Data depend on design and repeat, noise on the whole cell and delta; the
-methods of a cell share its noise (|b| for truncated noise), and r its standard draws.
+Column `zeta`: which bounds stand for those that li2021 does not print (`designs.bounded`): `range` with all repeats,
+the others, and the deltas of `side_deltas`, with the first `side_repeats`. Under `unit`, which are no bounds, only the
+published methods are run. Without privacy it is "".
+
+`step` counts strengths from the largest, 0. Data depend on design and repeat, noise on the whole cell, delta and zeta;
+the methods of a cell share its noise (|b| for truncated noise), and r its standard draws.
 Neighbours: add/remove.
 """
 
@@ -82,11 +86,23 @@ METHODS = {"paper": PUBLISHED, "corrected": CORRECTED, "tight": TIGHT}
 
 
 @dataclass(frozen=True)
+class _Data:
+    """What is drawn once for a cell: training sets, those of the null design, and the test set."""
+
+    training: tuple[np.ndarray, np.ndarray]
+    null: tuple[np.ndarray, np.ndarray]
+    test: tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
 class _Setting:
-    """What the fits of a cell have in common: data, test set, and the grid of Lambda."""
+    """What the fits of a cell with the same bounds zeta have in common: data, test set, and the grid of Lambda."""
 
     cell: Cell
+    zeta: str
+    repeats: int
     design: Design
+    public: Design
     bounds: Bounds
     problems: limit.Problems
     null: limit.Problems
@@ -117,36 +133,65 @@ class _Fits:
 
 
 def run(cell: Cell, rows: Rows) -> None:
-    """Measure one design at one epsilon; columns target, strength, step, budget_share (r)."""
-    setting = _setting(cell)
+    """Measure one design at one epsilon; columns target, strength, step, budget_share (r), zeta."""
+    settings, data = cell.settings, _data(cell)
     # The rows of a whole path have no strength of their own.
-    rows = rows.at(delta=0.0, target="lasso", budget_share=cell.settings.budget_share, strength=0.0, step=-1)
-    for delta in cell.settings.deltas:
-        _private(setting, rows.at(delta=delta), delta)
-    if setting.paper:
-        _benchmark(setting, rows.at(mechanism="nonprivate", calibration=""))
-        _facts(setting, rows.at(mechanism="nonprivate", calibration=""))
+    rows = rows.at(delta=0.0, target="lasso", budget_share=settings.budget_share, strength=0.0, step=-1)
+    own = _setting(cell, data, "range", settings.repeats)
+    for delta in settings.deltas:
+        _private(own, rows.at(delta=delta, zeta="range"), delta)
+    zetas = [zeta for zeta in settings.side_zetas if own.paper or zeta != "unit"]
+    beside = {"range": settings.side_deltas, **dict.fromkeys(zetas, settings.deltas)}
+    settled = {zeta: _setting(cell, data, zeta, settings.side_repeats) for zeta in beside}
+    for zeta, setting in settled.items():
+        for delta in beside[zeta]:
+            _private(setting, rows.at(delta=delta, zeta=zeta), delta)
+    nonprivate = rows.at(mechanism="nonprivate")
+    if own.paper:
+        _benchmark(own, nonprivate.at(calibration="", zeta=""))
+        for zeta, setting in (settled | {"range": own}).items():
+            _facts(setting, nonprivate.at(calibration="", zeta=zeta))
     elif cell.calibration == "corrected":
-        _ridge(setting, rows.at(mechanism="nonprivate", target="ridge"))
+        for zeta, setting in settled.items():
+            _ridge(setting, nonprivate.at(target="ridge", zeta=zeta))
 
 
-def _setting(cell: Cell) -> _Setting:
-    name, settings, paper = cell.point["design"], cell.settings, cell.calibration == "paper"
-    design, repeats = designs.find(name), settings.repeats
-    X, y = designs.training(cell.seed, cell.experiment, name, repeats)
+def _data(cell: Cell) -> _Data:
+    name, settings = cell.point["design"], cell.settings
+    design = designs.find(name)
     nothing = replace(design, truth=np.zeros(design.p))
-    drawn = [designs.draw(nothing, design.n, cell.rng("null", name, r)) for r in range(repeats)]
-    X_null, y_null = map(np.array, zip(*drawn, strict=True))
-    eta_bound = math.inf if paper else design.eta_bound
+    drawn = [designs.draw(nothing, design.n, cell.rng("null", name, r)) for r in range(settings.repeats)]
+    X, y = map(np.array, zip(*drawn, strict=True))
+    return _Data(
+        designs.training(cell.seed, cell.experiment, name, settings.repeats),
+        (X, y),
+        designs.test(cell.seed, cell.experiment, name, settings.test_rows),
+    )
+
+
+def _setting(cell: Cell, data: _Data, zeta: str, repeats: int) -> _Setting:
+    settings, paper = cell.settings, cell.calibration == "paper"
+    design = designs.find(cell.point["design"])
+    public = designs.bounded(design, zeta)
+    eta_bound = math.inf if paper else public.eta_bound
+
+    def first(sets: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        X, y = (part[:repeats] for part in sets)
+        return X, y if paper else np.clip(y, -public.y_bound, public.y_bound)
+
+    X, y = first(data.training)
     slopes = losses.make(design.loss, eta_bound).derivative(np.zeros_like(y), y)
     return _Setting(
         cell,
+        zeta,
+        len(X),
         design,
-        Bounds(design.zeta1, design.zeta2 if paper else design.boxed_zeta2, design.zeta3),
+        public,
+        Bounds(public.zeta1, public.zeta2 if paper else public.boxed_zeta2, public.zeta3),
         limit.problems(design.loss, X, y, eta_bound),
-        limit.problems(design.loss, X_null, y_null, eta_bound),
+        limit.problems(design.loss, *first(data.null), eta_bound),
         np.einsum("rij,ri->rj", X, slopes),
-        designs.test(cell.seed, cell.experiment, name, settings.test_rows),
+        data.test,
         np.geomspace(*settings.strengths, settings.steps),
     )
 
@@ -159,7 +204,8 @@ def _fit(setting: _Setting, method: Method, delta: float, r: float, *, null: boo
         features=design.p, neighbours=cell.neighbours, one_sided=design.loss == "logistic",
     )  # fmt: skip
     names = (cell.calibration, cell.neighbours, cell.point["design"], epsilon, delta)
-    noise = law.sample((cell.settings.repeats, design.p), cell.rng("noise", *names))
+    names += () if setting.zeta == "range" else (setting.zeta,)
+    noise = law.sample((setting.repeats, design.p), cell.rng("noise", *names))
     target = method.target if setting.paper else "lasso"
     least = floor(setting.bounds, epsilon, r)
     scheme = Scheme(target, method.floors * least, method.moor, halved=not setting.paper)
@@ -168,7 +214,8 @@ def _fit(setting: _Setting, method: Method, delta: float, r: float, *, null: boo
         variant=method.kind if setting.paper else "erm", extra_l1=extra_l1, box=None if setting.paper else design.box,
         tolerance=cell.settings.tolerance,
     )  # fmt: skip
-    if setting.paper and (method.moor or method.kind != "erm" or design.loss != "logistic"):
+    bounded = design.loss == "logistic" and setting.zeta != "unit"
+    if setting.paper and (method.moor or method.kind != "erm" or not bounded):
         guarantee = "none"
     return _Fits(_certified(found), scheme, noise, extra_l1, guarantee)
 
@@ -250,7 +297,7 @@ def _scan(setting: _Setting, rows: Rows, delta: float, method: Method, fits: _Fi
 
 def _benchmark(setting: _Setting, rows: Rows) -> None:
     """Measure the lasso without privacy, on the same data: its means alone."""
-    nothing = np.zeros((setting.cell.settings.repeats, setting.design.p))
+    nothing = np.zeros((setting.repeats, setting.design.p))
     for variant, halved in (("lasso", True), ("lasso-2", False)):
         scheme = Scheme("lasso", _NO_FLOOR, moor=True, halved=halved)
         found = limit.path(
@@ -277,13 +324,13 @@ def _ridge(setting: _Setting, rows: Rows) -> None:
 
 def _facts(setting: _Setting, rows: Rows) -> None:
     """Add what Table 4 says of the design, and the public bounds that stand for it."""
-    design = setting.design
+    design = setting.public
     nonzero = design.truth[design.relevant]
     facts = {
         "records": design.n, "features": design.p, "half_width": design.half_width, "relevant": len(nonzero),
         "largest": nonzero.max(), "smallest": nonzero.min(), "sign": design.sign, "zeta1": design.zeta1,
         "zeta2": design.zeta2, "boxed_zeta2": design.boxed_zeta2, "zeta3": design.zeta3,
-        "repeats": setting.cell.settings.repeats, "test_rows": len(setting.test[1]), "noise_sd": designs.NOISE_SD,
+        "repeats": setting.repeats, "test_rows": len(setting.test[1]), "noise_sd": designs.NOISE_SD,
         "noise_cut": designs.NOISE_CUT,
     }  # fmt: skip
     for name, value in facts.items():

@@ -60,24 +60,48 @@ def _ordered(rows, *models):
     return sorted(rows["dataset"].unique(), key=lambda design: _place(design, models))
 
 
-def _titled(panel, design, words=""):
-    """Return the panels of one design."""
+# Of the bounds that li2021 does not print, those that are shown; those of a logistic design are the same under both.
+_SHOWN = ("range", "typical")
+
+
+def _bounded(rows, *models):
+    """Return each design with each of its bounds zeta that is shown, in the order of the models."""
+    there = rows["zeta"].unique()
+    for design in _ordered(rows, *models):
+        for zeta in _SHOWN[:1] if design.startswith("logistic") else _SHOWN:
+            if zeta in there:
+                yield design, zeta
+
+
+def _titled(rows, panel, design, zeta, words="", bound="design_zeta2"):
+    """Return the panels of one design with one of the bounds; the lasso without privacy needs none."""
     model, n = design.rsplit("-", 1)
-    model = model.replace("poisson", "Poisson")
-    return panel.but(where={"dataset": design}, title=f"{model}, {equals('n', int(n))}, {{}}{words}")
+    facts = rows[(rows["metric"] == bound) & (rows["dataset"] == design) & (rows["zeta"] == zeta)]
+    about = (model.replace("poisson", "Poisson"), equals("n", int(n)))
+    # Rows of one calibration alone lack them.
+    about += tuple(equals("ζ₂", float(f"{value:.4g}")) for value in facts["value"].head(1))
+    return panel.but(where={"dataset": design, "zeta": (zeta, "")}, title=f"{', '.join(about)}, {{}}{words}")
 
 
 def _setting(rows, delta):
     """Return the data, the budget and the number of repeats in words, and how many fits are missing."""
     private = rows[(rows["metric"] == "runs") & (rows["mechanism"] == "napp")]
-    most, count = private["value"].max(), len(private)
-    lost = int(count * most - private["value"].sum())
-    missing = f" {lost} of {int(count * most)} private fits did not converge and are left out." if lost else ""
+    # Not all bounds and deltas have the same number of repeats.
+    repeats = private.groupby(["zeta", "delta"])["value"].transform("max")
+    lost = int((repeats - private["value"]).sum())
+    missing = f" {lost} of {int(repeats.sum())} private fits did not converge and are left out." if lost else ""
     deltas = rows["delta"]
-    return (
+    yield (
         f"Simulated data of Table 4, 16 features, 8 of them relevant; {equals('δ', deltas[delta(deltas)].iloc[0])}, "
-        f"{equals('r', private['budget_share'].iloc[0])}; {int(most)} repeats.{missing}"
+        f"{equals('r', private['budget_share'].iloc[0])}; {int(repeats.max())} repeats.{missing}"
     )
+    typical = repeats[private["zeta"] == "typical"]
+    if len(typical):
+        yield (
+            "li2021 does not print the bounds ζ, to which noise and Λ0 are proportional. Linear and Poisson data have "
+            "two rows of panels for each n: ζ holds on the whole range of η and y, or for 99 % of the records "
+            f"({int(typical.max())} repeats). ζ = 1 is in the rows and the claims."
+        )
 
 
 def _methods(lines, delta, **look):
@@ -99,7 +123,7 @@ def _diagonal(axis, _):
     axis.plot([0, 1], [0, 1], color="#bbbbbb", lw=0.7, zorder=1)
 
 
-def _selection(lines, delta, *words):
+def _selection(lines, delta, *words, bound="design_zeta2"):
     lines, legend = _methods(lines, delta)
     lines = [line if line in LASSOS else line.but(reach=("fpr_half", "tpr_half")) for line in lines]
     panel = _PANEL.but(
@@ -109,31 +133,35 @@ def _selection(lines, delta, *words):
     )  # fmt: skip
 
     def notes(rows):
+        yield from _setting(rows, delta)
         yield (
-            f"{_setting(rows, delta)} Points: mean rates at each Λ, with 95 % intervals; a curve that starts at "
+            "Points: mean rates at each Λ, with 95 % intervals; a curve that starts at "
             f"(0, 0) has an empty model at the largest {equals('Λ', rows['strength'].max())}. Grey line: random "
             "selection."
         )
         yield from words
 
-    return Figure(
-        lambda rows: [[_titled(panel, design)] for design in _ordered(rows, "linear", "logistic", "poisson")],
-        height=(1.5, 1.25), width=7.2, columns=4, legend=legend, notes=notes,
-    )  # fmt: skip
+    def panels(rows):
+        for design, zeta in _bounded(rows, "linear", "logistic", "poisson"):
+            yield [_titled(rows, panel, design, zeta, bound=bound)]
+
+    return Figure(panels, height=(1.5, 1.25), width=7.2, columns=4, legend=legend, notes=notes)
 
 
-def _prediction(lines, delta, *words):
+def _prediction(lines, delta, *words, bound="design_zeta2"):
     lines, legend = _methods(lines, delta, band=0.15)
     squares = _OVER_STRENGTHS.but(lines=[line.but(via=np.exp) for line in lines], y="error", ylabel="test MSE")
     shares = _OVER_STRENGTHS.but(lines=lines, y="error", ylabel="misclassified", air=0.06)
 
     def panels(rows):
-        designs = _ordered(rows, "linear", "poisson", "logistic")
-        return [[_titled(shares if name.startswith("logistic") else squares, name)] for name in designs]
+        for design, zeta in _bounded(rows, "linear", "poisson", "logistic"):
+            panel = shares if design.startswith("logistic") else squares
+            yield [_titled(rows, panel, design, zeta, bound=bound)]
 
     def notes(rows):
+        yield from _setting(rows, delta)
         yield (
-            f"{_setting(rows, delta)} One test set a design. MSE: geometric mean over repeats; Poisson predictions "
+            "One test set a design. MSE: geometric mean over repeats; Poisson predictions "
             "are capped at e^7.5. Bands: 95 % intervals."
         )
         yield from words
@@ -149,15 +177,17 @@ def _retrieval(delta):
     panel = _SHARE.but(lines=lines)
 
     def panels(rows):
-        designs = _ordered(rows, "linear", "poisson", "logistic")
-        last = [design for design in designs if design.startswith("linear")][-1:] or designs[-1:]
+        shown = list(_bounded(rows, "linear", "poisson", "logistic"))
+        linear = [(design, zeta) for design, zeta in shown if design.startswith("linear")]
+        last = (linear or shown)[-1]
         options = {"share_exceeding": ", over J", "share_without_two": ", no 2"}
-        grid = [[_titled(panel, design)] for design in designs]
-        return grid + [[_titled(panel.but(y=metric), *last, words)] for metric, words in options.items()]
+        grid = [[_titled(rows, panel, *one)] for one in shown]
+        return grid + [[_titled(rows, panel.but(y=metric), *last, words)] for metric, words in options.items()]
 
     def notes(rows):
+        yield from _setting(rows, delta)
         yield (
-            f"{_setting(rows, delta)} Share of (1 − r)ε: Equation 13 with a maximum and the factor 2 (N5), over all j; "
+            "Share of (1 − r)ε: Equation 13 with a maximum and the factor 2 (N5), over all j; "
             "in the last two rows over J (N13), and without the 2. Bands: 95 % intervals."
         )
 
@@ -181,29 +211,36 @@ def _sound_retrieval():
         )
 
     return Figure(
-        lambda rows: [[_titled(panel, design)] for design in _ordered(rows, "linear", "poisson", "logistic")],
+        lambda rows: [
+            [_titled(rows, panel, *one, bound="design_boxed_zeta2")]
+            for one in _bounded(rows, "linear", "poisson", "logistic")
+        ],
         height=(1.4, 1.25), width=7.2, legend=[_RIDGE], notes=notes,
     )  # fmt: skip
 
 
 fig4, figs1 = _selection(PUBLISHED, gaussian), _selection(PUBLISHED, pure)
-fig4_corrected, figs1_corrected = _selection(_CORRECTED, gaussian, _SOUND), _selection(_CORRECTED, pure, _SOUND)
+_BOX = "design_boxed_zeta2"
+fig4_corrected = _selection(_CORRECTED, gaussian, _SOUND, bound=_BOX)
+figs1_corrected = _selection(_CORRECTED, pure, _SOUND, bound=_BOX)
 fig5, figs2 = _prediction(PUBLISHED, gaussian), _prediction(PUBLISHED, pure)
-fig5_corrected, figs2_corrected = _prediction(_CORRECTED, gaussian, _SOUND), _prediction(_CORRECTED, pure, _SOUND)
+fig5_corrected = _prediction(_CORRECTED, gaussian, _SOUND, bound=_BOX)
+figs2_corrected = _prediction(_CORRECTED, pure, _SOUND, bound=_BOX)
 fig7, figs3 = _retrieval(gaussian), _retrieval(pure)
 fig7_corrected = figs3_corrected = _sound_retrieval()
 
 # What tells the rows apart, and metrics of each kind of figure: its rows are millions.
-_COLUMNS = ("variant", "target", "strength", "step", "budget_share")
-_ERRORS = ("error_mean", "error_half", "runs")
+_COLUMNS = ("variant", "target", "strength", "step", "budget_share", "zeta")
+_BOUNDS = ("design_zeta2", "design_boxed_zeta2")
+_ERRORS = ("error_mean", "error_half", "runs", *_BOUNDS)
 _SHARES = (
     "share_mean", "share_half", "share_exceeding_mean", "share_exceeding_half", "share_without_two_mean",
-    "share_without_two_half", "runs",
+    "share_without_two_half", "runs", *_BOUNDS,
 )  # fmt: skip
-_EACH = ", a panel for each design of Table 4 and each epsilon: "
+_EACH = ", a panel for each design of Table 4, each of two bounds zeta on a record, and each epsilon: "
 # Metrics; title; caption and alternative text, which say the methods in the end.
 _SELECTED = (
-    (*_RATES, "runs"),
+    (*_RATES, "runs", *_BOUNDS),
     "variable selection",
     "Rates at which coefficients are selected along the path of Lambda" + _EACH,
     "Curves from the lower left, where Lambda is large, to the upper right corner of each panel: ",
@@ -279,7 +316,8 @@ def _listed(values):
 def _designs(rows):
     """Return a row for each design, with what was run and the facts of Table 4 as columns."""
     facts = rows[rows["metric"].str.startswith("design_")]
-    wide = facts.groupby(["dataset", "variant", "metric"])["value"].first().unstack().reset_index()
+    every = facts["metric"].where(facts["zeta"] == "range", facts["metric"] + "_" + facts["zeta"])
+    wide = facts.assign(metric=every).groupby(["dataset", "variant", "metric"])["value"].first().unstack().reset_index()
     budgets = rows[rows["mechanism"] == "napp"].groupby("dataset")
     listed = {f"{name}s": wide["dataset"].map(budgets[name].unique().map(_listed)) for name in ("epsilon", "delta")}
     return wide.rename(columns=lambda name: name.removeprefix("design_")).assign(**listed)
@@ -304,6 +342,12 @@ def _law(design):
     return _LAWS[design["variant"]].format(**design, minus="" if design["sign"] < 0 else "−")
 
 
+def _zetas(design, suffix):
+    return ", ".join(
+        _digits(design[name + suffix], 5) for name in ("zeta1", "zeta2", "zeta3") if name + suffix in design
+    )
+
+
 table4 = Table(
     [
         Column("design", "dataset", ""),
@@ -318,12 +362,10 @@ table4 = Table(
         Column("deltas", heading="δ"),
         Column("", "repeats", "repeats", number),
         Column("", "test_rows", "test", number),
-        Column(
-            "",
-            _told(lambda design: ", ".join(_digits(design[name], 5) for name in ("zeta1", "zeta2", "zeta3"))),
-            "ζ1, ζ2, ζ3",
-        ),
+        Column("", _told(lambda design: _zetas(design, "")), "ζ1, ζ2, ζ3"),
         Column("", "boxed_zeta2", "ζ2 in Θ", lambda value: _digits(value, 5)),
+        Column("", _told(lambda design: _zetas(design, "_typical")), "ζ of 99 % of the records"),
+        Column("", _told(lambda design: _zetas(design, "_unit")), "ζ = 1"),
     ],
     prepare=_designs,
     order=lambda part: _place(part["dataset"].iloc[0], ("linear", "poisson", "logistic")),

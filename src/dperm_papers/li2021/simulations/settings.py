@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass
 
-from dperm_pipeline.settings import Experiment, fixed, number, numbers
+from dperm_pipeline.settings import Experiment, fixed, names, number, numbers
 
 
 @dataclass(frozen=True)
 class Settings:
     repeats: int = number("private runs at each point", low=1, high=100_000)
     deltas: list[float] = numbers("failure probabilities; 0 is pure privacy", low=0, below=1)
+    side_repeats: int = number("private runs at side_deltas and under side_zetas", low=1, high=100_000)
+    side_deltas: list[float] = numbers("failure probabilities beside deltas", low=0, below=1)
+    side_zetas: list[str] = names("bounds on a record beside those of the range", "typical", "unit")
     strengths: list[float] = numbers(
         "ends of a geometric grid of Lambda, the largest first", least=2, most=2, above=0, high=1_000_000
     )
