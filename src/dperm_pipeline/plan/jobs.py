@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from dperm.errors import ConfigError
-from dperm_pipeline import audits, config_files, experiments, places, stamps
+from dperm.mechanisms import REGISTRY
+from dperm_pipeline import audits, config_files, places, stamps
 from dperm_pipeline.datasets import catalogue, checksums, prepare
 from dperm_pipeline.plan import drawings
 from dperm_pipeline.plan.audits import MUTANTS
@@ -198,7 +199,7 @@ class Jobs:
                     (CELL.format(**at, mechanism=mechanism, scenario=scenario),),
                     taken,
                     {"cells": cells},
-                    experiments.modules(experiment.name, cells[0]["mechanism"]),
+                    cell_modules(experiment.name, cells[0]["mechanism"]),
                 )
             )
         return made
@@ -211,7 +212,7 @@ class Jobs:
                 (BASELINE.format(scale=scale, experiment=experiment.name, scenario=scenario),),
                 {"data": PREPARED.format(dataset=cell["point"]["dataset"])},
                 {"cell": cell},
-                experiments.modules(experiment.name),
+                cell_modules(experiment.name),
             )
             for scenario, cell in experiment.baselines.items()
         ]
@@ -229,7 +230,8 @@ class Jobs:
                 (AUDIT.format(scale=scale, mechanism=mechanism, pair=pair),),
                 {},
                 {"audits": found},
-                audits.modules(found),
+                # A family may look its mechanism up by name: no import statement leads there.
+                (*audits.modules(found), *_attacked(found)),
                 ("threadpoolctl",),
             )
             for (mechanism, pair), found in self.plan.audit_jobs[scale].items()
@@ -390,3 +392,14 @@ class Jobs:
     def _checksums(self, *paths: str) -> dict[str, str]:
         """Return those of files that people edit, whose times say little: a clock may go wrong, a copy keep them."""
         return {path: self._checksum(path) for path in paths}
+
+
+def cell_modules(experiment: str, mechanism: str | None = None) -> tuple[str, ...]:
+    """Return the modules that a cell starts from, or the fit without privacy: what its code digest is taken of."""
+    of_mechanism = () if mechanism is None else (REGISTRY[mechanism].module,)
+    return ("dperm_pipeline.experiments", f"{places.package(experiment)}.experiment", *of_mechanism)
+
+
+def _attacked(audits: list[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the modules of the mechanisms that audits attack; mutants are no mechanisms."""
+    return tuple(sorted({REGISTRY[audit["mechanism"]].module for audit in audits if "mechanism" in audit}))
