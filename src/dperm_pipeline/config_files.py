@@ -34,9 +34,8 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
 
 def _one_of_the_papers(validator: Any, value: bool, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
     """The papers are folders, so no schema lists them: `is_paper: true` is an `enum` of those that there are."""
-    known = [*places.papers()]
-    if instance not in known:
-        yield jsonschema.ValidationError("", validator="enum", validator_value=known)
+    if instance not in places.paper_keys():
+        yield jsonschema.ValidationError("", validator="enum", validator_value=[*places.paper_keys()])
 
 
 _KEYWORDS = {"pattern": _pattern, "is_paper": _one_of_the_papers}

@@ -33,7 +33,7 @@ print(json.dumps(sorted(ours)))
 TALK = {"dperm_pipeline.script", "dperm.errors", "dperm_pipeline.worker"}
 # The catalogue of claims is refused or left as it is: no verdict hangs on how (but on the reader of YAML, which is in).
 CATALOGUE_CHECKS = {
-    "dperm_pipeline.claims.catalogue", "dperm_pipeline.config_files",
+    "dperm_pipeline.claims.catalogue", "dperm_pipeline.config_files", "dperm_pipeline.places", "dperm_pipeline.target",
 }  # fmt: skip
 # Ranges and words of settings, which decide no number: the values are among the params.
 DECLARES = {"dperm_pipeline.settings", "dperm_papers.kifer2012.output.settings"}

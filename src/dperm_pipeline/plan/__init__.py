@@ -2,9 +2,9 @@
 
 from dperm_pipeline.plan.audits import MUTANTS
 from dperm_pipeline.plan.cells import SCALES, Plan, load
-from dperm_pipeline.plan.code_digest import announce, code_digest, modules
+from dperm_pipeline.plan.code_digest import announce, cell_modules, code_digest, modules
 from dperm_pipeline.plan.grids import Experiment, mechanism_slug, slug
-from dperm_pipeline.plan.jobs import Job, Jobs, cell_modules
+from dperm_pipeline.plan.jobs import Job, Jobs
 
 __all__ = [
     "MUTANTS",

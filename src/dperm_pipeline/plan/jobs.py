@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dperm.errors import ConfigError
-from dperm.mechanisms import REGISTRY
 from dperm_pipeline import audits, config_files, places, stamps
 from dperm_pipeline.datasets import catalogue, checksums, prepare
 from dperm_pipeline.plan import drawings
 from dperm_pipeline.plan.audits import MUTANTS
 from dperm_pipeline.plan.cells import Plan
-from dperm_pipeline.plan.code_digest import code_digest
+from dperm_pipeline.plan.code_digest import attacked_modules, cell_modules, code_digest
 from dperm_pipeline.plan.drawings import BROKEN, PRIVACY, ROWS, Drawing
 from dperm_pipeline.plan.grids import Experiment
 
@@ -231,7 +230,7 @@ class Jobs:
                 {},
                 {"audits": found},
                 # A family may look its mechanism up by name: no import statement leads there.
-                (*audits.modules(found), *_attacked(found)),
+                (*audits.modules(found), *attacked_modules(found)),
                 ("threadpoolctl",),
             )
             for (mechanism, pair), found in self.plan.audit_jobs[scale].items()
@@ -392,14 +391,3 @@ class Jobs:
     def _checksums(self, *paths: str) -> dict[str, str]:
         """Return those of files that people edit, whose times say little: a clock may go wrong, a copy keep them."""
         return {path: self._checksum(path) for path in paths}
-
-
-def cell_modules(experiment: str, mechanism: str | None = None) -> tuple[str, ...]:
-    """Return the modules that a cell starts from, or the fit without privacy: what its code digest is taken of."""
-    of_mechanism = () if mechanism is None else (REGISTRY[mechanism].module,)
-    return ("dperm_pipeline.experiments", f"{places.package(experiment)}.experiment", *of_mechanism)
-
-
-def _attacked(audits: list[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Return the modules of the mechanisms that audits attack; mutants are no mechanisms."""
-    return tuple(sorted({REGISTRY[audit["mechanism"]].module for audit in audits if "mechanism" in audit}))

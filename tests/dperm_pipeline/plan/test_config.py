@@ -148,6 +148,11 @@ def test_hundreds_of_mutants_are_refused_in_words_or_are_valid(monkeypatch, fold
         ({"seed": -1}, "seed: -1 is not allowed: must be at least 0"),
         ({"seed": "abc"}, "seed: 'abc' is not allowed: must be integer"),
         ({"papers": []}, "papers: [] is not allowed: needs at least 1 item(s)"),
+        (
+            {"papers": ["kifer2013"]},
+            "papers.0: 'kifer2013' is not allowed: must be one of kifer2012, jain2013, dwork2018, li2021; "
+            "did you mean 'kifer2012'?",
+        ),
         ({"mirror": "/no/such/folder"}, "mirror: '/no/such/folder' is not a folder"),
     ],
 )
