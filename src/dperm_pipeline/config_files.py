@@ -12,6 +12,7 @@ from typing import Any
 import jsonschema
 
 from dperm.errors import ConfigError
+from dperm_pipeline import places
 from dperm_pipeline.yaml_files import parse
 
 
@@ -31,7 +32,14 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterat
         yield jsonschema.ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-_Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"pattern": _pattern})
+def _one_of_the_papers(validator: Any, value: bool, instance: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
+    """The papers are folders, so no schema lists them: `is_paper: true` is an `enum` of those that there are."""
+    if instance not in places.paper_keys():
+        yield jsonschema.ValidationError("", validator="enum", validator_value=[*places.paper_keys()])
+
+
+_KEYWORDS = {"pattern": _pattern, "is_paper": _one_of_the_papers}
+_Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, _KEYWORDS)
 
 
 @functools.lru_cache(maxsize=32)

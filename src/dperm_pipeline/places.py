@@ -16,6 +16,7 @@ A plan reads the first and the last of all folders, a job those of its own alone
 import dataclasses
 import functools
 import importlib
+import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,12 +60,16 @@ def comparisons() -> dict[str, Any]:
 
 
 @functools.cache
+def paper_keys() -> tuple[str, ...]:
+    """Return the key of each paper, in the order in which the papers appeared; loads none of them."""
+    # A key ends with the year.
+    return tuple(sorted((path.parent.name for path in _root().glob("*/__init__.py")), key=lambda key: (key[-4:], key)))
+
+
+@functools.cache
 def papers() -> dict[str, tuple[str, str]]:
     """Return title and authors of each paper by key, in the order in which the papers appeared."""
-    root = Path(importlib.import_module(_PAPERS).__file__).parent
-    # A key ends with the year.
-    keys = sorted((path.parent.name for path in root.glob("*/__init__.py")), key=lambda key: (key[-4:], key))
-    found = {key: importlib.import_module(f"{_PAPERS}.{key}") for key in keys}
+    found = {key: importlib.import_module(f"{_PAPERS}.{key}") for key in paper_keys()}
     return {key: (module.TITLE, module.AUTHORS) for key, module in found.items()}
 
 
@@ -83,9 +88,13 @@ def find(kind: str, name: str) -> Target | None:
     return None
 
 
+def _root() -> Path:
+    # Found without being loaded: a job that reads a configuration does not hang on the papers' code.
+    return Path(importlib.util.find_spec(_PAPERS).submodule_search_locations[0])
+
+
 def _folders(file: str) -> Iterator[Path]:
-    root = Path(importlib.import_module(_PAPERS).__file__).parent
-    return (path.parent for path in sorted(root.glob(f"*/*/{file}")))
+    return (path.parent for path in sorted(_root().glob(f"*/*/{file}")))
 
 
 def _module(path: Path) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dperm.errors import ConfigError
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 CELL = Cell("kifer2012", "kifer2012-x", 7, {"dataset": "adult", "epsilon": 0.5}, None, "output", "tight", "replace")

@@ -37,7 +37,6 @@ FLOORS = {
         "multiple": 0,
         "tables": 1,
         "rows": 1,
-        "cells": 3,
         "script": 1,
         "yaml_files": 1,
         "config_files": 2,

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from dperm_pipeline import audits, claims, experiments, figures, places, plan
+from dperm_pipeline import audits, claims, figures, places, plan
 from dperm_pipeline.datasets import catalogue, prepare
 from dperm_pipeline.report import verdicts
 
@@ -33,7 +33,7 @@ print(json.dumps(sorted(ours)))
 TALK = {"dperm_pipeline.script", "dperm.errors", "dperm_pipeline.worker"}
 # The catalogue of claims is refused or left as it is: no verdict hangs on how (but on the reader of YAML, which is in).
 CATALOGUE_CHECKS = {
-    "dperm_pipeline.claims.catalogue", "dperm_pipeline.config_files",
+    "dperm_pipeline.claims.catalogue", "dperm_pipeline.config_files", "dperm_pipeline.places", "dperm_pipeline.target",
 }  # fmt: skip
 # Ranges and words of settings, which decide no number: the values are among the params.
 DECLARES = {"dperm_pipeline.settings", "dperm_papers.kifer2012.output.settings"}
@@ -100,7 +100,7 @@ def declared(finished):
 
 def test_cells(finished, declared):
     for (slug, scenario), cell in declared.experiments["tiny", "kifer2012-output"].cells.items():
-        roots = experiments.modules("kifer2012-output", cell["mechanism"])
+        roots = plan.cell_modules("kifer2012-output", cell["mechanism"])
         rows = f"{RESULTS}/kifer2012-output/cells/{slug}/{scenario}.parquet"
         found = loaded(
             finished,
@@ -114,7 +114,7 @@ def test_cells(finished, declared):
 
 
 def test_baselines(finished, declared):
-    roots = experiments.modules("kifer2012-output")
+    roots = plan.cell_modules("kifer2012-output")
     for cell in declared.experiments["tiny", "kifer2012-output"].baselines.values():
         found = loaded(finished, "fit_baseline", input={"data": DATA}, output={"rows": BASELINE}, params={"cell": cell})
         assert_same(roots, found)
@@ -261,8 +261,8 @@ def test_the_command_of_a_claim_decides_it_alone_and_makes_nothing_else(finished
 
 
 def test_one_mechanism_does_not_load_the_other(finished):
-    objective = plan.modules(*experiments.modules("kifer2012-output", "objective"))
-    output = plan.modules(*experiments.modules("kifer2012-output", "output"))
+    objective = plan.modules(*plan.cell_modules("kifer2012-output", "objective"))
+    output = plan.modules(*plan.cell_modules("kifer2012-output", "output"))
     assert "dperm.mechanisms.output" not in objective
     assert "dperm.mechanisms.objective" not in output
     assert plan.code_digest(*objective) != plan.code_digest(*output)

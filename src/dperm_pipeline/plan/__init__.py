@@ -2,7 +2,7 @@
 
 from dperm_pipeline.plan.audits import MUTANTS
 from dperm_pipeline.plan.cells import SCALES, Plan, load
-from dperm_pipeline.plan.code_digest import announce, code_digest, modules
+from dperm_pipeline.plan.code_digest import announce, cell_modules, code_digest, modules
 from dperm_pipeline.plan.grids import Experiment, mechanism_slug, slug
 from dperm_pipeline.plan.jobs import Job, Jobs
 
@@ -14,6 +14,7 @@ __all__ = [
     "Jobs",
     "Plan",
     "announce",
+    "cell_modules",
     "code_digest",
     "load",
     "mechanism_slug",

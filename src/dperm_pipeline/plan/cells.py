@@ -144,7 +144,7 @@ def read_experiment(path: Path, head: Path) -> dict[str, Any]:
     """
     declared = config_files.parse(path)
     schema = config_files.parse(head)
-    properties = {**schema["properties"], "paper": {"enum": [*places.papers()]}}
+    properties = schema["properties"]
     name = declared.get("experiment") if isinstance(declared, dict) else None
     if isinstance(name, str) and name in places.experiments():
         known = places.experiments()[name]

@@ -14,11 +14,13 @@ import functools
 import hashlib
 import importlib.metadata
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from dperm.catalogue import OURS
-from dperm_pipeline import worker
+from dperm.mechanisms import REGISTRY
+from dperm_pipeline import places, worker
 
 SRC = Path(__file__).parents[2]
 # A new release of one of these may change numbers.
@@ -42,6 +44,17 @@ def code_digest(*roots: str, packages: tuple[str, ...] = ()) -> str:
     for package in (*NUMERICAL, *packages):
         digest.update(f"{package} {_version(package)}\n".encode())
     return digest.hexdigest()
+
+
+def cell_modules(experiment: str, mechanism: str | None = None) -> tuple[str, ...]:
+    """Return the modules that a cell starts from, or the fit without privacy: what its code digest is taken of."""
+    of_mechanism = () if mechanism is None else (REGISTRY[mechanism].module,)
+    return ("dperm_pipeline.experiments", f"{places.package(experiment)}.experiment", *of_mechanism)
+
+
+def attacked_modules(audits: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the modules of the mechanisms that audits attack; mutants are no mechanisms."""
+    return tuple(sorted({REGISTRY[audit["mechanism"]].module for audit in audits if "mechanism" in audit}))
 
 
 def announce() -> None:

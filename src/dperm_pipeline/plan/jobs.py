@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dperm.errors import ConfigError
-from dperm_pipeline import audits, config_files, experiments, places, stamps
+from dperm_pipeline import audits, config_files, places, stamps
 from dperm_pipeline.datasets import catalogue, checksums, prepare
 from dperm_pipeline.plan import drawings
 from dperm_pipeline.plan.audits import MUTANTS
 from dperm_pipeline.plan.cells import Plan
-from dperm_pipeline.plan.code_digest import code_digest
+from dperm_pipeline.plan.code_digest import attacked_modules, cell_modules, code_digest
 from dperm_pipeline.plan.drawings import BROKEN, PRIVACY, ROWS, Drawing
 from dperm_pipeline.plan.grids import Experiment
 
@@ -198,7 +198,7 @@ class Jobs:
                     (CELL.format(**at, mechanism=mechanism, scenario=scenario),),
                     taken,
                     {"cells": cells},
-                    experiments.modules(experiment.name, cells[0]["mechanism"]),
+                    cell_modules(experiment.name, cells[0]["mechanism"]),
                 )
             )
         return made
@@ -211,7 +211,7 @@ class Jobs:
                 (BASELINE.format(scale=scale, experiment=experiment.name, scenario=scenario),),
                 {"data": PREPARED.format(dataset=cell["point"]["dataset"])},
                 {"cell": cell},
-                experiments.modules(experiment.name),
+                cell_modules(experiment.name),
             )
             for scenario, cell in experiment.baselines.items()
         ]
@@ -229,7 +229,8 @@ class Jobs:
                 (AUDIT.format(scale=scale, mechanism=mechanism, pair=pair),),
                 {},
                 {"audits": found},
-                audits.modules(found),
+                # A family may look its mechanism up by name: no import statement leads there.
+                (*audits.modules(found), *attacked_modules(found)),
                 ("threadpoolctl",),
             )
             for (mechanism, pair), found in self.plan.audit_jobs[scale].items()

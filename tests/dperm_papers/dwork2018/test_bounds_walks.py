@@ -17,7 +17,7 @@ from dperm_papers.dwork2018.beyond import mean_walk
 from dperm_papers.dwork2018.exppw import experiment as exppw
 from dperm_papers.dwork2018.queries import experiment as queries
 from dperm_papers.dwork2018.shared import alternating, flips, multisets, ties, worst_bits
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # In place of what is measured; of the drawn errors, in units of the level that they are compared with.

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from dperm.errors import ConfigError
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 PARTS = {

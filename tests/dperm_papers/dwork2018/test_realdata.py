@@ -14,8 +14,8 @@ from dperm_papers.dwork2018.realdata import committee
 from dperm_papers.dwork2018.realdata import experiment as realdata
 from dperm_papers.dwork2018.realdata.settings import Settings
 from dperm_pipeline import experiments
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import prepared
+from dperm_pipeline.experiments import Cell
 
 SETTINGS = {
     "repeats": 3, "side_repeats": 1, "draws": 2, "epsilons": [0.5, 5.0], "epsilon": 5.0, "delta": 1e-6, "alpha": 0.1,

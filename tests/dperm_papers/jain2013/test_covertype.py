@@ -17,8 +17,8 @@ from dperm_papers.jain2013.covertype import experiment as covertype
 from dperm_papers.jain2013.covertype.settings import Settings
 from dperm_papers.jain2013.shared import accuracy
 from dperm_pipeline import experiments
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import prepared, scaling, synthetic
+from dperm_pipeline.experiments import Cell
 
 SETTINGS = {
     "row_splits": {"covertype-like": [250, 30, 120]}, "repeats": 2, "draws": 3,

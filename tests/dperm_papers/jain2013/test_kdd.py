@@ -17,8 +17,8 @@ from dperm_papers.jain2013.kdd import kdd_dimension
 from dperm_papers.jain2013.kdd.settings import Settings
 from dperm_papers.jain2013.shared import kdd_data
 from dperm_pipeline import experiments, tables
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import overlap, prepared
+from dperm_pipeline.experiments import Cell
 
 SETTINGS = {
     "repeats": 2, "draws": 200, "records": 200, "pool_rows": 60, "public_points": 25, "test_rows": 80,

@@ -15,7 +15,7 @@ from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting
 from dperm_papers.jain2013.queries import experiment as queries
 from dperm_papers.jain2013.shared import sphere
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 BUDGET = Budget(1.0, 1e-6)
 

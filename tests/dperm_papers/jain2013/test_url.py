@@ -10,8 +10,8 @@ from dperm_papers.jain2013.shared import accuracy
 from dperm_papers.jain2013.url import experiment as url
 from dperm_papers.jain2013.url.settings import Settings
 from dperm_pipeline import experiments
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import prepared
+from dperm_pipeline.experiments import Cell
 
 SETTINGS = {
     "row_splits": {"url-5700": [120, 30, 60]}, "repeats": 2, "draws": 3, "epsilons": [1.0, 5.0], "totals": [5.0, 50.0],

@@ -14,7 +14,7 @@ from dperm_papers.kifer2012.bounds import fits, lemmas, well_behaved
 from dperm_papers.kifer2012.bounds.settings import Settings
 from dperm_papers.kifer2012.shared import designs
 from dperm_pipeline import experiments
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 P, N, EPSILON, DELTA, MULTIPLE = 8, 64, 1.0, 1e-6, 2.0

@@ -12,7 +12,7 @@ from dperm.mechanisms import objective
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm_papers.kifer2012.bounds import nuclear
 from dperm_pipeline import experiments
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 DRAWS = 8_000

@@ -14,8 +14,8 @@ from dperm.errors import ConfigError, DataError
 from dperm_papers.kifer2012.output import experiment as output
 from dperm_papers.kifer2012.output.settings import Settings
 from dperm_pipeline import experiments, tables
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import prepared
+from dperm_pipeline.experiments import Cell
 
 SETTINGS = {
     "repeats": 4, "tuning_repeats": 3, "deltas": [0.0, 1e-6], "ridge_multiples": [2.0, 20.0], "ridge": 0.01,

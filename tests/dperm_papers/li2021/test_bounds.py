@@ -28,7 +28,7 @@ from dperm_papers.li2021.bounds import (
 )
 from dperm_papers.li2021.shared import designs
 from dperm_pipeline import figures as drawing
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.figures import style
 from dperm_pipeline.rows import Rows
 

@@ -1,5 +1,6 @@
 """Figure 8's experiment: recycling end to end by hand, its corrected form by cvxpy, and the agreement of rankings."""
 
+import itertools
 import math
 
 import cvxpy as cp
@@ -17,7 +18,7 @@ from dperm_pipeline import experiments
 
 SETTINGS = {
     "repeats": 3, "side_repeats": 2, "rounds": 3, "deltas": [1e-4, 0.0], "strengths": [18.0, 0.75], "steps": 4,
-    "budget_share": 0.5, "tolerance": 1e-9, "test_rows": 400,
+    "budget_share": 0.5, "tolerance": 1e-9, "test_rows": 400, "side_zetas": [],
 }  # fmt: skip
 STRENGTHS = np.geomspace(18.0, 0.75, 4)
 EPSILON = 0.8
@@ -52,14 +53,15 @@ def data():
     return X, y, designs.test(6, "li2021-recycling", "linear-200", 400)
 
 
-def draw(calibration, variant, delta, law):
-    names = ("napp", calibration, "add_remove", "linear-200", EPSILON, delta, variant)
+def draw(calibration, variant, delta, law, *zeta):
+    names = ("napp", calibration, "add_remove", "linear-200", EPSILON, delta, variant, *zeta)
     return law.sample((3, 16), seeds.generator(6, "li2021-recycling", "noise", *names))
 
 
-def minimiser(X, y, b, penalty, box=None):
+def minimiser(X, y, b, penalty, box=None, wall=100.0):
+    """Beyond |eta| = wall the squared loss goes on linearly: (y - eta)^2/2 is Huber's function of eta, less y eta."""
     theta = cp.Variable(16)
-    objective = cp.sum_squares(y - X @ theta) / 2 + b @ theta + penalty(theta)
+    objective = cp.sum(cp.huber(X @ theta, wall)) / 2 - y @ X @ theta + b @ theta + penalty(theta)
     constraints = [] if box is None else [theta >= box[0], theta <= box[1]]
     options = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
     cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL, **options)
@@ -107,27 +109,35 @@ def test_a_round_of_recycling_end_to_end(published, delta):
     assert recycled
 
 
-@pytest.mark.parametrize("variant", ["erm", "vs_plus"])
-def test_the_corrected_split_is_public_and_proved(corrected, variant):
+@pytest.mark.parametrize(
+    ("variant", "zeta", "zeta2", "y_bound", "wall"),
+    [("erm", [], 5.7, 100.0, 100.0), ("vs_plus", [], 5.7, 100.0, 100.0), ("erm", ["typical"], 1.52, 0.86, 0.66)],
+)
+def test_the_corrected_split_is_public_and_proved(variant, zeta, zeta2, y_bound, wall):
+    """Under typical bounds y is clipped and the loss continued, so that they hold for all records."""
     X, y, test = data()
-    bounds, floor, delta = noise.Bounds(1.0, 5.7, 1.0), 1 / EPSILON, 1e-4
-    rows = of(corrected, row="figure", metric="log_mse", delta=delta)
+    y = np.clip(y, -y_bound, y_bound)
+    bounds, floor, delta = noise.Bounds(1.0, zeta2, 1.0), 1 / EPSILON, 1e-4
+    # `unit` bounds no record: it is not run.
+    every = experiments.run(cell("corrected", side_zetas=[*zeta, "unit"]))
+    assert set(every["zeta"]) == {"range", *zeta}
+    rows = of(every, row="figure", metric="log_mse", delta=delta, zeta=[*zeta, "range"][0])
     rows = rows[rows["variant"].isin([variant, f"{variant}-recycled"])]
     assert set(rows["guarantee"]) == {"proved_exact"}
     for k, strength in ((0, 18.0), (1, 18.0), (1, 0.75)):
         modulus = max(strength, floor) if k else floor
         share = 1 - 1 / (2 * modulus * EPSILON)
         spent = share * EPSILON
-        sigma = 5.7 * math.sqrt(2 * (spent - math.log(delta))) / spent
+        sigma = zeta2 * math.sqrt(2 * (spent - math.log(delta))) / spent
         law, extra, _ = noise.calibrate(
             bounds, Budget(EPSILON, delta), share=share, variant=variant, calibration="corrected", features=16
         )
         assert law.scale == pytest.approx(sigma)
         assert extra == pytest.approx(sigma * math.sqrt(2 / math.pi) if variant == "vs_plus" else 0.0)
-        b = draw("corrected", variant, delta, law)
+        b = draw("corrected", variant, delta, law, *zeta)
         theta = minimiser(
             X[0], y[0], b[0],
-            lambda t: (strength + extra) * cp.norm1(t) + modulus * cp.sum_squares(t), (0, 1),  # noqa: B023
+            lambda t: (strength + extra) * cp.norm1(t) + modulus * cp.sum_squares(t), (0, 1), wall,  # noqa: B023
         )  # fmt: skip
         found = of(rows, round=k, repeat=0, strength=strength)["value"].item()
         assert found == pytest.approx(log_mse(theta, test), abs=1e-4)
@@ -220,10 +230,11 @@ DRAWN = [
 @pytest.mark.parametrize(("draw", "calibration", "delta", "colours"), DRAWN)
 def test_panels_show_their_rows(rows, draw, calibration, delta, colours):
     figure = draw(rows)
-    assert len(figure.axes) == 4  # two epsilons; the ROC curve and the error
-    own = of(rows, row="figure", calibration=calibration, delta=delta)
-    for column, epsilon in enumerate((0.4, 1.0)):
-        roc, error = figure.axes[column], figure.axes[2 + column]
+    assert len(figure.axes) == 8  # two epsilons; the ROC curve and the error, each under two bounds
+    assert ["ζ₂ = 1.52" in axis.get_title() for axis in figure.axes[::2]] == [False, True, False, True]
+    for (above, zeta), (column, epsilon) in itertools.product(((0, "range"), (2, "typical")), enumerate((0.4, 1.0))):
+        own = of(rows, row="figure", calibration=calibration, delta=delta, zeta=zeta)
+        roc, error = figure.axes[above + column], figure.axes[4 + above + column]
         areas = {text.get_color(): text.get_text() for text in roc.texts}
         for variant, colour in colours.items():
             here = of(own, epsilon=epsilon)

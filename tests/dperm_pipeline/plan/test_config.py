@@ -11,7 +11,7 @@ import yaml
 
 from dperm import mechanisms
 from dperm.errors import ConfigError
-from dperm_pipeline import config_files, experiments, figures, places, plan
+from dperm_pipeline import config_files, figures, places, plan
 from dperm_pipeline.datasets import fetch, prepare
 
 ROOT = Path(__file__).parents[3]
@@ -51,7 +51,7 @@ def look_up_everything(loaded: plan.Plan) -> None:
     """Look up all that the rules look up in a plan: what is not refused must not fail later."""
     for (scale, name), experiment in loaded.experiments.items():
         for cell in (*experiment.cells.values(), *experiment.baselines.values()):
-            assert plan.code_digest(*experiments.modules(name, cell.get("mechanism")))
+            assert plan.code_digest(*plan.cell_modules(name, cell.get("mechanism")))
             assert cell["point"].get("dataset", "adult") in loaded.datasets
             assert places.experiments()[name].settings(**cell["settings"])
             assert isinstance(cell["seed"], int)
@@ -148,6 +148,11 @@ def test_hundreds_of_mutants_are_refused_in_words_or_are_valid(monkeypatch, fold
         ({"seed": -1}, "seed: -1 is not allowed: must be at least 0"),
         ({"seed": "abc"}, "seed: 'abc' is not allowed: must be integer"),
         ({"papers": []}, "papers: [] is not allowed: needs at least 1 item(s)"),
+        (
+            {"papers": ["kifer2013"]},
+            "papers.0: 'kifer2013' is not allowed: must be one of kifer2012, jain2013, dwork2018, li2021; "
+            "did you mean 'kifer2012'?",
+        ),
         ({"mirror": "/no/such/folder"}, "mirror: '/no/such/folder' is not a folder"),
     ],
 )

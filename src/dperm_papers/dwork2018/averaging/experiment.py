@@ -23,7 +23,7 @@ import numpy as np
 from dperm.mechanisms.prediction import averaged
 from dperm_papers.dwork2018.averaging.settings import Settings
 from dperm_papers.dwork2018.shared import averages, flips, parts, realizable
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Lemma 4.6 on thr: shards and the probability with which one fails, and the error that sets their size.

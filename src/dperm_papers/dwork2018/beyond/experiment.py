@@ -34,7 +34,7 @@ from dperm_papers.dwork2018.averaging import experiment as averaging
 from dperm_papers.dwork2018.beyond import mean_walk
 from dperm_papers.dwork2018.beyond.settings import Settings
 from dperm_papers.dwork2018.shared import alternating, flips, parts
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # The double that the points of [N] are counted from: a normal number, far from the largest one.

@@ -25,7 +25,7 @@ import math
 
 from dperm_papers.dwork2018.constants import promised_answers, promised_labels, promised_regression
 from dperm_papers.dwork2018.shared import parts
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 _SOURCES = (promised_answers, promised_labels, promised_regression)

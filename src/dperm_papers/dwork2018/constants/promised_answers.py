@@ -13,7 +13,7 @@ from dperm.laws.finite import closeness
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
 from dperm.solvers import intervals
 from dperm_papers.dwork2018.shared import averages, flips, labellings, multisets, realizable, ties
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 Line = dict[str, Any]
 # Shards of a soft majority, and of an average of losses with so many records.

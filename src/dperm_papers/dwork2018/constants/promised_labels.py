@@ -28,7 +28,7 @@ from dperm_papers.dwork2018.shared import (
     worst_bits,
 )
 from dperm_papers.dwork2018.softmajority import experiment as softmajority
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 Line = dict[str, Any]
 # Answers together, records that change, shards of Lemma 4.6, rate and smoothness of Lemma 4.5, B of Lemma 6.3.

@@ -17,7 +17,7 @@ from dperm_papers.dwork2018.dimension import experiment as dimension
 from dperm_papers.dwork2018.free.experiment import crossing
 from dperm_papers.dwork2018.shared import bounds, projected, signs
 from dperm_papers.dwork2018.stable import experiment as stable
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 Line = dict[str, Any]
 # lambda of Theorem 4.9 and Corollary 4.10.

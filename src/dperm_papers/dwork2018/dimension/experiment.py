@@ -29,7 +29,7 @@ from dperm.accounting import gaussian, objective
 from dperm.mechanisms.prediction import stable_erm
 from dperm_papers.dwork2018.dimension import aggregation, cube
 from dperm_papers.dwork2018.shared import bounds, parts, signs
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 _CALIBRATIONS = ("paper", "tight")

@@ -34,7 +34,7 @@ import numpy as np
 from dperm.mechanisms.prediction import exppw
 from dperm.solvers import intervals
 from dperm_papers.dwork2018.shared import alternating, labellings, multisets, parts, ties
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # The exhaustive parts: points and records of the data sets, and T, at which all is enumerated.

@@ -32,7 +32,7 @@ from scipy import optimize
 from dperm.mechanisms.prediction import stable_sgd
 from dperm_papers.dwork2018.shared import bounds, parts, projected
 from dperm_papers.dwork2018.shared.projected import PROBLEMS, Problem
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # (calibration, variant) -> eta of the mechanism and its share of the printed step.

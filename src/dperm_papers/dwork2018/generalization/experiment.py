@@ -32,7 +32,7 @@ from scipy import special
 from dperm.mechanisms.prediction import exppw
 from dperm_papers.dwork2018.generalization.settings import Settings
 from dperm_papers.dwork2018.shared import evaluation, parts
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Law -> Pr[y = 1] below and above 1/2: a threshold, the same with a fifth of the labels flipped, a biased coin.

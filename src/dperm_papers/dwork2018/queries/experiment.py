@@ -41,7 +41,7 @@ from dperm.errors import DataError, InvalidBudget
 from dperm.mechanisms.prediction import consensus, soft_majority
 from dperm_papers.dwork2018.queries.settings import Settings
 from dperm_papers.dwork2018.shared import flips, worst_bits
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Shards have at least so many records (the catalogue's default on real data).

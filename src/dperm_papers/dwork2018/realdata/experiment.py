@@ -33,7 +33,7 @@ from dperm.errors import ConfigError
 from dperm.mechanisms import nonprivate, objective
 from dperm.mechanisms.prediction import averaged, exppw, shards, soft_majority, stable_erm, stable_sgd
 from dperm_papers.dwork2018.realdata import committee
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 LOSS = losses.logistic()

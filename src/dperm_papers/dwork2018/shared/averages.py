@@ -29,7 +29,7 @@ from dperm.mechanisms.estimators.averaged import AveragedPrediction
 from dperm.mechanisms.prediction import averaged
 from dperm.mechanisms.prediction.learners import ThresholdLearner
 from dperm_papers.dwork2018.shared import flips
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 GAMMAS, SIGMAS = (0.5, 2.0), (0.5, 1.0, 2.0)

@@ -26,7 +26,7 @@ from scipy import optimize
 from dperm.accounting import gaussian
 from dperm.laws.finite import closeness
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Of the mechanism `member`: Pr[1] for its own records, in units of the most that epsilon allows.

@@ -1,7 +1,7 @@
 """The axis `part` of experiments on laws: a cell computes one part of its experiment."""
 
 from dperm.errors import ConfigError
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 
 def chosen(cell: Cell, *known: str) -> str:

@@ -41,7 +41,7 @@ from dperm.domain import Budget
 from dperm.mechanisms.prediction import soft_majority
 from dperm_papers.dwork2018.shared import best_bit, parts, realizable
 from dperm_papers.dwork2018.softmajority.settings import Settings
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Where the axes cross.

@@ -39,7 +39,7 @@ from dperm.compiled import compiled
 from dperm.mechanisms.prediction import stable_erm, stable_sgd
 from dperm_papers.dwork2018.shared import bounds, parts, projected, signs
 from dperm_papers.dwork2018.stable.settings import Settings
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # (calibration, variant) of gradient descent -> eta of the mechanism, and its share of the printed step.

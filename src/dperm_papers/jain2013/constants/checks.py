@@ -33,7 +33,7 @@ from dperm.mechanisms.kernel.dialogue import Dialogue
 from dperm.solvers import kernel as solver
 from dperm_papers.jain2013.constants.settings import Settings
 from dperm_papers.jain2013.shared import sphere
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 CALIBRATIONS = ("paper", "corrected", "tight")

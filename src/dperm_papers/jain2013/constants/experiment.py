@@ -23,7 +23,7 @@ from dperm.domain import Budget
 from dperm.mechanisms.kernel import pinp, tddl, tdil
 from dperm_papers.jain2013.constants import checks, noise
 from dperm_papers.jain2013.thm5.experiment import theorem5_queries
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # T of the table.

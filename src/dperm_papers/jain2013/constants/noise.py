@@ -32,7 +32,7 @@ from dperm.mechanisms import cms11
 from dperm.mechanisms.kernel import constants, explicit, pinp, rkhs, tddl
 from dperm.mechanisms.kernel.constants import Setting
 from dperm_papers.jain2013.shared import sphere
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 CALIBRATIONS = ("paper", "corrected", "tight")

@@ -30,8 +30,8 @@ from scipy import sparse
 from dperm import kernels
 from dperm.solvers import cubic, patterns
 from dperm_papers.jain2013.shared import accuracy
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import scaling
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # The printed C, and its product with the printed 500,000 training rows.

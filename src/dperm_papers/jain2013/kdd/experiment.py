@@ -39,7 +39,7 @@ from dperm.solvers import sparse as solver
 from dperm_papers.jain2013.kdd import kdd_dimension
 from dperm_papers.jain2013.shared.kdd_data import Split, generator, splits, tuning
 from dperm_pipeline import tables
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 FOLDS = 5

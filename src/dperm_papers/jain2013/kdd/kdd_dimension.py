@@ -20,8 +20,8 @@ from dperm.mechanisms.kernel import tddl
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
 from dperm.solvers import sparse as solver
 from dperm_papers.jain2013.shared.kdd_data import generator, touched
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import synthetic
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 DATASETS = ("kdd-like",)

@@ -23,7 +23,7 @@ from dperm.mechanisms.kernel.constants import Setting, sigma
 from dperm_papers.jain2013.queries.settings import Settings
 from dperm_papers.jain2013.shared import sphere
 from dperm_papers.jain2013.thm3 import experiment as thm3
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # n of log T: half-decades, so that log(2/beta) is soon small beside log T.

@@ -28,8 +28,8 @@ from dperm.kernels import Kernel, gram
 from dperm.mechanisms.kernel import rkhs, tddl
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius, sigma
 from dperm_papers.jain2013.shared.kdd_data import generator, touched
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import overlap, prepared
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # sup |l'| and l(0, y) of the hinge loss.

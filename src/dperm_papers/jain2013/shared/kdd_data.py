@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from dperm.errors import DataError
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.datasets import overlap, prepared, synthetic
+from dperm_pipeline.experiments import Cell
 
 # The names of sets that are formulas; of these the prepared file gives no rows.
 _FORMULAS = {"kdd-like": synthetic.kdd_like}

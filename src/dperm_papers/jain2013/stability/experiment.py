@@ -30,7 +30,7 @@ from sklearn.svm import SVC
 
 from dperm import kernels
 from dperm_papers.jain2013.stability import neighbour_fits
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 _KERNELS = {"linear": kernels.linear(), "cubic": kernels.polynomial(), "gaussian": kernels.gaussian()}

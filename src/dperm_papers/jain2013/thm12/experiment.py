@@ -25,7 +25,7 @@ import math
 
 import numpy as np
 
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 STEPS = 4096

@@ -34,7 +34,7 @@ from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting, sigma
 from dperm_papers.jain2013.shared import sphere
 from dperm_papers.jain2013.thm3.settings import Settings
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 CALIBRATIONS = ("paper", "corrected", "tight")

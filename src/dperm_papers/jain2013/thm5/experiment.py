@@ -53,7 +53,7 @@ from dperm.mechanisms.kernel.constants import Setting
 from dperm.solvers.blas import one_thread
 from dperm_papers.jain2013.thm5 import feature_laws
 from dperm_papers.jain2013.thm5.settings import Settings
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # (calibration, bare) of TDDL, in the order of their draws.

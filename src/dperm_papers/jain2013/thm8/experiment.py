@@ -50,7 +50,7 @@ from dperm.mechanisms.kernel import ball_law, constants, tdil
 from dperm.mechanisms.kernel.constants import Setting
 from dperm_papers.jain2013.thm8 import lengths
 from dperm_papers.jain2013.thm8.settings import Settings
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 CALIBRATIONS = ("paper", "corrected", "tight")

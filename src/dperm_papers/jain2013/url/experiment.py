@@ -19,7 +19,7 @@ from scipy import sparse
 from dperm import kernels
 from dperm.solvers import sparse as solver
 from dperm_papers.jain2013.shared import accuracy
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Slack over Delta_w, as in `dperm_papers.jain2013.covertype.experiment`.

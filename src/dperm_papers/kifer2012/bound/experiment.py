@@ -28,7 +28,7 @@ from dperm.accounting import gaussian, objective
 from dperm.domain import Budget, Domain, Neighbours
 from dperm.noise import Gaussian
 from dperm_papers.kifer2012.shared.worst_pairs import Case, worst
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # At `needed` the pair spends the budget up to this share, found in so many steps at most; five are usual.

@@ -6,7 +6,7 @@ and `nuclear` (Section 1.1.1). Neighbours: add/remove (Definition 1).
 """
 
 from dperm_papers.kifer2012.bounds import fits, lemmas, nuclear, well_behaved
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Matrices of 2 x 2 have so many entries, and from here on p is far above s = 2 (Definition 2).

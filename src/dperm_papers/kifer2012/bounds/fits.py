@@ -48,7 +48,7 @@ from dperm.mechanisms import base, objective
 from dperm.solvers import composite
 from dperm_papers.kifer2012.bounds.settings import Settings
 from dperm_papers.kifer2012.shared import designs
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # The solvers' target, in units of zeta; what they certify is the `slack` of a measurement.

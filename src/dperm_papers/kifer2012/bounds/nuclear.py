@@ -35,7 +35,7 @@ from dperm.domain import Budget, Domain
 from dperm.feasible import Regularizer
 from dperm.mechanisms import base, objective
 from dperm.noise import Gaussian, SphericalLaplace
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Lambda in scales of the noise: outputs of every rank are then common.

@@ -44,7 +44,7 @@ from dperm.solvers import ball
 from dperm_papers.kifer2012.example1.settings import Settings
 from dperm_papers.kifer2012.shared import designs
 from dperm_papers.kifer2012.shared.quadrature import law
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Targets of the one record of D': at 0, within the bump's reach, and far off (full force everywhere).

@@ -38,7 +38,7 @@ from dperm.solvers import composite
 from dperm_papers.kifer2012.lasso.settings import Settings
 from dperm_papers.kifer2012.shared import real_data
 from dperm_pipeline import tables
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Of the non-private fit: least norm of a subgradient, in units of the sum of losses.

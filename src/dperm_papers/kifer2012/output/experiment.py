@@ -39,7 +39,7 @@ from dperm_papers.kifer2012.output.settings import Settings
 from dperm_papers.kifer2012.shared import real_data
 from dperm_papers.kifer2012.shared.real_data import Records
 from dperm_pipeline import tables
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 

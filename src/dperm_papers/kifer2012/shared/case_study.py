@@ -19,7 +19,7 @@ from dperm.feasible import Region
 from dperm.mechanisms import objective, sparse
 from dperm.mechanisms.support import exp_mech
 from dperm.solvers import subsets
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 # The public bounds on a record, by s.
 domain = sparse.case_study

@@ -42,7 +42,7 @@ from dperm.feasible import Region
 from dperm.mechanisms import base, objective
 from dperm.solvers import ball
 from dperm_papers.kifer2012.shared import designs
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Share of the columns with an effect in the design rademacher: its ||theta*|| is then that of the other designs.

@@ -42,7 +42,7 @@ from dperm.mechanisms.support import limits, samp_agg
 from dperm.solvers import lasso, subsets
 from dperm_papers.kifer2012.shared import case_study, designs, votes
 from dperm_papers.kifer2012.shared.case_study import Moments, Spending
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 SURE = 0.99

@@ -37,7 +37,7 @@ from dperm.noise import SphericalLaplace
 from dperm_papers.kifer2012.shared.worst_pairs import Case, worst
 from dperm_papers.kifer2012.theorem2.half_plane import HalfPlane
 from dperm_papers.kifer2012.theorem2.settings import Settings
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Algorithm 1's Delta, and what Theorem 4 assumes of it, in units of lambda/epsilon.

@@ -38,7 +38,7 @@ from dperm import losses
 from dperm.domain import Budget, Domain
 from dperm.errors import ConfigError
 from dperm.mechanisms import objective
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 KNEE, X_NORM = 0.5, 1.0

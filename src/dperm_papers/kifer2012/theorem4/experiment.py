@@ -50,7 +50,7 @@ from dperm.feasible import Region
 from dperm.mechanisms import base, objective, output
 from dperm_papers.kifer2012.theorem4 import isotropic, noise_lengths
 from dperm_papers.kifer2012.theorem4.isotropic import Noise
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 NOISES = ("gamma", "gaussian")

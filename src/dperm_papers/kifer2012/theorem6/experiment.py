@@ -44,7 +44,7 @@ from dperm.mechanisms.support import exp_mech
 from dperm.solvers import subsets
 from dperm_papers.kifer2012.shared import case_study, designs
 from dperm_papers.kifer2012.theorem6 import tiny_domain
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # P(right support) that counts as accurate, of the abstract's "stable and accurate".

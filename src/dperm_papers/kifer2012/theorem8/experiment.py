@@ -36,7 +36,7 @@ from dperm.errors import ConfigError
 from dperm.mechanisms.support import noisy_top, samp_agg
 from dperm.solvers import lasso, subsets
 from dperm_papers.kifer2012.shared import designs, votes
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Of `hadamard`: |theta*_j|, and a gap of the lasso (in ||y||^2/2) that leaves the distances six digits.

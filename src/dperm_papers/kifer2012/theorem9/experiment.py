@@ -43,7 +43,7 @@ from dperm.solvers import subsets
 from dperm_papers.kifer2012.shared import case_study, designs, votes
 from dperm_papers.kifer2012.shared.case_study import Moments, Spending
 from dperm_papers.kifer2012.theorem9 import hadamard, single_stage
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 SIZE = hadamard.SIZE

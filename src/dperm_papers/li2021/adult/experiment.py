@@ -30,7 +30,7 @@ from dperm.mechanisms.napp import limit
 from dperm.mechanisms.napp.noise import Bounds
 from dperm.mechanisms.napp.scheme import Scheme
 from dperm_papers.li2021.shared import measures
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # Records by split and label, as Section 5.2 prints them.

@@ -40,7 +40,7 @@ from dperm.mechanisms.napp import limit, losses, noise, scheme
 from dperm.mechanisms.napp.literal import augmented_targets, settled, unpenalised
 from dperm_papers.li2021.augmentation import drawn, pairs, regularizers
 from dperm_papers.li2021.shared import designs
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 NO_DATA = "no-data"

@@ -46,7 +46,7 @@ from dperm.mechanisms.napp import noise
 from dperm.mechanisms.napp.scheme import Scheme, curvature, knee, penalty, weights
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm_papers.li2021.bounds import formulas
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 SHARE, FEATURES = 0.5, 16
 # Lambda0 in units of the least that Eq 2 allows.

@@ -12,7 +12,7 @@ import numpy as np
 
 from dperm.errors import ConfigError
 from dperm_papers.li2021.bounds import budget_bounds, risk_bounds, risk_rates, sample_bounds
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 _PARTS = {

@@ -34,7 +34,7 @@ from dperm.mechanisms.napp.scheme import Scheme, modulus, penalty, weights
 from dperm_papers.li2021.bounds import bound_fits, formulas
 from dperm_papers.li2021.bounds.bound_fits import METHODS, Sample
 from dperm_papers.li2021.shared import designs
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 SHARE = 0.5
 # Methods whose bounds are counted over many draws; one strength of Table 4's grid, at which nothing is empty or full.

@@ -26,7 +26,7 @@ from dperm.mechanisms.napp.scheme import Scheme, modulus
 from dperm_papers.li2021.bounds import bound_fits, formulas
 from dperm_papers.li2021.bounds.bound_fits import METHODS, Sample
 from dperm_papers.li2021.shared import designs
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 _SHARE, _STRENGTH, _FAILURE, _EPSILON, _FEATURES = 0.5, 1.0, 0.1, 1.0, 16
 _METHODS = (("erm", "paper"), ("erm-moor", "paper"), ("erm", "corrected"))

@@ -29,7 +29,7 @@ from dperm.mechanisms.napp.scheme import Scheme, weights
 from dperm_papers.li2021.bounds import bound_fits, formulas
 from dperm_papers.li2021.bounds.bound_fits import METHODS
 from dperm_papers.li2021.shared import designs
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 
 _SHARE, _STRENGTH, _STEPS = 0.5, 1.0, 80
 _METHODS = (("erm", "paper"), ("erm-moor", "paper"), ("erm", "corrected"))

@@ -35,7 +35,7 @@ from dperm.domain import Budget
 from dperm.mechanisms.napp import limit, noise
 from dperm.mechanisms.napp.scheme import Scheme
 from dperm_papers.li2021.shared import designs, measures
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 REFERENCES = (1, 2)

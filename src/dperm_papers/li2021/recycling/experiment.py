@@ -27,12 +27,15 @@ b'theta; VS+ has two-sided b and the lasso t sigma_b (variants `erm`, `vs_plus`)
 1: w = max{Lambda, Lambda0}, as Table 2's ridge has it, and r = 1 - zeta3/(2 w epsilon): a split of epsilon that is as
 public as Lambda. Rows `rounds`: Algorithm 2 itself for the target ridge.
 
+Column `zeta`: which bounds stand for those that li2021 does not print (`designs.bounded`): `range` with all repeats,
+the others with the first `side_repeats`; `unit`, which are no bounds, as published alone.
+
 Neighbours: add/remove.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -41,7 +44,7 @@ from dperm.domain import Budget
 from dperm.mechanisms.napp import limit, noise, retrieval
 from dperm.mechanisms.napp.scheme import Scheme
 from dperm_papers.li2021.shared import designs, measures
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 PUBLISHED = ("erm", "vs", "vs_plus")
@@ -53,9 +56,10 @@ _BATCHES = 10
 
 @dataclass(frozen=True)
 class _Task:
-    """One design at one budget: the cell, its data, the grid of Lambda, and the public bounds."""
+    """One design at one budget: the cell, its data, the grid of Lambda, and the public bounds, by their name `zeta`."""
 
     cell: Cell
+    zeta: str
     design: designs.Design
     X: np.ndarray
     y: np.ndarray
@@ -84,7 +88,8 @@ class _Task:
         return {"tolerance": self.cell.settings.tolerance, "box": None if self.paper else self.design.box}
 
     def data(self, repeats: int) -> limit.Problems:
-        return limit.problems(self.design.loss, self.X[:repeats], self.y[:repeats])
+        eta_bound = math.inf if self.paper else self.design.eta_bound
+        return limit.problems(self.design.loss, self.X[:repeats], self.y[:repeats], eta_bound)
 
     def law(self, variant: str, share: float) -> tuple[noise.Law, float, str]:
         return noise.calibrate(
@@ -96,7 +101,8 @@ class _Task:
         """Return b of every repeat, shape (R, p): laws of one kind give the same b but for its scale."""
         cell, budget = self.cell, self.budget
         method = (cell.mechanism, cell.calibration, cell.neighbours, cell.point["design"])
-        rng = cell.rng("noise", *method, budget.epsilon, budget.delta, variant)
+        own = () if self.zeta == "range" else (self.zeta,)
+        rng = cell.rng("noise", *method, budget.epsilon, budget.delta, variant, *own)
         return law.sample((len(self.X), self.design.p), rng)
 
 
@@ -111,18 +117,27 @@ class _Run:
 
 
 def run(cell: Cell, rows: Rows) -> None:
-    """Measure one design at one epsilon; columns strength (Lambda; 0: of the whole path), row, round, informative."""
-    settings, name, epsilon = cell.settings, cell.point["design"], float(cell.point["epsilon"])
-    design, strengths = designs.find(name), np.geomspace(*settings.strengths, settings.steps)
+    """Measure one design at one epsilon; columns strength (Lambda; 0: a whole path), row, round, informative, zeta."""
+    settings, name = cell.settings, cell.point["design"]
     X, y = designs.training(cell.seed, cell.experiment, name, settings.repeats)
     test = designs.test(cell.seed, cell.experiment, name, settings.test_rows)
-    zeta2 = design.zeta2 if cell.calibration == "paper" else design.boxed_zeta2
-    bounds = noise.Bounds(design.zeta1, zeta2, design.zeta3)
-    for delta in settings.deltas:
-        task = _Task(cell, design, X, y, strengths, Budget(epsilon, delta), bounds)
-        here = rows.at(delta=delta, strength=0.0, informative=True, round=0)
+    zetas = [zeta for zeta in settings.side_zetas if cell.calibration == "paper" or zeta != "unit"]
+    for zeta, delta in itertools.product(("range", *zetas), settings.deltas):
+        repeats = settings.repeats if zeta == "range" else settings.side_repeats
+        task = _task(cell, zeta, delta, X[:repeats], y[:repeats])
+        here = rows.at(delta=delta, strength=0.0, informative=True, round=0, zeta=zeta)
         _figure(here.at(row="figure"), task, test)
         _rounds(here.at(row="rounds"), task)
+
+
+def _task(cell: Cell, zeta: str, delta: float, X: np.ndarray, y: np.ndarray) -> _Task:
+    settings, paper = cell.settings, cell.calibration == "paper"
+    design = designs.bounded(designs.find(cell.point["design"]), zeta)
+    # The corrected bounds hold for what is clipped to them.
+    y = y if paper else np.clip(y, -design.y_bound, design.y_bound)
+    bounds = noise.Bounds(design.zeta1, design.zeta2 if paper else design.boxed_zeta2, design.zeta3)
+    strengths = np.geomspace(*settings.strengths, settings.steps)
+    return _Task(cell, zeta, design, X, y, strengths, Budget(float(cell.point["epsilon"]), delta), bounds)
 
 
 def _figure(rows: Rows, task: _Task, test: tuple[np.ndarray, np.ndarray]) -> None:
@@ -240,7 +255,8 @@ def agreement(before: np.ndarray, after: np.ndarray) -> np.ndarray:
         if not whole.any():
             continue
         means = [errors[:, batch[whole]].mean(axis=1) for errors in (before, after)]
-        signs = [np.array([_sign(mean[i] - mean[j]) for i, j in combinations(range(len(mean)), 2)]) for mean in means]
+        pairs = list(itertools.combinations(range(len(means[0])), 2))
+        signs = [np.array([_sign(mean[i] - mean[j]) for i, j in pairs]) for mean in means]
         agree = np.where((signs[0] == 0) & (signs[1] == 0), 1.0, signs[0] * signs[1])
         found.append(agree.mean() if changed.any() else math.nan)
     return np.array(found)

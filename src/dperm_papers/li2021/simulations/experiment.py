@@ -56,7 +56,7 @@ from dperm.mechanisms.napp.noise import Bounds, calibrate, floor
 from dperm.mechanisms.napp.scheme import Scheme
 from dperm_papers.li2021.shared import designs, measures
 from dperm_papers.li2021.shared.designs import Design
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 # li2021's rule that a coefficient of a literal run is 0.
