@@ -20,6 +20,14 @@ no cancellation in it moves u. Rounding, with v = 2^-53: u_i - t_i is off by v (
 goes in about sqrt(n) sums of about sqrt(n) records, and is off by (2 sqrt(n) + p + 4) v times its terms' sizes; both
 are added. P is total-strongly convex: ||w - w*|| <= sqrt(2 gap/total).
 
+Many equal records at a kink. There |u_i - t_i| is rounding, e, and n of them make a gap of n e, although w itself is
+off by e alone. Let X_M be k different rows with |u_i - t_i| <= e_i, and sigma > 0 a lower bound on their least singular
+value: some w' has X_M w' = t_M exactly and ||w' - w|| <= d = ||e_M||/sigma. At w' all records with these rows and t add
+nothing to the gap, whatever their alpha, and the others are off by ||x_i|| d more:
+
+    ||w - w*|| <= d + sqrt(2 gap'/total),
+    gap' = sum of the others' terms + (||total w + X'alpha|| + total d)^2/(2 total).
+
 References
 ----------
 Mehrotra, SIAM J. Optim. 2 (1992) (predictor and corrector). `sparse` has the losses and the dual.
@@ -31,10 +39,12 @@ import numpy as np
 
 from dperm.solvers.blas import one_thread
 
-_UNIT, _MORE = 2.0**-53, 1.01
+_UNIT, _MORE = 2.0**-53, 1 + 1e-9
 # Newton's steps; a step's share of the way to the boundary; and steps without a smaller gap after which it ends.
 _FALL, _WEIGHTS, _NEWTON, _NEAR, _SMALL = 0.1, 12, 30, 0.1, 1e-3
 _STEPS, _INSIDE = 200, 0.995
+# Records within so many roundings of a kink may be moved to it.
+_KINK = 1e3
 _SEARCH, _FLAT, _PATIENCE = 40, 0.5, 15
 
 
@@ -63,10 +73,34 @@ def minimise(
             bound = _distance(X, t, low, high, total, whole, alpha)
             since = 0 if bound < least else since + 1
             if bound < least:
-                best, least = whole, bound
+                best, dual, least = whole, alpha, bound
             if least <= slack or since > _PATIENCE:
                 break
+        if slack < least < math.inf:
+            least = min(least, _distance(X, t, low, high, total, best, dual, kinks=True))
     return best, least
+
+
+def distance(
+    X: np.ndarray,
+    t: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    total: float,
+    w: np.ndarray,
+    alpha: np.ndarray,
+    slack: float,
+) -> float:
+    """Return an upper bound on ||w - w*||, with its own rounding, for a w and a dual point of another solver.
+
+    - X, t, low, high, total, slack: as for `minimise`; what is above `slack` may not be the least bound.
+    - w: shape (p,).
+    - alpha: shape (n,); within low and high.
+    """
+    with one_thread(), np.errstate(all="ignore"):
+        bound = _distance(X, t, low, high, total, w, alpha)
+        return bound if bound <= slack else min(bound, _distance(X, t, low, high, total, w, alpha, kinks=True))
 
 
 def _path(X, t, low, high, total):
@@ -203,8 +237,8 @@ def _newton(H, slope):
         return np.zeros(len(slope))
 
 
-def _distance(X, t, low, high, total, w, alpha) -> float:
-    """Return sqrt(2 gap/total) with the rounding of the module's text."""
+def _distance(X, t, low, high, total, w, alpha, *, kinks: bool = False) -> float:
+    """Return sqrt(2 gap/total) with the rounding of the module's text; `kinks` looks for many equal records at one."""
     n, p = X.shape
     lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
     off = X @ w - t
@@ -219,6 +253,47 @@ def _distance(X, t, low, high, total, w, alpha) -> float:
         slope = slope + X[start : start + block].T @ alpha[start : start + block]
     sizes = total * float(np.linalg.norm(w)) + float(lengths @ np.abs(alpha))
     left = float(np.linalg.norm(slope)) + (2 * block + p + 4) * _UNIT * sizes
+    if not kinks:
+        return _bound(terms, left, total, 0.0)
+    near = np.abs(off) + error
+    at = np.flatnonzero(near <= _KINK * error)
+    found = math.inf
+    for chosen, moved in _sets_of_kinks(X[at], t[at], near[at]):
+        # Without those that w' has at their kink; the others are off by as much as w' is.
+        others = terms + hidden * (lengths * (moved * _MORE))
+        others[at[chosen]] = 0.0
+        found = min(found, _bound(others, left + total * moved, total, moved))
+    return found
+
+
+def _bound(terms, left, total, moved) -> float:
     # Terms of one sign: their sum is off by its own share.
-    gap = _MORE * (float(terms.sum()) * (1 + n * _UNIT) + left**2 / (2 * total))
-    return math.sqrt(2 * gap / total) if gap >= 0 else math.inf
+    gap = _MORE * (float(terms.sum()) * (1 + len(terms) * _UNIT) + left**2 / (2 * total))
+    return moved + math.sqrt(2 * gap / total) if gap >= 0 else math.inf
+
+
+def _sets_of_kinks(X, t, near):
+    """Yield the places of the records that have one of k rows and t, and how far w' is from w; k falls.
+
+    - X, t: of the records near a kink.
+    - near: bounds on |u - t|.
+    """
+    # -0 is 0 here.
+    records = np.ascontiguousarray(np.column_stack([X, t]) + 0.0)
+    if not records.size:
+        return
+    _, first, group, counts = np.unique(
+        records.view(f"V{records.itemsize * records.shape[1]}").ravel(), return_index=True, return_inverse=True,
+        return_counts=True,
+    )  # fmt: skip
+    order = np.argsort(-counts, kind="stable")
+    k = min(X.shape[1], len(order))
+    while k:
+        rows = X[first[order[:k]]]
+        values = np.linalg.svd(rows, compute_uv=False)
+        # What an SVD in doubles may be off by, with much room.
+        least = float(values[-1]) - 8 * (len(rows) + X.shape[1]) ** 2 * _UNIT * float(values[0])
+        if least > 0:
+            distance = float(np.linalg.norm(near[first[order[:k]]])) / least
+            yield np.flatnonzero(np.isin(group, order[:k])), _MORE * distance
+        k //= 2

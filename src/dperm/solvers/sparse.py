@@ -30,7 +30,8 @@ a_i = l'(u_i),
     gap = sum_i (a_i - alpha_i) (u_i - t_i - h (a_i + alpha_i)/2),   each >= 0,
 
 free of cancellation, and free of inactive columns. P is total-strongly convex, so ||w - w*|| <= sqrt(2 gap/total) =
-slack. A is formed anew from alpha before a gap is believed.
+slack. A is formed anew from alpha before a gap is believed. The rounding of A and of u is not counted: at h = 0 it
+matters for slacks of about sqrt(n) 1e-8 and below (`kinked.distance` counts it).
 
 References
 ----------
