@@ -197,8 +197,9 @@ def test_what_is_only_where_it_makes_sense(rows):
     keys = ["mechanism", "calibration", "variant", "target", "dataset", "epsilon", "delta", "repeat", "metric", "step"]
     keys.append("zeta")
     assert set(zip(private["zeta"], private["delta"], strict=True)) == {
-        ("range", 1e-4), ("range", 0.0), ("range", 1e-3), ("typical", 1e-4), ("typical", 0.0)
-    }  # fmt: skip
+        ("range", 1e-3),
+        *itertools.product(("range", "typical", "unit"), (1e-4, 0.0)),
+    }
     assert not rows.duplicated([*keys, "budget_share"]).any()
 
 
@@ -316,8 +317,10 @@ def points(rows, where, metric, delta, zeta="range"):
 def test_selection_joins_the_mean_rates(rows, name, form):
     figure = getattr(figures, name + form)(rows)
     # Linear data with both bounds, logistic data with their own.
-    bounds = ("5.7", "1.52", "1") if form else ("2.9", "1.52", "1")
-    assert [axis.get_title().split(", ")[2] for axis in figure.axes[::2]] == [f"ζ₂\xa0=\xa0{bound}" for bound in bounds]
+    bounds = ("5.7", "1.52", "2") if form else ("2.9", "1.52", "2")
+    assert [axis.get_title().split(", ")[2] for axis in figure.axes[::2]] == [
+        f"ζ₁ζ₂\xa0=\xa0{bound}" for bound in bounds
+    ]
     for (where, look), (k, zeta) in itertools.product(expected(form), ((0, "range"), (2, "typical"))):
         line = drawn(figure.axes[k], look)
         np.testing.assert_allclose(line.get_xdata(), points(rows, where, "fpr_mean", DELTAS[name], zeta))
@@ -333,7 +336,9 @@ def test_prediction_draws_errors_over_lambda(rows, name, form):
         line = drawn(figure.axes[0], look)
         np.testing.assert_allclose(line.get_xdata()[::-1], np.geomspace(100, 0.05, 5))
         np.testing.assert_allclose(line.get_ydata()[::-1], np.exp(points(rows, where, "error_mean", DELTAS[name])))
-    assert [axis.get_ylabel() for axis in figure.axes] == ["test MSE", "", "test MSE", "", "misclassified", ""]
+    assert [axis.get_ylabel() for axis in figure.axes] == [
+        *(["test MSE", ""] * 2), *(["misclassified", ""] * (1 if form else 2))
+    ]  # fmt: skip
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
 
 

@@ -48,6 +48,8 @@ _PANEL = Panel(
 _OVER_STRENGTHS = _PANEL.but(x="strength", statistic="given", xticks=(0.1, 1, 10, 100))
 _RATES = ("fpr_mean", "fpr_half", "tpr_mean", "tpr_half")
 _HALVES = {0: "0", 0.5: "½", 1: "1"}
+# What bounds |l'| in Theta.
+_BOX = "design_boxed_zeta2"
 
 
 def _place(design, models):
@@ -60,30 +62,41 @@ def _ordered(rows, *models):
     return sorted(rows["dataset"].unique(), key=lambda design: _place(design, models))
 
 
-# Of the bounds that li2021 does not print, those that are shown; those of a logistic design are the same under both.
-_SHOWN = ("range", "typical")
+# Of the bounds that li2021 does not print, those of the range and others under which more of what it finds can be seen:
+# what they hold for, in words.
+_BESIDE = {
+    "typical": "on the whole range of η and y, or for 99 % of the records",
+    "unit": "on the whole range of η and y, or are 1, as li2021 has them on Adult",
+}
 
 
-def _bounded(rows, *models):
-    """Return each design with each of its bounds zeta that is shown, in the order of the models."""
-    there = rows["zeta"].unique()
+def _gradient(rows, design, zeta, bound):
+    """Return zeta1 zeta2, to which noise is proportional; an empty tuple where the rows do not say it."""
+    facts = rows[(rows["dataset"] == design) & (rows["zeta"] == zeta)].groupby("metric")["value"].first()
+    return (facts["design_zeta1"] * facts[bound],) if {"design_zeta1", bound} <= {*facts.index} else ()
+
+
+def _bounded(rows, beside, bound, *models):
+    """Return each design with the bounds of the range, and where they differ with those beside them."""
     for design in _ordered(rows, *models):
-        for zeta in _SHOWN[:1] if design.startswith("logistic") else _SHOWN:
-            if zeta in there:
-                yield design, zeta
+        own = _gradient(rows, design, "range", bound)
+        yield design, "range", own
+        other = _gradient(rows, design, beside, bound)
+        if other not in ((), own):
+            yield design, beside, other
 
 
-def _titled(rows, panel, design, zeta, words="", bound="design_zeta2"):
+def _titled(panel, design, zeta, gradient, words=""):
     """Return the panels of one design with one of the bounds; the lasso without privacy needs none."""
     model, n = design.rsplit("-", 1)
-    facts = rows[(rows["metric"] == bound) & (rows["dataset"] == design) & (rows["zeta"] == zeta)]
-    about = (model.replace("poisson", "Poisson"), equals("n", int(n)))
-    # Rows of one calibration alone lack them.
-    about += tuple(equals("ζ₂", float(f"{value:.4g}")) for value in facts["value"].head(1))
+    about = [model.replace("poisson", "Poisson"), equals("n", int(n))]
+    about += [
+        equals("ζ₁ζ₂", float(f"{value:.3g}")) if value < 1000 else equals("ζ₁ζ₂", round(value)) for value in gradient
+    ]
     return panel.but(where={"dataset": design, "zeta": (zeta, "")}, title=f"{', '.join(about)}, {{}}{words}")
 
 
-def _setting(rows, delta):
+def _setting(rows, delta, beside="typical"):
     """Return the data, the budget and the number of repeats in words, and how many fits are missing."""
     private = rows[(rows["metric"] == "runs") & (rows["mechanism"] == "napp")]
     # Not all bounds and deltas have the same number of repeats.
@@ -95,12 +108,11 @@ def _setting(rows, delta):
         f"Simulated data of Table 4, 16 features, 8 of them relevant; {equals('δ', deltas[delta(deltas)].iloc[0])}, "
         f"{equals('r', private['budget_share'].iloc[0])}; {int(repeats.max())} repeats.{missing}"
     )
-    typical = repeats[private["zeta"] == "typical"]
-    if len(typical):
+    fewer = repeats[private["zeta"] == beside]
+    if len(fewer):
         yield (
-            "li2021 does not print the bounds ζ, to which noise and Λ0 are proportional. Linear and Poisson data have "
-            "two rows of panels for each n: ζ holds on the whole range of η and y, or for 99 % of the records "
-            f"({int(typical.max())} repeats). ζ = 1 is in the rows and the claims."
+            "li2021 does not print the bounds ζ, to which noise and Λ0 are proportional. Where it matters there "
+            f"are two rows of panels for each n: they hold {_BESIDE[beside]} ({int(fewer.max())} repeats)."
         )
 
 
@@ -142,24 +154,22 @@ def _selection(lines, delta, *words, bound="design_zeta2"):
         yield from words
 
     def panels(rows):
-        for design, zeta in _bounded(rows, "linear", "logistic", "poisson"):
-            yield [_titled(rows, panel, design, zeta, bound=bound)]
+        return [[_titled(panel, *one)] for one in _bounded(rows, "typical", bound, "linear", "logistic", "poisson")]
 
     return Figure(panels, height=(1.5, 1.25), width=7.2, columns=4, legend=legend, notes=notes)
 
 
-def _prediction(lines, delta, *words, bound="design_zeta2"):
+def _prediction(lines, delta, *words, bound="design_zeta2", beside="unit"):
     lines, legend = _methods(lines, delta, band=0.15)
     squares = _OVER_STRENGTHS.but(lines=[line.but(via=np.exp) for line in lines], y="error", ylabel="test MSE")
     shares = _OVER_STRENGTHS.but(lines=lines, y="error", ylabel="misclassified", air=0.06)
 
     def panels(rows):
-        for design, zeta in _bounded(rows, "linear", "poisson", "logistic"):
-            panel = shares if design.startswith("logistic") else squares
-            yield [_titled(rows, panel, design, zeta, bound=bound)]
+        for design, *one in _bounded(rows, beside, bound, "linear", "poisson", "logistic"):
+            yield [_titled(shares if design.startswith("logistic") else squares, design, *one)]
 
     def notes(rows):
-        yield from _setting(rows, delta)
+        yield from _setting(rows, delta, beside)
         yield (
             "One test set a design. MSE: geometric mean over repeats; Poisson predictions "
             "are capped at e^7.5. Bands: 95 % intervals."
@@ -177,12 +187,11 @@ def _retrieval(delta):
     panel = _SHARE.but(lines=lines)
 
     def panels(rows):
-        shown = list(_bounded(rows, "linear", "poisson", "logistic"))
-        linear = [(design, zeta) for design, zeta in shown if design.startswith("linear")]
-        last = (linear or shown)[-1]
+        shown = list(_bounded(rows, "typical", "design_zeta2", "linear", "poisson", "logistic"))
+        last = ([one for one in shown if one[0].startswith("linear")] or shown)[-1]
         options = {"share_exceeding": ", over J", "share_without_two": ", no 2"}
-        grid = [[_titled(rows, panel, *one)] for one in shown]
-        return grid + [[_titled(rows, panel.but(y=metric), *last, words)] for metric, words in options.items()]
+        grid = [[_titled(panel, *one)] for one in shown]
+        return grid + [[_titled(panel.but(y=metric), *last, words)] for metric, words in options.items()]
 
     def notes(rows):
         yield from _setting(rows, delta)
@@ -210,28 +219,24 @@ def _sound_retrieval():
             "another r, known before any record is seen."
         )
 
-    return Figure(
-        lambda rows: [
-            [_titled(rows, panel, *one, bound="design_boxed_zeta2")]
-            for one in _bounded(rows, "linear", "poisson", "logistic")
-        ],
-        height=(1.4, 1.25), width=7.2, legend=[_RIDGE], notes=notes,
-    )  # fmt: skip
+    def panels(rows):
+        return [[_titled(panel, *one)] for one in _bounded(rows, "typical", _BOX, "linear", "poisson", "logistic")]
+
+    return Figure(panels, height=(1.4, 1.25), width=7.2, legend=[_RIDGE], notes=notes)
 
 
 fig4, figs1 = _selection(PUBLISHED, gaussian), _selection(PUBLISHED, pure)
-_BOX = "design_boxed_zeta2"
 fig4_corrected = _selection(_CORRECTED, gaussian, _SOUND, bound=_BOX)
 figs1_corrected = _selection(_CORRECTED, pure, _SOUND, bound=_BOX)
 fig5, figs2 = _prediction(PUBLISHED, gaussian), _prediction(PUBLISHED, pure)
-fig5_corrected = _prediction(_CORRECTED, gaussian, _SOUND, bound=_BOX)
-figs2_corrected = _prediction(_CORRECTED, pure, _SOUND, bound=_BOX)
+fig5_corrected = _prediction(_CORRECTED, gaussian, _SOUND, bound=_BOX, beside="typical")
+figs2_corrected = _prediction(_CORRECTED, pure, _SOUND, bound=_BOX, beside="typical")
 fig7, figs3 = _retrieval(gaussian), _retrieval(pure)
 fig7_corrected = figs3_corrected = _sound_retrieval()
 
 # What tells the rows apart, and metrics of each kind of figure: its rows are millions.
 _COLUMNS = ("variant", "target", "strength", "step", "budget_share", "zeta")
-_BOUNDS = ("design_zeta2", "design_boxed_zeta2")
+_BOUNDS = ("design_zeta1", "design_zeta2", _BOX)
 _ERRORS = ("error_mean", "error_half", "runs", *_BOUNDS)
 _SHARES = (
     "share_mean", "share_half", "share_exceeding_mean", "share_exceeding_half", "share_without_two_mean",
