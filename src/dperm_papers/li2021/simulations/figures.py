@@ -38,7 +38,7 @@ _SOUND = (
 )
 _PANEL = Panel(
     across=Facet("epsilon"),
-    title_look={"size": 6.8, "pad": 2.5},
+    title_look={"size": 6.5, "pad": 2.5},
     label_look={"size": 6.8, "labelpad": 1},
     tick_look={"labelsize": 6, "length": 2, "pad": 1.5},
     sharex=True,
@@ -48,8 +48,8 @@ _PANEL = Panel(
 _OVER_STRENGTHS = _PANEL.but(x="strength", statistic="given", xticks=(0.1, 1, 10, 100))
 _RATES = ("fpr_mean", "fpr_half", "tpr_mean", "tpr_half")
 _HALVES = {0: "0", 0.5: "½", 1: "1"}
-# What bounds |l'| in Theta.
-_BOX = "design_boxed_zeta2"
+# What bounds |l'| in Theta, and l''||x||^2, to which Lambda0 is proportional.
+_BOX, _CURVATURE = "design_boxed_zeta2", "design_zeta3"
 
 
 def _place(design, models):
@@ -70,29 +70,32 @@ _BESIDE = {
 }
 
 
-def _gradient(rows, design, zeta, bound):
-    """Return zeta1 zeta2, to which noise is proportional; an empty tuple where the rows do not say it."""
+def _bound(rows, design, zeta, name):
+    """Return one of the bounds; of a bound on |l'| the product with zeta1, to which noise is proportional.
+
+    Empty where the rows do not say it.
+    """
     facts = rows[(rows["dataset"] == design) & (rows["zeta"] == zeta)].groupby("metric")["value"].first()
-    return (facts["design_zeta1"] * facts[bound],) if {"design_zeta1", bound} <= {*facts.index} else ()
+    if not {"design_zeta1", name} <= {*facts.index}:
+        return ()
+    return (facts[name] if name == _CURVATURE else facts["design_zeta1"] * facts[name],)
 
 
 def _bounded(rows, beside, bound, *models):
     """Return each design with the bounds of the range, and where they differ with those beside them."""
     for design in _ordered(rows, *models):
-        own = _gradient(rows, design, "range", bound)
+        own = _bound(rows, design, "range", bound)
         yield design, "range", own
-        other = _gradient(rows, design, beside, bound)
+        other = _bound(rows, design, beside, bound)
         if other not in ((), own):
             yield design, beside, other
 
 
-def _titled(panel, design, zeta, gradient, words=""):
+def _titled(panel, design, zeta, bounds, words=""):
     """Return the panels of one design with one of the bounds; the lasso without privacy needs none."""
     model, n = design.rsplit("-", 1)
     about = [model.replace("poisson", "Poisson"), equals("n", int(n))]
-    about += [
-        equals("ζ₁ζ₂", float(f"{value:.3g}")) if value < 1000 else equals("ζ₁ζ₂", round(value)) for value in gradient
-    ]
+    about += [equals("ζ", round(value, 2) if value < 10 else round(value)) for value in bounds]
     return panel.but(where={"dataset": design, "zeta": (zeta, "")}, title=f"{', '.join(about)}, {{}}{words}")
 
 
@@ -112,7 +115,8 @@ def _setting(rows, delta, beside="typical"):
     if len(fewer):
         yield (
             "li2021 does not print the bounds ζ, to which noise and Λ0 are proportional. Where it matters there "
-            f"are two rows of panels for each n: they hold {_BESIDE[beside]} ({int(fewer.max())} repeats)."
+            f"are two rows of panels for each n: they hold {_BESIDE[beside]} ({int(fewer.max())} repeats). "
+            "ζ in titles is ζ1ζ2."
         )
 
 
@@ -216,11 +220,14 @@ def _sound_retrieval():
         yield (
             "Retrieval costs what it claims for ridge alone, whose modulus is public: the share depends on Λ and "
             f"{equals('r', rows['budget_share'].iloc[0])}, not on the data, the variant or δ. It is the choice of "
-            "another r, known before any record is seen."
+            "another r, known before any record is seen. ζ in titles is ζ3, to which Λ0 is proportional: on the whole "
+            "range of η, or for 99 % of the records where that is another."
         )
 
     def panels(rows):
-        return [[_titled(panel, *one)] for one in _bounded(rows, "typical", _BOX, "linear", "poisson", "logistic")]
+        return [
+            [_titled(panel, *one)] for one in _bounded(rows, "typical", _CURVATURE, "linear", "poisson", "logistic")
+        ]
 
     return Figure(panels, height=(1.4, 1.25), width=7.2, legend=[_RIDGE], notes=notes)
 
@@ -236,7 +243,7 @@ fig7_corrected = figs3_corrected = _sound_retrieval()
 
 # What tells the rows apart, and metrics of each kind of figure: its rows are millions.
 _COLUMNS = ("variant", "target", "strength", "step", "budget_share", "zeta")
-_BOUNDS = ("design_zeta1", "design_zeta2", _BOX)
+_BOUNDS = ("design_zeta1", "design_zeta2", _BOX, _CURVATURE)
 _ERRORS = ("error_mean", "error_half", "runs", *_BOUNDS)
 _SHARES = (
     "share_mean", "share_half", "share_exceeding_mean", "share_exceeding_half", "share_without_two_mean",
