@@ -15,7 +15,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce resume serve report-zip test test-slow test-faults test-versions test-processors test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib audit-lock lock clean
+.PHONY: help venv reproduce resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,14 +62,15 @@ report-zip: venv  ## figures, tables, ledgers and the report in one zip, by snak
 	@$(BIN)/snakemake --report results/$(SCALE)/report.zip --cores 1 $(ARGS)
 	@echo "results/$(SCALE)/report.zip"
 
+# What a worker has left at the end, the other takes over.
 test: venv  ## all tests but those of the targets below (under 10 minutes)
-	$(BIN)/python -m pytest -n 2 -m "not slow and not faults and not cluster and not versions and not processors"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not faults and not cluster and not versions and not processors"
 
 test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
-	$(BIN)/python -m pytest -n 2 -m "slow and not faults and not cluster and not versions and not processors"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not faults and not cluster and not versions and not processors"
 
 test-faults: venv  ## kills, full and read-only disks, broken files: each injected, then healed (about 10 minutes)
-	$(BIN)/python -m pytest -n 2 -m "faults and not cluster and not versions and not processors"
+	$(BIN)/python -m pytest -n 2 -m "faults and not cluster and not versions and not processors" tests/faults tests/security
 
 test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt if missing; needs root (about 5 minutes)
 	@sh tests/cluster/install.sh
@@ -77,10 +78,14 @@ test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt i
 
 test-versions: venv  ## the same rows with the oldest and the newest libraries, in environments of their own (about 6 minutes)
 	$(BIN)/python tests/portability/environments.py
-	$(BIN)/python -m pytest -m versions
+	$(BIN)/python -m pytest -m versions tests/portability
 
 test-processors: venv  ## rows and verdicts as if the processor had other instructions (about 15 minutes)
-	$(BIN)/python -m pytest -m processors
+	$(BIN)/python -m pytest -m processors tests/portability
+
+test-portability: venv  ## the two above in one, which share a run
+	$(BIN)/python tests/portability/environments.py
+	$(BIN)/python -m pytest -m "versions or processors" tests/portability
 
 lint: venv  ## style, Snakemake's linter, the import rule
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import same
-from machines import ROOT, environment, finish, start, threads
+from machines import ROOT, compute, environment, threads
 from processors import PROCESSORS, settings
 from project_copies import copy_whole
 
@@ -43,12 +43,6 @@ def test_the_settings_take_hold(name):
     assert bool({"X86_V4", "AVX512_SKX"} & {*features}) == (name == "AVX-512")
 
 
-def compute(out: Path, **given: str) -> dict:
-    """Return the rows and attacks at scale tiny, of two processes that share the parts."""
-    finish(start(out, **threads(1), **given), start(out, "--backwards", **threads(1), **given))
-    return same.tables(out)
-
-
 def run(folder: Path, **given: str) -> tuple[dict, list]:
     """Return the rows and attacks of a run at scale quick, and its verdicts; nothing is drawn."""
     project = copy_whole(folder)
@@ -64,17 +58,11 @@ def assert_same(first: dict, second: dict, name: str) -> None:
     assert found == [], f"{len(found)} differences as {name}:\n" + "\n".join(found[:40])
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory) -> dict:
-    """What this machine computes at scale tiny, as it is."""
-    found = compute(tmp_path_factory.mktemp("tiny") / "out")
-    assert len(found) > 70
-    return found
-
-
 @pytest.mark.parametrize("name", PROCESSORS)
-def test_rows_and_attacks_at_scale_tiny(tiny, tmp_path, name):
-    assert_same(tiny, compute(tmp_path / "out", **settings(name)), name)
+def test_rows_and_attacks_at_scale_tiny(locked, tmp_path, name):
+    first, second = same.tables(locked), same.tables(compute(tmp_path / "out", **threads(1), **settings(name)))
+    assert len(first) > 70
+    assert_same(first, second, name)
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +102,8 @@ def test_the_tests_of_the_numerics_pass(name):
     text = "".join(Path(file).read_text(encoding="utf-8") for file in files)
     solvers = {path.stem for path in (ROOT / "src/dperm/solvers").glob("*.py")} - SEARCHES
     assert [name for name in sorted(solvers) if not re.search(rf"\b{name}\b", text)] == []
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "-m", "not slow", *files]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider"]
+    command += ["-m", "not slow", *files]
     given = environment(**settings(name))
     done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False, timeout=800)
     assert done.returncode == 0, done.stdout[-20_000:]

@@ -9,7 +9,7 @@ from pathlib import Path
 import environments
 import pytest
 import same
-from machines import PLACE, ROOT, bytes_of, finish, locale, start, threads
+from machines import PLACE, ROOT, bytes_of, compute, locale, threads
 from project_copies import Project, copy_project
 
 pytestmark = pytest.mark.versions
@@ -33,18 +33,6 @@ class Other(Project):
 def versions(python: str) -> dict[str, str]:
     done = subprocess.run([python, "-c", VERSIONS], capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
-
-
-def compute(out: Path, **given) -> Path:
-    """Compute everything in two processes that share the parts, on the machine's two cores."""
-    finish(start(out, **given), start(out, "--backwards", **given))
-    return out
-
-
-@pytest.fixture(scope="module")
-def locked(tmp_path_factory) -> Path:
-    """What the environment of requirements.lock computes."""
-    return compute(tmp_path_factory.mktemp("locked") / "out", **threads(1))
 
 
 @pytest.fixture(scope="module", params=ENDS)

@@ -1,5 +1,6 @@
 """Run the script of one rule alone, with the object that Snakemake would give it; and plan the workflow in process."""
 
+import functools
 import logging
 import runpy
 import shutil
@@ -77,8 +78,10 @@ class Workflow:
 
 @pytest.fixture(scope="session")
 def workflow(tmp_path_factory) -> Workflow:
-    """The workflow as it is in the project."""
-    return Workflow(tmp_path_factory.mktemp("workflow"))
+    """The workflow as it is in the project; whoever asks for the same jobs gets the same plan."""
+    made = Workflow(tmp_path_factory.mktemp("workflow"))
+    made.jobs = functools.cache(made.jobs)
+    return made
 
 
 @pytest.fixture
@@ -185,6 +188,16 @@ def run_script(tmp_path, monkeypatch, rules) -> Runner:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DPERM_MIRROR", raising=False)
     return Runner(tmp_path, rules)
+
+
+@pytest.fixture(scope="module")
+def run_once(tmp_path_factory, rules):
+    """Such a runner for all tests of a module; they take what they need from its folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("once")
+        patch.chdir(folder)
+        patch.delenv("DPERM_MIRROR", raising=False)
+        yield Runner(folder, rules)
 
 
 @pytest.fixture(scope="session")

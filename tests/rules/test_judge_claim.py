@@ -1,5 +1,6 @@
 """judge_claim: one claim alone has the verdict that it has among all, and no more is computed for it than it needs."""
 
+import shutil
 from pathlib import Path
 
 import fake_audits
@@ -28,19 +29,26 @@ PARAMS = {
 BY_ROWS, BY_LEDGER, BY_OTHERS = "K-c38", "K-c06", "J-c01"
 
 
-@pytest.fixture
-def all_verdicts(run_script):
-    """The verdicts of every claim, as judge_claims gives them."""
+@pytest.fixture(scope="module")
+def judged(run_once):
+    """A folder in which every claim is decided, by judge_claims."""
     fake_rows.write(fake_rows.rows(datasets=("breast-cancer", "diabetes"), epsilons=(1.0, 3.0), repeats=12), ROWS)
     fake_audits.write_ledgers(RESULTS)
     taken = {"catalogue": CATALOGUES, "schema": SCHEMA, "rows": [ROWS], "privacy": RESULTS / "privacy.parquet"}
-    run_script(
+    run_once(
         "judge_claims",
         input=taken,
         output={"claims": RESULTS / "claims.parquet"},
         params=PARAMS,
         wildcards={"scale": "tiny"},
     )
+    return run_once.folder
+
+
+@pytest.fixture
+def all_verdicts(judged, run_script):
+    """The verdicts of every claim, beside what they were decided by."""
+    shutil.copytree(judged, ".", dirs_exist_ok=True)
     return pq.read_table(RESULTS / "claims.parquet")
 
 

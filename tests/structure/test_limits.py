@@ -185,3 +185,13 @@ def test_a_suite_that_fails_by_itself_too_often_is_refused(declared, words):
     chances.check([item(k, 9e-7) for k in range(100)])
     with pytest.raises(pytest.UsageError, match=words):
         chances.check([item(k, probability) for k, probability in enumerate(declared)])
+
+
+@pytest.mark.parametrize("mark", ["faults", "cluster", "versions", "processors"])
+def test_a_target_looks_into_every_folder_that_has_tests_of_its_mark(mark):
+    """It collects these folders alone: all others together take half a minute to collect."""
+    recipes = re.findall(rf'pytest (?:-n 2 )?-m "?{mark}\b(.*)', (ROOT / "Makefile").read_text(encoding="utf-8"))
+    marked = [path for path in (ROOT / "tests").rglob("*.py") if f"mark.{mark}\n" in path.read_text(encoding="utf-8")]
+    assert marked and recipes
+    for recipe in recipes:
+        assert [path for path in marked if not any(path.is_relative_to(ROOT / word) for word in recipe.split())] == []

@@ -2,18 +2,22 @@
 
 import base64
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
+from project_copies import Project
 
 from dperm_pipeline import audits, claims, figures, places, plan
 from dperm_pipeline.datasets import catalogue, prepare
 from dperm_pipeline.report import verdicts
 
-# A rule's script in a process of its own, with what Snakemake would give it; says which modules it loaded.
+# Rules' scripts, each in a process of its own, with what Snakemake would give them; says which modules each loaded.
+# What is not ours is imported once, before the processes part.
 RUN = """
-import json, runpy, sys
+import json, os, runpy, sys
+import matplotlib.figure, numba, pandas, pyarrow.parquet, scipy.stats, sklearn.linear_model
 
 class Given(dict):
     __getattr__ = dict.__getitem__
@@ -22,12 +26,18 @@ class Given(dict):
     def __getitem__(self, key):
         return [*self][key] if isinstance(key, int) else dict.__getitem__(self, key)
 
-script, given = sys.argv[1], json.loads(sys.argv[2])
-snakemake = Given({part: Given(content) if part != "rule" else content for part, content in given.items()})
-runpy.run_path(script, init_globals={"snakemake": snakemake}, run_name="__main__")
-# A folder without code, as that of an experiment, is no module that counts.
-ours = [name for name, module in sys.modules.items() if name.startswith("dperm") and module.__file__]
-print(json.dumps(sorted(ours)))
+for line in sys.stdin:
+    child = os.fork()
+    if child:
+        print("ended", os.waitpid(child, 0)[1], flush=True)
+        continue
+    script, given = json.loads(line)
+    snakemake = Given({part: Given(content) if part != "rule" else content for part, content in given.items()})
+    runpy.run_path(script, init_globals={"snakemake": snakemake}, run_name="__main__")
+    # A folder without code, as that of an experiment, is no module that counts.
+    ours = [name for name, module in sys.modules.items() if name.startswith("dperm") and module.__file__]
+    print("loaded", json.dumps(sorted(ours)), flush=True)
+    break
 """
 # How a job talks decides no byte of what it writes.
 TALK = {"dperm_pipeline.script", "dperm.errors", "dperm_pipeline.worker"}
@@ -50,27 +60,47 @@ OWN = {
 }  # fmt: skip
 
 
-def loaded(project, rule, *, output, input=None, params=None, wildcards=None):
-    """Run the script of a rule on the project's files, into a folder apart; return the modules of dperm it loaded."""
-    given = {
-        "rule": rule,
-        "input": input or {},
-        "output": {
-            name: [f"apart/{path}" for path in given] if isinstance(given, list) else f"apart/{given}"
-            for name, given in output.items()
-        },
-        "params": {"code": "", **(params or {})},
-        "wildcards": wildcards or {},
-        "resources": {},
-        "log": {"log": "apart/log"},
-    }
-    command = [sys.executable, "-c", RUN, f"workflow/scripts/{rule}.py", json.dumps(given)]
-    done = subprocess.run(
-        command, cwd=project.folder, env=project.environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert all((project.folder / path).stat().st_size for path in paths_of(given["output"]))
-    return set(json.loads(done.stdout.splitlines()[-1]))
+@pytest.fixture(scope="module")
+def finished(finished_once, tmp_path_factory):
+    """The project after one run: what is run here writes into a folder apart."""
+    folder = tmp_path_factory.mktemp("digest") / "finished"
+    return Project(shutil.copytree(finished_once.folder, folder, symlinks=True))
+
+
+@pytest.fixture(scope="module")
+def loaded(finished):
+    """Return a function that runs the script of a rule on the project's files and says which modules it loaded."""
+    command = [sys.executable, "-c", RUN]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=finished.folder, env=finished.environment, **pipes) as process:
+
+        def run(rule, *, output, input=None, params=None, wildcards=None):
+            shutil.rmtree(finished.folder / "apart", ignore_errors=True)
+            given = {
+                "rule": rule,
+                "input": input or {},
+                "output": {
+                    name: [f"apart/{path}" for path in given] if isinstance(given, list) else f"apart/{given}"
+                    for name, given in output.items()
+                },
+                "params": {"code": "", **(params or {})},
+                "wildcards": wildcards or {},
+                "resources": {},
+                "log": {"log": "apart/log"},
+            }
+            process.stdin.write(json.dumps([f"workflow/scripts/{rule}.py", given]) + "\n")
+            process.stdin.flush()
+            said = [""]
+            while not said[-1].startswith("ended "):
+                said.append(process.stdout.readline())
+                assert said[-1], "it ended, and why is on stderr"
+            assert said[-1] == "ended 0\n", "why is on stderr"
+            assert all((finished.folder / path).stat().st_size for path in paths_of(given["output"]))
+            return set(json.loads(said[-2].removeprefix("loaded ")))
+
+        yield run
+        process.stdin.close()
+    assert process.returncode == 0
 
 
 def paths_of(outputs):
@@ -92,18 +122,17 @@ def recorded(project, output):
     return record["params"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def declared(finished):
     audit = {"draws": dict.fromkeys(plan.SCALES, 400), "confidence": 0.95, "level": 0.05}
     return plan.load({"scale": "tiny", "papers": ["kifer2012"], "seed": 1, "audit": audit}, finished.folder)
 
 
-def test_cells(finished, declared):
+def test_cells(finished, declared, loaded):
     for (slug, scenario), cell in declared.experiments["tiny", "kifer2012-output"].cells.items():
         roots = plan.cell_modules("kifer2012-output", cell["mechanism"])
         rows = f"{RESULTS}/kifer2012-output/cells/{slug}/{scenario}.parquet"
         found = loaded(
-            finished,
             "run_cell",
             input={"data": DATA, "baseline": BASELINE},
             output={"rows": rows},
@@ -113,33 +142,32 @@ def test_cells(finished, declared):
         assert repr(plan.code_digest(*roots)) in recorded(finished, rows)
 
 
-def test_baselines(finished, declared):
+def test_baselines(finished, declared, loaded):
     roots = plan.cell_modules("kifer2012-output")
     for cell in declared.experiments["tiny", "kifer2012-output"].baselines.values():
-        found = loaded(finished, "fit_baseline", input={"data": DATA}, output={"rows": BASELINE}, params={"cell": cell})
+        found = loaded("fit_baseline", input={"data": DATA}, output={"rows": BASELINE}, params={"cell": cell})
         assert_same(roots, found)
         assert repr(plan.code_digest(*roots)) in recorded(finished, BASELINE)
 
 
 @pytest.mark.slow
-def test_audits(finished, declared):
+def test_audits(finished, declared, loaded):
     """One job of each family; of the objective's the one on a line, which loads no scikit-learn."""
     jobs = ("objective.tight", "saturating"), ("output.paper", "linear"), ("exp-mech.tight", "shifted")
     for key in (*jobs, ("mutants", "data")):
         job = declared.audits["tiny"][key]
         rows = f"{RESULTS}/audits/{key[0]}/{key[1]}.parquet"
-        found = loaded(finished, "run_audit", output={"rows": rows}, params={"audits": [job]})
+        found = loaded("run_audit", output={"rows": rows}, params={"audits": [job]})
         assert_same(audits.modules([job]), found)
         assert repr(plan.code_digest(*audits.modules([job]), packages=("threadpoolctl",))) in recorded(finished, rows)
 
 
 @pytest.mark.parametrize("name", ["breast-cancer", "digits", "diabetes", "people"])
-def test_prepared_data(finished, declared, name):
+def test_prepared_data(finished, declared, loaded, name):
     (finished.folder / "people.csv").write_text("height,tall\n110,no\n190,yes\n", encoding="utf-8")
     entry = {**declared.datasets, "people": OWN}[name]
     roots = "dperm_pipeline.datasets.prepare", prepare.module(entry)
     found = loaded(
-        finished,
         "prepare_dataset",
         input={"files": entry["path"]} if "path" in entry else {},
         output={"data": f"resources/prepared/{name}.parquet"},
@@ -211,8 +239,8 @@ def others():
 @pytest.mark.parametrize(
     ("rule", "roots", "packages", "given", "no_matter"), list(others()), ids=[row[0] for row in others()]
 )
-def test_other_rules(finished, rule, roots, packages, given, no_matter):
-    found = loaded(finished, rule, **given)
+def test_other_rules(finished, loaded, rule, roots, packages, given, no_matter):
+    found = loaded(rule, **given)
     if rule == "build_report":
         # What a figure's words load when it is drawn is listed too: the report shows what was drawn.
         found |= {
@@ -223,7 +251,7 @@ def test_other_rules(finished, rule, roots, packages, given, no_matter):
         assert repr(plan.code_digest(*roots, packages=packages)) in recorded(finished, output)
 
 
-def test_one_claim(finished):
+def test_one_claim(loaded):
     """Its verdict in words, too; nobody asks for it in a run of all."""
     given = {
         "input": {
@@ -240,7 +268,7 @@ def test_one_claim(finished):
         "wildcards": {"scale": "tiny", "claim": "K-c38"},
     }  # fmt: skip
     roots = "dperm_pipeline.claims", "dperm_pipeline.claims.words", "dperm_pipeline.yaml_files"
-    assert_same(roots, loaded(finished, "judge_claim", **given), CATALOGUE_CHECKS)
+    assert_same(roots, loaded("judge_claim", **given), CATALOGUE_CHECKS)
 
 
 @pytest.mark.slow
