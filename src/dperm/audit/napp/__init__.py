@@ -7,7 +7,7 @@ VS and VS+, which are sampled; the mechanism's own draws are held against the la
 Variants are those of the experiments' rows: erm, vs, vs_plus, "-moor" where the floor and the target share one weight;
 delta = 0 has spherical noise, delta > 0 Gaussian. After it may stand: "-t80", theta^(80) is released; "-recycled", one
 round; "-returned", where the row's epsilon is what is claimed after the return; "-orthant", within one; and data or
-bounds ("-unclipped", "-unscaled"; their valid forms "-clipped", "-scaled").
+bounds ("-unclipped", "-unscaled"; their valid forms "-clipped", "-scaled"), or the SVM's loss ("-hinge").
 
 Draws are the mechanism's own releases, and a row's guarantee is what the mechanism states of them; a corrected or tight
 row that it does not state as proved is an error. Only T steps and printed recycling, which `release` cannot show with

@@ -13,7 +13,8 @@ one; b > 0 pulls to 0. With (1, -1), theta^(1) < 0 for all b > -1, and b in (-1,
 `wall` (all that is ordinary objective perturbation). A record (1, -Y) has its full force, zeta2 = Y + e, and full
 curvature just below the point e where the loss goes on linearly. Thin records (x small, y = Y) push theta there
 without curving; `place` is where the noise then lies, for Gaussian noise out to its tail. log(1 + zeta3/(2 Lambda0))
-and the shift by zeta act together. Poisson alike, with y = 0. Logistic has no such point: places of theta are tried.
+and the shift by zeta act together. Poisson alike, with y = 0. Logistic has no such point: places of theta are tried. SVM's smoothed hinge has it at 0, where a
+record (1, 1) just above has force -1 and curvature 1.
 
 `outside` (N10, N12). The record (1, 20) of a Poisson model whose noise is made for |l'| <= 1, and a row of norm
 sqrt(15) of a logistic one whose noise is made for ||x|| <= 1, where lawful records (1, 0), or thin ones, hold against
@@ -73,6 +74,7 @@ NOBODY = records((0.0, 0.0))
 PROBES = {
     "squared": records((1.0, 0.5), (0.6, -0.9), (-0.8, 0.7)),
     "logistic": records((1.0, 1.0), (0.6, -1.0), (-0.8, 1.0)),
+    "smoothed_hinge": records((1.0, 1.0), (0.6, -1.0), (-0.8, 1.0)),
     "poisson": records((1.0, 2.0), (0.6, 0.0), (-0.8, 1.0)),
 }
 
@@ -237,6 +239,19 @@ def _adult(budget: Budget, calibration: str) -> Problem:
     return Problem("logistic", Bounds(_ADULT, 1.0, _ADULT**2 / 4), budget, calibration, strength=_SMALL, y_bound=None)
 
 
+def hinge(budget: Budget, calibration: str) -> Problem:
+    """Return NAPP-ERM without MOOR for the SVM's smoothed hinge: |l'| <= 1, l'' <= 1 (li2021, Section 6)."""
+    return Problem("smoothed_hinge", _UNIT, budget, calibration, strength=_SMALL, y_bound=None)
+
+
+def _hinged(budget: Budget, calibration: str) -> Iterator[Pair]:
+    made = hinge(budget, calibration)
+    for at in (1e-3, EDGE):
+        for place in places(made):
+            data = pressed(made, (1.0, 1.0), 1.0, at, float(place))
+            yield Pair(made, *data, "wall, smoothed hinge: full force and full curvature just above theta = 0")
+
+
 def _boxed(budget: Budget, calibration: str, **form: Any) -> Problem:
     """Return the published VS inside one orthant, Theta = [0, 1]."""
     return squared(budget, calibration, variant="vs", box=(0.0, 1.0), **form)
@@ -267,6 +282,7 @@ PRINTED: Mapping[str, Variant] = {
     "vs_plus-moor": _printed(_support, mild, variant="vs_plus", moor=True),
     "erm-unclipped": Variant(_unclipped, _poisson),
     "erm-unscaled": Variant(_unscaled, _long),
+    "erm-hinge": Variant(_hinged, hinge),
 }
 # The valid forms: docs/papers/li2021.md.
 CORRECTED: Mapping[str, Variant] = {
@@ -280,6 +296,7 @@ CORRECTED: Mapping[str, Variant] = {
     "erm-recycled": Variant(lambda *given: walled(recycled(*given), "ridge, Lambda = 2 Lambda0, recycled"), recycled),
     "erm-clipped": Variant(lambda *given: walled(_clipped(*given), "Poisson, clipped and continued"), _clipped),
     "erm-scaled": Variant(_scaled, _adult),
+    "erm-hinge": Variant(_hinged, hinge),
 }
 
 

@@ -75,14 +75,14 @@ def records(*pairs: tuple[float, float], count: float = 1.0) -> Records:
 class Problem:
     """One release with one feature.
 
-    - loss: y in {-1, +1} for logistic.
+    - loss: y in {-1, +1} for logistic and smoothed_hinge.
     - bounds: what the noise and Lambda0 are made for; whether the records keep them is the attack's question.
     - strength: Lambda.
     - eta_bound: |eta| beyond which the loss goes on linearly.
     - box: theta = [low, high].
     - retrieval: of the (1 - r) epsilon; public for ridge.
     - x_norm: of the declared domain; zeta1 if left out.
-    - y_bound: of the declared domain; none for logistic.
+    - y_bound: of the declared domain; none for labels.
     """
 
     loss: str
@@ -178,6 +178,7 @@ _DERIVATIVES = {
     "squared": lambda eta, y: eta - y,
     "poisson": lambda eta, y: np.exp(eta) - y,
     "logistic": lambda eta, y: -y * special.expit(-y * eta),
+    "smoothed_hinge": lambda eta, y: -y * np.clip(1 - y * eta, 0.0, 1.0),
 }
 
 
