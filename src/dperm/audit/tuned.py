@@ -8,10 +8,11 @@ Two strengths, three portions, records (x, y) with x > 0. f_1 and f_2 are indepe
 
 r the exponent of the choice. Where each record draws its portion, the law is the mean over all ways of drawing.
 
-`recut` (printed portions, add/remove). A record (1, 1) put before 3k + 2 others moves the last of each portion one further.
-So the first portion, k + 1 records (1, -1), has one of them turned around: force 1 becomes -1 just above theta = 0, where
-the hinge's curvature comes too, and noise made for one record's force meets two. The last portion holds (1, 1) alone, so
-that f_1 is chosen whenever it is above 0 (f_2 is 0: its Lambda is huge). k is where the noise's tail then lies.
+`recut` (printed portions, add/remove). A record (1, 1) put before 3k + 2 others moves the last of each portion one
+further. So the first portion, k + 1 records (1, -1), has one of them turned around: force 1 becomes -1 just above
+theta = 0, where the hinge's curvature comes too, and noise made for one record's force meets two. The last portion
+holds (1, 1) alone, so that f_1 is chosen whenever it is above 0 (f_2 is 0: its Lambda is huge). k is where the noise's
+tail then lies.
 
 `few`: at most three records, over all portions that they may draw.
 
@@ -41,7 +42,7 @@ _KINDS = ("paper", "corrected", "tight")
 KNOWN = {("tuned", calibration): ("erm-hinge",) for calibration in _KINDS}
 _HUGE = 1e4
 _PORTIONS = 3
-_WHITE_BOX, _NEAR = 200, 1e-6
+_WHITE_BOX, _NEAR = 100, 1e-6
 
 # (x, y) in their order, shape (n, 2).
 Sequence = np.ndarray

@@ -15,8 +15,8 @@ itself in total variation, and so are the laws of theta. So if the uncut mechani
     P(theta in E | D) <= e^epsilon P(theta in E | D') + delta' + (1 + e^epsilon) beta
 
 of the cut one, which is (epsilon, delta)-private with delta' = delta/2 and (1 + e^epsilon) beta <= delta/2. Its uncut
-mechanism is NAPP-VS in one orthant, calibration `corrected` (docs/privacy.md, section 10, Theorem N), where b'|theta| is
-linear. c that is nearer to 0 is refused.
+mechanism is NAPP-VS in one orthant, calibration `corrected` (docs/privacy.md, section 10, Theorem N), where b'|theta|
+is linear. c that is nearer to 0 is refused.
 
 Neighbours: add/remove, and replace-one for `corrected`. The statement is of the exact minimiser (`proved_exact`), with
 the solver's certificate.

@@ -7,21 +7,24 @@ in its Section 6: choose Lambda on public data, which costs no privacy (Lambda i
     z_i = mistakes of f_i on portion m + 1; release f_i with probability proportional to exp(-epsilon z_i/2).
 
 A record is in one portion. In one of the first m it moves the law of one f_i, by (epsilon, delta), and what follows is
-post-processing. In the last one it moves every z_i by at most 1, and the choice, an exponential mechanism, costs epsilon.
+post-processing. In the last one it moves every z_i by at most 1, and the choice, an exponential mechanism, costs
+epsilon.
 
-That holds if no other record changes its portion. Portions are "equal" as printed: cut by place, from n. Under add/remove,
-which is li2021's relation, a record that comes re-cuts them, and up to m of them exchange a record and gain another
-(erratum N19).
+That holds if no other record changes its portion. Portions are "equal" as printed: cut by place, from n. Under
+add/remove, which is li2021's relation, a record that comes re-cuts them, and up to m of them exchange a record and
+gain another (erratum N19).
 
-calibration      portions                                        exponent           base
-"paper"          cut by place                                    epsilon/2          `napp`, paper
-"corrected"      add/remove: each record draws its own           epsilon/2          `napp`, corrected
-                 replace-one: cut by place (n is public)
-"tight"          as corrected                                    add/remove: epsilon; replace-one: epsilon/2   `napp`, tight
+    calibration      portions                                        exponent                 base
+    "paper"          cut by place                                    epsilon/2                `napp`, paper
+    "corrected"      add/remove: each record draws its own           epsilon/2                `napp`, corrected
+                     replace-one: cut by place (n is public)
+    "tight"          as corrected                                    add/remove: epsilon      `napp`, tight
+                                                                     replace-one: epsilon/2
 
-A draw for each record depends on no other record: the release is a mixture of (epsilon, delta)-private ones over all ways
-of drawing. Under add/remove all z_i move the same way, by 0 or 1, so that exp(-epsilon z_i) costs epsilon:
-q_i'/q_i = exp(-epsilon u_i) (sum of exp(-epsilon z))/(sum of exp(-epsilon z')) for u_i in {0, 1} is within e^(+-epsilon).
+A draw for each record depends on no other record: the release is a mixture of (epsilon, delta)-private ones over all
+ways of drawing. Under add/remove all z_i move the same way, by 0 or 1, so that exp(-epsilon z_i) costs epsilon:
+q_i'/q_i = exp(-epsilon u_i) (sum of exp(-epsilon z))/(sum of exp(-epsilon z')) for u_i in {0, 1} is within
+e^(+-epsilon).
 
 Only losses of two labels have mistakes. What is proved is proved of the exact minimisers (`proved_exact`).
 """

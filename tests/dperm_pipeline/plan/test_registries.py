@@ -70,7 +70,15 @@ def core_of(name):
         "budget": Budget(1.0, 0.0 if name in ("cms11", "exp_mech", "samp_agg") else 1e-6),
         "n_public": 20, "size": 1, "support": "samp_agg", "penalty": 1.0, "blocks": 2,
     }  # fmt: skip
-    given |= {"loss": "logistic", "penalty": "lasso", "strength": 1.0} if name == "napp" else {}
+    if name in ("napp", "truncated", "tuned"):
+        given |= {
+            "loss": "logistic",
+            "penalty": "lasso",
+            "strength": 1.0,
+            "strengths": (1.0,),
+            "point": -1e4,
+            "low": 0.0,
+        }
     parameters = inspect.signature(core).parameters
     if "calibration" not in parameters:
         return None

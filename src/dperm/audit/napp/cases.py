@@ -13,8 +13,8 @@ one; b > 0 pulls to 0. With (1, -1), theta^(1) < 0 for all b > -1, and b in (-1,
 `wall` (all that is ordinary objective perturbation). A record (1, -Y) has its full force, zeta2 = Y + e, and full
 curvature just below the point e where the loss goes on linearly. Thin records (x small, y = Y) push theta there
 without curving; `place` is where the noise then lies, for Gaussian noise out to its tail. log(1 + zeta3/(2 Lambda0))
-and the shift by zeta act together. Poisson alike, with y = 0. Logistic has no such point: places of theta are tried. SVM's smoothed hinge has it at 0, where a
-record (1, 1) just above has force -1 and curvature 1.
+and the shift by zeta act together. Poisson alike, with y = 0. Logistic has no such point: places of theta are tried.
+SVM's smoothed hinge has it at 0, where a record (1, 1) just above has force -1 and curvature 1.
 
 `outside` (N10, N12). The record (1, 20) of a Poisson model whose noise is made for |l'| <= 1, and a row of norm
 sqrt(15) of a logistic one whose noise is made for ||x|| <= 1, where lawful records (1, 0), or thin ones, hold against
@@ -248,7 +248,8 @@ def _hinged(budget: Budget, calibration: str) -> Iterator[Pair]:
     made = hinge(budget, calibration)
     for at in (1e-3, EDGE):
         for place in places(made):
-            data = pressed(made, (1.0, 1.0), 1.0, at, float(place))
+            # The record pulls up: what makes it count twice is noise that pushes down.
+            data = pressed(made, (1.0, 1.0), 1.0, at, -float(place))
             yield Pair(made, *data, "wall, smoothed hinge: full force and full curvature just above theta = 0")
 
 
