@@ -23,7 +23,7 @@ from dperm.domain import Budget, Domain
 from dperm.mechanisms import napp, tuned
 from dperm.mechanisms.napp import limit
 from dperm_papers.li2021.shared import designs
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 DESIGN = "logistic-1000"

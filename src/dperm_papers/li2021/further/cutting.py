@@ -11,7 +11,7 @@ c = -k sigma_b, for the k of `cuts` (column `at`; 0 is NAPP-VS+, infinity NAPP-V
                           less 1: against the uniform law on all subsets (form all), and on those of its own size (form
                           same-size)
     fits     linear-500   `auc` of the path over Lambda (without MOOR), and `zero_free`: share of its fits without a
-                          coefficient that is 0; column `zeta` is zeta2, which li2021 does not print
+                          coefficient that is 0; column `zeta2`, which li2021 does not print
 
 Neighbours: add/remove.
 """
@@ -29,7 +29,7 @@ from dperm.mechanisms.napp.noise import Bounds
 from dperm.mechanisms.napp.scheme import Scheme
 from dperm.noise import Gaussian
 from dperm_papers.li2021.shared import designs, measures
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 DESIGN = "linear-500"
@@ -109,6 +109,6 @@ def _fits(cell: Cell, rows: Rows, budget: Budget) -> None:
             variant = "vs_plus" if k == 0 else "vs"
             found = limit.path(problems, b, scheme, strengths, variant=variant, tolerance=_TOLERANCE)
             ok = found.converged.all(axis=1)
-            at = rows.at(zeta=zeta, at=k, variant=variant)
+            at = rows.at(zeta2=zeta, at=k, variant=variant)
             at.add("auc", measures.area(*measures.rates(found.theta, design.relevant)), ok=ok)
             at.add("zero_free", (found.theta != 0).all(axis=2).mean(axis=1), ok=ok)

@@ -6,14 +6,14 @@ cell, told apart by the column `calibration`, for they share data. Neighbours: a
 """
 
 from dperm_papers.li2021.further import choosing, cutting, hinge
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 _PARTS = {"lambda": choosing.measure, "hinge": hinge.measure, "cut": cutting.measure}
 # Columns that a row leaves out.
 _BLANK = {
     "variant": "erm", "calibration": "paper", "guarantee": "none", "dataset": "no-data", "epsilon": 0.0, "delta": 0.0,
-    "row": "", "form": "", "n": 0, "p": 0, "strength": 0.0, "at": 0.0, "rows_added": 0, "zeta": 0.0, "gamma": 0.0,
+    "row": "", "form": "", "n": 0, "p": 0, "strength": 0.0, "at": 0.0, "rows_added": 0, "zeta2": 0.0, "gamma": 0.0,
 }  # fmt: skip
 
 

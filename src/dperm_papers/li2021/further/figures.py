@@ -133,7 +133,7 @@ _LAWS = encoded(
     statistic="mean",
 )
 _ZETAS = encoded(
-    "zeta",
+    "zeta2",
     {1.0: Line("AUC, ζ₂ = 1", _BLUE, "o"), 2.9: Line("AUC, ζ₂ = 2.9", _PURPLE, "v")},
     where={"row": "fits", "metric": "auc"},
     band=0.2,
@@ -147,7 +147,7 @@ def _claimed(rows):
 
 def _cut_notes(rows):
     fits = rows[(rows["row"] == "fits") & (rows["metric"] == "auc")]
-    uncut = fits[fits["at"] == math.inf].groupby("zeta")["value"].mean()
+    uncut = fits[fits["at"] == math.inf].groupby("zeta2")["value"].mean()
     ends = ", ".join(f"{value:.3f} at ζ₂ = {zeta:g}" for zeta, value in uncut.items())
     first = fits.iloc[0]
     yield (
@@ -177,7 +177,7 @@ cut = Figure(
     notes=_cut_notes,
 )
 
-_TOLD = ("row", "form", "n", "at", "rows_added", "zeta", "strength")
+_TOLD = ("row", "form", "n", "at", "rows_added", "zeta2", "strength")
 
 FIGURES: Catalogue[str, Target] = {
     "li2021-lambda": Target(

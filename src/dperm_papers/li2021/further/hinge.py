@@ -30,7 +30,7 @@ from dperm.mechanisms.napp import limit, losses, noise
 from dperm.mechanisms.napp.literal import augmented_rows, augmented_targets, unpenalised
 from dperm.mechanisms.napp.scheme import Scheme, weights
 from dperm_papers.li2021.shared import designs
-from dperm_pipeline.cells import Cell
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 DESIGN = "logistic-500"
