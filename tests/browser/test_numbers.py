@@ -8,13 +8,18 @@ import plain
 import pytest
 
 from dperm_pipeline import claims, tables
-from dperm_pipeline.claims import VERDICTS
+from dperm_pipeline.claims import answers
 from dperm_pipeline.report import ledgers
 
 
 @pytest.fixture(scope="module")
 def judged(run):
     return claims.read(run.folder / "claims.parquet")
+
+
+@pytest.fixture(scope="module")
+def answered(judged):
+    return pd.DataFrame(answers.answers(judged))
 
 
 @pytest.fixture(scope="module")
@@ -92,21 +97,29 @@ def test_mutants(run):
     assert found == {row.name: (row.verdict, row.mutant_bound) for row in stored.itertuples(index=False)}
 
 
-def test_counts_at_the_top_are_those_of_the_ledgers(run, desk, judged, ledger):
+def test_answers(run, answered):
+    shown = plain.rows(run.page, "answers-table")
+    given = {row["attributes"]["data-claim"]: row["attributes"]["data-verdict"] for row in shown}
+    assert given == dict(zip(answered["claim"], answered["kind"], strict=True))
+    lows = dict(zip(answered["claim"], answered["low"], strict=True))
+    same(exact(shown, "measured"), [lows[row["attributes"]["data-claim"]] for row in shown])
+
+
+def test_counts_at_the_top_are_those_of_the_ledgers(run, desk, answered, ledger):
     overview = " ".join(desk.locator("#overview").inner_text().split())
-    for verdicts, given in ((VERDICTS, judged["verdict"]), (ledgers.PRIVACY, ledger["verdict"])):
+    for verdicts, given in ((answers.ANSWERS, answered["kind"]), (ledgers.PRIVACY, ledger["verdict"])):
         for verdict in verdicts:
-            assert re.search(rf"\b{(given == verdict).sum()} ?[✓✗~–]? ?{verdict}", overview), (verdict, overview)
+            assert re.search(rf"\b{(given == verdict).sum()} ?[✓◐◇✗~–]? ?{verdict}", overview), (verdict, overview)
 
 
-def test_counts_of_each_paper(run, desk, judged, ledger):
-    for paper in judged["paper"].unique():
+def test_counts_of_each_paper(run, desk, answered, ledger):
+    for paper in answered["paper"].unique():
         row = desk.locator(f"tr[data-paper='{paper}']").first
-        for heading, frame in (
-            ("claims", judged),
-            ("headline claims", judged[judged["headline"]]),
-            ("guarantees", ledger),
+        for heading, frame, column in (
+            ("claims", answered, "kind"),
+            ("headline claims", answered[answered["headline"]], "kind"),
+            ("guarantees", ledger, "verdict"),
         ):
             words = " ".join(row.locator(f"[data-name='{heading}']").inner_text().split())
-            for verdict, count in frame.loc[frame["paper"] == paper, "verdict"].value_counts().items():
+            for verdict, count in frame.loc[frame["paper"] == paper, column].value_counts().items():
                 assert re.search(rf"\b{count}\b", words), (paper, heading, verdict, words)
