@@ -32,6 +32,8 @@ COLUMNS = {
         "its twin spends at least", "the twin",
     ),
 }  # fmt: skip
+# A number in the prose of a page.
+MARKED = re.compile(r"(<!-- measured (\S+ \S+(?: \S+)?) -->)[^<]*(<!-- /measured -->)")
 # How the reason of a claim about privacy gives the epsilon whose share of the claimed one is `measured`.
 CERTIFIED = re.compile(r"certifies epsilon (\S+) of")
 
@@ -92,6 +94,21 @@ def verdicts(paper: str, path: Path) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def filled(text: str) -> str:
+    """Return a page whose prose has the numbers of its own table: behind `<!-- measured claim variant data -->`."""
+    numbers, claim = {}, ""
+    for line in cells(between(text, "claims"))[1:]:
+        row = dict(zip(VERDICTS, line, strict=True))
+        claim = row["claim"] or claim
+        numbers[claim, row["variant"], row["data"]] = row["measured"]
+
+    def number(marker: re.Match) -> str:
+        claim, variant, data = [*marker[2].split(), ""][:3]
+        return f"{marker[1]}{numbers[claim, variant, data]}{marker[3]}"
+
+    return MARKED.sub(number, text)
+
+
 def put(page: Path, name: str, table: str) -> None:
     """Replace what stands between the markers."""
     text = page.read_text(encoding="utf-8")
@@ -107,3 +124,4 @@ def main(results: Path) -> None:
     for page in sorted((DOCS / "papers").glob("*.md")):
         put(page, "answers", answered(page.stem, claims.read(results / "claims.parquet")))
         put(page, "claims", verdicts(page.stem, results / "claims.parquet"))
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -44,6 +44,19 @@ def test_every_claim_has_one_answer_above_its_tests(paper):
     assert sorted(shown) == sorted(tested)
 
 
+@pytest.mark.parametrize("paper", PAPERS)
+def test_prose_has_the_numbers_of_the_table(paper):
+    page = (ROOT / f"docs/papers/{paper}.md").read_text(encoding="utf-8")
+    measured, name = {}, ""
+    for line in re.search(r"<!-- claims -->\n(.*?)<!-- /claims -->", page, flags=re.DOTALL)[1].splitlines()[2:]:
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        name = cells[0] or name
+        measured[" ".join(filter(None, (name, cells[4], cells[5])))] = cells[7]
+    said = re.findall(r"<!-- measured ([^>]*) -->(.*?)<!-- /measured -->", page)
+    assert page.count("<!-- measured") == len(said)
+    assert [(what, number) for what, number in said if measured[what] != number] == []
+
+
 def test_every_test_that_the_errata_name_is_there():
     named = set(re.findall(r"`(tests/[\w/]+\.py)`", (ROOT / "docs/errata.md").read_text(encoding="utf-8")))
     assert named

@@ -84,7 +84,8 @@ def thm12():
 def thm8():
     """Rows of jain2013-thm8, likewise."""
     settings = {
-        "repeats": 4, "side_repeats": 2, "totals": [1000, 100_000, 10_000_000], "features": [2, 5], "degrees": [1, 2],
+        "repeats": 4, "premise_repeats": 4, "side_repeats": 2, "totals": [1000, 100_000, 10_000_000],
+        "features": [2, 5], "degrees": [1, 2],
         "net_totals": [10_000, 100_000], "concentrations": [10], "wide_totals": [100_000], "wide_features": [2, 10**7],
         "epsilon": 1.0, "delta": 1e-6, "gammas": [0.05], "dimension": 20,
     }  # fmt: skip

@@ -16,8 +16,8 @@ from dperm_papers.jain2013.thm8.settings import Settings
 from dperm_pipeline import experiments
 
 SETTINGS = {
-    "repeats": 5, "side_repeats": 3, "totals": [1000, 100_000, 1_000_000], "features": [2, 30], "degrees": [1, 3],
-    "net_totals": [100_000], "concentrations": [5], "wide_totals": [100_000, 316_228],
+    "repeats": 5, "premise_repeats": 5, "side_repeats": 3, "totals": [1000, 100_000, 1_000_000], "features": [2, 30],
+    "degrees": [1, 3], "net_totals": [100_000], "concentrations": [5], "wide_totals": [100_000, 316_228],
     "wide_features": [2, 10**4, 10**8],
     "epsilon": 1.0, "delta": 1e-6, "gammas": [0.05], "dimension": 2,
 }  # fmt: skip

@@ -18,7 +18,8 @@ from dperm_pipeline.datasets import prepared
 from dperm_pipeline.experiments import Cell
 
 SETTINGS = {
-    "repeats": 4, "tuning_repeats": 3, "deltas": [0.0, 1e-6], "ridge_multiples": [2.0, 20.0], "ridge": 0.01,
+    "repeats": 4, "small_repeats": 7, "small_rows": 10, "tuning_repeats": 3, "deltas": [0.0, 1e-6],
+    "ridge_multiples": [2.0, 20.0], "ridge": 0.01,
     "gradient_steps": [3.0, 10.0], "clips": [0.2, 1.0], "momentum": 0.9,
     "public_share": 0.2, "test_share": 0.25, "huber_knee": 0.5,
 }  # fmt: skip
@@ -109,6 +110,13 @@ def test_one_multiple_is_chosen_for_each_delta_by_least_mean_tuning_loss(rows):
     chosen = mechanism[mechanism["chosen"]].groupby("delta")["ridge_multiple"].unique()
     for delta in SETTINGS["deltas"]:
         assert chosen[delta].tolist() == [tuning[delta].idxmin()]
+
+
+def test_a_small_data_set_has_repeats_of_its_own(toy, level):
+    # 120 private rows.
+    for small_rows, repeats in ((120, 4), (121, 7)):
+        rows = experiments.run(cell(small_rows=small_rows), data=str(toy), baseline=level)
+        assert rows[rows["metric"] == "excess_risk"].groupby(["delta", "ridge_multiple"]).size().unique() == [repeats]
 
 
 def test_a_split_without_rows_is_an_error_in_words(toy):

@@ -348,8 +348,8 @@ def test_retrieval_draws_shares_and_the_options_of_equation_13(rows, name):
         ("share", "range"),
         ("share", "typical"),
         None,
-        ("share_exceeding", "typical"),
-        ("share_without_two", "typical"),
+        ("share_exceeding", "range"),
+        ("share_without_two", "range"),
     ]
     for axis, one in zip(figure.axes[::2], shown, strict=True):
         for where, look in expected("") if one else ():

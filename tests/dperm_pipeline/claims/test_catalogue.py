@@ -181,6 +181,36 @@ def test_a_claim_stands_on_its_members_and_theirs(name, stands_on, experiments, 
     assert catalogue_of.needs(SMALL, name) == catalogue_of.Needs(experiments, ledger)
 
 
+def _repeated(tmp_path, *clashing):
+    """Write a catalogue of one claim whose variants are repeated on other rows."""
+    variants = {
+        "printed": {"where": {"row": 1, "zeta": "range"}, "at_least": 0.5, "again": {"unit": {"zeta": "unit"}}},
+        "printed-over-null": {
+            "where": {"row": 2, "delta": 0.0, "zeta": "range"},
+            "again": {"tabled": {"delta": 0.001}},
+        },
+        **{name: {"where": {"row": 3}} for name in clashing},
+    }
+    claim = {"id": "N-c99", "paper": "li2021", "place": "x", "statement": "x", "experiment": "x", "figure": "x"}
+    claim |= {"test": "threshold", "metric": "share", "at_least": 0.9, "datasets": ["x"], "variants": variants}
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump([claim]), encoding="utf-8")
+    return path
+
+
+def test_a_variant_is_repeated_on_other_rows_by_a_name_of_its_own(tmp_path):
+    (claim,) = catalogue_of.load(_repeated(tmp_path), SCHEMA)
+    assert claim["variants"] == {
+        "printed": {"where": {"row": 1, "zeta": "range"}, "at_least": 0.5, "choice": "zeta range"},
+        "printed-over-unit": {"where": {"row": 1, "zeta": "unit"}, "at_least": 0.5, "choice": "zeta unit"},
+        "printed-over-null": {"where": {"row": 2, "delta": 0.0, "zeta": "range"}, "choice": "delta 0.0"},
+        "printed-over-nulltabled": {"where": {"row": 2, "delta": 0.001, "zeta": "range"}, "choice": "delta 0.001"},
+    }
+    assert claim["depends_on"] == "zeta or delta"
+    with pytest.raises(ConfigError, match="N-c99: 'printed-over-unit' stands among the variants and in `again`"):
+        catalogue_of.load(_repeated(tmp_path, "printed-over-unit"), SCHEMA)
+
+
 def test_a_claim_that_there_is_not_is_named():
     with pytest.raises(ConfigError, match=r"no claim 'J-c05' in resources/claims; did you mean 'J-c0"):
         catalogue_of.needs(SMALL, "J-c05")

@@ -9,6 +9,7 @@ from dperm_pipeline.settings import Experiment, fixed, number, numbers
 class Settings:
     repeats: int = number("private runs at each point", low=1, high=100_000)
     side_repeats: int = number("repeats of what stands beside a figure", low=1, high=100_000)
+    premise_repeats: int = number("further runs where few of them meet a premise", low=1, high=1_000_000)
     epsilon: float = number("privacy budget", above=0, high=100)
     delta: float = number("failure probability of approximate privacy", above=0, below=1)
     gammas: list[float] = numbers("allowed failure probabilities of a bound", above=0, below=1)

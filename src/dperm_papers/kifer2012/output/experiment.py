@@ -125,6 +125,8 @@ def run(cell: Cell, rows: Rows) -> None:
     stand_in, held_out = public_halves(cell, problem.public)
     candidates, serves = _RULES.get(cell.mechanism, _OF_A_CURVATURE)
     deltas = [delta for delta in settings.deltas if serves(delta)]
+    small = len(problem.private[1]) < settings.small_rows
+    repeats = settings.small_repeats if small else settings.repeats
     if not deltas:
         raise ConfigError(
             f"deltas: {cell.mechanism} runs at none of {settings.deltas}; add one above 0, or 0 for cms11"
@@ -139,11 +141,11 @@ def run(cell: Cell, rows: Rows) -> None:
             names = (cell.mechanism, cell.calibration, cell.neighbours, epsilon, delta, *candidate.key)
             tuning, private = (
                 module.release(
-                    *records, problem.loss, **fixed, rng=cell.rng(cell.point["dataset"], *names, use), repeats=repeats
+                    *records, problem.loss, **fixed, rng=cell.rng(cell.point["dataset"], *names, use), repeats=count
                 )
-                for records, use, repeats in (
+                for records, use, count in (
                     (stand_in, "tuning", settings.tuning_repeats),
-                    (problem.private, "noise", settings.repeats),
+                    (problem.private, "noise", repeats),
                 )
             )
             runs[candidate.name] = (candidate, tuning, _mean_loss(problem.loss, held_out, tuning.theta), private)

@@ -8,6 +8,8 @@ from dperm_pipeline.settings import Experiment, number, numbers
 @dataclass(frozen=True)
 class Settings:
     repeats: int = number("private runs at each point", low=1, high=100_000)
+    small_repeats: int = number("private runs at each point of a small data set", low=1, high=100_000)
+    small_rows: int = number("private rows of the smallest data set that is not small", low=1, high=1_000_000_000)
     tuning_repeats: int = number("runs on public rows for each candidate", low=1, high=1000)
     deltas: list[float] = numbers("failure probabilities; 0 is pure privacy", low=0, below=1)
     ridge_multiples: list[float] = numbers(

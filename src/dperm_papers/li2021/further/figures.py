@@ -85,7 +85,7 @@ _METHODS = encoded(
     where={"row": "error"},
     **_BARS,
 )
-_HALF = Level(0.5, "1/2", _GREY, DOTTED)
+_HALF = Level(0.5, "1/2", _GREY, DOTTED, fits=True)
 
 
 def _hinge_notes(rows):
@@ -129,7 +129,8 @@ _LAWS = encoded(
         "negative": Line("P(bⱼ < 0)", _GREEN, "^"),
         "reach": Line("δ that the cut costs at any ε", _ORANGE, "s"),
     },
-    where={"row": "cut"},
+    # At c = 0 no b is negative.
+    where={"row": "cut", "value": lambda value: value > 0},
     statistic="mean",
 )
 _ZETAS = encoded(

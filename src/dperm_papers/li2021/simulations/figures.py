@@ -192,16 +192,16 @@ def _retrieval(delta):
 
     def panels(rows):
         shown = list(_bounded(rows, "typical", "design_zeta2", "linear", "poisson", "logistic"))
-        last = ([one for one in shown if one[0].startswith("linear")] or shown)[-1]
+        last = ([design for design, *_ in shown if design.startswith("linear")] or [shown[-1][0]])[-1]
         options = {"share_exceeding": ", over J", "share_without_two": ", no 2"}
         grid = [[_titled(panel, *one)] for one in shown]
-        return grid + [[_titled(panel.but(y=metric), *last, words)] for metric, words in options.items()]
+        return grid + [[_titled(panel.but(y=metric), last, "range", (), words)] for metric, words in options.items()]
 
     def notes(rows):
         yield from _setting(rows, delta)
         yield (
             "Share of (1 − r)ε: Equation 13 with a maximum and the factor 2 (N5), over all j; "
-            "in the last two rows over J (N13), and without the 2. Bands: 95 % intervals."
+            "in the last two rows (ζ of the range) over J (N13), and without the 2. Bands: 95 % intervals."
         )
 
     return Figure(panels, height=(1.4, 1.25), width=7.2, legend=PUBLISHED, notes=notes)
