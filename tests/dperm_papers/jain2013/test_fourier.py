@@ -48,7 +48,7 @@ def test_every_method_is_measured_at_every_number_of_features(found):
 
 @pytest.mark.parametrize("p", [6, 40])
 def test_the_errors_are_those_of_the_noise(found, p):
-    """z has length 1: N(0, s^2 I) moves a prediction by N(0, s^2), spherical noise by a share 1/sqrt p of its length."""
+    """z has length 1, so noise N(0, s^2 I) moves a prediction by N(0, s^2)."""
     scale = 2 / TOTAL / gaussian.gaussian_ratio(1.0, DELTA)
     measured = mean(found, variant="gaussian_output", metric="error", features=p)
     assert measured == pytest.approx(scale * math.sqrt(2 / math.pi), rel=0.2)

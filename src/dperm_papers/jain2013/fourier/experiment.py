@@ -17,8 +17,8 @@ the loss being differentiable, as CMS11's proof asks. Mechanisms:
     nonprivate        variants `machine` (w* itself), `majority`, and what is measured of the features
 
 Metrics of a split, means over its draws of noise: `accuracy` on test rows; `error`, the mean of |<w^ - w*, z>| over
-them; of w* `length`, the mean of |<w*, z>|, the error of answering 0; `apart`, the mean of |<z(x), z(v)> - K(x, v)| over
-pairs of test rows. Column `features` is p. The frequencies are drawn anew for each split. Neighbours: replace-one.
+them; of w* `length`, the mean of |<w*, z>|, the error of answering 0; `apart`, the mean of |<z(x), z(v)> - K(x, v)|
+over pairs of test rows. Column `features` is p. The frequencies are drawn anew for each split. Neighbours: replace-one.
 """
 
 import numpy as np

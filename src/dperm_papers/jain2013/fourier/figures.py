@@ -51,8 +51,9 @@ def _panels(rows):
     return [
         [
             _PANEL.but(
-                ylabel="test accuracy", title=f"p = {most:,}", epsilons=True, xticks=sorted(private["epsilon"].unique()),
-                where={"metric": "accuracy", "features": (0, most)}, levels=_ACCURACY,
+                ylabel="test accuracy", title=f"p = {most:,}", epsilons=True,
+                xticks=sorted(private["epsilon"].unique()), levels=_ACCURACY,
+                where={"metric": "accuracy", "features": (0, most)},
             ),
             over.but(
                 ylabel="test accuracy", where={"metric": "accuracy", "epsilon": smallest},
@@ -70,14 +71,14 @@ def _notes(rows):
     private = rows[rows["mechanism"] != "nonprivate"]
     apart = rows[rows["metric"] == "apart"].groupby("features")["value"].mean()
     yield (
-        f"Data: {rows['dataset'].iloc[0]}, rows of length 1, {private['repeat'].nunique()} splits with several draws of "
-        f"noise each; bands: 95 % intervals over splits. Gaussian kernel on p random Fourier features, nλ of the printed "
-        f"C = 0.001; replace-one neighbours, {equals('δ', private['delta'].max())} where it is not 0."
+        f"Data: {rows['dataset'].iloc[0]}, rows of length 1, {private['repeat'].nunique()} splits with several draws "
+        "of noise each; bands: 95 % intervals over splits. Gaussian kernel on p random Fourier features, nλ of the "
+        f"printed C = 0.001; replace-one neighbours, {equals('δ', private['delta'].max())} where it is not 0."
     )
     yield (
         f"A product of features is off the kernel by {apart.iloc[0]:.2g} in the mean at p = {apart.index[0]:,} and by "
-        f"{apart.iloc[-1]:.2g} at p = {apart.index[-1]:,}. The kernels of Figure 2 are not translation-invariant and have "
-        "no such features."
+        f"{apart.iloc[-1]:.2g} at p = {apart.index[-1]:,}. The kernels of Figure 2 are not translation-invariant "
+        "and have no such features."
     )
 
 
@@ -90,13 +91,13 @@ FIGURES: Catalogue[str, Target] = {
         "fourier",
         ("variant", "features"),
         "Figure 2a with the Gaussian kernel: TDDL beside random Fourier features",
-        "Where the kernel methods of CMS11 and of Rubinstein et al. apply: test accuracy over epsilon at the most random "
-        "features, and over their number p at the smallest epsilon; and how far predictions are from those without "
-        "privacy, over p. TDDL printed and tight, both methods as printed (pure privacy), and Gaussian noise on the same "
-        "features. Bands: 95 % confidence intervals over splits.",
-        "Three panels. Left, curves rise with epsilon to the line of the machine without privacy. Right, on logarithmic "
-        "axes, the errors of the two printed methods rise with p in parallel, those of TDDL and of Gaussian noise are "
-        "level.",
+        "Where the kernel methods of CMS11 and of Rubinstein et al. apply: test accuracy over epsilon at the most "
+        "random features, and over their number p at the smallest epsilon; and how far predictions are from those "
+        "without privacy, over p. TDDL printed and tight, both methods as printed (pure privacy), and Gaussian noise "
+        "on the same features. Bands: 95 % confidence intervals over splits.",
+        "Three panels. Left, curves rise with epsilon to the line of the machine without privacy. Right, on "
+        "logarithmic axes, the errors of the two printed methods rise with p in parallel, those of TDDL and of "
+        "Gaussian noise are level.",
         metrics=("accuracy", "error", "length", "apart"),
     ),
 }
