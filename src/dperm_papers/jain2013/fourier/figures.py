@@ -56,7 +56,7 @@ def _panels(rows):
                 where={"metric": "accuracy", "features": (0, most)},
             ),
             over.but(
-                ylabel="test accuracy", where={"metric": "accuracy", "epsilon": smallest},
+                ylabel="", where={"metric": "accuracy", "epsilon": smallest},
             ),
             over.but(
                 ylabel="mean |ŵ − w*| of a prediction", yscale="log", where={"metric": ("error", "length")},
