@@ -13,7 +13,8 @@ from dperm_pipeline.datasets import prepared, synthetic
 
 TOTAL, DELTA = 20.0, 1e-6
 SETTINGS = {
-    "row_splits": {"covertype-like": [250, 40, 120]}, "repeats": 2, "draws": 60, "epsilons": [1.0], "features": [6, 40],
+    "row_splits": {"covertype-like": [250, 40, 120]}, "repeats": 2, "draws": 60, "tilted_draws": 3,
+    "epsilons": [1.0], "features": [6, 40],
     "queries": [30], "public_points": 30, "total": TOTAL, "bandwidth": 0.5, "delta": DELTA, "tolerance": 1e-6,
 }  # fmt: skip
 

@@ -13,9 +13,10 @@ point of all three. Everything is replace-one; no record is drawn. Metric `recor
                   2 (d log 2 + log(2/beta'))/(alpha/2)^2 records, beta' = alpha beta epsilon/2: enough for the best of
                   the 2^d functions to be found within alpha/2 (Hoeffding's inequality and a union bound)
 
-`bound` is d/alpha^2 + d/(epsilon alpha); metric `ratio` is records over it, metric `gap` what is promised over the
-least n at delta = 0. Metric `excess`, above 0 where the bound fails: log of `bound`/640 over the least n of a private
-bit (forms approximate, pure), and of the least n at delta = 0 over what is promised and over what the counts need.
+`bound` is (d/alpha^2 + d/(epsilon alpha))/640. Metric `ratio` is records over d/alpha^2 + d/(epsilon alpha), metric
+`gap` what is promised over the least n at delta = 0. Metric `excess`, above 0 where the bound fails: log of `bound`
+over the least n of a private bit (forms approximate, pure), and of the least n at delta = 0 over what is promised and
+over what the counts need.
 
 **640.** Omega leaves its constant open. Theorem 4.3 proves d/(32 epsilon alpha), and without privacy excess alpha with
 confidence 63/64 needs d/(320 alpha^2) (Anthony & Bartlett 1999, Theorem 5.2); the larger of two is at least half of
@@ -67,18 +68,18 @@ def promised(d: int, alpha: float, epsilon: float) -> int:
 
 def _at(rows: Rows, alpha: float, epsilon: float, d: int) -> None:
     """Measure one point."""
-    bound = rate(d, alpha, epsilon)
+    whole = rate(d, alpha, epsilon)
     needed = {form: least_records.private(Budget(epsilon, share * epsilon)) for form, share in _DELTAS.items()}
     needed |= {"majority": least_records.majority, "counts": least_records.counts(epsilon)}
     found = {form: least_records.records(d, alpha, bit) for form, bit in needed.items()}
     found["promised"] = promised(d, alpha, epsilon)
-    here = rows.at(alpha=alpha, epsilon=epsilon, d=d, bound=bound)
+    here = rows.at(alpha=alpha, epsilon=epsilon, d=d, bound=whole / CONSTANT)
     for form, n in found.items():
         delta = _DELTAS.get(form, 0.0) * epsilon
         here.add("records", n, form=form, delta=delta)
-        here.add("ratio", n / bound, form=form, delta=delta)
+        here.add("ratio", n / whole, form=form, delta=delta)
     here.add("gap", found["promised"] / found["pure"], form="promised", delta=0.0)
     for form, share in _DELTAS.items():
-        here.add("excess", math.log(bound / CONSTANT / found[form]), form=form, delta=share * epsilon)
+        here.add("excess", math.log(whole / CONSTANT / found[form]), form=form, delta=share * epsilon)
     for form in ("promised", "counts"):
         here.add("excess", math.log(found["pure"] / found[form]), form=form, delta=0.0)

@@ -9,14 +9,14 @@ from dperm_pipeline.target import Target
 _FORMS = encoded(
     "form",
     {
-        "promised": like(METHODS["averaged", "paper"], label="promised by averaging (Corollary 4.7)"),
-        "counts": ("needed by the exponential mechanism on counts", "#0072B2", "o"),
-        "pure": ("least of any private bit, δ = 0", "#D55E00", "s", DASHED),
-        "approximate": ("least of any private bit, δ = ε/3", "#D55E00", "s"),
-        "majority": ("least without privacy", "#333333", "", "-"),
+        "promised": like(METHODS["averaged", "paper"], label="averaging: promised (Corollary 4.7)"),
+        "counts": ("exponential mechanism on counts: needed", "#0072B2", "o"),
+        "pure": ("any private bit: least, δ = 0", "#D55E00", "s", DASHED),
+        "approximate": ("any private bit: least, δ = ε/3", "#D55E00", "s"),
+        "majority": ("without privacy: least", "#333333", "", "-"),
     },
 )
-_BOUND = like(("d/α² + d/(ε α), constant 1", "#777777", "", DOTTED), where={"form": "majority"}, y="bound")
+_BOUND = like(("lower bound, (d/α² + d/(ε α))/640", "#777777", "", DOTTED), where={"form": "majority"}, y="bound")
 _PANEL = Panel((*_FORMS, _BOUND), ylabel="records n", together="none", where={"metric": "records"})
 
 
@@ -32,7 +32,7 @@ def _panels(rows):
     return [
         [
             over("alpha", x="1/alpha", title=_title("epsilon", "d")),
-            over("epsilon", x="1/epsilon", title=_title("alpha", "d"), ylabel=""),
+            over("epsilon", x="1/epsilon", xlabel="1/ε", title=_title("alpha", "d"), ylabel=""),
             over("d", x="d", title=_title("alpha", "epsilon"), ylabel=""),
         ]
     ]
@@ -40,10 +40,11 @@ def _panels(rows):
 
 agnostic = Figure(
     _panels,
-    height=4.4,
+    height=4.8,
+    columns=2,
     notes=[
-        "d points with noisy labels: from all points at Pr[y = b] = 1/2 + 2α to rare points without noise; n is what the "
-        "worst of these laws needs for excess α with confidence 11/12. Replace-one. All values are exact."
+        "d points with noisy labels: from all points at Pr[y = b] = 1/2 + 2α to rare points without noise; n is what "
+        "the worst of these laws needs for excess α with confidence 11/12. Replace-one. All values are exact."
     ],
 )
 
@@ -55,10 +56,10 @@ FIGURES: Catalogue[str, Target] = {
         ("form", "over", "alpha", "d", "bound"),
         "Section 2.1: the lower bound of agnostic learning",
         "Records n that any private prediction needs to learn noisy labels of d points, exactly, over 1/alpha, over "
-        "1/epsilon and over d, beside the stated lower bound with the constant 1, the least without privacy, what the "
-        "exponential mechanism on label counts needs, and what averaging is promised to suffice with.",
-        "Three panels of rising lines on logarithmic axes: the promise of averaging highest, steeper than the rest; the "
-        "least of any private bit and what the counts need are parallel to the dotted bound.",
+        "1/epsilon and over d, beside the stated lower bound with the constant 1/640, the least without privacy, what "
+        "the exponential mechanism on label counts needs, and what averaging is promised to suffice with.",
+        "Three panels of rising lines on logarithmic axes: the promise of averaging highest, steeper than the rest; "
+        "the least of any private bit and what the counts need run above the dotted bound.",
         metrics=("records",),
     ),
 }

@@ -1,8 +1,8 @@
 r"""The least number of records with which any private prediction learns d noisy labels (dwork2018, Section 2.1).
 
 d points, labels Pr[y = b_i] = 1/2 + gamma at point i, b_i fair coins: the best function has the values b_i, and saying
-1 - b_i costs 2 gamma at i. Records fall on a point with probability q. What can an (epsilon, delta)-private bit (replace
-one) know of b_i from a records (i, b_i) and c records (i, 1 - b_i)?
+1 - b_i costs 2 gamma at i. Records fall on a point with probability q. What can an (epsilon, delta)-private bit
+(replace-one) know of b_i from a records (i, b_i) and c records (i, 1 - b_i)?
 
 `dperm_papers.dwork2018.shared.best_bit` shows that label counts suffice and that all bounds on p(a, c), the probability
 of the bit 1, are met at once by p(a, c) = g(a - c), g(-v) = 1 - g(v). Its reason does not hang on the labels being
@@ -14,11 +14,12 @@ since b_i is the likelier label. So the least mean error is
 
 and v is a sum of n steps that are 1, -1, 0 with probabilities q (1/2 + gamma), q (1/2 - gamma), 1 - q.
 
-**A law for each part of the bound.** Let 2 gamma s = 4 alpha with s the mass of the noisy points: no prediction's excess
-is above 4 alpha, so excess alpha with confidence 11/12 means a mean of at most alpha + 4 alpha/12, a mean error of the
-bits of at most 1/3. gamma = 2 alpha has s = 1 and makes labels so noisy that n ~ d/alpha^2 are needed without privacy;
-gamma = 1/2 is Theorem 4.3's law of noiseless labels on few records, s = 4 alpha, and n ~ d/(epsilon alpha). Points that
-share s are d (s = 1) or d - 1 (else, beside a heavy point). Any learner must do all of them: the least n is the largest.
+**A law for each part of the bound.** Let 2 gamma s = 4 alpha with s the mass of the noisy points: no prediction's
+excess is above 4 alpha, so excess alpha with confidence 11/12 means a mean of at most alpha + 4 alpha/12, a mean error
+of the bits of at most 1/3. gamma = 2 alpha has s = 1 and makes labels so noisy that n ~ d/alpha^2 are needed without
+privacy; gamma = 1/2 is Theorem 4.3's law of noiseless labels on few records, s = 4 alpha, and n ~ d/(epsilon alpha).
+Points that share s are d (s = 1) or d - 1 (else, beside a heavy point). Any learner must do all of them: the least n is
+the largest.
 
 References
 ----------
@@ -53,7 +54,7 @@ def majority(v: np.ndarray) -> np.ndarray:
 
 
 def counts(epsilon: float) -> Bit:
-    """Return the error of the exponential mechanism on label counts: odds e^{epsilon v/2}, v moves by 2; replace-one."""
+    """Return the error of the exponential mechanism on label counts: odds e^{epsilon v/2}; replace-one moves v by 2."""
     return lambda v: 1 / (1 + np.exp(epsilon * v / 2))
 
 

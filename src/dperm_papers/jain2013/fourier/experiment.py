@@ -98,7 +98,8 @@ def _one(cell: Cell, rows: Rows, split: accuracy.Split, omega: np.ndarray, repea
             released = random_features.release(
                 split.X, split.y, LOSS, omega=omega, domain=DOMAIN, budget=budget, neighbours="replace",
                 calibration=calibration, perturbation=perturbation, curvature=total,
-                rng=generator(cell, "noise", variant, Q.shape[1], repeat, epsilon), repeats=settings.draws,
+                rng=generator(cell, "noise", variant, Q.shape[1], repeat, epsilon),
+                repeats=settings.tilted_draws if perturbation == "objective" else settings.draws,
                 tolerance=settings.tolerance,
             )  # fmt: skip
             here = rows.at(mechanism="random_features", calibration=calibration, variant=variant)

@@ -10,6 +10,7 @@ from dperm_pipeline.settings import Experiment, fixed, number, numbers
 class Settings(RowSplits):
     repeats: int = number("private runs at each point", low=1, high=100_000)
     draws: int = number("releases of the noise on each split", low=1, high=100_000)
+    tilted_draws: int = number("releases of those that are fitted anew for each draw", low=1, high=100_000)
     epsilons: list[float] = numbers("privacy budgets", above=0, high=100)
     features: list[int] = numbers("numbers of random features, two for each frequency", low=2, high=100_000)
     total: float = number("n lambda, the weight of norm(w)^2/2 beside a sum of losses", low=0.001, high=1_000_000_000)
