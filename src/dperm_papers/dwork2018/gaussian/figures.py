@@ -47,8 +47,8 @@ gaussian = Figure(
     height=3.9,
     columns=2,
     notes=[
-        f"{equals('δ', _SHOWN)} except where it is 0. The classical formula is proved for ε < 1 and fails at large ε. All "
-        "values are exact; replace-one."
+        f"{equals('δ', _SHOWN)} except where it is 0. The classical formula is proved for ε < 1 and fails at large ε. "
+        "All values are exact; replace-one."
     ],
 )
 
@@ -59,9 +59,9 @@ FIGURES: Catalogue[str, Target] = {
         "gaussian",
         ("series", "form", "queries"),
         "Lemma 4.5 with Gaussian noise",
-        "Mean size of the noise of a stable prediction, in units of its rate gamma: of one answer over epsilon, Laplace "
-        "and Gaussian noise with the classical and with the exact constant; and of each of m answers under one budget, "
-        "over m.",
+        "Mean size of the noise of a stable prediction, in units of its rate gamma: of one answer over epsilon, "
+        "Laplace and Gaussian noise with the classical and with the exact constant; and of each of m answers under one "
+        "budget, over m.",
         "Two panels of straight lines on logarithmic axes. Left, all fall with epsilon, Laplace lowest. Right, Laplace "
         "noise with equal shares rises in proportion to m, Gaussian noise like its root, and crosses it after a few "
         "answers.",
