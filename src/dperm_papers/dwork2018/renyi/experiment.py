@@ -2,11 +2,11 @@ r"""Private prediction in Renyi terms (dwork2018, Section 3): curves, groups, po
 
 "We note that our definitions and many of the results can be immediately extended to more refined notions of
 differential privacy such as those based on Renyi divergence." What that says of the library's answers, and of the
-paper's lemmas, at orders a (`order`) and replace-one; `dperm.accounting.renyi` has the curves. Metric `excess` is a left
-side less its right side. Series:
+paper's lemmas, at orders a (`order`) and replace-one; `dperm.accounting.renyi` has the curves. Metric `excess` is a
+left side less its right side. Series:
 
-    curve        D_a between the answers of neighbours, less the mechanism's curve: soft majority at all counts of r <= 30
-                 shards and ExpPW at all places of a walk of T = 12 (bounded range), the average's bit at all counts of
+    curve        D_a between the answers of neighbours, less the mechanism's curve: soft majority at all counts of
+                 r <= 30 shards and ExpPW at all places of a walk of T = 12 (bounded range), the average's bit at all counts of
                  r <= 30 (pure), Laplace and Gaussian answers by quadrature (`mechanism` tells them; equality)
     groups       Lemma 3.1: D_a between data sets that differ in `k` records, less the curve at k epsilon (form curve)
                  and less k^2 a epsilon^2/8 (form squared), of soft majority
