@@ -42,8 +42,16 @@ _GRID = 201
 def laplace(order: float, epsilon: float) -> float:
     """Return D_a of two Laplace answers that are epsilon times the noise's scale apart.
 
-    - order: a > 1.
-    - epsilon: above 0.
+    Parameters
+    ----------
+    order : float
+        a, above 1.
+    epsilon : float
+        Above 0.
+
+    Returns
+    -------
+    float
     """
     _order(order)
     first = math.log(order / (2 * order - 1)) + (order - 1) * epsilon
@@ -54,7 +62,16 @@ def laplace(order: float, epsilon: float) -> float:
 def gaussian(order: float, ratio: float) -> float:
     """Return D_a = a ratio^2/2 of two Gaussian answers that are `ratio` standard deviations apart.
 
-    - order: a > 1.
+    Parameters
+    ----------
+    order : float
+        a, above 1.
+    ratio : float
+        0 or above.
+
+    Returns
+    -------
+    float
     """
     _order(order)
     return order * ratio**2 / 2
@@ -63,8 +80,20 @@ def gaussian(order: float, ratio: float) -> float:
 def bounded_range(order: float, epsilon: float) -> float:
     """Return the largest D_a of two bits whose log ratios lie in an interval of length epsilon.
 
-    - order: a > 1.
-    - epsilon: above 0.
+    Parameters
+    ----------
+    order : float
+        a, above 1.
+    epsilon : float
+        Above 0.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Cesar & Rogers 2021, Lemma 3.4, for the bound a epsilon^2/8.
     """
     _order(order)
     x = np.linspace(0, epsilon, _GRID)
@@ -79,8 +108,16 @@ def bounded_range(order: float, epsilon: float) -> float:
 def pure(order: float, epsilon: float) -> float:
     """Return D_a of randomised response, the largest of an epsilon-DP answer.
 
-    - order: a > 1.
-    - epsilon: above 0.
+    Parameters
+    ----------
+    order : float
+        a, above 1.
+    epsilon : float
+        Above 0.
+
+    Returns
+    -------
+    float
     """
     _order(order)
     return float(_two_outcomes(order, epsilon, -epsilon))
@@ -89,8 +126,17 @@ def pure(order: float, epsilon: float) -> float:
 def divergence(order: float, p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """Return D_a(P || Q) of finite laws, summed over the last axis.
 
-    - order: a > 1.
-    - p, q: probabilities; infinite where Q has no mass and P has.
+    Parameters
+    ----------
+    order : float
+        a, above 1.
+    p, q : ndarray
+        Probabilities, of one shape.
+
+    Returns
+    -------
+    ndarray
+        Infinite where Q has no mass and P has.
     """
     _order(order)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -101,10 +147,19 @@ def divergence(order: float, p: np.ndarray, q: np.ndarray) -> np.ndarray:
 def total_epsilon(curve: Curve, delta: float, answers: int = 1) -> float:
     """Return the least epsilon that the curve proves for so many answers together, at any order.
 
-    - curve: of one answer.
-    - delta: in [1e-300, 1).
-    - answers: 1 or more; queries may be adaptive.
-    - Returns: valid whatever the rounding of the best order.
+    Parameters
+    ----------
+    curve : callable
+        Order to D_a, of one answer.
+    delta : float
+        In [1e-300, 1).
+    answers : int
+        1 or more; queries may be adaptive.
+
+    Returns
+    -------
+    float
+        Valid whatever the rounding of the best order.
     """
     checked(1.0, delta, answers)
 
@@ -122,7 +177,22 @@ def total_epsilon(curve: Curve, delta: float, answers: int = 1) -> float:
 def at_order(order: float, rho: float, delta: float) -> float:
     """Return the epsilon that D_a <= rho proves at delta; below 0 says that delta alone is enough.
 
-    - Source: Canonne, Kamath & Steinke 2020, Proposition 12.
+    Parameters
+    ----------
+    order : float
+        a, above 1.
+    rho : float
+        Bound on D_a.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Canonne, Kamath & Steinke 2020, Proposition 12.
     """
     _order(order)
     return rho + math.log1p(-1 / order) - math.log(order * delta) / (order - 1)

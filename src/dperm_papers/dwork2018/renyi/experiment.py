@@ -6,8 +6,8 @@ paper's lemmas, at orders a (`order`) and replace-one; `dperm.accounting.renyi` 
 left side less its right side. Series:
 
     curve        D_a between the answers of neighbours, less the mechanism's curve: soft majority at all counts of
-                 r <= 30 shards and ExpPW at all places of a walk of T = 12 (bounded range), the average's bit at all counts of
-                 r <= 30 (pure), Laplace and Gaussian answers by quadrature (`mechanism` tells them; equality)
+                 r <= 30 shards and ExpPW at all places of a walk of T = 12 (bounded range), the average's bit at all
+                 counts of r <= 30 (pure), Laplace and Gaussian answers by quadrature (`mechanism` tells them; equality)
     groups       Lemma 3.1: D_a between data sets that differ in `k` records, less the curve at k epsilon (form curve)
                  and less k^2 a epsilon^2/8 (form squared), of soft majority
     processing   Lemma 6.2: D_a after a random function of the answer less D_a before it, of `laws` random pairs of laws
@@ -15,7 +15,7 @@ left side less its right side. Series:
                  (Hoelder's inequality; at a = inf it is E U <= e^epsilon E V)
     moments      Lemma 6.4, k = 1, by it: the mean loss on fresh records less exp((a - 1)/a rho) (mean loss on the
                  sample)^{(a - 1)/a}, of the membership mechanism, whose loss is a bit with Pr[1] = p on its own records
-                 and p e^epsilon on others (form member), rho the curve of that pair
+                 (`share`) and p e^epsilon on others (form member), rho the curve of that pair
     answers      delta of the m worst bits of bounded range at the epsilon that the curve proves for m answers, less the
                  delta promised (form exact)
 
@@ -32,13 +32,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+from dperm_pipeline.cells import Cell
 from scipy import integrate, optimize, special
 
 from dperm.accounting import composition, renyi
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
 from dperm_papers.dwork2018.renyi.settings import Settings
 from dperm_papers.dwork2018.shared import parts, worst_bits
-from dperm_pipeline.cells import Cell
 from dperm_pipeline.rows import Rows
 
 _VOTES, _WALK, _OUTCOMES = 30, 12, 6
@@ -50,7 +50,7 @@ def run(cell: Cell, rows: Rows) -> None:
     """Measure all series."""
     parts.chosen(cell, "all")
     rows = rows.at(
-        dataset="no-data", guarantee="proved", epsilon=0.0, delta=0.0, form="", order=0.0, k=0, queries=0,
+        dataset="no-data", guarantee="proved", epsilon=0.0, delta=0.0, form="", order=0.0, k=0, queries=0, share=0.0,
     )  # fmt: skip
     for measure in (_curves, _groups, _lemmas, _moments):
         measure(cell, rows)
