@@ -20,7 +20,7 @@ is (epsilon, delta)-private for every single x as soon as the Gaussian mechanism
 The absolute loss attains the first at A(S, x) = y, the squared loss the second everywhere. For one answer the noise is
 longer than Laplace's gamma/epsilon; for many under one budget it grows like the root of their number.
 
-Neighbouring relation: that of the rate.
+Neighbouring relation: that of the rate, replace-one in the paper.
 
 References
 ----------
@@ -32,7 +32,7 @@ import math
 import numpy as np
 
 from dperm.accounting import gaussian
-from dperm.domain import Budget, Calibration, Guarantee, number
+from dperm.domain import Budget, Calibration, Guarantee, Neighbours, number, one_of
 from dperm.errors import InvalidBudget
 from dperm.mechanisms import output
 from dperm.noise import Gaussian
@@ -70,6 +70,7 @@ def release(
     budget: Budget,
     *,
     calibration: Calibration,
+    neighbours: Neighbours = "replace",
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> np.ndarray:
@@ -77,7 +78,9 @@ def release(
 
     - values: shape (m,); A(S, x) of each query.
     - rate, budget, calibration: as in `calibrate`.
+    - neighbours: the relation of the rate; the noise is the same.
     - Returns: shape (repeats, m).
     """
+    one_of("neighbours", neighbours, Neighbours)
     noise, _ = calibrate(rate, budget, calibration=calibration)
     return np.asarray(values, dtype=float) + noise.sample((repeats, len(values)), rng)

@@ -29,12 +29,11 @@ dwork2018, Section 2.1, Theorem 2.2, Corollary 4.7; errata D8; Shalev-Shwartz & 
 
 import math
 
-from dperm_pipeline.cells import Cell
-
 from dperm.domain import Budget
 from dperm.mechanisms.prediction import averaged
 from dperm_papers.dwork2018.agnostic import least_records
 from dperm_papers.dwork2018.shared import parts
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 _BETA = 1 / 12

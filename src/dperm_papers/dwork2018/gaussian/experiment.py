@@ -25,7 +25,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from dperm_pipeline.cells import Cell
 
 from dperm import losses
 from dperm.accounting import composition, gaussian
@@ -33,6 +32,7 @@ from dperm.domain import Budget
 from dperm.mechanisms.prediction import stable_gaussian
 from dperm_papers.dwork2018.gaussian.settings import Settings
 from dperm_papers.dwork2018.shared import parts
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 _CALIBRATIONS = ("paper", "tight")

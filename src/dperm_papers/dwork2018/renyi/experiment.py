@@ -32,13 +32,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from dperm_pipeline.cells import Cell
 from scipy import integrate, optimize, special
 
 from dperm.accounting import composition, renyi
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority
 from dperm_papers.dwork2018.renyi.settings import Settings
 from dperm_papers.dwork2018.shared import parts, worst_bits
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 _VOTES, _WALK, _OUTCOMES = 30, 12, 6

@@ -22,7 +22,6 @@ over pairs of test rows. Column `features` is p. The frequencies are drawn anew 
 """
 
 import numpy as np
-from dperm_pipeline.cells import Cell
 
 from dperm import kernels, losses
 from dperm.domain import Budget, Domain
@@ -31,6 +30,7 @@ from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
 from dperm.solvers import newton
 from dperm_papers.jain2013.shared import accuracy
 from dperm_papers.jain2013.shared.kdd_data import generator
+from dperm_pipeline.experiments import Cell
 from dperm_pipeline.rows import Rows
 
 LOSS, DOMAIN = losses.smoothed_hinge(), Domain(x_norm=1.0)
