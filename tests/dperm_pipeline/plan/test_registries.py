@@ -13,7 +13,7 @@ from dperm import losses, mechanisms
 from dperm.domain import Budget, Domain
 from dperm.mechanisms.kernel import pinp, tddl, tdil
 from dperm.mechanisms.kernel.constants import Setting
-from dperm.mechanisms.prediction import averaged, exppw, soft_majority, stable_erm, stable_sgd
+from dperm.mechanisms.prediction import averaged, exppw, soft_majority, stable_erm, stable_gaussian, stable_sgd
 from dperm_pipeline import places, plan
 
 ROOT = Path(__file__).parents[3]
@@ -52,6 +52,7 @@ SCALED = {
     "averaged": functools.partial(averaged.scale, 5, 1.0),
     "exppw": functools.partial(exppw.walk_bound, 0.1, 1.0),
     "stable_erm": lambda calibration: stable_erm.rate(1.0, 1.0, 10.0, calibration=calibration),
+    "stable_gaussian": lambda calibration: stable_gaussian.calibrate(1.0, Budget(1.0, 1e-6), calibration=calibration),
     "stable_sgd": lambda calibration: stable_sgd.rate(1.0, 1.0, 1.0, 10, calibration=calibration),
 }
 
@@ -64,11 +65,11 @@ def core_of(name):
     X, y = rng.uniform(-0.5, 0.5, (20, 2)), np.where(rng.random(20) < 0.5, -1.0, 1.0)
     module = mechanisms.module(name)
     core = getattr(module, "release", None) or module.select
-    # Only cms11 and the choice of a support are for pure privacy alone.
+    # Only cms11, random features as printed and the choice of a support are for pure privacy alone.
     given = {
         "loss": losses.logistic(), "domain": Domain(x_norm=1.0, y_bound=1.0), "neighbours": "add_remove", "rng": rng,
-        "budget": Budget(1.0, 0.0 if name in ("cms11", "exp_mech", "samp_agg") else 1e-6),
-        "n_public": 20, "size": 1, "support": "samp_agg", "penalty": 1.0, "blocks": 2,
+        "budget": Budget(1.0, 0.0 if name in ("cms11", "exp_mech", "samp_agg", "random_features") else 1e-6),
+        "omega": np.ones((2, 1)), "n_public": 20, "size": 1, "support": "samp_agg", "penalty": 1.0, "blocks": 2,
     }  # fmt: skip
     if name in ("napp", "truncated", "tuned"):
         given |= {

@@ -1,0 +1,66 @@
+"""Figures and tables of dwork2018-agnostic: what they show, and in words."""
+
+from dperm.catalogue import Catalogue
+from dperm_papers.dwork2018.shared.drawing_looks import METHODS
+from dperm_pipeline.figures.looks import equals
+from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Panel, encoded, like
+from dperm_pipeline.target import Target
+
+_FORMS = encoded(
+    "form",
+    {
+        "promised": like(METHODS["averaged", "paper"], label="averaging: promised (Corollary 4.7)"),
+        "counts": ("exponential mechanism on counts: needed", "#0072B2", "o"),
+        "pure": ("any private bit: least, δ = 0", "#D55E00", "s", DASHED),
+        "approximate": ("any private bit: least, δ = ε/3", "#D55E00", "s"),
+        "majority": ("without privacy: least", "#333333", "", "-"),
+    },
+)
+_BOUND = like(("lower bound, (d/α² + d/(ε α))/640", "#777777", "", DOTTED), where={"form": "majority"}, y="bound")
+_PANEL = Panel((*_FORMS, _BOUND), ylabel="records n", together="none", where={"metric": "records"})
+
+
+def _title(*columns):
+    symbols = {"alpha": "α", "epsilon": "ε", "d": "d"}
+    return lambda rows: ", ".join(equals(symbols[name], rows[name].iloc[0]) for name in columns)
+
+
+def _panels(rows):
+    def over(name, **rest):
+        return _PANEL.but(where={"metric": "records", "over": name}, **rest)
+
+    return [
+        [
+            over("alpha", x="1/alpha", title=_title("epsilon", "d")),
+            over("epsilon", x="1/epsilon", xlabel="1/ε", title=_title("alpha", "d"), ylabel=""),
+            over("d", x="d", title=_title("alpha", "epsilon"), ylabel=""),
+        ]
+    ]
+
+
+agnostic = Figure(
+    _panels,
+    height=4.8,
+    columns=2,
+    notes=[
+        "d points with noisy labels: from all points at Pr[y = b] = 1/2 + 2α to rare points without noise; n is what "
+        "the worst of these laws needs for excess α with confidence 11/12. Replace-one. All values are exact."
+    ],
+)
+
+
+FIGURES: Catalogue[str, Target] = {
+    "dwork2018-agnostic": Target(
+        "figures",
+        "agnostic",
+        ("form", "over", "alpha", "d", "bound"),
+        "Section 2.1: the lower bound of agnostic learning",
+        "Records n that any private prediction needs to learn noisy labels of d points, exactly, over 1/alpha, over "
+        "1/epsilon and over d, beside the stated lower bound with the constant 1/640, the least without privacy, what "
+        "the exponential mechanism on label counts needs, and what averaging is promised to suffice with.",
+        "Three panels of rising lines on logarithmic axes: the promise of averaging highest, steeper than the rest; "
+        "the least of any private bit and what the counts need run above the dotted bound.",
+        metrics=("records",),
+    ),
+}
+TABLES: Catalogue[str, Target] = {}

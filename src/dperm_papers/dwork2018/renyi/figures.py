@@ -1,0 +1,66 @@
+"""Figures and tables of dwork2018-renyi: what they show, and in words."""
+
+from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import equals
+from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Panel, encoded
+from dperm_pipeline.target import Target
+
+_TOTALS = encoded(
+    "form",
+    {
+        "basic": ("basic, m ε", "#E69F00", "D", DASHED),
+        "concentrated": ("zCDP, ε²/8 each", "#009E73", "^"),
+        "renyi": ("Rényi, the curve of a bit", "#0072B2", "o"),
+        "lower": ("spent by the worst bits", "#333333", "", DOTTED),
+    },
+    more={"ms": 3.5},
+)
+
+
+def _over_lower(rows):
+    """Divide by what the worst bits spend."""
+    lower = rows[rows["form"] == "lower"].set_index("queries")["value"]
+    return rows[rows["form"] != "lower"].assign(value=lambda part: part["value"] / part["queries"].map(lower))
+
+
+def _panels(rows):
+    answers = rows[rows["metric"] == "total"]
+    each, delta = answers["epsilon"].iloc[0], answers["delta"].iloc[0]
+    panel = Panel(
+        _TOTALS, "queries", "ε of all m answers", f"{equals('ε', each)} each, {equals('δ', delta)}",
+        {"series": "answers", "metric": "total"}, xlabel="m, answers", together="none", xscale="log", yscale="log",
+    )  # fmt: skip
+    return [
+        [
+            panel,
+            panel.but(
+                lines=_TOTALS[:3], ylabel="over what the worst bits spend", title="the same, over the least there is",
+                prepare=_over_lower, yscale="linear", ylim=(0.95, 2.3),
+            ),
+        ]
+    ]  # fmt: skip
+
+
+renyi = Figure(
+    _panels,
+    height=3.9,
+    columns=2,
+    notes=["Bits of bounded range (soft majority, ExpPW). Dotted: the exact δ of m of the worst such bits."],
+)
+
+
+FIGURES: Catalogue[str, Target] = {
+    "dwork2018-renyi": Target(
+        "figures",
+        "renyi",
+        ("series", "form", "queries"),
+        "Section 3: private prediction in Rényi terms",
+        "Epsilon of m private bits together, at one delta, over m: by basic composition, by zero-concentrated privacy, "
+        "by the Rényi curve of a bit of bounded range, and what the worst such bits really spend; and the first three "
+        "over the last.",
+        "Left, rising lines on logarithmic axes, basic composition steepest, the other three close together. Right, "
+        "the Rényi curve is nearest to 1, zCDP is above it for few answers and meets it for many.",
+        metrics=("total",),
+    ),
+}
+TABLES: Catalogue[str, Target] = {}

@@ -1,0 +1,32 @@
+"""Attacks on Gaussian answers: what is claimed is attained, half of the noise is found, and the classical formula."""
+
+import pytest
+
+from dperm.audit import gaussian_answers
+
+
+def attacked(calibration, variant, epsilon, delta):
+    row = {
+        "calibration": calibration, "neighbours": "replace", "variant": variant, "epsilon": epsilon, "delta": delta,
+    }  # fmt: skip
+    job = {
+        "paper": "dwork2018", "family": "gaussian_answers", "mechanism": "stable_gaussian", "pair": "answer",
+        "rows": [row], "draws": 4000, "confidence": 0.95, "seed": 1,
+    }  # fmt: skip
+    return gaussian_answers.run(job)
+
+
+@pytest.mark.parametrize(
+    ("calibration", "variant", "epsilon", "delta", "spent"),
+    [
+        ("tight", "gaussian", 1.0, 1e-6, 1.0),
+        ("paper", "gaussian", 10.0, 1e-2, 11.9),
+        ("paper", "half-noise", 1.0, 1e-6, 1.657),
+    ],
+)
+def test_the_exact_attack_spends(calibration, variant, epsilon, delta, spent):
+    exact, sampled = attacked(calibration, variant, epsilon, delta)
+    assert exact["exact_bound"] == pytest.approx(spent, rel=0.01)
+    assert exact["guarantee"] == ("proved" if calibration == "tight" else "none")
+    assert exact["white_box_p"] > 1e-4
+    assert sampled["tries"] > 0
