@@ -100,14 +100,14 @@ def _imports_timed() -> Iterator[list[float]]:
     """
     plain, seconds, inside = builtins.__import__, [0.0, 0.0], False
 
-    def timed(*arguments: Any, **named: Any) -> Any:
+    def timed(*arguments: Any, **keywords: Any) -> Any:
         nonlocal inside
         if inside:  # a module's own imports are in its time already
-            return plain(*arguments, **named)
+            return plain(*arguments, **keywords)
         inside, began = True, _now()
         gc.disable()
         try:
-            return plain(*arguments, **named)
+            return plain(*arguments, **keywords)
         finally:
             gc.enable()
             inside = False

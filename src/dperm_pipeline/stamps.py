@@ -18,16 +18,16 @@ _PACKAGES = ("numpy", "scipy", "pandas", "pyarrow", "scikit-learn")
 def encoded(metadata: Mapping[str, Any], schema: pa.Schema) -> dict[bytes, bytes]:
     """Return Parquet metadata of what made a file, the versions of the numerical packages added, and their checksum."""
     versions = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    told = json.dumps({**metadata, "versions": versions}, sort_keys=True).encode()
-    return {b"dperm": told, b"dperm.sha256": _checksum(told, schema)}
+    stamp = json.dumps({**metadata, "versions": versions}, sort_keys=True).encode()
+    return {b"dperm": stamp, b"dperm.sha256": _checksum(stamp, schema)}
 
 
-def _checksum(told: bytes, schema: pa.Schema) -> bytes:
+def _checksum(stamp: bytes, schema: pa.Schema) -> bytes:
     """Parquet has checksums of pages alone: a flipped bit in a column's name or in the metadata would go unnoticed."""
     # Of nested types the kind alone: the name of a list's item does not survive the disk.
     kinds = ((field.name, "nested" if field.type.num_fields else field.type) for field in schema)
     columns = "".join(f"\n{name} {kind}" for name, kind in kinds)
-    return hashlib.sha256(told + columns.encode()).hexdigest().encode()
+    return hashlib.sha256(stamp + columns.encode()).hexdigest().encode()
 
 
 def check(schema: pa.Schema, path: str | Path) -> None:
@@ -35,9 +35,9 @@ def check(schema: pa.Schema, path: str | Path) -> None:
 
     - Raises CorruptFile: if there is a checksum and it is another, or something stands where only ours does.
     """
-    held = schema.metadata or {}
-    told, others = held.get(b"dperm"), held.keys() - {b"dperm"}
-    if told is not None and others and held.get(b"dperm.sha256") != _checksum(told, schema):
+    stored = schema.metadata or {}
+    stamp, others = stored.get(b"dperm"), stored.keys() - {b"dperm"}
+    if stamp is not None and others and stored.get(b"dperm.sha256") != _checksum(stamp, schema):
         raise CorruptFile(f"{path}: its columns or metadata are not the ones that were written", made=path)
 
 

@@ -13,7 +13,6 @@ class Target:
     the same folder, or a full name. `words`: the module of these words; `places` fills it in.
     """
 
-    module: str
     function: str
     columns: tuple[str, ...]
     title: str
@@ -22,4 +21,5 @@ class Target:
     source: str = "rows"
     metrics: tuple[str, ...] = ()
     datasets: tuple[str, ...] = ()
+    module: str = "figures"
     words: str = ""

@@ -232,6 +232,7 @@ def release(
     limits.checked_size(size, p)
     first, _ = split(budget, support_share)
     stage_one = {"size": size, "budget": first, "neighbours": neighbours, "rng": rng, "repeats": repeats}
+    # Samp-Agg votes on the rows as they are.
     if support == "samp_agg":
         if penalty is None:
             raise ValueError("penalty is missing: Samp-Agg's lassos need a public Lambda; see samp_agg.paper_penalty")
@@ -241,6 +242,7 @@ def release(
         raise ValueError("penalty and blocks are Samp-Agg's alone; leave them out, or take support='samp_agg'")
     else:
         limits.checked_supports(size, p)
+    # From here on rows are as long as any support allows, and targets within their bound.
     X = limits.bounded_parts(X, size, domain.x_norm, clip=True, divisor=divisor)
     y = losses.squared().targets_of(y, domain, clip=True)
     if support == "exp_mech":

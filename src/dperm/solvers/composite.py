@@ -88,6 +88,7 @@ def minimise(
     modulus = ridge + regularizer.l2
     if not (ridge >= 0 and modulus > 0):
         raise ValueError(f"ridge={ridge:g} and l2={regularizer.l2:g} must not be negative, and their sum above 0")
+    # Smooth problems have solvers of their own.
     if issparse(X):
         if kind(regularizer, region) != "smooth":
             raise ValueError("sparse X goes with no regularizer but l2, and with no feasible set: pass a dense X")
@@ -105,6 +106,7 @@ def minimise(
     def solve(tilt, tolerance):
         if loss.name == "squared" or len(X) == 0:
             return inner.quadratic(X.T @ X + modulus * np.eye(X.shape[1]), X.T @ y - tilt, modulus, tolerance, None)
+        # Repeats in parts, so that their Hessians fit into memory.
         step = max(1, CHUNK_BYTES // (8 * (X.shape[1] ** 2 + len(X))))
         parts = [
             _prox_newton(_Risk(loss, X, y, modulus, tilt[low : low + step]), inner, tolerance, max_iterations)

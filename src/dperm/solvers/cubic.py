@@ -290,11 +290,13 @@ def _epoch(
         places, begin = features[pattern], starts[pattern]
         end = begin + active[pattern]
         _shuffle(order, begin, end, state)
+        # The few weights that this pattern touches, side by side; they are written back at its end.
         for t in range(F):
             W[t] = w[places[t]]
         kept, out = begin, 0
         for first in range(begin, end, patterns.BLOCK):
             used = min(patterns.BLOCK, end - first)
+            # The margins of a whole block at once; each step below corrects those that are still to come.
             for t in range(F):
                 V[t] = multiplicity[by_pair[t]] * W[by_pair[t]]
             for r in range(used):
@@ -304,6 +306,7 @@ def _epoch(
             for r in range(used):
                 i = order[first + r]
                 old, slope = alpha[i], y[i] * margin[r] / total - 1
+                # Shrinking: a row far inside its bound is left out until the next check of all rows.
                 if (old == 0 and slope > high) or (old == 1 and slope < low):
                     dropped[out] = i
                     out += 1
@@ -315,6 +318,7 @@ def _epoch(
                 seen[0], seen[1] = min(seen[0], slope), max(seen[1], slope)
                 if slope == 0:
                     continue
+                # The exact minimum along this coordinate: the kernel of a row with itself is its squared norm, cubed.
                 norm = 0.0
                 for k in range(size):
                     norm += z[i, k] * z[i, k]
@@ -323,6 +327,7 @@ def _epoch(
                     continue
                 alpha[i], step = new, (new - old) * y[i]
                 patterns.add(W, z[i], pairs, squares, step)
+                # The later rows of the block see the step through their own kernel with this one.
                 scratch[r + 1 : used] = 0.0
                 for k in range(size):
                     entry, others = z[i, k], block[k]

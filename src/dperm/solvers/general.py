@@ -126,6 +126,7 @@ def _stated(cp, z, regularizer: Regularizer, region: Region):
         constraints.append(z >= region.low)
     if region.high < np.inf:
         constraints.append(z <= region.high)
+    # The regularizer that the user wrote: one convex number of theta.
     if regularizer.expression is not None:
         given = _called("regularizer", regularizer.expression, z)
         if not (isinstance(given, cp.Expression) and given.is_scalar()):
@@ -140,6 +141,7 @@ def _stated(cp, z, regularizer: Regularizer, region: Region):
                 "Variable)"
             )
         penalty += given
+    # The set that the user wrote: a list of convex constraints.
     if region.constraints is not None:
         given = _called("constraints", region.constraints, z)
         known = isinstance(given, list | tuple) and all(isinstance(one, cp.Constraint) for one in given)
@@ -153,6 +155,7 @@ def _stated(cp, z, regularizer: Regularizer, region: Region):
                 "constraints: the set is not convex by cvxpy's rules; give constraints such as convex <= concave"
             )
         constraints += given
+    # cvxpy takes integer variables for convex; no theorem does.
     problem = cp.Problem(cp.Minimize(penalty), constraints)
     if problem.is_mixed_integer():
         raise ConfigError(

@@ -112,8 +112,10 @@ def group(X: np.ndarray | sparse.csr_array) -> Grouped:
             f"rows of up to {most} entries in {d} columns have {features:.3g} monomials, of {math.comb(d + 3, 3):.3g}; "
             "solve by the kernel (dperm.solvers.kernel)"
         )
+    # Columns by how often they occur: short rows are filled up with the most frequent ones.
     filler = np.argsort(-np.bincount(X.indices, minlength=d), kind="stable").astype(X.indices.dtype)
     pattern, capacity = np.empty(n, np.int32), 256
+    # How many patterns there are is not known beforehand: the table grows until they fit.
     while True:
         found = np.empty((capacity, most), np.int64)
         count = _patterns(X.indptr, X.indices, filler, found, np.full(4 * capacity, -1, np.int32), pattern)
@@ -125,6 +127,7 @@ def group(X: np.ndarray | sparse.csr_array) -> Grouped:
         if count >= 0:
             break
         capacity *= 4
+    # Rows of one pattern stand together.
     starts = np.concatenate([[0], np.cumsum(np.bincount(pattern, minlength=count))])
     z, rows = np.zeros((n, most + 1)), np.empty(n, np.int32)
     _place(X.indptr, X.indices, X.data, found, pattern, starts[:-1].copy(), z, rows)
@@ -141,6 +144,7 @@ def _patterns(indptr, indices, filler, found, table, pattern):
         low, size = indptr[i], indptr[i + 1] - indptr[i]
         for t in range(size):
             row[t] = indices[low + t]
+        # Fill the row up, its columns kept in order.
         at = 0
         while size < most:
             column = filler[at]
@@ -153,6 +157,7 @@ def _patterns(indptr, indices, filler, found, table, pattern):
                     row[u] = row[u - 1]
                 row[t] = column
                 size += 1
+        # Find the pattern by its hash (FNV-1a), slot after slot from there on.
         key = 1469598103934665603
         for t in range(most):
             key = (key ^ row[t]) * 1099511628211

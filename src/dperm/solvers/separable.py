@@ -372,6 +372,7 @@ def reweighted(
                         u = abs(now[j])
                         if signed:
                             tilt[j] = noise[r, s, j] * np.sign(now[j])
+                        # Adaptive weights of theta_j^2 at the last iterate; infinite where it is 0.
                         weight[j] = np.inf if u == 0 and gamma > 0 and adaptive[r, s] + extra > 0 else constant[r, s]
                         if u > 0:
                             weight[j] += adaptive[r, s] * u**-gamma
@@ -380,6 +381,7 @@ def reweighted(
                         weight[j] = max(weight[j], floor[r, s]) if maximal else weight[j] + floor[r, s]
                         if u > 0 and extra > 0:
                             weight[j] += 0.5 * extra / u
+                        # A coordinate of infinite weight is 0 from here on, and left out.
                         if not weight[j] < _INFINITE:
                             weight[j] = least[j] = greatest[j] = now[j] = 0.0
                             state[1][1] = False
@@ -389,6 +391,7 @@ def reweighted(
                     least, greatest, EXACT, 1, True, most, now, state,
                 )  # fmt: skip
                 iterations[r, s] += steps
+                # Signs that still change in the last turns: the iteration has not settled.
                 if turn >= turns - LAST and turn > 0:
                     for j in range(p):
                         flips[r, s, j] += now[j] * former[j] < 0

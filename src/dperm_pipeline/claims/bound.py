@@ -81,6 +81,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     frame = _chosen(rule, rows, keys, metric)
     if frame.empty:
         raise select.NoRows(select.absent(rule, metric))
+    # Points at which the bound says nothing are left out, and counted.
     places = frame.groupby(keys)["vacuous"].max()
     vacuous = f"{int(places.sum())} of {len(places)} grid points are vacuous and left out"
     frame = frame[frame["vacuous"] == 0]
@@ -88,11 +89,13 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
         return Verdict("inconclusive", vacuous, n=0)
     lost = select.failures(frame)
     frame = frame.dropna(subset=["value"])
+    # A bound of 0 holds for no constant.
     broken = frame[(frame["expr"] == 0) & (frame["value"] > 0)]
     if len(broken):
         return _broken(broken, len(frame), keys, metric, vacuous)
     beta = rule.get("beta", 0.05)
     constants = _constants(frame, keys, beta)
+    # Along each axis the constant may not grow; of another metric, where the rule names one.
     growing = constants
     if "growth" in rule:
         beside = _chosen(rule, rows, keys, rule["growth"])

@@ -65,6 +65,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
             return Verdict("inconclusive", vacuous)
         raise select.NoRows(select.absent(rule, metric))
     _check(rule, metric, frame)
+    # Each point has its share of the level, by Bonferroni.
     groups = list(select.groups(frame, keys))
     apart = rule.get("apart", False)
     share = level if apart else level / len(groups)
@@ -72,6 +73,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     holds, refuted = [point.holds for point in points], [point.refutes for point in points]
     enough = len(points) >= rule.get("least_values", 1)
     outcome = overall([enough, *holds], refuted)
+    # The point that is shown: the clearest refutation, else the one with the least room.
     if any(refuted):
         worst = max(points, key=lambda point: point.low - point.gamma)
     else:

@@ -36,10 +36,12 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     """
     axis, metric, least = rule["axis"], rule["metric"], rule["at_least"]
     points = [name for name in rule.get("points", ()) if name != axis]
+    # The rows of the two methods.
     sides = {}
     for side in ("better", "worse"):
         asked = {**rule, "where": {**rule.get("where", {}), **rule[side]}}
         sides[side] = select.required(asked, rows, [*points, axis], metric)
+    # At every point the repeats in pairs: up to which number is `better` ahead?
     others = dict(select.groups(sides["worse"], points))
     found, lasts, problems = [], [], []
     for where, group in select.groups(sides["better"], points):
@@ -53,6 +55,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
         lasts.append(float(x[-1]))
     if not found:
         return Verdict("inconclusive", "; ".join(problems), n=0)
+    # An interval that reaches the last value of the axis may have no end.
     endless = [one.high >= last for one, last in zip(found, lasts, strict=True)]
     holds = [one.low >= least and not without_end for one, without_end in zip(found, endless, strict=True)]
     refuted = [one.high < least for one in found]

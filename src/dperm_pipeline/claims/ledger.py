@@ -49,6 +49,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.Da
     if entries.empty:
         asked = select.in_words(list(rule["ledger"]), rule["ledger"].values())
         raise select.NoRows(f"the privacy ledger has no attacked row with {asked}")
+    # What was attacked, with what outcome, and what the claim names but nobody attacked.
     refuted = entries[entries["verdict"] == "refuted"]
     other_noise = int(entries["reason"].str.contains(NOISE).sum())
     unseen = [
@@ -60,6 +61,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.Da
     guarantees = sorted(entries["guarantee"].unique())
     share = (entries["audit_lower_bound"] / entries["epsilon"]).astype(float)
     worst = entries.loc[share.idxmax()]
+    # In words.
     reasons = [
         f"the privacy ledger refutes {len(refuted)} of {len(entries)} rows",
         f"its strongest attack certifies epsilon {worst['audit_lower_bound']:.3g} of {worst['epsilon']:g} at delta "
@@ -74,6 +76,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.Da
     missed = _missed(rule, privacy)
     if missed:
         reasons.append(missed)
+    # A refutation, or noise of another law, is against the claim; a gap leaves it open.
     failed = len(refuted) > 0 or other_noise > 0
     wanting = bool(unseen or missed) or any(name not in _PROVED for name in guarantees)
     if rows is not None and "where" in rule:

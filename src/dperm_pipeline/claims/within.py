@@ -65,6 +65,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     if some and not shared:
         raise ConfigError(f"{rule['id']}: some: needs holm, as one point of many may be inside by chance")
     found = [_interval(point, bottom, top, overlap) for point in points.contrasts(rule, rows)]
+    # Holm shares the level against the claim always, for it where the rule says so.
     if shared:
         inside = multiple.holm([one.p_outside for one in found], _LEVEL)
         outside = multiple.holm([one.p_inside for one in found], _LEVEL)
@@ -80,6 +81,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:
     measured = [one for one in found if len(one.point.values)]
     if not measured:
         return Verdict("inconclusive", "; ".join([*reasons, "no repeat has all values"]), n=0)
+    # The point that is shown.
     if some:
         shown = min(measured, key=lambda one: max(one.high - top, bottom - one.low))
         at = f" at the most favourable point, {shown.point.where}" if shown.point.where else ""

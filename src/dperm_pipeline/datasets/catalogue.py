@@ -51,6 +51,7 @@ def check(entry: Mapping[str, Any]) -> None:
 
 def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
     target = entry["target"]
+    # Where the files come from.
     packaged = [source for source in entry.get("sources", []) if isinstance(source, Mapping)]
     for source in packaged:
         if list(entry.get("files", {})) != [source["file"]]:
@@ -60,6 +61,7 @@ def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
             urlsplit(address)
         except ValueError as error:
             yield f"sources: {address!r} is not an address ({error})"
+    # Ranges and levels of features; what is a target is no feature.
     ranges = {f"ranges.{name}": limits for name, limits in entry.get("ranges", {}).items()}
     if entry["task"] == "regression":
         ranges["target.range"] = target["range"]
@@ -77,6 +79,7 @@ def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
     if entry["task"] == "binary":
         for value in repeated([*labels(target["positive"]), *labels(target.get("negative", []))]):
             yield f"target: {value!r} stands twice among positive and negative; a label is one of them"
+    # Files and paths.
     for name in entry.get("files", {}):
         if Path(name).name != name or name in (".", ".."):
             yield f"files.{name}: must be a plain file name, without a folder"
@@ -84,6 +87,7 @@ def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
         yield f"path: only for the formats csv and parquet, not {entry['format']!r}"
     if not entry.get("path", "").isprintable() or set("{}") & set(entry.get("path", "")):
         yield f"path: {entry['path']!r} holds a brace (Snakemake fills them in) or a control character; rename the file"
+    # Keys that need each other.
     if entry.get("sources") and not entry.get("files"):
         yield "sources: addresses without files; say under files what they hold, with bytes and sha256"
     if entry.get("on_request") and not entry.get("sources"):

@@ -67,7 +67,7 @@ def prepare(
     parse = getattr(importlib.import_module(module(entry)), FORMATS[entry["format"]][1])
     if entry["format"] in USER_FORMATS:
         path = Path(entry["path"] if place is None else place)
-        found = {path.name: checksums.sha256(_there(entry, path))}
+        found = {path.name: checksums.sha256(_existing(entry, path))}
         with _without_values(entry):
             return encode(parse(entry, path), entry, str(path), found)
     found = _checked(entry, place, trusted)
@@ -103,7 +103,7 @@ def _checked(entry: Mapping[str, Any], folder: str | Path | None, trusted: str |
         if what["sha256"] == catalogue.TRUST:
             raise DataUnavailable(f"{entry['name']}: {trusted} holds no checksum of {file}; {_again(folder)}")
         try:
-            found[file] = checksums.verified(_there(entry, Path(folder, file), _again(folder)), what)
+            found[file] = checksums.verified(_existing(entry, Path(folder, file), _again(folder)), what)
         except CorruptFile as error:
             raise CorruptFile(f"{error}; {_again(folder)}") from None
     return found
@@ -114,7 +114,7 @@ def _again(folder: str | Path | None) -> str:
     return f"fetch it again (in the pipeline: delete {folder}.json and run again)"
 
 
-def _there(entry: Mapping[str, Any], path: Path, remedy: str | None = None) -> Path:
+def _existing(entry: Mapping[str, Any], path: Path, remedy: str | None = None) -> Path:
     if not os.path.isfile(path):  # noqa: PTH113 - False too where no file can have this name
         remedy = remedy or f"mend {entry['name']}.path in config/datasets.yaml"
         raise DataUnavailable(f"{entry['name']}: there is no file {path}; {remedy}")

@@ -27,7 +27,6 @@ _WHOLE = "whole cells, whose solver did not converge"
 
 _FIGURES: Catalogue[str, Target] = {
     "privacy-ledger": Target(
-        "dperm_pipeline.figures.audit",
         "ledger",
         (),
         "Privacy ledger: claim and attack",
@@ -37,24 +36,25 @@ _FIGURES: Catalogue[str, Target] = {
         "Horizontal bars, one for each guarantee, as a share of the claimed epsilon, with a line at the claim; bars "
         "that pass it are hatched and labelled refuted. The numbers are in the table privacy-ledger.",
         source="privacy",
+        module="dperm_pipeline.figures.audit",
     ),
 }
 _TABLES: Catalogue[str, Target] = {
     "privacy-ledger": Target(
-        "dperm_pipeline.figures.audit",
         "ledger_table",
         (),
         "Privacy ledger",
         "What every mechanism claims, and what an attack on it certifies that it spends.",
         source="privacy",
+        module="dperm_pipeline.figures.audit",
     ),
     "audit-mutants": Target(
-        "dperm_pipeline.figures.audit",
         "mutants_table",
         (),
         "Mutants",
         "Mechanisms that were broken on purpose, their correct twins, and what the auditor says of both.",
         source="mutants",
+        module="dperm_pipeline.figures.audit",
     ),
 }
 

@@ -120,7 +120,7 @@ def ledger_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     - Raises DataError: if a verdict is unknown.
     """
     plain = _sorted(rows)
-    rows = _together(plain)
+    rows = _one_row_each(plain)
     words = pd.DataFrame(
         {
             "verdict": rows["verdict"],
@@ -182,7 +182,7 @@ def _sorted(rows: pd.DataFrame) -> pd.DataFrame:
     return ranked.drop(columns="_rank").reset_index(drop=True)
 
 
-def _together(rows: pd.DataFrame) -> pd.DataFrame:
+def _one_row_each(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with the claimed epsilon in words; of those not audited one for all that differ in it alone."""
     rows = rows.assign(claimed=rows["epsilon"].map(style.number))
     left_out = rows["verdict"] == "not audited"

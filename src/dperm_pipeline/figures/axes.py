@@ -43,24 +43,24 @@ def set_x(axis: Axes, panel: spec.Panel, rows: pd.DataFrame) -> None:
         axis.set_xlim(*panel.xlim)
 
 
-def set_y(axis: Axes, panel: spec.Panel, shown: list[float], together: pd.DataFrame) -> None:
+def set_y(axis: Axes, panel: spec.Panel, shown: list[float], sharing: pd.DataFrame) -> None:
     """Set ticks and limits of y.
 
     - shown: values that it must show.
-    - together: the rows of all panels that share it.
+    - sharing: the rows of all panels that share it.
     """
     if panel.ylim == "free":
         return
     if panel.ylim is not None:
         axis.set_yscale(panel.yscale)
-        axis.set_ylim(*(panel.ylim(together) if callable(panel.ylim) else panel.ylim))
+        axis.set_ylim(*(panel.ylim(sharing) if callable(panel.ylim) else panel.ylim))
     elif panel.air:
         low, high = np.nanmin(shown), np.nanmax(shown)
         air = panel.air * (high - low) or 0.05
         axis.set_ylim(low - air, high + air)
     else:
         shown = [value for value in shown if np.isfinite(value)]
-        span = [*panel.span(together)] if panel.span else []
+        span = [*panel.span(sharing)] if panel.span else []
         shown = span if panel.exactly else [*shown, *span]
         if not shown:
             axis.set_yticks([])

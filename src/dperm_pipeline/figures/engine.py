@@ -66,8 +66,8 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
     for place in places:
         values.setdefault(place.group, []).extend(_fill(place))
     for place in places:
-        together = pd.concat([other.rows for other in places if other.group == place.group])
-        _finish(place, values[place.group], together)
+        sharing = pd.concat([other.rows for other in places if other.group == place.group])
+        _finish(place, values[place.group], sharing)
     entries = figure.legend(rows) if callable(figure.legend) else figure.legend
     if entries is None:
         entries = _labelled([place for place in places if place.panel.legend is None], figure)
@@ -169,7 +169,7 @@ def _laid_out(figure: spec.Figure, rows: pd.DataFrame) -> tuple[list[_Place], in
                 here = panel.prepare(here) if panel.prepare else here
                 for count, (inner, own) in enumerate(_facets(panel.across, here)):
                     groups = {"row": (down, number, k), "all": (number, k), "none": (down, number, k, column)}
-                    group = groups.get(panel.together, (panel.together,))
+                    group = groups.get(panel.same_y, (panel.same_y,))
                     first = count == 0 and (panel.sharey != "row" or column == 0)
                     places.append(_Place(panel, own, line, column, [*outer, *inner], group, first))
                     column += panel.wide
@@ -214,6 +214,7 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
         )
         x, mean = points.index.to_numpy(), points["mean"].to_numpy(float)
         place.drawn |= bool(np.isfinite(mean).any())
+        # How the line looks; what stands later in a specification takes precedence.
         look = {"color": colour, "marker": marker or "None", "ls": line.line or "-", **panel.more, **line.more}
         if line.hollow:
             look["mfc"] = "white"
@@ -225,12 +226,14 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
         hollow = bool(line.hollow)
         if line.hollow_if:
             hollow = (rows.groupby(line.x or panel.x)[line.hollow_if].max() != 0).to_numpy(bool)
+        # The line itself.
         if line.dots is not None:
             _plot_dots(axis, points["mean"], hollow, look, line.dots)
         elif line.hollow_if:
             _plot_hollow(axis, points["mean"], hollow, look)
         else:
             axis.plot(x, mean, **look)
+        # Its intervals, cut where the specification says so: as a band, as crosses, or as bars.
         low, high = points["low"].to_numpy(float), points["high"].to_numpy(float)
         if line.band and line.reach:
             half = rows[line.reach[1]].to_numpy(float)
@@ -253,6 +256,7 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
                           capsize=line.caps, zorder=below)  # fmt: skip
         elif line.bars and not line.cut:
             axis.vlines(x, low, high, color=colour, lw=None if line.bars is True else line.bars)
+        # What the y-axis has to show of it.
         if line.fits:
             shown += [*mean, *(low if panel.whole_bands is True else ()), *(high if panel.whole_bands else ())]
     return shown
@@ -308,7 +312,7 @@ def _plot_line(axis: Axes, means: pd.Series, look: dict[str, Any]) -> None:
     axis.plot(means.index, means, **{name: look[name] for name in look if name not in ("marker", "ms", "mfc")})
 
 
-def _finish(place: _Place, shown: list[float], together: pd.DataFrame) -> None:
+def _finish(place: _Place, shown: list[float], sharing: pd.DataFrame) -> None:
     """Set the words and scales of a panel."""
     axis, panel = place.axis, place.panel
     first, facet = place.first, ", ".join(place.words)
@@ -331,7 +335,7 @@ def _finish(place: _Place, shown: list[float], together: pd.DataFrame) -> None:
     if not axis.lines:
         return
     axes.set_x(axis, panel, place.rows)
-    axes.set_y(axis, panel, shown, together)
+    axes.set_y(axis, panel, shown, sharing)
     for draw_interval in place.intervals:
         draw_interval()
     axis.tick_params(labelleft=first or not panel.sharey, labelbottom=place.last or not panel.sharex)

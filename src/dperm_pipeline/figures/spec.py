@@ -121,7 +121,7 @@ class Panel:
     (or "free": those of matplotlib) and ticks, these with labels if it is a mapping; `yscale`: of fixed ends; `air`: a
     linear axis with this share of air around the lines. `sharex`, `sharey`: only the last row has labels of x, only the
     first panel of a facet (or of a "row") those of y. `prepare`: from a panel's rows to what its lines read.
-    `together`: whose y-axis is one: that of a facet's panels ("row"), of all rows of panels too ("all"), none ("none"),
+    `same_y`: whose y-axis is one: that of a facet's panels ("row"), of all rows of panels too ("all"), none ("none"),
     or that of all panels that give this name. `wide`: columns of the figure that it takes. `whole_bands`: the y-axis
     shows bands whole, or their upper ends ("above"). `more`: what matplotlib is told of all lines. `also`: a function
     (axis, rows) that draws what has no word here; it says why.
@@ -150,7 +150,7 @@ class Panel:
     ylim: Any = None
     yscale: str = "linear"
     yticks: Any = None
-    together: str = "row"
+    same_y: str = "row"
     wide: int = 1
     whole_bands: bool | str = False
     sharey: bool | str = False

@@ -91,6 +91,7 @@ def jobs(
             continue
         together = attack.get("together", False)
         calibrations = dict.fromkeys(budget["calibration"] for budget in attack["budgets"])
+        # One audit for each calibration, or for all of them, whose rows then name their own.
         for calibration in [None] if together else calibrations:
             rows = [
                 {

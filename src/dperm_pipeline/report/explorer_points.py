@@ -235,10 +235,10 @@ def _standing(entries: pd.DataFrame, laws: Sequence[str], guarantee: str, paper:
     held = entries[(entries["verdict"] == "holds up") & entries["variant"].fillna("").isin(laws)]
     if guarantee not in _PROVED:
         return False, "?", "no proof" + (", not refuted" if len(held) else ", not attacked")
-    return True, "✓", f"{_PROVED[guarantee]}; {_held(set(held['paper']), paper)}"
+    return True, "✓", f"{_PROVED[guarantee]}; {_where_attacked(set(held['paper']), paper)}"
 
 
-def _held(papers: set[str], paper: str) -> str:
+def _where_attacked(papers: set[str], paper: str) -> str:
     """Say where attacks failed: the ledger lists each paper's mechanisms apart."""
     if not papers:
         return "not attacked"

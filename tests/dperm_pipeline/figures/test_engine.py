@@ -56,7 +56,7 @@ def test_a_panel_for_each_value_of_a_facet_with_one_y_axis():
     assert [axis.get_title() for axis in figure.axes] == ["second", "first"]
     assert [axis.get_ylabel() for axis in figure.axes] == ["error", ""]
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
-    apart = Figure([[panel(across=Facet("dataset"), together="none")]])(made())
+    apart = Figure([[panel(across=Facet("dataset"), same_y="none")]])(made())
     assert apart.axes[0].get_ylim() != apart.axes[1].get_ylim()
 
 
@@ -82,7 +82,7 @@ def test_lines_are_means_and_bands_their_95_percent_intervals():
 
 def test_what_a_text_states_at_one_place_is_a_point_where_its_rows_are():
     stated = Level(7.0, "stated", "black", where={"dataset": "first"}, fits=True, at=1.0, marker="x")
-    figure = Figure([[panel(across=Facet("dataset"), levels=[stated], together="none")]])(made())
+    figure = Figure([[panel(across=Facet("dataset"), levels=[stated], same_y="none")]])(made())
     first, second = figure.axes
     (point,) = [line for line in first.lines if line.get_marker() == "x"]
     assert (*point.get_xdata(), *point.get_ydata()) == (1.0, 7.0) and first.get_ylim()[1] > 7 > second.get_ylim()[1]
@@ -283,9 +283,9 @@ def test_a_band_ends_at_a_share_of_the_mean():
 
 
 def test_a_wide_panel_takes_columns_and_a_name_joins_y_axes():
-    narrow = [panel(where={"dataset": name}, together="both") for name in ("first", "second", "first")]
+    narrow = [panel(where={"dataset": name}, same_y="both") for name in ("first", "second", "first")]
     free = panel(wide=2, ylim="free", where={"dataset": "second"})
-    figure = Figure([narrow, [free, panel(together="both")]])(made())
+    figure = Figure([narrow, [free, panel(same_y="both")]])(made())
     assert len(figure.axes) == 5
     limits = [axis.get_ylim() for axis in figure.axes]
     at = {(axis.get_subplotspec().rowspan.start, axis.get_subplotspec().colspan.start): axis for axis in figure.axes}
@@ -353,7 +353,7 @@ def test_fixed_ends_of_a_logarithmic_axis_and_upper_ends_of_bands():
     lines = [line.but(statistic="points", band=0.2) for line in LINES]
     rows = means("mechanism", "epsilon")(made())
     fixed = Panel(lines, ylim=(1e-3, 10.0), yscale="log", yticks=(1e-3, 1.0))
-    above = Panel(lines, whole_bands="above", together="none")
+    above = Panel(lines, whole_bands="above", same_y="none")
     left, right = Figure([[fixed, above]])(rows).axes
     assert left.get_yscale() == "log" and left.get_ylim() == (1e-3, 10.0) and list(left.get_yticks()) == [1e-3, 1.0]
     low, high = right.get_ylim()

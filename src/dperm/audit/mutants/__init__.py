@@ -65,6 +65,7 @@ def _row(mutant: Mutant, job: Mapping[str, Any]) -> dict[str, Any]:
 def _attacked(mutant: Mutant, is_broken: bool, job: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an attack on the mutant, or on its twin, finds."""
     subject = mutant.make(is_broken)
+    # Finitely many outcomes: nothing is drawn.
     if isinstance(subject, Finite):
         found = exact.exact(subject.law, subject.pairs, delta=mutant.delta)
         refuted = found.epsilon > mutant.epsilon * (1 + ROUNDING)

@@ -105,6 +105,7 @@ def over_ball(target, radius, zeta, weight, kind, sigma, step, ridge, w, P, rng)
     _reset(kind, P, ridge)
     updates, proposals, shortfall = 0, 0, 0.0
     for t in range(zeta.shape[0]):
+        # u: the direction in which w is wrong, and by how much; any direction if it is right.
         length = 0.0
         for j in range(d):
             u[j] = target[j] - w[j]
@@ -116,9 +117,11 @@ def over_ball(target, radius, zeta, weight, kind, sigma, step, ridge, w, P, rng)
         else:
             u[:] = 0.0
             u[0] = 1.0
+        # Along u the law of z is exponential with a polynomial factor; either sign is as likely.
         s, tried = piece(weight * radius * length, 0.5 * (d - 1), rng)
         proposals += tried
         along = 1.0 - s if rng.random() < 0.5 else s - 1.0
+        # Across u it is uniform in the ball that is left: a direction, and a length.
         for j in range(d):
             z[j] = rng.standard_normal() if d > 1 else 0.0
         shift, across = 0.0, 0.0
@@ -134,6 +137,7 @@ def over_ball(target, radius, zeta, weight, kind, sigma, step, ridge, w, P, rng)
         for j in range(d):
             z[j] = radius * (along * u[j] + factor * z[j])
             exact += z[j] * target[j]
+        # The round answers at z, and moves w if the answer is far enough off.
         shortfall = max(shortfall, radius * length * s)
         updates += _move(kind, w, P, h, z, exact, zeta[t], sigma, step)
     return updates, proposals, shortfall

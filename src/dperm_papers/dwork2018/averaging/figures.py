@@ -49,7 +49,6 @@ averaging = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-averaging": Target(
-        "figures",
         "averaging",
         ("variant", "series", "form", "alpha", "beta", "n", "r"),
         "Section 4.3: averaging for agnostic learning",

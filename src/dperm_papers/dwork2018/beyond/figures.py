@@ -76,7 +76,6 @@ beyond = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-beyond": Target(
-        "figures",
         "beyond",
         ("form", "variant", "alpha", "flip", "n", "k", "log_domain"),
         "Section 2.2: beyond aggregation",

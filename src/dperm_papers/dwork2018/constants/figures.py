@@ -50,7 +50,6 @@ def _word(value):
 
 TABLES: Catalogue[str, Target] = {
     "dwork2018-constants": Target(
-        "figures",
         "constants_table",
         ("claim", "place", "series", "variant", "alpha", "n", "d", "drawn"),
         "What every constant gives away",

@@ -87,7 +87,6 @@ dimension = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-dimension": Target(
-        "figures",
         "dimension",
         ("p", "n", "alpha"),
         "Sections 2.1 and 7: the dimension, and what aggregation costs",

@@ -169,7 +169,6 @@ exppw = Figure(_panels, height=(1.7, 2.5), columns=4, legend=_legend, notes=_not
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-exppw": Target(
-        "figures",
         "exppw",
         ("series", "variant", "form", "kind", "k", "flip", "n", "alpha", "bound", "domain", "share"),
         "Section 5: the exponential projected walk",

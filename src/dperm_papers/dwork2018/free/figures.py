@@ -52,7 +52,6 @@ free = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-free": Target(
-        "figures",
         "free",
         ("variant", "series", "n", "scaled"),
         "Section 4.4: privacy for free",

@@ -131,7 +131,6 @@ generalization = Figure(_panels, height=3.75, legend=_LEGEND, notes=_notes)
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-generalization": Target(
-        "figures",
         "generalization",
         ("series", "variant", "k", "n", "gamma"),
         "Section 6: generalization from private prediction",

@@ -146,7 +146,6 @@ def answered_table(rows):
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-queries": Target(
-        "figures",
         "queries",
         ("series", "variant", "accountant", "m", "n", "contested", "each"),
         "Definition 1.1: many queries within one budget",
@@ -161,7 +160,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "dwork2018-queries-answered": Target(
-        "figures",
         "answered_table",
         ("series", "accountant", "contested", "level", "m", "n"),
         "How many queries are answered at a given accuracy",

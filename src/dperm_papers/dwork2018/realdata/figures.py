@@ -94,7 +94,6 @@ realdata = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-realdata": Target(
-        "figures",
         "realdata",
         ("variant", "series", "queries", "radius"),
         "Private predictions and private models on real data",

@@ -28,7 +28,7 @@ _RULES = encoded(
     },
     more={"markevery": 4},
 )
-_N = Panel((*_RECORDS, _BOUND), "1/alpha", "records n", together="none", xticks="powers")
+_N = Panel((*_RECORDS, _BOUND), "1/alpha", "records n", same_y="none", xticks="powers")
 
 
 def _prepare(rows):
@@ -90,7 +90,6 @@ softmajority = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-softmajority": Target(
-        "figures",
         "softmajority",
         ("series", "form", "over", "alpha", "d", "r", "margin", "gamma", "bound"),
         "Section 4.1: soft majority and the lower bound",

@@ -146,7 +146,6 @@ stable = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-stable": Target(
-        "figures",
         "stable",
         ("variant", "series", "n", "curvature", "position", "bound_of", "bound"),
         "Section 4.4: stable learning beside its bounds",

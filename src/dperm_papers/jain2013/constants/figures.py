@@ -87,7 +87,6 @@ noise = Figure(_panels, height=4.9, where={"series": "noise"}, drawn_only=True, 
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-noise": Target(
-        "figures",
         "noise",
         ("series", "variant", "total", "queries", "d", "radius", "vacuous"),
         "Noise of one prediction",
@@ -100,7 +99,6 @@ FIGURES: Catalogue[str, Target] = {
         metrics=("sd", "sd_measured"),
     ),
     "jain2013-fig1": Target(
-        "drawing_fig1",
         "fig1",
         ("series", "total", "queries", "d", "radius", "vacuous"),
         "Figure 1: three models",
@@ -109,11 +107,11 @@ FIGURES: Catalogue[str, Target] = {
         "Three schematics side by side, each with boxes for dataset, trusted learner and user; arrows show what is "
         "private, what is released and what is public, and a dashed line lies between the learner and the user.",
         metrics=("rounds", "threshold", "own_queries", "net_digits"),
+        module="drawing_fig1",
     ),
 }
 TABLES: Catalogue[str, Target] = {
     "jain2013-constants": Target(
-        "drawing",
         "constants_table",
         ("series", "variant", "total", "queries", "d", "n", "vacuous"),
         "Constants of Algorithms 1 to 3 and of Theorem 5",
@@ -121,5 +119,6 @@ TABLES: Catalogue[str, Target] = {
         "and the T of Theorem 5 on the theory grid (R = L = C = lambda = 1). Vacuous: B < 1 or sigma at least C R/2. "
         "Below: the exact checks, each with the largest excess of what is measured over what is allowed.",
         metrics=("rounds", "epsilon0", "threshold", "own_queries", "net_digits", "excess", "evaluations", "work"),
+        module="drawing",
     ),
 }

@@ -86,7 +86,6 @@ fig2a = Figure(_panels, height=6.2, prepare=shared.of_one("covertype"), drawn_on
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-fig2a": Target(
-        "figures",
         "fig2a",
         ("variant", "penalty", "total", "queries", "scaling"),
         "Figure 2a: accuracy on Covertype",

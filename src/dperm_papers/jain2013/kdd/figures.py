@@ -118,7 +118,6 @@ fig2b = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-fig2b": Target(
-        "figures",
         "fig2b",
         ("variant", "total", "headline"),
         "Figure 2b: regression error on KDD Cup 2010 algebra",

@@ -49,7 +49,7 @@ queries = Figure(
         [
             Panel(
                 [*_METHODS, _ZERO, _ALL], "n", "largest error M", "T = n³, {}", {"metric": ("error", "supremum")},
-                across=Facet("curvature"), statistic="mean", xticks=_sizes, together="none",
+                across=Facet("curvature"), statistic="mean", xticks=_sizes, same_y="none",
                 span=lambda rows: rows.loc[rows["metric"] == "error", "value"],
             ),
             Panel(
@@ -78,7 +78,6 @@ queries = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-queries": Target(
-        "figures",
         "queries",
         ("variant", "n", "curvature", "total", "vacuous", "gamma"),
         "Section 2: how many queries can be answered",

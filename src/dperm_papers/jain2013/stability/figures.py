@@ -76,7 +76,6 @@ stability = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-stability": Target(
-        "figures",
         "stability",
         ("row", "form", "loss", "kernel", "n", "curvature"),
         "Equation (3): how far one record moves the minimiser",

@@ -44,7 +44,6 @@ thm12 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-thm12": Target(
-        "figures",
         "thm12",
         ("form", "queries", "d", "bound"),
         "Theorem 12: uniform deviation of means over public points",

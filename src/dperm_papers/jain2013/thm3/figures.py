@@ -107,7 +107,6 @@ thm3 = Figure(_panels, height=5.3, legend=_legend, notes=_notes)
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-thm3": Target(
-        "figures",
         "thm3",
         ("fixed", "n", "total", "queries", "radius", "bound", "vacuous", "gamma"),
         "Theorem 3: error of private interactive prediction",

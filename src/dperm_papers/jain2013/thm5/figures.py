@@ -135,7 +135,6 @@ thm5 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-thm5": Target(
-        "figures",
         "thm5",
         ("variant", "series", "total", "queries", "d", "curvature", "n", "radius", "bound", "vacuous", "own_queries"),
         "Theorem 5, Theorem 13 and Corollary 6: error of the test data dependent learner",

@@ -116,7 +116,6 @@ thm8 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-thm8": Target(
-        "figures",
         "thm8",
         ("series", "total", "d", "degree", "bound_reread", "vacuous"),
         "Theorem 8: error of the test data independent learner over the input ball",

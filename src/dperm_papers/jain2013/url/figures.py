@@ -40,7 +40,6 @@ url = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-url": Target(
-        "figures",
         "url",
         ("variant", "penalty", "total", "queries"),
         "Accuracy on URL Reputation",

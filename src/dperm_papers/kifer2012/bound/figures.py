@@ -99,7 +99,6 @@ bound = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-bound": Target(
-        "figures",
         "bound",
         ("neighbours", "row", "sign", "ridge_multiple"),
         "The noise that our bound saves",

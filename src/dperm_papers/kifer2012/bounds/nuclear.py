@@ -90,13 +90,13 @@ def measure(cell: Cell, rows: Rows) -> None:
         for name, (x, y) in RECORDS.items():
             rng = cell.rng("nuclear", calibration, float(multiple), float(delta), name)
             setting = Setting(noise, curvature, _SHARE * noise.scale, x, y)
-            for row, excess, slack in spent(setting, epsilon, delta, settings.draws, rng):
+            for row, excess, slack in excesses(setting, epsilon, delta, settings.draws, rng):
                 here.add("excess", excess, row=row, problem=name)
                 here.add("slack", slack, row=row, problem=name)
     _add_prox(cell, rows, loss)
 
 
-def spent(
+def excesses(
     setting: Setting, epsilon: float, delta: float, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, float, float]]:
     """Give what one setting spends beyond its claim.

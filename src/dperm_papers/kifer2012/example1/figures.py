@@ -95,7 +95,6 @@ example1 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-example1": Target(
-        "figures",
         "example1",
         ("row", "loss", "target", "direction", "at", "index"),
         "Example 1: a limit of private mechanisms",

@@ -81,7 +81,7 @@ def _panels(rows):
                     lines, "epsilon", "" if across else ylabel, title, {"dataset": dataset, "metric": metric}, levels,
                     epsilons=True, xticks=epsilons[::2] if len(epsilons) > _MOST_TICKS else epsilons,
                     xlim=(epsilons[0] / 1.35, epsilons[-1] * 1.35), span=_span(metric), exactly=True, sharex=True,
-                    together=f"{metric} on {dataset}", empty="no converged fit", title_look={},
+                    same_y=f"{metric} on {dataset}", empty="no converged fit", title_look={},
                 )
             )  # fmt: skip
         yield across
@@ -153,7 +153,6 @@ lasso_table = Table(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-lasso": Target(
-        "figures",
         "lasso",
         ("l1_share",),
         "Lasso under objective perturbation on real data",
@@ -168,7 +167,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-lasso": Target(
-        "figures",
         "lasso_table",
         ("l1_share",),
         "Lasso under objective perturbation on real data",

@@ -73,7 +73,7 @@ def _panel(rows, lines, dataset, metric, first_row, **more):
     epsilons = sorted(_private(rows)["epsilon"].unique())
     return Panel(
         lines, "epsilon", title=dataset if first_row else "", levels=[_LEVEL], epsilons=True, xticks=epsilons,
-        span=_span, exactly=True, together=f"{metric} on {dataset}", sharex=True, empty="no converged fit",
+        span=_span, exactly=True, same_y=f"{metric} on {dataset}", sharex=True, empty="no converged fit",
         title_look={}, **more,
     )  # fmt: skip
 
@@ -274,7 +274,6 @@ _SETTINGS = ("candidate", "ridge_multiple", "steps", "clip", "chosen")
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-output": Target(
-        "figures",
         "output",
         _SETTINGS,
         "Objective against output perturbation",
@@ -287,7 +286,6 @@ FIGURES: Catalogue[str, Target] = {
         "in the table kifer2012-output.",
     ),
     "kifer2012-output-sweep": Target(
-        "figures",
         "output_sweep",
         _SETTINGS,
         "Objective against output perturbation: excess risk of every setting",
@@ -298,7 +296,6 @@ FIGURES: Catalogue[str, Target] = {
         "rings on the settings that were chosen.",
     ),
     "kifer2012-output-sweep-test": Target(
-        "figures",
         "output_sweep_test",
         _SETTINGS,
         "Objective against output perturbation: test loss of every setting",
@@ -311,7 +308,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-output": Target(
-        "figures",
         "output_table",
         _SETTINGS,
         "Objective against output perturbation",

@@ -138,7 +138,6 @@ table1_table = Table(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-table1": Target(
-        "figures",
         "table1",
         ("p", "n", "row", "sizing", "gamma"),
         "Table 1: excess risk over p and n",
@@ -152,7 +151,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-table1": Target(
-        "figures",
         "table1_table",
         ("p", "n", "row", "sizing", "gamma"),
         "Table 1: slopes",

@@ -289,7 +289,6 @@ table2_table = Table(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-table2": Target(
-        "figures",
         "table2",
         ("p", "n", "s", "ratio", "row", "support", "noise", "divisor", "magnitude"),
         "Table 2: records that support selection needs",
@@ -304,7 +303,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-table2": Target(
-        "figures",
         "table2_table",
         ("p", "n", "s", "ratio", "row", "support", "noise"),
         "Table 2: records that support selection needs",

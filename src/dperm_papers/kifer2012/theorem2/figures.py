@@ -121,7 +121,6 @@ theorem2_table = Table(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem2": Target(
-        "figures",
         "theorem2",
         ("variant", "neighbours", "row", "loss", "direction", "ridge_multiple", "at", "pair"),
         "Theorem 2: what Algorithm 1 spends",
@@ -135,7 +134,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-theorem2": Target(
-        "figures",
         "theorem2_table",
         ("variant", "neighbours", "row", "loss", "direction", "ridge_multiple", "at", "pair"),
         "Theorem 2: what is spent",

@@ -57,7 +57,6 @@ theorem29 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem29": Target(
-        "figures",
         "theorem29",
         ("variant", "p", "n", "row"),
         "Theorem 29: risk on new records",

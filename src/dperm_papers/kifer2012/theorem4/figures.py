@@ -262,7 +262,6 @@ gap_table = Table(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem4": Target(
-        "figures",
         "theorem4",
         ("variant", "p", "n", "row", "sizing", "gamma", "quantile", "gram_multiple"),
         "Theorem 4: risk, bounds and the length of the noise",
@@ -276,7 +275,6 @@ FIGURES: Catalogue[str, Target] = {
         metrics=("excess_risk", "bound", "noise_ratio", "noise_length", "length_bound"),
     ),
     "kifer2012-gap": Target(
-        "figures",
         "gap",
         ("variant", "p", "n", "row", "sizing"),
         "The gap between gamma and Gaussian noise over p",
@@ -289,7 +287,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-gap": Target(
-        "figures",
         "gap_table",
         ("variant", "p", "n", "row", "sizing"),
         "The gap between gamma and Gaussian noise: slopes",

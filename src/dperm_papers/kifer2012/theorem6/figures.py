@@ -134,7 +134,6 @@ theorem6 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem6": Target(
-        "figures",
         "theorem6",
         ("p", "s", "n", "gamma"),
         "Theorem 6: support selection by the exponential mechanism",

@@ -161,7 +161,6 @@ theorem8_table = Table(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem8": Target(
-        "figures",
         "theorem8",
         ("p", "s", "n", "k", "row"),
         "Theorem 8: support selection by sample and aggregate",
@@ -174,7 +173,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-theorem8": Target(
-        "figures",
         "theorem8_table",
         ("p", "s", "k", "row"),
         "Theorem 8: blocks that are enough",

@@ -132,7 +132,6 @@ theorem9 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem9": Target(
-        "figures",
         "theorem9",
         ("p", "n", "s", "row", "support", "gamma", "sizing"),
         "Theorem 9: two-stage risk and its bounds",

@@ -108,7 +108,7 @@ def _target(function, title, methods, alt):
     caption = f"{_BY_EPSILON}{methods}, and the non-private lasso."
     alt = f"Lines that fall as epsilon grows, {alt} the grey level of the non-private lasso."
     columns = ("variant", "strength")
-    return Target("figures", function, columns, title, caption, alt, metrics=("error",), datasets=("adult",))
+    return Target(function, columns, title, caption, alt, metrics=("error",), datasets=("adult",))
 
 
 FIGURES: Catalogue[str, Target] = {

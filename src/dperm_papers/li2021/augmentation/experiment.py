@@ -294,6 +294,7 @@ def _table3(problem: Problem) -> Iterator[Record]:
     def empirical(theta):
         return 0.5 * float(np.sum((y - X @ theta) ** 2)) / n
 
+    # The quadratic of the last iteration, from the weights at the iterate before it.
     before = fit(0 * b, steps - 1)
     weight = scheme.weights(problem.rule, strength, before)
     finite = np.isfinite(weight)
@@ -302,6 +303,7 @@ def _table3(problem: Problem) -> Iterator[Record]:
     def ridge(theta):
         return float(weight @ theta**2) / n
 
+    # The minimiser of each loss: of J the lasso itself, of the others a ridge with those weights.
     target = scheme.Scheme("lasso", problem.floor, moor=False, halved=True)
     lasso = limit.path(
         one, np.zeros((1, design.p)), target, np.array([strength]), variant="erm", floors=np.full((1, 1), _TIGHT),

@@ -299,7 +299,6 @@ _AUGMENTED = ("row", "form", "target", "loss", "at", "strength", "p", "rows_adde
 
 FIGURES: Catalogue[str, Target] = {
     "li2021-fig1": Target(
-        "figures",
         "fig1",
         _AUGMENTED,
         "Figure 1: realised regularizer and modulus",
@@ -310,7 +309,6 @@ FIGURES: Catalogue[str, Target] = {
         "which are infinite at 0 in an iteration, and flat or below the needed level at the fixed point.",
     ),
     "li2021-fig1-corrected": Target(
-        "figures",
         "fig1_corrected",
         _AUGMENTED,
         "Figure 1: regularizer and curvature, corrected",
@@ -320,7 +318,6 @@ FIGURES: Catalogue[str, Target] = {
         "curvatures at or above the needed level.",
     ),
     "li2021-fig2": Target(
-        "drawing_schematic",
         "fig2",
         _AUGMENTED,
         "Figure 2: dual-purpose regularization and budget retrieval",
@@ -328,9 +325,9 @@ FIGURES: Catalogue[str, Target] = {
         "called retrievable: if the target alone gives every coefficient more than the modulus that is needed.",
         "Stacked bars of five coefficients in two cases, and the budget as a bar: in the first case the least modulus "
         "is the needed one and nothing is retrieved, in the second it is twice as large and half is retrieved.",
+        module="drawing_schematic",
     ),
     "li2021-convergence": Target(
-        "figures",
         "convergence",
         _AUGMENTED,
         "The literal algorithm and its limit",
@@ -343,7 +340,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "li2021-table1": Target(
-        "figures",
         "table1",
         _AUGMENTED,
         "Table 1: noise augmentation",
@@ -352,7 +348,6 @@ TABLES: Catalogue[str, Target] = {
         "which should be that of b.",
     ),
     "li2021-table2": Target(
-        "figures",
         "table2",
         _AUGMENTED,
         "Table 2: weights, and the penalty they reach",
@@ -360,7 +355,6 @@ TABLES: Catalogue[str, Target] = {
         "one that is stated: Lambda R by maximum, Equation 2's sum by sum.",
     ),
     "li2021-table3": Target(
-        "figures",
         "table3",
         _AUGMENTED,
         "Table 3: losses and their minimisers",

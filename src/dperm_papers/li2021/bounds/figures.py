@@ -166,7 +166,6 @@ budget = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "li2021-bounds": Target(
-        "figures",
         "bounds",
         ("variant", "row", "form", "axis", "n", "p", "strength", "gamma"),
         "Lemma 7 and Theorem 8: excess risk and its bounds",
@@ -178,7 +177,6 @@ FIGURES: Catalogue[str, Target] = {
         metrics=("risk", "bound"),
     ),
     "li2021-budget": Target(
-        "figures",
         "budget",
         ("row", "form", "reading", "target", "multiple"),
         "What the budget pays for",

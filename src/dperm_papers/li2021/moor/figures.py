@@ -31,7 +31,7 @@ _NETS = encoded(
 # At this value distances were cut off: it means 0, and is not drawn.
 _LEAST = 1e-4
 _PANEL = Panel(
-    x="strength", y="distance", statistic="given", together="none", xticks=(0.1, 1, 10, 100), sharex=True,
+    x="strength", y="distance", statistic="given", same_y="none", xticks=(0.1, 1, 10, 100), sharex=True,
     more={"lw": 1.1, **_RING},
 )  # fmt: skip
 
@@ -113,7 +113,6 @@ _DISTANCES = ("distance_mean", "distance_half", "runs")
 
 FIGURES: Catalogue[str, Target] = {
     "li2021-fig3": Target(
-        "figures",
         "fig3",
         _MOOR,
         "Figure 3: distance to the lasso with MOOR and without",
@@ -125,7 +124,6 @@ FIGURES: Catalogue[str, Target] = {
         metrics=_DISTANCES,
     ),
     "li2021-fig3-corrected": Target(
-        "figures",
         "fig3_corrected",
         _MOOR,
         "Figure 3: distance to the lasso with MOOR and without, corrected",

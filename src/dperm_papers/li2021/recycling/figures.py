@@ -149,7 +149,7 @@ def _target(function: str, title: str, caption: str, alt: str) -> Target:
         "Panels by epsilon: above ROC curves, below the test error over Lambda, each for both n and two bounds zeta; a "
         f"colour for each method, dashed without recycling. {alt}"
     )
-    return Target("figures", function, _COLUMNS, title, caption, alt, metrics=_METRICS)
+    return Target(function, _COLUMNS, title, caption, alt, metrics=_METRICS)
 
 
 FIGURES: Catalogue[str, Target] = {

@@ -287,9 +287,7 @@ _RETRIEVED_CORRECTED = (
 def _target(function, number, kind, methods):
     (metrics, title, caption, alt), (suffix, which, lines) = kind, methods
     caption = ("At delta = 0. " if number.startswith("S") else "") + caption + which
-    return Target(
-        "figures", function, _COLUMNS, f"Figure {number}: {title}{suffix}", caption, alt + lines, metrics=metrics
-    )
+    return Target(function, _COLUMNS, f"Figure {number}: {title}{suffix}", caption, alt + lines, metrics=metrics)
 
 
 FIGURES: Catalogue[str, Target] = {
@@ -385,7 +383,6 @@ table4 = Table(
 
 TABLES: Catalogue[str, Target] = {
     "li2021-table4": Target(
-        "figures",
         "table4",
         _COLUMNS,
         "Table 4: simulated data",
