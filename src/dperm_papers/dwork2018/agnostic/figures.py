@@ -17,7 +17,7 @@ _FORMS = encoded(
     },
 )
 _BOUND = like(("lower bound, (d/α² + d/(ε α))/640", "#777777", "", DOTTED), where={"form": "majority"}, y="bound")
-_PANEL = Panel((*_FORMS, _BOUND), ylabel="records n", together="none", where={"metric": "records"})
+_PANEL = Panel((*_FORMS, _BOUND), ylabel="records n", same_y="none", where={"metric": "records"})
 
 
 def _title(*columns):
@@ -51,7 +51,6 @@ agnostic = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-agnostic": Target(
-        "figures",
         "agnostic",
         ("form", "over", "alpha", "d", "bound"),
         "Section 2.1: the lower bound of agnostic learning",

@@ -25,7 +25,7 @@ _SHOWN = 1e-6
 
 
 def _panels(rows):
-    panel = Panel(ylabel="mean size of the noise / γ", together="none", yscale="log")
+    panel = Panel(ylabel="mean size of the noise / γ", same_y="none", yscale="log")
     whole = rows.loc[rows["series"] == "answers", "epsilon"].iloc[0]
     return [
         [
@@ -55,7 +55,6 @@ gaussian = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-gaussian": Target(
-        "figures",
         "gaussian",
         ("series", "form", "queries"),
         "Lemma 4.5 with Gaussian noise",

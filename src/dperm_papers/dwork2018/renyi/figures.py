@@ -28,7 +28,7 @@ def _panels(rows):
     each, delta = answers["epsilon"].iloc[0], answers["delta"].iloc[0]
     panel = Panel(
         _TOTALS, "queries", "ε of all m answers", f"{equals('ε', each)} each, {equals('δ', delta)}",
-        {"series": "answers", "metric": "total"}, xlabel="m, answers", together="none", xscale="log", yscale="log",
+        {"series": "answers", "metric": "total"}, xlabel="m, answers", same_y="none", xscale="log", yscale="log",
     )  # fmt: skip
     return [
         [
@@ -51,7 +51,6 @@ renyi = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-renyi": Target(
-        "figures",
         "renyi",
         ("series", "form", "queries"),
         "Section 3: private prediction in Rényi terms",

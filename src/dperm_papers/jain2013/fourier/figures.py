@@ -87,7 +87,6 @@ fourier = Figure(_panels, height=4.2, notes=_notes)
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-fourier": Target(
-        "figures",
         "fourier",
         ("variant", "features"),
         "Figure 2a with the Gaussian kernel: TDDL beside random Fourier features",

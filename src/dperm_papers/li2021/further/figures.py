@@ -77,7 +77,7 @@ _LITERAL = Panel(
     "rows_added",
     xlabel="nₑ, rows appended",
     xticks="all",
-    together="none",
+    same_y="none",
 )
 _METHODS = encoded(
     "form",
@@ -112,7 +112,7 @@ hinge = Figure(
                 "share misclassified",
                 where={"metric": "error", "calibration": "tight"},
                 epsilons=True,
-                together="none",
+                same_y="none",
             ),
         ]
     ],
@@ -122,7 +122,7 @@ hinge = Figure(
     notes=_hinge_notes,
 )
 
-_CUT = Panel(x="at", xlabel="−c in standard deviations of b", xscale="linear", together="none")
+_CUT = Panel(x="at", xlabel="−c in standard deviations of b", xscale="linear", same_y="none")
 _LAWS = encoded(
     "metric",
     {
@@ -182,7 +182,6 @@ _TOLD = ("row", "form", "n", "at", "rows_added", "zeta2", "strength")
 
 FIGURES: Catalogue[str, Target] = {
     "li2021-lambda": Target(
-        "figures",
         "choosing",
         _TOLD,
         "Choosing Lambda on public or on private records",
@@ -193,7 +192,6 @@ FIGURES: Catalogue[str, Target] = {
         "public choice come down to the best, those of Algorithm 3 stay above.",
     ),
     "li2021-hinge": Target(
-        "figures",
         "hinge",
         _TOLD,
         "SVMs by noise augmentation",
@@ -204,7 +202,6 @@ FIGURES: Catalogue[str, Target] = {
         "curved rows goes to one half; errors of the SVM lie below those of logistic regression.",
     ),
     "li2021-cut": Target(
-        "figures",
         "cut",
         _TOLD,
         "Noise cut off at c < 0",
