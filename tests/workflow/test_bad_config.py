@@ -15,11 +15,11 @@ FAST = [
     (("scale=papper",), None, "did you mean 'paper'"),
     ((), ("config/config.yaml", "scale: quick", "scale: [quick"), "config.yaml"),
     ((), (EXPERIMENT, "epsilon: [1.0]", "epsilon: [-1.0]"), "must be above 0"),
+]
+SLOW = [
     ((), ("config/config.yaml", "mirror: null", "mirror: &a [*a]"), "aliases (*name) are not read"),
     ((), (AUDITS, "pairs:", "piars:"), "did you mean 'pairs'"),
     ((), (NEW, "experiment: kifer2012-output", "experiment: kifer2012-foo"), "'kifer2012-foo' has no folder"),
-]
-SLOW = [
     (("seed=-3",), None, "must be at least 0"),
     (("seed=many",), None, "must be integer"),
     (("sclae=tiny",), None, "did you mean 'scale'"),

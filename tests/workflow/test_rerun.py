@@ -83,6 +83,7 @@ def test_editing_a_comment_a_docstring_or_a_range_runs_nothing(finished):
     assert finished.jobs() == []
 
 
+@pytest.mark.slow
 def test_editing_the_style_draws_all_and_computes_nothing_else(finished):
     finished.edit("src/dperm_pipeline/figures/style.py", "\nimport ", "\nUNUSED = 1\nimport ")
     jobs = finished.jobs()

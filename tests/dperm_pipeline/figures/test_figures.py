@@ -20,8 +20,10 @@ from dperm_pipeline.figures import style
 
 FUNCTIONS = (
     kifer2012.output,
-    kifer2012.output_sweep,
-    pytest.param(kifer2012.output_sweep_test, marks=pytest.mark.slow),
+    *(
+        pytest.param(function, marks=pytest.mark.slow)
+        for function in (kifer2012.output_sweep, kifer2012.output_sweep_test)
+    ),
 )
 
 
