@@ -82,8 +82,14 @@ def pytest_collection():
     try:
         return (yield)
     finally:
+        gc.collect()
         gc.freeze()
         gc.enable()
+
+
+def pytest_sessionfinish():
+    """At the end all is tidied up, as extensions that count what is left expect it."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)
