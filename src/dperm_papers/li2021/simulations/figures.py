@@ -49,7 +49,8 @@ _OVER_STRENGTHS = _PANEL.but(x="strength", statistic="given", xticks=(0.1, 1, 10
 _RATES = ("fpr_mean", "fpr_half", "tpr_mean", "tpr_half")
 _HALVES = {0: "0", 0.5: "½", 1: "1"}
 # What bounds |l'| in Theta, and l''||x||^2, to which Lambda0 is proportional.
-_BOX, _CURVATURE = "design_boxed_zeta2", "design_zeta3"
+_BOX = "design_boxed_zeta2"
+_CURVATURE = "design_zeta3"
 
 
 def _place(design, models):
