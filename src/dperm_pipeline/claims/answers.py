@@ -11,8 +11,8 @@ Of each part, the first of these that is true:
 
 - *holds as printed*: the form `printed` holds.
 - *depends on X*: the entry names something that the paper leaves open (`depends_on`), and as printed the part holds at
-  some of its values and not at others, or the number that the paper states lies between what two values give. The
-  values are the variants with a `choice`, or, if none has one, the data sets.
+  some of its values and fails or is undecided at others, or the number that the paper states lies between what two
+  values give. The values are the variants with a `choice`, or, if none has one, the data sets.
 - *holds when mended*: another form holds.
 - *fails*: the form `printed` fails. (What exists in a mended form alone is answered by that.)
 - *undecided*: some test is inconclusive.
@@ -168,7 +168,7 @@ def _dependence(tests: pd.DataFrame) -> tuple[str, str]:
     if not choice:
         return "", ""
     outcomes = {value: _outcome(part) for value, part in _by_value(tests)}
-    if {"holds", "fails"} <= set(outcomes.values()):
+    if "holds" in outcomes.values() and {"fails", "undecided"} & set(outcomes.values()):
         return choice, _listed(outcomes)
     stated, least, most = tests["expected"].iloc[0], tests["measured"].min(), tests["measured"].max()
     if "holds" not in outcomes.values() and least < stated < most:

@@ -76,7 +76,8 @@ def test_what_a_claim_depends_on_is_named_with_where_it_holds():
     assert found.words == "depends on the data set"
     assert found.where == "holds at adult; fails at digits; undecided at toy"
     assert answer(*tests(YES, NO)).words == "fails"
-    assert answer(*tests(YES, OPEN, depends_on="the data set")).words == "undecided"
+    assert answer(*tests(YES, OPEN, depends_on="the data set")).where == "holds at adult; undecided at digits"
+    assert answer(*tests(NO, OPEN, depends_on="the data set")).words == "fails"
     assert answer(*tests(NO, NO, depends_on="the data set")).words == "fails"
 
 
