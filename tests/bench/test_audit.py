@@ -45,6 +45,10 @@ def test_the_ledgers_cost_counts_every_job_of_the_scale(bench, monkeypatch):
         "kernel",
         "prediction",
         "called",
+        "fourier",
+        "gaussian_answers",
+        "truncated",
+        "tuned",
         "mutants",
     }
     assert minutes == pytest.approx(sum(seconds for _, seconds in costs) / 60)

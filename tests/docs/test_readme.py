@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dperm.errors import CorruptFile
+from dperm_pipeline import claims
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -159,7 +160,8 @@ def run(tmp_path):
                 frame[column] = pd.to_numeric(frame[column])
         if name == "claims":
             frame["headline"] = frame["headline"] == "True"
-        table = pa.Table.from_pandas(frame.assign(reason="why", note="how"), preserve_index=False)
+        schema = claims.SCHEMA if name == "claims" else None
+        table = pa.Table.from_pandas(frame.assign(reason="why", note="how"), schema=schema, preserve_index=False)
         pq.write_table(table.replace_schema_metadata(metadata), results / f"{name}.parquet")
     config = "scale: paper\nseed: 7\ndatasets: {adult: {title: Adult, rows: {train: 3}, licence: CC BY 4.0}}\n"
     (results / "config.yaml").write_text(config, encoding="utf-8")

@@ -107,7 +107,7 @@ def test_noise_a_fifth_too_small_is_seen_and_the_right_noise_is_not(delta, share
     # Of the Gaussian law the proof gives 2 H where this pair spends H: the share has to make up for that too.
     if delta and share < 1:
         noise = Gaussian(0.9 * noise.scale)
-    found = list(nuclear.spent(setting(noise, curvature=200.0), 1.0, delta, DRAWS, np.random.default_rng(7)))
+    found = list(nuclear.excesses(setting(noise, curvature=200.0), 1.0, delta, DRAWS, np.random.default_rng(7)))
     passed = [row for row, excess, slack in found if excess > slack + 1e-9]
     assert bool(passed) == (share < 1)
     # What stands in between is how much of the claim these laws spend.
