@@ -111,13 +111,13 @@ REGIONS = {
 @pytest.mark.parametrize("name", ["huber", "logistic", "smoothed_hinge"])
 @pytest.mark.parametrize(("form", "seed"), [*((form, 5) for form in REGIONS), ("ball", 6), ("ball", 7)])
 def test_the_certificate_bounds_the_distance_where_doubles_cannot_tell(name, form, seed, monkeypatch):
-    """10,000 records of four kinds, and the first tolerance that no gradient in doubles meets: a distance does."""
+    """40,000 records of four kinds, and the first tolerance that no gradient in doubles meets: a distance does."""
     rng = np.random.default_rng(seed)
     kinds, p, ridge = 4, 3, 0.04
     rows = rng.normal(size=(kinds, p))
     rows /= np.linalg.norm(rows, axis=1)[:, None]
     targets = rng.normal(size=kinds) * 5e3 if name == "huber" else np.array([1.0, -1.0, 1.0, 1.0])
-    counts = np.array([5_000, 2_500, 1_750, 750])
+    counts = np.array([20_000, 10_000, 7_000, 3_000])
     X, y = np.repeat(rows, counts, axis=0), np.repeat(targets, counts)
     l1, region = REGIONS[form]
     loss, tilt = losses.make(name), rng.normal(0, 10, (3, p))
