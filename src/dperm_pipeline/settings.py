@@ -69,9 +69,9 @@ def name(words: str) -> Any:
     return field(metadata={"words": words, "value": {"pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 100}})
 
 
-def names(words: str, *choices: str) -> Any:
-    """Declare a list of different names out of these."""
-    return field(metadata={"words": words, "value": {"enum": [*choices]}, "list": _several()})
+def names(words: str, *choices: str, least: int = 1) -> Any:
+    """Declare a list of at least so many different names out of these."""
+    return field(metadata={"words": words, "value": {"enum": [*choices]}, "list": _several(least)})
 
 
 def by_dataset(words: str, *, length: int | None = None, **limits: Any) -> Any:

@@ -9,7 +9,7 @@ from dperm_pipeline.settings import Experiment, fixed, names, number, numbers
 class Settings:
     repeats: int = number("private runs at each point", low=1, high=100_000)
     side_repeats: int = number("repeats of what stands beside a figure, and under side_zetas", low=1, high=100_000)
-    side_zetas: list[str] = names("bounds on a record beside those of the range", "typical", "unit")
+    side_zetas: list[str] = names("bounds on a record beside those of the range", "typical", "unit", least=0)
     rounds: int = number("re-runs of budget recycling", low=1, high=100)
     deltas: list[float] = numbers("failure probabilities; 0 is pure privacy", low=0, below=1)
     strengths: list[float] = numbers(
