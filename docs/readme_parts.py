@@ -95,10 +95,10 @@ def filled(page: str, assets: Path) -> str:
     CorruptFile
         If a pair of markers is missing, or stands there twice, or a ledger lacks a row that is shown.
     """
-    claims, privacy, answered = read(assets / "claims.csv"), read(assets / "privacy.csv"), answers(assets)
+    claims, privacy = read(assets / "claims.csv"), read(assets / "privacy.csv")
     parts = {
-        "summary": summary(answered, len(claims), privacy),
-        **{paper: section(paper, claims, answered) for paper in SECTIONS},
+        "summary": summary(answers(assets), len(claims), privacy),
+        **{paper: section(paper, claims, assets) for paper in SECTIONS},
         "ledger": ledger(privacy),
         "run": run(json.loads((assets / "run.json").read_text(encoding="utf-8"))),
     }
@@ -118,10 +118,10 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-def answers(assets: Path) -> list[of_claims.Answer]:
-    """Return one answer for each claim, from claims.csv."""
+def answers(assets: Path, entry: str | None = None) -> list[of_claims.Answer]:
+    """Return one answer for each claim, from claims.csv; or that of one entry alone, which may be a part of a claim."""
     verdicts = pd.read_csv(assets / "claims.csv", keep_default_na=False, na_values={name: [""] for name in _NUMBERS})
-    return of_claims.answers(verdicts)
+    return of_claims.answers(verdicts if entry is None else verdicts[verdicts["id"] == entry])
 
 
 def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -180,7 +180,7 @@ def in_words(answered: list[of_claims.Answer]) -> str:
     return ", ".join(f"{counts[kind]} {words}" for kind, words in many.items() if counts[kind])
 
 
-def section(paper: str, claims: list[dict[str, str]], answered: list[of_claims.Answer]) -> str:
+def section(paper: str, claims: list[dict[str, str]], assets: Path) -> str:
     """Return a paper's figures, and what became of the claims that they show."""
     shown = SECTIONS[paper]
     lines = [f"![{FIGURES[name].alt}](docs/assets/{name}.svg)\n" for name in shown.figures]
@@ -193,8 +193,8 @@ def section(paper: str, claims: list[dict[str, str]], answered: list[of_claims.A
             if variant == variants[0]:
                 stated = f"; stated: {number(here[0]['expected'])}" if here[0]["expected"] else ""
                 lines.append(f"**{name}** {here[0]['statement'].strip()} *({here[0]['place']}{stated})*\n")
-                (own,) = (answer for answer in answered if answer.claim == of_claims.number(name))
-                lines.append(f"{answer_in_words(own)}\n")
+                (answer,) = answers(assets, name)
+                lines.append(f"{answer_in_words(answer)}\n")
             choice = f", {here[0]['choice']}" if here[0]["choice"] else ""
             lines.append(f"- *{variant.split('-over-')[0] if choice else variant}*{choice}: {verdicts(here)}")
         lines[-1] += "\n"

@@ -45,8 +45,11 @@ NOTES = {
         "decide nothing."
         for name in ledgers.CONTROLS
     },
-    ("output", "paper", "gaussian"): "The classical formula σ = S√(2 log(1.25/δ))/ε is a theorem for ε < 1 only; below "
-    "that it stands (docs/privacy.md).",
+    **{
+        (name, "paper", "gaussian"): "The classical formula σ = S√(2 log(1.25/δ))/ε is a theorem for ε < 1 only; below "
+        "that it stands (docs/privacy.md)."
+        for name in ("output", "stable_gaussian")
+    },
 }
 
 # Data keys of a row, by which the table is filtered.
