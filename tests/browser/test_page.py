@@ -76,7 +76,7 @@ def test_hostile_words_of_data_are_only_words(desk, run):
     ("table", "label"),
     [
         ("claims-table", "verdict"),
-        pytest.param("answers-table", "verdict", marks=pytest.mark.slow),
+        pytest.param("answers-table", "paper", marks=pytest.mark.slow),
         pytest.param("claims-table", "paper", marks=pytest.mark.slow),
         ("guarantees", "verdict"),
         pytest.param("guarantees", "neighbours", marks=pytest.mark.slow),
