@@ -97,7 +97,7 @@ def filled(page: str, assets: Path) -> str:
     """
     claims, privacy = read(assets / "claims.csv"), read(assets / "privacy.csv")
     parts = {
-        "summary": summary(answers(assets), len(claims), privacy),
+        "summary": summary(answers(assets), claims, privacy),
         **{paper: section(paper, claims, assets) for paper in SECTIONS},
         "ledger": ledger(privacy),
         "run": run(json.loads((assets / "run.json").read_text(encoding="utf-8"))),
@@ -138,8 +138,9 @@ def number(text: str) -> str:
     return short.replace("-", "−")
 
 
-def summary(answered: list[of_claims.Answer], tests: int, privacy: list[dict[str, str]]) -> str:
+def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], privacy: list[dict[str, str]]) -> str:
     """Return the figure of all answers and guarantees, and their counts by paper."""
+    beside = sum(row["beside"] == "True" for row in claims)
     attacked = [row for row in privacy if row["verdict"] != "not audited"]
     refuted = [row for row in attacked if row["verdict"] == "refuted"]
     controls = sum(row["variant"] in CONTROLS for row in refuted)
@@ -159,8 +160,9 @@ def summary(answered: list[of_claims.Answer], tests: int, privacy: list[dict[str
     header = ("paper", *(f"{of_claims.GLYPHS[kind]} {kind}" for kind in of_claims.ANSWERS), "✓ holds up", "✗ refuted")
     return (
         f"![{alt}](docs/assets/summary.svg)\n\n"
-        f"**{len(answered)} claims, one answer each**: {in_words(answered)}. They rest on {tests} tests: each claim as "
-        "printed and as mended, on every data set. Of the "
+        f"**{len(answered)} claims, one answer each**: {in_words(answered)}. They rest on {len(claims) - beside} "
+        f"tests: each claim as printed and as mended, on every data set; {beside} more, readings and findings of ours, "
+        "stand beside them and decide nothing. Of the "
         f"{sum(answer.headline for answer in answered)} that a paper is read for, "
         f"{in_words([answer for answer in answered if answer.headline])}.\n\n"
         f"**{len(attacked)} guarantees attacked**: {len(refuted)} are refuted, {len(refuted) - controls} of them as "
@@ -196,6 +198,7 @@ def section(paper: str, claims: list[dict[str, str]], assets: Path) -> str:
                 (answer,) = answers(assets, name)
                 lines.append(f"{answer_in_words(answer)}\n")
             choice = f", {here[0]['choice']}" if here[0]["choice"] else ""
+            choice += ", beside the claim" if here[0]["beside"] == "True" else ""
             lines.append(f"- *{variant.split('-over-')[0] if choice else variant}*{choice}: {verdicts(here)}")
         lines[-1] += "\n"
     return "\n".join(lines)

@@ -89,7 +89,7 @@ def verdicts(paper: str, path: Path) -> str:
         now = (row.id, row.statement)
         new = (row.id, row.place, row.statement.replace("|", "\\|")) if now != said else ("", "", "")
         said = now
-        rule = RULES[row.test]
+        rule = RULES[row.test] + (" (beside)" if row.beside else "")
         lines.append((*new, rule, row.variant, row.dataset, f"**{row.verdict}**", measured(row), f"`{row.figure}`"))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

@@ -75,7 +75,8 @@ SCHEMA = pa.schema(
         *((name, pa.float64()) for name in ("measured", "low", "high", "expected")),
         *((name, pa.int64()) for name in ("n", "held", "points")),
         *((name, pa.string()) for name in ("figure", "reason", "test", "note", "experiment", "depends_on", "choice")),
-        ("headline", pa.bool_()),
+        ("remark", pa.string()),
+        *((name, pa.bool_()) for name in ("beside", "headline")),
     ]
 )
 
@@ -237,6 +238,8 @@ def _record(question: _Question, rows: Rows, sources: _Sources, others: Sequence
         **{key: " ".join(text.split()) for key, text in (("statement", claim["statement"]), ("note", _note(claim)))},
         "depends_on": claim.get("depends_on", ""),
         "choice": question.rule.get("choice", ""),
+        "remark": " ".join(claim.get("remark", "").split()),
+        "beside": not {question.variant, question.dataset}.isdisjoint(claim.get("beside", ())),
         "headline": claim.get("headline", False),
         "variant": question.variant,
         "dataset": question.dataset,

@@ -5,7 +5,8 @@ its entries make; entries of rule `weakest` sum up others and are no evidence of
 other is not counted again. Each part is tested in one or several *forms*: as `printed`; with a slip of the paper mended
 (`mended`, `corrected`, `halved`); with our own calibration (`tight`). A form holds if all its tests are reproduced
 (each variant of it, on each data set), and fails if one is not; tests that were not run count for neither side, unless
-there is no other.
+there is no other. Tests that stand *beside* a claim (the catalogue's `beside`: readings, controls and findings of ours)
+are no evidence on it; a claim that has no others is none of the paper's, and has no answer.
 
 Of each part, the first of these that is true:
 
@@ -38,9 +39,10 @@ _MENDED = ("mended", "corrected", "halved", "tight")
 class Answer:
     """What became of one claim.
 
-    `kind` is one of `ANSWERS`, `open_choice` what the claim depends on, `where` at which values of it the claim holds.
-    `low` to `high` is the range of what was measured in the weakest part, in its form `form`. As printed, the tests of
-    all parts show the claim to hold at `held` of `points` points.
+    `kind` is one of `ANSWERS`, `open_choice` what the claim depends on, `where` at which values of it the claim holds,
+    and what else the answer has to be read with. `low` to `high` is the range of what was measured in the weakest part,
+    in its form `form`. As printed, the tests of the parts with this answer show the claim to hold at `held` of `points`
+    points; `tests` counts those of all parts.
     """
 
     claim: str
@@ -93,6 +95,7 @@ def answers(verdicts: pd.DataFrame) -> list[Answer]:
 
     - verdicts: as `dperm_pipeline.claims.read` gives them.
     """
+    verdicts = verdicts[~verdicts["beside"]]
     by_claim = verdicts.groupby(verdicts["id"].map(number), sort=False)
     return [_answer(claim, part) for claim, part in by_claim if (part["test"] != "weakest").any()]
 
@@ -105,7 +108,8 @@ def _answer(claim: str, verdicts: pd.DataFrame) -> Answer:
     # The entry that sums up the others says the whole; else what the weakest part says is what the answer is about.
     whole = verdicts[verdicts["test"] == "weakest"]
     says = whole.iloc[0] if len(whole) else weakest.tests.iloc[0]
-    shown = [_in_form(part.tests, _first_form(part.tests)) for part in ran]
+    shown = [_in_form(part.tests, _first_form(part.tests)) for part in ran if part.kind == weakest.kind]
+    remarks = dict.fromkeys(verdicts["remark"])
     measured = _in_form(weakest.tests, weakest.form)["measured"]
     return Answer(
         claim=claim,
@@ -114,7 +118,7 @@ def _answer(claim: str, verdicts: pd.DataFrame) -> Answer:
         statement=says["statement"],
         kind=weakest.kind,
         open_choice=weakest.open_choice,
-        where=weakest.where,
+        where="; ".join(filter(None, (weakest.where, *remarks))),
         form=weakest.form,
         low=float(measured.min()),
         high=float(measured.max()),

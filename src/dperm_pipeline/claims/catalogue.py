@@ -147,6 +147,11 @@ def _contradictions(catalogue: list[Mapping[str, Any]], datasets: Collection[str
         choices = sorted(variant for variant, settings in claim["variants"].items() if "choice" in settings)
         if choices and "depends_on" not in claim:
             yield f"{claim['id']}: the variant {choices[0]!r} has a choice, but depends_on does not say of what"
+        for name in claim.get("beside", ()):
+            known = {*claim["variants"], *claim.get("datasets", ())}
+            if name not in known:
+                hint = config_files.nearest(name, known)
+                yield f"{claim['id']}.beside: {name!r} is neither a variant nor a data set of the claim{hint}"
         for name in claim.get("datasets", ()):
             if datasets is not None and name not in datasets:
                 hint = config_files.nearest(name, datasets)

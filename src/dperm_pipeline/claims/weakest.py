@@ -2,7 +2,7 @@
 
 Not reproduced if a member is not reproduced; else inconclusive if a member is inconclusive or was not run; else
 reproduced. Not run if no member was. Of a member with several variants of one kind (`printed`, `printed-over-...`) all
-count: some are halves of what it says.
+count: some are halves of what it says. Tests that stand beside a member are no evidence on it and count for nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,11 +19,15 @@ def decide(rule: Mapping[str, Any], rows: None = None, *, verdicts: Sequence[Map
     Keys: `members`, ids of claims. Of each count the verdicts of the variant's name, and of that name followed by
     `-over-`, on all of their data sets.
 
-    - verdicts: records with `id`, `variant` and `verdict`.
+    - verdicts: records with `id`, `variant`, `verdict` and maybe `beside`.
     """
     members, variant = rule["members"], rule["variant"]
     found = [
-        record for record in verdicts if record["id"] in members and record["variant"].split("-over-")[0] == variant
+        record
+        for record in verdicts
+        if record["id"] in members
+        and record["variant"].split("-over-")[0] == variant
+        and not record.get("beside", False)
     ]
     reasons = [f"{record['id']}{record['variant'].removeprefix(variant)} {record['verdict']}" for record in found]
     absent = [name for name in members if name not in {record["id"] for record in found}]

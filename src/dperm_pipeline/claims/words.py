@@ -79,7 +79,8 @@ def _lines(verdicts: pd.DataFrame) -> Iterator[str]:
         yield f"{first['paper']}, {first['place']}{' (a headline claim)' if first['headline'] else ''}."
         yield from ("", "| variant | data set | verdict | measured | the paper says | n |", "|---|---|---|---|---|---|")
         for row in part.itertuples():
-            cells = [row.variant, row.dataset, f"{GLYPHS[row.verdict]} {row.verdict}"]
+            name = f"{row.variant} (beside)" if row.beside else row.variant
+            cells = [name, row.dataset, f"{GLYPHS[row.verdict]} {row.verdict}"]
             cells += [interval(row.measured, row.low, row.high), number(row.expected), "" if pd.isna(row.n) else row.n]
             yield f"| {' | '.join(map(_cell, cells))} |"
         yield ""

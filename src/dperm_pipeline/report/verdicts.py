@@ -89,7 +89,12 @@ def _answer(answer: answers.Answer, judged: pd.DataFrame) -> dict[str, Any]:
         "points": f"{answer.held:,} of {answer.points:,}" if answer.points else "",
         "headline": "yes" if answer.headline else "no",
         "tests": [
-            {"row": row_id(line.id, line.variant, line.dataset), "name": test_name(line), "verdict": line.verdict}
+            {
+                "row": row_id(line.id, line.variant, line.dataset),
+                "name": test_name(line),
+                "verdict": line.verdict,
+                "beside": line.beside,
+            }
             for line in tests.itertuples()
         ],
     }
@@ -121,6 +126,7 @@ def _row(line: Any, again: str, errata: Container[str], first: Mapping[str, str]
         **_numbers(line),
         "row": row_id(line.id, line.variant, line.dataset),
         "headline": "yes" if line.headline else "no",
+        "beside": line.beside,
         "figure_title": known.title if known else line.figure,
         "drawn": line.figure in drawn.FIGURES,
         "command": again,

@@ -20,7 +20,7 @@ def line(variant, verdict, **own):
     known = {
         "id": "K-c38", "paper": "kifer2012", "place": "Section 1", "statement": "a", "test": "paired", "dataset": "",
         "measured": math.nan, "expected": math.nan, "held": 1, "points": 2, "headline": False, "figure": "f",
-        "depends_on": "", "choice": "",
+        "depends_on": "", "choice": "", "remark": "", "beside": False,
     }  # fmt: skip
     return {**known, "variant": variant, "verdict": verdict, **own}
 
@@ -104,6 +104,18 @@ def test_range_and_points_are_those_of_the_tests():
     ]  # fmt: skip
     found = answer(*lines)
     assert (found.low, found.high, found.held, found.points, found.tests) == (0.2, 0.5, 1, 4, 3)
+
+
+def test_what_stands_beside_a_claim_decides_nothing_and_remarks_are_read_with_the_answer():
+    control = line("printed-over-control", NO, beside=True, points=90)
+    found = answer(line("printed", YES, remark="by construction"), control)
+    assert (found.words, found.where, found.points, found.tests) == ("holds as printed", "by construction", 2, 1)
+    assert answers.answers(pd.DataFrame([control])) == []
+
+
+def test_points_are_those_of_the_parts_that_decide():
+    found = answer(line("printed", YES, points=1000), line("printed", NO, id="K-c38a", statement="b", held=0, points=3))
+    assert (found.words, found.held, found.points) == ("fails", 0, 3)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["printed", "mended", "tight"]), st.sampled_from(VERDICTS)), min_size=1))

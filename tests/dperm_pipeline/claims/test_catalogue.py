@@ -65,6 +65,10 @@ def _mistakes():
     yield put("measured", value="test_error"), r"K-c38\.measured: 'test_error' is not among metrics: must be one of exc"
     yield put("ratio", value="test_error"), r"K-c38\.ratio: 'test_error' .* excess_risk, test_loss, or add it there"
     yield put("datasets", 3, value="digit"), r"K-c38\.datasets: 'digit' is neither in .* nor a design; did .* 'digits'"
+    yield (
+        put("beside", value=["digit"]),
+        r"K-c38\.beside: 'digit' is neither a variant nor a data set of the",
+    )
     yield (lambda claim: claim.pop("ratio")), r"K-c38: the key 'ratio' is missing"
     yield (lambda claim: claim.pop("id")), r"0: the key 'id' is missing"
 

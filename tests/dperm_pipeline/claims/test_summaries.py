@@ -34,6 +34,7 @@ def test_the_halves_of_a_member_count(half, expected):
     records = [{"id": "N-c44", "variant": "printed", "verdict": "reproduced"}]
     records += [{"id": "N-c44", "variant": "printed-over-contrast", "verdict": half}]
     records += [{"id": "N-c44", "variant": "corrected-over-contrast", "verdict": "not reproduced"}]
+    records += [{"id": "N-c44", "variant": "printed-over-control", "verdict": "not reproduced", "beside": True}]
     found = weakest.decide({"members": ["N-c44"], "variant": "printed"}, verdicts=records)
     assert found.verdict == expected and found.n == 2 and f"N-c44-over-contrast {half}" in found.reason
 

@@ -24,7 +24,8 @@ def record(**own):
         "place": "Theorem 36; errata K6 and K99", "statement": "a < b", "measured": 0.123456789012345, "low": 0.1,
         "high": math.inf, "expected": 0.5, "n": 1200, "figure": "kifer2012-output", "reason": "as <b> says",
         "test": "weakest", "note": "As the weakest of K-c17 and K-c99: `<b>`.", "experiment": "kifer2012-output",
-        "headline": True, "held": 2, "points": 3, "depends_on": "", "choice": "", **own,
+        "headline": True, "held": 2, "points": 3, "depends_on": "", "choice": "", "remark": "",
+        "beside": False, **own,
     }  # fmt: skip
 
 
