@@ -225,7 +225,7 @@ def lasso(*, repeats=4):
 def moor(*, designs=("linear-200", "logistic-500", "poisson-500"), epsilons=(0.4, 1.0), repeats=4):
     """Rows of li2021-moor by the experiment itself, which takes a second."""
     settings = {
-        "repeats": repeats, "side_repeats": max(1, repeats // 2), "epsilons": list(epsilons),
+        "repeats": repeats, "side_repeats": max(1, repeats // 2), "side_zetas": ["unit"], "epsilons": list(epsilons),
         "strengths": [100.0, 0.05], "steps": 5, "budget_share": 0.5, "delta": 1e-4, "tolerance": 1e-9,
     }  # fmt: skip
     head = {"experiment": "li2021-moor", "paper": "li2021", "mechanism": "napp", "seed": 1, "calibration": "paper"}

@@ -12,8 +12,8 @@ from dperm_papers.li2021.shared import designs
 from dperm_pipeline import experiments
 
 SETTINGS = {
-    "repeats": 2, "side_repeats": 1, "epsilons": [2.0], "strengths": [4.0, 0.25], "steps": 3, "budget_share": 0.5,
-    "delta": 1e-4, "tolerance": 1e-9,
+    "repeats": 2, "side_repeats": 1, "side_zetas": [], "epsilons": [2.0], "strengths": [4.0, 0.25], "steps": 3,
+    "budget_share": 0.5, "delta": 1e-4, "tolerance": 1e-9,
 }  # fmt: skip
 STRENGTHS = np.array([4.0, 1.0, 0.25])
 
@@ -93,6 +93,36 @@ def test_the_same_b_stands_with_and_without_the_floor(case):
     assert design.zeta3 == 1.0
 
 
+def test_without_noise_the_floor_alone_keeps_an_estimate_from_its_lasso(case):
+    _, rows = case
+    rows = of(rows, row="no-b", metric="distance")
+    for calibration, k in (("paper", 2), ("corrected", 1)):
+        here = of(rows, calibration=calibration, reference=k)
+        assert (of(here, floored=False)["value"] == moor.LEAST).all()
+        assert (of(here, floored=True)["value"] > 1e-3).any()
+    # As published it is what Figure 3 draws.
+    with_floor = of(rows, calibration="paper", floored=True)["value"].to_numpy()
+    drawn = of(of(case[1], row="figure", calibration="paper", metric="distance"), variant="erm", repeat=0)
+    np.testing.assert_allclose(with_floor, drawn["value"], rtol=1e-6)
+
+
+def test_other_bounds_move_what_hangs_on_them_alone():
+    def distances(name, row):
+        rows = of(experiments.run(cell(name, side_zetas=["typical", "unit"])), metric="distance", row=row)
+        rows = of(rows, repeat=0, calibration="paper")
+        return {zeta: of(rows, zeta=zeta)["value"].to_numpy() for zeta in ("range", "typical", "unit")}
+
+    # zeta3 is 1 under each: without noise nothing changes, with b what zeta2 = 2.9, 1.52, 1 scales does.
+    linear = distances("linear-200", "figure")
+    np.testing.assert_array_equal(linear["range"], linear["typical"])
+    np.testing.assert_array_equal(linear["range"], linear["unit"])
+    noisy = distances("linear-200", "same-b")
+    assert noisy["range"].mean() > noisy["typical"].mean() > noisy["unit"].mean()
+    # Lambda0 is 1808, 47 and 1 over epsilon.
+    poisson = distances("poisson-500", "figure")
+    assert poisson["range"].mean() > poisson["typical"].mean() > poisson["unit"].mean()
+
+
 def test_the_gain_is_the_logarithm_of_the_ratio(case):
     _, rows = case
     own = of(rows, row="figure", calibration="paper")
@@ -139,7 +169,8 @@ def test_lines_of_figure_3_are_means(rows):
     for axis, k in ((figure.axes[0], 1), (figure.axes[3], 2)):
         assert len(axis.lines) == 4  # two methods, two epsilons
         for variant, line in zip(("erm-moor", "erm-moor", "erm", "erm"), axis.lines, strict=True):
-            own = of(rows, row="figure", calibration="paper", dataset="linear-200", variant=variant, reference=k)
+            own = of(rows, row="figure", calibration="paper", dataset="linear-200", variant=variant, zeta="range")
+            own = of(own, reference=k)
             matches = [
                 np.allclose(
                     np.nan_to_num(line.get_ydata(), nan=1e-4), group.sort_values("strength")["value"], rtol=1e-9

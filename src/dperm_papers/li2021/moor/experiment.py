@@ -14,12 +14,17 @@ the published estimates: logarithm of the distance without MOOR over that with i
                 `erm-moor`   the elastic net with MOOR: max{Lambda kappa, Lambda0} = Lambda0,
                 `erm-net`    the elastic net without: Lambda|.| + (Lambda kappa + Lambda0) (.)^2.
                 kappa is below 1: where Lambda <= Lambda0 there are no rows of the last two (`sound` is False).
-    same-b      without MOOR and with Equation 2's b (Gaussian noise), the same b with the floor and without one (the
-                column `floored`): what the floor itself costs.
+    no-b        Equation 2 at b = 0 with the floor and without one (the column `floored`): what the floor itself costs.
+                `paper`: 2 Lambda|.|, which the reweighting reaches; `corrected`: Lambda|.|, Equation 2 as printed.
+    same-b      the same with Equation 2's b (Gaussian noise), the same b with the floor and without.
 
 Every fit is in [-100, 100]^16, far from where the lassos are: without a floor logistic losses with noise may have no
 minimum, and the box stands for infinity there. Distances below `LEAST` count as that: the certificates leave them open.
 `informative` is False at points where all of the estimates compared are 0 in every repeat.
+
+Column `zeta`: which bounds stand for those that li2021 does not print (`designs.bounded`): `range` with all repeats,
+the others with the first `side_repeats`, as published alone. Lambda0 and b are proportional to them; at b = 0 those of
+the Poisson design alone make a difference, for zeta3 is 1 in the others under each.
 
 Neighbours: add/remove, where b is calibrated.
 """
@@ -56,6 +61,9 @@ class _Fits:
     def at(self, places: np.ndarray) -> "_Fits":
         return _Fits(self.theta[:, places], self.ok[:, places])
 
+    def first(self, count: int) -> "_Fits":
+        return _Fits(self.theta[:count], self.ok[:count])
+
 
 @dataclass(frozen=True)
 class _Task:
@@ -80,23 +88,26 @@ class _Task:
 
 
 def run(cell: Cell, rows: Rows) -> None:
-    """Measure one design; columns strength (Lambda), floor (Lambda0), floored, row, reference, informative, sound."""
+    """Measure one design; columns strength, floor (Lambda0), floored, row, reference, informative, sound, zeta."""
     settings, name = cell.settings, cell.point["design"]
     design, strengths = designs.find(name), np.geomspace(*settings.strengths, settings.steps)
-    bounds = noise.Bounds(design.zeta1, design.zeta2, design.zeta3)
     X, y = designs.training(cell.seed, cell.experiment, name, settings.repeats)
     few = min(settings.side_repeats, settings.repeats)
-    task, side = (
+    whole, side = (
         _Task(limit.problems(design.loss, X[:count], y[:count]), strengths, settings.tolerance)
         for count in (settings.repeats, few)
     )
-    lassos = {k: task.fit(task.still, replace(_UNFLOORED, halved=k == 1), floored=False) for k in REFERENCES}
-    for epsilon in settings.epsilons:
+    lassos = {k: whole.fit(whole.still, replace(_UNFLOORED, halved=k == 1), floored=False) for k in REFERENCES}
+    for zeta, epsilon in itertools.product(("range", *settings.side_zetas), settings.epsilons):
+        own = designs.bounded(design, zeta)
+        bounds = noise.Bounds(own.zeta1, own.zeta2, own.zeta3)
         floor = noise.floor(bounds, epsilon, settings.budget_share)
-        here = rows.at(epsilon=epsilon, delta=0.0, floor=floor, floored=True, row="figure", sound=True)
-        _published(here, task, floor, lassos)
-        _corrected(here, side, floor, lassos)
-        _same_b(cell, here, side, floor, bounds, Budget(epsilon, settings.delta), lassos)
+        here = rows.at(epsilon=epsilon, delta=0.0, floor=floor, floored=True, row="figure", sound=True, zeta=zeta)
+        _published(here, whole if zeta == "range" else side, floor, lassos)
+        if zeta == "range":
+            _corrected(here, side, floor, lassos)
+        _no_b(here, side, floor, lassos)
+        _same_b(cell, here, side, Budget(epsilon, settings.delta), bounds, zeta, lassos)
 
 
 def _published(rows: Rows, task: _Task, floor: float, lassos: Mapping[int, _Fits]) -> None:
@@ -134,25 +145,31 @@ def _net(task: _Task, floor: float, places: np.ndarray, *, moor: bool) -> _Fits:
     return _Fits(*(np.concatenate([getattr(fit, key) for fit in fits], axis=1) for key in ("theta", "ok")))
 
 
+def _no_b(rows: Rows, task: _Task, floor: float, lassos: Mapping[int, _Fits]) -> None:
+    """Measure the distances without any noise, with the floor and without: what then is left is a lasso."""
+    for calibration, k in (("paper", 2), ("corrected", 1)):
+        scheme = Scheme("lasso", floor, moor=False, halved=k == 1)
+        fits = {True: task.fit(task.still, scheme), False: lassos[k].first(len(task.still))}
+        for floored, fit in fits.items():
+            here = rows.at(row="no-b", calibration=calibration, floor=floor if floored else 0.0, floored=floored)
+            _distances(here, {"erm": fit}, lassos, task.strengths)
+
+
 def _same_b(
-    cell: Cell,
-    rows: Rows,
-    task: _Task,
-    floor: float,
-    bounds: noise.Bounds,
-    budget: Budget,
-    lassos: Mapping[int, _Fits],
+    cell: Cell, rows: Rows, task: _Task, budget: Budget, bounds: noise.Bounds, zeta: str, lassos: Mapping[int, _Fits]
 ) -> None:
     """Measure the distances with the noise of Equation 2, with the floor and without."""
     settings = cell.settings
-    for calibration, halved in (("paper", False), ("corrected", True)):
+    floor = noise.floor(bounds, budget.epsilon, settings.budget_share)
+    own = () if zeta == "range" else (zeta,)
+    for calibration in ("paper", "corrected") if zeta == "range" else ("paper",):
         law, _, _ = noise.calibrate(
             bounds, budget, share=settings.budget_share, variant="erm", calibration=calibration,
             features=task.still.shape[1], neighbours=cell.neighbours,
         )  # fmt: skip
-        names = (calibration, cell.neighbours, cell.point["design"], budget.epsilon, budget.delta)
+        names = (calibration, cell.neighbours, cell.point["design"], budget.epsilon, budget.delta, *own)
         b = law.sample(task.still.shape, cell.rng("noise", *names))
-        scheme = Scheme("lasso", floor, moor=False, halved=halved)
+        scheme = Scheme("lasso", floor, moor=False, halved=calibration == "corrected")
         for floored in (True, False):
             fits = {"erm": task.fit(b, scheme, floored=floored)}
             here = rows.at(row="same-b", calibration=calibration, delta=budget.delta)

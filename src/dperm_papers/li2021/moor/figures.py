@@ -79,7 +79,7 @@ def _notes(words):
     return notes
 
 
-_ROWS = {"row": "figure", "metric": ("distance_mean", "distance_half", "runs")}
+_ROWS = {"row": "figure", "zeta": "range", "metric": ("distance_mean", "distance_half", "runs")}
 fig3 = Figure(
     _grid(_LOOKS, {1: "distance to lasso(Λ)", 2: "distance to lasso(2Λ)"}),
     height=(0.9, 1.55),

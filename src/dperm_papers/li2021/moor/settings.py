@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 
-from dperm_pipeline.settings import Experiment, fixed, number, numbers
+from dperm_pipeline.settings import Experiment, fixed, names, number, numbers
 
 
 @dataclass(frozen=True)
 class Settings:
     repeats: int = number("private runs at each point", low=1, high=100_000)
-    side_repeats: int = number("repeats of what stands beside a figure", low=1, high=100_000)
+    side_repeats: int = number("repeats of what stands beside a figure, and under side_zetas", low=1, high=100_000)
+    side_zetas: list[str] = names("bounds on a record beside those of the range", "typical", "unit", least=0)
     epsilons: list[float] = numbers("privacy budgets", above=0, high=100)
     strengths: list[float] = numbers(
         "ends of a geometric grid of Lambda, the largest first", least=2, most=2, above=0, high=1_000_000
