@@ -102,6 +102,8 @@ def test_the_law_of_the_right_support_is_algorithm_4s():
         found = rows[(rows["support"] == "exp_mech") & (rows["repeat"] == repeat) & (rows["metric"] == "right")]
         assert found["value"].item() == pytest.approx(weights[0, 1] / sum(weights.values()), rel=1e-8)
     assert set(rows.loc[(rows["support"] == "exp_mech") & (rows["metric"] == "work"), "value"]) == {math.comb(p, size)}
+    right, wrong = (rows.loc[rows["metric"] == name, "value"].to_numpy() for name in ("right", "wrong"))
+    np.testing.assert_allclose(right + wrong, 1)
 
 
 def test_larger_n_are_left_out_once_the_support_is_sure():
@@ -222,3 +224,9 @@ def test_both_arms_of_clipping_share_data_and_noise(monkeypatch):
     # A clipped y of sd 4 shrinks theta, and the raw y sees it.
     assert (arms.loc[4.0, "clipped"] > arms.loc[4.0, "raw"] + 0.3).all()
     assert set(rows.loc[rows["clipping"] == "raw", "guarantee"]) == {"none"}
+    # On the clipped y, which Theorem 43 speaks of, it is the other way round.
+    arms = rows[rows["row"] == "clipping-truncated"].pivot(
+        index=["noise", "repeat"], columns="clipping", values="value"
+    )
+    np.testing.assert_array_equal(arms.loc[0.0, "clipped"], arms.loc[0.0, "raw"])
+    assert (arms.loc[4.0, "clipped"] < arms.loc[4.0, "raw"]).all()

@@ -6,8 +6,8 @@ k = floor(sqrt(n)) blocks, Lambda = 4 sigma n^{1/4} sqrt(log p), epsilon/2 a sta
 random places: ties fall to the feature that comes first.
 
 recovery      `right` = P(support = supp theta* | data), exactly, over n: Algorithm 4's law, or Algorithm 5's given the
-              votes. n runs through the sizes until its mean over repeats is SURE. `work`: subsets that were scored, or
-              features times sweeps of coordinate descent (no sweep updates more).
+              votes; `wrong` = 1 - `right`. n runs through the sizes until the mean of `right` over repeats is SURE.
+              `work`: subsets that were scored, or features times sweeps of coordinate descent (no sweep updates more).
 consistency   `excess_risk` at n = ratio s^3 log p (Exp-mech) and ratio s^2 log^2 p (Samp-Agg), and of the non-private
               lasso at n = ratio s log p. Samp-Agg's at `magnitude` |theta*_j| = 1, a corner of F, and at 1/2 as well,
               with the same X, noise of y and streams.
@@ -16,12 +16,13 @@ comparison    Three settings, by the column `row`:
                              in about one record of a block. Exp-mech loses little by a copy, Samp-Agg's votes scatter.
               small-signal   |theta*_j| = Phi = 0.1, with the noise that Lemma 41 allows at this n: n = (16 sigma/(Psi
                              Phi))^4 s^2 log^2 p, Psi = 1. Against alpha = 4 s^2 such a column is little.
-              clipping       y clipped to [-s, s] or raw, at three sds of the noise, with the same records and streams.
+              clipping       y clipped to [-s, s] or raw, at three sds of the noise, with the same records and streams;
+                             `risk` on the raw y, and (row `clipping-truncated`) on the clipped y.
 
 `excess_risk` is L(theta) - min {L(theta'): theta' in F s-sparse}, which is at least 0. Of it, Exp-mech's share
-sum_Z P(Z) (q(Z) - min q)/n is exact; the rest is a mean over `draws` runs. `raw_risk` is L(theta) - L(theta*) on the
-raw y. The lasso's is 1/2 ||theta - theta*||^2, its excess on new records, with Lambda = 4 sigma sqrt(n log p) (Lemma
-42) and y not clipped.
+sum_Z P(Z) (q(Z) - min q)/n is exact; the rest is a mean over `draws` runs. `risk` is L(theta) - L(theta*).
+The lasso's is 1/2 ||theta - theta*||^2, its excess on new records, with Lambda = 4 sigma sqrt(n log p) (Lemma 42) and y
+not clipped.
 
 Algorithm 6, line 4 (erratum K14), by the column `divisor`: `row` divides a record by its whole norm, as printed, `part`
 by that of its s largest entries. The former shrinks X by sqrt(s/p) and leaves y: theta* sqrt(p/s) fits best, and F cuts
@@ -57,6 +58,8 @@ FEATURES, SIZE = 30, 2
 COPIES, COPIES_N = 10, 4096
 SIGNAL, SIGNAL_N = 0.1, 16384
 CLIPPING_N, CLIPPING_NOISES = 4096, (0.25, 1.0, 4.0)
+# On which y the risk is taken -> the name of its rows.
+CLIPPING_ROWS = {"raw": "clipping", "clipped": "clipping-truncated"}
 # What Algorithm 6, line 4 divides by, and |theta*_j|, of the selections that are not run in one way alone.
 DIVISORS = {"exp_mech": ("part",), "samp_agg": ("row", "part")}
 MAGNITUDES = {"samp_agg": (1.0, 0.5)}
@@ -66,7 +69,7 @@ def run(cell: Cell, rows: Rows) -> None:
     """Measure one part.
 
     Columns: `support` (`exp_mech`, `samp_agg`, `lasso`), `noise` (sd), `clipping`, `divisor`, `magnitude`. Metrics:
-    `right` and `work` (subsets, or at most so many coordinate updates) of the recovery; `excess_risk`; `raw_risk`.
+    `right`, `wrong` and `work` (subsets, or at most so many coordinate updates) of the recovery; `excess_risk`; `risk`.
     """
     rows = rows.at(
         variant="gaussian", dataset="rademacher", epsilon=cell.settings.epsilon, delta=cell.settings.delta, ratio=0.0,
@@ -98,6 +101,7 @@ def _recovery(cell: Cell, rows: Rows) -> None:
                 right, work, converged = map(np.array, zip(*found, strict=True))
                 here = _at(rows, "recovery", support, p, s, n)
                 here.add("right", right, converged)
+                here.add("wrong", np.maximum(1 - right, 0), converged)
                 here.add("work", work, converged)
                 if right.mean() >= SURE:
                     break
@@ -216,19 +220,21 @@ def _comparison(cell: Cell, rows: Rows) -> None:
             X, y, theta = designs.rademacher(
                 CLIPPING_N, FEATURES, SIZE, cell.rng("data", "clipping", noise, r), noise=noise, clip=False
             )
-            raw = Moments.of(X, y)
-            star = raw.risk(theta[None, :SIZE], np.arange(SIZE)[None])
+            moments = {"clipped": Moments.of(X, np.clip(y, -SIZE, SIZE)), "raw": Moments.of(X, y)}
+            star = {name: one.risk(theta[None, :SIZE], np.arange(SIZE)[None]) for name, one in moments.items()}
             for clipping, values in found.items():
-                seen = Moments.of(X, np.clip(y, -SIZE, SIZE)) if clipping == "clipped" else raw
+                seen = moments[clipping]
                 rng = _noise(cell, "clipping", noise, r)
                 supports = case_study.support_law(seen, SIZE, spending).draw(FEATURES, SIZE, settings.draws, rng)
                 released, ok = case_study.second_stage(seen, supports, spending, rng)
-                values.append((float(np.mean(raw.risk(released, supports) - star)), bool(ok.all())))
+                risks = (float(np.mean(moments[on].risk(released, supports) - star[on])) for on in CLIPPING_ROWS)
+                values.append((*risks, bool(ok.all())))
         for clipping, values in found.items():
-            risk, ok = map(np.array, zip(*values, strict=True))
-            here = _at(rows, "clipping", "exp_mech", FEATURES, SIZE, CLIPPING_N).at(noise=noise, clipping=clipping)
-            # Algorithm 1 promises nothing for records outside its domain.
-            here.add("raw_risk", risk, ok, guarantee="proved_exact" if clipping == "clipped" else "none")
+            *risks, ok = map(np.array, zip(*values, strict=True))
+            for row, risk in zip(CLIPPING_ROWS.values(), risks, strict=True):
+                here = _at(rows, row, "exp_mech", FEATURES, SIZE, CLIPPING_N).at(noise=noise, clipping=clipping)
+                # Algorithm 1 promises nothing for records outside its domain.
+                here.add("risk", risk, ok, guarantee="proved_exact" if clipping == "clipped" else "none")
 
 
 def near_copies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
