@@ -72,7 +72,9 @@ def measured(row: Any) -> str:
 def answered(paper: str, verdicts: pd.DataFrame) -> str:
     """Return one answer for each claim of a paper as a pipe table."""
     lines = [ANSWERS, ["---"] * len(ANSWERS)]
-    for answer in answers.answers(verdicts.query("paper == @paper").sort_values(["id", "statement"], kind="stable")):
+    # In the catalogue's order, by which answers.csv says the same; then by claim.
+    found = answers.answers(verdicts.query("paper == @paper"))
+    for answer in sorted(found, key=lambda answer: answer.claim):
         words = f"{answers.GLYPHS[answer.kind]} **{answer.words}**" + (f": {answer.where}" if answer.where else "")
         stated = "" if math.isnan(answer.expected) else f"{answer.expected:.4g}"
         points = f"{answer.held} of {answer.points}" if answer.points else ""

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from dperm_pipeline import claims
 from dperm_pipeline.claims import answers, select
@@ -39,10 +38,12 @@ def test_every_claim_variant_and_data_set_has_a_verdict(paper):
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_claim_has_one_answer_above_its_tests(paper):
     page = (ROOT / f"docs/papers/{paper}.md").read_text(encoding="utf-8")
-    catalogue = yaml.safe_load((ROOT / f"resources/claims/{paper}.yaml").read_text(encoding="utf-8"))
+    catalogue = catalogue_of.load(ROOT / f"resources/claims/{paper}.yaml", SCHEMA)
     table = re.search(r"<!-- answers -->\n(.*?)<!-- /answers -->", page, flags=re.DOTALL)[1]
     shown = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
-    tested = {answers.number(claim["id"]) for claim in catalogue if claim["test"] != "weakest"}
+    # Tests that stand beside the claims answer none.
+    counted = [claim for claim in catalogue if not {*claim["variants"]} <= {*claim.get("beside", ())}]
+    tested = {answers.number(claim["id"]) for claim in counted if claim["test"] != "weakest"}
     assert sorted(shown) == sorted(tested)
 
 

@@ -19,7 +19,8 @@ Of each part, the first of these that is true:
 - *undecided*: some test is inconclusive.
 - *not run*.
 
-The claim's answer is that of its weakest part; parts that were not run count only if all are.
+The claim's answer is that of its weakest part, and says which parts fare better; parts that were not run count only if
+all are.
 """
 
 import math
@@ -118,7 +119,7 @@ def _answer(claim: str, verdicts: pd.DataFrame) -> Answer:
         statement=says["statement"],
         kind=weakest.kind,
         open_choice=weakest.open_choice,
-        where="; ".join(filter(None, (weakest.where, *remarks))),
+        where="; ".join(filter(None, (weakest.where, *_stronger(ran, weakest), *remarks))),
         form=weakest.form,
         low=float(measured.min()),
         high=float(measured.max()),
@@ -129,6 +130,14 @@ def _answer(claim: str, verdicts: pd.DataFrame) -> Answer:
         headline=bool(verdicts["headline"].any()),
         figure=weakest.tests["figure"].iloc[0],
     )
+
+
+def _stronger(parts: list[_Part], weakest: _Part) -> Iterator[str]:
+    """Say what became of the parts that fare better than the weakest: a paper's main clause may be among them."""
+    for part in parts:
+        if ANSWERS.index(part.kind) < ANSWERS.index(weakest.kind):
+            said = part.tests["statement"].iloc[0].rstrip(".")
+            yield f"but this {part.kind}{f' {part.open_choice} ({part.where})' if part.open_choice else ''}: {said}"
 
 
 def _part(tests: pd.DataFrame) -> _Part:
@@ -172,12 +181,32 @@ def _dependence(tests: pd.DataFrame) -> tuple[str, str]:
     if not choice:
         return "", ""
     outcomes = {value: _outcome(part) for value, part in _by_value(tests)}
+    choice, outcomes = _that_matter(choice, outcomes)
     if "holds" in outcomes.values() and {"fails", "undecided"} & set(outcomes.values()):
         return choice, _listed(outcomes)
     stated, least, most = tests["expected"].iloc[0], tests["measured"].min(), tests["measured"].max()
     if "holds" not in outcomes.values() and least < stated < most:
         return choice, f"from {least:.3g} to {most:.3g}, on both sides of {stated:g}"
     return "", ""
+
+
+def _that_matter(choice: str, outcomes: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """Leave out what makes no difference, of several things that are left open (the catalogue's `again`).
+
+    Values are such as `zeta range, delta 0.0001`, the first, and `delta 0.001`, which changes the one thing alone.
+    """
+    names = choice.split(" or ")
+    base = next(iter(outcomes), "")
+    if len(names) < 2 or not all(value in base for value in names):
+        return choice, outcomes
+    others = {name: {value: o for value, o in outcomes.items() if value.startswith(f"{name} ")} for name in names}
+    for values in others.values():
+        values.pop(base, None)
+    matter = [name for name, values in others.items() if set(values.values()) - {outcomes[base]}]
+    if not matter:
+        return choice, outcomes
+    here = ", ".join(part for part in base.split(", ") if part.split()[0] in matter)
+    return " or ".join(matter), {here: outcomes[base]} | {v: o for name in matter for v, o in others[name].items()}
 
 
 def _by_value(tests: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -79,7 +79,7 @@ def _written_out(claim: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _in_words(where: Mapping[str, Any]) -> str:
-    return ", ".join(f"{column} {value}" for column, value in where.items())
+    return ", ".join(f"{column} {' and '.join(map(str, select.listed(value)))}" for column, value in where.items())
 
 
 def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:

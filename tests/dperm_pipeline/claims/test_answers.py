@@ -88,6 +88,27 @@ def test_variants_with_a_choice_are_alternatives_and_others_hold_for_all():
     assert answer(one, other, line("printed-over-n", NO, depends_on="zeta")).words == "fails"
 
 
+def test_of_several_things_left_open_those_count_that_make_a_difference():
+    def at(variant, verdict, choice):
+        return line(variant, verdict, depends_on="zeta or delta", choice=choice)
+
+    base, other, delta = (
+        ("printed", NO, "zeta range, delta 0.01"), ("printed-over-unit", YES, "zeta unit"),
+        ("printed-over-tabled", NO, "delta 0.1"),
+    )  # fmt: skip
+    found = answer(at(*base), at(*other), at(*delta))
+    assert (found.words, found.where) == ("depends on zeta", "holds at zeta unit; fails at zeta range")
+    found = answer(at(*base), at(*other), at(delta[0], YES, delta[2]))
+    assert found.words == "depends on zeta or delta"
+    assert found.where == "holds at zeta unit, delta 0.1; fails at zeta range, delta 0.01"
+    assert answer(at(*base), at(other[0], NO, other[2]), at(*delta)).words == "fails"
+
+
+def test_an_answer_says_which_parts_fare_better_than_the_weakest():
+    found = answer(line("printed", YES, statement="The main clause."), line("printed", NO, id="K-c38a", statement="b"))
+    assert (found.words, found.where) == ("fails", "but this holds as printed: The main clause")
+
+
 def test_a_stated_number_between_what_two_choices_give_depends_on_them():
     def at(choice, measured):
         return line(f"printed-over-{choice}", NO, choice=choice, measured=measured, expected=0.7, depends_on="scaling")
