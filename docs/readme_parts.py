@@ -29,13 +29,25 @@ class Section(NamedTuple):
     claims: tuple[tuple[str, tuple[str, ...]], ...]
 
 
+_OTHER_MACHINES = ("raw", "symmetric", "zscore", "minmax", "libsvm")
 SECTIONS = {
-    "kifer2012": Section(("kifer2012-output",), (("K-c38", ("printed", "tight", "tight-over-kst")),)),
+    "kifer2012": Section(
+        ("kifer2012-output",),
+        (
+            ("K-c26", ("printed-over-p",)),
+            ("K-c27", ("printed-over-p",)),
+            ("K-c29", ("printed-over-p",)),
+            ("K-c38", ("printed", "tight", "tight-over-kst")),
+        ),
+    ),
     "jain2013": Section(
         ("jain2013-fig2a",),
         (
-            ("J-c34", ("printed", *(f"printed-over-{name}" for name in ("raw", "symmetric", "zscore", "minmax")))),
-            ("J-c35", ("printed", "corrected", "tight")),
+            (
+                "J-c34",
+                ("printed", *(f"printed-over-{name}" for name in ("raw", "symmetric", "zscore", "minmax", "libsvm"))),
+            ),
+            ("J-c35", ("printed", "printed-over-bare", "corrected", "tight")),
         ),
     ),
     "dwork2018": Section(("dwork2018-queries",), (("D-c01c", ("printed", "tight")), ("D-c57", ("printed",)))),
@@ -59,12 +71,9 @@ class Promise(NamedTuple):
 
 # One for each erratum that breaks a promise where the attack shows it best.
 REFUTED = (
-    Promise("kifer2012", "objective", "gaussian", "replace", "Algorithm 1 read as replace-one, Gaussian noise", "K3"),
-    Promise("kifer2012", "objective", "gamma", "replace", "Algorithm 1 read as replace-one, gamma noise", "K3"),
-    Promise("kifer2012", "samp_agg", "laplace", "add_remove", "Samp-Agg with √n blocks under add/remove", "K6"),
+    Promise("kifer2012", "sparse", "samp_agg_gamma", "add_remove", "Algorithm 6: Samp-Agg with √n blocks", "K6"),
     Promise("jain2013", "tdil", "laplace", "replace", "Algorithm 3: a factor stands twice in its exponent", "J1"),
-    Promise("jain2013", "pinp", "theorem9", "replace", "Algorithm 1 with Theorem 9's √(BS)", "J2"),
-    Promise("jain2013", "tddl", "loose-solver", "replace", "Algorithm 2 with an unpaid-for solver error", "J9"),
+    Promise("jain2013", "pinp", "theorem9", "replace", "Theorem 9, misquoted with √(BS) for S√B", "J2"),
     Promise("dwork2018", "soft_majority", "exponential", "replace", "soft majority with weights e^(ε·count)", "D1"),
     Promise("dwork2018", "stable_sgd", "laplace", "replace", "stable gradient descent at rate RL/√n", "D2"),
     Promise("dwork2018", "averaged", "upside-down", "replace", "averaging with noise of scale ε/γ", "D3"),

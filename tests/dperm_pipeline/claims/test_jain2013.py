@@ -12,7 +12,7 @@ from dperm_pipeline.claims import select
 ROOT = Path(__file__).parents[3]
 CLAIMS = catalogue_of.load(ROOT / "resources/claims/jain2013.yaml", ROOT / "workflow/schemas/claims.schema.yaml")
 IDS = [f"J-c{k:02d}" for k in range(1, 41)]
-HEADLINES = {f"J-c{k:02d}" for k in (1, 3, 9, 10, 11, 14, 17, 19, 21, 27)}
+HEADLINES = {f"J-c{k:02d}" for k in (1, 2, 4, 5, 6, 7, 8, 9, 10, 17, 19, 22, 23, 27, 28, 35, 37)}
 # Theorems, kernels, minimisers and mechanisms that are not the paper's: nothing of theirs has a corrected form.
 OF_NO_MECHANISM = {"J-c03", "J-c07", "J-c08", "J-c13", "J-c14", "J-c24", "J-c25", "J-c33", "J-c34", "J-c36"}
 # The paper's data set first, its stand-ins after it.
@@ -80,8 +80,6 @@ RULES = {
     # distance + .0043 <= .01; not if distance - .0043 > .01
     "J-c08c": ("exact", {"tolerance": 0, "undecided": 0.0086}),
     "J-c09": LEDGER,
-    "J-c09 whole": LEDGER,
-    "J-c10": WEAKEST,
     "J-c10a": bound("total", "queries", bound="bound", beta=0.05),
     "J-c10b": EXACT,
     "J-c10c": PROB,  # not the catalogue's
@@ -101,7 +99,7 @@ RULES = {
     "J-c17 bias": LEDGER,
     "J-c18": WEAKEST,
     "J-c18a": rate("queries", 0.5, 0.05),
-    "J-c18b": within(low=math.log(0.8), high=math.log(1.25)),
+    "J-c18b": within(low=math.log(0.8)),
     "J-c19": WEAKEST,
     "J-c19a": bound("total", growth="error_test"),
     "J-c19b": bound("queries", growth="error_test"),
@@ -120,7 +118,8 @@ RULES = {
     "J-c26a": bound("total", growth="error"),
     "J-c26b": bound("queries", growth="error"),
     "J-c27": LEDGER,
-    "J-c28": bound("total", "d", bound="bound"),
+    "J-c28": bound("total", "d", bound="bound_reread"),
+    "J-c28 literal": bound("total", "d", bound="bound"),
     "J-c29": rate("total", 2, 0.2),
     "J-c30": WEAKEST,
     "J-c30a": rate("total", -2 / 3, 0.1, side="upper", **SHOWN),
@@ -147,9 +146,11 @@ RULES = {
             "minmax",
             "raw",
             "zscore",
+            "bare",
         )
     },
     "J-c35 two": within(high=0.02),
+    **{f"J-c35 {part}": within(high=0.05) for part in ("five", "barefive")},
     "J-c36": within(),
     "J-c37": within(low=math.log(1.1)),
     **{f"J-c38 {total}": within(high=math.log(1.1)) for total in ("one", "ten", "hundred", "thousand")},
@@ -200,7 +201,8 @@ def test_every_rule_has_its_claim_and_every_claim_of_the_catalogue_is_there():
 
 
 def test_a_claim_of_parts_is_as_weak_as_its_weakest():
-    parts = {claim["id"] for claim in CLAIMS if claim["id"] not in IDS} - {"J-c10c"}
+    # Of J-c10 one part is the theorem, and the others are findings beside it.
+    parts = {claim["id"] for claim in CLAIMS if claim["id"] not in IDS} - {"J-c10a", "J-c10b", "J-c10c"}
     members = {claim["id"]: claim["members"] for claim in CLAIMS if claim["test"] == "weakest"}
     assert sorted(member for own in members.values() for member in own) == sorted(parts)
     assert all(whole(member) == of for of, own in members.items() for member in own)
@@ -216,7 +218,7 @@ def test_a_variant_reads_its_own_calibration_and_is_decided_like_the_printed_one
         named = set(re.findall(r"'calibration': '(\w+)'", text))
         assert named <= {CALIBRATED[variant.partition("-over-")[0]]}, variant
         for key in set(DECIDING) - {"axes", "bound"}:
-            if not variant.endswith(("-over-two", "-over-libsvm")):
+            if not variant.endswith(("-over-two", "-over-five", "-over-barefive", "-over-libsvm")):
                 assert rule.get(key) == printed.get(key), (variant, key)
 
 
