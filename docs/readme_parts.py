@@ -29,7 +29,6 @@ class Section(NamedTuple):
     claims: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-_OTHER_MACHINES = ("raw", "symmetric", "zscore", "minmax", "libsvm")
 SECTIONS = {
     "kifer2012": Section(
         ("kifer2012-output",),
