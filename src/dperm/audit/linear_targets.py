@@ -15,7 +15,7 @@ one that is asked for sets the noise; which data sets are compared is up to the 
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from dperm.solvers.blas import one_thread
 ENTRIES = 2**17
 # So few records are not worth sorting.
 _FEW = 16
-# Minimisers kept for output perturbation: an audit works on two data sets, a search on a few.
+# Results kept for as many data sets: an audit works on two, a search on a few.
 _KEPT = 16
 
 LinearData = tuple[np.ndarray, np.ndarray]
@@ -135,11 +135,14 @@ def tilted(problem: Problem, law: Gaussian | SphericalLaplace) -> dict[str, Call
     - Returns: `log_density`, `noise`, `centre`, `cdf`, `sf`.
     """
 
+    # A law on a line asks for the tilts of the same data a thousand times.
+    records = _remembered(lambda data: _distinct(*checked(data, problem.loss, problem.domain)))
+
     def tilts(outputs, data):
-        return _tilts(problem, outputs, data, dets=False)[0]
+        return _tilts(problem, records(data), _rows(outputs, data), dets=False)[0]
 
     def log_density(outputs, data):
-        b, log_dets = _tilts(problem, outputs, data, dets=True)
+        b, log_dets = _tilts(problem, records(data), _rows(outputs, data), dets=True)
         return log_noise_density(law, b) + log_dets
 
     def standard(points, data):
@@ -166,7 +169,10 @@ def _output(problem: Problem, budget: Budget, neighbours: Neighbours, calibratio
 
 def shifted(problem: Problem, law: Gaussian | SphericalLaplace) -> dict[str, Callable]:
     """Return what is known of the minimiser plus noise, as parts of a `Target` (law: of the noise); as `tilted`."""
-    centre = _remembered(problem.minimiser)
+    kept = _remembered(problem.minimiser)
+
+    def centre(data):
+        return kept(data).copy()
 
     def noise(outputs, data):
         middle = centre(data)
@@ -203,10 +209,13 @@ def log_noise_density(law: Gaussian | SphericalLaplace, noise: np.ndarray) -> np
     return -0.5 * squares if isinstance(law, Gaussian) else -np.sqrt(squares)
 
 
-def _tilts(problem: Problem, outputs: np.ndarray, data: LinearData, *, dets: bool):
-    """Return B_D of every output, shape (m, p), and if `dets` log det H_D, shape (m,)."""
-    X, y, counts = _distinct(*checked(data, problem.loss, problem.domain))
-    theta = _rows(outputs, data)
+def _tilts(problem: Problem, records: tuple[np.ndarray, np.ndarray, np.ndarray], theta: np.ndarray, *, dets: bool):
+    """Return B_D of every output, shape (m, p), and if `dets` log det H_D, shape (m,).
+
+    - records: as `_distinct` returns them.
+    - theta: shape (m, p).
+    """
+    X, y, counts = records
     m, p = theta.shape
     tilts, log_dets = np.empty((m, p)), np.empty(m) if dets else None
     pairs = X[:, np.triu_indices(p)[0]] * X[:, np.triu_indices(p)[1]] if dets else None
@@ -282,17 +291,20 @@ def checked(data: LinearData, loss: Loss, domain: Domain) -> LinearData:
     return X, y
 
 
-def _remembered(function: Callable[[LinearData], np.ndarray]) -> Callable[[LinearData], np.ndarray]:
-    """Return the function with its last results kept by the content of the data, which may change in place."""
-    known: dict[bytes, np.ndarray] = {}
+def _remembered(function: Callable[[LinearData], Any]) -> Callable[[LinearData], Any]:
+    """Return the function with its last results kept by the content of the data, which may change in place.
+
+    - Returns: what it gives is kept, and not to be written to.
+    """
+    known: dict[bytes, Any] = {}
 
     def remembered(data):
         X, y = (np.ascontiguousarray(part, dtype=float) for part in data)
-        key = hashlib.sha256(repr(X.shape).encode() + X.tobytes() + y.tobytes()).digest()
+        key = hashlib.sha256(repr((X.shape, y.shape)).encode() + X.tobytes() + y.tobytes()).digest()
         if key not in known:
             if len(known) >= _KEPT:
                 del known[next(iter(known))]
             known[key] = function(data)
-        return known[key].copy()
+        return known[key]
 
     return remembered
