@@ -111,5 +111,6 @@ def _declared(path: Path, kind: str) -> dict[str, Target]:
     found = {}
     for name, target in getattr(words, kind, {}).items():
         drawer = target.module if "." in target.module else f"{_module(path)}.{target.module}"
-        found[name] = dataclasses.replace(target, module=drawer, words=f"{_module(path)}.figures")
+        function = target.function or name.partition("-")[2].replace("-", "_") + ("_table" if kind == "TABLES" else "")
+        found[name] = dataclasses.replace(target, function=function, module=drawer, words=f"{_module(path)}.figures")
     return found

@@ -1,25 +1,27 @@
-"""An entry of FIGURES or TABLES: which function draws it, what it reads, and its caption."""
+"""An entry of FIGURES or TABLES: its caption, which function draws it, and what it reads."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Target:
-    """Who draws a figure or table, the scenario's columns it reads, and what stands beside it.
+    """What stands beside a figure or table, who draws it, and what it reads.
 
-    `caption` is to read, `alt` for those who cannot see the figure. `source`: an experiment's `rows`, or a whole
-    ledger, `privacy` or `mutants`. `metrics`: what is read of rows; empty means all, which may be millions.
-    `datasets`: what is drawn where it is among the rows, for the words beside the figure; empty means all. `module`: of
-    the same folder, or a full name. `words`: the module of these words; `places` fills it in.
+    `caption` is to read, `alt` for those who cannot see the figure. `function`: of the folder's `figures.py`, or of the
+    module `module` (of the same folder, or a full name); without it the name under which it is drawn, without paper and
+    with underscores, of a table with `_table` behind it. `metrics` and `columns`: what is read of rows; empty means
+    all, which may be millions. `datasets`: what is drawn where it is among the rows, for the words beside the figure;
+    empty means all. `source`: an experiment's `rows`, or a whole ledger, `privacy` or `mutants`. `words`: the module of
+    these words; `places` fills it in.
     """
 
-    function: str
-    columns: tuple[str, ...]
     title: str
     caption: str
     alt: str = ""
-    source: str = "rows"
-    metrics: tuple[str, ...] = ()
-    datasets: tuple[str, ...] = ()
+    function: str = ""
     module: str = "figures"
+    metrics: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    datasets: tuple[str, ...] = ()
+    source: str = "rows"
     words: str = ""

@@ -27,32 +27,30 @@ _WHOLE = "whole cells, whose solver did not converge"
 
 _FIGURES: Catalogue[str, Target] = {
     "privacy-ledger": Target(
-        "ledger",
-        (),
         "Privacy ledger: claim and attack",
         "For every mechanism, calibration, neighbouring relation and law of the noise, at its worst budget: the "
         "epsilon that is claimed, and the lower bound that the strongest attack certifies. A bound beyond the claim "
         "refutes it (Holm over the whole ledger).",
-        "Horizontal bars, one for each guarantee, as a share of the claimed epsilon, with a line at the claim; bars "
-        "that pass it are hatched and labelled refuted. The numbers are in the table privacy-ledger.",
+        "A row for each mechanism and law of its noise, with a mark for each guarantee at the share of the claimed "
+        "epsilon that is certified, and an upright line at the claim; refuted marks have a thick rim. The numbers are "
+        "in the table privacy-ledger.",
+        function="ledger",
         source="privacy",
         module="dperm_pipeline.figures.audit",
     ),
 }
 _TABLES: Catalogue[str, Target] = {
     "privacy-ledger": Target(
-        "ledger_table",
-        (),
         "Privacy ledger",
         "What every mechanism claims, and what an attack on it certifies that it spends.",
+        function="ledger_table",
         source="privacy",
         module="dperm_pipeline.figures.audit",
     ),
     "audit-mutants": Target(
-        "mutants_table",
-        (),
         "Mutants",
         "Mechanisms that were broken on purpose, their correct twins, and what the auditor says of both.",
+        function="mutants_table",
         source="mutants",
         module="dperm_pipeline.figures.audit",
     ),
@@ -200,6 +198,8 @@ def _named(kind: str, name: str) -> Iterator[None]:
         raise
     except DpermError as error:
         raise type(error)(f"{kind} {name!r}: {error}") from error
+    except KeyError as error:
+        raise ValueError(f"{kind} {name!r}: the rows have no column or value {error}") from error
     except Exception as error:
         error.add_note(f"This was the {kind} {name!r}.")
         raise
@@ -213,8 +213,8 @@ def _read(path: str | Path, target: Target) -> tuple[Any, str]:
     if target.source != "rows":
         return tables.read_records(path), ""
     wanted = ("in", target.metrics) if target.metrics else ("!=", tables.GIVEN_UP)
-    columns, whole = [*_COLUMNS, *target.columns], tables.given_up(path)
-    if whole:
+    columns, whole = [*_COLUMNS, *target.columns] if target.columns else None, tables.given_up(path)
+    if whole and columns:
         # Where all cells gave up, nobody wrote the experiment's own columns.
         columns = [name for name in columns if name in tables.columns(path)]
     rows = tables.read(path, columns=columns, filters=[("metric", *wanted)])

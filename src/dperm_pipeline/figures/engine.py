@@ -71,7 +71,7 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
     entries = figure.legend(rows) if callable(figure.legend) else figure.legend
     if entries is None:
         entries = _labelled([place for place in places if place.panel.legend is None], figure)
-    handles = [_handle(entry) for line in entries for _, entry in _entries(line, rows)]
+    handles = [_handle(entry, rows) for line in entries for _, entry in _entries(line, rows)]
     said = figure.notes(rows) if callable(figure.notes) else figure.notes
     notes = [*(_filled(words, rows) for words in said), *missing(every, dict.fromkeys(place.panel for place in places))]
     style.footer(
@@ -121,17 +121,25 @@ _SYMBOLS = {
 
 
 def _filled(words: str, rows: pd.DataFrame) -> str:
-    """Put values of columns into words: `{n.max}`, or of some rows: `{n.max:series=ratio}`."""
+    """Put values of columns into words, as `spec.Figure` says."""
 
     def value(found: re.Match) -> str:
-        name, which, column, wanted = found.groups()
-        values = rows[name] if column is None else rows.loc[rows[column] == wanted, name]
+        said, name, which, conditions = found.groups()
+        here = rows
+        for column, sign, wanted in re.findall(r"(\w+)([=>])([^,]+)", conditions or ""):
+            column = here[column]
+            here = here[column > float(wanted) if sign == ">" else column.astype(str) == wanted]
         if which == "count":
-            return style.number(values.nunique())
-        chosen = {"first": values.iloc[:1], "all": sorted(values.unique())}.get(which)
-        return style.equals(_SYMBOLS.get(name, name), *([values.agg(which)] if chosen is None else chosen))
+            return f"{here[name].nunique():,}"
+        values = sorted(here[name].unique()) if which == "all" else here[name].iloc[:1]
+        values = [here[name].agg(which)] if which in ("max", "min") else [*values]
+        if any(isinstance(value, str) for value in values):
+            return ", ".join(values)
+        if said == "#":
+            return ", ".join(map(style.number, values))
+        return style.equals(said[:-1] if said else _SYMBOLS.get(name, name), *values)
 
-    return re.sub(r"{(\w+)\.(max|min|first|all|count)(?::(\w+)=([\w-]+))?}", value, words)
+    return re.sub(r"{(#|\w+=)?(\w+)\.(max|min|first|all|count)(?::([^}]+))?}", value, words)
 
 
 def _facets(facet: spec.Facet | None, rows: pd.DataFrame) -> Iterator[tuple[list[str], pd.DataFrame]]:
@@ -195,6 +203,9 @@ def _fill(place: _Place) -> list[float]:
         else:
             across = axis.axvline if level.upright else axis.axhline
             across(value, color=level.colour, ls=level.line, **level.more)
+        if level.says:
+            beside = {"xy": (value, 1), "xycoords": ("data", "axes fraction"), "textcoords": "offset points", "size": 7}
+            axis.annotate(**{**beside, **level.says})
         if level.fits:
             shown.append(value)
     for line in panel.lines:
@@ -233,6 +244,10 @@ def _draw(place: _Place, own: pd.DataFrame, line: spec.Line) -> list[float]:
             _plot_hollow(axis, points["mean"], hollow, look)
         else:
             axis.plot(x, mean, **look)
+        if line.end and np.isfinite(mean).any():
+            at = points["mean"].last_valid_index()
+            beside = {"textcoords": "offset points", "size": 6.5, "color": colour}
+            axis.annotate(xy=(at, points["mean"][at]), **{**beside, **line.end})
         # Its intervals, cut where the specification says so: as a band, as crosses, or as bars.
         low, high = points["low"].to_numpy(float), points["high"].to_numpy(float)
         if line.band and line.reach:
@@ -321,7 +336,7 @@ def _finish(place: _Place, shown: list[float], sharing: pd.DataFrame) -> None:
         xlabel = "" if callable(panel.x) else _SYMBOLS.get(panel.x, panel.x)
     title = panel.title or ("{}" if place.row == 0 else "")
     title, xlabel, ylabel = (
-        (words(place.rows) if callable(words) else words).replace("{}", facet)
+        _filled(words(place.rows) if callable(words) else words, place.rows).replace("{}", facet)
         for words in (title, xlabel, panel.ylabel)
     )
     axis.set_title(title, **panel.title_look)
@@ -339,10 +354,12 @@ def _finish(place: _Place, shown: list[float], sharing: pd.DataFrame) -> None:
     for draw_interval in place.intervals:
         draw_interval()
     axis.tick_params(labelleft=first or not panel.sharey, labelbottom=place.last or not panel.sharex)
+    if panel.ywords:
+        axis.yaxis.set_major_formatter(lambda value, _: panel.ywords(value))
     if panel.also:
         panel.also(axis, place.rows)
     if panel.legend is not None:
-        handles = [_handle(line) for line in _labelled([place])]
+        handles = [_handle(line, place.rows) for line in _labelled([place])]
         axis.legend(handles=handles, **{"frameon": False, "fontsize": 7, **panel.legend})
 
 
@@ -369,10 +386,10 @@ def _entries(line: Any, rows: pd.DataFrame) -> list[tuple[Any, Any]]:
     ]
 
 
-def _handle(line: Any) -> Any:
+def _handle(line: Any, rows: pd.DataFrame) -> Any:
     if not isinstance(line, (spec.Line, spec.Level)):
         return line
-    look = {"color": line.colour or _GREY, "ls": line.line or "-", "label": line.label}
+    look = {"color": line.colour or _GREY, "ls": line.line or "-", "label": _filled(line.label, rows)}
     if isinstance(line, spec.Level):
         if line.at is not None:
             look |= {"marker": line.marker, "ls": "none"}

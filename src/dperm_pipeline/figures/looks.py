@@ -15,6 +15,8 @@ class Look:
     marker: str
 
 
+# Dashes, as matplotlib takes them.
+DASHED, DOTTED, MEDIUM_DASHED, LONG_DASHED = (0, (4, 1.6)), (0, (1, 1.2)), (0, (5, 1.5)), (0, (6, 2))
 # Markers of methods without a look.
 SPARE = ("X", "*", "h", "<", ">", "p")
 TRIVIAL = Look("answer 0", "#666666", "")

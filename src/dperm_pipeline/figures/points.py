@@ -1,29 +1,18 @@
 """Select the rows of a line or of a table's cell, and compute the numbers that it shows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from dperm_pipeline.figures import style
+from dperm_pipeline.figures.spec import select  # noqa: F401  (asked for here by who draws)
 
 
 def plain(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows with text as text: categories would group by what is not there."""
     return rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
-
-
-def select(rows: pd.DataFrame, where: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the rows whose columns have a value, one of several, or one that a predicate admits."""
-    for name, wanted in where.items():
-        if callable(wanted):
-            rows = rows[wanted(rows[name])]
-        elif isinstance(wanted, (tuple, list, set)):
-            rows = rows[rows[name].isin(list(wanted))]
-        else:
-            rows = rows[rows[name] == wanted]
-    return rows
 
 
 def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "mean", via: Any = None) -> pd.DataFrame:

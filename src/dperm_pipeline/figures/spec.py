@@ -13,10 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dperm_pipeline.figures.looks import Look
-
-# Dashes, as matplotlib takes them.
-DASHED, DOTTED = (0, (4, 1.6)), (0, (1, 1.2))
+from dperm_pipeline.figures.looks import DASHED, DOTTED, Look  # noqa: F401  (asked for here too)
 
 Rows = Callable[[Any], Any]
 Words = str | Callable[[Any], str]
@@ -38,7 +35,8 @@ class Line:
     logarithmic axis does. `aside`: 1/72 inch by which the line is moved to the right, so that equal lines are seen as
     two. `shades`: the column of the lines in shades, light to dark or `darkest_first`, with `markers` in turn; `label`
     is then a function of its value. `hollow_if`: a column that is not 0 where a marker is to be hollow; `marked_if`:
-    where there is one at all. `dots`: markers are points of their own, of which matplotlib is told this. `fits`: the
+    where there is one at all. `end`: what is written at its last point: `text`, and what else matplotlib is told of an
+    annotation. `dots`: markers are points of their own, of which matplotlib is told this. `fits`: the
     y-axis must show it. `more`, `key`: what else matplotlib is told of the line, and of its entry in the legend.
     """
 
@@ -61,6 +59,7 @@ class Line:
     shades: str | None = None
     markers: Sequence[str] = ()
     hollow_if: str | None = None
+    end: Mapping[str, Any] | None = None
     dots: Mapping[str, Any] | None = None
     marked_if: str | None = None
     reach: tuple[str, str] | None = None
@@ -79,7 +78,8 @@ class Level:
     """A number across a panel: what a text states, or what needs no x; `value` may be a function of its rows.
 
     `where`: without such rows in a panel it is not drawn. `upright`: a value of x. `fits`: the y-axis must show it.
-    `at`: the text states it for this x alone; there it is a point with a `marker`.
+    `at`: the text states it for this x alone; there it is a point with a `marker`. `says`: what is written beside it,
+    at the upper end of an `upright` one: `text`, and what else matplotlib is told of an annotation.
     """
 
     value: float | Rows
@@ -92,6 +92,7 @@ class Level:
     fits: bool = False
     at: float | None = None
     marker: str = ""
+    says: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,12 +120,12 @@ class Panel:
     where there are more. `xlim`: the ends, or a factor of air around all x. `epsilons`: an axis of budgets as
     everywhere. `span`: what the y-axis shows besides the lines, or (`exactly`) instead. `ylim`, `yticks`: fixed ends
     (or "free": those of matplotlib) and ticks, these with labels if it is a mapping; `yscale`: of fixed ends; `air`: a
-    linear axis with this share of air around the lines. `sharex`, `sharey`: only the last row has labels of x, only the
-    first panel of a facet (or of a "row") those of y. `prepare`: from a panel's rows to what its lines read.
-    `same_y`: whose y-axis is one: that of a facet's panels ("row"), of all rows of panels too ("all"), none ("none"),
-    or that of all panels that give this name. `wide`: columns of the figure that it takes. `whole_bands`: the y-axis
-    shows bands whole, or their upper ends ("above"). `more`: what matplotlib is told of all lines. `also`: a function
-    (axis, rows) that draws what has no word here; it says why.
+    linear axis with this share of air around the lines; `ywords`: from a tick of y to its label. `sharex`, `sharey`:
+    only the last row has labels of x, only the first panel of a facet (or of a "row") those of y. `prepare`: from a
+    panel's rows to what its lines read. `same_y`: whose y-axis is one: that of a facet's panels ("row"), of all rows of
+    panels too ("all"), none ("none"), or that of all panels that give this name. `wide`: columns of the figure that it
+    takes. `whole_bands`: the y-axis shows bands whole, or their upper ends ("above"). `more`: what matplotlib is told
+    of all lines. `also`: a function (axis, rows) that draws what has no word here; it says why.
     """
 
     lines: Sequence[Line] = ()
@@ -150,6 +151,7 @@ class Panel:
     ylim: Any = None
     yscale: str = "linear"
     yticks: Any = None
+    ywords: Callable[[float], str] | None = None
     same_y: str = "row"
     wide: int = 1
     whole_bands: bool | str = False
@@ -176,9 +178,12 @@ class Figure:
     rows, as `width`. `legend`: instead of the labels of lines and levels as they come, lines and artists of matplotlib;
     `drawn_only`: lines and levels without rows have no entry; `columns`: of the legend; `by_value`: shades of all lines
     stand together in it. `prepare`: from the rows that converged, text as text, to those that are drawn. `notes`:
-    paragraphs under the panels, or a function of what `prepare` returned that gives them. In them `{n.max}` becomes `n
-    = 300`: a column, and which of its values: `max`, `min`, `first`, `all`; `{repeat.count}` is how many there are, and
-    `{n.max:series=ratio}` looks at the rows of this series alone. `keep_failed`: `prepare` gets those too.
+    paragraphs under the panels, or a function of what `prepare` returned that gives them. `keep_failed`: `prepare` gets
+    those too.
+
+    In notes, in labels of the legend, and of a panel's own rows in its title and labels, `{n.max}` becomes `n = 300`: a
+    column, and which of its values: `max`, `min`, `first`, `all`. `{β=gamma.max}` names it, `{#n.max}` is the number
+    alone, `{repeat.count}` how many there are. `{n.max:series=ratio,delta>0}` looks at some rows alone.
     """
 
     panels: Any
@@ -250,6 +255,11 @@ class Table:
         return importlib.import_module("dperm_pipeline.figures.tabulate").tabulate(self, rows)
 
 
+def told(words: Callable[[Any], Any]) -> Rows:
+    """Return, as the value of a `Column`, what a function makes of a group's first row."""
+    return lambda part: words(part.iloc[0])
+
+
 def encoded(columns: str, looks: Mapping[Any, Any], **of_all: Any) -> tuple[Line, ...]:
     """Return a line for each entry: from the values of columns to a look.
 
@@ -277,6 +287,28 @@ def means(*keys: str) -> Rows:
     - keys: columns; those of the result are these, mean, low, high, ok and failed (numbers of repeats).
     """
     return lambda rows: importlib.import_module("dperm_pipeline.figures.points").means(rows, keys)
+
+
+def select(rows: Any, where: Mapping[str, Any]) -> Any:
+    """Return the rows whose columns have a value, one of several, or one that a predicate admits."""
+    for name, wanted in where.items():
+        if callable(wanted):
+            rows = rows[wanted(rows[name])]
+        elif isinstance(wanted, (tuple, list, set)):
+            rows = rows[rows[name].isin(list(wanted))]
+        else:
+            rows = rows[rows[name] == wanted]
+    return rows
+
+
+def least(values: Any) -> Any:
+    """Return, for `where`, which rows have the least value of a column."""
+    return values == values.min()
+
+
+def most(values: Any) -> Any:
+    """Return, for `where`, which rows have the largest value of a column."""
+    return values == values.max()
 
 
 def power(exponent: float, factor: float = 1.0) -> Rows:

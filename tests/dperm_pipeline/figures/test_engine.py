@@ -22,8 +22,11 @@ from dperm_pipeline.figures.spec import (
     Table,
     crossed,
     encoded,
+    least,
     means,
+    most,
     power,
+    select,
 )
 
 LINES = encoded("mechanism", {"ours": ("ours", "#0072B2", "o"), "theirs": ("theirs", "#D55E00", "s", DASHED)})
@@ -185,6 +188,40 @@ def test_numbers_of_the_rows_stand_in_the_notes():
     notes = ["{epsilon.all}; {n.max}; {n.max:series=b}; {repeat.count} repeats; {delta.first}"]
     said = words(Figure([[panel()]], notes=notes)(rows)).replace("\N{NO-BREAK SPACE}", " ")
     assert "ε = 0.1, 1, 10; n = 30; n = 20; 5 repeats; δ = 10⁻⁶" in said
+    rows = rows.assign(n=rows["epsilon"].map({0.1: 10, 1.0: 20, 10.0: 30}))
+    notes = ["{β=n.max}, {#n.min}, {dataset.all}, {n.all:mechanism=ours,epsilon>0.5}, {repeat.count:dataset=absent}"]
+    said = words(Figure([[panel()]], notes=notes)(rows)).replace("\N{NO-BREAK SPACE}", " ")
+    assert said.endswith("β = 30, 10, first, second, n = 20, 30, 0")
+
+
+def test_titles_labels_and_the_legend_speak_of_the_rows_too():
+    lines = [line.but(label=f"{line.label}, {{epsilon.max}}") for line in LINES]
+    across = Facet("dataset")
+    figure = Figure([[panel(title="{}: {epsilon.min}", across=across).but(lines=lines, xlabel="ε to {#epsilon.max}")]])(
+        made()[lambda rows: (rows["dataset"] == "first") | (rows["epsilon"] > 0.5)]
+    )
+    assert [axis.get_title() for axis in figure.axes] == ["first: ε\xa0=\xa00.1", "second: ε\xa0=\xa01"]
+    assert figure.axes[0].get_xlabel() == "ε to 10"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ours, ε\xa0=\xa010", "theirs, ε\xa0=\xa010"]
+
+
+def test_words_stand_at_the_end_of_a_line_beside_a_level_and_at_ticks():
+    lines = [LINES[0].but(end={"text": "the end", "xytext": (3, 0)})]
+    levels = [Level(0.3, upright=True, says={"text": "r/3", "xytext": (3, -8)})]
+    axis = Figure([[panel(levels=levels, ywords="{:.0%}".format).but(lines=lines)]])(made()).axes[0]
+    beside, end = axis.texts
+    assert (beside.get_text(), beside.xy) == ("r/3", (0.3, 1))
+    assert (end.get_text(), end.xy) == ("the end", (10.0, axis.lines[1].get_ydata()[-1]))
+    assert end.get_color() == "#0072B2"
+    assert all(label.get_text().endswith("%") for label in axis.get_yticklabels())
+    nothing = Figure([[panel().but(lines=[lines[0].but(y=lambda rows: rows["value"] * math.nan)])]])(made())
+    assert [text.get_text() for text in nothing.axes[0].texts] == ["nothing converged"]
+
+
+def test_a_line_is_drawn_of_the_least_or_the_largest_value_of_a_column():
+    rows = made().assign(n=[10, 20, 30] * 20)
+    assert set(select(rows, {"epsilon": most, "n": least})["epsilon"]) == {10.0}
+    assert select(rows, {"n": least})["n"].unique().tolist() == [10]
 
 
 def test_a_stated_slope_starts_at_the_first_point():
@@ -240,10 +277,10 @@ def test_where_takes_values_several_and_predicates():
 
 def test_an_axis_has_the_ticks_that_are_asked_for():
     rows = made()
-    for asked, most, ticks in (
+    for asked, at_most, ticks in (
         ("all", None, [0.1, 1, 10]), (2, None, [0.1, 10]), ((1, 10, 1000), None, [1, 10]), ("powers", 2, [0.1, 10]),
     ):  # fmt: skip
-        axis = Figure([[panel(xticks=asked, most=most)]])(rows).axes[0]
+        axis = Figure([[panel(xticks=asked, most=at_most)]])(rows).axes[0]
         assert list(axis.get_xticks()) == ticks
         assert [label.get_text() for label in axis.get_xticklabels()] == [style.number(tick) for tick in ticks]
 

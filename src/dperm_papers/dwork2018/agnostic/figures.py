@@ -2,7 +2,6 @@
 
 from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import METHODS
-from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Panel, encoded, like
 from dperm_pipeline.target import Target
 
@@ -17,29 +16,21 @@ _FORMS = encoded(
     },
 )
 _BOUND = like(("lower bound, (d/α² + d/(ε α))/640", "#777777", "", DOTTED), where={"form": "majority"}, y="bound")
-_PANEL = Panel((*_FORMS, _BOUND), ylabel="records n", same_y="none", where={"metric": "records"})
 
 
-def _title(*columns):
-    symbols = {"alpha": "α", "epsilon": "ε", "d": "d"}
-    return lambda rows: ", ".join(equals(symbols[name], rows[name].iloc[0]) for name in columns)
-
-
-def _panels(rows):
-    def over(name, **rest):
-        return _PANEL.but(where={"metric": "records", "over": name}, **rest)
-
-    return [
-        [
-            over("alpha", x="1/alpha", title=_title("epsilon", "d")),
-            over("epsilon", x="1/epsilon", xlabel="1/ε", title=_title("alpha", "d"), ylabel=""),
-            over("d", x="d", title=_title("alpha", "epsilon"), ylabel=""),
-        ]
-    ]
+def _over(name, x, title, **more):
+    where = {"metric": "records", "over": name}
+    return Panel((*_FORMS, _BOUND), x, title=title, where=where, same_y="none", **more)
 
 
 agnostic = Figure(
-    _panels,
+    [
+        [
+            _over("alpha", "1/alpha", "{epsilon.first}, {d.first}", ylabel="records n"),
+            _over("epsilon", "1/epsilon", "{alpha.first}, {d.first}", xlabel="1/ε"),
+            _over("d", "d", "{alpha.first}, {epsilon.first}"),
+        ]
+    ],
     height=4.8,
     columns=2,
     notes=[
@@ -51,15 +42,12 @@ agnostic = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-agnostic": Target(
-        "agnostic",
-        ("form", "over", "alpha", "d", "bound"),
         "Section 2.1: the lower bound of agnostic learning",
-        "Records n that any private prediction needs to learn noisy labels of d points, exactly, over 1/alpha, over "
-        "1/epsilon and over d, beside the stated lower bound with the constant 1/640, the least without privacy, what "
-        "the exponential mechanism on label counts needs, and what averaging is promised to suffice with.",
+        "Records n that any private prediction needs to learn noisy labels of d points, over 1/alpha, over 1/epsilon "
+        "and over d: the stated lower bound with the constant 1/640, the least without privacy, what the exponential "
+        "mechanism on label counts needs, and what averaging is promised to suffice with. All values are exact.",
         "Three panels of rising lines on logarithmic axes: the promise of averaging highest, steeper than the rest; "
         "the least of any private bit and what the counts need run above the dotted bound.",
         metrics=("records",),
     ),
 }
-TABLES: Catalogue[str, Target] = {}

@@ -2,45 +2,49 @@
 
 from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import look
-from dperm_pipeline.figures.looks import NONPRIVATE, equals, number
-from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Panel, like
+from dperm_pipeline.figures.looks import NONPRIVATE, equals
+from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Line, Panel, encoded, like
 from dperm_pipeline.target import Target
 
 _ERM, _MODEL, _AVERAGES = (look(name, "tight") for name in ("stable_erm", "objective", "averaged"))
-_DELTA = {False: lambda delta: delta == 0, True: lambda delta: delta > 0}
-# (mechanism, calibration, whether delta > 0) -> look; then what is promised for it.
-_METHODS = {
-    ("stable_erm", "paper", False): like(_ERM, label="stable ERM, printed noise"),
-    ("stable_erm", "tight", False): like(_ERM, label="stable ERM, tight noise", line=DASHED, hollow=True),
-    ("objective", "tight", False): like(_MODEL, label="objective perturbation, gamma"),
-    ("objective", "tight", True): like(_MODEL, label="objective perturbation, Gaussian", line=DASHED, hollow=True),
-    ("nonprivate", "", False): like(NONPRIVATE, label="without privacy"),
-    ("averaged", "paper", False): like(_AVERAGES, label="averaging, best r"),
-}
-_PROMISED = {
-    ("stable_erm", "paper", False): ("Corollary 4.11", _ERM.colour, "", DOTTED),
-    ("objective", "tight", False): ("p/(εα²), constant 1", _MODEL.colour, "", DOTTED),
-    ("objective", "tight", True): ("√p/(εα²), constant 1", _MODEL.colour, "", (0, (6, 1.4, 1, 1.4))),
-}
 
 
-def _where(key, **more):
-    return {"mechanism": key[0], "calibration": key[1], "delta": _DELTA[key[2]], **more}
+def _measured(look, label, **more):
+    return like(look, label=label, statistic="mean", bars=True, **more)
 
 
-_SIZES, _LEGEND = [], []
-for _key, _line in _METHODS.items():
-    _SIZES.append(_line.but(where=_where(_key, metric="n_star"), statistic="mean", bars=True))
-    _LEGEND.append(_line)
-    if _key in _PROMISED:
-        _said = like(_PROMISED[_key], where=_where(_key, metric="promised"), more={"lw": 0.9}, key={"lw": 0.9})
-        _SIZES.append(_said)
-        _LEGEND.append(_said)
+def _promised(label, colour, dashes=DOTTED):
+    return Line(label, colour, "", dashes, more={"lw": 0.9}, key={"lw": 0.9})
+
+
+def _some(delta):
+    return delta > 0
+
+
+_SIZES = encoded(
+    "mechanism calibration delta metric",
+    {
+        ("stable_erm", "paper", 0, "n_star"): _measured(_ERM, "stable ERM, printed noise"),
+        ("stable_erm", "paper", 0, "promised"): _promised("Corollary 4.11", _ERM.colour),
+        ("stable_erm", "tight", 0, "n_star"): _measured(_ERM, "stable ERM, tight noise", line=DASHED, hollow=True),
+        ("objective", "tight", 0, "n_star"): _measured(_MODEL, "objective perturbation, gamma"),
+        ("objective", "tight", 0, "promised"): _promised("p/(εα²), constant 1", _MODEL.colour),
+        ("objective", "tight", _some, "n_star"): _measured(
+            _MODEL, "objective perturbation, Gaussian", line=DASHED, hollow=True
+        ),
+        ("objective", "tight", _some, "promised"): _promised(
+            "√p/(εα²), constant 1", _MODEL.colour, (0, (6, 1.4, 1, 1.4))
+        ),
+        ("nonprivate", "", 0, "n_star"): _measured(NONPRIVATE, "without privacy"),
+        ("averaged", "paper", 0, "n_star"): _measured(_AVERAGES, "averaging, best r"),
+    },
+)
 _EXCESSES = [
-    line.but(where=_where(key), label="", shades="epsilon", darkest_first=True)
-    for key, line in _METHODS.items()
-    if not key[2]
-]
+    line.but(where={**line.where, "metric": "excess"}, label="", statistic=None, bars=None, shades="epsilon",
+             darkest_first=True)
+    for line in _SIZES
+    if line.where["metric"] == "n_star" and line.where["delta"] == 0
+]  # fmt: skip
 
 
 def _ends(rows):
@@ -55,45 +59,33 @@ def _prepare(rows):
     return rows[kept | ((rows["dataset"] == "abs") & rows["epsilon"].isin(_ends(cube)))]
 
 
-def _notes(rows):
-    return [
-        "Left: linear loss on the unit ball, worst mean; stable ERM with 95 % intervals, the rest exact. Right: "
-        f"absolute loss on coins, exact; dark to light: {equals('ε', *_ends(rows))}. {{delta.max}} with Gaussian "
-        "noise, else 0."
-    ]
-
-
 dimension = Figure(
     [
         [
             Panel(
-                _SIZES,
-                "p",
-                lambda rows: f"n*: least n with excess ≤ {number(rows['alpha'].max())}",
-                where={"dataset": "cube"},
+                _SIZES, "p", "n*: least n with excess ≤ {#alpha.max}", where={"dataset": "cube"},
                 across=Facet("epsilon", _ends, others=[float("inf")]),
             ),
-            Panel(
-                _EXCESSES, "n", "excess at the worst mean", "stable ERM and averaging", {"dataset": "abs", "delta": 0}
-            ),
+            Panel(_EXCESSES, "n", "excess at the worst mean", "stable ERM and averaging", {"dataset": "abs"}),
         ]
     ],
     height=3.5,
     prepare=_prepare,
-    legend=_LEGEND,
-    notes=_notes,
-)
+    legend=_SIZES,
+    notes=lambda rows: [
+        "Left: linear loss on the unit ball, worst mean; stable ERM with 95 % intervals, the rest exact. Right: "
+        f"absolute loss on coins, exact; dark to light: {equals('ε', *_ends(rows))}. {{delta.max}} with Gaussian "
+        "noise, else 0."
+    ],
+)  # fmt: skip
 
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-dimension": Target(
-        "dimension",
-        ("p", "n", "alpha"),
         "Sections 2.1 and 7: the dimension, and what aggregation costs",
-        "The least number of records at which the mean excess is at most 0.1, at the worst mean, over the dimension "
-        "p, for private answers of stable ERM and for private models (objective perturbation, gamma and Gaussian "
-        "noise), on a linear loss; and the excess of stable ERM over n beside that of averaging at its best number of "
-        "shards.",
+        "The least number of records at which the mean excess at the worst mean is small, over the dimension p, for "
+        "private answers of stable ERM and for private models by objective perturbation, on a linear loss; and the "
+        "excess of stable ERM over n beside that of averaging at its best number of shards.",
         "Two panels with flat lines of stable ERM and rising ones of objective perturbation, with slopes 1 and 1/2; in "
         "a third the line of averaging falls less steeply than that of stable ERM.",
         metrics=("n_star", "promised", "excess"),

@@ -4,26 +4,36 @@ import math
 
 from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import equals, number
-from dperm_pipeline.figures.spec import Figure, Level, Line, Panel, encoded
+from dperm_pipeline.figures.spec import Figure, Level, Line, Panel, crossed, encoded
 from dperm_pipeline.target import Target
 
+_LINE = {"lw": 0.9}
 # Kind of sample -> look.
-_KINDS = {
-    "exhaustive": ("all labellings", "#000000", "*"),
-    "realizable": ("realizable", "#0072B2", "o"),
-    "flipped": ("flipped", "#E69F00", "D"),
-    "random": ("random", "#009E73", "^"),
-    "blocks": ("blocks", "#CC79A7", "v"),
-}
-_STRICT = Line("Section 2.2 as printed, worst kind", "#8A8A8A", "x", where={"variant": "strict"}, statistic="max")
+_KINDS = encoded(
+    "kind",
+    {
+        "exhaustive": ("all labellings", "#000000", "*"),
+        "realizable": ("realizable", "#0072B2", "o"),
+        "flipped": ("flipped", "#E69F00", "D"),
+        "random": ("random", "#009E73", "^"),
+        "blocks": ("blocks", "#CC79A7", "v"),
+    },
+    more=_LINE,
+)
+_STRICT = Line("Section 2.2 as printed, worst kind", "#8A8A8A", "x", where={"variant": "strict"}, statistic="max",
+               more=_LINE)  # fmt: skip
 # Treatment of ties -> look.
-_TIES = {
-    "sorted": ("ties sorted by (x, y)", "#D55E00", "s"),
-    "random": ("ties in random order", "#009E73", "X"),
-    "": ("ties lifted", "#0072B2", "o"),
-    "fresh": ("lifted, asked with a new key", "#56B4E9", "P"),
-}
-_SHADES = Line(lambda k: f"k = {k}", "#6A3D9A", shades="k", markers=("o", "s", "^", "D", "v"))
+_TIES = encoded(
+    "variant",
+    {
+        "sorted": ("ties sorted by (x, y)", "#D55E00", "s"),
+        "random": ("ties in random order", "#009E73", "X"),
+        "": ("ties lifted", "#0072B2", "o"),
+        "fresh": ("lifted, asked with a new key", "#56B4E9", "P"),
+    },
+    more=_LINE,
+)
+_SHADES = Line(lambda k: f"k = {k}", "#6A3D9A", shades="k", markers=("o", "s", "^", "D", "v"), more=_LINE)
 _BOUND = "#333333"
 _DASH = {"marker": "_", "ms": 9, "mew": 1.6}
 # The least ratio that is drawn.
@@ -43,87 +53,62 @@ def _parts(rows):
 def _epsilons(rows):
     """Return the lines of the two smallest epsilons of all panels, broken, and of the largest, solid."""
     *broken, largest = sorted(set.intersection(*(set(part["epsilon"]) for part in _parts(rows))))
-    return {**dict(zip(broken, _DASHES[-len(broken) :], strict=False)), largest: "-"}
+    return [
+        Line(equals("ε", epsilon), _BOUND, line=line, where={"epsilon": epsilon})
+        for epsilon, line in {**dict(zip(broken, _DASHES[-len(broken) :], strict=False)), largest: "-"}.items()
+    ]
 
 
 def _allowed(rows):
     """Return Theorem 5.3's bound on (Err_P - Opt)/alpha."""
-    import numpy as np
-
-    return (np.exp(rows["epsilon"]) * (rows["flip"] + rows["alpha"]) - rows["flip"]) / rows["alpha"]
-
-
-def _opt(axis, _):
-    """Say what the line across is, beside it."""
-    axis.annotate("Opt", (1, 0.25), xytext=(2, -8), textcoords="offset points", size=7, color="#666666")
+    return (rows["epsilon"].map(math.exp) * (rows["flip"] + rows["alpha"]) - rows["flip"]) / rows["alpha"]
 
 
 def _panels(rows):
     lemma, _, sizes = _parts(rows)
-    on_sample, with_ties, fresh = [], [], []
-    for epsilon, line in _epsilons(rows).items():
-        look = {"line": line, "more": {"lw": 0.9}}
-        here = {"epsilon": epsilon}
-        on_sample += encoded(
-            "kind",
-            _KINDS,
-            statistic="max",
-            via=lambda top: top.where(top >= _LEAST),
-            where={**here, "variant": ""},
-            **look,
-        )
-        on_sample.append(_STRICT.but(where={**_STRICT.where, **here}, **look))
-        with_ties += encoded("variant", _TIES, statistic="mean", where={**here, "metric": "error"}, **look)
-        with_ties.append(Line("", _BOUND, "", line, {**here, "metric": "allowed"}, statistic="first", more={"lw": 1.0}))
-        fresh.append(_SHADES.but(where=here, bars=0.8, **look))
-        fresh.append(
-            _SHADES.but(
-                where={**here, "share": 1.0}, y=_allowed, statistic="first", line="none", markers=(), more=_DASH
-            )
-        )
-    shown = lemma[(lemma["variant"] == "strict") & lemma["epsilon"].isin([*_epsilons(rows)])]
-    panels = [
-        [
-            Panel(
-                on_sample,
-                "bound",
-                "excess / bound",
-                "(a) on the sample: Lemma 5.2",
-                {"series": "lemma", "metric": "ratio"},
-                [Level(1.0, "", _BOUND, more={"lw": 1.0})],
-                xlabel="T",
-                xticks="all",
-                # Samples on which the walk is better than the best function have no place on a logarithmic axis.
-                span=lambda _: (_LEAST, max(1.0, shown["value"].max())),
-                exactly=True,
-            ),
-            Panel(
-                with_ties,
-                "domain",
-                "Err_S",
-                "(b) ties",
-                {"series": "ties", "metric": ("error", "allowed")},
-                [Level(0.25, "", "#999999", more={"lw": 0.8})],
-                xlabel="N, points that share all records",
-                xticks="all",
-                ylim=lambda rows: (0.2, math.ceil(rows["value"].max() * 10) / 10),
-                also=_opt,
-            ),
-        ]
+    epsilons = _epsilons(rows)
+    worst = [
+        *(line.but(statistic="max", where={**line.where, "variant": ""}, via=_from_least) for line in _KINDS),
+        _STRICT,
     ]
+    errors = [line.but(statistic="mean", where={**line.where, "metric": "error"}) for line in _TIES]
+    allowed = Line("", _BOUND, "", where={"metric": "allowed"}, statistic="first", more={"lw": 1.0})
+    bound = _SHADES.but(where={"share": 1.0}, y=_allowed, statistic="first", line="none", markers=(), more=_DASH)
+    strict = lemma[(lemma["variant"] == "strict") & lemma["epsilon"].isin([e.where["epsilon"] for e in epsilons])]
+    yield [
+        Panel(
+            crossed(worst, epsilons), "bound", "excess / bound", "(a) on the sample: Lemma 5.2",
+            {"series": "lemma", "metric": "ratio"}, [Level(1.0, "", _BOUND, more={"lw": 1.0})],
+            xlabel="T", xticks="all", exactly=True,
+            # Samples on which the walk is better than the best function have no place on a logarithmic axis.
+            span=lambda _: (_LEAST, max(1.0, strict["value"].max())),
+        ),
+        Panel(
+            crossed([*errors, allowed], epsilons), "domain", "Err_S", "(b) ties",
+            {"series": "ties", "metric": ("error", "allowed")},
+            [Level(0.25, "", "#999999", more={"lw": 0.8}, says=_OPT)],
+            xlabel="N, points that share all records", xticks="all",
+            ylim=lambda rows: (0.2, math.ceil(rows["value"].max() * 10) / 10),
+        ),
+    ]  # fmt: skip
     flips = {0.0: "realizable", sizes["flip"].max(): f"{100 * sizes['flip'].max():.0f} % of the labels flipped"}
     for alpha in sorted(sizes["alpha"].unique(), reverse=True):
-        here = {"series": "size", "metric": "scaled", "alpha": alpha}
         panel = Panel(
-            fresh, "n", "(Err_P − Opt)/α", statistic="mean", span=_span(sizes[sizes["alpha"] == alpha]), exactly=True
-        )
-        panels.append(
-            [
-                panel.but(where={**here, "flip": flip}, title=f"(c) fresh points, {equals('α', alpha)}, {words}")
-                for flip, words in flips.items()
-            ]
-        )
-    return panels
+            crossed([_SHADES.but(bars=0.8), bound], epsilons), "n", "(Err_P − Opt)/α", statistic="mean",
+            span=_span(sizes[sizes["alpha"] == alpha]), exactly=True,
+        )  # fmt: skip
+        here = {"series": "size", "metric": "scaled", "alpha": alpha}
+        yield [
+            panel.but(where={**here, "flip": flip}, title=f"(c) fresh points, {equals('α', alpha)}, {words}")
+            for flip, words in flips.items()
+        ]
+
+
+_OPT = {"text": "Opt", "xy": (1, 0.25), "xycoords": "data", "xytext": (2, -8), "color": "#666666"}
+
+
+def _from_least(ratios):
+    return ratios.where(ratios >= _LEAST)
 
 
 def _span(rows):
@@ -134,14 +119,8 @@ def _span(rows):
 
 
 def _legend(rows):
-    return [
-        *encoded("kind", _KINDS),
-        _STRICT,
-        *encoded("variant", _TIES),
-        _SHADES.but(where={"series": "size"}),
-        *(Line(equals("ε", epsilon), _BOUND, line=line) for epsilon, line in _epsilons(rows).items()),
-        Line("bound", _BOUND, key={**_DASH, "lw": 1.0}),
-    ]
+    bound = Line("bound", _BOUND, key={**_DASH, "lw": 1.0})
+    return [*_KINDS, _STRICT, *_TIES, _SHADES.but(where={"series": "size"}), *_epsilons(rows), bound]
 
 
 def _notes(rows):
@@ -169,13 +148,10 @@ exppw = Figure(_panels, height=(1.7, 2.5), columns=4, legend=_legend, notes=_not
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-exppw": Target(
-        "exppw",
-        ("series", "variant", "form", "kind", "k", "flip", "n", "alpha", "bound", "domain", "share"),
         "Section 5: the exponential projected walk",
         "Error of ExpPW above the best union of intervals: on the sample itself, in units of Lemma 5.2's bound, over "
-        "T; on N points that share all records, with ties sorted by (x, y), in random order and lifted; and on fresh "
-        "points, in units of alpha, over n beside Theorem 5.3, for each epsilon, alpha and k. Errors are exact given "
-        "the sample. Bars: 95 % confidence intervals.",
+        "T; on N points that share all records, by treatment of ties; and on fresh points, in units of alpha, over n "
+        "beside Theorem 5.3. Errors are exact given the sample. Bars: 95 % confidence intervals.",
         "Two panels and two more for each alpha: all curves of the walk lie below the bound, that of Section 2.2's "
         "text above it; with ties, the walk is far above the bound if the labels of a point are sorted, unless the "
         "points are many, and below it if they come in random order; over n the curves fall in parallel.",

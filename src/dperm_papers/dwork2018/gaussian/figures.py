@@ -23,40 +23,31 @@ _MANY = encoded(
 )
 _SHOWN = 1e-6
 
-
-def _panels(rows):
-    panel = Panel(ylabel="mean size of the noise / γ", same_y="none", yscale="log")
-    whole = rows.loc[rows["series"] == "answers", "epsilon"].iloc[0]
-    return [
+gaussian = Figure(
+    [
         [
-            panel.but(
-                lines=_ONE, x="epsilon", xlabel="ε", title="one answer",
-                where={"series": "answer", "metric": "size", "delta": (0.0, _SHOWN)},
+            Panel(
+                _ONE, "epsilon", "mean size of the noise / γ", "one answer",
+                {"series": "answer", "delta": (0.0, _SHOWN)}, xlabel="ε", same_y="none",
             ),
-            panel.but(
-                lines=_MANY, x="queries", xlabel="m, answers", ylabel="",
-                title=f"each of m, {equals('ε', whole)} in all",
-                where={"series": "answers", "metric": "size", "delta": _SHOWN},
+            Panel(
+                _MANY, "queries", "", "each of m, {epsilon.first} in all",
+                {"series": "answers", "delta": _SHOWN}, xlabel="m, answers", same_y="none",
             ),
         ]
-    ]  # fmt: skip
-
-
-gaussian = Figure(
-    _panels,
+    ],
     height=3.9,
     columns=2,
+    where={"metric": "size"},
     notes=[
         f"{equals('δ', _SHOWN)} except where it is 0. The classical formula is proved for ε < 1 and fails at large ε. "
         "All values are exact; replace-one."
     ],
-)
+)  # fmt: skip
 
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-gaussian": Target(
-        "gaussian",
-        ("series", "form", "queries"),
         "Lemma 4.5 with Gaussian noise",
         "Mean size of the noise of a stable prediction, in units of its rate gamma: of one answer over epsilon, "
         "Laplace and Gaussian noise with the classical and with the exact constant; and of each of m answers under one "
@@ -67,4 +58,3 @@ FIGURES: Catalogue[str, Target] = {
         metrics=("size",),
     ),
 }
-TABLES: Catalogue[str, Target] = {}

@@ -1,25 +1,14 @@
 """Figures and tables of dwork2018-generalization: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals, number
+from dperm_pipeline.figures.looks import MEDIUM_DASHED, equals, number
 from dperm_pipeline.figures.spec import DOTTED, Figure, Line, Panel
 from dperm_pipeline.target import Target
 
 # Mechanism -> name, marker; colours tell k.
 _MECHANISMS = {"member": ("membership mechanism (worst)", "D"), "exppw": ("ExpPW", "o")}
 _COLOURS = {1: "#0072B2", 2: "#009E73", 3: "#D55E00"}
-_GREY, _BLACK, _DASHED = "#666666", "#333333", (0, (5, 1.5))
-_LEGEND = (
-    *(Line(f"k = {k}", colour, key={"lw": 3}) for k, colour in _COLOURS.items()),
-    *(Line(name, _GREY, marker, key={"ls": ""}) for name, marker in _MECHANISMS.values()),
-    Line("exp(kε): DP of the model", _GREY, key={"lw": 0.8}),
-    Line("as printed: exp(k²ε); Lemma 6.5", _BLACK, line=_DASHED),
-    Line("Lemma 6.5, integer k (D13)", _BLACK, line=DOTTED),
-)
-
-
-def _epsilons(rows):
-    return sorted(rows["epsilon"].unique())
+_GREY, _BLACK = "#666666", "#333333"
 
 
 def _fine(rows):
@@ -32,18 +21,12 @@ def _straight(slope):
     return lambda rows: slope * _fine(rows)
 
 
-_MOMENTS = [
-    line
-    for k, colour in _COLOURS.items()
-    for line in (
-        Line("", colour, x=_fine, y=_straight(k**2), line=_DASHED, more={"lw": 1.0}),
-        Line("", colour, x=_fine, y=_straight(k), more={"lw": 0.8}),
-        *(
-            Line("", colour, marker, "none", {"k": k, "mechanism": mechanism}, statistic="max")
-            for mechanism, (_, marker) in _MECHANISMS.items()
-        ),
-    )
-]
+def _moments(k, colour):
+    """Return the straight lines of what is printed and of a private model, and what was measured."""
+    yield Line("", colour, x=_fine, y=_straight(k**2), line=MEDIUM_DASHED, more={"lw": 1.0})
+    yield Line("", colour, x=_fine, y=_straight(k), more={"lw": 0.8})
+    for mechanism, (_, marker) in _MECHANISMS.items():
+        yield Line("", colour, marker, "none", {"k": k, "mechanism": mechanism}, statistic="max")
 
 
 def _moment_span(rows):
@@ -76,7 +59,7 @@ def _quantiles(rows):
 
 
 _TAIL = (
-    Line("", _BLACK, "", _DASHED, {"metric": "factor", "variant": "printed"}, more={"lw": 1.0}),
+    Line("", _BLACK, "", MEDIUM_DASHED, {"metric": "factor", "variant": "printed"}, more={"lw": 1.0}),
     Line("", _BLACK, "", DOTTED, {"metric": "factor", "variant": "mended"}, more={"lw": 1.0}),
     Line("", _GREY, "D", where={"metric": "member"}, more={"lw": 0.8}),
     Line("", _GREY, "o", where={"metric": "quantile"}, statistic="points", band=0.3, more={"lw": 0.8}),
@@ -84,60 +67,50 @@ _TAIL = (
 
 
 def _notes(rows):
-    small = rows.loc[(rows["metric"] == "log_ratio") & (rows["mechanism"] == "exppw"), "n"]
     sampled = _sampled(rows)
     return [
-        f"Left: exact; ExpPW with all labels enumerated, the largest ratio over three laws, two T and n from "
-        f"{int(small.min())} to {int(small.max())}. Right: {number(sampled['repeat'].nunique())} samples of "
-        f"{equals('n', sampled['n'].max())}, threshold without noise; α the largest empirical loss; band: 95 % "
-        "interval. The membership mechanism is above the printed bound where β > exp(−ε/4) (D14)."
+        "Left: exact; ExpPW with all labels enumerated, the largest ratio over three laws, two T and n from "
+        "{#n.min:metric=log_ratio,mechanism=exppw} to {#n.max:metric=log_ratio,mechanism=exppw}. Right: "
+        f"{number(sampled['repeat'].nunique())} samples of {equals('n', sampled['n'].max())}, threshold without "
+        "noise; α the largest empirical loss; band: 95 % interval. The membership mechanism is above the printed bound "
+        "where β > exp(−ε/4) (D14)."
     ]
 
 
-def _panels(rows):
-    epsilon = _sampled(rows)["epsilon"].iloc[0]
-    return [
+generalization = Figure(
+    [
         [
             Panel(
-                _MOMENTS,
-                "epsilon",
-                "logarithm of the ratio",
-                "k-th moment on a fresh sample over that on S",
-                {"metric": "log_ratio"},
-                epsilons=True,
-                xticks=_epsilons,
-                span=_moment_span,
-                exactly=True,
+                [line for k, colour in _COLOURS.items() for line in _moments(k, colour)], "epsilon",
+                "logarithm of the ratio", "k-th moment on a fresh sample over that on S", {"metric": "log_ratio"},
+                epsilons=True, xticks=lambda rows: sorted(rows["epsilon"].unique()), span=_moment_span, exactly=True,
             ),
             Panel(
-                _TAIL,
-                "gamma",
-                "loss on a fresh sample over α",
-                f"loss exceeded with probability β, {equals('ε', epsilon)}",
-                {"series": "tail"},
-                prepare=_quantiles,
-                xscale="logit",
-                xlabel="β",
-                xticks=(0.001, 0.01, 0.1, 0.5, 0.9, 0.99),
-                span=lambda rows: (rows["low"].min(), rows["value"].max()),
+                _TAIL, "gamma", "loss on a fresh sample over α", "loss exceeded with probability β, {epsilon.max}",
+                {"series": "tail"}, prepare=_quantiles, xscale="logit", xlabel="β",
+                xticks=(0.001, 0.01, 0.1, 0.5, 0.9, 0.99), span=lambda rows: (rows["low"].min(), rows["value"].max()),
                 exactly=True,
             ),
         ]
-    ]
-
-
-generalization = Figure(_panels, height=3.75, legend=_LEGEND, notes=_notes)
+    ],
+    height=3.75,
+    legend=[
+        *(Line(f"k = {k}", colour, key={"lw": 3}) for k, colour in _COLOURS.items()),
+        *(Line(name, _GREY, marker, key={"ls": ""}) for name, marker in _MECHANISMS.values()),
+        Line("exp(kε): DP of the model", _GREY, key={"lw": 0.8}),
+        Line("as printed: exp(k²ε); Lemma 6.5", _BLACK, line=MEDIUM_DASHED),
+        Line("Lemma 6.5, integer k (D13)", _BLACK, line=DOTTED),
+    ],
+    notes=_notes,
+)  # fmt: skip
 
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-generalization": Target(
-        "generalization",
-        ("series", "variant", "k", "n", "gamma"),
         "Section 6: generalization from private prediction",
-        "How much larger the k-th moment of the loss is on a fresh sample than on the data themselves, over epsilon, "
-        "for the membership mechanism and ExpPW, beside Lemma 6.4 and what a private model allows; and the loss on a "
-        "fresh sample that is exceeded with probability beta, beside Lemma 6.5 as printed and with integer k. Band: "
-        "95 % confidence interval.",
+        "How much larger the k-th moment of the loss is on a fresh sample than on the data, over epsilon, beside Lemma "
+        "6.4 and what a private model allows; and the loss on a fresh sample that is exceeded with probability beta, "
+        "beside Lemma 6.5 as printed and with integer k. Band: 95 % confidence interval.",
         "Two panels on logarithmic axes: on the left all markers lie on or below the lower of the lines of their "
         "colour, on the right the printed bound falls below the membership mechanism as beta comes near 1.",
         metrics=("log_ratio", "ratio", "factor"),

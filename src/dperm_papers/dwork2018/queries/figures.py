@@ -3,11 +3,10 @@
 import math
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals, number
+from dperm_pipeline.figures.looks import MEDIUM_DASHED, equals, number
 from dperm_pipeline.figures.spec import Figure, Level, Line, Panel, encoded
 from dperm_pipeline.target import Target
 
-_DASHED, _DOTTED = (0, (5, 1.5)), (0, (1, 1.5))
 _ACCOUNTANTS = {
     "basic": ("basic", "#333333", "s"),
     "advanced": ("advanced (Dwork & Roth 3.20)", "#E69F00", "D"),
@@ -22,8 +21,13 @@ _STUDENT = Line("student (m: rows it asked about)", "#0072B2", "X", (0, (4, 1.5)
 _ATTACK = Line("best adaptive attack, upper bound", "#D55E00", "x", "none",
                {"series": "adaptive", "accountant": "bounded_range"},
                more={"ms": 6, "mew": 1.4, "zorder": 4})  # fmt: skip
-_ALL, _MAJORITY = ("not private, all records", "-"), ("majority label", _DOTTED)
-_LEVELS = {"erm": _ALL, "logistic": _ALL, "majority": _MAJORITY}
+_ALL, _MAJORITY = ("not private, all records", "-"), ("majority label", (0, (1, 1.5)))
+_LEVELS = [
+    # Curves fall to that of the majority label, which is in the air below them.
+    Level(lambda rows: rows["value"].mean(), "", "#999999", line, {"variant": variant}, {"lw": 0.9, "zorder": 1},
+          fits=line == "-")
+    for variant, (_, line) in {"erm": _ALL, "logistic": _ALL, "majority": _MAJORITY}.items()
+]  # fmt: skip
 
 
 def _contested(rows):
@@ -48,10 +52,6 @@ def _powers(rows):
     return [10.0**k for k in powers[:: 1 if len(powers) <= 5 else 2]]
 
 
-def _mean(rows):
-    return rows["value"].mean()
-
-
 def _names(rows):
     return ["flip", *sorted(set(rows["dataset"]) - {"flip"})]
 
@@ -59,43 +59,27 @@ def _names(rows):
 def _panels(rows):
     accuracy = rows[rows["metric"] == "accuracy"]
     budget = accuracy[accuracy["mechanism"] == "soft_majority"].iloc[0]
-    levels = [
-        # Curves fall to that of the majority label, which is in the air below them.
-        Level(_mean, "", "#999999", line, {"variant": variant}, {"lw": 0.9, "zorder": 1}, fits=line == "-")
-        for variant, (_, line) in _LEVELS.items()
-    ]
+    allowed = budget["delta"]
     over = Panel(x="m", xlabel="number m of answers", xticks=_powers)
+    lines, whole = [*_of("accuracy"), *_consensus(accuracy), _STUDENT], equals("ε", budget["epsilon"])
     accuracies = [
         over.but(
-            lines=[*_of("accuracy"), *_consensus(accuracy), _STUDENT],
-            where={"metric": "accuracy", "dataset": name},
-            title=lambda rows: (
-                f"{rows['dataset'].iloc[0]}, n = {int(rows['n'].max()):,}: "
-                f"{equals('ε', budget['epsilon'])} for all answers"
-            ),
-            ylabel="accuracy of an answer",
-            levels=levels,
-            air=0.05,
-            whole_bands=True,
+            lines=lines, where={"metric": "accuracy", "dataset": name}, ylabel="accuracy of an answer",
+            title=lambda rows: f"{rows['dataset'].iloc[0]}, n = {int(rows['n'].max()):,}: {whole} for all answers",
+            levels=_LEVELS, air=0.05, whole_bands=True,
         )
         for name in _names(accuracy)[:2]
-    ]
+    ]  # fmt: skip
     total = over.but(
-        lines=_LINES,
-        where={"metric": "total_epsilon", "series": "total"},
+        lines=_LINES, where={"metric": "total_epsilon", "series": "total"}, ylabel="total ε",
         title=lambda rows: f"total ε of m answers of {equals('ε', rows['each'].iloc[0])} each",
-        ylabel="total ε",
-    )
+    )  # fmt: skip
     deltas = over.but(
-        lines=[*_of("total"), _ATTACK],
+        lines=[*_of("total"), _ATTACK], ylabel="δ", title="exact δ of the m worst bits at that ε (dashed: allowed)",
         # Basic composition's is 0, and so are those of few answers.
-        where={"metric": "delta", "value": lambda value: value > 0},
-        title="exact δ of the m worst bits at that ε (dashed: allowed)",
-        ylabel="δ",
-        levels=[Level(budget["delta"], line=_DASHED)],
-        span=lambda rows: (max(budget["delta"] * 1e-5, rows["value"].min()), 2 * budget["delta"]),
-        exactly=True,
-    )
+        where={"metric": "delta", "value": lambda value: value > 0}, levels=[Level(allowed, line=MEDIUM_DASHED)],
+        span=lambda rows: (max(allowed * 1e-5, rows["value"].min()), 2 * allowed), exactly=True,
+    )  # fmt: skip
     return [accuracies, [total, deltas]]
 
 
@@ -104,29 +88,30 @@ def _legend(rows):
     return [*_LINES, *_consensus(rows), _STUDENT, _ATTACK, *levels]
 
 
-def _notes(rows):
-    accuracy = rows[rows["metric"] == "accuracy"]
-    delta = accuracy.loc[accuracy["mechanism"] == "soft_majority", "delta"].iloc[0]
-    return [
-        f"Soft majority. {equals('δ', delta)}. flip: exact, but for the student; digits: means over "
-        f"{accuracy['repeat'].nunique()} splits; bands and bars: 95 % confidence intervals. Consensus: rows after the "
-        "last of B contested answers get a coin; it needs over a thousand shards, and digits has no records for them. "
-        "A student answers any number of queries. All accountants price the same bits; only the last one uses that "
-        "their range is bounded.",
-    ]
+queries = Figure(
+    _panels,
+    height=6.6,
+    legend=_legend,
+    notes=[
+        "Soft majority. {delta.first:metric=accuracy,mechanism=soft_majority}. flip: exact, but for the student; "
+        "digits: means over {repeat.count:metric=accuracy} splits; bands and bars: 95 % confidence intervals. "
+        "Consensus: rows after the last of B contested answers get a coin; it needs over a thousand shards, and digits "
+        "has no records for them. A student answers any number of queries. All accountants price the same bits; only "
+        "the last one uses that their range is bounded.",
+    ],
+)
 
 
-queries = Figure(_panels, height=6.6, legend=_legend, notes=_notes)
-
-
-def answered_table(rows):
+def queries_answered_table(rows):
     """Return how many queries are answered at a given accuracy: a line for each number, and a line for each way.
 
     In words the columns are laws and levels, and a cell is one of two metrics, which is why this is no specification.
     """
     import pandas as pd
 
-    rows = rows.astype({key: object for key in rows if isinstance(rows[key].dtype, pd.CategoricalDtype)})
+    from dperm_pipeline.figures.points import plain as as_text
+
+    rows = as_text(rows)
     rows = rows[(rows["status"] == "ok") & rows["metric"].isin(["answered", "unlimited"])]
     ways = {(name, 0): label for name, (label, *_) in _ACCOUNTANTS.items()}
     ways |= {("consensus", count): f"consensus, B = {count:,}" for count in _contested(rows)}
@@ -146,8 +131,6 @@ def answered_table(rows):
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-queries": Target(
-        "queries",
-        ("series", "variant", "accountant", "m", "n", "contested", "each"),
         "Definition 1.1: many queries within one budget",
         "Accuracy of a soft majority's answer over the number of answers that one budget is for, on the flip law and "
         "on digits, by five accountants, in consensus mode and by a student trained on labels; the total epsilon of m "
@@ -160,14 +143,11 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "dwork2018-queries-answered": Target(
-        "answered_table",
-        ("series", "accountant", "contested", "level", "m", "n"),
         "How many queries are answered at a given accuracy",
         "The largest number of queries that one budget answers if each answer (in consensus mode the mean of all) is "
-        "to be right with a given probability, on the flip law and on digits: soft majority by five accountants, "
-        "consensus with B contested answers, and a student, which answers any number once it is right so often, and "
-        "the labels that it needs for that. Exact on flip, but for the student; on digits for the mean over splits. A "
-        "dash: not one answer, or a student that does not get there.",
+        "to be right with a given probability: soft majority by five accountants, consensus with B contested answers, "
+        "and a student, which answers any number once it is right so often, and the labels that it needs for that. "
+        "Exact on flip, but for the student; on digits for the mean over splits. A dash: no answer is.",
         metrics=("answered", "unlimited"),
     ),
 }

@@ -2,7 +2,7 @@
 
 from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import look
-from dperm_pipeline.figures.looks import NONPRIVATE, equals, number
+from dperm_pipeline.figures.looks import NONPRIVATE, equals
 from dperm_pipeline.figures.spec import Facet, Figure, Level, Panel, encoded, like
 from dperm_pipeline.target import Target
 
@@ -48,18 +48,6 @@ def _span(rows):
     return max(0.8 * rows.groupby(["series", "mechanism", "variant", "x"])["value"].mean().min(), 0.005), 0.6
 
 
-def _notes(rows):
-    first = rows[rows["series"] == "epsilon"]
-    radius = first.loc[first["mechanism"] == "stable_erm", "radius"].max()
-    counts = rows.groupby(["series", "dataset"])["repeat"].nunique().groupby("series").min()
-    return [
-        f"Data: {', '.join(sorted(rows['dataset'].unique()))}; means over {number(counts['epsilon'])} random splits "
-        f"(over R: {number(counts['radius'])}), bands: 95 % intervals. All answers of a curve's point, or the private "
-        f"model, spend ε and {equals('δ', first['delta'].max())} together; {equals('R', radius)} on the left and in "
-        "the middle. The error of an answer is exact over noise and bits.",
-    ]
-
-
 realdata = Figure(
     [
         [
@@ -88,19 +76,21 @@ realdata = Figure(
     height=(1.15, 1.85),
     down=Facet("dataset"),
     prepare=_prepare,
-    notes=_notes,
+    notes=[
+        "Data: {dataset.all}; means over {repeat.count:series=epsilon} random splits (over R: "
+        "{repeat.count:series=radius}), bands: 95 % intervals. All answers of a curve's point, or the private model, "
+        "spend ε and {delta.max:series=epsilon} together; {R=radius.max:series=epsilon,mechanism=stable_erm} on the "
+        "left and in the middle. The error of an answer is exact over noise and bits.",
+    ],
 )  # fmt: skip
 
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-realdata": Target(
-        "realdata",
-        ("variant", "series", "queries", "radius"),
         "Private predictions and private models on real data",
-        "Misclassification over epsilon for one query, over the number of queries within one epsilon (of soft majority "
-        "at numbers between too), and over the radius R, for soft majority, averaging, stable risk minimisation and "
-        "gradient descent and ExpPW, with objective perturbation as the private model, and without privacy logistic "
-        "regression and the majority class. Bands: 95 % confidence intervals over splits.",
+        "Misclassification over epsilon for one query, over the number of queries within one epsilon, and over the "
+        "radius R, by five ways of private prediction, by objective perturbation as the private model, and without "
+        "privacy by logistic regression and by the majority class. Bands: 95 % confidence intervals over splits.",
         "A row of three panels for each data set: errors fall with epsilon and rise with the number of queries to "
         "those of a coin, while the private model's is one level.",
         metrics=("error",),

@@ -1,7 +1,6 @@
 """Figures and tables of dwork2018-renyi: what they show, and in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Panel, encoded
 from dperm_pipeline.target import Target
 
@@ -23,36 +22,28 @@ def _over_lower(rows):
     return rows[rows["form"] != "lower"].assign(value=lambda part: part["value"] / part["queries"].map(lower))
 
 
-def _panels(rows):
-    answers = rows[rows["metric"] == "total"]
-    each, delta = answers["epsilon"].iloc[0], answers["delta"].iloc[0]
-    panel = Panel(
-        _TOTALS, "queries", "ε of all m answers", f"{equals('ε', each)} each, {equals('δ', delta)}",
-        {"series": "answers", "metric": "total"}, xlabel="m, answers", same_y="none", xscale="log", yscale="log",
-    )  # fmt: skip
-    return [
+_TOTAL = Panel(
+    _TOTALS, "queries", "ε of all m answers", "{epsilon.first} each, {delta.first}", xlabel="m, answers", same_y="none"
+)
+renyi = Figure(
+    [
         [
-            panel,
-            panel.but(
+            _TOTAL,
+            _TOTAL.but(
                 lines=_TOTALS[:3], ylabel="over what the worst bits spend", title="the same, over the least there is",
-                prepare=_over_lower, yscale="linear", ylim=(0.95, 2.3),
+                prepare=_over_lower, ylim=(0.95, 2.3),
             ),
         ]
-    ]  # fmt: skip
-
-
-renyi = Figure(
-    _panels,
+    ],
     height=3.9,
     columns=2,
+    where={"series": "answers", "metric": "total"},
     notes=["Bits of bounded range (soft majority, ExpPW). Dotted: the exact δ of m of the worst such bits."],
-)
+)  # fmt: skip
 
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-renyi": Target(
-        "renyi",
-        ("series", "form", "queries"),
         "Section 3: private prediction in Rényi terms",
         "Epsilon of m private bits together, at one delta, over m: by basic composition, by zero-concentrated privacy, "
         "by the Rényi curve of a bit of bounded range, and what the worst such bits really spend; and the first three "
@@ -62,4 +53,3 @@ FIGURES: Catalogue[str, Target] = {
         metrics=("total",),
     ),
 }
-TABLES: Catalogue[str, Target] = {}

@@ -2,7 +2,7 @@
 
 from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import METHODS
-from dperm_pipeline.figures.looks import equals
+from dperm_pipeline.figures.looks import MEDIUM_DASHED
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Level, Panel, encoded, like
 from dperm_pipeline.target import Target
 
@@ -10,7 +10,7 @@ _SOFT = METHODS["soft_majority", "tight"]
 _RECORDS = encoded(
     "form",
     {
-        "promised": ("promised (Theorem 4.1)", "#333333", "", (0, (5, 1.5))),
+        "promised": ("promised (Theorem 4.1)", "#333333", "", MEDIUM_DASHED),
         "printed": ("needed at the printed r", _SOFT.colour, _SOFT.marker),
         "best": ("needed at the best r", "#0072B2", "o"),
         "pure": ("least of any private bit, δ = 0", "#D55E00", "s", DASHED),
@@ -28,6 +28,8 @@ _RULES = encoded(
     },
     more={"markevery": 4},
 )
+_THIRD = Level(lambda rows: rows["r"].iloc[0] / 3, "", "#999999", more={"lw": 0.8}, upright=True,
+               says={"text": "r/3", "xytext": (3, -8)})  # fmt: skip
 _N = Panel((*_RECORDS, _BOUND), "1/alpha", "records n", same_y="none", xticks="powers")
 
 
@@ -38,40 +40,27 @@ def _prepare(rows):
         least & (rows["delta"] == 0), "pure"))  # fmt: skip
 
 
-def _fixed(column, symbol):
-    return lambda rows: f"pts, {equals('ε', rows['epsilon'].iloc[0])}, {equals(symbol, rows[column].iloc[0])}"
-
-
-def _margin(axis, rows):
-    """Say what the line across is, beside it."""
-    third = rows["r"].iloc[0] / 3
-    axis.annotate("r/3", (third, 1), xycoords=("data", "axes fraction"), xytext=(3, -8), textcoords="offset points",
-                  size=7)  # fmt: skip
-
-
 def _panels(rows):
     records = rows[(rows["metric"] == "records") & rows["over"].isin(["alpha", "d"])]
     epsilons = sorted(records["epsilon"].unique())[:2]
     over = {name: {"metric": "records", "dataset": "pts", "over": name} for name in ("alpha", "d")}
     columns = [
-        [_N.but(where={**over["alpha"], "epsilon": epsilon}, title=_fixed("d", "d")),
-         _N.but(where={**over["d"], "epsilon": epsilon}, title=_fixed("alpha", "α"), x="d")]
+        [_N.but(where={**over["alpha"], "epsilon": epsilon}, title="pts, {epsilon.first}, {d.first}"),
+         _N.but(where={**over["d"], "epsilon": epsilon}, title="pts, {epsilon.first}, {alpha.first}", x="d")]
         for epsilon in epsilons
     ]  # fmt: skip
-    first = equals("ε", epsilons[0])
     thr = {"metric": "records", "dataset": "thr", "over": ("alpha", "d"), "epsilon": epsilons[0]}
     margins = Panel(
         _RULES,
         "margin",
         "probability of the wrong label",
-        lambda rows: f"one bit, {first}, {equals('r', int(rows['r'].iloc[0]))}",
+        "one bit, {epsilon.first}, {r.first}",
         {"series": "margin", "metric": "error", "epsilon": epsilons[0]},
-        [Level(lambda rows: rows["r"].iloc[0] / 3, "", "#999999", more={"lw": 0.8}, upright=True)],
+        [_THIRD],
         xlabel="margin: votes for less votes against",
         xscale="linear",
-        also=_margin,
     )
-    return [*map(list, zip(*columns, strict=False)), [_N.but(where=thr, title=f"thr, {first}"), margins]]
+    return [*map(list, zip(*columns, strict=False)), [_N.but(where=thr, title="thr, {epsilon.first}"), margins]]
 
 
 softmajority = Figure(
@@ -79,9 +68,9 @@ softmajority = Figure(
     height=8.1,
     columns=2,
     prepare=_prepare,
-    notes=lambda rows: [
-        f"Promised: {equals('β', rows.loc[rows['metric'] == 'records', 'gamma'].iloc[0])}. Needed: least n with a "
-        "mean error of at most α. Least of any private bit: for a mean error of 1/3 on the light points of pts, "
+    notes=[
+        "Promised: {β=gamma.first:metric=records}. Needed: least n with a mean "
+        "error of at most α. Least of any private bit: for a mean error of 1/3 on the light points of pts, "
         "which error α with confidence 1/12 implies. All values are exact. pts: one heavy point, d − 1 light ones "
         "that share 4α; thr: a threshold on [0, 1].",
     ],
@@ -90,13 +79,10 @@ softmajority = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-softmajority": Target(
-        "softmajority",
-        ("series", "form", "over", "alpha", "d", "r", "margin", "gamma", "bound"),
         "Section 4.1: soft majority and the lower bound",
-        "Records n that Theorem 4.1 promises to suffice for a soft majority, that it needs at the printed and at the "
-        "best number of shards, and that any private bit needs (a linear program, solved), beside the lower bound "
-        "d/(32 eps alpha), over 1/alpha and over the number d of points; and how often one bit is wrong, over the "
-        "margin of its votes. All values are exact.",
+        "Records n that Theorem 4.1 promises to suffice for a soft majority, that it needs, and that any private bit "
+        "needs (a linear program), beside the lower bound d/(32 eps alpha), over 1/alpha and over the number d of "
+        "points; and how often one bit is wrong, over the margin of its votes. All values are exact.",
         "Five panels of parallel lines on logarithmic axes, the promise on top, then what is needed, an order of "
         "magnitude below it, then the least of any private bit, then the printed lower bound; in the last panel the "
         "lines of four voting rules fall, that of soft majority a little above that of Laplace noise.",

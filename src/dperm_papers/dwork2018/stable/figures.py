@@ -26,8 +26,6 @@ _MOVES = {
     ("lin", "corrected", "halved"): ("4.13 on lin, halved step", _HALVED[0]),
     ("sq", "corrected", ""): ("4.13 on sq", _MENDED[0], "", ":"),
 }
-# lambda of Corollary 4.10's panels: the one of the rows nearest to it.
-_CURVATURE = 0.1
 _LEGEND = (
     Line("as printed (4.13: not private, grey)", *_PRINTED),
     Line("mended noise", *_MENDED),
@@ -38,8 +36,9 @@ _LEGEND = (
 
 
 def _curvature(rows):
+    """Return the lambda of Corollary 4.10's panels: the one nearest to 0.1."""
     curvatures = rows.loc[rows["series"] == "4.10", "curvature"].unique()
-    return min(curvatures, key=lambda value: abs(value - _CURVATURE))
+    return min(curvatures, key=lambda value: abs(value - 0.1))
 
 
 def _excess(rows):
@@ -99,10 +98,10 @@ def _panels(rows):
         sharex=True,
     )
     panels = [
-        [excess.but(lines=[*lines, *_BOUND_LINES], where=where, ylabel=f"{words}\nexcess loss")]
+        excess.but(lines=[*lines, *_BOUND_LINES], where=where, ylabel=f"{words}\nexcess loss")
         for words, where, lines in _ROWS
     ]
-    panels[-1] = [panels[-1][0].but(xlabel="n", sharex=False)]
+    panels[-1] = panels[-1].but(xlabel="n", sharex=False)
     level = {"calibration": "paper", "curvature": curvature}
     stability = Panel(
         encoded("dataset calibration variant", _MOVES, where={"position": lambda at: at > 0}),
@@ -125,7 +124,7 @@ def _panels(rows):
         yticks={0: "0.0", 0.5: "0.5", 1: "1.0", 1.5: "1.5", 2: "2.0"},
         legend={"loc": "upper right", "ncols": 4},
     )
-    return [*panels, [stability]]
+    return [[panel] for panel in (*panels, stability)]
 
 
 stable = Figure(
@@ -135,8 +134,8 @@ stable = Figure(
     legend=_LEGEND,
     grid={"height_ratios": [1.0, 1.0, 1.0, 1.0, 1.25]},
     where={"metric": "excess"},
-    notes=lambda rows: [
-        f"Exact expectations at the worst mean of the labels. Corollary 4.10: {equals('λ', _curvature(rows))}. Of 4.13 "
+    notes=[
+        "Exact expectations at the worst mean of the labels. Corollary 4.10: {curvature.first:series=4.10}. Of 4.13 "
         "tight noise is (n − 1)/n of the mended one, and its curve left out. Below: the change of an answer when one "
         "label is replaced, over the rate as Theorem 4.9 or 4.12 prints it; the minimisers do not know the order of "
         "the records."
@@ -146,13 +145,11 @@ stable = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "dwork2018-stable": Target(
-        "stable",
-        ("variant", "series", "n", "curvature", "position", "bound_of", "bound"),
         "Section 4.4: stable learning beside its bounds",
         "Excess loss of one private prediction over n, a column for each epsilon: the regularised minimiser of "
-        "Corollaries 4.10 and 4.11 and the gradient descent of Corollary 4.13 on two laws, as printed, mended, with "
-        "half the step and tight, beside the bounds. Below, how far replacing one label moves an answer, over its "
-        "position in the pass. All values are exact; the walk of the law hard, and its bounds, end at a smaller n.",
+        "Corollaries 4.10 and 4.11 and the gradient descent of Corollary 4.13 on two laws, beside their bounds. Below, "
+        "how far replacing one label moves an answer, over its position in the pass. All values are exact; the walk of "
+        "the law hard, and its bounds, end at a smaller n.",
         "Falling lines on logarithmic axes, below the dashed bounds; at epsilon 0.1 mended gradient descent lies above "
         "the printed bound of Corollary 4.13. In the last panel the line of gradient descent falls from twice the "
         "printed rate at the first record to nothing at the last.",

@@ -60,26 +60,21 @@ def _panels(rows):
 
 
 def _notes(rows):
-    first = rows.iloc[0]
     yield (
         "No data set: the cubic kernel on unit rows, L = 1, {total.first}, C = "
-        f"{first['radius']:.3g}, {{delta.max}}, replace-one. Lines: formulas. Markers: drawn from the mechanisms, "
-        "filled at orthogonal public points, hollow at unit vectors of "
-        "R¹⁰, where least squares average the noise once T is larger than the dimension of the span of their "
-        "features. TDDL, tight, and the Gaussian comparators coincide. CMS11: "
-        f"{int(rows.loc[rows['mechanism'] == 'cms11', 'd'].max()):,} monomials."
+        f"{rows['radius'].iloc[0]:.3g}, {{delta.max}}, replace-one. Lines: formulas. Markers: drawn from the "
+        "mechanisms, filled at orthogonal public points, hollow at unit vectors of R¹⁰, where least squares average "
+        "the noise once T is larger than the dimension of the span of their features. TDDL, tight, and the Gaussian "
+        f"comparators coincide. CMS11: {int(rows.loc[rows['mechanism'] == 'cms11', 'd'].max()):,} monomials."
     )
-    pinp = rows[(rows["mechanism"] == "pinp") & (rows["metric"] == "sd")]
-    share = pinp.groupby("calibration")["vacuous"].mean()
-    words = {"paper": "as printed", "corrected": "corrected", "tight": "tight"}
-    vacuous = [
-        f"{words[how]} {'everywhere' if share[how] == 1 else 'at some points'}" for how in words if share[how] > 0
-    ]
-    own_model = "ther answers come from its own model."
-    if vacuous:
-        yield f"PINP promises nothing (B < 1 or σ ≥ C R/2) {'; '.join(vacuous)}; its o{own_model}"
-    else:
-        yield f"PINP's o{own_model}"
+    share = rows[(rows["mechanism"] == "pinp") & (rows["metric"] == "sd")].groupby("calibration")["vacuous"].mean()
+    vacuous = "; ".join(
+        f"{words} {'everywhere' if share[how] == 1 else 'at some points'}"
+        for how, words in {"paper": "as printed", "corrected": "corrected", "tight": "tight"}.items()
+        if share[how] > 0
+    )
+    nothing = f"PINP promises nothing (B < 1 or σ ≥ C R/2) {vacuous}; its" if vacuous else "PINP's"
+    yield f"{nothing} other answers come from its own model."
 
 
 noise = Figure(_panels, height=4.9, where={"series": "noise"}, drawn_only=True, notes=_notes, grid={"sharey": True})
@@ -87,20 +82,15 @@ noise = Figure(_panels, height=4.9, where={"series": "noise"}, drawn_only=True, 
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-noise": Target(
-        "noise",
-        ("series", "variant", "total", "queries", "d", "radius", "vacuous"),
         "Noise of one prediction",
         "Standard deviation of one prediction over the number T of queries or public points, and over epsilon, at the "
-        "constants of Section 7: TDDL and PINP with three calibrations, the Gaussian comparators, fresh noise "
-        "composed, CMS11 in the explicit feature space, and the bare O(.) (not private). Lines are formulas, markers "
-        "what was drawn from the mechanisms.",
+        "constants of Section 7: TDDL and PINP with three calibrations, Gaussian comparators, CMS11 in the explicit "
+        "feature space, and the bare O(.) (not private). Lines are formulas, markers draws of the mechanisms.",
         "Three panels on logarithmic axes; over T the lines of TDDL as printed and corrected rise with slope 1/2, "
         "those of the tight calibration and of the Gaussian comparators are flat and lowest.",
         metrics=("sd", "sd_measured"),
     ),
     "jain2013-fig1": Target(
-        "fig1",
-        ("series", "total", "queries", "d", "radius", "vacuous"),
         "Figure 1: three models",
         "Who sees what in the interactive, the semi-interactive and the non-interactive model: the dataset and the "
         "learner are trusted, the user is not. Below each, the constants of its algorithm as printed.",
@@ -112,8 +102,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "jain2013-constants": Target(
-        "constants_table",
-        ("series", "variant", "total", "queries", "d", "n", "vacuous"),
         "Constants of Algorithms 1 to 3 and of Theorem 5",
         "B, epsilon0 and sigma (of TDDL nu, tight: sigma) as printed, corrected and tight, the size of the printed net "
         "and the T of Theorem 5 on the theory grid (R = L = C = lambda = 1). Vacuous: B < 1 or sigma at least C R/2. "

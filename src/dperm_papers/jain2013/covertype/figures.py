@@ -36,7 +36,7 @@ def _by_scaling(axis, rows):
     axis.set_yticks(range(len(names)), [name.replace("z-score+unit", "z-score+unit\n(not private)") for name in names])
     axis.set_ylim(-0.5, max(len(names), 1) - 0.5)
     axis.set_xlim(min(_STATED, *means) - 0.03, max(_STATED, *means) + 0.03)
-    axis.xaxis.set_major_formatter(shared.percent)
+    axis.xaxis.set_major_formatter(lambda value, _: shared.percent(value))
 
 
 def _panels(rows):
@@ -86,14 +86,11 @@ fig2a = Figure(_panels, height=6.2, prepare=shared.of_one("covertype"), drawn_on
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-fig2a": Target(
-        "fig2a",
-        ("variant", "penalty", "total", "queries", "scaling"),
         "Figure 2a: accuracy on Covertype",
         "Test accuracy with the cubic kernel on Covertype or what stands in for it: over epsilon, at the printed C and "
-        "at the printed n C; over the number T of public points; by the scaling of the features, machine beside TDDL. "
-        "TDDL with three calibrations and with the bare O(.) (not private), the Gaussian comparators that need no "
-        "public points, and without privacy the machine, LibSVM with its bias, and the majority. Bands: 95 % "
-        "confidence intervals over splits.",
+        "at the printed n C; over the number T of public points; and by the scaling of the features. TDDL with three "
+        "calibrations and with the bare O(.) (not private), the Gaussian comparators that need no public points, and "
+        "three machines without privacy. Bands: 95 % confidence intervals over splits.",
         "Curves that rise from chance, at small epsilon, to the line of the machine without privacy.",
         metrics=("accuracy", "accuracy_one"),
     ),

@@ -2,7 +2,7 @@
 
 from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared.drawing_looks import look
-from dperm_pipeline.figures.looks import TRIVIAL, equals
+from dperm_pipeline.figures.looks import TRIVIAL
 from dperm_pipeline.figures.spec import Facet, Figure, Line, Panel, encoded, like
 from dperm_pipeline.target import Target
 
@@ -67,19 +67,17 @@ queries = Figure(
         *_LOG_T[:2],
         Line("PINP vacuous: σ ≥ CR/2", "#CC79A7", "v", "none", hollow=True),
     ],
-    notes=lambda rows: [
+    notes=[
         "sphere-10: w* and queries uniform directions of R¹⁰, L = R = C = ‖w*‖ = 1; no data stand behind w*, noise "
-        "depends on n only through the nominal nλ. {epsilon.first}, {delta.first}, "
-        f"{equals('β', rows['gamma'].max())}, replace-one, {{repeat.count}} repeats; bands 95 % intervals of the mean. "
-        "Right: formulas; grey lines have slopes 2/3 and 1.",
+        "depends on n only through the nominal nλ. {epsilon.first}, {delta.first}, {β=gamma.max}, "
+        "replace-one, {repeat.count} repeats; bands 95 % intervals of the mean. Right: formulas; grey "
+        "lines have slopes 2/3 and 1.",
     ],
 )  # fmt: skip
 
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-queries": Target(
-        "queries",
-        ("variant", "n", "curvature", "total", "vacuous", "gamma"),
         "Section 2: how many queries can be answered",
         "Largest error over n cubed queries by one sample path of Gaussian noise, by fresh noise for each query and by "
         "PINP, over n; and the logarithm of the most queries that PINP promises to answer. w* is fixed; n lambda is "

@@ -4,7 +4,7 @@ import math
 
 from dperm_papers.jain2013.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import NONPRIVATE, equals
-from dperm_pipeline.figures.spec import Level, Line, Panel, encoded, like
+from dperm_pipeline.figures.spec import Level, Line, Panel, encoded, like, select
 
 YLABEL = "test accuracy"
 _METHODS = encoded(
@@ -38,7 +38,14 @@ SHOWN = 0.1
 _FROM, _MARGIN = 0.1, 0.01
 # Of the rows that are no sweep over scalings.
 STORED = ("", "min-max+unit")
-_PANEL = Panel(_METHODS, more={"ms": 3.2, "zorder": 3})
+
+
+def percent(value):
+    """Return a share in percent, for an axis."""
+    return f"{100 * value:.0f} %"
+
+
+_PANEL = Panel(_METHODS, ywords=percent, more={"ms": 3.2, "zorder": 3})
 
 
 def of_one(wanted):
@@ -50,11 +57,6 @@ def of_one(wanted):
         return rows if "scaling" in rows else rows.assign(scaling="")
 
     return prepare
-
-
-def percent(value, _):
-    """Return a share in percent, for an axis."""
-    return f"{100 * value:.0f} %"
 
 
 def span(rows, stated=0.723):
@@ -72,7 +74,7 @@ def swept_epsilons(rows):
 
 def over_epsilon(rows, where, span):
     """Return the panel of some rows over epsilon, at the largest T that was run at the most epsilons."""
-    here, dataset = _where(rows, where), rows["dataset"].iloc[0]
+    here, dataset = select(rows, where), rows["dataset"].iloc[0]
     private = here[(here["mechanism"] != "nonprivate") & (here["metric"] == "accuracy")]
     counts = private[private["queries"] > 0].groupby("queries")["epsilon"].nunique()
     T = int(counts.index[counts == counts.max()].max())
@@ -82,7 +84,6 @@ def over_epsilon(rows, where, span):
         """Shade what is similar to the machine: a specification has bands of lines alone."""
         ends = [_FROM, max(epsilons) * 1.35]
         axis.fill_between(ends, machine - _MARGIN, machine, color="black", alpha=0.1, lw=0, zorder=1)
-        axis.yaxis.set_major_formatter(percent)
 
     # The majority knows no penalty: it is the data set's.
     values = {"svm": machine, "libsvm": _level(here, "libsvm"), "majority": _level(rows, "majority")}
@@ -104,9 +105,8 @@ def over_queries(rows, where, epsilon, span):
             **where, "dataset": dataset, "scaling": STORED, "epsilon": epsilon, "metric": "accuracy",
             "queries": lambda T: T > 0,
         },
-        levels=[_drawn("svm", _level(_where(rows, where), "svm"))], ylim=span,
+        levels=[_drawn("svm", _level(select(rows, where), "svm"))], ylim=span,
         xticks=lambda rows: {T: f"{T:,.0f}" for T in sorted(rows["queries"].unique())},
-        also=lambda axis, _: axis.yaxis.set_major_formatter(percent),
     )  # fmt: skip
 
 
@@ -119,12 +119,6 @@ def words(rows):
         f"{_SPLITS} splits, the paper's runs. Replace-one neighbours, {equals('δ', private['delta'].max())}. The "
         "Gaussian path answers the first test rows only."
     )
-
-
-def _where(rows, where):
-    for column, value in where.items():
-        rows = rows[rows[column] == value]
-    return rows
 
 
 def _level(rows, variant):

@@ -1,7 +1,6 @@
 """Figures and tables of jain2013-stability: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import Facet, Figure, Level, Line, Panel
 from dperm_pipeline.target import Target
 
@@ -46,18 +45,6 @@ def _panels(rows):
     return [[panel.but(ylabel=label, where={"row": row})] for row, label in _ROWS.items()]
 
 
-def _notes(rows):
-    pairs, few = (int(rows.loc[rows["form"] == form, "repeat"].max()) + 1 for form in ("random", "libsvm"))
-    curvatures = equals("λ", *sorted(rows["curvature"].unique()))
-    return [
-        f"sphere-3: {pairs} random pairs at each point (LibSVM: {few}), replace-one; larger markers for larger λ "
-        f"({curvatures}). Black line: equation (3)'s bound. Not private: exact minimisers, certified to "
-        "Δ_w/50 a pair; LibSVM's have no certificate. Flipped labels attain the bound for Huber, and for the hinge "
-        "where nλ ≥ R²; the flipped majority moves predictions by nλ/R² times the bound, through the bias alone (its "
-        "w stays 0, off the scale).",
-    ]
-
-
 stability = Figure(
     _panels,
     height=5.2,
@@ -69,15 +56,19 @@ stability = Figure(
         Line("flipped label, no bias", "#555555", "D", "none", hollow=True),
         *(Line(name, _BIAS, marker, "none") for name, marker in _LIBSVM.values()),
     ],
-    notes=_notes,
+    notes=[
+        "sphere-3: {repeat.count:form=random} random pairs at each point (LibSVM: {repeat.count:form=libsvm}), "
+        "replace-one; larger markers for larger λ ({curvature.all}). Black line: equation (3)'s bound. Not private: "
+        "exact minimisers, certified to Δ_w/50 a pair; LibSVM's have no certificate. Flipped labels attain the bound "
+        "for Huber, and for the hinge where nλ ≥ R²; the flipped majority moves predictions by nλ/R² times the bound, "
+        "through the bias alone (its w stays 0, off the scale).",
+    ],
     grid={"sharex": True, "sharey": "row"},
 )
 
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-stability": Target(
-        "stability",
-        ("row", "form", "loss", "kernel", "n", "curvature"),
         "Equation (3): how far one record moves the minimiser",
         "Distance of the minimisers, and of their predictions, on pairs of data sets that differ in one record, in "
         "units of equation (3)'s bounds, over n and lambda, for three losses and three kernels: the largest of random "

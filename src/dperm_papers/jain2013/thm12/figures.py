@@ -1,8 +1,8 @@
 """Figures and tables of jain2013-thm12: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import number
-from dperm_pipeline.figures.spec import Figure, Line, Panel, encoded
+from dperm_pipeline.figures.looks import MEDIUM_DASHED
+from dperm_pipeline.figures.spec import Figure, Line, Panel, encoded, most
 from dperm_pipeline.target import Target
 
 _LAWS = {
@@ -13,39 +13,34 @@ _LAWS = {
 }
 _LINES = (
     *encoded("dataset", _LAWS, statistic="quantiles", bars=0.8, more={"lw": 0.9}),
-    Line("Theorem 12, constant 1", "#333333", "", (0, (5, 1.5)), y="bound", statistic="first"),
+    Line("Theorem 12, constant 1", "#333333", "", MEDIUM_DASHED, y="bound", statistic="first"),
 )
 
 
-def _panels(rows):
-    linear = rows[rows["form"] == "linear"]
-    most, many = int(linear["d"].max()), int(linear["queries"].max())
-    over_T = Panel(
-        _LINES, "queries", "sup over the ball of |E f − mean f|", f"over T (linear f: d = {number(most)})",
-        xticks="all", whole_bands=True, prepare=lambda rows: rows[(rows["form"] == "absolute") | (rows["d"] == most)],
-    )  # fmt: skip
-    over_d = Panel(
-        _LINES, "d", "", f"over d, T = {number(many)}", {"form": "linear", "queries": many}, xticks="all",
-        whole_bands=True,
-    )  # fmt: skip
-    return [[over_T, over_d]]
-
-
+_OVER_T = Panel(
+    _LINES, "queries", "sup over the ball of |E f − mean f|", "over T (linear f: d = {#d.max:form=linear})",
+    xticks="all", whole_bands=True,
+    prepare=lambda rows: rows[(rows["form"] == "absolute") | (rows["d"] == rows["d"].max())],
+)  # fmt: skip
 thm12 = Figure(
-    _panels,
+    [
+        [
+            _OVER_T,
+            _OVER_T.but(x="d", ylabel="", title="over d, T = {#queries.max}", where={"form": "linear", "queries": most},
+                        prepare=None),
+        ]
+    ],
     height=3.3,
     where={"metric": "deviation"},
     notes=[
         "Markers: 95 % quantiles of {repeat.count} repeats, bars from the median to the largest; the supremum is "
         "exact. ‖w‖ ≤ 1, ‖φ‖ ≤ 1, β\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}0.05: √(log(1/β)/T).",
     ],
-)
+)  # fmt: skip
 
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-thm12": Target(
-        "thm12",
-        ("form", "queries", "d", "bound"),
         "Theorem 12: uniform deviation of means over public points",
         "Exact supremum over the unit ball of the difference between a mean over T points and its expectation, over T "
         "and over the dimension, beside the bound with constant 1. Markers: 95 % quantiles; bars: from the median to "

@@ -89,11 +89,10 @@ def _legend(rows):
 
 
 def _notes(rows):
-    pinp = rows[rows["mechanism"] == "pinp"].iloc[0]
     yield (
         "sphere-10: w* and queries uniform directions of R¹⁰, L = R = 1, C = ‖w*‖ = 1 but in the fourth panel; no "
-        f"data stand behind w*, noise depends on n only through the nominal nλ. {equals('ε', pinp['epsilon'])}, "
-        f"{equals('δ', pinp['delta'])}, {equals('β', rows['gamma'].max())}, replace-one, {{repeat.count}} repeats; "
+        "data stand behind w*, noise depends on n only through the nominal nλ. {epsilon.first:mechanism=pinp}, "
+        "{delta.first:mechanism=pinp}, {β=gamma.max}, replace-one, {repeat.count} repeats; "
         "bands (mostly hidden by lines) 95 % intervals of the mean."
     )
     halted = rows[(rows["metric"] == "halted") & (rows["value"] > 0)]
@@ -107,8 +106,6 @@ thm3 = Figure(_panels, height=5.3, legend=_legend, notes=_notes)
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-thm3": Target(
-        "thm3",
-        ("fixed", "n", "total", "queries", "radius", "bound", "vacuous", "gamma"),
         "Theorem 3: error of private interactive prediction",
         "Largest error of PINP as printed, corrected and tight, of one sample path of Gaussian noise and of the answer "
         "0 over the number of queries, n lambda and C, and PINP's B and sigma. w* is fixed; noise depends on n only "

@@ -69,17 +69,12 @@ def _constants_over_T(axis, rows):
     above.grid(visible=False)
 
 
-def _theorem_5(axis, rows):
-    """Say what the upright line is, beside it."""
-    T = int(rows["own_queries"].iloc[0])
-    axis.annotate(f"T = {T}\nof Theorem 5", (T, 0.6), xycoords=("data", "axes fraction"), size=6.5, ha="right",
-                  va="bottom", xytext=(-2, 0), textcoords="offset points")  # fmt: skip
-
-
 def _panels(rows):
     first = {series: rows[rows["series"] == series].iloc[0] for series in ("queries", "features")}
     wide = f"{equals('nλ', first['features']['total'])}, T = {int(first['features']['queries'])}"
-    exchange = crossed(_TDDL, _LAWS, _ANSWERS)
+    exchange, T = crossed(_TDDL, _LAWS, _ANSWERS), int(first["queries"]["own_queries"])
+    says = {"text": f"T = {T}\nof Theorem 5", "xy": (T, 0.6), "size": 6.5, "ha": "right", "va": "bottom",
+            "xytext": (-2, 0)}  # fmt: skip
     return [
         [
             _PANEL.but(lines=_without("cms11"), title="T as in Theorem 5, C = 1", where={"series": "total"}),
@@ -90,8 +85,8 @@ def _panels(rows):
             ),
             _PANEL.but(
                 lines=_without("cms11"), x="queries", xlabel="T", title=equals("nλ", first["queries"]["total"]),
-                where={"series": "queries"}, also=_theorem_5,
-                levels=[Level(first["queries"]["own_queries"], "", "#555555", ":", more={"lw": 0.8}, upright=True)],
+                where={"series": "queries"},
+                levels=[Level(T, "", "#555555", ":", more={"lw": 0.8}, upright=True, says=says)],
             ),
         ],
         [
@@ -113,30 +108,24 @@ def _panels(rows):
     ]  # fmt: skip
 
 
-def _notes(rows):
-    return [
-        "w* fixed, ‖w*‖ = R = L = 1, {epsilon.first}, {delta.first}, {repeat.count} repeats (public points and noise "
-        f"anew), d = {int(rows.iloc[0]['d'])} where it is not "
-        "swept; nλ is nominal: noise depends on n through it alone. Corollary 6: C = 2LR/λ, T = nε/√log(1/δ). "
-        "Constant: 95 % quantile of L D over Theorem 5's expression, over nλ (with markers) and over T (without). "
-        "PINP's answers: TDDL fitted to them (hollow) beside TDDL (filled), "
-        f"T = {int(rows.loc[rows['series'] == 'exchange', 'queries'].max())}, where PINP is not vacuous."
-    ]
-
-
 thm5 = Figure(
     _panels,
     height=5.6,
     where={"metric": "error"},
     legend=[*_METHODS, *(line.but(colour="#555555") for line in _LAWS)],
-    notes=_notes,
+    notes=[
+        "w* fixed, ‖w*‖ = R = L = 1, {epsilon.first}, {delta.first}, {repeat.count} repeats (public points and noise "
+        "anew), d = {#d.first} where it is not "
+        "swept; nλ is nominal: noise depends on n through it alone. Corollary 6: C = 2LR/λ, T = nε/√log(1/δ). "
+        "Constant: 95 % quantile of L D over Theorem 5's expression, over nλ (with markers) and over T (without). "
+        "PINP's answers: TDDL fitted to them (hollow) beside TDDL (filled), "
+        "T = {#queries.max:series=exchange}, where PINP is not vacuous."
+    ],
 )
 
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-thm5": Target(
-        "thm5",
-        ("variant", "series", "total", "queries", "d", "curvature", "n", "radius", "bound", "vacuous", "own_queries"),
         "Theorem 5, Theorem 13 and Corollary 6: error of the test data dependent learner",
         "Mean difference between the private and the exact prediction on fresh points over n lambda, n, T and the "
         "dimension d, for points in ten directions and for decaying ones; the constant that Theorem 5's bound would "

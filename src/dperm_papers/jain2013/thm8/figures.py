@@ -116,8 +116,6 @@ thm8 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-thm8": Target(
-        "thm8",
-        ("series", "total", "d", "degree", "bound_reread", "vacuous"),
         "Theorem 8: error of the test data independent learner over the input ball",
         "Largest error over the unit ball, over n lambda and the dimension d, beside Gaussian output and CMS11; the "
         "n lambda and the d at which it is 0.1 and half of the norm of w*; polynomial kernels; and the points of a net "

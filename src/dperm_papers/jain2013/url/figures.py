@@ -40,8 +40,6 @@ url = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "jain2013-url": Target(
-        "url",
-        ("variant", "penalty", "total", "queries"),
         "Accuracy on URL Reputation",
         "Test accuracy with the linear kernel in 3,231,961 dimensions, a column for each n lambda: above over epsilon, "
         "below over the number T of public points at two epsilons. The methods are those of Figure 2a. Bands: 95 % "

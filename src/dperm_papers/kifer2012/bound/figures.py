@@ -99,8 +99,6 @@ bound = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-bound": Target(
-        "bound",
-        ("neighbours", "row", "sign", "ridge_multiple"),
         "The noise that our bound saves",
         "Standard deviation of Gaussian noise in objective perturbation by theorem, over epsilon and over delta: as "
         "printed, by other bounds, and by the theorems of docs/privacy.md, under either relation; and the noise that "

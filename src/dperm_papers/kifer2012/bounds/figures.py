@@ -27,12 +27,9 @@ bounds_table = Table(
     prepare=_checked,
 )
 
-_COLUMNS = ("variant", "p", "n", "row", "form", "problem", "ridge_multiple", "variance", "gamma")
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-bounds": Target(
-        "bounds",
-        _COLUMNS,
         "Bounds checked over repeats",
         "How near what was measured comes to each bound of the paper, over private fits and random designs; and how "
         "often the bounds that may fail with probability gamma did, at the least favourable point of each. Grey: "
@@ -45,8 +42,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-bounds": Target(
-        "bounds_table",
-        _COLUMNS,
         "Bounds checked over repeats",
         "For each bound how often it was checked and violated, the highest violation rate at one point, and the "
         "largest ratio of what was measured to it; of equations the largest difference.",

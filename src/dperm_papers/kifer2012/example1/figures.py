@@ -95,8 +95,6 @@ example1 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-example1": Target(
-        "example1",
-        ("row", "loss", "target", "direction", "at", "index"),
         "Example 1: a limit of private mechanisms",
         "The minimiser with an l1 regularizer, which is 0 with positive probability, and with the regularizer "
         "smoothed, which has a density: distribution functions, what either spends of its budget, and how the smoothed "

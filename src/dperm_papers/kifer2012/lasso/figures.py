@@ -4,8 +4,9 @@ import math
 
 from dperm.catalogue import Catalogue
 from dperm.errors import ConfigError
+from dperm_papers.kifer2012.shared import drawing_data as shared
 from dperm_pipeline.figures.looks import equals, number
-from dperm_pipeline.figures.spec import DASHED, Column, Figure, Interval, Level, Line, Panel, Table, means
+from dperm_pipeline.figures.spec import DASHED, Column, Figure, Interval, Line, Table, means
 from dperm_pipeline.target import Target
 
 _METRICS = {
@@ -19,7 +20,6 @@ _CALIBRATIONS = (
     Line("tight", "#555555", "o", "-", {"calibration": "tight"}),
     Line("Algorithm 1", "#555555", "o", DASHED, {"calibration": "paper"}, hollow=True),
 )
-_LEVEL = Line("non-private lasso", "#555555", line=(0, (1, 1)), key={"lw": 0.9})
 # More ticks than this collide: every second one is named.
 _MOST_TICKS = 5
 
@@ -32,17 +32,9 @@ def _looks(rows):
     return dict(zip(shares, _LOOKS, strict=False))
 
 
-def _private(rows):
-    return rows[rows["mechanism"] != "nonprivate"]
-
-
 def _columns(rows):
     """Return data set and delta of each column of panels."""
-    return sorted({(row.dataset, row.delta) for row in _private(rows).itertuples()})
-
-
-def _epsilons(rows):
-    return sorted(_private(rows)["epsilon"].unique())
+    return sorted({(row.dataset, row.delta) for row in shared.private(rows).itertuples()})
 
 
 def _span(metric):
@@ -56,32 +48,25 @@ def _span(metric):
 
 
 def _panels(rows):
-    looks, epsilons = _looks(rows), _epsilons(rows)
+    looks, epsilons = _looks(rows), shared.epsilons(rows)
+    levels = [shared.level(colour, l1_share=share) for share, (colour, _) in looks.items()]
     for metric, ylabel in _METRICS.items():
         across = []
         for dataset, delta in _columns(rows):
             lines = [
-                line.but(
-                    label="", colour=colour, marker=marker, where={**line.where, "l1_share": share, "delta": delta},
-                    statistic="points", band=0.12, bars=0.8, cut=True, more={"mew": 0.9, "zorder": 3},
+                shared.LINE.but(
+                    colour=colour, marker=marker, line=line.line, hollow=line.hollow, band=0.12,
+                    where={**line.where, "l1_share": share, "delta": delta},
                 )
                 for line in _CALIBRATIONS
                 for share, (colour, marker) in looks.items()
             ]  # fmt: skip
-            levels = [
-                Level(
-                    lambda rows: rows["mean"].iloc[0], "", colour, (0, (1, 1)),
-                    {"mechanism": "nonprivate", "l1_share": share}, {"lw": 0.9, "zorder": 1.5},
-                )
-                for share, (colour, _) in looks.items()
-            ]  # fmt: skip
-            title = "" if metric != "relative_error" else f"{dataset}\n{equals('δ', delta)}"
             across.append(
-                Panel(
-                    lines, "epsilon", "" if across else ylabel, title, {"dataset": dataset, "metric": metric}, levels,
-                    epsilons=True, xticks=epsilons[::2] if len(epsilons) > _MOST_TICKS else epsilons,
-                    xlim=(epsilons[0] / 1.35, epsilons[-1] * 1.35), span=_span(metric), exactly=True, sharex=True,
-                    same_y=f"{metric} on {dataset}", empty="no converged fit", title_look={},
+                shared.panel(
+                    lines, dataset, metric, levels=levels, span=_span(metric), ylabel="" if across else ylabel,
+                    title=f"{dataset}\n{equals('δ', delta)}" if metric == "relative_error" else "",
+                    xticks=epsilons[::2] if len(epsilons) > _MOST_TICKS else epsilons,
+                    xlim=(epsilons[0] / 1.35, epsilons[-1] * 1.35),
                 )
             )  # fmt: skip
         yield across
@@ -89,18 +74,7 @@ def _panels(rows):
 
 def _legend(rows):
     looks = [Line(f"Λ = {number(share)} n′", *look) for share, look in _looks(rows).items()]
-    return [*looks, *_CALIBRATIONS, _LEVEL]
-
-
-def _notes(rows):
-    private = _private(rows)
-    repeats = sorted((private["ok"] + private["failed"]).unique())
-    return [
-        "Lasso by objective perturbation: squared loss within a box, Λ times the l1 norm, add/remove. Every Λ that was "
-        "tried; n′: size of the private sample by the public shares. Test error 1: a prediction of the mean. Lines: "
-        f"means over {' or '.join(map(str, repeats))} repeats; bands: 95 % confidence intervals of the mean (Student's "
-        f"t). Data sets: {', '.join(sorted(private['dataset'].unique()))}."
-    ]
+    return [*looks, *_CALIBRATIONS, Line("non-private lasso", "#555555", line=shared.DOTS, key={"lw": 0.9})]
 
 
 lasso = Figure(
@@ -111,29 +85,17 @@ lasso = Figure(
     prepare=means("mechanism", "dataset", "delta", "calibration", "l1_share", "epsilon", "metric"),
     keep_failed=True,
     legend=_legend,
-    notes=_notes,
+    notes=lambda rows: [
+        "Lasso by objective perturbation: squared loss within a box, Λ times the l1 norm, add/remove. Every Λ that was "
+        "tried; n′: size of the private sample by the public shares. Test error 1: a prediction of the mean. "
+        f"{shared.sample(rows)}"
+    ],
 )
-
-
-def _count(*statuses):
-    """Return the largest number of repeats of a metric whose status is one of these, of the non-private fit too."""
-
-    def count(part):
-        here = part[part["status"].isin(statuses)]
-        return int(here.groupby("metric").size().max()) if len(here) else 0
-
-    return count
-
-
-def _of_budget(part):
-    """Return delta in words, a dash for the fit without privacy."""
-    return "–" if math.isinf(part["epsilon"].iloc[0]) else number(part["delta"].iloc[0])
-
 
 lasso_table = Table(
     [
         Column("dataset", heading="data set"),
-        Column("", _of_budget, "δ"),
+        Column("", shared.budget("delta"), "δ"),
         Column("delta", heading=""),
         Column("epsilon", heading="ε", words=lambda epsilon: "–" if math.isinf(epsilon) else number(epsilon)),
         Column("calibration", words=lambda calibration: calibration or "non-private"),
@@ -142,8 +104,8 @@ lasso_table = Table(
             Interval(metric, "", title.replace("\n", " "), where={"metric": metric})
             for metric, title in _METRICS.items()
         ),
-        Column("repeats", _count("ok", "failed"), ""),
-        Column("failed", _count("failed"), ""),
+        Column("repeats", shared.count("ok", "failed"), ""),
+        Column("failed", shared.count("failed"), ""),
     ],
     by=("dataset", "delta", "calibration", "l1_share", "epsilon"),
     where={"metric": tuple(_METRICS)},
@@ -153,13 +115,10 @@ lasso_table = Table(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-lasso": Target(
-        "lasso",
-        ("l1_share",),
         "Lasso under objective perturbation on real data",
         "Test error relative to a prediction of the mean, number of coefficients that are not 0, and their overlap "
-        "with those of the non-private lasso over epsilon, for every l1 strength that was tried, with the noise of "
-        "pure privacy and with Gaussian noise. Dotted: the non-private lasso. Bands: 95 % confidence intervals of "
-        "the mean.",
+        "with those of the non-private lasso over epsilon, for every l1 strength that was tried, with pure and with "
+        "Gaussian noise. Dotted: the non-private lasso. Bands: 95 % confidence intervals of the mean.",
         "Line plots, one column for each data set and noise: test error falls to the non-private level as epsilon "
         "grows, the support shrinks from nearly all coefficients to the non-private size, the overlap rises to 1. The "
         "numbers are in the table kifer2012-lasso.",
@@ -167,8 +126,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-lasso": Target(
-        "lasso_table",
-        ("l1_share",),
         "Lasso under objective perturbation on real data",
         "Mean over repeats with its 95 % confidence interval in brackets, for every l1 strength that was tried.",
     ),

@@ -5,25 +5,21 @@ import textwrap
 
 from dperm.catalogue import Catalogue
 from dperm.errors import DataError
+from dperm_papers.kifer2012.shared import drawing_data as shared
 from dperm_papers.kifer2012.shared.drawing_looks import METHODS, look
-from dperm_pipeline.figures.looks import NONPRIVATE, equals, noise_label, number
-from dperm_pipeline.figures.spec import Column, Figure, Interval, Level, Line, Panel, Table, like, means
+from dperm_pipeline.figures.looks import NONPRIVATE, equals, noise_label
+from dperm_pipeline.figures.spec import Column, Figure, Interval, Line, Table, like, means, select, told
 from dperm_pipeline.target import Target
 
 _METHOD = ("mechanism", "calibration")
 _PLACE = ("dataset", "epsilon", "delta", *_METHOD)
+_SETTING = ("candidate", "ridge_multiple", "steps", "clip")
 _METRICS = {"excess_risk": "excess risk", "test_loss": "test loss", "test_error": "test error"}
-_DOTTED = (0, (1, 1))
-_LINE = Line(statistic="points", bars=0.8, cut=True, more={"mew": 0.9, "zorder": 3})
-_NONPRIVATE = Line(NONPRIVATE.label, NONPRIVATE.colour, line=_DOTTED, key={"lw": 0.9})
-_LEVEL = Level(
-    lambda rows: rows["mean"].iloc[0], "", NONPRIVATE.colour, _DOTTED, {"mechanism": "nonprivate"},
-    {"lw": 0.9, "zorder": 1.5},
-)  # fmt: skip
+_NONPRIVATE = Line(NONPRIVATE.label, NONPRIVATE.colour, line=shared.DOTS, key={"lw": 0.9})
+_RING_LOOK = {"ms": 8, "mfc": "none", "mec": "black", "mew": 0.7}
 _RING = Line(
     "chosen on the public split", "#000000", "o", "none", y="mean", statistic="value", fits=False,
-    more={"ms": 8, "mfc": "none", "mec": "black", "mew": 0.7, "zorder": 4},
-    key={"ms": 8, "mfc": "none", "mec": "black", "mew": 0.7},
+    more={**_RING_LOOK, "zorder": 4}, key=_RING_LOOK,
 )  # fmt: skip
 _MARKERS = ("v", "o", "s", "^", "D", "P")
 
@@ -42,8 +38,8 @@ def _points(*of_a_line):
     """Return, for `prepare`, what makes means; a line breaks at an epsilon that others have and it has not."""
 
     def points(rows):
-        found = means(*_PLACE, "candidate", "ridge_multiple", "steps", "clip", "chosen", "metric")(rows)
-        private = _private(_check_chosen(found))
+        found = means(*_PLACE, *_SETTING, "chosen", "metric")(rows)
+        private = shared.private(_check_chosen(found))
         lines, epsilons = private[[*of_a_line]].drop_duplicates(), private[["epsilon"]].drop_duplicates()
         every = lines.merge(epsilons, how="cross")
         return found.merge(every, how="outer", on=[*every]).fillna({"ok": 0, "failed": 0})
@@ -51,14 +47,10 @@ def _points(*of_a_line):
     return points
 
 
-def _private(rows):
-    return rows[rows["mechanism"] != "nonprivate"]
-
-
 def _methods(rows):
     """Return mechanism and calibration of each method, in the order of the table of looks, unknown ones last."""
     known = list(METHODS)
-    found = sorted(set(zip(*(_private(rows)[name] for name in _METHOD), strict=True)))
+    found = sorted(set(zip(*(shared.private(rows)[name] for name in _METHOD), strict=True)))
     return sorted(found, key=lambda method: known.index(method) if method in known else len(known))
 
 
@@ -69,12 +61,10 @@ def _span(rows):
     return (min(values + lows), max(values)) if values else ()
 
 
-def _panel(rows, lines, dataset, metric, first_row, **more):
-    epsilons = sorted(_private(rows)["epsilon"].unique())
-    return Panel(
-        lines, "epsilon", title=dataset if first_row else "", levels=[_LEVEL], epsilons=True, xticks=epsilons,
-        span=_span, exactly=True, same_y=f"{metric} on {dataset}", sharex=True, empty="no converged fit",
-        title_look={}, **more,
+def _panel(rows, lines, dataset, metric, title, **more):
+    return shared.panel(
+        lines, dataset, metric, levels=[shared.level(NONPRIVATE.colour)], title=dataset if title else "",
+        xticks=shared.epsilons(rows), span=_span, **more,
     )  # fmt: skip
 
 
@@ -82,34 +72,22 @@ def _width(rows):
     return 7.0 if rows["dataset"].nunique() > 2 else 5.2
 
 
-def _sample(rows):
-    """Say what was run: data sets and repeats."""
-    private = _private(rows)
-    if private.empty:
-        return "There are no rows of private fits."
-    repeats = sorted({*(private["ok"] + private["failed"]).astype(int)} - {0})
-    repeats = str(repeats[0]) if len(repeats) == 1 else f"{repeats[0]} to {repeats[-1]}"
-    return (
-        f"Lines: means over {repeats} repeats; bands: 95 % confidence intervals of the mean (Student's t). "
-        f"Data sets: {', '.join(sorted(rows['dataset'].unique()))}."
-    )
-
-
 def _panels(rows):
-    methods, datasets = _methods(rows), sorted(rows["dataset"].unique())
-    first = True
+    methods, datasets, first = _methods(rows), sorted(rows["dataset"].unique()), True
     for metric in ("excess_risk", "test_loss"):
-        for delta in sorted(_private(rows)["delta"].unique()):
-            lines = []
-            for k, method in enumerate(methods):
-                where = {**dict(zip(_METHOD, method, strict=True)), "delta": delta}
-                line = like(_LINE, label=look(*method).label, colour=look(*method).colour, marker=look(*method).marker)
-                aside = 1.2 * (k - (len(methods) - 1) / 2)
-                lines.append(line.but(where=where, band=0.12, aside=aside, hollow=delta == 0))
+        for delta in sorted(shared.private(rows)["delta"].unique()):
+            lines = [
+                shared.LINE.but(
+                    colour=look(*method).colour, marker=look(*method).marker, label=look(*method).label, band=0.12,
+                    aside=1.2 * (k - (len(methods) - 1) / 2), hollow=delta == 0,
+                    where={**dict(zip(_METHOD, method, strict=True)), "delta": delta},
+                )
+                for k, method in enumerate(methods)
+            ]  # fmt: skip
             yield [
-                _panel(rows, lines, dataset, metric, first, where={"dataset": dataset, "metric": metric},
-                       ylabel=f"{_METRICS[metric]}\n{equals('δ', delta)}" if dataset == datasets[0] else "")
-                for dataset in datasets
+                _panel(rows, lines, dataset, metric, first,
+                       ylabel="" if k else f"{_METRICS[metric]}\n{equals('δ', delta)}")
+                for k, dataset in enumerate(datasets)
             ]  # fmt: skip
             first = False
 
@@ -125,7 +103,7 @@ output = Figure(
     notes=lambda rows: [
         "Excess risk over the non-private minimum on the private training rows, and mean loss on the held-out rows, at "
         "equal (ε, δ) under add/remove; each method at the setting chosen for it on the public split. Hollow: δ = 0. "
-        f"Methods are drawn a little side by side. {_sample(rows)}"
+        f"Methods are drawn a little side by side. {shared.sample(rows)}"
     ],
 )
 
@@ -153,30 +131,28 @@ def _dashes(rows):
 
 
 def _sweep_panels(rows):
-    private, datasets = _private(rows), sorted(rows["dataset"].unique())
+    private, datasets = shared.private(rows), sorted(rows["dataset"].unique())
     deltas, metric = _dashes(private), rows["metric"].iloc[0]
+    beside = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "handletextpad": 0.0, "labelspacing": 0.25,
+              "borderaxespad": 0.2}  # fmt: skip
     for row, method in enumerate(_methods(rows)):
         where, method_look = dict(zip(_METHOD, method, strict=True)), look(*method)
-        own = private[(private["mechanism"] == method[0]) & (private["calibration"] == method[1])]
         lines = []
-        for name, colour, marker in _settings(own, method_look.colour):
+        for name, colour, marker in _settings(select(private, where), method_look.colour):
             for delta, dashes in deltas.items():
                 here = {**where, "candidate": name, "delta": delta}
-                key = {"ls": "none", "mfc": colour}
                 lines += [
-                    _LINE.but(label=name, colour=colour, marker=marker, line=dashes, where=here, hollow=delta == 0,
-                              band=0.1, key=key),
+                    shared.LINE.but(label=name, colour=colour, marker=marker, line=dashes, where=here,
+                                    hollow=delta == 0, band=0.1, key={"ls": "none", "mfc": colour}),
                     _RING.but(label="", where={**here, "chosen": True, "ok": lambda ok: ok > 0}),
                 ]  # fmt: skip
-        legend = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "handletextpad": 0.0, "labelspacing": 0.25,
-                  "borderaxespad": 0.2}  # fmt: skip
+        words = "\n".join(textwrap.wrap(method_look.label, 14))
         yield [
             _panel(
-                rows, lines, dataset, metric, row == 0, where={"dataset": dataset},
-                ylabel="\n".join(textwrap.wrap(method_look.label, 14)) if dataset == datasets[0] else "",
-                legend=legend if dataset == datasets[-1] else None, also=_painted(method_look.colour),
+                rows, lines, dataset, metric, row == 0, ylabel="" if k else words,
+                legend=beside if dataset == datasets[-1] else None, also=_painted(method_look.colour),
             )
-            for dataset in datasets
+            for k, dataset in enumerate(datasets)
         ]  # fmt: skip
 
 
@@ -188,18 +164,9 @@ def _painted(colour):
 def _sweep_legend(rows):
     grey = [
         Line(noise_label(delta), "#555555", "o", dashes, hollow=delta == 0)
-        for delta, dashes in sorted(_dashes(_private(rows)).items())
+        for delta, dashes in sorted(_dashes(shared.private(rows)).items())
     ]
     return [_RING, *grey, _NONPRIVATE]
-
-
-def _sweep_notes(rows):
-    metric = rows["metric"].iloc[0]
-    return [
-        f"{_METRICS[metric].capitalize()} of every setting that was tried. Multiple: the added curvature is "
-        "multiple·λ/ε, or the method's own default where that is more; clip: in units of ζ. The panels of a data set "
-        f"share their y-axis. {_sample(rows)}"
-    ]
 
 
 def _sweep(metric):
@@ -212,30 +179,24 @@ def _sweep(metric):
         prepare=_points("dataset", "delta", *_METHOD, "candidate", "metric"),
         keep_failed=True,
         legend=_sweep_legend,
-        notes=_sweep_notes,
+        notes=lambda rows: [
+            f"{_METRICS[metric].capitalize()} of every setting that was tried. Multiple: the added curvature is "
+            "multiple·λ/ε, or the method's own default where that is more; clip: in units of ζ. The panels of a data "
+            f"set share their y-axis. {shared.sample(rows)}"
+        ],
     )
 
 
 output_sweep, output_sweep_test = _sweep("excess_risk"), _sweep("test_loss")
 
 
-def _label(part):
-    method = part["mechanism"].iloc[0], part["calibration"].iloc[0]
-    return (NONPRIVATE if method[0] == "nonprivate" else look(*method)).label
-
-
-def _budget(name):
-    """Return epsilon or delta in words, a dash for the fit without privacy."""
-    return lambda part: "–" if part["mechanism"].iloc[0] == "nonprivate" else number(part[name].iloc[0])
+def _label(row):
+    return (NONPRIVATE if row["mechanism"] == "nonprivate" else look(*row[[*_METHOD]])).label
 
 
 def _used(name):
     """Return a setting; 0 stands for one that the method does not have."""
-    return lambda part: part[name].iloc[0] or math.nan
-
-
-def _count(status):
-    return lambda part: int((part["status"] == status).groupby(part["metric"]).sum().max())
+    return told(lambda row: row[name] or math.nan)
 
 
 def _legend_order(part):
@@ -249,67 +210,55 @@ output_table = Table(
     [
         Column("dataset", heading="data set"),
         Column("epsilon", heading=""),
-        Column("", _budget("epsilon"), "ε"),
+        Column("", shared.budget("epsilon"), "ε"),
         Column("delta", heading=""),
-        Column("", _budget("delta"), "δ"),
-        Column("method", _label),
+        Column("", shared.budget("delta"), "δ"),
+        Column("method", told(_label)),
         Column("setting", "candidate", words=lambda setting: setting or "–"),
         Column("ridge_multiple", _used("ridge_multiple"), ""),
         Column("steps", _used("steps"), "", whole=True),
         Column("clip", _used("clip"), ""),
         *(Interval(metric, heading=title, where={"metric": metric}) for metric, title in _METRICS.items()),
-        Column("repeats", _count("ok")),
-        Column("failed", _count("failed")),
+        Column("repeats", shared.count("ok")),
+        Column("failed", shared.count("failed")),
     ],
-    by=(*_PLACE, "candidate", "ridge_multiple", "steps", "clip"),
+    by=(*_PLACE, *_SETTING),
     where={"metric": tuple(_METRICS), "chosen": True},
     prepare=_check_chosen,
     order=_legend_order,
     keep_failed=True,
 )
 
-# What kifer2012-output tells its settings apart by.
-_SETTINGS = ("candidate", "ridge_multiple", "steps", "clip", "chosen")
-
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-output": Target(
-        "output",
-        _SETTINGS,
         "Objective against output perturbation",
-        "Excess risk on the private training rows and loss on held-out rows over epsilon, for objective and output "
-        "perturbation, CMS11's objective perturbation, approximate minima perturbation and noisy gradient descent, at "
-        "equal (epsilon, delta) under add/remove. Each method uses the setting that was chosen for it on a public "
-        "split. Bands: 95 % confidence intervals of the mean.",
+        "Excess risk on the private training rows and loss on held-out rows over epsilon, by objective and output "
+        "perturbation and three other mechanisms, at equal (epsilon, delta) under add/remove. Each method uses the "
+        "setting that was chosen for it on a public split. Bands: 95 % confidence intervals of the mean.",
         "Line plots, one column for each data set, one row for each delta: above excess risk, below test loss, both "
         "falling as epsilon grows; one line for each method, and the non-private test loss as a level. The numbers are "
         "in the table kifer2012-output.",
     ),
     "kifer2012-output-sweep": Target(
-        "output_sweep",
-        _SETTINGS,
         "Objective against output perturbation: excess risk of every setting",
-        "What the choice of a setting does: excess risk over epsilon for every ridge multiple, and for every number of "
-        "steps and clipping norm of gradient descent, that was tried; one row of panels for each method. Rings mark "
-        "the setting chosen on the public split. Bands: 95 % confidence intervals of the mean.",
+        "What the choice of a setting does: excess risk over epsilon for every ridge multiple that was tried, and of "
+        "gradient descent for every number of steps and clipping norm. Rings mark the setting chosen on the public "
+        "split. Bands: 95 % confidence intervals of the mean.",
         "Line plots, one column for each data set and one row for each method; one line for each setting and noise; "
         "rings on the settings that were chosen.",
     ),
     "kifer2012-output-sweep-test": Target(
-        "output_sweep_test",
-        _SETTINGS,
         "Objective against output perturbation: test loss of every setting",
-        "What the choice of a setting does to the loss on test rows, which have no part in it: every ridge multiple, "
-        "and every number of steps and clipping norm of gradient descent, that was tried; one row of panels for each "
-        "method. Rings mark the setting chosen on the public split. Bands: 95 % confidence intervals of the mean.",
+        "What the choice of a setting does to the loss on test rows, which have no part in it; the settings are those "
+        "of kifer2012-output-sweep. Rings mark the setting chosen on the public split. Bands: 95 % confidence "
+        "intervals of the mean.",
         "Line plots, one column for each data set and one row for each method; one line for each setting and noise; "
         "rings on the settings that were chosen, and the non-private test loss as a level.",
     ),
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-output": Target(
-        "output_table",
-        _SETTINGS,
         "Objective against output perturbation",
         "Mean over repeats with its 95 % confidence interval in brackets, each method at the setting chosen on the "
         "public split.",

@@ -3,8 +3,8 @@
 import math
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals, number
-from dperm_pipeline.figures.spec import DOTTED, Column, Figure, Level, Line, Panel, Table
+from dperm_pipeline.figures.looks import number
+from dperm_pipeline.figures.spec import DOTTED, Column, Figure, Level, Line, Panel, Table, select, told
 from dperm_pipeline.target import Target
 
 # Selection -> look, what Table 2 says of n, and that law in words.
@@ -63,68 +63,57 @@ def _groups(rows, *columns):
     """Give the look of each selection with the values of columns that occur, in their order."""
     for support, *values in sorted(set(rows[["support", *columns]].itertuples(index=False, name=None))):
         look = _LOOKS[support]
-        yield look.but(where={**look.where, **dict(zip(columns, values, strict=True))}), values
+        yield look.but(label="", where={**look.where, **dict(zip(columns, values, strict=True))}), values
 
 
 def _recovery(rows):
     rows = rows[rows["metric"] == "right"]
-    lines = [
-        line.but(statistic="mean", more={"ms": 2.5, "lw": 0.9}, label="")
-        for line, _ in _groups(rows, "p", "s")
-    ]  # fmt: skip
     return Panel(
-        lines, "n", "", "P(right support)", {"metric": "right"}, [Level(_ENOUGH, "", _GREY, more={"lw": 0.8})],
+        [line.but(statistic="mean", more={"ms": 2.5, "lw": 0.9}) for line, _ in _groups(rows, "p", "s")],
+        "n", "", "P(right support)", {"metric": "right"}, [Level(_ENOUGH, "", _GREY, more={"lw": 0.8})],
         ylim=(-0.03, 1.03), **_over(rows["n"].min() / 1.2, rows["n"].max() * 1.2),
     )  # fmt: skip
 
 
-def _name_sizes(axis, rows):
-    """Write s at the end of its line: a legend would need one for each selection."""
-    for (support, s), part in rows.groupby(["support", "s"], sort=True):
-        end = part.loc[part["law"].idxmax()]
-        axis.annotate(f"s = {s}", (end["law"], end["mean"]), xytext=(5, -9), textcoords="offset points", size=6.5,
-                      ha="center", color=_LOOKS[support].colour)  # fmt: skip
-
-
 def _law(rows, support):
-    """Return a panel of n90 over what Table 2 says of it, with a line through the first."""
+    """Return a panel of n90 over what Table 2 says of it, with a line through the first; s stands at each line's end.
+
+    A legend would need an entry for each selection.
+    """
     look, words = _LOOKS[support], _LAWS[support][1]
     where = {"metric": "needed", "support": support, "place": "inside"}
-    here = rows[(rows["metric"] == "needed") & (rows["support"] == support) & (rows["place"] == "inside")]
+    here = select(rows, where)
     panel = Panel((), "law", "n90", f"{look.label}: n90 against its law", where, xlabel=words, empty="outside the grid")
     if here.empty:
         return panel
     first = here.loc[here["law"].idxmin()]
     ends = [here["law"].min() / 1.3, here["law"].max() * 1.3]
     stated = [first["mean"] * end / first["law"] for end in ends]
-    # The end of an interval that leaves the grid is not drawn.
-    low, high = here["low"].fillna(here["mean"]), here["high"].fillna(here["mean"])
     return panel.but(
         lines=[
             Line(colour=_GREY, line=DOTTED, x=lambda rows: ends, y=lambda rows: stated, more={"lw": 1.2}),
             look.but(label="", line="none", statistic="points", bars=0.8, more={"ms": 4, "lw": 0.8, "zorder": 2.1}),
-            *(Line(colour=look.colour, where={"s": s}, y="mean", more={"lw": 0.6}) for s in sorted(here["s"].unique())),
+            *(
+                Line(colour=look.colour, where={"s": s}, y="mean", more={"lw": 0.6},
+                     end={"text": f"s = {s}", "xytext": (5, -9), "ha": "center"})
+                for s in sorted(here["s"].unique())
+            ),
         ],
-        prepare=lambda rows: rows.assign(low=low, high=high),
+        # The end of an interval that leaves the grid is not drawn.
+        prepare=lambda rows: rows.assign(low=rows["low"].fillna(rows["mean"]), high=rows["high"].fillna(rows["mean"])),
         span=lambda rows: [*rows["mean"] / 1.3, *rows["mean"] * 1.2, *stated],
-        exactly=True, also=_name_sizes, **_over(*ends),
+        exactly=True, **_over(*ends),
     )  # fmt: skip
-
-
-def _name_works(axis, rows):
-    """Write s at the end of its line; neighbours may end close to each other: smaller s is written lower."""
-    for (support, s), part in rows.groupby(["support", "s"], sort=True):
-        end = part.loc[part["p"].idxmax()]
-        axis.annotate(f"s = {s}", (end["p"], end["work"]), xytext=(5, 4 * (s - 4)), textcoords="offset points",
-                      size=6.5, color=_LOOKS[support].colour)  # fmt: skip
 
 
 def _work(rows):
     rows = rows[rows["metric"] == "needed"]
     return Panel(
-        [line.but(label="", more={"ms": 4}) for line, _ in _groups(rows, "s")], "p", "",
-        "work at n90: subsets, updates", {"metric": "needed"}, y="work", xticks="all",
-        xlim=(rows["p"].min() / 1.4, rows["p"].max() * 2.1), also=_name_works,
+        # Neighbours may end close to each other: smaller s is written lower.
+        [line.but(more={"ms": 4}, end={"text": f"s = {s}", "xytext": (5, 4 * (s - 4))})
+         for line, (s,) in _groups(rows, "s")],
+        "p", "", "work at n90: subsets, updates", {"metric": "needed"}, y="work", xticks="all",
+        xlim=(rows["p"].min() / 1.4, rows["p"].max() * 2.1),
         span=lambda rows: (rows["work"].min() / 2, rows["work"].max() * 1.5), exactly=True,
     )  # fmt: skip
 
@@ -139,9 +128,7 @@ def _name_risks(axis, rows):
     """Write what tells the lines of a selection apart at their ends; of two that are close the higher one higher."""
     ends = []
     for line, (s, divisor, magnitude) in _risk_groups(rows):
-        part = rows
-        for name, value in line.where.items():
-            part = part[part[name] == value]
+        part = select(rows, line.where)
         part = part[part["ratio"] == part["ratio"].max()]
         words = f"|θ*| = {number(magnitude)}" if divisor == "row" else f"s = {s}"
         ends.append((part["ratio"].iloc[0], part["value"].mean(), words, line.colour))
@@ -156,25 +143,16 @@ def _risk_groups(rows):
     for line, (s, divisor, magnitude) in _groups(rows, "s", "divisor", "magnitude"):
         # Mended and inside F is like mended at its corner.
         if divisor != "part" or magnitude == 1:
-            yield line, (s, divisor, magnitude)
+            yield (_PRINTED.but(label="", where=line.where) if divisor == "row" else line), (s, divisor, magnitude)
 
 
 def _risk(rows):
     rows = _largest(rows)
-    lines = [
-        (_PRINTED if divisor == "row" else line).but(
-            label="", where=line.where, statistic="mean", more={"ms": 2.5, "lw": 0.9}
-        )
-        for line, (_, divisor, _) in _risk_groups(rows)
-    ]
     return Panel(
-        lines, "ratio", "excess risk", "risk over n / law", prepare=_largest, also=_name_risks,
+        [line.but(statistic="mean", more={"ms": 2.5, "lw": 0.9}) for line, _ in _risk_groups(rows)],
+        "ratio", "excess risk", "risk over n / law", prepare=_largest, also=_name_risks,
         xlabel="n / law of Table 2 (lasso: s log p)", **_over(rows["ratio"].min() / 1.3, rows["ratio"].max() * 6),
     )  # fmt: skip
-
-
-def _constant(place):
-    return lambda rows: [place] * len(rows)
 
 
 def _compared_span(rows):
@@ -184,8 +162,8 @@ def _compared_span(rows):
 
 _RISKS_COMPARED = Panel(
     [
-        look.but(label="", where={**look.where, **where, "row": row}, x=_constant(place + shift), statistic="mean",
-                 bars=True, more={"ms": 4.5, "zorder": 2.1})
+        look.but(label="", where={**look.where, **where, "row": row}, x=lambda rows, x=place + shift: [x] * len(rows),
+                 statistic="mean", bars=True, more={"ms": 4.5, "zorder": 2.1})
         for place, row in enumerate(_COMPARED)
         for shift, look, where in _ARMS
     ],
@@ -212,10 +190,9 @@ def _legend(rows):
 
 
 def _notes(rows):
-    first = rows[rows["metric"] == "right"].iloc[0]
     yield (
-        f"Random signs, least |θ*| 1, noise sd {number(first['noise'])}; {equals('ε', first['epsilon'])}, "
-        f"{equals('δ', first['delta'])}, half of ε for each stage; printed constants; {int(rows['repeat'].max()) + 1} "
+        "Random signs, least |θ*| 1, noise sd {#noise.first:metric=right}; {epsilon.first:metric=right}, "
+        f"{{delta.first:metric=right}}, half of ε for each stage; printed constants; {int(rows['repeat'].max()) + 1} "
         "data sets at a point. P(right support) given the data is exact. n90: least n at which its mean is 0.9 (logit "
         "interpolated in log n)."
     )
@@ -246,65 +223,50 @@ table2 = Figure(
 )
 
 
-def _in_words(rows):
-    """Put beside the numbers what people read: intervals and units."""
-    found = _needed(rows)
-    lines = [*found.itertuples()]
-    shares = found["mean"] / found["law"]
-    return found.assign(
-        selection=[_LOOKS[line.support].label for line in lines],
-        formula=[_LAWS[line.support][1] for line in lines],
-        share=shares,
-        n90_words=[
-            f"{line.mean:.4g} [{line.low:.4g}, {line.high:.4g}]" if line.place == "inside"
-            else f"{line.place} {line.end:g}"
-            for line in lines
-        ],
-        share_words=[
-            "–" if math.isnan(share) else f"{share:.3g} × {_LAWS[line.support][1]}"
-            for line, share in zip(lines, shares, strict=True)
-        ],
-        work_words=[f"{line.work:.3g} {'subsets' if line.support == 'exp_mech' else 'updates'}" for line in lines],
-    )  # fmt: skip
+def _n90(row):
+    if row["place"] == "inside":
+        return f"{row['mean']:.4g} [{row['low']:.4g}, {row['high']:.4g}]"
+    return f"{row['place']} {row['end']:g}"
+
+
+def _share(row):
+    share = row["mean"] / row["law"]
+    return "–" if math.isnan(share) else f"{share:.3g} × {_LAWS[row['support']][1]}"
 
 
 table2_table = Table(
     [
-        Column("selection"),
+        Column("selection", told(lambda row: _LOOKS[row["support"]].label)),
         Column("p"),
         Column("s"),
         Column("n90", "mean", ""),
         Column("low", heading=""),
         Column("high", heading=""),
-        Column("law", "formula", ""),
-        Column("n90 / law", "share", ""),
+        Column("law", told(lambda row: _LAWS[row["support"]][1]), ""),
+        Column("n90 / law", told(lambda row: row["mean"] / row["law"]), ""),
         Column("work", heading=""),
-        Column("", "n90_words", "n90"),
-        Column("", "share_words", "n90 / law"),
-        Column("", "work_words", "work"),
+        Column("", told(_n90), "n90"),
+        Column("", told(_share), "n90 / law"),
+        Column("", told(lambda row: f"{row['work']:.3g} {'subsets' if row['support'] == 'exp_mech' else 'updates'}"),
+               "work"),
     ],
-    prepare=_in_words,
-)
+    prepare=_needed,
+)  # fmt: skip
 
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-table2": Target(
-        "table2",
-        ("p", "n", "s", "ratio", "row", "support", "noise", "divisor", "magnitude"),
         "Table 2: records that support selection needs",
         "How many records Exp-mech and Samp-Agg need to find the right support with probability 0.9, against the laws "
         "of Table 2; the work that they do; the risk of the two-stage estimators, and of the non-private lasso, along "
         "n in units of those laws; and two designs on which one selection beats the other.",
-        "Six panels on logarithmic axes: the probability of the right support over n; the n at which it is 0.9 against "
-        "s³ log p and s² log² p, with dotted lines for the laws; work over p; risk over n, falling but for "
-        "Samp-Agg as printed, which levels off; risk on two designs. The "
-        "numbers are in the table kifer2012-table2.",
+        "Six panels on logarithmic axes: the probability of the right support over n; the n at which it is 0.9 beside "
+        "dotted lines for the laws; work over p; risk over n, falling but for Samp-Agg as printed, which levels off; "
+        "risk on two designs. The numbers are in the table kifer2012-table2.",
     ),
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-table2": Target(
-        "table2_table",
-        ("p", "n", "s", "ratio", "row", "support", "noise"),
         "Table 2: records that support selection needs",
         "n90, the least n at which the right support has probability 0.9, with its 95 % bootstrap interval over data "
         "sets; the same in units of Table 2's law; and the work of a selection there.",

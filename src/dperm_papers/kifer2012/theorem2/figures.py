@@ -4,7 +4,19 @@ import math
 
 from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import equals, noise_label, number
-from dperm_pipeline.figures.spec import DASHED, DOTTED, Column, Facet, Figure, Line, Panel, Table, crossed, encoded
+from dperm_pipeline.figures.spec import (
+    DASHED,
+    DOTTED,
+    Column,
+    Facet,
+    Figure,
+    Line,
+    Panel,
+    Table,
+    crossed,
+    encoded,
+    told,
+)
 from dperm_pipeline.target import Target
 
 # Colours of Okabe & Ito.
@@ -102,7 +114,7 @@ theorem2_table = Table(
         Column("statement", "row"),
         Column("loss"),
         Column("noise", "variant"),
-        Column("relation", lambda part: part["neighbours"].iloc[0].replace("_", "/")),
+        Column("relation", told(lambda row: row["neighbours"].replace("_", "/"))),
         Column("calibration"),
         Column("Δε/λ", "ridge_multiple"),
         Column("largest share of ε spent", "share"),
@@ -114,15 +126,13 @@ theorem2_table = Table(
     by=_KEYS,
     where={"metric": "spent"},
     prepare=_largest_shares,
-    order=lambda part: _ROWS.index(part["row"].iloc[0]),
+    order=told(lambda row: _ROWS.index(row["row"])),
     words=lambda value: value if isinstance(value, str) else number(float(f"{value:.4g}")),
 )
 
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem2": Target(
-        "theorem2",
-        ("variant", "neighbours", "row", "loss", "direction", "ridge_multiple", "at", "pair"),
         "Theorem 2: what Algorithm 1 spends",
         "Exact delta(epsilon) of the worst pair of data sets on the line for Algorithm 1's noise, for the least noise "
         "that is proved enough, and for the printed noise read as replace-one, at every budget promised; below, the "
@@ -134,8 +144,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-theorem2": Target(
-        "theorem2_table",
-        ("variant", "neighbours", "row", "loss", "direction", "ridge_multiple", "at", "pair"),
         "Theorem 2: what is spent",
         "The largest share of epsilon that is spent at delta over all budgets, by exact laws, with the pair of data "
         "sets that spends it.",

@@ -1,17 +1,17 @@
 """Figures and tables of kifer2012-theorem29: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
+from dperm_pipeline.figures.looks import LONG_DASHED
 from dperm_pipeline.figures.spec import DOTTED, Figure, Level, Line, Panel, encoded, power
 from dperm_pipeline.target import Target
 
-_DASHED = (0, (6, 2))
 _RISKS = {
     "printed": ("Δ of Theorem 29, printed", "#D55E00", "s"),
     "mended": ("Δ of Theorem 29, mended", "#0072B2", "o"),
 }
 _BOUNDS = {
-    "printed": ("bound of Theorem 29, printed", "#D55E00", "", _DASHED),
-    "mended": ("bound of Theorem 29, mended", "#0072B2", "", _DASHED),
+    "printed": ("bound of Theorem 29, printed", "#D55E00", "", LONG_DASHED),
+    "mended": ("bound of Theorem 29, mended", "#0072B2", "", LONG_DASHED),
 }
 _STATED = Line("√p, as the paper states it", "#777777", "", DOTTED, via=power(0.5), more={"lw": 1.2, "zorder": 2})
 # Of n, on the right: a hue that is no row's, darker as n rises, and a marker.
@@ -57,8 +57,6 @@ theorem29 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem29": Target(
-        "theorem29",
-        ("variant", "p", "n", "row"),
         "Theorem 29: risk on new records",
         "Mean excess risk on new records for a coin that is nearly fair, over the number of records n, with Theorem "
         "29's bound as printed and as mended; and, for p such coins, its ratio to that of the fit without privacy. All "

@@ -4,11 +4,11 @@ import math
 from statistics import linear_regression
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals, number
-from dperm_pipeline.figures.spec import DOTTED, Column, Figure, Level, Line, Panel, Table, crossed, encoded, power
+from dperm_pipeline.figures.looks import DOTTED, LONG_DASHED, number
+from dperm_pipeline.figures.spec import Column, Figure, Level, Line, Panel, Table, crossed, encoded, power, select
 from dperm_pipeline.target import Target
 
-_GREY, _DASHED = "#777777", (0, (6, 2))
+_GREY = "#777777"
 _NOISES = encoded("variant", {"gamma": ("gamma noise", "#D55E00"), "gaussian": ("Gaussian noise", "#0072B2")})
 _GAMMA, _GAUSSIAN = (line.colour for line in _NOISES)
 # Dashes are left to what is stated.
@@ -47,15 +47,15 @@ def _most_shared(rows, fixed, over):
 
 def _risks(over, title, where):
     measured = [line.but(where={**line.where, "metric": "excess_risk"}) for line in crossed(_NOISES, _DESIGNS)]
-    look = {"where": {"dataset": "extremal", "metric": "excess_risk"}, "line": DOTTED}
+    extremal = {"dataset": "extremal", "metric": "excess_risk"}
     stated = [
-        line.but(**{**look, "where": {**line.where, **look["where"]}}, via=_growth(*law), more={"lw": 1.2, "zorder": 2})
+        line.but(where={**line.where, **extremal}, line=DOTTED, via=_growth(*law), more={"lw": 1.2, "zorder": 2})
         for line, law in zip(_NOISES, ((3.0, True), (2.5, False)), strict=True)
     ]
     if over == "n":
         bound = {"dataset": "extremal", "metric": "bound"}
         stated = [
-            line.but(where={**line.where, **bound}, line=_DASHED, more={"lw": 1.0, "zorder": 2}) for line in _NOISES
+            line.but(where={**line.where, **bound}, line=LONG_DASHED, more={"lw": 1.0, "zorder": 2}) for line in _NOISES
         ]
     where = {"row": "theorem-4", "sizing": "fixed", **where}
     return Panel([*measured, *stated], over, "", title, where, xticks="all", more={"zorder": 3})
@@ -112,7 +112,7 @@ def _legend(rows):
     return [
         *(line.but(label=f"{noise.label}, {design.label}") for noise in _NOISES for design in _DESIGNS
           for line in crossed([noise], [design])),
-        Line("Lemma 3 in the mean (over n)", _GREY, line=_DASHED, key={"lw": 1.0}),
+        Line("Lemma 3 in the mean (over n)", _GREY, line=LONG_DASHED, key={"lw": 1.0}),
         Line("slope in Theorem 4 (over p)", _GREY, line=DOTTED, key={"lw": 1.2}),
         *(line.but(label=f"{line.label}, γ = {gamma}", key={"lw": 1.0}) for line in _LENGTHS),
         _FAILING.but(label=f"{_FAILING.label}, γ = {number(_FAILING.where['gamma'])}", key={"lw": 1.0}),
@@ -124,11 +124,11 @@ theorem4 = Figure(
     height=5.4,
     where={"calibration": "paper"},
     legend=_legend,
-    notes=lambda rows: [
+    notes=[
         "Private linear regression (squared loss on the ball of radius √p), exact means by quadrature, no repeats; "
-        f"{equals('ε', rows['epsilon'].iloc[0])}; Gaussian noise: {equals('δ', rows['delta'].max())}; constants as "
-        "printed, Δ of Theorem 4. Extremal design: X'X = Δ I; Hadamard design: X'X = n I. Dotted (shifted up) and "
-        "dashed lines of the upper panels are for the extremal design.",
+        "{epsilon.first}; Gaussian noise: {delta.max}; constants as printed, Δ of Theorem 4. Extremal design: X'X = "
+        "Δ I; Hadamard design: X'X = n I. Dotted (shifted up) and dashed lines of the upper panels are for the "
+        "extremal design.",
         "B: medians, and bands from its 1 % to its 99 % quantile; a bound with γ should have at most a share γ of B "
         "above it. Last panel: gamma noise, equal ε and Δ, c the eigenvalue of X'X; the quotient is the same for every "
         "p.",
@@ -166,36 +166,34 @@ def run_ratios(rows):
         yield float(p), ratio, ratio * math.exp(-1.96 * error), ratio * math.exp(1.96 * error)
 
 
-def _runs_and_names(axis, rows):
-    """Draw ratios of runs, whose intervals are not those of a mean, and name the lines of powers at their ends."""
+def _draw_runs(axis, rows):
+    """Draw ratios of runs: their intervals are not those of a mean."""
     for p, ratio, low, high in run_ratios(rows):
         axis.errorbar([p], [ratio], [[ratio - low], [high - ratio]], color="#222222", marker="x", ms=5, lw=1, zorder=4)
-    stated = [line for line in axis.lines if line.get_color() == _GREY and line.get_linewidth() == 1.2]
-    for line, words in zip(stated, ("√p", "p"), strict=True):
-        x, y = line.get_data()
-        axis.annotate(
-            words, (x[-1], y[-1]), xytext=(3, 0), textcoords="offset points", size=7, color="#555555", va="center"
-        )
 
 
 def _ratios(lines, title, metrics, **more):
-    look = {"colour": _GREY, "marker": "", "line": DOTTED, "more": {"lw": 1.2, "zorder": 2}}
-    stated = [lines[0].but(via=power(exponent, _APART), **look) for exponent in (0.5, 1.0)]
+    stated = [
+        lines[0].but(
+            colour=_GREY, marker="", line=DOTTED, via=power(exponent, _APART), more={"lw": 1.2, "zorder": 2},
+            end={"text": words, "xytext": (3, 0), "size": 7, "color": "#555555", "va": "center"},
+        )
+        for words, exponent in (("√p", 0.5), ("p", 1.0))
+    ]  # fmt: skip
     return Panel(
         [*lines, *stated], "p", "", title, {"metric": metrics}, [Level(1.0, "", _GREY, more={"lw": 0.8})],
-        xticks=lambda rows: sorted(rows["p"].unique()), also=_runs_and_names, **more,
+        xticks=lambda rows: sorted(rows["p"].unique()), also=_draw_runs, **more,
     )  # fmt: skip
 
 
 def _notes(rows):
     crossings = rows[rows["metric"] == "crossover"].set_index("calibration")["value"]
     from_p = ", ".join(f"{int(value)} ({name})" for name, value in crossings.sort_index().items())
-    repeats = rows[rows["metric"] == "run_risk"].groupby(["calibration", "p", "variant"]).size()
     return [
         "Ratios of mean excess risks, exact by quadrature, at n = 100 p²; crosses: ratios of means over "
-        f"{repeats.max() if len(repeats) else 0} runs each, on the extremal design. "
-        f"{equals('ε', rows['epsilon'].iloc[0])}; Gaussian noise: {equals('δ', rows['delta'].max())}. Above 1 Gaussian "
-        f"noise, or nice data, is better. On the extremal design Gaussian noise is better from p = {from_p} on."
+        "{repeat.count:metric=run_risk} runs each, on the extremal design. {epsilon.first}; Gaussian noise: "
+        "{delta.max}. Above 1 Gaussian noise, or nice data, is better. On the extremal design Gaussian noise is better "
+        f"from p = {from_p} on."
     ]
 
 
@@ -224,13 +222,10 @@ def _named_ratios(rows):
     """Return the rows of the ratios' lines, with the name and the number of each."""
     from pandas import concat
 
-    parts = []
-    for k, line in enumerate((*_GAPS, *_GAINS)):
-        here = rows
-        for name, value in line.where.items():
-            here = here[here[name] == value]
-        parts.append(here.sort_values("p").assign(ratio=line.label.replace("▲", "above"), order=k))
-    rows = concat(parts)
+    rows = concat(
+        select(rows, line.where).sort_values("p").assign(ratio=line.label.replace("▲", "above"), order=k)
+        for k, line in enumerate((*_GAPS, *_GAINS))
+    )
     return rows[rows.groupby("order")["p"].transform("size") > 1]
 
 
@@ -262,21 +257,17 @@ gap_table = Table(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem4": Target(
-        "theorem4",
-        ("variant", "p", "n", "row", "sizing", "gamma", "quantile", "gram_multiple"),
         "Theorem 4: risk, bounds and the length of the noise",
         "Mean excess risk of private linear regression with gamma and with Gaussian noise over the number of features "
-        "p and of records n, on the design that attains Theorem 4 and on a benign one, with the bound of Lemma 3; "
-        "quantiles of the noise's length over p with the paper's bounds on it; and the length of objective "
-        "perturbation's noise over that of output perturbation. All numbers are exact.",
+        "p and of records n, on the design that attains Theorem 4 and on a benign one; quantiles of the noise's length "
+        "over p with the paper's bounds on it; and the length of objective perturbation's noise over that of output "
+        "perturbation. All numbers are exact.",
         "Four panels on logarithmic axes: risk over p and over n, a line for each noise and design, with bounds and "
         "stated slopes; medians and bands of the noise's length over p, longer for gamma noise; a falling curve that "
         "crosses 1 where the eigenvalue of the Gram matrix equals Delta.",
         metrics=("excess_risk", "bound", "noise_ratio", "noise_length", "length_bound"),
     ),
     "kifer2012-gap": Target(
-        "gap",
-        ("variant", "p", "n", "row", "sizing"),
         "The gap between gamma and Gaussian noise over p",
         "Ratios of mean excess risks over the number of features p: gamma noise to Gaussian noise, on the design that "
         "attains Theorem 4 and on a benign one, and the former design to the latter. Dotted: the growth that the paper "
@@ -287,8 +278,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-gap": Target(
-        "gap_table",
-        ("variant", "p", "n", "row", "sizing"),
         "The gap between gamma and Gaussian noise: slopes",
         "Slopes of the ratios on logarithmic axes beside those that the paper states; exact, so the range of local "
         "slopes stands in the place of an interval.",

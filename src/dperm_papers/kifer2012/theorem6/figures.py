@@ -1,19 +1,20 @@
 """Figures and tables of kifer2012-theorem6: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals, number
+from dperm_pipeline.figures.looks import LONG_DASHED, equals, number
 from dperm_pipeline.figures.spec import DOTTED, Figure, Line, Panel, encoded, power
 from dperm_pipeline.target import Target
 
 # Calibration -> name, colour; design -> name, marker. Dashes are left to bounds.
 _CALIBRATIONS = {"paper": ("printed weights", "#D55E00"), "tight": ("tight weights", "#0072B2")}
 _DESIGNS = {"rademacher": ("random signs", "o"), "planted": ("planted", "D")}
-_DASHED = (0, (6, 2))
 # The bound that is drawn over n: half of all draws may lie above it.
 _GAMMA = 0.5
 _WEIGHTS = encoded("calibration", _CALIBRATIONS)
 _BOUNDS = [
-    line.but(label="", line=_DASHED, where={**line.where, "metric": "bound"}, more={"ms": 3, "lw": 0.9, "alpha": 0.7})
+    line.but(
+        label="", line=LONG_DASHED, where={**line.where, "metric": "bound"}, more={"ms": 3, "lw": 0.9, "alpha": 0.7}
+    )
     for line in _WEIGHTS
 ]
 # Theorem 6's growth; it starts this far below the measured line.
@@ -125,7 +126,7 @@ theorem6 = Figure(
     legend=[
         *(line.but(key={"lw": 2.5}) for line in _WEIGHTS),
         *(Line(name, "#000000", marker, key={"lw": 0.9}) for name, marker in _DESIGNS.values()),
-        Line("bound of Theorem 34 (over n: γ = 0.5)", "#777777", line=_DASHED, key={"lw": 1.0}),
+        Line("bound of Theorem 34 (over n: γ = 0.5)", "#777777", line=LONG_DASHED, key={"lw": 1.0}),
         Line("s³, Theorem 6 (shifted down)", "#777777", line=DOTTED, key={"lw": 1.0}),
     ],
     notes=_notes,
@@ -134,8 +135,6 @@ theorem6 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem6": Target(
-        "theorem6",
-        ("p", "s", "n", "gamma"),
         "Theorem 6: support selection by the exponential mechanism",
         "Exp-mech, kifer2012's exponential mechanism over supports, with the printed and with the tight weights: the "
         "probability of the right support and the mean excess risk over the number of records n, the excess that is "

@@ -4,14 +4,13 @@ import itertools
 import math
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals, number
-from dperm_pipeline.figures.spec import Column, Figure, Line, Panel, Table
+from dperm_pipeline.figures.looks import LONG_DASHED, number
+from dperm_pipeline.figures.spec import Column, Figure, Line, Panel, Table, told
 from dperm_pipeline.target import Target
 
 # One for each p; in the panels of runs markers are shifted a little, so that none hides another.
 _LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"))
 _SHIFTS = (1.0, 1.04, 0.96, 1.08)
-_DASHED = (0, (6, 2))
 _AGREED, _RUN = {"row": "theorem-8"}, {"row": "run"}
 # Failure probabilities below this are not drawn.
 _LEAST = 1e-12
@@ -32,7 +31,7 @@ def _pairs(features, measured, bound, says, y):
     for line in features:
         yield line.but(where={**line.where, "metric": measured}, y=y)
         where = {**line.where, "metric": bound, "value": says}
-        yield line.but(where=where, marker="", line=_DASHED, y=y, more={"lw": 1.0})
+        yield line.but(where=where, marker="", line=LONG_DASHED, y=y, more={"lw": 1.0})
 
 
 def _shifted(shift):
@@ -54,34 +53,39 @@ def _runs(rows, features):
 
 
 def _panels(rows):
-    features, runs = _features(rows), rows[rows["row"] == "run"]
-    share = {"ylim": (-0.03, 1.03), "xticks": 6, "xlim": 1.2}
-    right, wrong, below = [], [], []
-    for s in sorted(rows.loc[rows["row"] == "theorem-8", "s"].unique()):
-        first = not right
-        right.append(
-            Panel(
-                [*_pairs(features, "recovery", "recovery_bound", lambda stated: stated > 0, "value")], "k",
-                "P(right support)" if first else "", f"s = {s}, all k blocks right", {**_AGREED, "s": s}, **share,
-            )
-        )  # fmt: skip
-        wrong.append(
-            Panel(
-                [*_pairs(features, "log_failure", "log_failure_bound", lambda stated: stated < 0, _exponential)], "k",
-                "P(wrong support)" if first else "", "", {**_AGREED, "s": s}, xticks=6, xlim=1.2,
-                span=lambda rows: (_LEAST, 1.0), exactly=True,
-            )
-        )  # fmt: skip
-        k = sorted(runs.loc[(runs["s"] == s) & (runs["metric"] == "recovery"), "k"].unique())
+    features = _features(rows)
+    runs = rows[(rows["row"] == "run") & (rows["metric"] == "recovery")]
+    exact = Panel((), "k", where=_AGREED, xticks=6, xlim=1.2)
+    right = exact.but(
+        lines=[*_pairs(features, "recovery", "recovery_bound", lambda stated: stated > 0, "value")], ylim=(-0.03, 1.03)
+    )
+    wrong = exact.but(
+        lines=[*_pairs(features, "log_failure", "log_failure_bound", lambda stated: stated < 0, _exponential)],
+        span=lambda rows: (_LEAST, 1.0), exactly=True,
+    )  # fmt: skip
+    sizes = sorted(rows.loc[rows["row"] == "theorem-8", "s"].unique())
+
+    def words(kind, s):
+        return f"P({kind} support)" if s == sizes[0] else ""
+
+    yield [
+        right.but(where={**_AGREED, "s": s}, ylabel=words("right", s), title=f"s = {s}, all k blocks right")
+        for s in sizes
+    ]
+    yield [wrong.but(where={**_AGREED, "s": s}, ylabel=words("wrong", s), title="") for s in sizes]
+    below = []
+    for s in sizes:
+        k = sorted(runs.loc[runs["s"] == s, "k"].unique())
         if k:
             below.append(
                 Panel(
-                    [*_runs(rows[rows["s"] == s], features)], "k", "P(right support)" if first else "",
+                    [*_runs(rows[rows["s"] == s], features)], "k", words("right", s),
                     f"s = {s}, random signs, k = √n", {"metric": "recovery", "s": s}, xlabel="k", ylim=(-0.03, 1.03),
                     xticks=k[:: -(-len(k) // 6)], xlim=(k[0] / 1.2, k[-1] * 1.2),
                 )
             )  # fmt: skip
-    return [panels for panels in (right, wrong, below) if panels]
+    if below:
+        yield below
 
 
 def _exponential(rows):
@@ -92,14 +96,13 @@ def _legend(rows):
     run = [Line("run, given the data exact", "#000000", "o", "none", hollow=True)] if _repeats(rows) else []
     bounds = [
         Line("exact, all blocks right", "#000000"),
-        Line("bound of Theorem 8", "#000000", line=_DASHED, key={"lw": 1.0}),
+        Line("bound of Theorem 8", "#000000", line=LONG_DASHED, key={"lw": 1.0}),
     ]
     return [*_features(rows), *bounds, *run]
 
 
 def _repeats(rows):
-    runs = rows.loc[rows["row"] == "run", "repeat"]
-    return int(runs.max()) + 1 if len(runs) else 0
+    return rows.loc[rows["row"] == "run", "repeat"].nunique()
 
 
 def _notes(rows):
@@ -115,7 +118,7 @@ def _notes(rows):
         where = f"p = {number(p)}, s = {size}, k = {empty.index[-1]}"
         so = f"So at {where}: bound {bound.replace('-', chr(0x2212))}, exact {exact}."
     yield (
-        f"Samp-Agg, {equals('ε', rows['epsilon'].iloc[0])}, Laplace noise of scale 2s/(kε). Where p exp(−εk/(4s)) ≥ 1 "
+        "Samp-Agg, {epsilon.first}, Laplace noise of scale 2s/(kε). Where p exp(−εk/(4s)) ≥ 1 "
         f"the bound says nothing: it is drawn from where it does. {so}"
     )
     if _repeats(rows):
@@ -140,8 +143,9 @@ def _enough(part):
     return math.nan
 
 
-def _unit(part):
-    return 4 * part["s"].iloc[0] / part["epsilon"].iloc[0]
+def _stated(row):
+    """Return the k from which on the bound of Theorem 8 is above 0."""
+    return 4 * row["s"] / row["epsilon"] * math.log(row["p"])
 
 
 theorem8_table = Table(
@@ -149,8 +153,8 @@ theorem8_table = Table(
         Column("p"),
         Column("s"),
         Column("k, exact", _enough),
-        Column("k, Theorem 8", lambda part: _unit(part) * (math.log(part["p"].iloc[0]) - math.log(1 - _ENOUGH))),
-        Column("bound above 0 from k", lambda part: _unit(part) * math.log(part["p"].iloc[0])),
+        Column("k, Theorem 8", told(lambda row: _stated(row) * (1 - math.log(1 - _ENOUGH) / math.log(row["p"])))),
+        Column("bound above 0 from k", told(_stated)),
     ],
     by=("p", "s"),
     where={**_AGREED, "metric": "log_failure"},
@@ -161,8 +165,6 @@ theorem8_table = Table(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem8": Target(
-        "theorem8",
-        ("p", "s", "n", "k", "row"),
         "Theorem 8: support selection by sample and aggregate",
         "Samp-Agg's probability of the right support over the number of blocks k: exactly, and by the bound of "
         "Theorem 8, where all blocks find the right support; and in runs on random signs with k = sqrt(n) blocks.",
@@ -173,8 +175,6 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "kifer2012-theorem8": Target(
-        "theorem8_table",
-        ("p", "s", "k", "row"),
         "Theorem 8: blocks that are enough",
         "Number of blocks k at which Samp-Agg returns the right support with probability 0.9 if every block finds it: "
         "by the exact law and by Theorem 8's bound, and the k from which on that bound is above 0.",

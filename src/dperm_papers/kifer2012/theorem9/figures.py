@@ -1,7 +1,7 @@
 """Figures and tables of kifer2012-theorem9: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals, number
+from dperm_pipeline.figures.looks import LONG_DASHED, number
 from dperm_pipeline.figures.spec import DOTTED, Figure, Level, Line, Panel, means, power
 from dperm_pipeline.target import Target
 
@@ -14,8 +14,8 @@ _STAGES = (
 )
 _SINGLE = Line("one stage", "#CC79A7", "D", where={"metric": "risk_ratio"})
 _BOUNDS = (
-    Line("Theorem 35", "#0072B2", "", (0, (6, 2)), {"support": "exp_mech", "sizing": "printed", "metric": "bound"}),
-    Line("Theorem 44", "#D55E00", "", (0, (6, 2)), {"support": "samp_agg", "sizing": "printed", "metric": "bound"}),
+    Line("Theorem 35", "#0072B2", "", LONG_DASHED, {"support": "exp_mech", "sizing": "printed", "metric": "bound"}),
+    Line("Theorem 44", "#D55E00", "", LONG_DASHED, {"support": "samp_agg", "sizing": "printed", "metric": "bound"}),
     Line("Theorem 44, mended", "#D55E00", "", DOTTED, {"support": "samp_agg", "sizing": "mended", "metric": "bound"}),
 )
 _GREY = "#777777"
@@ -104,16 +104,15 @@ def _notes(rows):
     gamma = here.loc[(here["metric"] == "bound") & (here["support"] == "exp_mech"), "gamma"].min()
     yield (
         "Hadamard design, θ* = (½, −½, 0, …), noise of sd 0.05 in y, declared σ = 0.1; "
-        f"{equals('ε', here['epsilon'].iloc[0])}, {equals('δ', here['delta'].iloc[0])}, half of ε for each stage; "
-        f"printed constants; {int(here['repeat'].max()) + 1} repeats. Risk: L(θ) − L(θ*). Bounds at γ = "
+        "{epsilon.first:dataset=hadamard}, {delta.first:dataset=hadamard}, half of ε for each stage; printed "
+        f"constants; {int(here['repeat'].max()) + 1} repeats. Risk: L(θ) − L(θ*). Bounds at γ = "
         f"{number(gamma)}, Samp-Agg's with p exp(−ε√n/8s) more, where that is below 1. Samp-Agg is drawn where Lemma "
         "41 has enough records. Noise term: exact."
     )
     if _has_single(rows):
-        repeats = int(rows.loc[rows["metric"] == "risk_ratio", "repeat"].max()) + 1
         yield (
-            f"One stage: the lasso over an l1 ball by Algorithm 1 on all p = 4n features, random signs, {repeats} data "
-            f"sets. θ = 0 has 1; from {FAILS} on (dotted) it counts as failing."
+            "One stage: the lasso over an l1 ball by Algorithm 1 on all p = 4n features, random signs, "
+            f"{{repeat.count:metric=risk_ratio}} data sets. θ = 0 has 1; from {FAILS} on (dotted) it counts as failing."
         )
 
 
@@ -132,8 +131,6 @@ theorem9 = Figure(
 
 FIGURES: Catalogue[str, Target] = {
     "kifer2012-theorem9": Target(
-        "theorem9",
-        ("p", "n", "s", "row", "support", "gamma", "sizing"),
         "Theorem 9: two-stage risk and its bounds",
         "Excess risk of two-stage sparse regression over n and over p, beside the bounds of Theorems 35 and 44; what "
         "noise adds to it over the sparsity s, beside what Theorem 7 prints and what its own substitution gives; and "

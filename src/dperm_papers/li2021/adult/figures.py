@@ -56,11 +56,6 @@ def _ticks(rows):
     return {epsilon: f"{epsilon:.1f}" for epsilon in (epsilons[::3] if len(epsilons) > 4 else epsilons)}
 
 
-def _in_percent(axis, _):
-    """Name the ticks of y in percent, which the engine knows no word for."""
-    axis.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.1f}%")
-
-
 def _misclassified(lines, calibrations, about):
     private = [line.but(where={**line.where, "delta": gaussian}, band=0.13) for line in lines]
     panel = Panel(
@@ -76,7 +71,7 @@ def _misclassified(lines, calibrations, about):
         whole_bands=True,
         sharey=True,
         more=LOOK,
-        also=_in_percent,
+        ywords="{:.1%}".format,
     )
 
     def legend(rows):
@@ -103,18 +98,16 @@ fig6_corrected = _misclassified(_CORRECTED, ("corrected", "tight"), _SOUND)
 _BY_EPSILON = "Share of wrong labels on Adult's test records over epsilon, a panel for each Lambda: "
 
 
-def _target(function, title, methods, alt):
+def _target(title, methods, alt):
     title = f"Figure 6: misclassification on Adult{title}"
     caption = f"{_BY_EPSILON}{methods}, and the non-private lasso."
     alt = f"Lines that fall as epsilon grows, {alt} the grey level of the non-private lasso."
-    columns = ("variant", "strength")
-    return Target(function, columns, title, caption, alt, metrics=("error",), datasets=("adult",))
+    return Target(title, caption, alt, metrics=("error",), datasets=("adult",))
 
 
 FIGURES: Catalogue[str, Target] = {
-    "li2021-fig6": _target("fig6", "", "six methods as published (no guarantee)", "six methods in three colours, to"),
+    "li2021-fig6": _target("", "six methods as published (no guarantee)", "six methods in three colours, to"),
     "li2021-fig6-corrected": _target(
-        "fig6_corrected",
         ", corrected",
         "what is left with a proved guarantee, with corrected and with tight noise",
         "two methods in two colours, above",

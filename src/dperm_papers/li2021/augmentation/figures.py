@@ -3,23 +3,11 @@
 import math
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals
-from dperm_pipeline.figures.spec import (
-    DOTTED,
-    Column,
-    Facet,
-    Figure,
-    Level,
-    Line,
-    Panel,
-    Table,
-    crossed,
-    encoded,
-    power,
-)
+from dperm_pipeline.figures.looks import DOTTED, LONG_DASHED, equals
+from dperm_pipeline.figures.spec import Column, Facet, Figure, Level, Line, Panel, Table, crossed, encoded, power, told
 from dperm_pipeline.target import Target
 
-_DASHED, _SHORT = (0, (6, 2)), (0, (3, 1.5))
+_SHORT = (0, (3, 1.5))
 _BLUE, _ORANGE, _GREEN, _PURPLE, _GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#777777"
 
 
@@ -31,7 +19,7 @@ def _solid(label, colour, line, width, zorder=3):
 _CURVES = encoded(
     "form",
     {
-        "dp-erm": _solid("existing DP-ERM", _ORANGE, _DASHED, 1.4),
+        "dp-erm": _solid("existing DP-ERM", _ORANGE, LONG_DASHED, 1.4),
         "napp": _solid("NAPP-ERM", _BLUE, "-", 1.8),
         "reached-dp-erm": _solid("reached by DP-ERM's weights", _PURPLE, _SHORT, 1.2),
         "reached": _solid("reached by NAPP-ERM's weights", _GREEN, "-", 1.2),
@@ -65,35 +53,19 @@ def _kappa(rows):
     return round(float((last["value"] / last["strength"] - last["at"]) / last["at"] ** 2), 9)
 
 
-def _fig1_notes(rows):
-    drawn = int(rows.loc[rows["form"] == "augmented", "rows_added"].max())
-    yield (
-        f"{equals('Λ = Λ₀', rows['strength'].iloc[0])}; elastic net with {equals('κ', _kappa(rows))}. NAPP-ERM and "
-        "existing DP-ERM: the quadratic of an iteration that starts at θ, as Figure 1 draws it (maximum and sum of "
-        f"target and floor), and nₑl″V. Crosses: logistic regression on {drawn:,} drawn rows. Reached: the penalty and "
-        "the curvature P″ where the iteration stands, a lasso of 2Λ (errata N4, N6): with MOOR its curvature is 0 on "
-        "(0, Λ/Λ₀) for the lasso, and negative for l₀.₅."
-    )
-
-
-def _fig1_corrected_notes(rows):
-    strengths = rows.groupby("target")["strength"].first()
-    yield (
-        "The penalty that is minimised, and its curvature, for what the proof covers: a lasso without MOOR "
-        f"({equals('Λ', strengths['lasso'])}), which is Eq 2; with MOOR an elastic net with Λκ ≥ Λ₀ "
-        f"({equals('Λ', strengths['elastic_net'])}, {equals('κ', _kappa(rows))}) and ridge "
-        f"({equals('Λ', strengths['ridge'])}), where the target alone has the modulus that is needed and nothing "
-        "is added. Λ₀ = 1; weights halved where they are adaptive, so that the target is ΛR (erratum N6). There is no "
-        "valid form for l₀.₅, which is not convex."
-    )
-
-
 fig1 = _regularizers(
     ("lasso", "elastic_net", "bridge"),
     {"ylim": (-3, 14), "yticks": (0, 4, 8, 12)},
     where={"row": "figure-1", "calibration": "paper"},
     legend=[*_CURVES[:2], _DRAWN, *_CURVES[2:], _NEEDED],
-    notes=_fig1_notes,
+    notes=lambda rows: [
+        f"{equals('Λ = Λ₀', rows['strength'].iloc[0])}; elastic net with {equals('κ', _kappa(rows))}. NAPP-ERM and "
+        "existing DP-ERM: the quadratic of an iteration that starts at θ, as Figure 1 draws it (maximum and sum of "
+        "target and floor), and nₑl″V. Crosses: logistic regression on "
+        f"{int(rows.loc[rows['form'] == 'augmented', 'rows_added'].max()):,} drawn rows. Reached: the penalty and "
+        "the curvature P″ where the iteration stands, a lasso of 2Λ (errata N4, N6): with MOOR its curvature is 0 on "
+        "(0, Λ/Λ₀) for the lasso, and negative for l₀.₅."
+    ],
 )
 fig1_corrected = _regularizers(
     ("lasso", "elastic_net", "ridge"),
@@ -106,7 +78,14 @@ fig1_corrected = _regularizers(
         _NEEDED,
     ],
     columns=4,
-    notes=_fig1_corrected_notes,
+    notes=lambda rows: [
+        "The penalty that is minimised, and its curvature, for what the proof covers: a lasso without MOOR "
+        "({strength.first:target=lasso}), which is Eq 2; with MOOR an elastic net with Λκ ≥ Λ₀ "
+        f"({{strength.first:target=elastic_net}}, {equals('κ', _kappa(rows))}) and ridge "
+        "({strength.first:target=ridge}), where the target alone has the modulus that is needed and nothing is added. "
+        "Λ₀ = 1; weights halved where they are adaptive, so that the target is ΛR (erratum N6). There is no valid form "
+        "for l₀.₅, which is not convex."
+    ],
 )
 
 
@@ -141,13 +120,9 @@ def _convergence_notes(rows):
     limits = rows[rows["form"] == "limit"]
     paper = limits[limits["rows_added"] == _PAPER].groupby("dataset")["value"].mean()
     at_paper = ", ".join(f"{_MODELS[name][0]} {100 * paper[name]:.2g} %" for name in _MODELS if name in paper)
-    setting = ""
-    if len(rows):
-        first = rows.iloc[0]
-        counts = limits.groupby(["rows_added", "dataset"]).size().groupby("rows_added").min()
-        repeats = ", ".join(f"{count:,} at nₑ = {int(size):,}" for size, count in counts.items())
-        budget = f"{equals('ε', first['epsilon'])}, {equals('δ', first['delta'])}, {equals('Λ', first['strength'])}"
-        setting = f"{budget}; repeats: {repeats}. "
+    counts = limits.groupby(["rows_added", "dataset"]).size().groupby("rows_added").min()
+    repeats = ", ".join(f"{count:,} at nₑ = {int(size):,}" for size, count in counts.items())
+    setting = f"{{epsilon.first}}, {{delta.first}}, {{strength.first}}; repeats: {repeats}. " if len(rows) else ""
     yield (
         "NAPP-ERM with MOOR, lasso, T = 15, drawn row by row and refitted, e_y repaired (erratum N7); designs of Table "
         f"4 with n = 500. {setting}Bars: 95 % intervals. Filled: what is left at a finite nₑ. Open: "
@@ -205,12 +180,12 @@ def _number(value):
 
 def _named(column, names):
     """Return what a column's value is called."""
-    return lambda part: names[part[column].iloc[0]]
+    return told(lambda row: names[row[column]])
 
 
 def _place(column, names):
     """Return the place of a line by one of its columns, and after that by its form."""
-    return lambda part: ([*names].index(part[column].iloc[0]), part["form"].iloc[0])
+    return told(lambda row: ([*names].index(row[column]), row["form"]))
 
 
 def _responses(rows):
@@ -221,7 +196,7 @@ def _responses(rows):
     return lines.assign(sum=lines["loss"].map(sums), mean=mean)
 
 
-table1 = Table(
+table1_table = Table(
     [
         Column("model", _named("loss", _LOSS_NAMES)),
         Column("e_y", "form"),
@@ -251,7 +226,7 @@ def _penalties(rows):
     return wide
 
 
-table2 = Table(
+table2_table = Table(
     [
         Column("target", _named("target", _TARGET_NAMES)),
         Column("weights", _named("form", _WEIGHTS)),
@@ -280,7 +255,7 @@ def _minima(rows):
     return wide.reindex(index=[*_LOSSES], columns=["minimum", "norm", "distance", "expected_loss"]).reset_index()
 
 
-table3 = Table(
+table3_table = Table(
     [
         Column("loss", _named("form", _LOSSES)),
         Column("minimum"),
@@ -294,23 +269,16 @@ table3 = Table(
 )
 
 
-# Of li2021-augmentation.
-_AUGMENTED = ("row", "form", "target", "loss", "at", "strength", "p", "rows_added")
-
 FIGURES: Catalogue[str, Target] = {
     "li2021-fig1": Target(
-        "fig1",
-        _AUGMENTED,
         "Figure 1: realised regularizer and modulus",
         "What noise augmentation realises for lasso, elastic net and l_0.5: the regularizer and its modulus of strong "
-        "convexity in one iteration, by formula and from 10,000 drawn rows, as the paper draws them; and the penalty "
-        "that the iteration reaches, with its curvature.",
+        "convexity in one iteration, by formula and from drawn rows, as in the paper; and the penalty that the "
+        "iteration reaches, with its curvature.",
         "Two rows of three panels over theta: above regularizers that rise from 0 on either side, below their moduli, "
         "which are infinite at 0 in an iteration, and flat or below the needed level at the fixed point.",
     ),
     "li2021-fig1-corrected": Target(
-        "fig1_corrected",
-        _AUGMENTED,
         "Figure 1: regularizer and curvature, corrected",
         "The penalty that is minimised, and its curvature, where the guarantee is proved: the lasso without MOOR, an "
         "elastic net whose square has the modulus that is needed, and ridge.",
@@ -318,8 +286,6 @@ FIGURES: Catalogue[str, Target] = {
         "curvatures at or above the needed level.",
     ),
     "li2021-fig2": Target(
-        "fig2",
-        _AUGMENTED,
         "Figure 2: dual-purpose regularization and budget retrieval",
         "Where the modulus of each coefficient comes from, for existing DP-ERM and for NAPP-ERM, and when budget is "
         "called retrievable: if the target alone gives every coefficient more than the modulus that is needed.",
@@ -328,8 +294,6 @@ FIGURES: Catalogue[str, Target] = {
         module="drawing_schematic",
     ),
     "li2021-convergence": Target(
-        "convergence",
-        _AUGMENTED,
         "The literal algorithm and its limit",
         "Algorithm 1 to the letter, with n_e noise rows drawn, appended and refitted 15 times: the distance of its "
         "theta to the limit of infinitely many rows, over n_e, and to what the mean over the rows gives. Bars: 95 % "
@@ -340,23 +304,17 @@ FIGURES: Catalogue[str, Target] = {
 }
 TABLES: Catalogue[str, Target] = {
     "li2021-table1": Target(
-        "table1",
-        _AUGMENTED,
         "Table 1: noise augmentation",
         "The targets e_y of the augmented rows as printed and as repaired, the loss's derivatives at 0 that Equation 3 "
         "divides by, and what the rows sum to: the regularization noise, which should cancel, and the linear term, "
         "which should be that of b.",
     ),
     "li2021-table2": Target(
-        "table2",
-        _AUGMENTED,
         "Table 2: weights, and the penalty they reach",
         "Weights of theta squared at Lambda = Lambda0 = 1, by maximum and by sum, the penalty that is reached, and the "
         "one that is stated: Lambda R by maximum, Equation 2's sum by sum.",
     ),
     "li2021-table3": Target(
-        "table3",
-        _AUGMENTED,
         "Table 3: losses and their minimisers",
         "The losses of Table 3 on one data set of the linear design (n = 500, epsilon = 1), each at its minimiser.",
     ),

@@ -1,8 +1,8 @@
 """Figures of li2021-bounds: specifications, and what they show in words."""
 
 from dperm.catalogue import Catalogue
-from dperm_pipeline.figures.looks import equals, noise_label
-from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Level, Line, Panel, crossed, encoded
+from dperm_pipeline.figures.looks import DASHED, DOTTED, MEDIUM_DASHED, noise_label
+from dperm_pipeline.figures.spec import Facet, Figure, Level, Line, Panel, crossed, encoded, least, most
 from dperm_pipeline.target import Target
 
 # Colours tell the method, lines what is said of it.
@@ -14,32 +14,18 @@ _METHODS = encoded(
         ("erm", "corrected"): ("corrected", "#009E73"),
     },
 )
-_RISK = encoded(
-    "metric row form",
-    {("risk", "lemma-7", ""): Line("measured excess risk", "#555555", more={"lw": 1.3}, band=0.2)},
-)
-_BOUNDS = encoded(
+_SAID = encoded(
     "metric row form",
     {
-        ("bound", "lemma-7", ""): ("Lemma 7", "#555555", "", (0, (5, 1.5))),
-        ("bound", "theorem-8", "lemma"): ("Theorem 8, as proved", "#555555", "", DOTTED),
-        ("bound", "theorem-8", "product"): ("Theorem 8, as printed", "#555555", "", (0, (5, 1.4, 1, 1.4))),
+        ("risk", "lemma-7", ""): Line("measured excess risk", "#555555", more={"lw": 1.3}, band=0.2),
+        ("bound", "lemma-7", ""): Line("Lemma 7", "#555555", "", MEDIUM_DASHED, more={"lw": 1.0}),
+        ("bound", "theorem-8", "lemma"): Line("Theorem 8, as proved", "#555555", "", DOTTED, more={"lw": 1.0}),
+        ("bound", "theorem-8", "product"): Line(
+            "Theorem 8, as printed", "#555555", "", (0, (5, 1.4, 1, 1.4)), more={"lw": 1.0}
+        ),
     },
-    more={"lw": 1.0},
 )
-_GROWTH = Panel(crossed(_METHODS, (*_RISK, *_BOUNDS)), statistic="mean", xticks=4, title=lambda _: "")
-
-
-def _growth_notes(rows):
-    over = {axis: rows[rows["axis"] == axis].iloc[0] for axis in ("n", "epsilon", "p")}
-    yield (
-        f"Squared loss, lasso with {equals('Λ', over['n']['strength'])}, r = 1/2, |∇l| ≤ 2.9, ‖x‖ ≤ 1; "
-        f"{rows['repeat'].max() + 1} data sets, means over b, bands 95 % intervals. Over n: "
-        f"{equals('p', over['n']['p'])}, {equals('ε', over['n']['epsilon'])}; over ε: "
-        f"{equals('n', over['epsilon']['n'])}; over p: {equals('n', over['p']['n'])}, entries in ±1/√p. Theorem 8 at "
-        f"{equals('π', rows['gamma'].max())}: as printed it multiplies both terms by the bound on ‖b‖² (erratum N15), "
-        "hence they grow faster than ε⁻² as ε falls."
-    )
+_GROWTH = Panel(crossed(_METHODS, _SAID), statistic="mean", xticks=4, title=lambda _: "")
 
 
 bounds = Figure(
@@ -54,8 +40,14 @@ bounds = Figure(
     columns=4,
     down=Facet("delta", words=noise_label),
     where={"axis": ("n", "epsilon", "p"), "metric": ("risk", "bound")},
-    legend=(*_METHODS, *(line.but(more={}) for line in (*_RISK, *_BOUNDS))),
-    notes=_growth_notes,
+    legend=(*_METHODS, *(line.but(more={}) for line in _SAID)),
+    notes=[
+        "Squared loss, lasso with {strength.first:axis=n}, r = 1/2, |∇l| ≤ 2.9, ‖x‖ ≤ 1; {repeat.count} data sets, "
+        "means over b, bands 95 % intervals. Over n: {p.first:axis=n}, {epsilon.first:axis=n}; over ε: "
+        "{n.first:axis=epsilon}; over p: {n.first:axis=p}, entries in ±1/√p. Theorem 8 at "
+        "{π=gamma.max}: as printed it multiplies both terms by the bound on "
+        "‖b‖² (erratum N15), hence they grow faster than ε⁻² as ε falls."
+    ],
 )
 
 
@@ -69,13 +61,13 @@ _SPENT = encoded(
     "form",
     {
         "density": ("Eq 2, pure noise (Eq 4's density)", "#D55E00"),
-        "gaussian": ("", "#0072B2"),
+        "gaussian": ("Eq 2, Gaussian noise, {delta.first:row=corollary-5}", "#0072B2"),
     },
 )
 # Multiples of Lambda0 = zeta3/epsilon: the least solid, the other dashed.
 _FLOORS = (
-    Line(where={"multiple": lambda multiples: multiples == multiples.min()}),
-    Line(line=DASHED, where={"multiple": lambda multiples: multiples == multiples.max()}),
+    Line(where={"multiple": least}),
+    Line(line=DASHED, where={"multiple": most}),
 )
 _NOISE = encoded(
     "form",
@@ -98,31 +90,10 @@ _ONE = Level(1.0, colour="#555555", more={"lw": 0.8})
 _BUDGET = Panel(title_look={"size": 7.5}, xticks=_ends, epsilons=True)
 
 
-def _delta(rows):
-    return equals("δ", rows.loc[rows["row"] == "corollary-5", "delta"].iloc[0])
-
-
 def _nearest_to_1(epsilons):
     """Return which rows have the epsilon that is nearest to 1."""
     distances = (epsilons - 1).abs()
     return epsilons == epsilons[distances == distances.min()].min()
-
-
-def _budget_legend(rows):
-    density, gaussian = _SPENT
-    jacobians = [line.but(line="none") for line in _JACOBIANS]
-    return [density, gaussian.but(label=f"Eq 2, Gaussian noise, {_delta(rows)}"), *_NOISE, *jacobians]
-
-
-def _budget_notes(rows):
-    most = rows.loc[(rows["row"] == "over-protection") & (rows["metric"] == "spent_share"), "multiple"].max()
-    yield (
-        "Formulas and 2 × 2 matrices; add/remove; gradients of any sign; r = 1/2. Left: below the line Eq 2 spends "
-        f"less than it claims; solid Λ0 = ζ3/ε, dashed {most:g} times that. The printed recipe for pure noise "
-        "(radius Gamma(1, ·)) has an infinite ε and is not drawn. Right: filled, Proposition 6 with the missing factor "
-        "2 restored, open as printed; above the line the Jacobian costs more than stated (for lasso without bound: "
-        "drawn is what other records as flat as 0.01 ζ3 leave)."
-    )
 
 
 budget = Figure(
@@ -136,16 +107,14 @@ budget = Figure(
                 ylim=(0, 1.05),
             ),
             _BUDGET.but(
-                title=lambda rows: f"Corollary 5: σ ε/ζ, {_delta(rows)}",
+                title="Corollary 5: σ ε/ζ, {delta.first}",
                 where={"row": "corollary-5", "metric": "noise"},
                 lines=_NOISE,
                 y=lambda rows: rows["value"] * rows["epsilon"],
                 ylim=(0, None),
             ),
             _BUDGET.but(
-                title=lambda rows: (
-                    f"Proposition 6, {equals('ε', rows['epsilon'].iloc[0])}:\nlog-determinant over its budget"
-                ),
+                title="Proposition 6, {epsilon.first}:\nlog-determinant over its budget",
                 where={"row": "proposition-6", "metric": "excess", "epsilon": _nearest_to_1},
                 lines=crossed(_JACOBIANS, _FORMS),
                 levels=[_ONE],
@@ -159,15 +128,19 @@ budget = Figure(
         ]
     ],
     height=3.7,
-    legend=_budget_legend,
-    notes=_budget_notes,
+    legend=[*_SPENT, *_NOISE, *(line.but(line="none") for line in _JACOBIANS)],
+    notes=[
+        "Formulas and 2 × 2 matrices; add/remove; gradients of any sign; r = 1/2. Left: below the line Eq 2 spends "
+        "less than it claims; solid Λ0 = ζ3/ε, dashed {#multiple.max:row=over-protection,metric=spent_share} times "
+        "that. The printed recipe for pure noise (radius Gamma(1, ·)) has an infinite ε and is not drawn. Right: "
+        "filled, Proposition 6 with the missing factor 2 restored, open as printed; above the line the Jacobian costs "
+        "more than stated (for lasso without bound: drawn is what other records as flat as 0.01 ζ3 leave)."
+    ],
 )
 
 
 FIGURES: Catalogue[str, Target] = {
     "li2021-bounds": Target(
-        "bounds",
-        ("variant", "row", "form", "axis", "n", "p", "strength", "gamma"),
         "Lemma 7 and Theorem 8: excess risk and its bounds",
         "Measured excess empirical risk of DP-ERM, of NAPP-ERM with MOOR and of the corrected mechanism over n, "
         "epsilon and p, beside the bounds of Lemma 7 and Theorem 8, with pure and with Gaussian noise. Bands: 95 % "
@@ -177,8 +150,6 @@ FIGURES: Catalogue[str, Target] = {
         metrics=("risk", "bound"),
     ),
     "li2021-budget": Target(
-        "budget",
-        ("row", "form", "reading", "target", "multiple"),
         "What the budget pays for",
         "The epsilon that Equation 2 is proved to spend, over the one that it claims; the noise of Corollary 5 and of "
         "Equation 4 beside the least that is proved enough; and what the Jacobian costs over what Proposition 6 says, "

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from dperm.catalogue import Catalogue
-from dperm_papers.li2021.shared.drawing_lines import gaussian, pure
+from dperm_papers.li2021.shared.drawing_lines import gaussian, pure, size
 from dperm_pipeline.figures.looks import noise_label
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Level, Line, Panel
 from dperm_pipeline.target import Target
@@ -46,10 +46,6 @@ _WITHOUT_FEATURES = Level(
 
 # Of the bounds that li2021 does not print, those that are shown: calibration -> name -> zeta_2.
 _SHOWN = {"paper": {"range": "2.9", "typical": "1.52"}, "corrected": {"range": "5.7", "typical": "1.52"}}
-
-
-def _size(design):
-    return int(design.rsplit("-", 1)[1])
 
 
 def _paths(rows):
@@ -94,25 +90,24 @@ def _recycled(methods, second, calibration, delta, about):
         )
         error = _ERROR.but(lines=[line.but(band=0.15, via=np.exp) for line in lines], levels=[_WITHOUT_FEATURES])
         there = rows["zeta"].unique()
-        for panel, name in itertools.product((roc, error), sorted(rows["dataset"].unique(), key=_size)):
+        for panel, name in itertools.product((roc, error), sorted(rows["dataset"].unique(), key=size)):
             for zeta, bound in _SHOWN[calibration].items():
                 if zeta in there:
-                    title = f"n = {_size(name)}, ζ₂ = {bound}, {{}}"
+                    title = f"n = {size(name)}, ζ₂ = {bound}, {{}}"
                     where = {"dataset": name, "zeta": zeta}
                     yield [panel.but(where=where, title=title, across=Facet("epsilon"))]
 
     def notes(rows):
         yield about
-        repeats = rows[rows["metric"] == "auc"].groupby("zeta")["repeat"].max() + 1
         yield (
-            f"Linear regression of Table 4, {noise_label(rows['delta'].iloc[0])}; {repeats['range']} repeats; bands: "
-            "95 % intervals of the mean. ROC: mean rates along Λ, joined to (0, 0) and (1, 1); in the "
-            "panels the mean area per repeat, dashed → solid. MSE: geometric mean."
+            f"Linear regression of Table 4, {noise_label(rows['delta'].iloc[0])}; "
+            "{repeat.count:metric=auc,zeta=range} repeats; bands: 95 % intervals of the mean. ROC: mean rates along Λ, "
+            "joined to (0, 0) and (1, 1); in the panels the mean area per repeat, dashed → solid. MSE: geometric mean."
         )
-        if "typical" in repeats:
+        if (rows["zeta"] == "typical").any():
             yield (
                 "li2021 does not print ζ₂, to which the noise is proportional: 1.52 is kept by 99 % of the records, "
-                f"the larger one by all of them ({repeats['typical']} repeats with the smaller)."
+                "the larger one by all of them ({repeat.count:metric=auc,zeta=typical} repeats with the smaller)."
             )
 
     return Figure(
@@ -131,52 +126,46 @@ fig8_corrected = _recycled(_PROVED, ", public split", "corrected", gaussian, _AS
 figs4_corrected = _recycled(_PROVED, ", public split", "corrected", pure, _AS_PROVED)
 
 
-_COLUMNS = ("variant", "row", "round", "strength", "zeta")
 _METRICS = ("auc", "fpr_mean", "tpr_mean", "tpr_half", "log_mse_mean", "log_mse_half", "log_mse_zero")
-_RECYCLE = (
+_AT_0 = "At delta = 0. "
+_RECYCLED = "selection and prediction with recycled budget"
+_RECYCLED_CAPTION = (
     "ROC curves and test error of the lasso by NAPP-ERM, VS and VS+ with MOOR in linear regression, with one round of "
     "budget recycling and without. Bands: 95 % confidence intervals."
 )
-_SPLIT = (
+_SPLIT = "a public split of the budget, corrected"
+_SPLIT_CAPTION = (
     "ROC curves and test error of the lasso by the mechanisms whose guarantee is proved. What the public modulus "
     "max{Lambda, Lambda0} saves may be spent on the noise; nothing that depends on the data may. Bands: 95 % "
     "confidence intervals."
 )
+_SPLIT_ALT = (
+    "ROC curves lie near the diagonal; the split lowers the error at large Lambda to that of theta = 0 or a little "
+    "below."
+)
 
 
-def _target(function: str, title: str, caption: str, alt: str) -> Target:
+def _target(number: str, title: str, caption: str, alt: str) -> Target:
     alt = (
         "Panels by epsilon: above ROC curves, below the test error over Lambda, each for both n and two bounds zeta; a "
         f"colour for each method, dashed without recycling. {alt}"
     )
-    return Target(function, _COLUMNS, title, caption, alt, metrics=_METRICS)
+    return Target(f"Figure {number}: {title}", caption, alt, metrics=_METRICS)
 
 
 FIGURES: Catalogue[str, Target] = {
     "li2021-fig8": _target(
-        "fig8",
-        "Figure 8: selection and prediction with recycled budget",
-        _RECYCLE,
+        "8",
+        _RECYCLED,
+        _RECYCLED_CAPTION,
         "Most ROC curves lie near the diagonal; recycling lowers the error of NAPP-ERM and VS at large Lambda.",
     ),
-    "li2021-fig8-corrected": _target(
-        "fig8_corrected",
-        "Figure 8: a public split of the budget, corrected",
-        _SPLIT,
-        "ROC curves lie near the diagonal; the split lowers the error at large Lambda to that of theta = 0 or a little "
-        "below.",
-    ),
+    "li2021-fig8-corrected": _target("8", _SPLIT, _SPLIT_CAPTION, _SPLIT_ALT),
     "li2021-figs4": _target(
-        "figs4",
-        "Figure S.4: selection and prediction with recycled budget",
-        "At delta = 0. " + _RECYCLE,
+        "S.4",
+        _RECYCLED,
+        _AT_0 + _RECYCLED_CAPTION,
         "ROC curves lie above the diagonal; those with recycled budget are close to those without.",
     ),
-    "li2021-figs4-corrected": _target(
-        "figs4_corrected",
-        "Figure S.4: a public split of the budget, corrected",
-        "At delta = 0. " + _SPLIT,
-        "ROC curves lie near the diagonal; the split lowers the error at large Lambda to that of theta = 0 or a little "
-        "below.",
-    ),
+    "li2021-figs4-corrected": _target("S.4", _SPLIT, _AT_0 + _SPLIT_CAPTION, _SPLIT_ALT),
 }

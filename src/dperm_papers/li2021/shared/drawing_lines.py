@@ -21,6 +21,16 @@ def gaussian(deltas):
     return deltas == deltas[deltas > 0].min()
 
 
+def size(design):
+    """Return n of a simulated design, `linear-500`."""
+    return int(design.rsplit("-", 1)[1])
+
+
+def model(design):
+    """Return the model of a simulated design in words."""
+    return design.rsplit("-", 1)[0].replace("poisson", "Poisson")
+
+
 PUBLISHED = encoded(
     "variant",
     {

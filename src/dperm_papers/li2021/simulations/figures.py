@@ -3,31 +3,21 @@
 import numpy as np
 
 from dperm.catalogue import Catalogue
-from dperm_papers.li2021.shared.drawing_lines import (
-    DASH_DOTTED,
-    ERM,
-    KEY,
-    LASSOS,
-    LOOK,
-    PUBLISHED,
-    SHORT_DASHES,
-    VS_PLUS,
-    gaussian,
-    pure,
-)
+from dperm_papers.li2021.shared import drawing_lines as shared
+from dperm_papers.li2021.shared.drawing_lines import ERM, KEY, LASSOS, PUBLISHED, VS_PLUS, gaussian, model, pure, size
 from dperm_pipeline.figures.looks import equals, number
-from dperm_pipeline.figures.spec import Column, Facet, Figure, Line, Panel, Table, encoded
+from dperm_pipeline.figures.spec import Column, Facet, Figure, Line, Panel, Table, encoded, told
 from dperm_pipeline.target import Target
 
 _CORRECTED = encoded(
     "calibration variant target",
     {
         ("corrected", "vs_plus", "lasso"): ("VS+: fixed lasso", *VS_PLUS),
-        ("corrected", "vs_plus", "elastic_net"): Line("VS+, elastic net", *VS_PLUS, SHORT_DASHES, hollow=True),
-        ("tight", "vs_plus", "lasso"): ("VS+, tight noise", VS_PLUS[0], "", DASH_DOTTED),
+        ("corrected", "vs_plus", "elastic_net"): Line("VS+, elastic net", *VS_PLUS, shared.SHORT_DASHES, hollow=True),
+        ("tight", "vs_plus", "lasso"): ("VS+, tight noise", VS_PLUS[0], "", shared.DASH_DOTTED),
         ("corrected", "erm", "lasso"): ("NAPP-ERM = VS", *ERM),
-        ("corrected", "erm", "elastic_net"): Line("NAPP-ERM, elastic net", *ERM, SHORT_DASHES, hollow=True),
-        ("tight", "erm", "lasso"): ("NAPP-ERM, tight noise", ERM[0], "", DASH_DOTTED),
+        ("corrected", "erm", "elastic_net"): Line("NAPP-ERM, elastic net", *ERM, shared.SHORT_DASHES, hollow=True),
+        ("tight", "erm", "lasso"): ("NAPP-ERM, tight noise", ERM[0], "", shared.DASH_DOTTED),
     },
     key=KEY,
 )
@@ -43,7 +33,7 @@ _PANEL = Panel(
     tick_look={"labelsize": 6, "length": 2, "pad": 1.5},
     sharex=True,
     sharey=True,
-    more=LOOK,
+    more=shared.LOOK,
 )
 _OVER_STRENGTHS = _PANEL.but(x="strength", statistic="given", xticks=(0.1, 1, 10, 100))
 _RATES = ("fpr_mean", "fpr_half", "tpr_mean", "tpr_half")
@@ -53,14 +43,9 @@ _BOX = "design_boxed_zeta2"
 _CURVATURE = "design_zeta3"
 
 
-def _place(design, models):
+def _place(design, *models):
     """Return what sorts designs in the order of the models, by n."""
-    model, n = design.rsplit("-", 1)
-    return models.index(model), int(n)
-
-
-def _ordered(rows, *models):
-    return sorted(rows["dataset"].unique(), key=lambda design: _place(design, models))
+    return models.index(design.rsplit("-", 1)[0]), size(design)
 
 
 # Of the bounds that li2021 does not print, those of the range and others under which more of what it finds can be seen:
@@ -84,7 +69,7 @@ def _bound(rows, design, zeta, name):
 
 def _bounded(rows, beside, bound, *models):
     """Return each design with the bounds of the range, and where they differ with those beside them."""
-    for design in _ordered(rows, *models):
+    for design in sorted(rows["dataset"].unique(), key=lambda design: _place(design, *models)):
         own = _bound(rows, design, "range", bound)
         yield design, "range", own
         other = _bound(rows, design, beside, bound)
@@ -94,8 +79,7 @@ def _bounded(rows, beside, bound, *models):
 
 def _titled(panel, design, zeta, bounds, words=""):
     """Return the panels of one design with one of the bounds; the lasso without privacy needs none."""
-    model, n = design.rsplit("-", 1)
-    about = [model.replace("poisson", "Poisson"), equals("n", int(n))]
+    about = [model(design), equals("n", size(design))]
     about += [equals("ζ", round(value, 2) if value < 10 else round(value)) for value in bounds]
     return panel.but(where={"dataset": design, "zeta": (zeta, "")}, title=f"{', '.join(about)}, {{}}{words}")
 
@@ -140,28 +124,31 @@ def _diagonal(axis, _):
     axis.plot([0, 1], [0, 1], color="#bbbbbb", lw=0.7, zorder=1)
 
 
+def _by_design(panel_of, beside, bound, *models):
+    """Return what lays out a row of panels for each design with each of its bounds."""
+    return lambda rows: [
+        [_titled(panel_of(design), design, *one)] for design, *one in _bounded(rows, beside, bound, *models)
+    ]
+
+
 def _selection(lines, delta, *words, bound="design_zeta2"):
     lines, legend = _methods(lines, delta)
-    lines = [line if line in LASSOS else line.but(reach=("fpr_half", "tpr_half")) for line in lines]
     panel = _PANEL.but(
-        lines=lines, x="fpr_mean", y="tpr_mean", statistic="path", prepare=_along_strengths, also=_diagonal,
+        lines=[line if line in LASSOS else line.but(reach=("fpr_half", "tpr_half")) for line in lines],
+        x="fpr_mean", y="tpr_mean", statistic="path", prepare=_along_strengths, also=_diagonal,
         xlabel="false positive rate", ylabel="true positive rate", xscale="linear",
         xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=_HALVES, yticks=_HALVES,
     )  # fmt: skip
-
-    def notes(rows):
-        yield from _setting(rows, delta)
-        yield (
-            "Points: mean rates at each Λ, with 95 % intervals; a curve that starts at "
-            f"(0, 0) has an empty model at the largest {equals('Λ', rows['strength'].max())}. Grey line: random "
-            "selection."
-        )
-        yield from words
-
-    def panels(rows):
-        return [[_titled(panel, *one)] for one in _bounded(rows, "typical", bound, "linear", "logistic", "poisson")]
-
-    return Figure(panels, height=(1.5, 1.25), width=7.2, columns=4, legend=legend, notes=notes)
+    return Figure(
+        _by_design(lambda _: panel, "typical", bound, "linear", "logistic", "poisson"),
+        height=(1.5, 1.25), width=7.2, columns=4, legend=legend,
+        notes=lambda rows: [
+            *_setting(rows, delta),
+            "Points: mean rates at each Λ, with 95 % intervals; a curve that starts at (0, 0) has an empty model at "
+            "the largest {strength.max}. Grey line: random selection.",
+            *words,
+        ],
+    )  # fmt: skip
 
 
 def _prediction(lines, delta, *words, bound="design_zeta2", beside="unit"):
@@ -169,69 +156,60 @@ def _prediction(lines, delta, *words, bound="design_zeta2", beside="unit"):
     squares = _OVER_STRENGTHS.but(lines=[line.but(via=np.exp) for line in lines], y="error", ylabel="test MSE")
     shares = _OVER_STRENGTHS.but(lines=lines, y="error", ylabel="misclassified", air=0.06)
 
-    def panels(rows):
-        for design, *one in _bounded(rows, beside, bound, "linear", "poisson", "logistic"):
-            yield [_titled(shares if design.startswith("logistic") else squares, design, *one)]
+    def error(design):
+        return shares if design.startswith("logistic") else squares
 
-    def notes(rows):
-        yield from _setting(rows, delta, beside)
-        yield (
-            "One test set a design. MSE: geometric mean over repeats; Poisson predictions "
-            "are capped at e^7.5. Bands: 95 % intervals."
-        )
-        yield from words
-
-    return Figure(panels, height=(1.7, 1.25), width=7.2, columns=4, legend=legend, notes=notes)
+    return Figure(
+        _by_design(error, beside, bound, "linear", "poisson", "logistic"),
+        height=(1.7, 1.25), width=7.2, columns=4, legend=legend,
+        notes=lambda rows: [
+            *_setting(rows, delta, beside),
+            "One test set a design. MSE: geometric mean over repeats; Poisson predictions are capped at e^7.5. Bands: "
+            "95 % intervals.",
+            *words,
+        ],
+    )  # fmt: skip
 
 
 _SHARE = _OVER_STRENGTHS.but(y="share", ylabel="retrieved", ylim=(-0.04, 1.04), yticks=_HALVES)
 
 
 def _retrieval(delta):
-    lines = [line.but(where={**line.where, "delta": delta}, band=0.15) for line in PUBLISHED[::-1]]
-    panel = _SHARE.but(lines=lines)
+    panel = _SHARE.but(lines=[line.but(where={**line.where, "delta": delta}, band=0.15) for line in PUBLISHED[::-1]])
+    by_design = _by_design(lambda _: panel, "typical", "design_zeta2", "linear", "poisson", "logistic")
 
     def panels(rows):
-        shown = list(_bounded(rows, "typical", "design_zeta2", "linear", "poisson", "logistic"))
-        last = ([design for design, *_ in shown if design.startswith("linear")] or [shown[-1][0]])[-1]
+        grid = by_design(rows)
+        designs = [across[0].where["dataset"] for across in grid]
+        last = ([design for design in designs if design.startswith("linear")] or designs)[-1]
         options = {"share_exceeding": ", over J", "share_without_two": ", no 2"}
-        grid = [[_titled(panel, *one)] for one in shown]
         return grid + [[_titled(panel.but(y=metric), last, "range", (), words)] for metric, words in options.items()]
 
-    def notes(rows):
-        yield from _setting(rows, delta)
-        yield (
-            "Share of (1 − r)ε: Equation 13 with a maximum and the factor 2 (N5), over all j; "
-            "in the last two rows (ζ of the range) over J (N13), and without the 2. Bands: 95 % intervals."
-        )
-
-    return Figure(panels, height=(1.4, 1.25), width=7.2, legend=PUBLISHED, notes=notes)
+    return Figure(
+        panels, height=(1.4, 1.25), width=7.2, legend=PUBLISHED,
+        notes=lambda rows: [
+            *_setting(rows, delta),
+            "Share of (1 − r)ε: Equation 13 with a maximum and the factor 2 (N5), over all j; in the last two rows (ζ "
+            "of the range) over J (N13), and without the 2. Bands: 95 % intervals.",
+        ],
+    )  # fmt: skip
 
 
 # What is sound: a formula of Lambda, in which delta has no part.
 _RIDGE = Line(
     "ridge: 1 − Λ0/max(Λ, Λ0)", ERM[0], where={"target": "ridge", "variant": "erm"}, key=KEY, more={"zorder": 2}
 )
-
-
-def _sound_retrieval():
-    panel = _SHARE.but(lines=[_RIDGE])
-
-    def notes(rows):
-        yield (
-            "Retrieval costs what it claims for ridge alone, whose modulus is public: the share depends on Λ and "
-            f"{equals('r', rows['budget_share'].iloc[0])}, not on the data, the variant or δ. It is the choice of "
-            "another r, known before any record is seen. ζ in titles is ζ3, to which Λ0 is proportional: on the whole "
-            "range of η, or for 99 % of the records where that is another."
-        )
-
-    def panels(rows):
-        return [
-            [_titled(panel, *one)] for one in _bounded(rows, "typical", _CURVATURE, "linear", "poisson", "logistic")
-        ]
-
-    return Figure(panels, height=(1.4, 1.25), width=7.2, legend=[_RIDGE], notes=notes)
-
+_SOUND_SHARE = _SHARE.but(lines=[_RIDGE])
+fig7_corrected = figs3_corrected = Figure(
+    _by_design(lambda _: _SOUND_SHARE, "typical", _CURVATURE, "linear", "poisson", "logistic"),
+    height=(1.4, 1.25), width=7.2, legend=[_RIDGE],
+    notes=[
+        "Retrieval costs what it claims for ridge alone, whose modulus is public: the share depends on Λ and "
+        "{r=budget_share.first}, not on the data, the variant or δ. It is the choice of another r, known before any "
+        "record is seen. ζ in titles is ζ3, to which Λ0 is proportional: on the whole range of η, or for 99 % of the "
+        "records where that is another."
+    ],
+)  # fmt: skip
 
 fig4, figs1 = _selection(PUBLISHED, gaussian), _selection(PUBLISHED, pure)
 fig4_corrected = _selection(_CORRECTED, gaussian, _SOUND, bound=_BOX)
@@ -240,7 +218,6 @@ fig5, figs2 = _prediction(PUBLISHED, gaussian), _prediction(PUBLISHED, pure)
 fig5_corrected = _prediction(_CORRECTED, gaussian, _SOUND, bound=_BOX, beside="typical")
 figs2_corrected = _prediction(_CORRECTED, pure, _SOUND, bound=_BOX, beside="typical")
 fig7, figs3 = _retrieval(gaussian), _retrieval(pure)
-fig7_corrected = figs3_corrected = _sound_retrieval()
 
 # What tells the rows apart, and metrics of each kind of figure: its rows are millions.
 _COLUMNS = ("variant", "target", "strength", "step", "budget_share", "zeta")
@@ -285,25 +262,25 @@ _RETRIEVED_CORRECTED = (
 )
 
 
-def _target(function, number, kind, methods):
+def _target(number, kind, methods):
     (metrics, title, caption, alt), (suffix, which, lines) = kind, methods
     caption = ("At delta = 0. " if number.startswith("S") else "") + caption + which
-    return Target(function, _COLUMNS, f"Figure {number}: {title}{suffix}", caption, alt + lines, metrics=metrics)
+    return Target(f"Figure {number}: {title}{suffix}", caption, alt + lines, columns=_COLUMNS, metrics=metrics)
 
 
 FIGURES: Catalogue[str, Target] = {
-    "li2021-fig4": _target("fig4", "4", _SELECTED, _AS_PUBLISHED),
-    "li2021-fig4-corrected": _target("fig4_corrected", "4", _SELECTED, _SELECTED_CORRECTED),
-    "li2021-figs1": _target("figs1", "S.1", _SELECTED, _AS_PUBLISHED),
-    "li2021-figs1-corrected": _target("figs1_corrected", "S.1", _SELECTED, _SELECTED_CORRECTED),
-    "li2021-fig5": _target("fig5", "5", _PREDICTED, _AS_PUBLISHED),
-    "li2021-fig5-corrected": _target("fig5_corrected", "5", _PREDICTED, _PREDICTED_CORRECTED),
-    "li2021-figs2": _target("figs2", "S.2", _PREDICTED, _AS_PUBLISHED),
-    "li2021-figs2-corrected": _target("figs2_corrected", "S.2", _PREDICTED, _PREDICTED_CORRECTED),
-    "li2021-fig7": _target("fig7", "7", _RETRIEVED, _AS_PUBLISHED),
-    "li2021-fig7-corrected": _target("fig7_corrected", "7", _RETRIEVED, _RETRIEVED_CORRECTED),
-    "li2021-figs3": _target("figs3", "S.3", _RETRIEVED, _AS_PUBLISHED),
-    "li2021-figs3-corrected": _target("figs3_corrected", "S.3", _RETRIEVED, _RETRIEVED_CORRECTED),
+    "li2021-fig4": _target("4", _SELECTED, _AS_PUBLISHED),
+    "li2021-fig4-corrected": _target("4", _SELECTED, _SELECTED_CORRECTED),
+    "li2021-figs1": _target("S.1", _SELECTED, _AS_PUBLISHED),
+    "li2021-figs1-corrected": _target("S.1", _SELECTED, _SELECTED_CORRECTED),
+    "li2021-fig5": _target("5", _PREDICTED, _AS_PUBLISHED),
+    "li2021-fig5-corrected": _target("5", _PREDICTED, _PREDICTED_CORRECTED),
+    "li2021-figs2": _target("S.2", _PREDICTED, _AS_PUBLISHED),
+    "li2021-figs2-corrected": _target("S.2", _PREDICTED, _PREDICTED_CORRECTED),
+    "li2021-fig7": _target("7", _RETRIEVED, _AS_PUBLISHED),
+    "li2021-fig7-corrected": _target("7", _RETRIEVED, _RETRIEVED_CORRECTED),
+    "li2021-figs3": _target("S.3", _RETRIEVED, _AS_PUBLISHED),
+    "li2021-figs3-corrected": _target("S.3", _RETRIEVED, _RETRIEVED_CORRECTED),
 }
 
 
@@ -338,11 +315,6 @@ def _digits(value, digits):
     return number(float(f"{value:.{digits}g}"))
 
 
-def _told(words):
-    """Return what is said of the one design of a group."""
-    return lambda part: words(part.iloc[0])
-
-
 def _truth(design):
     fall, last = _digits(design["largest"] - design["smallest"], 10), int(design["relevant"]) - 1
     return f"{number(design['largest'])} − {fall}k/{last}, k = 0, …, {last}"
@@ -359,36 +331,35 @@ def _zetas(design, suffix):
     )
 
 
-table4 = Table(
+table4_table = Table(
     [
         Column("design", "dataset", ""),
         Column("loss", "variant", ""),
         *(Column(metric.removeprefix("design_"), heading="") for metric in _DESIGN),
-        Column("", _told(lambda design: design["dataset"].rsplit("-", 1)[0]), "model"),
+        Column("", told(lambda design: design["dataset"].rsplit("-", 1)[0]), "model"),
         Column("", "records", "n", number),
         Column("", "half_width", "x (16)", lambda width: f"Unif(−{number(width)}, {number(width)})"),
-        Column("", _told(_truth), "nonzero θ"),
-        Column("", _told(_law), "y, η = ⟨x, θ⟩"),
+        Column("", told(_truth), "nonzero θ"),
+        Column("", told(_law), "y, η = ⟨x, θ⟩"),
         Column("epsilons", heading="ε"),
         Column("deltas", heading="δ"),
         Column("", "repeats", "repeats", number),
         Column("", "test_rows", "test", number),
-        Column("", _told(lambda design: _zetas(design, "")), "ζ1, ζ2, ζ3"),
+        Column("", told(lambda design: _zetas(design, "")), "ζ1, ζ2, ζ3"),
         Column("", "boxed_zeta2", "ζ2 in Θ", lambda value: _digits(value, 5)),
-        Column("", _told(lambda design: _zetas(design, "_typical")), "ζ of 99 % of the records"),
-        Column("", _told(lambda design: _zetas(design, "_unit")), "ζ = 1"),
+        Column("", told(lambda design: _zetas(design, "_typical")), "ζ of 99 % of the records"),
+        Column("", told(lambda design: _zetas(design, "_unit")), "ζ = 1"),
     ],
     prepare=_designs,
-    order=lambda part: _place(part["dataset"].iloc[0], ("linear", "poisson", "logistic")),
+    order=told(lambda design: _place(design["dataset"], "linear", "poisson", "logistic")),
 )
 
 TABLES: Catalogue[str, Target] = {
     "li2021-table4": Target(
-        "table4",
-        _COLUMNS,
         "Table 4: simulated data",
         "The simulated data: the law of the records, n, budgets and repeats as they were run, and the public bounds "
         "zeta that stand for them (li2021 gives none).",
+        columns=_COLUMNS,
         metrics=(*_DESIGN, "runs"),
     ),
 }
