@@ -214,7 +214,7 @@ def section(paper: str, claims: list[dict[str, str]], assets: Path) -> str:
 
 def answer_in_words(answer: of_claims.Answer) -> str:
     """Return the answer to a claim in a line: its words, where it holds, what was measured, at how many points."""
-    parts = [answer.where, f"measured: {answer.range}".replace("-", "−") if answer.range else ""]
+    parts = [answer.where, f"{answer.quantity}: {answer.range.replace('-', '−')}" if answer.range else ""]
     parts.append(f"shown to hold at {answer.held} of {answer.points} points" if answer.points else "")
     told = "; ".join(part for part in parts if part)
     return f"{of_claims.GLYPHS[answer.kind]} **{answer.words}**" + (f": {told}" if told else "")

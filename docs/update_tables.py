@@ -69,6 +69,11 @@ def measured(row: Any) -> str:
     return f"{row.measured:.3g}" + (f" [{row.low:.3g}, {row.high:.3g}]" if interval else "")
 
 
+def measured_of(answer: answers.Answer) -> str:
+    """Return what was measured of a claim, in words and numbers."""
+    return f"{answer.quantity}: {answer.range}" if answer.range else ""
+
+
 def answered(paper: str, verdicts: pd.DataFrame) -> str:
     """Return one answer for each claim of a paper as a pipe table."""
     lines = [ANSWERS, ["---"] * len(ANSWERS)]
@@ -79,7 +84,9 @@ def answered(paper: str, verdicts: pd.DataFrame) -> str:
         stated = "" if math.isnan(answer.expected) else f"{answer.expected:.4g}"
         points = f"{answer.held} of {answer.points}" if answer.points else ""
         said = answer.statement.replace("|", "\\|")
-        lines.append((answer.claim, answer.place, said, words, answer.range, stated, points, f"`{answer.figure}`"))
+        lines.append(
+            (answer.claim, answer.place, said, words, measured_of(answer), stated, points, f"`{answer.figure}`")
+        )
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 

@@ -33,6 +33,22 @@ import pandas as pd
 ANSWERS = ("holds as printed", "holds when mended", "depends on", "undecided", "fails", "not run")
 GLYPHS = dict(zip(ANSWERS, "✓◐◇~✗–", strict=True))
 PRINTED = "printed"
+# Rule -> what its verdicts measure.
+QUANTITIES = {
+    "bound": "error over bound",
+    "coverage": "share of violations",
+    "crossing": "where they cross",
+    "equal": "difference",
+    "exact": "excess over the bound",
+    "ledger": "epsilon spent over claimed, or its excess",
+    "monotone": "rank correlation",
+    "ordered": "difference",
+    "paired": "gain",
+    "slope": "slope",
+    "threshold": "mean or share",
+    "vanishing": "last over first",
+    "within": "mean, difference or log ratio",
+}
 _MENDED = ("mended", "corrected", "halved", "tight")
 
 
@@ -43,7 +59,7 @@ class Answer:
     `kind` is one of `ANSWERS`, `open_choice` what the claim depends on, `where` at which values of it the claim holds,
     and what else the answer has to be read with. `low` to `high` is the range of what was measured in the weakest part,
     in its form `form`. As printed, the tests of the parts with this answer show the claim to hold at `held` of `points`
-    points; `tests` counts those of all parts.
+    points; `tests` counts those of all parts. `quantity` says what the numbers are (`QUANTITIES`).
     """
 
     claim: str
@@ -54,6 +70,7 @@ class Answer:
     open_choice: str
     where: str
     form: str
+    quantity: str
     low: float
     high: float
     expected: float
@@ -121,6 +138,7 @@ def _answer(claim: str, verdicts: pd.DataFrame) -> Answer:
         open_choice=weakest.open_choice,
         where="; ".join(filter(None, (weakest.where, *_stronger(ran, weakest), *remarks))),
         form=weakest.form,
+        quantity=QUANTITIES[weakest.tests["test"].iloc[0]],
         low=float(measured.min()),
         high=float(measured.max()),
         expected=float(weakest.tests["expected"].iloc[0]),

@@ -86,6 +86,7 @@ def _answer(answer: answers.Answer, judged: pd.DataFrame) -> dict[str, Any]:
         "expected": _exact(answer.expected),
         "expected_shown": words.number(answer.expected, 4),
         "form": answer.form,
+        "quantity": answer.quantity,
         "points": f"{answer.held:,} of {answer.points:,}" if answer.points else "",
         "headline": "yes" if answer.headline else "no",
         "tests": [
