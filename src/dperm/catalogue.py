@@ -15,21 +15,19 @@ Catalogue = dict
 def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
     """Return the statements of a module that declare catalogues and hold words alone.
 
-    Such a statement is `NAME: Catalogue[...] = {...}`, with `Catalogue` imported from here. Words are texts, True,
-    False and None, in tuples and lists; names that the module gives to texts or tuples of them, joined by `+` and `*`;
-    and what a function or class of ours, defined in the module or imported from dperm, makes of words.
+    Such a statement is `NAME: Catalogue[...] = {...}`, with `Catalogue` imported from one of our packages. Words are
+    texts, True, False and None, in tuples and lists; names that the module gives to texts or tuples of them, joined by
+    `+` and `*`; and what a function or class of ours, defined in the module or imported from dperm, makes of words.
 
     - tree: ast.Module.
     - Returns: list of ast.AnnAssign.
     """
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
-    plain = [alias.name for node in imports if node.module == __name__ for alias in node.names if not alias.asname]
-    if "Catalogue" not in plain:
+    from_ours = [node for node in imports if str(node.module).split(".")[0] in OURS]
+    if not any(alias.name == "Catalogue" and not alias.asname for node in from_ours for alias in node.names):
         return []
     ours = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    for node in imports:
-        if str(node.module).split(".")[0] in OURS:
-            ours |= {alias.asname or alias.name for alias in node.names}
+    ours |= {alias.asname or alias.name for node in from_ours for alias in node.names}
     named = {
         node.targets[0].id: node.value
         for node in tree.body

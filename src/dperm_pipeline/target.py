@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from dperm.catalogue import Catalogue  # noqa: F401  (what declares a table of targets)
+
 
 @dataclass(frozen=True)
 class Target:

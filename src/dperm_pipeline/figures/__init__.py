@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dperm.catalogue import Catalogue
 from dperm.errors import ConfigError, CorruptFile, DpermError
 from dperm_pipeline import files, places
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 if TYPE_CHECKING:
     import pandas as pd

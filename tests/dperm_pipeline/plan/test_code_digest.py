@@ -115,8 +115,11 @@ def test_what_only_looks_like_a_catalogue_counts(fingerprint, one, other):
 
 
 def test_the_word_is_the_one_that_is_imported(fingerprint):
-    of_another = 'Catalogue = dict\nT: Catalogue = {{"s": "{0}"}}'
-    assert fingerprint(of_another.format(1)) != fingerprint(of_another.format(2))
+    for another in ("Catalogue = dict", "from other import Catalogue"):
+        of_another = another + '\nT: Catalogue = {{"s": "{0}"}}'
+        assert fingerprint(of_another.format(1)) != fingerprint(of_another.format(2))
+    ours = 'from dperm_pipeline.target import Catalogue\nT: Catalogue = {{"s": "{0}"}}'
+    assert fingerprint(ours.format(1)) == fingerprint(ours.format(2))
 
 
 def test_a_catalogue_is_one_of_a_module_alone(fingerprint):

@@ -1,9 +1,8 @@
 """Figures and tables of dwork2018-agnostic: what they show, and in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import METHODS
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Panel, encoded, like
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _FORMS = encoded(
     "form",

@@ -1,10 +1,9 @@
 """Figures and tables of dwork2018-averaging: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import MEDIUM_DASHED, NONPRIVATE
 from dperm_pipeline.figures.spec import DOTTED, Facet, Figure, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _ORANGE, _BLUE = look("averaged", "tight").colour, "#0072B2"
 _SPLIT = encoded(

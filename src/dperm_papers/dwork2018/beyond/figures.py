@@ -1,10 +1,9 @@
 """Figures and tables of dwork2018-beyond: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import MEDIUM_DASHED, Look
 from dperm_pipeline.figures.spec import DOTTED, Facet, Figure, Panel, encoded, like
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _WALK, _AVERAGES = look("exppw", "tight"), look("averaged", "tight")
 _LEARNER = Look("exponential mechanism over thresholds (a private model)", "#0072B2", "o")

@@ -2,9 +2,8 @@
 
 import math
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import number
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Form -> column.
 _FORMS = {"printed": "P", "mended": "M", "halved": "H", "tight": "T"}

@@ -1,10 +1,9 @@
 """Figures and tables of dwork2018-dimension: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import NONPRIVATE, equals
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Line, Panel, encoded, like
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _ERM, _MODEL, _AVERAGES = (look(name, "tight") for name in ("stable_erm", "objective", "averaged"))
 

@@ -2,10 +2,9 @@
 
 import math
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import equals, number
 from dperm_pipeline.figures.spec import Figure, Level, Line, Panel, crossed, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _LINE = {"lw": 0.9}
 # Kind of sample -> look.

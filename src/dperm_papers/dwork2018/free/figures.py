@@ -1,8 +1,7 @@
 """Figures and tables of dwork2018-free: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Level, Line, Panel, crossed, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _THIN = {"lw": 0.9}
 # Colours tell the law, lines what is measured or what the terms of Corollary 4.13 give.

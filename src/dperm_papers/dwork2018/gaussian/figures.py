@@ -1,9 +1,8 @@
 """Figures and tables of dwork2018-gaussian: what they show, and in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import DASHED, Figure, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _ONE = encoded(
     "form calibration",

@@ -1,9 +1,8 @@
 """Figures and tables of dwork2018-generalization: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import MEDIUM_DASHED, equals, number
 from dperm_pipeline.figures.spec import DOTTED, Figure, Line, Panel
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Mechanism -> name, marker; colours tell k.
 _MECHANISMS = {"member": ("membership mechanism (worst)", "D"), "exppw": ("ExpPW", "o")}

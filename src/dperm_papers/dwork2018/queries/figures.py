@@ -2,10 +2,9 @@
 
 import math
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import MEDIUM_DASHED, equals, number
 from dperm_pipeline.figures.spec import Figure, Level, Line, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _ACCOUNTANTS = {
     "basic": ("basic", "#333333", "s"),

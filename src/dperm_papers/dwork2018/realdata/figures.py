@@ -1,10 +1,9 @@
 """Figures and tables of dwork2018-realdata: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import NONPRIVATE, equals
 from dperm_pipeline.figures.spec import Facet, Figure, Level, Panel, encoded, like
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _PREDICTIONS = ("soft_majority", "averaged", "stable_erm", "stable_sgd", "exppw")
 _METHODS = {name: look(name, "tight") for name in _PREDICTIONS}

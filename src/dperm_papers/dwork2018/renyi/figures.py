@@ -1,8 +1,7 @@
 """Figures and tables of dwork2018-renyi: what they show, and in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _TOTALS = encoded(
     "form",

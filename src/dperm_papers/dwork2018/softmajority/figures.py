@@ -1,10 +1,9 @@
 """Figures and tables of dwork2018-softmajority: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.dwork2018.shared.drawing_looks import METHODS
 from dperm_pipeline.figures.looks import MEDIUM_DASHED
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Level, Panel, encoded, like
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _SOFT = METHODS["soft_majority", "tight"]
 _RECORDS = encoded(

@@ -1,9 +1,8 @@
 """Figures and tables of dwork2018-stable: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import equals, number
 from dperm_pipeline.figures.spec import DASHED, Facet, Figure, Level, Line, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _PRINTED, _MENDED, _HALVED, _TIGHT = ("#D55E00", "s"), ("#E69F00", "D"), ("#0072B2", "o"), ("#CC79A7", "v")
 _NOISE = {

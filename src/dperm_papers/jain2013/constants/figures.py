@@ -1,10 +1,9 @@
 """Figures and tables of jain2013-constants: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Level, Panel, like
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # (mechanism, calibration, variant) -> dashes, in the order of the legend.
 _DASHES = {

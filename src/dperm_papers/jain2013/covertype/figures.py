@@ -2,12 +2,11 @@
 
 import math
 
-from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared import drawing_accuracy as shared
 from dperm_papers.jain2013.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import NONPRIVATE, equals
 from dperm_pipeline.figures.spec import Figure, Level, Panel
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # What the text states of the machine on Covertype.
 _STATED = 0.723

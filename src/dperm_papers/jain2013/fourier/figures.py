@@ -1,10 +1,9 @@
 """Figures and tables of jain2013-fourier: what they show, and in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import NONPRIVATE
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Level, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Pure privacy is dashed, as everywhere.
 _METHODS = encoded(

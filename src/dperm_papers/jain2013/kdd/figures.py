@@ -1,10 +1,9 @@
 """Figures and tables of jain2013-kdd: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import NONPRIVATE, equals, number
 from dperm_pipeline.figures.spec import DASHED, Facet, Figure, Level, Panel, encoded, like
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _KDD = "kdd-algebra"
 _LINES = encoded(

@@ -1,10 +1,9 @@
 """Figures and tables of jain2013-queries: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import TRIVIAL
 from dperm_pipeline.figures.spec import Facet, Figure, Line, Panel, encoded, like
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _PATH, _PROMISED = look("rkhs_gaussian", "tight"), {how: look("pinp", how) for how in ("paper", "corrected", "tight")}
 _METHODS = encoded(

@@ -1,8 +1,7 @@
 """Figures and tables of jain2013-stability: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.spec import Facet, Figure, Level, Line, Panel
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _KERNELS = {"linear": "linear kernel", "cubic": "(⟨x, v⟩ + 1)³", "gaussian": "Gaussian kernel"}
 # Loss -> name, colour, and the factor by which its n are moved: their markers would hide one another.

@@ -1,9 +1,8 @@
 """Figures and tables of jain2013-thm12: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import MEDIUM_DASHED
 from dperm_pipeline.figures.spec import Figure, Line, Panel, encoded, most
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _LAWS = {
     "sphere": ("linear f, φ on the sphere", "#0072B2", "o"),

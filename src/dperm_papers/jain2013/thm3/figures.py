@@ -1,10 +1,9 @@
 """Figures and tables of jain2013-thm3: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import TRIVIAL, equals, number
 from dperm_pipeline.figures.spec import DOTTED, Figure, Line, Panel, encoded, like
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _DOTS = {"s": 13, "lw": 0.9, "zorder": 3}
 _PINP = encoded("mechanism calibration", {("pinp", how): look("pinp", how) for how in ("paper", "corrected", "tight")})

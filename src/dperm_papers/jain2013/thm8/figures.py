@@ -1,10 +1,9 @@
 """Figures and tables of jain2013-thm8: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared.drawing_looks import look
 from dperm_pipeline.figures.looks import TRIVIAL, equals, number
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Line, Panel, encoded, like, power
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _MS = {"lw": 0.9, "ms": 3.2}
 _CURVES = {

@@ -1,10 +1,9 @@
 """Figures and tables of jain2013-url: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.jain2013.shared import drawing_accuracy as shared
 from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import Figure
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 
 def _panels(rows):

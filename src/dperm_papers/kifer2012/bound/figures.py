@@ -1,9 +1,8 @@
 """Figures and tables of kifer2012-bound: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Level, Line, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Calibration -> label, colour (Okabe & Ito).
 _BOUNDS = {

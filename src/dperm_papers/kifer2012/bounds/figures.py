@@ -1,8 +1,7 @@
 """Figures and tables of kifer2012-bounds: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.spec import Column, Table
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 
 def _checked(rows):

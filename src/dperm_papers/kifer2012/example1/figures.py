@@ -1,9 +1,8 @@
 """Figures and tables of kifer2012-example1: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Figure, Line, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # The indices that are drawn with a line of their own: the first, one between, the last; and the limit.
 _COLOURS, _INFINITE = ("#56B4E9", "#0072B2", "#CC79A7"), float("inf")

@@ -2,12 +2,11 @@
 
 import math
 
-from dperm.catalogue import Catalogue
 from dperm.errors import ConfigError
 from dperm_papers.kifer2012.shared import drawing_data as shared
 from dperm_pipeline.figures.looks import equals, number
 from dperm_pipeline.figures.spec import DASHED, Column, Figure, Interval, Line, Table, means
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _METRICS = {
     "relative_error": "test error\n(1 − R²)",

@@ -3,13 +3,12 @@
 import math
 import textwrap
 
-from dperm.catalogue import Catalogue
 from dperm.errors import DataError
 from dperm_papers.kifer2012.shared import drawing_data as shared
 from dperm_papers.kifer2012.shared.drawing_looks import METHODS, look
 from dperm_pipeline.figures.looks import NONPRIVATE, equals, noise_label
 from dperm_pipeline.figures.spec import Column, Figure, Interval, Line, Table, like, means, select, told
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _METHOD = ("mechanism", "calibration")
 _PLACE = ("dataset", "epsilon", "delta", *_METHOD)

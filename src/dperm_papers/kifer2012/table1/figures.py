@@ -3,10 +3,9 @@
 import math
 from statistics import linear_regression
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import LONG_DASHED, number
 from dperm_pipeline.figures.spec import DOTTED, Column, Figure, Line, Panel, Table, power, told
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Row of the table -> title, and the exponents of p and of n that the paper states.
 ROWS = {

@@ -2,10 +2,9 @@
 
 import math
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import number
 from dperm_pipeline.figures.spec import DOTTED, Column, Figure, Level, Line, Panel, Table, select, told
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Selection -> look, what Table 2 says of n, and that law in words.
 _LOOKS = {

@@ -2,7 +2,6 @@
 
 import math
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import equals, noise_label, number
 from dperm_pipeline.figures.spec import (
     DASHED,
@@ -17,7 +16,7 @@ from dperm_pipeline.figures.spec import (
     encoded,
     told,
 )
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Colours of Okabe & Ito.
 _WAYS = encoded(

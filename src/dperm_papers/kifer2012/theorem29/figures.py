@@ -1,9 +1,8 @@
 """Figures and tables of kifer2012-theorem29: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import LONG_DASHED
 from dperm_pipeline.figures.spec import DOTTED, Figure, Level, Line, Panel, encoded, power
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _RISKS = {
     "printed": ("Δ of Theorem 29, printed", "#D55E00", "s"),

@@ -3,10 +3,9 @@
 import math
 from statistics import linear_regression
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import DOTTED, LONG_DASHED, number
 from dperm_pipeline.figures.spec import Column, Figure, Level, Line, Panel, Table, crossed, encoded, power, select
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _GREY = "#777777"
 _NOISES = encoded("variant", {"gamma": ("gamma noise", "#D55E00"), "gaussian": ("Gaussian noise", "#0072B2")})

@@ -1,9 +1,8 @@
 """Figures and tables of kifer2012-theorem6: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import LONG_DASHED, equals, number
 from dperm_pipeline.figures.spec import DOTTED, Figure, Line, Panel, encoded, power
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Calibration -> name, colour; design -> name, marker. Dashes are left to bounds.
 _CALIBRATIONS = {"paper": ("printed weights", "#D55E00"), "tight": ("tight weights", "#0072B2")}

@@ -3,10 +3,9 @@
 import itertools
 import math
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import LONG_DASHED, number
 from dperm_pipeline.figures.spec import Column, Figure, Line, Panel, Table, told
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # One for each p; in the panels of runs markers are shifted a little, so that none hides another.
 _LOOKS = (("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"))

@@ -1,9 +1,8 @@
 """Figures and tables of kifer2012-theorem9: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import LONG_DASHED, number
 from dperm_pipeline.figures.spec import DOTTED, Figure, Level, Line, Panel, means, power
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # First stage -> its risks. Where the right support is given and where it is found the lines coincide: the former's
 # markers lie open on top.

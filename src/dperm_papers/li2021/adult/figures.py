@@ -1,10 +1,9 @@
 """Figures of li2021-adult: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.li2021.shared.drawing_lines import DASH_DOTTED, ERM, KEY, LASSOS, LOOK, PUBLISHED, VS_PLUS, gaussian
 from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import Facet, Figure, Level, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _CORRECTED = encoded(
     "variant calibration",

@@ -2,10 +2,9 @@
 
 import math
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import DOTTED, LONG_DASHED, equals
 from dperm_pipeline.figures.spec import Column, Facet, Figure, Level, Line, Panel, Table, crossed, encoded, power, told
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _SHORT = (0, (3, 1.5))
 _BLUE, _ORANGE, _GREEN, _PURPLE, _GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#777777"

@@ -1,9 +1,8 @@
 """Figures of li2021-bounds: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.looks import DASHED, DOTTED, MEDIUM_DASHED, noise_label
 from dperm_pipeline.figures.spec import Facet, Figure, Level, Line, Panel, crossed, encoded, least, most
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Colours tell the method, lines what is said of it.
 _METHODS = encoded(

@@ -2,9 +2,8 @@
 
 import math
 
-from dperm.catalogue import Catalogue
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Level, Line, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _BLUE, _ORANGE, _GREEN, _PURPLE, _GREY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#777777"
 _BARS = {"bars": 0.8, "caps": 2, "statistic": "mean"}

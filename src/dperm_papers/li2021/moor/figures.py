@@ -1,10 +1,9 @@
 """Figures and tables of li2021-moor: specifications, and what they show in words."""
 
-from dperm.catalogue import Catalogue
 from dperm_papers.li2021.shared.drawing_lines import model, size
 from dperm_pipeline.figures.looks import equals
 from dperm_pipeline.figures.spec import DASHED, Figure, Panel, encoded
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _RING = {"mfc": "none", "ms": 3.5}
 

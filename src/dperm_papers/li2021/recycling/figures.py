@@ -5,11 +5,10 @@ import math
 
 import numpy as np
 
-from dperm.catalogue import Catalogue
 from dperm_papers.li2021.shared.drawing_lines import gaussian, pure, size
 from dperm_pipeline.figures.looks import noise_label
 from dperm_pipeline.figures.spec import DASHED, DOTTED, Facet, Figure, Level, Line, Panel
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 # Variant -> its name and colour.
 _PUBLISHED = {

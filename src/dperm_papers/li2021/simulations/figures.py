@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from dperm.catalogue import Catalogue
 from dperm_papers.li2021.shared import drawing_lines as shared
 from dperm_papers.li2021.shared.drawing_lines import ERM, KEY, LASSOS, PUBLISHED, VS_PLUS, gaussian, model, pure, size
 from dperm_pipeline.figures.looks import equals, number
 from dperm_pipeline.figures.spec import Column, Facet, Figure, Line, Panel, Table, encoded, told
-from dperm_pipeline.target import Target
+from dperm_pipeline.target import Catalogue, Target
 
 _CORRECTED = encoded(
     "calibration variant target",
