@@ -110,7 +110,16 @@ def _declared(path: Path, kind: str) -> dict[str, Target]:
     words = importlib.import_module(f"{_module(path)}.figures")
     found = {}
     for name, target in getattr(words, kind, {}).items():
-        drawer = target.module if "." in target.module else f"{_module(path)}.{target.module}"
-        function = target.function or name.partition("-")[2].replace("-", "_") + ("_table" if kind == "TABLES" else "")
-        found[name] = dataclasses.replace(target, function=function, module=drawer, words=f"{_module(path)}.figures")
+        function, alt = name.partition("-")[2].replace("-", "_"), target.alt
+        if kind == "TABLES":
+            function += "_table"
+        elif name in getattr(words, "TABLES", {}) and f"table {name}" not in alt:
+            alt += f" The numbers are in the table {name}."
+        found[name] = dataclasses.replace(
+            target,
+            alt=alt,
+            function=target.function or function,
+            module=target.module if "." in target.module else f"{_module(path)}.{target.module}",
+            words=f"{_module(path)}.figures",
+        )
     return found

@@ -9,12 +9,13 @@ from dperm.catalogue import Catalogue  # noqa: F401  (what declares a table of t
 class Target:
     """What stands beside a figure or table, who draws it, and what it reads.
 
-    `caption` is to read, `alt` for those who cannot see the figure. `function`: of the folder's `figures.py`, or of the
-    module `module` (of the same folder, or a full name); without it the name under which it is drawn, without paper and
-    with underscores, of a table with `_table` behind it. `metrics` and `columns`: what is read of rows; empty means
-    all, which may be millions. `datasets`: what is drawn where it is among the rows, for the words beside the figure;
-    empty means all. `source`: an experiment's `rows`, or a whole ledger, `privacy` or `mutants`. `words`: the module of
-    these words; `places` fills it in.
+    `caption` is to read, `alt` for those who cannot see the figure; where a table has the figure's name, `places` adds
+    that the numbers are there. `function`: of the folder's `figures.py`, or of the module `module` (of the same folder,
+    or a full name); without it the name under which it is drawn, without paper and with underscores, of a table with
+    `_table` behind it. `metrics` and `columns`: what is read of rows; empty means all, which may be millions.
+    `datasets`: what is drawn where it is among the rows, for the words beside the figure; empty means all. `source`: an
+    experiment's `rows`, or a whole ledger, `privacy` or `mutants`. `words`: the module of these words; `places` fills
+    it in.
     """
 
     title: str

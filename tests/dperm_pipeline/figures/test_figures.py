@@ -348,6 +348,13 @@ def test_everything_has_words_beside_it(kind):
     assert figures.words("nothing", known) is None
 
 
+def test_the_alternative_text_names_the_table_of_the_same_name_once():
+    alts = {name: target.alt for name, target in figures.FIGURES.items()}
+    assert alts["kifer2012-output"].endswith("as a level. The numbers are in the table kifer2012-output.")
+    assert "table" not in alts["kifer2012-output-sweep"]
+    assert alts["kifer2012-theorem8"].count("table kifer2012-theorem8") == 1
+
+
 def test_asking_for_names_does_not_load_matplotlib():
     import subprocess
     import sys

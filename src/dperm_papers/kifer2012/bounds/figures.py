@@ -35,7 +35,7 @@ FIGURES: Catalogue[str, Target] = {
         "where measured and bound are equal, and where a bound fails as often as it may.",
         "Left: for each bound a range of measured over bound on a logarithmic axis for each design, nearly all left "
         "of the line at 1. Right: violation rates at each gamma with confidence intervals, beside a bar at gamma, "
-        "which only Theorem 30 as printed passes. The numbers are in the table kifer2012-bounds.",
+        "which only Theorem 30 as printed passes.",
         module="drawing",
     ),
 }

@@ -119,8 +119,7 @@ FIGURES: Catalogue[str, Target] = {
         "with those of the non-private lasso over epsilon, for every l1 strength that was tried, with pure and with "
         "Gaussian noise. Dotted: the non-private lasso. Bands: 95 % confidence intervals of the mean.",
         "Line plots, one column for each data set and noise: test error falls to the non-private level as epsilon "
-        "grows, the support shrinks from nearly all coefficients to the non-private size, the overlap rises to 1. The "
-        "numbers are in the table kifer2012-lasso.",
+        "grows, the support shrinks from nearly all coefficients to the non-private size, the overlap rises to 1.",
     ),
 }
 TABLES: Catalogue[str, Target] = {

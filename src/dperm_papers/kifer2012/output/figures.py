@@ -236,8 +236,7 @@ FIGURES: Catalogue[str, Target] = {
         "perturbation and three other mechanisms, at equal (epsilon, delta) under add/remove. Each method uses the "
         "setting that was chosen for it on a public split. Bands: 95 % confidence intervals of the mean.",
         "Line plots, one column for each data set, one row for each delta: above excess risk, below test loss, both "
-        "falling as epsilon grows; one line for each method, and the non-private test loss as a level. The numbers are "
-        "in the table kifer2012-output.",
+        "falling as epsilon grows; one line for each method, and the non-private test loss as a level.",
     ),
     "kifer2012-output-sweep": Target(
         "Objective against output perturbation: excess risk of every setting",

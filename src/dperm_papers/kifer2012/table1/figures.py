@@ -140,7 +140,7 @@ FIGURES: Catalogue[str, Target] = {
         "three rows of Table 1, on the design that attains Theorem 4, on a benign one and on records that are really "
         "drawn. Dotted: the slopes that the table states. Dashed: the bounds of Theorems 26 and 31.",
         "Line plots on logarithmic axes, one column for each row of Table 1: above over p, below over n; one line for "
-        "each design and calibration, the stated slope and the bound. The numbers are in the table kifer2012-table1.",
+        "each design and calibration, the stated slope and the bound.",
     ),
 }
 TABLES: Catalogue[str, Target] = {

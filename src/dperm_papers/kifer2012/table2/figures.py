@@ -261,7 +261,7 @@ FIGURES: Catalogue[str, Target] = {
         "n in units of those laws; and two designs on which one selection beats the other.",
         "Six panels on logarithmic axes: the probability of the right support over n; the n at which it is 0.9 beside "
         "dotted lines for the laws; work over p; risk over n, falling but for Samp-Agg as printed, which levels off; "
-        "risk on two designs. The numbers are in the table kifer2012-table2.",
+        "risk on two designs.",
     ),
 }
 TABLES: Catalogue[str, Target] = {

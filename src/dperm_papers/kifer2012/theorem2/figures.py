@@ -137,8 +137,7 @@ FIGURES: Catalogue[str, Target] = {
         "that is proved enough, and for the printed noise read as replace-one, at every budget promised; below, the "
         "scale of the noise over epsilon. All numbers are exact.",
         "Panels for each budget with falling curves and a cross at the promise: only the printed noise read as "
-        "replace-one passes above the cross. Below, lines of the noise's scale over epsilon on logarithmic axes. The "
-        "numbers are in the table kifer2012-theorem2.",
+        "replace-one passes above the cross. Below, lines of the noise's scale over epsilon on logarithmic axes.",
     ),
 }
 TABLES: Catalogue[str, Target] = {

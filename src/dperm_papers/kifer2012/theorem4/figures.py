@@ -271,8 +271,8 @@ FIGURES: Catalogue[str, Target] = {
         "Ratios of mean excess risks over the number of features p: gamma noise to Gaussian noise, on the design that "
         "attains Theorem 4 and on a benign one, and the former design to the latter. Dotted: the growth that the paper "
         "states. Lines are exact; crosses are runs of Algorithm 1 with 95 % confidence intervals.",
-        "Two panels on logarithmic axes: ratios that grow with p, beside dotted lines for the square root of p and for "
-        "p. The numbers are in the table kifer2012-gap.",
+        "Two panels on logarithmic axes: ratios that grow with p, beside dotted lines for the square root of p and "
+        "for p.",
     ),
 }
 TABLES: Catalogue[str, Target] = {
