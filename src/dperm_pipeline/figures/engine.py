@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from dperm_pipeline.figures import axes, spec, style
 from dperm_pipeline.figures.points import plain, select, summary
+from dperm_pipeline.figures.wording import SYMBOLS, filled
 
 
 @dataclass
@@ -73,7 +73,7 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
         entries = _labelled([place for place in places if place.panel.legend is None], figure)
     handles = [_handle(entry, rows) for line in entries for _, entry in _entries(line, rows)]
     said = figure.notes(rows) if callable(figure.notes) else figure.notes
-    notes = [*(_filled(words, rows) for words in said), *missing(every, dict.fromkeys(place.panel for place in places))]
+    notes = [*(filled(words, rows) for words in said), *missing(every, dict.fromkeys(place.panel for place in places))]
     style.footer(
         drawn, handles, columns=figure.columns(rows) if callable(figure.columns) else figure.columns, lines=notes
     )
@@ -106,7 +106,7 @@ def missing(rows: pd.DataFrame, panels: Iterable[spec.Panel]) -> list[str]:
             left = set(own.loc[~bad, x])
             lost = sorted(value for value in set(own.loc[bad, x]) - left)
             if lost:
-                gone[line.label or "a line"] = f"{line.label or 'a line'} at {style.equals(_SYMBOLS.get(x, x), *lost)}"
+                gone[line.label or "a line"] = f"{line.label or 'a line'} at {style.equals(SYMBOLS.get(x, x), *lost)}"
     if not failed:
         return []
     words = f"{len(failed)} of {len(drawn)} values did not converge and are left out."
@@ -114,32 +114,6 @@ def missing(rows: pd.DataFrame, panels: Iterable[spec.Panel]) -> list[str]:
 
 
 _GREY = "#333333"
-_SYMBOLS = {
-    "epsilon": "ε", "delta": "δ", "alpha": "α", "beta": "β", "gamma": "γ", "1/alpha": "1/α", "total": "nλ",
-    "queries": "T", "curvature": "λ", "strength": "Λ",
-}  # fmt: skip
-
-
-def _filled(words: str, rows: pd.DataFrame) -> str:
-    """Put values of columns into words, as `spec.Figure` says."""
-
-    def value(found: re.Match) -> str:
-        said, name, which, conditions = found.groups()
-        here = rows
-        for column, sign, wanted in re.findall(r"(\w+)([=>])([^,]+)", conditions or ""):
-            column = here[column]
-            here = here[column > float(wanted) if sign == ">" else column.astype(str) == wanted]
-        if which == "count":
-            return f"{here[name].nunique():,}"
-        values = sorted(here[name].unique()) if which == "all" else here[name].iloc[:1]
-        values = [here[name].agg(which)] if which in ("max", "min") else [*values]
-        if any(isinstance(value, str) for value in values):
-            return ", ".join(values)
-        if said == "#":
-            return ", ".join(map(style.number, values))
-        return style.equals(said[:-1] if said else _SYMBOLS.get(name, name), *values)
-
-    return re.sub(r"{(#|\w+=)?(\w+)\.(max|min|first|all|count)(?::([^}]+))?}", value, words)
 
 
 def _facets(facet: spec.Facet | None, rows: pd.DataFrame) -> Iterator[tuple[list[str], pd.DataFrame]]:
@@ -158,8 +132,8 @@ def _facets(facet: spec.Facet | None, rows: pd.DataFrame) -> Iterator[tuple[list
         words = value
         if facet.words:
             words = facet.words(value)
-        elif facet.column in _SYMBOLS or len(facet.column) == 1:
-            words = style.equals(_SYMBOLS.get(facet.column, facet.column), value)
+        elif facet.column in SYMBOLS or len(facet.column) == 1:
+            words = style.equals(SYMBOLS.get(facet.column, facet.column), value)
         yield [str(words)], rows[rows[facet.column].isin([value, *facet.others])]
 
 
@@ -333,10 +307,10 @@ def _finish(place: _Place, shown: list[float], sharing: pd.DataFrame) -> None:
     first, facet = place.first, ", ".join(place.words)
     xlabel = panel.xlabel
     if xlabel is None:
-        xlabel = "" if callable(panel.x) else _SYMBOLS.get(panel.x, panel.x)
+        xlabel = "" if callable(panel.x) else SYMBOLS.get(panel.x, panel.x)
     title = panel.title or ("{}" if place.row == 0 else "")
     title, xlabel, ylabel = (
-        _filled(words(place.rows) if callable(words) else words, place.rows).replace("{}", facet)
+        filled(words(place.rows) if callable(words) else words, place.rows).replace("{}", facet)
         for words in (title, xlabel, panel.ylabel)
     )
     axis.set_title(title, **panel.title_look)
@@ -389,7 +363,7 @@ def _entries(line: Any, rows: pd.DataFrame) -> list[tuple[Any, Any]]:
 def _handle(line: Any, rows: pd.DataFrame) -> Any:
     if not isinstance(line, (spec.Line, spec.Level)):
         return line
-    look = {"color": line.colour or _GREY, "ls": line.line or "-", "label": _filled(line.label, rows)}
+    look = {"color": line.colour or _GREY, "ls": line.line or "-", "label": filled(line.label, rows)}
     if isinstance(line, spec.Level):
         if line.at is not None:
             look |= {"marker": line.marker, "ls": "none"}
