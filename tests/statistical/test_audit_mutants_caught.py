@@ -68,11 +68,11 @@ def test_bounds_show_the_size_of_the_mistake(found):
 @pytest.mark.slow
 def test_the_same_at_other_seeds():
     weak = []
-    for seed in range(2, 7):
+    for seed in range(2, 5):
         for name, row in rows(seed).items():
             assert row["twin_p"] >= 1e-4 and (row["twin_white_box_p"] is None or row["twin_white_box_p"] >= 1e-4), name
             if name == WEAK:
                 weak.append(row["mutant_p"] <= 0.05)
             else:
                 assert caught(row), (seed, name)
-    assert sum(weak) >= 4
+    assert all(weak)

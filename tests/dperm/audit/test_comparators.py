@@ -1,5 +1,6 @@
 """Comparators on a line: laws by quadrature and by their own draws, claims attained, and half of the noise caught."""
 
+import functools
 import itertools
 import math
 
@@ -23,6 +24,13 @@ MADE = {
 }
 
 
+@functools.cache
+def made(name, neighbours):
+    """What MADE says how to make, once for all tests that only look at it."""
+    make, _, _, budget = MADE[name]
+    return make(neighbours, budget)
+
+
 def bound(subject, delta=0.0):
     return line.lower_bound(subject.target, subject.case.data, subject.case.neighbour, delta=delta).epsilon
 
@@ -38,8 +46,8 @@ def job(mechanism, pair, variant, calibration="paper", draws=2_000, seed=1, **ro
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_the_mechanism_draws_from_the_law(name, neighbours):
-    make, mechanism, calibration, budget = MADE[name]
-    subject = make(neighbours, budget)
+    _, mechanism, calibration, budget = MADE[name]
+    subject = made(name, neighbours)
     draw = comparators.drawing(mechanism, subject.case, budget, neighbours, calibration, subject.options)
     for data in (subject.case.data, subject.case.neighbour):
         outputs = draw(data, 800, np.random.default_rng(2))
@@ -52,7 +60,7 @@ def test_the_mechanism_draws_from_the_law(name, neighbours):
 @pytest.mark.parametrize("name", MADE)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_pairs_are_neighbours(name, neighbours):
-    case = MADE[name][0](neighbours, MADE[name][3]).case
+    case = made(name, neighbours).case
     first, second = (np.column_stack(data) for data in (case.data, case.neighbour))
     assert len(second) - len(first) == (neighbours == "add_remove")
     assert (first[: len(second) - 1] == second[: len(second) - 1]).all()
@@ -101,8 +109,8 @@ def test_half_of_cms11s_noise_is_refuted(monkeypatch, make):
     honest = comparators.cms11.calibrate
 
     def half(*args, **kwargs):
-        made = honest(*args, **kwargs)
-        return made._replace(noise=noise.SphericalLaplace(made.noise.scale / 2))
+        given = honest(*args, **kwargs)
+        return given._replace(noise=noise.SphericalLaplace(given.noise.scale / 2))
 
     monkeypatch.setattr(comparators.cms11, "calibrate", half)
     assert bound(make("replace", ONE)) > 1.99
@@ -110,21 +118,21 @@ def test_half_of_cms11s_noise_is_refuted(monkeypatch, make):
 
 def test_two_noises_by_quadrature():
     """P(theta' + b_2 <= t) = E Phi(J'(t - b_2)/sigma_1), by scipy's integration; both tails, and the middle."""
-    subject = comparators.approximate("replace", APPROXIMATE)
-    made = comparators.approximate_minima.calibrate(
+    subject = made("approximate", "replace")
+    constants = comparators.approximate_minima.calibrate(
         subject.case.loss, subject.case.domain, APPROXIMATE, n=comparators.PUBLIC_RECORDS, p=1,
         curvature=subject.options["curvature"],
     )  # fmt: skip
     (y,) = subject.case.data[1]
-    spread = made.tilt.scale / made.curvature
+    spread = constants.tilt.scale / constants.curvature
     for t in spread * np.array([-9.0, -4.0, -0.5, 0.0, 0.7, 5.0]):
 
         def integrand(u, sign, t=t):
-            theta = t - made.output.scale * u
-            slope = np.clip(theta - y, -1, 1) + made.curvature * theta
-            return stats.norm.cdf(sign * slope / made.tilt.scale) * stats.norm.pdf(u)
+            theta = t - constants.output.scale * u
+            slope = np.clip(theta - y, -1, 1) + constants.curvature * theta
+            return stats.norm.cdf(sign * slope / constants.tilt.scale) * stats.norm.pdf(u)
 
-        kinks = sorted(np.clip([(t - y + 1) / made.output.scale, (t - y - 1) / made.output.scale], -12, 12))
+        kinks = sorted(np.clip([(t - y + 1) / constants.output.scale, (t - y - 1) / constants.output.scale], -12, 12))
         for sign, tail in ((1, subject.target.cdf), (-1, subject.target.sf)):
             expected = integrate.quad(integrand, -12, 12, (sign,), points=kinks, epsabs=0, epsrel=1e-11, limit=400)[0]
             assert tail(np.array([t]), subject.case.data)[0] == pytest.approx(expected, rel=1e-9)
@@ -132,13 +140,13 @@ def test_two_noises_by_quadrature():
 
 def test_approximate_minima_hold_and_a_third_of_the_tilt_does_not(monkeypatch):
     """Its tilt has room to spare (it spends 0.6 of epsilon): three times too little noise is what has to fall."""
-    found = bound(comparators.approximate("replace", APPROXIMATE), 1e-6)
+    found = bound(made("approximate", "replace"), 1e-6)
     assert 0.5 < found < 1
     honest = comparators.approximate_minima.calibrate
 
     def third(*args, **kwargs):
-        made = honest(*args, **kwargs)
-        return made._replace(tilt=noise.Gaussian(made.tilt.scale / 3))
+        given = honest(*args, **kwargs)
+        return given._replace(tilt=noise.Gaussian(given.tilt.scale / 3))
 
     monkeypatch.setattr(comparators.approximate_minima, "calibrate", third)
     assert bound(comparators.approximate("replace", APPROXIMATE), 1e-6) > 1.2
