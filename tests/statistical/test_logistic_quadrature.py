@@ -305,3 +305,9 @@ def test_gamma_noise_under_replace_one_is_attained_in_the_plane():
     theta = np.linalg.solve(np.stack([leaves, comes]), np.stack([np.full_like(other, -30.0), other])).T
     attained = np.abs(log_ratio(pair, scale, theta)).max()
     assert 0.98 * epsilon < attained <= epsilon * (1 + 1e-9)
+    # Without the curvature of the one record, or the force of the other, the noise would be too little.
+    forgets, once = (
+        2 / epsilon,
+        logistic.logistic_gamma_scale(1.0, epsilon=epsilon, **(fixed | {"neighbours": "add_remove"})),
+    )
+    assert all(np.abs(log_ratio(pair, mutant, theta)).max() > 1.01 * epsilon for mutant in (forgets, once))
