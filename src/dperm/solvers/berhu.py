@@ -39,6 +39,8 @@ from dperm.compiled import compiled
 # Passes over all coordinates between two looks at the gap; a Newton step on the smooth face follows each look.
 _PASSES = 4
 _HALVINGS = 30
+# Further rounds of passes at most that `settle` asks for, and the share of the largest coordinate that is no move.
+_ROUNDS, _REST = 20, 1e-13
 # A face's matrix gets this share of its largest diagonal entry, in case it is singular.
 _SHIFT = 1e-13
 # Units in the last place that a few sums and products may cost.
@@ -122,19 +124,22 @@ def level_box(above, tilt, v, a, low, high, least, most):
 
 
 @compiled
-def descend(H, v, a, c, d, low, high, aim, most, theta, g):
+def descend(H, v, a, c, d, low, high, aim, most, settle, theta, g):
     """Minimise the quadratic with Hessian H and gradient g at theta, plus the P_j; theta and g in place.
 
-    Returns the passes done once the gap is at most `aim`, or after `most` passes.
+    Returns the passes done once the gap is at most `aim`, or after `most` passes. `settle`: not before theta is the
+    minimum to rounding, unless some rounds do not get there. A gap of `aim` leaves the root of it open, and how much
+    of that is left where a step crosses a bend of P depends on last digits.
     """
-    p, passes = len(theta), 0
+    p, passes, rounds = len(theta), 0, 0
     smooth = True
     for j in range(p):
         smooth = smooth and v[j] + a[j] == 0
     if smooth:  # one step does it, unless the box interferes
         passes = 1
-        _face_step(H, v, a, c, d, low, high, theta, g)
-        if gap(theta, g, v, a, c, d, low, high) <= aim:
+        rest = _face_step(H, v, a, c, d, low, high, theta, g)
+        settled = not settle or (rest and _held(H, v, a, c, d, low, high, theta, g))
+        if settled and gap(theta, g, v, a, c, d, low, high) <= aim:
             return passes
     while passes < most:
         moved = False
@@ -155,15 +160,30 @@ def descend(H, v, a, c, d, low, high, aim, most, theta, g):
         if not moved:
             break
         # Before the look at the gap: else a minimum would be known to no more than `aim`, its last digits by luck.
-        _face_step(H, v, a, c, d, low, high, theta, g)
+        rest = _face_step(H, v, a, c, d, low, high, theta, g)
         if gap(theta, g, v, a, c, d, low, high) <= aim:
-            break
+            rounds += 1
+            if not settle or rounds > _ROUNDS or (rest and _held(H, v, a, c, d, low, high, theta, g)):
+                break
     return passes
 
 
 @compiled
+def _held(H, v, a, c, d, low, high, theta, g):
+    """Return whether each coordinate at 0 or at a bound stays there."""
+    for j in range(len(theta)):
+        new = argmin(H[j, j], H[j, j] * theta[j] - g[j], v[j], a[j], c[j], d[j], low[j], high[j])
+        if new != theta[j] and (theta[j] == 0 or theta[j] == low[j] or theta[j] == high[j]):
+            return False
+    return True
+
+
+@compiled
 def _face_step(H, v, a, c, d, low, high, theta, g):
-    """Step to the minimum over the coordinates where P is smooth, with its pieces held, if F decreases; in place."""
+    """Step to the minimum over the coordinates where P is smooth, with its pieces held, if F decreases; in place.
+
+    Returns whether it is that minimum, with no coordinate on another piece, or no step worth the name leads to it.
+    """
     p = len(theta)
     free, slope, f = np.empty(p, np.int64), np.empty(p), 0
     A = np.empty((p, p))
@@ -179,11 +199,13 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
             free[f] = j
             f += 1
     if f == 0 or not _solve(A, slope, f):
-        return
+        return f == 0
     there, step = theta.copy(), np.zeros(p)
-    length, before = 1.0, penalties(theta, v, a, c, d)
+    length, before, rest, largest = 1.0, penalties(theta, v, a, c, d), False, 0.0
+    for j in range(p):
+        largest = max(largest, abs(theta[j]))
     for _ in range(_HALVINGS):
-        held = length == 1.0
+        held, farthest = length == 1.0, 0.0
         for b in range(f):
             j = free[b]
             least, most = low[j], high[j]
@@ -192,8 +214,11 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
             aim = theta[j] - length * slope[b]
             there[j] = min(max(aim, least), most)
             step[j] = there[j] - theta[j]
+            farthest = max(farthest, abs(step[j]))
             u, w = abs(theta[j]), abs(there[j])
             held = held and there[j] == aim and (d[j] * u > a[j] + c[j] * u) == (d[j] * w > a[j] + c[j] * w)
+        if length == 1.0:
+            rest = held or farthest <= _REST * largest
         # The minimum of the pieces is that of F on the face; its value says so only up to rounding, so is not asked.
         fell = held
         if not held:
@@ -211,8 +236,9 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
                 theta[j] = there[j]
                 for k in range(p):
                     g[k] += step[j] * H[j, k]
-            return
+            return rest
         length *= 0.5
+    return rest
 
 
 @compiled

@@ -3,11 +3,12 @@ r"""Generalised linear losses with a convex separable penalty in a box, by prox-
     F(theta) = sum_i l(eta_i, y_i) + <tilt, theta> + sum_j P_j(theta_j),    eta = X theta,      P_j as in `berhu`.
 
 A step minimises the quadratic model of the sum at theta plus the P_j (`berhu.descend`), and goes the full way, or back
-by halves until F decreases (Armijo). The Hessian of an earlier point serves as long as it cuts the gap enough at each
-step; only the pace depends on it. Descent stops when Fenchel's gap (`berhu`; of F itself, not of its model) is at most
-tolerance |F|, on a path not before the first step: so a fit's zeros are its own, not those of the fit before it. For
-the squared loss without bound on eta the model is F, and X'X all that is needed. Where rounding stops a descent before
-that, the curved gap (`berhu`) has the last word: it is not held up by rounding, but asks for curvature around theta.
+by halves until F decreases (Armijo), up to the rounding of its parts, which may cancel. The Hessian of an earlier point
+serves as long as it cuts the gap enough at each step; only the pace depends on it. Descent stops when Fenchel's gap
+(`berhu`; of F itself, not of its model) is at most tolerance |F|, on a path not before the first step: so a fit's zeros
+are its own, not those of the fit before it. For the squared loss without bound on eta the model is F, and X'X all that
+is needed. Where rounding stops a descent before that, the curved gap (`berhu`) has the last word: it is not held up by
+rounding, but asks for curvature around theta.
 
 The losses are those of `pointwise`. A fit goes on from what the fit before it left: theta, the loss there, a Hessian.
 Data with few entries not 0 (one-hot columns) are kept by rows of those alone.
@@ -130,10 +131,10 @@ def _relative(gap, value):
 def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta, state):
     """Minimise F from theta, in place, by at least `few` steps; return the relative gap and the steps.
 
-    `sharp`: by one step more than the tolerance asks for.
+    `sharp`: by one step more than the tolerance asks for, to the minimum of its model.
     """
     if code == GRAM:
-        return _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, most, theta)
+        return _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta)
     y, bottom = records[2], records[6]
     H, known, kept, work = state[0], state[1], state[2], state[4]
     eta, slope, second = state[3][0], state[3][1], state[3][2]
@@ -143,10 +144,13 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
         kept[0] = _evaluate(code, bound, eta, y, slope, second, work[4:])
         known[1] = True
     linear, outer = np.dot(tilt, theta), _penalties(theta, v, a, c, d)
+    below = abs(bottom) if abs(bottom) < np.inf else 0.0
     least, greatest = low.copy(), high.copy()
     before, rise, steps, fresh, last = np.inf, 0.0, 0, False, False
     while True:
         value = kept[0] + linear + outer
+        # Of the parts, not of F, which may cancel: then luck would say whether a step lowers F.
+        rounding = _ROUNDING * (abs(kept[0]) + below + abs(linear) + outer)
         g = _backward(records, slope) + tilt
         _level_box(value - bottom, tilt, v, a, low, high, least, greatest)
         gap = _gap(theta, g, v, a, c, d, least, greatest)
@@ -155,7 +159,7 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
             break
         # One more step: else theta would be known to the root of the tolerance, its last digits by luck.
         last = met
-        stuck = steps > 0 and rise >= -_ROUNDING * abs(value) and gap >= before
+        stuck = steps > 0 and rise >= -rounding and gap >= before
         if stuck and fresh:  # rounding allows no more
             break
         fresh = stuck or last or not (known[0] and gap <= _PACE * before)
@@ -165,7 +169,7 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
         before = gap
         there, model = theta.copy(), g.copy()
         aim = max(_MODEL_SHARE * gap, _MODEL_FLOOR * tolerance * abs(value))
-        _descend(H, v, a, c, d, least, greatest, aim, _PASSES, there, model)
+        _descend(H, v, a, c, d, least, greatest, aim, _PASSES, last, there, model)
         step = there - theta
         _forward(records, step, move)
         fall = np.dot(g, step) + _penalties(there, v, a, c, d) - outer
@@ -177,7 +181,7 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
             loss = _evaluate(code, bound, eta_there, y, slope_there, second_there, work[4:])
             linear, outer = np.dot(tilt, there), _penalties(there, v, a, c, d)
             rise = loss + linear + outer - value
-            if rise <= _ARMIJO * length * fall + _ROUNDING * abs(value):
+            if rise <= _ARMIJO * length * fall + rounding:
                 taken = True
                 break
             length *= 0.5
@@ -253,7 +257,7 @@ def _least_eigenvalue(H, slack):
 
 
 @compiled
-def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, most, theta):
+def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, sharp, most, theta):
     """The same for the squared loss."""
     G, xy, yy = records[3], records[4], records[5]
     g = np.dot(G, theta) - xy + tilt
@@ -266,7 +270,7 @@ def _fit_gram(records, tilt, v, a, c, d, low, high, tolerance, few, most, theta)
         if (gap <= tolerance * abs(value) and steps >= few) or gap == 0 or steps >= most or (steps and gap >= before):
             break
         before = gap
-        steps += _descend(G, v, a, c, d, least, greatest, 0.5 * tolerance * abs(value), most - steps, theta, g)
+        steps += _descend(G, v, a, c, d, least, greatest, 0.5 * tolerance * abs(value), most - steps, sharp, theta, g)
         g = np.dot(G, theta) - xy + tilt  # anew, without the rounding of the passes
     if gap > tolerance * abs(value):
         squares = np.trace(G)

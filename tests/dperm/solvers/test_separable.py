@@ -96,7 +96,7 @@ def test_descent_finds_the_minimiser_and_the_gap_bounds_the_excess(seed):
         assert (least <= theta.value + 1e-6).all() and (theta.value <= most + 1e-6).all()
         assert value(point) - optimum <= berhu.gap(point, H @ point - q, v, a, c, d, least, most) + 1e-6
     found, g = np.clip(np.zeros(p), low, high), H @ np.clip(np.zeros(p), low, high) - q
-    berhu.descend(H, v, a, c, d, low, high, 1e-12, 10_000, found, g)
+    berhu.descend(H, v, a, c, d, low, high, 1e-12, 10_000, False, found, g)
     assert np.allclose(g, H @ found - q, atol=1e-9)
     assert berhu.gap(found, g, v, a, c, d, low, high) <= 1e-11
     assert value(found) <= optimum + 1e-6
@@ -123,9 +123,26 @@ def test_an_ill_conditioned_quadratic_is_solved_by_steps_on_its_faces():
     H, q, ones = basis @ np.diag(10.0 ** np.linspace(-3, 3, p)) @ basis.T, rng.normal(size=p), np.ones(p)
     penalty = 0 * ones, 0.1 * ones, 0 * ones, 1e-3 * ones, -np.inf * ones, np.inf * ones
     theta, g = np.zeros(p), -q
-    passes = berhu.descend(H, *penalty, 1e-8, 10_000, theta, g)
+    passes = berhu.descend(H, *penalty, 1e-8, 10_000, False, theta, g)
     assert passes < 1000  # descent alone would need about a million
     assert berhu.gap(theta, H @ theta - q, *penalty) < 1e-7
+
+
+def test_settled_descent_ends_at_the_minimum_whatever_gap_is_asked_for():
+    """With bends of P where the first step on a face crosses them: a gap of 1e-3 alone leaves the root of it."""
+    rng, p, ones = np.random.default_rng(7), 16, np.ones(16)
+    wide, left = (-np.inf * ones, np.inf * ones), {True: 0.0, False: 0.0}
+    for _ in range(300):
+        H, q = quadratic(rng, p)
+        a, d = rng.uniform(0, 10) * ones, rng.uniform(0, 30) * ones
+        least, most = wide if rng.random() < 0.5 else (0 * ones, 0.3 * ones)
+        for settle in left:
+            theta, g = np.zeros(p), -q
+            berhu.descend(H, 0 * ones, a, 0 * ones, d, least, most, 1e-3, 10_000, settle, theta, g)
+            there = [berhu.argmin(H[j, j], H[j, j] * theta[j] - (H[j] @ theta - q[j]), 0.0, a[j], 0.0, d[j], least[j],
+                                  most[j]) for j in range(p)]  # fmt: skip
+            left[settle] = max(left[settle], np.abs(there - theta).max())
+    assert left[True] < 1e-13 and left[False] > 1e-6
 
 
 def test_the_exponential_is_within_two_units_in_the_last_place():
@@ -189,7 +206,7 @@ def test_the_curved_gap_bounds_the_excess_and_is_finite_where_the_penalty_grows_
     c[:3] = d[:3] = 0.0
     box = np.full(p, -1.0 if seed % 2 else -np.inf), np.full(p, np.inf)
     best, g = np.clip(np.zeros(p), *box), H @ np.clip(np.zeros(p), *box) - q
-    berhu.descend(H, v, a, c, d, *box, 1e-14, 10_000, best, g)
+    berhu.descend(H, v, a, c, d, *box, 1e-14, 10_000, False, best, g)
 
     exact = berhu.penalty.py_func
 
@@ -238,6 +255,34 @@ def test_rounding_does_not_keep_a_fit_from_its_target(seed):
         better[free] -= step
     assert np.abs(step).max() < 1e-12
     assert value - _lasso(better, X, y, low * b, 4.0)[0] <= found.gap[0, 0] * value
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_fit_is_polished_where_losses_and_penalty_cancel(seed):
+    """Then rounding in F is large beside F: a line search that weighs it by F shortens the last steps by luck."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 1, (500, 6))
+    y = rng.poisson(np.exp(X @ np.full(6, 0.5))).astype(float)
+    held, b, ridge = limit.problems("poisson", X, y), rng.normal(0, 5, 6), Scheme("ridge", 1e-3, True)
+
+    def fit(strength):
+        found = limit.path(held, b[None], ridge, np.array([strength]), variant="erm", tolerance=1e-10).theta[0, 0]
+        eta = X @ found
+        return found, np.exp(eta).sum() - y @ eta + b @ found + strength * found @ found
+
+    low, high = 1e-3, 1e6
+    assert fit(low)[1] < -100 and fit(high)[1] > 100
+    worst = 0.0
+    for _ in range(40):
+        strength = (low + high) / 2
+        theta, value = fit(strength)
+        low, high = (strength, high) if value < 0 else (low, strength)
+        second = np.exp(X @ theta)
+        step = np.linalg.solve(
+            (X.T * second) @ X + 2 * strength * np.eye(6), X.T @ (second - y) + b + 2 * strength * theta
+        )
+        worst = max(worst, np.abs(step).max())
+    assert abs(value) < 1e-6 and worst < 1e-12
 
 
 def _lasso(theta, X, y, b, weight):
