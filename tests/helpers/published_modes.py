@@ -43,10 +43,13 @@ def neighbours(relation, targets):
 
 
 def modes(Estimator, *given, **axes):
-    """Return every combination of the axes with each of the given parameters."""
-    grid = [{}]
-    for name, values in axes.items():
-        grid = [{**point, name: value} for point in grid for value in values]
+    """Return combinations of the axes with each of the given parameters: all, or of three axes every pair of values."""
+    points = [[]]
+    for values in axes.values():
+        points = [[*point, k] for point in points for k in range(len(values))]
+    if sum(len(values) > 1 for values in axes.values()) > 2:
+        points = [point for point in points if sum(point) % 2 == 0]
+    grid = [{name: axes[name][k] for name, k in zip(axes, point, strict=True)} for point in points]
     return [(Estimator, {**parameters, **point}) for parameters in given for point in grid]
 
 
