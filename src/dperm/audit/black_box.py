@@ -1,8 +1,9 @@
-"""Attacks on linear mechanisms by their draws alone: of the law of the output, nothing has to be known.
+"""Attacks on linear mechanisms that use their draws alone, and need to know nothing about the law of the output.
 
-The mechanism is called by its registered name, and the events are the sampler's own (`dperm.audit.sampling`). A bound
-is certified as any other, but says less than one of the family `linear`, which knows densities and distribution
-functions (`dperm.audit.linear_targets`). The noise is not recovered and so not tested. `variant` is only a name.
+The mechanism is called by its registered name, and the events are those that `dperm.audit.sampling` tries on anything.
+A bound is certified like any other, but may be lower than one of the family `linear`, which knows densities and
+distribution functions (`dperm.audit.linear_targets`). The noise behind the outputs is not recovered, and so it is not
+tested. `variant` is only a name.
 
 Neighbouring relation: each row's.
 """

@@ -1,4 +1,4 @@
-r"""What counts prove: from how often an event was seen on either side to a lower bound on epsilon.
+r"""From counts to a bound: how often an event was seen on either side certifies a lower bound on epsilon.
 
 An event S was chosen beforehand and seen `hits` times in `tries` draws on the side where it is likelier (probability p)
 and `other_hits` times in `other_tries` on the other (probability q). (epsilon, delta)-DP says p <= e^epsilon q + delta

@@ -1,4 +1,4 @@
-"""One attack on one pair as the columns of its row: by sampling, on a line, over finite outcomes, of a privacy loss."""
+"""What one attack on one pair found, as columns of its row: by sampling, or exactly (of a line, outcomes, losses)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -5,8 +5,8 @@ For s = 1 and p = 2 a release is a support, {1} or {2}, and one number in [-B, B
     t = theta on {1},     t = theta + 4 B on {2},     F(t) = P({1}) F_1(t) + P({2}) F_2(t - 4 B),
 
 the whole release lies on a line with a distribution function that is known: stage one's probabilities (`support`,
-`voting`), stage two's law on one feature (`constrained_target`). The exact attack on a line so looks at the support, at
-theta and at both together; that the stages draw independently is in the product.
+`voting`), stage two's law on one feature (`constrained_target`). So the exact attack on a line looks at the support, at
+theta and at both together. The products say that the two stages draw independently.
 
 Exp-mech, pair `joint`. As `support.shifted`: a record (1, 1) with y = -1 costs {1} all of alpha. On {1} it also pulls
 theta_1 away from the wall, with all of zeta: the event "{1}, and theta_1 at the wall" is rarer with it by what both

@@ -1,7 +1,7 @@
 """Exact audits of mechanisms with finitely many outcomes: no sampling, all pairs of a tiny domain.
 
-What two finite laws tell apart, and by which event, is `dperm.laws.finite`. Neighbouring relation: that of the pairs
-which the caller hands in.
+`dperm.laws.finite` computes how far apart two finite laws are, and which event shows it. Neighbouring relation: that of
+the pairs which the caller hands in.
 """
 
 import itertools

@@ -1,8 +1,8 @@
-"""What can be attacked, found by its place: a job loads, and hangs on, the code of its own family alone.
+"""The families of attacks. Each is found by the place of its file: a job loads, and depends on, its own family alone.
 
-A module beside this one that has a function `run` and declares `PAIRS = ("line", "sixteen")`, in one line, attacks a
-family of mechanisms; the name of the family is that of its file. The mutants are one more family, and its pairs are
-their groups: the modules of `dperm.audit.mutants` that declare `MUTANTS`.
+A module beside this one attacks a family of mechanisms if it has a function `run` and declares its pairs in one line,
+as `PAIRS = ("line", "sixteen")`; the name of the family is that of its file. The mutants are one more family, and its
+pairs are their groups: the modules of `dperm.audit.mutants` that declare `MUTANTS`.
 """
 
 from pathlib import Path

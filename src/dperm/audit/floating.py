@@ -1,8 +1,9 @@
-r"""What floating-point numbers betray: the grid that hides real-number leaks, and scores of a number's last bits.
+r"""Leaks through floating-point numbers: a grid that hides them from an audit, and scores of last bits that show them.
 
-Noise that is drawn as a double and added in doubles does not have the law that the proof speaks of: which doubles can
-come out depends on what it was added to (Mironov 2012). An audit of the *algorithm* must not see that, or every
-mechanism in floating point would be refuted: outputs are rounded first. An audit of the *release* must: `raw=True`.
+Noise that is drawn as a double and added in doubles does not have the law that the proof is about: which doubles can
+come out depends on the value that it was added to (Mironov 2012). An audit of the *algorithm* must not see that, or it
+would refute every mechanism in floating point; so it rounds outputs to a grid first. An audit of the *release*
+(`raw=True`) must see it.
 """
 
 import math

@@ -2,7 +2,7 @@ r"""Attacks on private linear models over random Fourier features (jain2013, Sec
 
 One frequency, D = 1, and one record, x = 1 with omega = pi/4: its features are (1, 1)/sqrt 2, along which the attack
 looks at the released theta. The Huber record's target is far away, so it pulls with all its force L = 1 wherever theta
-is, and there is no curvature but Delta. Under replace-one its target is turned around, under add/remove it comes. With
+is, and there is no curvature but Delta. Replace-one turns its target around, add/remove adds the record. With
 u = <theta, z> and F the sum of the forces,
 
     objective   u = -(<b, z> + F)/Delta,        output   u = -F/Delta + <noise, z>,

@@ -1,9 +1,9 @@
-"""What all jobs of the auditor share: generators by name, and jobs whose rows say their own calibration.
+"""What all jobs of the auditor share: a random generator for each named purpose, and the rows of one job.
 
 A job is a mapping: `paper`, `mechanism`, `calibration`, `pair`, `draws`, `confidence`, `seed`, and its `rows`, each
 with `neighbours`, `variant`, `epsilon` and `delta`. Calibrations of one mechanism may share a job (`together` in
-config/audits.yaml): `calibration` then stands in each row. A row's guarantee is what the mechanism states; a corrected
-or tight row that it does not state as proved is an error.
+config/audits.yaml): `calibration` then stands in each row. A row's guarantee is what the mechanism
+states; it is an error if the mechanism does not state a corrected or tight row as proved.
 
 Neighbouring relation: each row's.
 """

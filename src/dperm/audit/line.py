@@ -1,7 +1,7 @@
 """Audits of mechanisms with outputs on a line and a known distribution function: interval events, no sampling.
 
-The search for the event, and what rounding may cost, are those of `dperm.laws.line`. Neighbouring relation: that of the
-pair which the caller hands in.
+`dperm.laws.line` searches for the event, and bounds what rounding may cost. Neighbouring relation: that of the pair
+which the caller hands in.
 """
 
 import math

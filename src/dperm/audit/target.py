@@ -1,4 +1,4 @@
-"""A mechanism under audit: what is drawn from, what is known of the law of its output, and what it claims of a pair."""
+"""A mechanism under audit: how it is drawn from, what is known of its output's law, and what it claims of a pair."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

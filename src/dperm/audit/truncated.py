@@ -4,8 +4,9 @@ In Theta = [0, inf) or [0, 1], where b'|theta| = b theta, b given b > c, with h 
 
     P(theta > t) = max{F(-h(t)) - F(c), 0}/(1 - F(c)),    P(theta <= t) = F(min{h(t), -c})/F(-c),    t >= 0.
 
-`support`: {(0, 0)} reaches every theta below the one of b = c. (1, -1) beside it pulls back with its full force, and
-the last stretch of these is out of reach: impossible on one side, and on the other as likely as b just above c. It has
+`support`: with the one record (0, 0), every theta below the one of b = c can come out. A second record (1, -1) pulls
+back with its full force, so that the last stretch of these theta is out of reach. That stretch is impossible with the
+record, and without it as likely as b just above c. It has
 no bound at delta = 0 for any c, and at delta > 0 while that stretch is likelier than delta. `wall`: what is ordinary
 objective perturbation, as for `napp`.
 

@@ -1,9 +1,9 @@
 r"""Samp-Agg as the auditor sees it: the exact law of its support, and data that turn votes (kifer2012, Algorithm 5).
 
-Where one record may touch one block. One vote of k flips, from {1}, which all others want, to {2}; {2} is rare, and
-shows 2/(k scale) less about 2/k. `corrected` under add/remove: each record draws its block; the law is the mixture over
-all ways in which the records can share blocks. A far record decides on the vote of its block whichever it is, and
-blocks without records vote {1}.
+Where one record may touch one block only, one vote of k flips, from {1}, which all others want, to {2}. {2} is rare, so
+its probability shows 2/(k scale) less about 2/k. `corrected` under add/remove: each record draws its block; the law is
+the mixture over all ways in which the records can share blocks. A far record decides on the vote of its block whichever
+it is, and blocks without records vote {1}.
 
 For s = 2 all blocks vote for {1, 2} (targets 0.5 there and 0.4 at features 3 and 4, one feature a record) and a record
 (0, 0, 1, 1)/sqrt(2) with a target of 10^6 turns its block's vote to {3, 4}: two shares fall and two rise, so that

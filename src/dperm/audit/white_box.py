@@ -1,8 +1,9 @@
 r"""White-box tests: is the noise that made these outputs the noise that was promised?
 
-From m recovered noise vectors b_1, ..., b_m in R^p (objective perturbation: b = -(gradient + penalty's gradient)) a few
-dozen outputs tell half-strength noise, where an attack on the outputs needs tens of thousands. Such a test refutes an
-implementation, not a privacy claim: other noise than promised may still be private.
+The tests look at m recovered noise vectors b_1, ..., b_m in R^p (objective perturbation: b = -(gradient + penalty's
+gradient)). A few dozen of them are enough to detect noise of half the size, where an attack on the outputs needs tens
+of thousands. Such a test refutes an implementation, not a privacy claim: other noise than promised may still be
+private.
 
 Null hypothesis: the b_i are independent with the stated law. Every p-value below is exact or an upper bound of the
 exact one, at any m (s the scale, r_i = ||b_i||, u_i = b_i/r_i, F the law of r):

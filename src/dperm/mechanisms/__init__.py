@@ -1,9 +1,9 @@
-"""The mechanisms, found by their place, so that a job loads only the one it runs.
+"""The mechanisms. Each is found by the place of its file, so that a job loads only the one that it runs.
 
-A module here that declares `CALIBRATIONS = ("paper", "tight")`, in one line, is a mechanism: its name in configurations
-and rows is that of its file, or the `NAME` that it declares beside. It offers a batched core, which takes these
-calibrations: `release(...)`, which returns parameters; of a support selection `select(...)`, which returns sets; of one
-that works in rounds `run(...)`, which returns what the rounds gave.
+A module here is a mechanism if it declares its calibrations in one line, as `CALIBRATIONS = ("paper", "tight")`. Its
+name in configurations and rows is that of its file, or the `NAME` that it declares as well. It offers a batched core: a
+function that takes one of these calibrations and runs many repeats at once. `release(...)` returns parameters;
+`select(...)`, of a support selection, returns sets; `run(...)`, of a mechanism in rounds, returns what the rounds gave.
 """
 
 import functools

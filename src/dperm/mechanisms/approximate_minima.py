@@ -11,14 +11,16 @@ beta and of rank at most rho, r = min(p, 2 rho) (a GLM loss has rho = 1), and a 
 6. b2 ~ N(0, sigma2^2 I),     sigma2 = (n gamma/Lambda) (1 + sqrt(2 log(1/delta2)))/epsilon2;
 7. release theta' + b2.
 
-Here step 5 is relaxed to what its proof needs, ||theta' - argmin J|| <= n gamma/Lambda: a gradient as short as step 5
-asks for certifies that, and where many records agree, extended precision does.
+Here step 5 is relaxed to what its proof needs, ||theta' - argmin J|| <= n gamma/Lambda. A gradient as short as step 5
+asks for certifies this distance. Where many records agree, rounding may not let a gradient become so short; then the
+distance is certified in extended precision.
 
-The objective is n J here, a sum: tilt n b1, whose scale 2L (1 + ...)/epsilon3 knows no n, curvature Delta = Lambda,
-solver's target n gamma/Lambda. L is our zeta, beta our lambda. (kifer2012, Algorithm 1, for delta > 0, with another
-scale of the tilt and without steps 5 and 6.) Neighbours are replace-one and n is public.
+The objective is n J here, a sum. Its tilt is n b1, whose scale 2L (1 + ...)/epsilon3 does not depend on n; its
+curvature is Delta = Lambda, and the solver's target is n gamma/Lambda. L is our zeta, beta our lambda. (kifer2012's
+Algorithm 1 for delta > 0 has another scale of the tilt and lacks steps 5 and 6.) Neighbours are replace-one and n is
+public.
 
-neighbours="add_remove": n enters by the solver's target alone, for which a public guess `n_public` of it serves. One
+neighbours="add_remove": only the solver's target depends on n, and a public guess `n_public` takes its place. One
 record's gradient changes in place of two, so the 2L of step 3 is L; all else stays as printed (also r, although the
 Hessian changes by rank 1 then).
 

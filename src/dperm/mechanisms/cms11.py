@@ -19,9 +19,9 @@ Delta = lambda/(e^{epsilon/4} - 1), and epsilon' = epsilon/2.
 Neighbours are replace-one, n is public, delta = 0 (Theorems 6 and 9 there). Our own theorem asks for
 k zeta/scale + log(1 + lambda/Delta) <= epsilon with k = 2, so Algorithm 2 pays the determinant's part twice, and holds.
 
-neighbours="add_remove": with a curvature of the sum (Delta, not Lambda) nothing above knows n. One record's gradient
-changes in place of two, so the 2 zeta of both scales is zeta; all else stays as printed, and our theorem (k = 1)
-confirms it. Paid once, as add/remove allows, the determinant's part would make Algorithm 2
+neighbours="add_remove": with a curvature of the sum (Delta, not Lambda) nothing above depends on n. One record's
+gradient changes in place of two, so the 2 zeta of both scales is zeta; all else stays as printed, and our theorem
+(k = 1) confirms it. Paid once, as add/remove allows, the determinant's part would make Algorithm 2
 `objective` with calibration="tight"; Algorithm 1 is `output`.
 
 The proofs (docs/privacy.md, section 9) speak of the exact minimiser (erratum K8): the statement is `proved_exact`, with

@@ -1,8 +1,8 @@
-"""What is known of a fit and not covered by its privacy statement: for the curator's eyes.
+"""What is known about a fit but not covered by its privacy statement: only the curator may see it.
 
-A certificate is a function of the data without noise: who sees it on two neighbouring data sets tells them apart. So it
-hangs on no estimator. It stands here, by the identity of the object that was fitted, and ends with that object; a copy,
-a pickle and another process have none of it.
+A certificate is a function of the data without noise: whoever sees it for two neighbouring data sets can tell them
+apart. So no estimator carries it. It is kept here under the identity of the fitted object, and is dropped together with
+that object; a copy, a pickle and another process do not have it.
 """
 
 import weakref

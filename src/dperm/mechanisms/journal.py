@@ -1,20 +1,22 @@
-"""A file that knows what was spent and answered, whatever happens: lines that are only appended, each on disk at once.
+"""The journal: a file that records what was spent and answered, so that no crash loses any of it.
 
-The first line holds the terms (budget, price, neighbours, ...) as JSON, a salt, and where it matters a salted digest of
-what is fitted; every further one is a record, as JSON, and a checksum of itself and of all lines before it. A line that
-a crash tore (no line feed at its end) was never returned from, so nothing was answered on it: it is dropped. Any other
-flaw is a `CorruptFile`, an empty file too: a journal gets its name with its first line already on disk (a crash before
-that leaves a file `*.new`, which nobody reads).
+Lines are only appended, and each is on disk before the call that writes it returns. The first line holds the terms
+(budget, price, neighbours, ...) as JSON, a salt, and where it matters a salted digest of what is fitted. Every further
+line holds one record, as JSON, and a checksum of itself and of all lines before it. If a crash cut a line off (it has
+no line feed), the call that wrote it never returned, so nothing was answered on it, and the line is dropped. Any other
+flaw raises `CorruptFile`, and so does an empty file: a journal gets its name only once its first line is on disk (a
+crash before that leaves a file `*.new`, which nobody reads).
 
-Any number of processes may share a journal, one at a time: who holds its lock first reads what others wrote. A process
-that dies lets go of it, unless one that it forked has the file open: so a forked process closes all that it inherits. A
-thread that holds the lock is refused a second one, of a copy on the same file: it would wait for itself.
+Any number of processes may share a journal, one at a time: whoever holds its lock first reads what others wrote. A
+process that dies releases the lock, unless a process that it forked still has the file open; so a forked process closes
+all journals that it inherits. If a thread that holds the lock asks for it again, through a copy on the same file, it is
+refused, because it would wait for itself.
 
-What cannot be told: a file that was put back from a backup, or whose last lines were cut off whole, is an earlier
-state, and one that was deleted is none, so that the next one has the whole budget again. The answers given before
-still count: keep the file where nobody does either, and to yourself: it holds answers, queries, and what tells whether
-a guess of all records is right. Who has it open notices at the next turn that it was deleted or replaced, and goes on
-no more.
+Some things cannot be detected. A file that was restored from a backup, or that lost whole lines at its end, looks like
+an earlier state. A deleted file looks like none, so that the next journal has the whole budget again. The answers given
+before still count: keep the file where nobody deletes or restores it. Keep it secret too: it holds answers, queries,
+and a digest by which a guess of all records can be checked. A process that has the file open notices at its next turn
+that it was deleted or replaced, and then refuses to go on.
 """
 
 import contextlib

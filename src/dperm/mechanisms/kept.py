@@ -1,9 +1,10 @@
-"""What a dialogue keeps: first answers, found again by the bytes of a row, and noise that is never used twice.
+"""What an interactive mechanism keeps: its first answer to each row, and noise that serves no two different queries.
 
-Two answers with the same noise tell the difference of two exact ones. So without a journal the noise of a query is a
-function of a secret and of all queries up to this one: a state that was put back (a snapshot of the machine) answers as
-it did where it is asked alike, and from the first query in which it is asked otherwise its noise is independent. With
-one it comes from the operating system, query by query.
+A row that is asked again is found by its bytes and gets its first answer. Two answers with the same noise would reveal
+the difference of two exact answers. So without a journal the noise of a query is a function of a secret and of all
+queries up to this one. If the machine is put back to an earlier state (a snapshot), the same queries get the same
+answers again, and from the first different query on the noise is independent. With a journal the noise comes from the
+operating system, query by query.
 """
 
 import hashlib

@@ -18,7 +18,7 @@ delta > 0 the classical sigma = (S + 2 tau) sqrt(2 log(1.25/delta))/epsilon, who
 formula does not confirm it (large epsilon).
 
 `publish` releases the same minimiser with integer noise from the operating system on a public grid (`dperm.grid`),
-which may leave the house; `release` is for science.
+which may be published; `release` is for science.
 """
 
 import math

@@ -1,17 +1,17 @@
-"""What every interactive mechanism answers through: one lock, one owner process, and perhaps a journal.
+"""How interactive mechanisms take turns, so that one budget is never spent twice: a lock, an owner, perhaps a journal.
 
 A mechanism that answers query after query on one budget has a state: what it counted, what it answered, the directions
-of its path. Two threads that read it, compute and write it back, or two copies of it, are two releases on one budget.
-So whoever answers takes a *turn*:
+of its path. If two threads read the state, compute, and write it back, or if two copies of the state answer, then the
+data are released twice on one budget. So whoever answers takes a *turn*:
 
 - one thread at a time, whatever is asked of the same object;
-- in the process that fitted it alone: a forked one is refused, and so is every copy (pickle, copy, deepcopy);
+- only in the process that fitted it: a forked process is refused, and so is every copy (pickle, copy, deepcopy);
 - unless there is a journal: then copies and processes share it, one at a time, and before its turn each reads what the
-  others wrote. What is charged is on disk before noise is drawn, what is answered before it leaves. So a process that
-  is killed has spent what it recorded, and no answer is known outside that the journal does not know.
+  others wrote. A charge is on disk before noise is drawn, an answer before it is returned. So a process that is killed
+  has spent what it recorded, and nobody knows an answer that the journal does not contain.
 
-The state itself is kept by *listeners*, which are told the records of others, and forget all of it where it has to be
-read anew: in a new process, in a copy, and after an error that nobody foresaw.
+The state itself is kept by *listeners*. They are told the records that others wrote, and forget all of their state
+where it has to be read anew: in a new process, in a copy, and after an unforeseen error.
 """
 
 import copy

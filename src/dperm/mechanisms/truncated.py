@@ -5,8 +5,8 @@ r"""NAPP-VS with noise cut off at a point c < 0 (li2021, Equations 8, 9 and 10; 
 in every coordinate; P is that of `dperm.mechanisms.napp` without MOOR. c = 0 is its VS+ and c = -infinity its VS; what
 lies between is offered here.
 
-calibration="paper" draws that, with the printed law, and promises nothing: what b cannot be, theta cannot be, and where
-that is moves with the data.
+calibration="paper" draws that, with the printed law, and promises nothing: where b cannot be, there are values that
+theta cannot have, and which values these are depends on the data.
 
 calibration="corrected" runs what is left of it with a proof: Gaussian noise, Theta within one orthant, and a c so low
 that it is hardly ever met. Let A be {b > c}, beta = P(not A) before the cut. A law given A is beta away from the law

@@ -6,13 +6,13 @@ in its Section 6: choose Lambda on public data, which costs no privacy (Lambda i
     divide D into m + 1 portions; f_i = NAPP-ERM on portion i with Lambda_i and all of (epsilon, delta), i = 1, ..., m;
     z_i = mistakes of f_i on portion m + 1; release f_i with probability proportional to exp(-epsilon z_i/2).
 
-A record is in one portion. In one of the first m it moves the law of one f_i, by (epsilon, delta), and what follows is
-post-processing. In the last one it moves every z_i by at most 1, and the choice, an exponential mechanism, costs
-epsilon.
+A record is in one portion. If it is in one of the first m, it changes the law of one f_i, by (epsilon, delta), and what
+follows is post-processing. If it is in the last, it changes every z_i by at most 1, and the choice, an exponential
+mechanism, costs epsilon.
 
-That holds if no other record changes its portion. Portions are "equal" as printed: cut by place, from n. Under
-add/remove, which is li2021's relation, a record that comes re-cuts them, and up to m of them exchange a record and
-gain another (erratum N19).
+That holds if no other record changes its portion. As printed the portions are "equal":
+cut by place, from n. Under add/remove, which is li2021's relation, a record that comes moves the cuts, and up to m
+portions lose one record and gain another (erratum N19).
 
     calibration      portions                                        exponent                 base
     "paper"          cut by place                                    epsilon/2                `napp`, paper
