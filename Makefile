@@ -62,36 +62,39 @@ report-zip: venv  ## figures, tables, ledgers and the report in one zip, by snak
 	@$(BIN)/snakemake --report results/$(SCALE)/report.zip --cores 1 $(ARGS)
 	@echo "results/$(SCALE)/report.zip"
 
+# pytest keeps the tests that it has rewritten, for the targets after it.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+
 # What a worker has left at the end, the other takes over.
 test: venv  ## all tests but those of the targets below (under 10 minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not faults and not cluster and not versions and not processors"
+	$(PYTEST) -n 2 --dist worksteal -m "not slow and not faults and not cluster and not versions and not processors"
 
 test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not faults and not cluster and not versions and not processors"
+	$(PYTEST) -n 2 --dist worksteal -m "slow and not faults and not cluster and not versions and not processors"
 
 test-faults: venv  ## kills, full and read-only disks, broken files: each injected, then healed (about 10 minutes)
-	$(BIN)/python -m pytest -n 2 -m "faults and not cluster and not versions and not processors" tests/faults tests/security
+	$(PYTEST) -n 2 -m "faults and not cluster and not versions and not processors" tests/faults tests/security
 
 test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt if missing; needs root (about 5 minutes)
 	@sh tests/cluster/install.sh
-	$(BIN)/python -m pytest -m cluster tests/cluster
+	$(PYTEST) -m cluster tests/cluster
 
 test-versions: venv  ## the same rows with the oldest and the newest libraries, in environments of their own (about 6 minutes)
 	$(BIN)/python tests/portability/environments.py
-	$(BIN)/python -m pytest -m versions tests/portability
+	$(PYTEST) -m versions tests/portability
 
 test-processors: venv  ## rows and verdicts as if the processor had other instructions (about 15 minutes)
-	$(BIN)/python -m pytest -m processors tests/portability
+	$(PYTEST) -m processors tests/portability
 
 test-portability: venv  ## the two above in one, which share a run
 	$(BIN)/python tests/portability/environments.py
-	$(BIN)/python -m pytest -m "versions or processors" tests/portability
+	$(PYTEST) -m "versions or processors" tests/portability
 
 lint: venv  ## style, Snakemake's linter, the import rule
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/snakefmt --check Snakefile workflow
-	$(BIN)/python -m pytest -q tests/structure/test_floors.py tests/workflow/test_lint.py
+	$(PYTEST) -q tests/structure/test_floors.py tests/workflow/test_lint.py
 
 format: venv  ## rewrite the code in our style
 	$(BIN)/ruff check --fix .

@@ -114,6 +114,7 @@ def answers(verdicts: pd.DataFrame) -> list[Answer]:
     - verdicts: as `dperm_pipeline.claims.read` gives them.
     """
     verdicts = verdicts[~verdicts["beside"]]
+    verdicts = verdicts.assign(form=verdicts["variant"].str.split("-over-").str[0])
     by_claim = verdicts.groupby(verdicts["id"].map(number), sort=False)
     return [_answer(claim, part) for claim, part in by_claim if (part["test"] != "weakest").any()]
 
@@ -175,12 +176,12 @@ def _part(tests: pd.DataFrame) -> _Part:
 
 def _first_form(tests: pd.DataFrame) -> str:
     """Return `printed`, or the nearest to it that there is."""
-    forms = set(tests["variant"].str.split("-over-").str[0])
+    forms = set(tests["form"])
     return next(form for form in (PRINTED, *_MENDED) if form in forms)
 
 
 def _in_form(tests: pd.DataFrame, form: str) -> pd.DataFrame:
-    return tests[tests["variant"].str.split("-over-").str[0] == form]
+    return tests[tests["form"] == form]
 
 
 def _outcome(tests: pd.DataFrame) -> str:
