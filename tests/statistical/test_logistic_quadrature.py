@@ -203,7 +203,7 @@ def worst_delta(epsilon, share, sigma):
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-4), (5.0, 1e-2)])
-def test_the_theorem_is_attained_where_the_determinant_is_free(epsilon, delta):
+def test_the_theorem_is_all_but_attained_where_the_determinant_is_free(epsilon, delta):
     """R^2/Delta <= epsilon: a row that is pulled at with full force needs every bit of the noise."""
     pair = Pair((), ((1.0,),), 0.2 * epsilon, epsilon)
     a = logistic.logistic_ratio(epsilon=epsilon, delta=delta, **pair.theorem)
@@ -211,7 +211,7 @@ def test_the_theorem_is_attained_where_the_determinant_is_free(epsilon, delta):
     assert 0.99 * delta < line_delta(replace(pair, pull=-20 / a - 20 / pair.leverage), 1 / a) <= delta
 
 
-def test_replace_one_is_attained_in_the_plane_where_the_determinant_is_free():
+def test_replace_one_is_all_but_attained_in_the_plane_where_the_determinant_is_free():
     """Nearly opposite rows, both pulled at with full force."""
     epsilon, delta, angle = 1.0, 1e-3, 0.03
     rows = unit(angle), unit(math.pi - angle)
@@ -276,7 +276,7 @@ def test_no_log_ratio_exceeds_epsilon_with_gamma_noise(neighbours, p, data, seed
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-def test_gamma_noise_under_add_remove_is_attained_on_the_line(epsilon, share):
+def test_gamma_noise_under_add_remove_is_all_but_attained_on_the_line(epsilon, share):
     """A pull holds b far out on the other side, where the new row has any slope that one likes."""
     leverage = 4 * math.expm1(share * epsilon)
     fixed = {"leverage": leverage, "neighbours": "add_remove"}
@@ -293,7 +293,7 @@ def test_gamma_noise_under_add_remove_is_attained_on_the_line(epsilon, share):
     assert share == 0.9 or spent[1] > 1.01
 
 
-def test_gamma_noise_under_replace_one_is_attained_in_the_plane():
+def test_gamma_noise_under_replace_one_is_all_but_attained_in_the_plane():
     """Full force of the row that leaves, the worst slope of the row that comes, in nearly opposite directions."""
     epsilon, leverage, angle = 1.0, 1.5, 1e-3
     leaves, comes = np.array(unit(math.pi - angle)), np.array(unit(angle))

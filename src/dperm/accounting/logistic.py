@@ -2,7 +2,7 @@ r"""What objective perturbation spends with the logistic loss: docs/privacy.md, 
 
 The mechanism is that of `dperm.accounting.objective`, with l(u, y) = log(1 + e^{-yu}), y = +1 or -1, and ||x|| <= R.
 One record's slope s = |l'| and curvature l'' are tied, l'' = s (1 - s): full force (s = 1) has no curvature, and most
-curvature (s = 1/2) has half the force. So nobody has to pay for both. Throughout
+curvature (s = 1/2) has half the force. So one record never has both at once. Throughout
 
     q = R^2/Delta                    `leverage`: bounds x^T H^{-1} x,
     m(s) = 1 + s (1 - s) q           the most by which one record of slope s raises the determinant,
@@ -10,8 +10,8 @@ curvature (s = 1/2) has half the force. So nobody has to pay for both. Throughou
 
 with cap = 1, or below 1 for a loss whose slope is cut off there: l' = -y min(cap, 1/(1 + e^{yu})), linear once the
 slope is `cap`. `neighbours="add_remove"`: one of the data sets has one record more. `neighbours="replace"`: one record
-differs; zeta and R are one record's in both cases. The bounds of Theorems 1 to 3, with the curvature bound
-lambda = R^2 max_{s <= cap} s (1 - s), are never below these.
+differs; zeta and R are one record's in both cases. An unpenalised intercept (no Delta on it) voids q = R^2/Delta. The
+bounds of Theorems 1 to 3, with the curvature bound lambda = R^2 max_{s <= cap} s (1 - s), are never below these.
 """
 
 import math
@@ -28,6 +28,9 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 # Panels that are short where an integral begins: the integrand rises there at a rate of a.
 _PANELS = np.linspace(0, 1, 49) ** 3
 _ULPS = 4 * np.finfo(float).eps
+# Covers a relative error in delta also where delta does not depend on the leverage; half of `largest_ratio`'s step
+# down, so that its ratios still pass.
+_STEP_UP = 1 + 5e-10
 
 
 def logistic_delta(a: float, *, epsilon: float, leverage: float, neighbours: Neighbours, cap: float = 1.0) -> float:
@@ -213,12 +216,13 @@ def logistic_leverage(a: float, *, epsilon: float, delta: float, neighbours: Nei
     Returns
     -------
     float
-        Take Delta = R^2/leverage. More curvature is as private; less is not known to be.
+        Take Delta = R^2/leverage. More curvature is as private; less is not known to be. At least 1e-12 of epsilon is
+        left for the determinant.
 
     Raises
     ------
     InvalidBudget
-        If no curvature makes so little noise enough, or a value is outside its range.
+        If no curvature makes so little noise enough, be it for rounding, or a value is outside its range.
 
     References
     ----------
@@ -233,13 +237,14 @@ def logistic_leverage(a: float, *, epsilon: float, delta: float, neighbours: Nei
         fixed = {"leverage": leverage, "neighbours": neighbours, "cap": cap}
         if delta == 0:
             return logistic_gamma_epsilon(1.0, a, **fixed) <= epsilon
-        return logistic_delta(a, epsilon=epsilon, **fixed) <= delta
+        return logistic_delta(a * _STEP_UP, epsilon=epsilon, **fixed) <= delta
 
-    if not enough(0.0):
+    # A smaller leverage would be the rounding of a and epsilon.
+    low, high = 1e-12 * epsilon / _peak(cap), math.expm1(min(epsilon, 700.0)) / _peak(cap)
+    if not enough(low):
         raise InvalidBudget(
             f"a={a:g} is too little noise for ({epsilon:g}, {delta:g}), whatever the curvature: lower it"
         )
-    low, high = 0.0, math.expm1(min(epsilon, 700.0)) / _peak(cap)
     while high - low > 1e-10 * high and high > 1e-300:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if enough(middle) else (low, middle)
@@ -309,6 +314,9 @@ def _against(force: float, epsilon: float, leverage: float, cap: float) -> float
     first = _first(crossing, cap)
     pull = (cap + first) * force
     start = (epsilon - float(_log_m(first, leverage))) / pull - 0.5 * pull
+    # The panels would miss the normal. The value is 1 to 1e-16 here, since the pull is 20 or more.
+    if start < -10:
+        return 1.0
     # Beyond `top` a normal has less than e^-80 of what it has beyond `start`.
     top = math.sqrt(max(start, 0.0) ** 2 + 160)
     total = float(special.ndtr(-top))
@@ -316,7 +324,7 @@ def _against(force: float, epsilon: float, leverage: float, cap: float) -> float
         last = _first(lambda slope: turning(slope) >= top, cap, low=first)
         slope, weight = _panels(first, last)
         v = slope * (1 - slope)
-        steepness = (2 * leverage * (1 + v * leverage) + leverage**2 * (1 - 4 * v)) / (1 + v * leverage) ** 2
+        steepness = 2 * leverage / (1 + v * leverage) + _fall(slope, leverage) ** 2
         total += _lost(turning(slope), slope, weight * (steepness / force - force), force, epsilon, leverage, cap)
     if (begin := max(start, turning(cap))) < top:
         z, weight = _panels(begin, top)

@@ -80,6 +80,23 @@ def test_without_leverage_two_forces_are_one_of_twice_the_length(a, epsilon, cap
     assert both == pytest.approx(exact, rel=1e-10, abs=1e-300)
 
 
+@pytest.mark.parametrize("epsilon", [1.0, 1e2, 1e3, 1e5, 1e6])
+@pytest.mark.parametrize("times", [0.5, 0.7, 0.8, 0.9, 0.98, 100.0])
+def test_little_noise_at_a_large_epsilon_is_not_understated(epsilon, times):
+    """From 0.5 on the loss exceeds epsilon mostly; H_epsilon(2a) is the second term without leverage."""
+    a = times * math.sqrt(2 * epsilon)
+    once, both = (
+        logistic.logistic_delta(a, epsilon=epsilon, leverage=0.0, neighbours=word) for word in ("add_remove", "replace")
+    )
+    assert both == pytest.approx(min(1.0, once + gaussian.hockey_stick(epsilon, 2 * a)), rel=1e-9)
+
+
+def test_a_leverage_near_the_largest_double_does_not_overflow():
+    fixed = {"epsilon": 800.0, "leverage": 1e300, "neighbours": "replace"}
+    a = logistic.logistic_ratio(delta=1e-6, **fixed)
+    assert logistic.logistic_delta(a, **fixed) <= 1e-6 < logistic.logistic_delta(a * (1 + 1e-7), **fixed)
+
+
 @pytest.mark.parametrize(
     ("a", "epsilon", "share", "cap"),
     [(0.05, 1.0, 0.5, 1.0), (0.3, 1.0, 0.9, 1.0), (0.3, 1.0, 0.5, 0.8), (0.01, 0.1, 0.7, 1.0), (1.5, 4.0, 0.9, 1.0)],
@@ -268,6 +285,29 @@ def test_the_largest_leverage_at_all_of_the_noise_that_one_release_takes():
     for delta, most in ((0.0, 1.0), (1e-4, a)):
         with pytest.raises(InvalidBudget, match="too little noise"):
             logistic.logistic_leverage(most * 1.001, delta=delta, **fixed)
+
+
+@pytest.mark.parametrize(("a", "neighbours"), [(1.0, "add_remove"), (0.5, "replace")])
+def test_a_budget_that_force_exhausts_to_the_last_digit_leaves_no_leverage(a, neighbours):
+    fixed = {"epsilon": 1.0, "delta": 0.0, "neighbours": neighbours, "cap": 0.5}
+    with pytest.raises(InvalidBudget, match="too little noise"):
+        logistic.logistic_leverage(a, **fixed)
+    # One part in 1e9 is left: C = log(1 + q/4) = 1e-9.
+    assert logistic.logistic_leverage(a * (1 - 1e-9), **fixed) == pytest.approx(4e-9, rel=1e-6)
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize(("a", "epsilon"), [(0.02, 0.1), (0.2, 1.0), (0.8, 5.0)])
+def test_the_leverage_found_covers_the_rounding_of_delta(a, epsilon, neighbours):
+    """Also where delta is the same for every leverage, so that a smaller one would not help."""
+    fixed = {"epsilon": epsilon, "neighbours": neighbours}
+    delta = logistic.logistic_delta(a, leverage=0.2 * epsilon, **fixed)  # all of it, to the last digit
+    with pytest.raises(InvalidBudget, match="too little noise"):
+        logistic.logistic_leverage(a, delta=delta, **fixed)
+    less = a * (1 - 1e-9)
+    found = logistic.logistic_leverage(less, delta=delta, **fixed)
+    assert found > 0.2 * epsilon
+    assert logistic.logistic_delta(less, leverage=found, **fixed) <= delta * (1 - 1e-10)
 
 
 # What is refused
