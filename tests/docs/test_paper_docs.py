@@ -42,7 +42,11 @@ def test_every_claim_has_one_answer_above_its_tests(paper):
     table = re.search(r"<!-- answers -->\n(.*?)<!-- /answers -->", page, flags=re.DOTALL)[1]
     shown = [line.split("|")[1].strip() for line in table.splitlines()[2:]]
     # Tests that stand beside the claims answer none.
-    counted = [claim for claim in catalogue if not {*claim["variants"]} <= {*claim.get("beside", ())}]
+    counted = []
+    for claim in catalogue:
+        forms = {name for name, variant in claim["variants"].items() if "no_such_form" not in (variant or {})}
+        if not forms <= {*claim.get("beside", ())}:
+            counted.append(claim)
     tested = {answers.number(claim["id"]) for claim in counted if claim["test"] != "weakest"}
     assert sorted(shown) == sorted(tested)
 
