@@ -95,7 +95,7 @@ def _bar(kinds: list[str], middle: float) -> list[str]:
             continue
         parts.append(f'<rect x="{x:.1f}" y="{middle - 15:.1f}" width="{width:.1f}" height="30" fill="{fill}"/>')
         words = f"{answers.GLYPHS[kind]} {count}"
-        # A label needs about 6 pixels a letter; a narrower segment has its count in the table.
+        # A label needs about 8 pixels a letter; a narrower segment has its count in the table.
         if width > 8 * len(words) + 4:
             parts.append(_text(x + width / 2, middle + 4.5, words, anchor="middle", fill=ink, weight="600"))
         x += width
