@@ -172,8 +172,9 @@ def descend(H, v, a, c, d, low, high, aim, most, settle, theta, g):
 def _held(H, v, a, c, d, low, high, theta, g):
     """Return whether each coordinate at 0 or at a bound stays there."""
     for j in range(len(theta)):
-        new = argmin(H[j, j], H[j, j] * theta[j] - g[j], v[j], a[j], c[j], d[j], low[j], high[j])
-        if new != theta[j] and (theta[j] == 0 or theta[j] == low[j] or theta[j] == high[j]):
+        u, h = theta[j], H[j, j]
+        edge = u == 0 or u == low[j] or u == high[j]
+        if edge and argmin(h, h * u - g[j], v[j], a[j], c[j], d[j], low[j], high[j]) != u:
             return False
     return True
 
@@ -201,9 +202,7 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
     if f == 0 or not _solve(A, slope, f):
         return f == 0
     there, step = theta.copy(), np.zeros(p)
-    length, before, rest, largest = 1.0, penalties(theta, v, a, c, d), False, 0.0
-    for j in range(p):
-        largest = max(largest, abs(theta[j]))
+    length, before, rest = 1.0, penalties(theta, v, a, c, d), False
     for _ in range(_HALVINGS):
         held, farthest = length == 1.0, 0.0
         for b in range(f):
@@ -218,7 +217,7 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
             u, w = abs(theta[j]), abs(there[j])
             held = held and there[j] == aim and (d[j] * u > a[j] + c[j] * u) == (d[j] * w > a[j] + c[j] * w)
         if length == 1.0:
-            rest = held or farthest <= _REST * largest
+            rest = held or farthest <= _REST * np.abs(theta).max()
         # The minimum of the pieces is that of F on the face; its value says so only up to rounding, so is not asked.
         fell = held
         if not held:
