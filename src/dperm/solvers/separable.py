@@ -4,13 +4,11 @@ r"""Generalised linear losses with a convex separable penalty in a box, by prox-
 
 A step minimises the quadratic model of the sum at theta plus the P_j (`berhu.descend`), and goes the full way, or back
 by halves until F decreases (Armijo), up to the rounding of its parts, which may cancel. The Hessian of an earlier point
-serves as long as it cuts the gap enough at each step; only the pace depends on it. Descent stops when Fenchel's gap
-(`berhu`; of F itself, not of its model) is at most tolerance |F|, on a path not before the first step: so a fit's zeros
-are its own, not those of the fit before it. For the squared loss without bound on eta the model is F, and X'X all that
-is needed. Where rounding stops a descent before that, the curved gap (`berhu`) has the last word: it is not held up by
-rounding, but asks for curvature around theta.
+serves as long as it cuts the gap enough at each step. Descent stops when Fenchel's gap (`berhu`; of F, not of its
+model) is at most tolerance |F|, on a path not before the first step: so a fit's zeros are its own. For the squared loss
+without bound on eta the model is F. Where rounding stops a descent before that, the curved gap has the last word.
 
-The losses are those of `pointwise`. A fit goes on from what the fit before it left: theta, the loss there, a Hessian.
+A fit goes on from what the fit before it left: theta, the loss there, a Hessian. Losses are those of `pointwise`.
 Data with few entries not 0 (one-hot columns) are kept by rows of those alone.
 
 References
