@@ -169,7 +169,7 @@ def test_searches():
 
 
 def test_the_table_of_answers(rows):
-    plain, words = figure.answered_table(rows)
+    plain, words = figure.queries_answered_table(rows)
     assert len(plain) == len(rows[rows["metric"].isin(["answered", "unlimited"])])
     assert words["answered by"].tolist()[-2:] == ["consensus, B = 10", "student"] and len(words) == 7
     assert words.columns.tolist() == ["answered by", "flip, 79 %", "flip, 60 %", "digits, 79 %", "digits, 60 %"]

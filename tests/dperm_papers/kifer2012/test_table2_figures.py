@@ -88,4 +88,4 @@ def test_what_failed_is_said(rows):
     broken = fake_rows.fail(rows, (rows["metric"] == "excess_risk") & (rows["repeat"] == 0))
     # Two of the 18 are drawn nowhere: mended and inside F.
     text = " ".join(text.get_text() for text in table2.table2(broken).texts)
-    assert "16 of 144 values did not converge and are left out" in " ".join(text.split())
+    assert "16 of 184 values did not converge and are left out" in " ".join(text.split())

@@ -341,7 +341,7 @@ def test_convergence_draws_means_and_says_what_was_not_run(rows):
 
 
 def test_tables(rows):
-    plain, people = figures.table1(rows)
+    plain, people = figures.table1_table(rows)
     assert list(people["Eq 3"]) == ["divides by 0", "b/(nₑ l′(0))"] * 3
     assert plain.loc[plain["e_y"] == "repaired", "error of the linear term"].max() < 1e-9
     plain, _ = figures.table2(rows)

@@ -381,7 +381,7 @@ def test_lost_fits_are_told(rows):
 
 
 def test_table_4_is_the_papers(rows):
-    plain, words = figures.table4(rows)
+    plain, words = figures.table4_table(rows)
     assert plain["design"].tolist() == ["linear-200", "logistic-500"]
     first, second = words.to_dict("records")
     assert first["n"] == "200" and first["x (16)"] == "Unif(−0.25, 0.25)"
