@@ -344,13 +344,13 @@ def test_tables(rows):
     plain, people = figures.table1_table(rows)
     assert list(people["Eq 3"]) == ["divides by 0", "b/(nₑ l′(0))"] * 3
     assert plain.loc[plain["e_y"] == "repaired", "error of the linear term"].max() < 1e-9
-    plain, _ = figures.table2(rows)
+    plain, _ = figures.table2_table(rows)
     lasso = plain[plain["target"] == "lasso"].set_index("weights")
     assert lasso.loc["maximum (Table 2)", "w at |θ| = 0.5"] == 2
     assert lasso.loc["sum (Claim 2)", "P reached at 2"] == 8
-    plain, people = figures.table3(rows)
+    plain, people = figures.table3_table(rows)
     assert len(plain) == 5 and plain["minimum"].notna().all()
-    plain, people = figures.table3(rows[rows["dataset"] == "no-data"])
+    plain, people = figures.table3_table(rows[rows["dataset"] == "no-data"])
     assert (people["minimum"] == "–").all()
 
 
