@@ -14,7 +14,7 @@ rule run_cell:
         "benchmarks/{scale}/{experiment}/{mechanism}/{scenario}.tsv"
     threads: 1
     resources:
-        mem_mb=1200,
+        mem_mb=1500,
         runtime=10,
     params:
         cells=given(jobs.CELL, "cells"),
