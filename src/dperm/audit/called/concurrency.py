@@ -1,7 +1,7 @@
 """Threads in lockstep: they wait for each other in a kernel of the user's, or at each line of the code that answers.
 
 A thread that reads a state before another one has written to it so does it every time, and not by chance. Where a lock
-keeps the other threads out, a thread stops waiting for them after a tenth of a second, and none waits from then on.
+keeps the other threads out, a thread stops waiting for them after half a second, and none waits from then on.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import numpy as np
 from dperm import mechanisms
 
 # How long a thread waits for the others, and for all of them to begin.
-_PATIENCE, _BEGIN = 0.1, 30.0
+_PATIENCE, _BEGIN = 0.5, 30.0
 _CODE = str(Path(mechanisms.__file__).parent)
 
 
