@@ -149,7 +149,8 @@ def _risk(rows):
     rows = _largest(rows)
     return Panel(
         [line.but(statistic="mean", more={"ms": 2.5, "lw": 0.9}) for line, _ in _risk_groups(rows)],
-        "ratio", "excess risk", "risk over n / law", prepare=_largest, also=_name_risks,
+        "ratio", "excess risk", "risk over n / law", {"row": "consistency", "metric": "excess_risk"},
+        prepare=_largest, also=_name_risks,
         xlabel="n / law of Table 2 (lasso: s log p)", **_over(rows["ratio"].min() / 1.3, rows["ratio"].max() * 6),
     )  # fmt: skip
 
