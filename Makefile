@@ -70,7 +70,9 @@ test: venv  ## all tests but those of the targets below (under 10 minutes)
 	$(PYTEST) -n 2 --dist worksteal -m "not slow and not faults and not cluster and not versions and not processors"
 
 test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
-	$(PYTEST) -n 2 --dist worksteal -m "slow and not faults and not cluster and not versions and not processors"
+	@# Collecting all files takes each worker half a minute.
+	$(PYTEST) -n 2 --dist worksteal -m "slow and not faults and not cluster and not versions and not processors" \
+		$$(grep -rl --include='test_*.py' 'mark.slow' tests)
 
 test-faults: venv  ## kills, full and read-only disks, broken files: each injected, then healed (about 10 minutes)
 	$(PYTEST) -n 2 -m "faults and not cluster and not versions and not processors" tests/faults tests/security

@@ -123,14 +123,22 @@ def _laplace(dp: Any, reach: float, budget: Budget) -> tuple[float, Any]:
 
 def _gaussian(dp: Any, reach: float, budget: Budget) -> tuple[float, Any, float]:
     """Return the scale, OpenDP's measurement of integer vectors with this l2 sensitivity, and its rho."""
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    scale = _gaussian_scale(dp, reach, budget)
+    noise = _make_gaussian(dp, scale)
+    return scale, noise, noise.map(reach)
 
-    def make(scale):
-        return dp.m.make_gaussian(*space, scale=scale)
+
+def _make_gaussian(dp: Any, scale: float) -> Any:
+    return dp.m.make_gaussian(dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64"), scale=scale)
+
+
+@functools.lru_cache
+def _gaussian_scale(dp: Any, reach: float, budget: Budget) -> float:
+    """Return the least scale that OpenDP certifies: a search, which the next release of its kind need not repeat."""
 
     def spends(scale):
         try:
-            return dp.c.make_zCDP_to_approxDP(make(scale)).map(reach).epsilon(budget.delta)
+            return dp.c.make_zCDP_to_approxDP(_make_gaussian(dp, scale)).map(reach).epsilon(budget.delta)
         except dp.OpenDPException:  # its conversion overflows for tiny scales: nothing is certified there
             return math.inf
 
@@ -142,8 +150,7 @@ def _gaussian(dp: Any, reach: float, budget: Budget) -> tuple[float, Any, float]
     while high > low * (1 + _STEP_UP):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if spends(middle) <= budget.epsilon else (middle, high)
-    noise = make(high)
-    return high, noise, noise.map(reach)
+    return high
 
 
 def _checked(scale: float, budget: Budget) -> float:

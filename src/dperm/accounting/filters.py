@@ -15,6 +15,7 @@ allows is allowed (docs/privacy.md, section 12, Theorem T):
 Nothing here depends on the neighbouring relation, as long as it is the same one for all prices.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -146,7 +147,7 @@ def each(
     if answers > MOST_ANSWERS:
         raise ValueError(f"answers={answers} must be at most 2^53")
     names = _speaking(accountants(delta, bounded_range, accountant), answers)
-    return max(_EACH[name](epsilon, delta, int(answers)) for name in names)
+    return max(_price(name, float(epsilon), float(delta), int(answers)) for name in names)
 
 
 def spent(
@@ -325,3 +326,9 @@ _SPENT = {
     "optimal": _optimal_spent,
     "bounded_range": _zcdp_spent(True),
 }
+
+
+@functools.lru_cache
+def _price(name: str, epsilon: float, delta: float, answers: int) -> float:
+    """Return `each` by one accountant: a search, which the next fit with the same budget need not repeat."""
+    return _EACH[name](epsilon, delta, answers)

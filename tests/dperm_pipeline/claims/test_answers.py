@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dperm_pipeline.claims import VERDICTS, answers
@@ -139,7 +139,11 @@ def test_points_are_those_of_the_parts_that_decide():
     assert (found.words, found.held, found.points) == ("fails", 0, 3)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["printed", "mended", "tight"]), st.sampled_from(VERDICTS)), min_size=1))
+TESTS = st.tuples(st.sampled_from(["printed", "mended", "tight"]), st.sampled_from(VERDICTS))
+
+
+@given(st.lists(TESTS, min_size=1, max_size=5))
+@settings(max_examples=40, deadline=None)
 def test_a_test_that_turns_out_well_never_makes_an_answer_worse(tests):
     order = ["holds as printed", "holds when mended", "undecided", "fails"]
     found = answer(*(line(variant, verdict) for variant, verdict in tests)).words

@@ -43,35 +43,6 @@ def lines_of(axis, colour):
     return [line for line in axis.lines if line.get_color() == colour and len(line.get_xdata()) > 0]
 
 
-# Drawn three times each; the test of the rule draws every figure twice and compares the bytes.
-_QUICK = ("kifer2012-output", "kifer2012-table1")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=() if name in _QUICK else pytest.mark.slow)
-        for name, target in sorted(figures.FIGURES.items())
-        if target.source == "rows"
-    ],
-)
-def test_the_same_rows_give_the_same_bytes(name, tmp_path):
-    rows = fake_rows.of_figure(name)
-    path = fake_rows.write(rows, tmp_path / "rows.parquet")
-    shuffled = fake_rows.write(rows.sample(frac=1.0, random_state=3), tmp_path / "shuffled.parquet")
-    drawn = []
-    for k, source in enumerate((path, path, shuffled)):
-        svg, png = tmp_path / f"{k}.svg", tmp_path / f"{k}.png"
-        figures.draw(name, source, svg=svg, png=png)
-        drawn.append((svg.read_bytes(), png.read_bytes()))
-    assert drawn[0] == drawn[1]
-    assert drawn[0][0].lstrip().startswith(b"<?xml") and drawn[0][1].startswith(b"\x89PNG")
-    assert b"<dc:date>" not in drawn[0][0]
-    # The order of rows decides the last bits of a mean, not the picture.
-    assert len(drawn[2][0]) == pytest.approx(len(drawn[0][0]), rel=2e-3)
-
-
 def test_lines_and_bands_are_means_and_t_intervals_of_the_chosen_rows(rows):
     figure = kifer2012.output(rows)
     axis = figure.axes[0]  # breast-cancer, excess risk

@@ -81,4 +81,5 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
         elif mechanism == "pinp":
             yield dialogues.attack(made, neighbours, delta, rng(words))
         else:
-            yield answers.attack(made, name if name in answers.KINDS else mechanism, neighbours, delta, rng(words))
+            kind = name if name in answers.KINDS else mechanism
+            yield answers.attack(made, kind, neighbours, delta, rng(words), job["draws"])

@@ -33,8 +33,8 @@ from dperm.laws.tails import lower_tail
 from dperm.mechanisms.estimators.student import Student
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
-# Fits whose noise is tested.
-_FITS = 40
+# Fits whose noise is tested: so many where a million outputs of other mechanisms are drawn, fewer where fewer are.
+_FITS, _DRAWS_A_FIT = (4, 40), 4_000
 # Scales nearer than this share are one: solvers and a path's nugget leave no more between them.
 _SAME = 1e-6
 
@@ -110,15 +110,19 @@ KINDS = {
 }
 
 
-def attack(call: Call, mechanism: str, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+def attack(
+    call: Call, mechanism: str, neighbours: str, delta: float, rng: np.random.Generator, draws: int = 1_000_000
+) -> dict[str, Any]:
     """Return the strongest attack on one answer, as columns of an attack.
 
     - mechanism: a key of `KINDS`.
+    - draws: of attacks by sampling at this scale, which says how many fits there are.
     - Raises DataError: if the scale of the noise differs between fits, or an answer is not made of one draw.
     """
     kind = KINDS[mechanism]
     signs = kind is _STABLE and call.make().classes is not None
-    fits, more = corners.fits(call, kind.step, 0 if signs else _FITS, rng)
+    number = 0 if signs else int(np.clip(draws // _DRAWS_A_FIT, *_FITS))
+    fits, more = corners.fits(call, kind.step, number, rng)
     asked = np.array([[corners.furthest(call.make())]])
     if neighbours == "replace":
         # The number of records is public, and the noise may be made of it.
