@@ -1,8 +1,8 @@
 """Rule "weakest": a summary stands as long as each claim that it sums up does.
 
 Not reproduced if a member is not reproduced; else inconclusive if a member is inconclusive or was not run; else
-reproduced. Not run if no member was. Where one test of a member was run, those that were not (such as on a stand-in for a
-data set that is there) count for neither side, as in the answers. Of a member with several variants of one kind
+reproduced. Not run if no member was. Where one test of a member was run, those that were not (such as on a stand-in for
+data that are there) count for neither side, as in the answers. Of a member with several variants of one kind
 (`printed`, `printed-over-...`) all count: some are halves of what it says. Tests that stand beside a member are no
 evidence on it and count for nothing.
 """
