@@ -155,15 +155,21 @@ def check_made(path: str | Path, made: Mapping[str, str] | None) -> None:
 def read(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any = None) -> pd.DataFrame:
     """Read rows back; only those that `filters` (pyarrow's form) let through. Text comes as categories.
 
+    - Raises CorruptFile, FileNotFoundError, ValueError: as `load`.
+    """
+    return load(path, columns=columns, filters=filters).to_pandas(ignore_metadata=True)
+
+
+def load(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
+    """Read what `read` does, in the compact form of the file.
+
     - Raises CorruptFile: if the file is not Parquet, lacks a column of the schema, or has it with another type.
     - Raises ValueError: if `columns` or `filters` ask for a column that the file does not have, or compare it with
       another type.
     - Raises FileNotFoundError: if there is no such file.
     """
     schema = _checked_schema(path)
-    absent = [name for name in columns or () if name not in schema.names]
-    if absent:
-        raise ValueError(f"{path} has no column {', '.join(map(repr, absent))}; it has {', '.join(schema.names)}")
+    check_columns(path, columns or (), schema.names)
     if filters is not None:
         # Tried on no rows first, so that a wrong question is not taken for a corrupt file.
         try:
@@ -173,7 +179,19 @@ def read(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any
     table = _table(path, columns=columns, filters=filters)
     if {"status", "value"} <= set(table.column_names):
         _check_values(table, path, made=path)
-    return table.to_pandas(ignore_metadata=True)
+    return table
+
+
+def narrowed(table: pa.Table, *, columns: Sequence[str], filters: Any) -> pa.Table:
+    """Return some columns of the rows that `filters` (pyarrow's form) let through, in their order."""
+    return table.filter(pq.filters_to_expression(filters)).select(list(columns))
+
+
+def check_columns(path: str | Path, asked: Iterable[str], known: Sequence[str]) -> None:
+    """Raise ValueError if a column that is asked for is not among those that are known."""
+    absent = [name for name in asked if name not in known]
+    if absent:
+        raise ValueError(f"{path} has no column {', '.join(map(repr, absent))}; it has {', '.join(known)}")
 
 
 def columns(path: str | Path) -> list[str]:

@@ -80,13 +80,30 @@ class Fit:
         places = rows.places()
         at = np.minimum(np.searchsorted(self.columns, places), len(self.columns) - 1)
         known = self.columns[at] == places
-        # `all_margins` multiplies by mu what has to be multiplied by its root.
-        weights = np.where(known, self.weights[at], 0.0) / np.sqrt(rows.order.multiplicity)
-        features = np.arange(places.size).reshape(places.shape)
-        found, out = np.empty(len(rows.z)), np.empty(len(rows.z))
-        patterns.all_margins(weights.ravel(), features, *_order(rows), rows.starts, rows.z, found)
-        out[rows.rows] = found
-        return out
+        return _predictions(rows, np.where(known, self.weights[at], 0.0))
+
+
+def gaussian_predictions(Z: np.ndarray | sparse.csr_array, rng: np.random.Generator, draws: int) -> np.ndarray:
+    """Return <xi, phi(z)> of every row, for some xi, standard Gaussian on the monomials that the rows have.
+
+    - Z: shape (T, d).
+    - Returns: shape (draws, T); a row for each xi.
+    """
+    rows = patterns.group(Z)
+    columns, at = np.unique(rows.places(), return_inverse=True)
+    at = at.reshape(-1, len(rows.order.triples))
+    return np.stack([_predictions(rows, rng.standard_normal(len(columns))[at]) for _ in range(draws)])
+
+
+def _predictions(rows, weights):
+    """Return <w, phi(z)> of every row; `weights` are w at the places of every pattern."""
+    # `all_margins` multiplies by mu what has to be multiplied by its root.
+    weights = weights / np.sqrt(rows.order.multiplicity)
+    features = np.arange(weights.size).reshape(weights.shape)
+    found, out = np.empty(len(rows.z)), np.empty(len(rows.z))
+    patterns.all_margins(weights.ravel(), features, *_order(rows), rows.starts, rows.z, found)
+    out[rows.rows] = found
+    return out
 
 
 def minimise(

@@ -1,8 +1,10 @@
 """Rule "weakest": a summary stands as long as each claim that it sums up does.
 
 Not reproduced if a member is not reproduced; else inconclusive if a member is inconclusive or was not run; else
-reproduced. Not run if no member was. Of a member with several variants of one kind (`printed`, `printed-over-...`) all
-count: some are halves of what it says. Tests that stand beside a member are no evidence on it and count for nothing.
+reproduced. Not run if no member was. Where one test of a member was run, those that were not (such as on a stand-in for
+data that are there) count for neither side, as in the answers. Of a member with several variants of one kind
+(`printed`, `printed-over-...`) all count: some are halves of what it says. Tests that stand beside a member are no
+evidence on it and count for nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,6 +31,8 @@ def decide(rule: Mapping[str, Any], rows: None = None, *, verdicts: Sequence[Map
         and record["variant"].split("-over-")[0] == variant
         and not record.get("beside", False)
     ]
+    ran = {record["id"] for record in found if record["verdict"] != "not run"}
+    found = [record for record in found if record["verdict"] != "not run" or record["id"] not in ran]
     reasons = [f"{record['id']}{record['variant'].removeprefix(variant)} {record['verdict']}" for record in found]
     absent = [name for name in members if name not in {record["id"] for record in found}]
     reasons += [f"{name} has no variant {variant}" for name in absent]

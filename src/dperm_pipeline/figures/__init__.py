@@ -18,11 +18,9 @@ from dperm_pipeline.target import Catalogue, Target
 if TYPE_CHECKING:
     import pandas as pd
 
-_COLUMNS = ("mechanism", "calibration", "dataset", "epsilon", "delta", "repeat", "metric", "value", "status")
 # What draws all figures, and specifications; loaded by those who draw alone.
 _DRAWERS = ("dperm_pipeline.figures", "dperm_pipeline.figures.style")
 _ENGINES = ("dperm_pipeline.figures.engine", "dperm_pipeline.figures.tabulate")
-_WHOLE = "whole cells, whose solver did not converge"
 
 _FIGURES: Catalogue[str, Target] = {
     "privacy-ledger": Target(
@@ -104,26 +102,31 @@ def draw_all(
     - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column. What is raised names the figure or
       table.
     """
+    # Here, because pandas takes a second to load, and a plan or a report asks for names alone.
+    from dperm_pipeline.figures import source
+
+    kinds = {"FIGURES": figures or {}, "TABLES": tables or {}}
+    shown = source.Rows(rows_path, [_target(name, kind) for kind, names in kinds.items() for name in names])
     # Nothing gets its final name before the last one is drawn.
     with contextlib.ExitStack() as written:
-        for name, (svg, png) in (figures or {}).items():
+        for name, (svg, png) in kinds["FIGURES"].items():
             function, target = _look_up(name, "figure")
             with _named("figure", name):
                 style = importlib.import_module("dperm_pipeline.figures.style")
                 temporary_svg, temporary_png = (written.enter_context(files.replacing(path)) for path in (svg, png))
                 with style.applied():
-                    rows, lost = _read(rows_path, target)
+                    rows, lost = shown.of(target)
                     figure = _what_is_left(function, rows, lost) or style.nothing(lost)
                     told = any("converge" in text.get_text() for text in figure.texts)
-                    if lost and (not told or _WHOLE in lost):
+                    if lost and (not told or source.WHOLE in lost):
                         figure.suptitle(lost, size=7, color="#a00000", wrap=True)
                     style.settle(figure)
                     figure.savefig(temporary_svg, metadata={"Date": None})
                     figure.savefig(temporary_png, dpi=200, metadata={"Software": None})
-        for name, (csv, md) in (tables or {}).items():
+        for name, (csv, md) in kinds["TABLES"].items():
             function, target = _look_up(name, "table")
             with _named("table", name):
-                rows, lost = _read(rows_path, target)
+                rows, lost = shown.of(target)
                 plain, words = _what_is_left(function, rows, lost) or _nothing(lost)
                 temporary_csv, temporary_md = (written.enter_context(files.replacing(path)) for path in (csv, md))
                 text = plain.to_csv(index=False, na_rep="", lineterminator="\n")
@@ -202,26 +205,6 @@ def _named(kind: str, name: str) -> Iterator[None]:
     except Exception as error:
         error.add_note(f"This was the {kind} {name!r}.")
         raise
-
-
-def _read(path: str | Path, target: Target) -> tuple[Any, str]:
-    """Read what a target shows, rows that failed to converge too; and say in words what did, if anything."""
-    # Here, because pandas takes a second to load, and a plan or a report asks for names alone.
-    from dperm_pipeline import tables
-
-    if target.source != "rows":
-        return tables.read_records(path), ""
-    wanted = ("in", target.metrics) if target.metrics else ("!=", tables.GIVEN_UP)
-    columns, whole = [*_COLUMNS, *target.columns] if target.columns else None, tables.given_up(path)
-    if whole and columns:
-        # Where all cells gave up, nobody wrote the experiment's own columns.
-        columns = [name for name in columns if name in tables.columns(path)]
-    rows = tables.read(path, columns=columns, filters=[("metric", *wanted)])
-    said = {"failed": "their solver did not converge", "unknown": "nothing is known there"}
-    lost = {status: int((rows["status"] == status).sum()) for status in said}
-    words = [f"{count} of {len(rows)} values: {said[status]}" for status, count in lost.items() if count]
-    words += [f"{_WHOLE}: {'; '.join(whole)}"] if whole else []
-    return rows, f"Missing here: {', and '.join(words)}." if words else ""
 
 
 def _what_is_left(function: Callable, rows: Any, lost: str) -> Any:

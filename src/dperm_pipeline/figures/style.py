@@ -167,8 +167,10 @@ def settle(figure: Figure) -> None:
     matplotlib's constraint solver takes its variables in the order of their memory addresses: the last bits of a
     panel's place differ from run to run, and SVG names its clip paths by all bits.
     """
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    if figure.axes and (engine := figure.get_layout_engine()):
+        engine.execute(figure)
+    # Not "none": that leaves a placeholder, for which each `savefig` draws the figure twice.
+    figure.set_layout_engine(None)
     for axis in figure.axes:
         axis.set_position(np.round(axis.get_position().bounds, 6))
 

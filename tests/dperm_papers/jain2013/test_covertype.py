@@ -186,7 +186,7 @@ def test_both_gaussians_have_the_kernel_as_covariance(path):
     model, near = covertype.fit_machine(split, 1000.0), split.Q[:5]
     K = kernels.polynomial()(near, near)
     rng = np.random.default_rng(0)
-    output = np.array([model.noise(near, rng) for _ in range(1000)])
+    output = model.noise(near, rng, 1000)
     np.testing.assert_allclose(output.T @ output / 1000, K, atol=1.6)
     at = tddl.spectrum(K)
     path_noise = accuracy.rkhs.release(at, np.zeros(5), model.setting, Budget(1.0, 1e-6), rng=rng, repeats=1000)

@@ -39,6 +39,12 @@ def test_the_halves_of_a_member_count(half, expected):
     assert found.verdict == expected and found.n == 2 and f"N-c44-over-contrast {half}" in found.reason
 
 
+def test_a_member_s_test_that_was_not_run_counts_for_neither_side_where_another_was():
+    records = [{"id": "N-c44", "variant": "printed", "verdict": verdict} for verdict in ("reproduced", "not run")]
+    found = weakest.decide({"members": ["N-c44"], "variant": "printed"}, verdicts=records)
+    assert found.verdict == "reproduced" and found.n == 1
+
+
 # -- through the catalogue -------------------------------------------------------------------------------------------
 
 

@@ -116,15 +116,23 @@ def _measured(cell: Cell, split: Split, repeat: int) -> Iterator[Measured]:
     settings = cell.settings
     alpha, whole = settings.alpha, Budget(settings.epsilon, settings.delta)
     votes = Committee(split, lambda r: _rng(cell, "shards", repeat, r))
+
+    # Series meet at a point: what was found there serves both.
+    @functools.cache
+    def stable(budget: Budget, m: int, radius: float) -> list[Measured]:
+        return by_stable_learning(split, budget, m, radius)
+
+    @functools.cache
+    def found(budget: Budget, m: int) -> list[Measured]:
+        walked = by_walk(cell, split, budget, m, _rng(cell, "keys", repeat))
+        polled = [by_soft_majority(split, votes, budget, m, alpha), by_average(split, votes, budget, m, alpha)]
+        return [*polled, *stable(budget, m, settings.radius), walked]
+
     grid = [("epsilon", epsilon, 1) for epsilon in settings.epsilons]
     grid += [("queries", settings.epsilon, m) for m in settings.queries]
     for series, epsilon, m in grid:
-        budget, here = Budget(epsilon, settings.delta), {"series": series, "epsilon": epsilon, "queries": m}
-        found = [by_soft_majority(split, votes, budget, m, alpha), by_average(split, votes, budget, m, alpha)]
-        found += by_stable_learning(split, budget, m, settings.radius)
-        found.append(by_walk(cell, split, budget, m, _rng(cell, "keys", repeat)))
-        for columns, value in found:
-            yield {**here, **columns}, value
+        for columns, value in found(Budget(epsilon, settings.delta), m):
+            yield {"series": series, "epsilon": epsilon, "queries": m, **columns}, value
     for m in settings.fine_queries:
         columns, value = by_soft_majority(split, votes, whole, m, alpha)
         yield {"series": "queries", "epsilon": settings.epsilon, "queries": m, **columns}, value
@@ -136,7 +144,7 @@ def _measured(cell: Cell, split: Split, repeat: int) -> Iterator[Measured]:
             yield {"series": "queries", "epsilon": epsilon, "queries": 0, **columns}, value
     if repeat < settings.side_repeats:
         for radius in settings.radii:
-            for columns, value in by_stable_learning(split, whole, 1, radius):
+            for columns, value in stable(whole, 1, radius):
                 yield {"series": "radius", "epsilon": settings.epsilon, "queries": 1, **columns}, value
 
 
@@ -199,10 +207,10 @@ def over_keys(walk: exppw.Walk, queries: np.ndarray, each: float) -> np.ndarray:
     p = exppw.probability(walk.v, each)
     points, where = np.unique(queries, return_inverse=True)
     first, last = np.searchsorted(walk.x, points, "left"), np.searchsorted(walk.x, points, "right")
-    means = np.empty(len(points))
-    for i, (low, high) in enumerate(zip(first, last, strict=True)):
-        lengths = np.diff(walk.keys[low:high], prepend=0.0, append=1.0)
-        means[i] = lengths @ p[low : high + 1]
+    # Sums by parts of (gap before each record) p, and of the gap after the last one.
+    steps = np.append(walk.keys * (p[:-1] - p[1:]), 0.0)
+    sums = np.add.reduceat(steps, np.column_stack([first, last]).ravel())[::2]
+    means = p[last] + np.where(first < last, sums, 0.0)
     return means[where]
 
 

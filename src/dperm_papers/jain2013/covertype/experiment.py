@@ -20,15 +20,11 @@ scaling too (column `scaling`; `scaling_splits` splits, T = `public_points`, C =
 `z-score+unit` takes mean and standard deviation of all rows: under it every guarantee is `none`, and `reason` says so.
 """
 
-import dataclasses
 import functools
 from collections.abc import Iterator
 
-import numpy as np
-from scipy import sparse
-
 from dperm import kernels
-from dperm.solvers import cubic, patterns
+from dperm.solvers import cubic
 from dperm_papers.jain2013.shared import accuracy
 from dperm_pipeline.datasets import scaling
 from dperm_pipeline.experiments import Cell
@@ -86,13 +82,7 @@ def fit_machine(split: accuracy.Split, total: float, x_norm: float = 1.0) -> acc
     kernel = kernels.polynomial(x_norm=x_norm)
     setting = accuracy.setting(kernel, total, len(split.y), _FINE if len(split.y) < _MANY else _COARSE)
     fit = cubic.minimise(split.X, split.y, total=total, slack=setting.slack, x_norm=x_norm)
-    return accuracy.Model(kernel, setting, fit.predict, lambda rows, rng: _noise(fit, rows, rng))
-
-
-def _noise(fit: cubic.Fit, rows: sparse.csr_array, rng: np.random.Generator) -> np.ndarray:
-    """Return <xi, phi(x)> of every row, xi standard Gaussian on the monomials that the rows have."""
-    columns = np.unique(patterns.group(rows).places())
-    return dataclasses.replace(fit, columns=columns, weights=rng.standard_normal(len(columns))).predict(rows)
+    return accuracy.Model(kernel, setting, fit.predict, cubic.gaussian_predictions)
 
 
 def _libsvm(split: accuracy.Split, most: int) -> float:

@@ -63,13 +63,14 @@ class Model:
 
     - setting: L, R, total, C and the public slack.
     - predict: maps rows to <w*, phi(x)>.
-    - noise: maps rows and a generator to one draw of <xi, phi(x)>, xi ~ N(0, I) in feature space.
+    - noise: maps rows, a generator and a number of draws to those of <xi, phi(x)>, one a row; xi ~ N(0, I) in feature
+      space.
     """
 
     kernel: Kernel
     setting: Setting
     predict: Callable[[sparse.csr_array], np.ndarray]
-    noise: Callable[[sparse.csr_array, np.random.Generator], np.ndarray]
+    noise: Callable[[sparse.csr_array, np.random.Generator, int], np.ndarray]
 
 
 def splits(cell: Cell, dataset: prepared.Dataset, count: int) -> Iterator[Split]:
@@ -187,7 +188,7 @@ def _without_points(
     """Measure the two Gaussian methods that need no public points."""
     settings, rng = cell.settings, generator(cell, "noise", "explicit", model.setting.total, repeat)
     # One draw of xi a repeat serves every epsilon, each in its own scale: a figure, not a release.
-    noise = np.stack([model.noise(split.Q, rng) for _ in range(settings.draws)])
+    noise = model.noise(split.Q, rng, settings.draws)
     first = slice(0, settings.path_rows)
     near = tddl.spectrum(gram(model.kernel, split.Q[first]))
     rng = generator(cell, "noise", "path", model.setting.total, repeat)

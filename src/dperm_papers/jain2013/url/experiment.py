@@ -52,11 +52,11 @@ def fit_machine(split: accuracy.Split, total: float) -> accuracy.Model:
     return accuracy.Model(kernel, setting, fit.predict, noise_margins)
 
 
-def noise_margins(rows: sparse.csr_array, rng: np.random.Generator) -> np.ndarray:
-    """Return <xi, x> of every row, xi standard Gaussian on the columns that the rows touch."""
+def noise_margins(rows: sparse.csr_array, rng: np.random.Generator, draws: int) -> np.ndarray:
+    """Return <xi, x> of every row, for some xi, standard Gaussian on the columns that the rows touch."""
     columns, place = np.unique(rows.indices, return_inverse=True)
-    xi = rng.standard_normal(len(columns))
-    return sparse.csr_array((rows.data, place.ravel(), rows.indptr), shape=(rows.shape[0], len(columns))) @ xi
+    touched = sparse.csr_array((rows.data, place.ravel(), rows.indptr), shape=(rows.shape[0], len(columns)))
+    return np.stack([touched @ rng.standard_normal(len(columns)) for _ in range(draws)])
 
 
 def _libsvm(split: accuracy.Split, most: int, totals: Sequence[float]) -> list[float]:
