@@ -32,14 +32,16 @@ _heed()
 
 
 @contextlib.contextmanager
-def _limited():
+def _limited(item):
     """Fail a phase of a test that reaches the limit, and go on to fail whatever waits after that."""
+    own = item.get_closest_marker("limit")
+    limit = own.args[0] if own else LIMIT
 
     def over(*_):
-        pytest.fail(f"more than {LIMIT:g} s (LIMIT in tests/conftest.py)")
+        pytest.fail(f"more than {limit:g} s (LIMIT in tests/conftest.py, or the test's own)")
 
     before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, LIMIT, AGAIN)
+    signal.setitimer(signal.ITIMER_REAL, limit, AGAIN)
     try:
         yield
     finally:
@@ -53,7 +55,7 @@ def _phase(what):
         if what == "before":
             _heed()
         chances.begin(f"{what} {item.nodeid}")
-        with chances.declared(item), _limited():
+        with chances.declared(item), _limited(item):
             return (yield)
 
     return run

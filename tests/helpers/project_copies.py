@@ -44,9 +44,9 @@ class Project:
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
 
-    def run(self, *arguments: str, check: bool = True, **options) -> str:
+    def run(self, *arguments: str, check: bool = True, timeout: float = 800, **options) -> str:
         process = self.start(*arguments, **options)
-        output, _ = process.communicate(timeout=800)
+        output, _ = process.communicate(timeout=timeout)
         if check:
             assert process.returncode == 0, output
         else:

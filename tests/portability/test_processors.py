@@ -47,7 +47,7 @@ def run(folder: Path, **given: str) -> tuple[dict, list]:
     """Return the rows and attacks of a run at scale quick, and its verdicts; nothing is drawn."""
     project = copy_whole(folder)
     project.environment = environment(**given, PYTHONPATH=str(folder / "src"))
-    project.run("results/quick/claims.parquet", config=("scale=quick",))
+    project.run("results/quick/claims.parquet", config=("scale=quick",), timeout=1500)
     found = same.tables(folder / "results/quick")
     claims = found.pop("claims.parquet")
     return found, claims.select(["id", "variant", "dataset", "place", "verdict"]).to_pylist()
@@ -74,6 +74,8 @@ def quick(tmp_path_factory) -> tuple[dict, list]:
     return found
 
 
+# A whole run each; a slow machine takes some ten minutes.
+@pytest.mark.limit(1600)
 @pytest.mark.parametrize("name", ["SSE4.2"])
 def test_rows_attacks_and_verdicts_at_scale_quick(quick, tmp_path, name):
     """The one that is furthest from any machine at hand."""

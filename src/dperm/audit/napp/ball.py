@@ -39,7 +39,7 @@ from dperm.mechanisms.napp.noise import Bounds, PrintedSpherical
 _SEEN = 0.01
 _NODES = 200
 # A release with 16 features takes a third of a millisecond, most of it for its certificate.
-_SHARE, _LEAST_DRAWS, _MOST_DRAWS = 50, 2_000, 10_000
+_SHARE, _LEAST_DRAWS, _MOST_DRAWS = 50, 800, 10_000
 _LOGISTIC = Bounds(1.0, 1.0, 0.25)
 # Half of the smallest Lambda of li2021's path: theta = 0 is then a small cube of b.
 _SMALL = 0.025
