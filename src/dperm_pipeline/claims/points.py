@@ -284,7 +284,7 @@ def _by_rank(rule: Mapping[str, Any], rows: pd.DataFrame, group: pd.DataFrame) -
     if "wilcoxon_for" not in rule:
         return False
     # Each point is of one data set where they are points.
-    names = group["dataset"].iloc[:1] if "dataset" in group else rows["dataset"].unique()
+    names = group["dataset"].to_numpy()[:1] if "dataset" in group else rows["dataset"].unique()
     if len(names) > 1:
         raise ConfigError(f"{rule['id']}: wilcoxon_for needs dataset among the points, to know which they are")
     return next(iter(names)) in rule["wilcoxon_for"]
