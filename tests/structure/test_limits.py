@@ -81,7 +81,7 @@ def limited(folder, source, *arguments, limit=60.0):
 def test_whatever_a_test_waits_for_it_fails_at_the_limit(tmp_path):
     said = limited(tmp_path, STUCK, limit=0.3).stdout
     assert re.search(r"^3 failed, 1 passed, 2 errors in", said, re.MULTILINE), said
-    assert said.count("Failed: more than 0.3 s (LIMIT in tests/conftest.py)") >= 5
+    assert said.count("Failed: more than 0.3 s (LIMIT in tests/conftest.py") >= 5
 
 
 def test_a_test_in_c_code_is_ended_and_the_next_one_runs(tmp_path):

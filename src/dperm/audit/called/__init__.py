@@ -79,7 +79,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
         elif mechanism in cases.THETA:
             yield linear.attack(made, neighbours, delta, rng(words))
         elif mechanism == "pinp":
-            yield dialogues.attack(made, neighbours, delta, rng(words))
+            yield dialogues.attack(made, neighbours, delta, rng(words), job["draws"])
         else:
             kind = name if name in answers.KINDS else mechanism
             yield answers.attack(made, kind, neighbours, delta, rng(words), job["draws"])

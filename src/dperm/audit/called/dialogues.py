@@ -21,8 +21,8 @@ from dperm.laws.tails import lower_tail
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 STEP = "_start"
-# Fits whose noise is tested.
-_FITS = 24
+# Fits whose noise is tested: so many where a million outputs of other mechanisms are drawn, hardly any where few are.
+_FITS, _DRAWS_A_FIT = (1, 24), 40_000
 # Bins of an answer, and how far they reach, in its noise.
 _BINS, _REACH = 2_000, 9.0
 
@@ -85,12 +85,16 @@ def bins(found: list[Answer], scale: float) -> np.ndarray:
     return np.concatenate([[-np.inf], np.linspace(low, high, _BINS), [np.inf]])
 
 
-def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+def attack(
+    call: Call, neighbours: str, delta: float, rng: np.random.Generator, draws: int = 1_000_000
+) -> dict[str, Any]:
     """Return the strongest attack on one answer, as columns of an attack.
+
+    - draws: as of `answers.attack`.
 
     - Raises DataError: if a scale differs between fits, or as `answer`.
     """
-    fits, more = corners.fits(call, STEP, _FITS, rng)
+    fits, more = corners.fits(call, STEP, int(np.clip(draws // _DRAWS_A_FIT, *_FITS)), rng)
     asked = np.array([[call.make().x_norm]])
     if neighbours == "replace":
         # The number of records is public, and the noise may be made of it.
