@@ -91,7 +91,6 @@ def attack(
     """Return the strongest attack on one answer, as columns of an attack.
 
     - draws: as of `answers.attack`.
-
     - Raises DataError: if a scale differs between fits, or as `answer`.
     """
     fits, more = corners.fits(call, STEP, int(np.clip(draws // _DRAWS_A_FIT, *_FITS)), rng)
