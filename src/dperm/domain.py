@@ -172,14 +172,14 @@ class Domain:
     x_norm : float
         R in [1e-30, 1e30], with ||x||_2 <= R for every record.
     y_bound : float, optional
-        Y, with |y| <= Y; only some losses need it.
+        Y in [1e-30, 1e30], with |y| <= Y; only some losses need it.
     theta_norm : float, optional
         Bound on ||theta||_2 over the feasible set, so that |<x, theta>| <= R * theta_norm; infinite by default.
 
     Raises
     ------
     DomainViolation
-        If a bound is not a number above 0, or `x_norm` is outside its range.
+        If a bound is not a number above 0, or `x_norm` or `y_bound` is outside its range.
     """
 
     x_norm: float
@@ -191,7 +191,7 @@ class Domain:
         number("x_norm", self.x_norm, LEAST, MOST, ends="[]", error=DomainViolation, remedy=rows)
         if self.y_bound is not None:
             target = "it is the public bound on |y|; leave it out where there is none"
-            number("y_bound", self.y_bound, 0, math.inf, ends="(]", error=DomainViolation, remedy=target)
+            number("y_bound", self.y_bound, LEAST, MOST, ends="[]", error=DomainViolation, remedy=target)
         ball = "it is the radius of the feasible set; leave it out where theta is free"
         number("theta_norm", self.theta_norm, 0, math.inf, ends="(]", error=DomainViolation, remedy=ball)
 

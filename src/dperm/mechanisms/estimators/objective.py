@@ -53,7 +53,7 @@ class ObjectivePerturbation(LinearEstimator):
     x_norm : float, default=1.0
         Public bound R on the rows' l2 norm.
     y_bound : float, optional
-        Public bound on |y|, for "squared" and "poisson"; where it is given, also for "huber".
+        Public bound on |y|, from 1e-30 to 1e30, for "squared" and "poisson"; where it is given, also for "huber".
     fit_intercept : bool, default=False
         Append a constant feature 1; the rows' bound becomes sqrt(R^2 + 1). The intercept is under Delta, `l1`, `l2`,
         `radius`, `low` and `high` like the rest; `regularizer` and `constraints` do not see it.

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dperm
 from dperm import losses
-from dperm.domain import Budget, Domain
+from dperm.domain import LEAST, MOST, Budget, Domain
 from dperm.errors import DomainViolation
 from dperm.mechanisms import approximate_minima, cms11, gradient, napp, objective, output, sparse
 from dperm.mechanisms.estimators import kernel as kernel_estimators
@@ -102,7 +102,7 @@ ACCEPTED = {
 }
 
 
-def model_of(name, loss, x_norm, y_bound, size, **parameters):
+def model_of(name, loss, x_norm, y_bound, size, knee=1.0, **parameters):
     """Return an estimator with random public bounds, of those that it has."""
     fixed = CASES[name][1] | parameters
     for bound in ("radius", "eta_bound"):
@@ -114,6 +114,8 @@ def model_of(name, loss, x_norm, y_bound, size, **parameters):
         given["y_bound"] = y_bound
     if losses.LOSSES[loss]().targets == "binary":
         given["classes"] = (0, 1)
+    if loss == "huber" and "loss_parameters" in estimator().get_params():
+        given["loss_parameters"] = {"knee": knee}
     return estimator(**given)
 
 
@@ -134,21 +136,24 @@ def holds(loss, X, y, theta, bounds, slope_only=False):
 @settings(max_examples=8, deadline=None, derandomize=True)
 @given(
     x_norm=st.floats(0.1, 4.0),
-    y_bound=st.floats(0.05, 20.0),
+    y_bound=st.floats(0.05, 20.0) | st.sampled_from([LEAST, MOST]),
+    knee=st.floats(0.5, 20.0) | st.just(MOST),
     size=st.floats(0.05, 2.0),
     directions=st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=4, max_size=4),
 )
-def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(name, loss, x_norm, y_bound, size, directions):
+def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(
+    name, loss, x_norm, y_bound, knee, size, directions
+):
     rows = np.array([[0.0, 0.0], [1e3, -1e3], [1e-3, 0.1], [0.3, 1e200]])
     X, y = np.repeat(rows, len(WILD), axis=0), np.tile(WILD, len(rows))
-    model, seen = model_of(name, loss, x_norm, y_bound, size), {}
+    model, seen = model_of(name, loss, x_norm, y_bound, size, knee), {}
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         CASES[name][0](patch, seen)
         with contextlib.suppress(dperm.errors.SolverError):
             model.fit(X, (y > 0).astype(int) if "classes" in model.get_params() and model.classes else y)
     kept_X, kept_y = seen["data"]
-    own = napp_losses.make(loss, size) if name == "NAPP" else losses.make(loss)
+    own = napp_losses.make(loss, size) if name == "NAPP" else model._loss()
     bounded = name in ("ObjectivePerturbation", "StableERM", "StableSGD") and loss != "huber"
     for direction in [*directions, (0.0, 0.0)]:
         theta = np.array(direction)
@@ -254,7 +259,7 @@ NUMBERS = st.floats(allow_nan=True, allow_infinity=True)
 @given(
     y=st.lists(NUMBERS, max_size=6),
     loss=st.sampled_from(sorted(losses.LOSSES)),
-    y_bound=st.none() | st.floats(1e-3, 1e3),
+    y_bound=st.none() | st.floats(1e-3, 1e3) | st.sampled_from([LEAST, MOST]),
     x_norm=st.floats(1e-3, 1e3),
 )
 def test_clipping_ends_in_the_domain_record_by_record(y, loss, y_bound, x_norm):

@@ -7,6 +7,7 @@ from total_fits import LABELS, NUMBERS, P, tame, told
 
 import dperm
 from dperm import losses
+from dperm.domain import LEAST, MOST
 from dperm.solvers import newton
 
 
@@ -223,6 +224,44 @@ def test_what_cvxpy_solves_refuses_to_promise_it_before_a_record_is_looked_at(gi
     X = X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0)
     model = dperm.ObjectivePerturbation(**{**LABELS, "clip": False}, **given).fit(X, y)
     assert model.privacy_.total is False
+
+
+FAR = {
+    "objective, huber": lambda **far: dperm.ObjectivePerturbation(**NUMBERS, loss="huber", **far),
+    "objective, huber, l1": lambda **far: dperm.ObjectivePerturbation(**NUMBERS, loss="huber", l1=0.5, **far),
+    "objective, huber, ball": lambda **far: dperm.ObjectivePerturbation(**NUMBERS, loss="huber", radius=1.0, **far),
+    "objective, huber, box": lambda **far: dperm.ObjectivePerturbation(
+        **NUMBERS, loss="huber", low=-1.0, high=1.0, **far
+    ),
+    "objective, squared": lambda **far: dperm.ObjectivePerturbation(**NUMBERS, loss="squared", radius=1.0, **far),
+    "objective, poisson": lambda **far: dperm.ObjectivePerturbation(**NUMBERS, loss="poisson", radius=1.0, **far),
+    "napp, squared": lambda **far: dperm.NAPP(**NUMBERS, loss="squared", eta_bound=1.0, **far),
+    "stable erm, huber": lambda **far: dperm.StableERM(**NUMBERS, queries=3, loss="huber", **far),
+    "stable sgd, squared": lambda **far: dperm.StableSGD(**NUMBERS, queries=3, loss="squared", radius=0.1, **far),
+    "exp mech": lambda **far: dperm.ExpMechSupport(**NUMBERS, **far),
+    "sparse": lambda **far: dperm.SparseRegression(**NUMBERS, **far),
+}
+
+
+@pytest.mark.parametrize("y_bound", [MOST, LEAST])
+@pytest.mark.parametrize("name", FAR)
+def test_the_largest_and_the_smallest_bounds_of_targets(name, y_bound):
+    knees = [{"loss_parameters": {"knee": knee}} for knee in (10.0, 1e9, MOST)] if "huber" in name else [{}]
+    X, y = tame(True, 40)
+    for knee in knees:
+        for number in (1e300, 1.7e308, -1.7e308):
+            one, row = y.copy(), X.copy()
+            one[3], row[3] = number, number
+            for rows, targets in ((X, one), (row, one), (X, np.sign(y) * number)):
+                told(FAR[name](y_bound=y_bound, **knee), rows, targets)
+
+
+@pytest.mark.parametrize("name", FAR)
+@pytest.mark.parametrize("y_bound", [1.001e30, 1e99, 1e300, 1.7e308, np.inf, 0.999e-30])
+def test_other_bounds_of_targets_are_refused_before_a_record_is_looked_at(name, y_bound):
+    """Before, one record of such a target was an error or a warning that the others did not cause."""
+    with pytest.raises(dperm.errors.DomainViolation, match=r"y_bound=.* must be a number in \[1e-30, 1e\+30\]"):
+        FAR[name](y_bound=y_bound).fit(None, None)
 
 
 def many(kind, n):
