@@ -13,6 +13,7 @@ record and every theta, Delta > 0, and r convex; r and Delta do not depend on th
 cases zeta bounds ONE record's gradient; the doubling for replace-one is done here.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -165,6 +166,12 @@ def objective_ratio(*, epsilon: float, delta: float, log_det: float, one_sided: 
     _check(epsilon, log_det, neighbours)
     if epsilon < log_det:
         raise InvalidBudget(_too_flat(epsilon, log_det))
+    return _ratio(float(epsilon), float(delta), float(log_det), bool(one_sided), neighbours)
+
+
+@functools.lru_cache
+def _ratio(epsilon: float, delta: float, log_det: float, one_sided: bool, neighbours: Neighbours) -> float:
+    """Return `objective_ratio`: a search, which the next fit with the same budget need not repeat."""
     fixed = {"epsilon": epsilon, "log_det": log_det, "one_sided": one_sided, "neighbours": neighbours}
     return largest_ratio(lambda a: objective_delta(a, **fixed), epsilon=epsilon, delta=delta)
 

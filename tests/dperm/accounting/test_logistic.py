@@ -272,7 +272,8 @@ def test_leverage_inverts_both_noises(epsilon, delta, share, cap, neighbours):
     if delta:
         assert logistic.logistic_delta(a, epsilon=epsilon, leverage=found, **pair) <= delta
     else:
-        assert logistic.logistic_gamma_epsilon(1.0, a, leverage=found, **pair) <= epsilon
+        # Where the determinant is free, rounding moves the last digit.
+        assert logistic.logistic_gamma_epsilon(1.0, a, leverage=found, **pair) <= epsilon * (1 + 1e-15)
     # Where the determinant is free more leverage than was asked for is found.
     assert found >= leverage * (1 - 1e-5)
 

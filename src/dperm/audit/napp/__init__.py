@@ -16,7 +16,7 @@ given noise, are drawn from the solvers.
 Neighbouring relation: add/remove; replace-one for the corrected and tight "erm", on a line.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -45,8 +45,8 @@ CORRECTED = (*cases.CORRECTED, "erm-returned")
 # `tight` has no share to return: a stronger ridge is spent on the noise.
 TIGHT = tuple(cases.CORRECTED)
 KNOWN = {"paper": PRINTED, "corrected": CORRECTED, "tight": TIGHT}
-# Draws that are held against their law.
-WHITE_BOX, _WHITE_BOX_STEPS = 1_000, 200
+# Draws that are held against their law: so many where a million are counted, fewer where fewer are.
+WHITE_BOX, _WHITE_BOX_STEPS, _LEAST_WHITE_BOX = 1_000, 200, 40
 # Draws of recycling by the solver: the event is impossible on one side, and not rare on the other.
 MOST_REDRAWN = 4_000
 _FEATURES = (2, 16)
@@ -82,12 +82,13 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
         ridge = replace(made.problem, target="ridge", moor=False, strength=made.problem.floor)
         guarantee = guaranteed(ridge, budget) if number == 1 else "none"
         record |= {"guarantee": guarantee, "pair_words": "gap: (1, 0) beside (0, 0)"}
-        yield record | iterated.attack(made, delta=budget.delta) | _noise(made.target(), CURVED, rng, _WHITE_BOX_STEPS)
+        noise = _noise(job, made.target(), CURVED, rng, _WHITE_BOX_STEPS)
+        yield record | iterated.attack(made, delta=budget.delta) | noise
     elif name == RECYCLED:
         made = iterated.recycled(cases.wide(budget, calibration, moor=True))
         guarantee = guaranteed(replace(made.problem, retrieval="recycle"), budget)
         record |= {"guarantee": guarantee, "pair_words": "gap: (1, 0) beside (0, 0), one round"}
-        yield record | iterated.attack(made, delta=budget.delta) | _noise(made.target(), CURVED, rng)
+        yield record | iterated.attack(made, delta=budget.delta) | _noise(job, made.target(), CURVED, rng)
     elif name in REDRAWN:
         # The box of VS is on both sides of 0, and far away.
         variant, event = REDRAWN[name]
@@ -108,7 +109,7 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
         probe = cases.PROBES["squared"] if ridge else CURVED
         claim = pair.problem if ridge else replace(pair.problem, retrieval="return")
         record |= {"guarantee": guaranteed(claim, budget), "pair_words": pair.words}
-        yield record | found | _noise(line.target(pair.problem), probe, rng)
+        yield record | found | _noise(job, line.target(pair.problem), probe, rng)
     else:
         variant = replace_one.VARIANTS[name] if row["neighbours"] == "replace" else cases.find(name, calibration)
         pairs = variant.pairs(budget, calibration)
@@ -123,15 +124,16 @@ def _on_a_line(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[
             "loss": pair.problem.loss,
             "pair_words": pair.words,
         }
-        yield record | found | _noise(line.target(probe), cases.PROBES[probe.loss], rng)
+        yield record | found | _noise(job, line.target(probe), cases.PROBES[probe.loss], rng)
 
 
 # What `iterated` knows, with a record without features whose loss is not 0: the solver's gap is relative to the whole.
 CURVED = cases.NOBODY.and_one(1.0, 0.0).and_one(0.0, 1.0)
 
 
-def _noise(target: Target, data: Any, rng, repeats: int = WHITE_BOX) -> dict[str, Any]:
-    """Return whether the mechanism's own draws have the law."""
+def _noise(job: Mapping[str, Any], target: Target, data: Any, rng: Callable, most: int | None = None) -> dict[str, Any]:
+    """Return whether the mechanism's own draws have the law (most: of them; None for `WHITE_BOX`)."""
+    repeats = min(most or WHITE_BOX, max(_LEAST_WHITE_BOX, job["draws"] // 400))
     outputs = target.draw(data, repeats, rng("noise"))
     behind = columns.noise_behind(target, outputs, data, rng("atoms"), near=iterated.NEAR)
     return {"white_box_p": white_box.noise_test(behind, target.law).p_value}
