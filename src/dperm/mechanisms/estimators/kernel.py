@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dperm import kernels
 from dperm.domain import LEAST, MOST, NORM_SLACK, Budget, Domain, Guarantee, Mode, bounded_rows, number, tame_rows
@@ -16,7 +16,7 @@ from dperm.losses import Loss
 from dperm.mechanisms.base import target
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import PrivateModel, classifies, generator, two_labels
-from dperm.mechanisms.estimators.records import validated
+from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.kept import fitted
 from dperm.mechanisms.kernel.constants import Setting
@@ -196,7 +196,7 @@ class KernelEstimator(PrivateModel):
     def _queries(self, X):
         """Return rows to predict, as `fit` would take them."""
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        return queried(self, X, accept_sparse="csr")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dperm import losses
 from dperm.domain import Budget, Calibration, Domain, bounded_rows, one_of
@@ -12,7 +12,7 @@ from dperm.errors import ReleaseError, SolverError
 from dperm.mechanisms.base import Release, bounds_everywhere
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import PrivateModel, classifies, generator, two_labels
-from dperm.mechanisms.estimators.records import validated
+from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import whole
 
 
@@ -118,5 +118,5 @@ class LinearEstimator(PrivateModel):
 
     def _margin(self, X) -> np.ndarray:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = queried(self, X)
         return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]

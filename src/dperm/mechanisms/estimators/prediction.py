@@ -10,13 +10,13 @@ from dp_accounting import dp_event
 from sklearn.base import BaseEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dperm.accounting import filters
 from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of, tame_rows
 from dperm.errors import NoGuaranteeWarning
 from dperm.mechanisms.estimators.model import encoded, generator, told, two_labels
-from dperm.mechanisms.estimators.records import total, validated
+from dperm.mechanisms.estimators.records import queried, total, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.kept import Fresh, Known, Noise, first_of, fitted, keys
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
@@ -188,7 +188,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
 
     def _answered(self, X):
         check_is_fitted(self)
-        X = self._rows(validate_data(self, X, dtype=np.float64, reset=False))
+        X = self._rows(queried(self, X))
         asked = keys(X)
         with self.ledger_.serving.turn():
             known = self._known.answers

@@ -14,13 +14,16 @@ and the types of arrays are public. Lists have no type but that of their entries
 those of arrays of text and of Python objects are: NumPy would give all the type that the oddest of them asks for, and
 look into entries that are lists themselves. An entry of a list of targets that is a list of one is that one. What
 `float` or `==` of a Python object does beyond an answer or an error is its own.
+
+Shapes and types that nobody takes are refused here, before scikit-learn sees them: its messages quote records, or say
+how many there are.
 """
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 _NUMBERS, _TEXT = "biuf", "US"
 # What NumPy takes for a number, and for nothing else.
@@ -67,16 +70,14 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
     TypeError
         If an entry is no number, and `fit` is not total. The message gives nothing of the data.
     ValueError
-        If scikit-learn refuses them; where `fit` is total, for shapes and types alone.
+        If they are refused; where `fit` is total, for shapes and types alone. The message gives nothing of the data.
     """
     always = y is not None and total(estimator, numeric=numeric)
-    X, y = _listed(X), _listed(y)
+    y = _listed(y)
     with np.errstate(all="ignore"):
-        rows = _typed_rows(X)
-        if len(rows.shape) != 2:
-            raise ValueError(f"X has {len(rows.shape)} dimensions, not 2. Reshape your data to (records, columns)")
-        rows = _numbers(rows, "X", always)
+        rows = table(X, always=always)
         if y is not None:
+            _check_single(y, always, numeric)
             if numeric:
                 y = _numbers(_typed(y), "y", always)
             elif always and isinstance(y, list):
@@ -96,6 +97,82 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
             # Its names; a frame that was converted has lost them.
             validate_data(estimator, X, skip_check_array=True)
         return found, np.asarray(y, dtype=np.float64) if numeric else y
+
+
+def queried(estimator: Any, X: Any, **how: Any) -> Any:
+    """Return rows to predict as floats, of the columns that were fitted.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        With `n_features_in_`, and the features' names if it was fitted with any.
+    X : array_like, shape (m, p)
+    **how
+        For `check_array`: accept_sparse.
+
+    Returns
+    -------
+    ndarray or CSR, shape (m, p)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are unfit. The message gives no value and no number of rows.
+    """
+    rows = table(X)
+    validate_data(estimator, X if hasattr(X, "columns") else rows, reset=False, skip_check_array=True)
+    return check_array(rows, dtype=np.float64, input_name="X", estimator=estimator, **how)
+
+
+def table(X: Any, *, always: bool = False) -> Any:
+    """Return X as a table of numbers, or refuse its shape or type.
+
+    Parameters
+    ----------
+    X : array_like, shape (n, p)
+    always : bool
+        Whether what is no number is NaN, and no records are records too.
+
+    Returns
+    -------
+    ndarray, DataFrame or sparse array, shape (n, p)
+        `X` itself where it has a type of numbers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no such table. The message gives no value and no number of rows.
+    """
+    rows = _typed_rows(_listed(X))
+    if len(rows.shape) != 2:
+        raise ValueError(f"X has {len(rows.shape)} dimensions, not 2. Reshape your data to (records, columns)")
+    if not rows.shape[1]:
+        # scikit-learn's words, which its checks look for, without the number of records.
+        raise ValueError("X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
+    if not (always or rows.shape[0]):
+        raise ValueError("X holds no records, while a minimum of 1 is required")
+    return _numbers(rows, "X", always)
+
+
+def _check_single(y: Any, always: bool, numeric: bool) -> None:
+    """Refuse targets that are not one a record, and complex ones, without a value and without their number."""
+    if isinstance(y, list) and (numeric or always):
+        # Taken entry by entry.
+        return
+    try:
+        typed = y if hasattr(y, "shape") else np.asarray(y)
+    except ValueError:
+        typed = None
+    if typed is None:
+        # Lists of different lengths; raised here, so that NumPy's error is not its context.
+        raise ValueError("y holds entries that are lists: give one number or label for each record")
+    if len(typed.shape) != 1 and not (len(typed.shape) == 2 and typed.shape[1] == 1):
+        columns = f" and {typed.shape[1]} columns" if len(typed.shape) == 2 else ""
+        raise ValueError(
+            f"y has {len(typed.shape)} dimensions{columns}: y should be a 1d array, one number or label for each record"
+        )
+    if getattr(getattr(typed, "dtype", None), "kind", "") == "c" and not always:
+        raise ValueError("Complex data not supported: y has a complex type; give real numbers, or labels")
 
 
 def _listed(values: Any) -> Any:
@@ -163,12 +240,14 @@ def _boxed(entries: Any) -> np.ndarray:
 def _numbers(values: Any, name: str, always: bool) -> Any:
     """Return what has a type of numbers as it is; of text and objects each entry by itself as a float.
 
-    What is no number, or too large for one, is NaN if `always`, else an error. Complex numbers scikit-learn refuses.
+    What is no number, or too large for one, is NaN if `always`, else an error.
     """
     types = values.dtypes if hasattr(values, "dtypes") and len(values.shape) == 2 else [values.dtype]
     kinds = {getattr(dtype, "kind", "O") for dtype in types}
-    if kinds <= set(_NUMBERS) or kinds == {"c"}:
+    if kinds <= set(_NUMBERS):
         return values
+    if "c" in kinds:
+        raise ValueError(f"Complex data not supported: {name} has a complex type; give real numbers")
     if not kinds <= set(_NUMBERS + _TEXT + "O"):
         raise ValueError(f"{name} has the type {', '.join(map(str, types))}; give numbers")
     array = np.asarray(values, dtype=object)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from dperm.domain import Budget, Calibration, Domain, one_of
 from dperm.errors import SolverError
@@ -10,6 +10,7 @@ from dperm.mechanisms import sparse
 from dperm.mechanisms.base import share_or_default
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
+from dperm.mechanisms.estimators.records import queried
 from dperm.mechanisms.estimators.support import SampAggSupport, SparseEstimator
 from dperm.mechanisms.support import limits
 
@@ -200,7 +201,7 @@ class SparseRegression(RegressorMixin, SparseEstimator):
         ndarray, shape (n,)
         """
         check_is_fitted(self)
-        return validate_data(self, X, dtype=np.float64, reset=False) @ self.coef_ + self.intercept_
+        return queried(self, X) @ self.coef_ + self.intercept_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

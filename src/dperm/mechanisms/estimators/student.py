@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm.domain import PrivacyStatement
 from dperm.errors import DataError, VacuousWarning
+from dperm.mechanisms.estimators.records import queried
 from dperm.mechanisms.estimators.whole import whole
 
 
@@ -151,7 +152,7 @@ class Student(MetaEstimatorMixin, BaseEstimator):
         ndarray, shape (n,)
         """
         check_is_fitted(self)
-        return self.learner_.predict(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.learner_.predict(queried(self, X))
 
     @available_if(_scores)
     def predict_proba(self, X):
@@ -166,7 +167,7 @@ class Student(MetaEstimatorMixin, BaseEstimator):
         ndarray, shape (n, 2)
         """
         check_is_fitted(self)
-        return self.learner_.predict_proba(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.learner_.predict_proba(queried(self, X))
 
     def score(self, X, y):
         """Return the learner's score on the given rows; not private of these.
@@ -181,4 +182,4 @@ class Student(MetaEstimatorMixin, BaseEstimator):
         float
         """
         check_is_fitted(self)
-        return self.learner_.score(validate_data(self, X, dtype=np.float64, reset=False), y)
+        return self.learner_.score(queried(self, X), y)

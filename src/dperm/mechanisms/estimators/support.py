@@ -26,7 +26,7 @@ from dperm.domain import (
 from dperm.errors import DomainViolation, NoGuaranteeWarning, SolverError
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import generator
-from dperm.mechanisms.estimators.records import total, validated
+from dperm.mechanisms.estimators.records import table, total, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.support import exp_mech, limits, samp_agg
 
@@ -135,9 +135,8 @@ class SparseEstimator(BaseEstimator, metaclass=ABCMeta):
                 "pass clip=True to move targets beyond it to it"
             )
         Domain(self.x_norm, self.y_bound)
-        kept = {"error": DomainViolation, "ends": "[]"}
-        number("y_bound", self.y_bound, LEAST, MOST, remedy="it is the public bound on |y|", **kept)
-        number("bound", self.bound, LEAST, MOST, remedy="it is the public bound on the entries of theta", **kept)
+        remedy = "it is the public bound on the entries of theta"
+        number("bound", self.bound, LEAST, MOST, ends="[]", error=DomainViolation, remedy=remedy)
 
     def _check_votes(self) -> None:
         """Refuse a penalty or a number of blocks that is missing or outside its range."""
@@ -176,6 +175,20 @@ class _Selector(SelectorMixin, SparseEstimator):
 
     def _budget(self):
         return Budget(self.epsilon)
+
+    def transform(self, X):
+        """Return the selected columns.
+
+        Parameters
+        ----------
+        X : array_like, shape (m, p)
+
+        Returns
+        -------
+        ndarray, shape (m, size)
+        """
+        table(X)
+        return super().transform(X)
 
     def _get_support_mask(self):
         check_is_fitted(self)
