@@ -7,9 +7,13 @@ answers again, and from the first different query on the noise is independent. W
 operating system, query by query.
 """
 
+import dataclasses
+import functools
 import hashlib
+import inspect
 import itertools
-from collections.abc import Container, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,15 +136,68 @@ def fitted(estimator: Any, *arrays: np.ndarray | sparse.csr_array) -> bytes:
     - estimator: scikit-learn estimator; parameters that only say where noise and journal come from are not looked at.
     - *arrays: rows, targets, solutions.
     """
-    given = estimator.get_params()
-    named = {name: given[name] for name in sorted(given) if name not in ("state", "random_state")}
-    # A function is known by its name: its representation would be another one in every process.
-    words = [f"{name}={getattr(value, '__qualname__', None) or repr(value)}" for name, value in named.items()]
-    parts = [type(estimator).__qualname__.encode(), *map(str.encode, words)]
-    for array in arrays:
-        dense = [array.data, array.indices, array.indptr] if sparse.issparse(array) else [np.ascontiguousarray(array)]
-        parts += [f"{part.dtype}{part.shape}".encode() + part.tobytes() for part in (*dense, np.array(array.shape))]
-    return b"".join(hashlib.blake2b(part).digest() for part in parts)
+    parts = [type(estimator).__qualname__, *parameters(estimator), *map(_array, arrays)]
+    return b"".join(hashlib.blake2b(part.encode()).digest() for part in parts)
+
+
+def parameters(estimator: Any) -> list[str]:
+    """Return a word for each parameter, the same in every process that has the same.
+
+    - estimator: as for `fitted`.
+    - Raises ValueError: if there is none for a parameter and a journal would need it; public arguments alone decide.
+    """
+    given, words = estimator.get_params(deep=False), []
+    for name in sorted(given):
+        if name in ("state", "random_state"):
+            continue
+        try:
+            words.append(f"{name}={_word(given[name])}")
+        except TypeError as error:
+            if given.get("state") is not None:
+                raise ValueError(
+                    f"state= with {name}: {error}, so no later process could tell whether it goes on with the same; "
+                    "give a function of a module (def) or an object of the library, or leave state out"
+                ) from None
+            # Known in this process alone, which is where it is asked.
+            words.append(f"{name}={given[name]!r}")
+    return words
+
+
+def _word(value: Any) -> str:
+    """Return what names a parameter in every process, or raise TypeError."""
+    kind = f"{type(value).__module__}.{type(value).__qualname__}"
+    if (isinstance(value, np.ndarray) and value.dtype != object) or sparse.issparse(value):
+        return f"{kind}:{_array(value)}"
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return f"{kind}[{', '.join(map(_word, value))}]"
+    if isinstance(value, Mapping):
+        return f"{kind}[{', '.join(sorted(f'{_word(key)}: {_word(held)}' for key, held in value.items()))}]"
+    if isinstance(value, functools.partial):
+        return f"{kind}[{_word(value.func)}, {_word(value.args)}, {_word(value.keywords)}]"
+    if isinstance(value, type) or (inspect.isroutine(value) and not inspect.ismethod(value)):
+        if "<" in value.__qualname__:
+            raise TypeError(f"{value.__qualname__!r} is a function without a name of its own")
+        return f"{value.__module__}.{value.__qualname__}"
+    if dataclasses.is_dataclass(value):
+        held = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return f"{kind}{_word(held)}"
+    if hasattr(value, "get_params"):
+        return f"{kind}{_word(value.get_params(deep=False))}"
+    shown = repr(value)
+    if re.search(r"\b0x[0-9a-fA-F]{4}", shown) and not isinstance(value, str | bytes):
+        raise TypeError(f"an object of type {kind} shows its place in memory")
+    return f"{kind}:{shown}"
+
+
+def _array(array: np.ndarray | sparse.csr_array) -> str:
+    """Return a digest of shape, type and entries."""
+    if sparse.issparse(array):
+        array = sparse.csr_array(array)
+        dense = [array.data, array.indices, array.indptr]
+    else:
+        dense = [np.ascontiguousarray(array)]
+    parts = [f"{part.dtype}{part.shape}".encode() + part.tobytes() for part in (*dense, np.array(array.shape))]
+    return hashlib.blake2b(b"".join(hashlib.blake2b(part).digest() for part in parts)).hexdigest()
 
 
 def keys(X: np.ndarray | sparse.csr_array) -> list[bytes]:

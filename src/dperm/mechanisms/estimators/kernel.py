@@ -18,7 +18,7 @@ from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import PrivateModel, classifies, generator, two_labels
 from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import whole
-from dperm.mechanisms.kept import fitted
+from dperm.mechanisms.kept import fitted, parameters
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.serving import Serving
 from dperm.solvers import kernel as solver
@@ -80,6 +80,7 @@ class KernelEstimator(PrivateModel):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be True or False")
         setting = self._setting(loss, made)
         self._check_declared(setting, budget)
+        parameters(self)
         classes = None if self.classes is None else two_labels(self.classes)
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not classifies(self), accept_sparse="csr")

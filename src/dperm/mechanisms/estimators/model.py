@@ -3,6 +3,7 @@
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
+from numbers import Number
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from dperm import losses
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.domain import Budget, Guarantee, PrivacyStatement
 from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning
-from dperm.mechanisms.estimators.records import signs, total
+from dperm.mechanisms.estimators.records import equal, signs, total
 from dperm.mechanisms.estimators.whole import one_fit
 
 # What a statement says where the two labels were not declared.
@@ -283,15 +284,28 @@ def two_labels(classes: Any) -> np.ndarray:
     Raises
     ------
     ValueError
-        If it is not two different labels.
+        If it is not two different labels of one type, or one is NaN.
     """
     try:
         labels = np.asarray(classes)
     except ValueError:  # ragged
         labels = np.empty(0)
-    if labels.shape != (2,) or labels[0] == labels[1]:
-        raise ValueError(f"classes={classes!r} must be two different labels: (negative, positive), such as (0, 1)")
+    # As they were given: of "no" and 1 NumPy has made two texts, and no record's 1 would be one of them.
+    given = list(classes) if labels.shape == (2,) else []
+    alike = len({_kind(label) for label in given}) == 1 and all(equal(label, label) for label in given)
+    if not alike or labels[0] == labels[1]:
+        raise ValueError(
+            f"classes={classes!r} must be two different labels: (negative, positive), such as (0, 1); both numbers or "
+            "both text, and neither of them NaN"
+        )
     return labels
+
+
+def _kind(label: Any) -> type:
+    """Return what labels must share to be compared."""
+    if isinstance(label, Number | np.bool_):
+        return Number
+    return str if isinstance(label, str) else type(label)
 
 
 def generator(random_state: Any) -> np.random.Generator:

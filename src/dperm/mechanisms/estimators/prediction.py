@@ -18,7 +18,7 @@ from dperm.errors import NoGuaranteeWarning
 from dperm.mechanisms.estimators.model import encoded, generator, told, two_labels
 from dperm.mechanisms.estimators.records import queried, total, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
-from dperm.mechanisms.kept import Fresh, Known, Noise, first_of, fitted, keys
+from dperm.mechanisms.kept import Fresh, Known, Noise, first_of, fitted, keys, parameters
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
 
 
@@ -138,6 +138,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
                 f"queries={self.queries!r} must be an integer, 1 or above; it counts the rows that are answered"
             )
         self._check_declared()
+        parameters(self)
         classes = None if self.classes is None else two_labels(self.classes)
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not self._classifies())

@@ -288,12 +288,21 @@ def signs(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """
     alike = any(y.dtype.kind in kinds and classes.dtype.kind in kinds for kinds in (_NUMBERS, _TEXT))
     # Of different types labels are compared one by one, as Python does: '1' is not 1.
-    positive = y == classes[1] if alike else np.array([_same(label, classes[1]) for label in y.tolist()], bool)
+    positive = y == classes[1] if alike else np.array([equal(label, classes[1]) for label in y.tolist()], bool)
     return np.where(positive, 1.0, -1.0)
 
 
-def _same(label: Any, other: Any) -> bool:
-    """Return whether they are equal; a missing label (pandas' NA), which does not say, is equal to none."""
+def equal(label: Any, other: Any) -> bool:
+    """Return whether two labels are equal; a missing one (pandas' NA), which does not say, is equal to none.
+
+    Parameters
+    ----------
+    label, other : object
+
+    Returns
+    -------
+    bool
+    """
     try:
         found = label == other
         return found if isinstance(found, bool) else bool(np.all(found))

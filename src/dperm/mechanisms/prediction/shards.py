@@ -208,29 +208,47 @@ class _Silence:
     """Shows no warning of the process as long as some thread wants none: filters are of all threads together."""
 
     def __init__(self):
+        # Reentrant: a signal's handler may fork in the middle of a change.
+        self._lock, self._own = threading.RLock(), threading.local()
         self._wanted, self._filters = 0, warnings.catch_warnings(action="ignore")
-        self.renew()
-
-    def renew(self) -> None:
-        """Take a lock that no thread of another process holds."""
-        self._lock = threading.Lock()
 
     def begin(self) -> None:
         with self._lock:
-            self._wanted += 1
-            if self._wanted == 1:
-                self._filters = warnings.catch_warnings(action="ignore")
-                self._filters.__enter__()
+            self._own.wanted = self._by_this_thread() + 1
+            self._change(self._wanted + 1)
 
     def end(self) -> None:
         with self._lock:
-            self._wanted -= 1
-            if self._wanted == 0:
-                self._filters.__exit__(None, None, None)
+            self._own.wanted -= 1
+            self._change(self._wanted - 1)
+
+    def hold(self) -> None:
+        """Before a fork: let no thread be in the middle of a change, which the child would never see ended."""
+        self._lock.acquire()
+
+    def go_on(self) -> None:
+        """After a fork, in the parent."""
+        self._lock.release()
+
+    def renew(self) -> None:
+        """After a fork, in the child: only the thread that forked goes on, so the others want nothing any more."""
+        self._lock = threading.RLock()
+        self._change(self._by_this_thread())
+
+    def _by_this_thread(self) -> int:
+        return getattr(self._own, "wanted", 0)
+
+    def _change(self, wanted: int) -> None:
+        if wanted and not self._wanted:
+            self._filters = warnings.catch_warnings(action="ignore")
+            self._filters.__enter__()
+        if self._wanted and not wanted:
+            self._filters.__exit__(None, None, None)
+        self._wanted = wanted
 
 
 _SILENCE = _Silence()
-os.register_at_fork(after_in_child=_SILENCE.renew)
+os.register_at_fork(before=_SILENCE.hold, after_in_parent=_SILENCE.go_on, after_in_child=_SILENCE.renew)
 
 
 def _check_separate(base: Any) -> None:

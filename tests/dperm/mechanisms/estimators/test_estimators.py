@@ -6,6 +6,7 @@ import re
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -17,7 +18,11 @@ from dperm.errors import DataError, DomainViolation, InvalidBudget, PrivacyLeakW
 ESTIMATORS = [ObjectivePerturbation, OutputPerturbation]
 
 NOT_ABOVE_0 = ["a", None, True, [1.0], 1j, 0, -1, np.nan, np.inf, 10**400]
-NOT_LABELS = [3, "ab", (0, 1, 2), (0,), (1, 1), {0, 1}, ((0, 1), 2)]
+NOT_LABELS = [
+    3, "ab", (0, 1, 2), (0,), (1, 1), {0, 1}, ((0, 1), 2), ("no", 1), (1, "no"), (None, 1), (b"no", "yes"),
+    (0.5, np.nan), (np.nan, 0), (np.nan, np.nan), (pd.NA, 1), (pd.NA, pd.NA),
+]  # fmt: skip
+LABELS = [(0, 1), (False, True), (0, 1.5), (np.int8(0), True), ("no", np.str_("yes")), (b"no", b"yes"), (0, 10**30)]
 # Parameter, values that are refused, and what the message must hold besides: value or range, and the remedy.
 REFUSED = [
     ("epsilon", [*NOT_ABOVE_0, 1e-300, 5e-324], "usual values"),
@@ -58,6 +63,14 @@ def data():
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(300, 4))
     return X, np.where(X[:, 0] > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("classes", LABELS, ids=repr)
+def test_labels_of_one_type_are_kept_as_they_are(classes):
+    """Before, ("no", 1) became two texts, and all records whose label is 1 were negative ones."""
+    X, y = np.array([[0.9], [-0.9]] * 20), list(classes[::-1]) * 20
+    model = OutputPerturbation(classes=classes, clip=True, epsilon=1e6, curvature=1.0, random_state=0).fit(X, y)
+    assert model.classes_.tolist() == list(classes) and model.predict(X).tolist() == y
 
 
 @pytest.mark.parametrize("Estimator", ESTIMATORS)

@@ -1,5 +1,6 @@
 """No warning of a learner that saw private records is shown, whatever other threads do."""
 
+import os
 import threading
 import time
 import warnings
@@ -8,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import dperm
+from dperm.mechanisms.prediction import shards
 
 
 class Talker(ClassifierMixin, BaseEstimator):
@@ -45,3 +47,38 @@ def test_threads_show_no_warning_and_leave_the_filters():
             thread.join()
         assert warnings.filters == before
     assert [said for said in shown if "seen" in said] == []
+
+
+def warned_in_a_fork():
+    """Return whether a forked process shows a warning."""
+    child = os.fork()
+    if child == 0:
+        shown = []
+        warnings.showwarning = lambda message, *_: shown.append(message)
+        warnings.warn("of the child", UserWarning, stacklevel=1)
+        os._exit(len(shown))
+    return os.waitpid(child, 0)[1] == 256
+
+
+def test_a_fork_in_the_middle_of_a_fit_shows_its_own_warnings():
+    """Before, the child kept the filters of a fit that went on in another thread of its parent, for good."""
+    begun, done = threading.Event(), threading.Event()
+
+    def silent():
+        with shards._quiet(True):
+            begun.set()
+            done.wait(60)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        thread = threading.Thread(target=silent)
+        thread.start()
+        assert begun.wait(60)
+        assert warned_in_a_fork()
+        # The parent's thread goes on in silence, and a learner's own fork is silent until it ends.
+        assert warnings.filters[0][0] == "ignore"
+        with shards._quiet(True):
+            assert not warned_in_a_fork()
+        done.set()
+        thread.join()
+        assert warned_in_a_fork()
