@@ -89,11 +89,14 @@ class KernelEstimator(PrivateModel):
         X = self._bounded(X, made)
         try:
             solved = solver.minimise(made, X, y, loss, total=setting.total, slack=setting.slack)
-        except SolverError as error:
+        except SolverError:
+            solved = None
+        if solved is None:
+            # Not in the handler: how the solver failed would be the error's cause.
             raise SolverError(
                 f"the solver did not certify ||w - w*|| <= {setting.slack:.3g}, its public target; raise `tolerance` "
                 f"(now {self.tolerance}) or lower `C`"
-            ) from error
+            )
         keep(self, Diagnostics(float(solved.slack)))
         self.privacy_ = self._statement(budget, self._start(X, y, made, solved.predict, loss, setting, budget, rng))
         return self

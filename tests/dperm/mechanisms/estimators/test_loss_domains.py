@@ -54,13 +54,13 @@ def seen_by_napp(monkeypatch, seen):
 
 def seen_by_kernel(monkeypatch, seen):
     def solved(args, kwargs, result):
-        seen.update(data=(args[1], args[2]), loss=args[3])
+        # A row's length in feature space is of the kernel that is solved; the calibration knows R alone.
+        seen.update(data=(args[1], args[2]), loss=args[3], lengths=np.sqrt(args[0].diagonal(args[1])))
 
     record(monkeypatch, kernel_estimators.solver, "minimise", solved)
-    # A kernel's rows have the length R = 1 in feature space, whatever they are here.
     record(
         monkeypatch, kernel_estimators, "Setting",
-        lambda a, k, made: seen.update(bounds=(made.lipschitz, math.inf), slope_only=True),
+        lambda a, k, made: seen.update(bounds=(made.lipschitz * made.feature_norm, math.inf)),
     )  # fmt: skip
 
 
@@ -119,12 +119,10 @@ def model_of(name, loss, x_norm, y_bound, size, knee=1.0, **parameters):
     return estimator(**given)
 
 
-def holds(loss, X, y, theta, bounds, slope_only=False):
+def holds(loss, X, y, theta, bounds, lengths=None):
     """Hold every record's gradient and Hessian at theta to what was calibrated for."""
     zeta, lam = bounds
-    lengths = np.linalg.norm(X, axis=1)
-    if slope_only:
-        lengths = np.ones(len(X))
+    lengths = np.linalg.norm(X, axis=1) if lengths is None else lengths
     u = X @ theta
     assert (np.abs(loss.derivative(u, y)) * lengths <= zeta * (1 + ROUNDING)).all()
     assert (loss.second(u, y) * lengths**2 <= lam * (1 + ROUNDING)).all()
@@ -139,14 +137,19 @@ def holds(loss, X, y, theta, bounds, slope_only=False):
     y_bound=st.floats(0.05, 20.0) | st.sampled_from([LEAST, MOST]),
     knee=st.floats(0.5, 20.0) | st.just(MOST),
     size=st.floats(0.05, 2.0),
+    intercept=st.booleans(),
+    poly=st.booleans(),
     directions=st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=4, max_size=4),
 )
 def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(
-    name, loss, x_norm, y_bound, knee, size, directions
+    name, loss, x_norm, y_bound, knee, size, intercept, poly, directions
 ):
     rows = np.array([[0.0, 0.0], [1e3, -1e3], [1e-3, 0.1], [0.3, 1e200]])
     X, y = np.repeat(rows, len(WILD), axis=0), np.tile(WILD, len(rows))
-    model, seen = model_of(name, loss, x_norm, y_bound, size, knee), {}
+    kernel = {}
+    if CASES[name][0] is seen_by_kernel:
+        kernel = {"fit_intercept": intercept, "kernel": "poly" if poly and name != "TDIL" else "linear"}
+    model, seen = model_of(name, loss, x_norm, y_bound, size, knee, **kernel), {}
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         CASES[name][0](patch, seen)
@@ -160,7 +163,7 @@ def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(
         if bounded:
             theta = theta * size / max(np.linalg.norm(theta), 1.0)
         for scale in (1.0,) if bounded else (1.0, 100.0):
-            holds(own, kept_X, kept_y, scale * theta, seen["bounds"], seen.get("slope_only", False))
+            holds(own, kept_X, kept_y, scale * theta, seen["bounds"], seen.get("lengths"))
     # At the ends of the set, along each record: where |u| is largest.
     if bounded:
         for row in kept_X[:: len(WILD)]:
