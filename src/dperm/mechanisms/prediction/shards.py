@@ -128,7 +128,7 @@ def fit_shards(
     _check_separate(base)
     seeds = rng.integers(2**31, size=len(shards))
     public = neighbours == "replace"
-    with _quiet(total):
+    with quiet(total):
         return [_fitted(base, X, y, records, k, int(seeds[k]), public, total) for k, records in enumerate(shards)]
 
 
@@ -143,7 +143,7 @@ def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: b
     """
     found = np.empty((len(models), X.shape[0]))
     for k, model in enumerate(models):
-        with _quiet(total):
+        with quiet(total):
             said, failure = _said(model, X)
         if total:
             found[k] = said if not failure and said.shape == found[k].shape else 0.0
@@ -191,7 +191,7 @@ def votes(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = 
 
 
 @contextlib.contextmanager
-def _quiet(total: bool) -> Iterator[None]:
+def quiet(total: bool) -> Iterator[None]:
     """Let a learner warn of nothing, where what it warns of would tell of its records."""
     if not total:
         yield

@@ -134,7 +134,7 @@ def minimise(
     """
     ridge = _convexity(corollary) * total
     if loss.name in _KINKED:
-        w, certificate = _by_passes(X, y, loss, ridge, slack)
+        w, certificate = by_passes(X, y, loss, ridge, slack)
         if not certificate <= slack:
             w, certificate = kinked.minimise(X, *_pieces(loss, y), total=ridge, slack=slack)
     else:
@@ -148,7 +148,7 @@ def minimise(
     return w, certificate
 
 
-def _by_passes(X, y, loss: Loss, ridge: float, slack: float) -> tuple[np.ndarray, float]:
+def by_passes(X, y, loss: Loss, ridge: float, slack: float) -> tuple[np.ndarray, float]:
     """Return w by coordinate descent on the dual, and a certificate that counts rounding, which its own does not."""
     found = sparse.minimise(scipy_sparse.csr_matrix(X), y, loss, total=ridge, slack=slack, max_passes=_PASSES)
     w, certificate = found.dense(), float(found.slack)

@@ -65,7 +65,7 @@ def test_a_fork_in_the_middle_of_a_fit_shows_its_own_warnings():
     begun, done = threading.Event(), threading.Event()
 
     def silent():
-        with shards._quiet(True):
+        with shards.quiet(True):
             begun.set()
             done.wait(60)
 
@@ -77,7 +77,7 @@ def test_a_fork_in_the_middle_of_a_fit_shows_its_own_warnings():
         assert warned_in_a_fork()
         # The parent's thread goes on in silence, and a learner's own fork is silent until it ends.
         assert warnings.filters[0][0] == "ignore"
-        with shards._quiet(True):
+        with shards.quiet(True):
             assert not warned_in_a_fork()
         done.set()
         thread.join()

@@ -133,7 +133,7 @@ def test_no_error_of_a_kernel_s_solver_carries_how_it_failed(monkeypatch, mode):
 def test_no_error_of_stable_erm_carries_how_near_it_came(monkeypatch, loss):
     mode = StableERM, {"total": 30.0, "loss": loss}
     if loss == "hinge":
-        monkeypatch.setattr(stable_erm, "_by_passes", lambda X, *_: (X[0], abs(X.sum()) + 1))
+        monkeypatch.setattr(stable_erm, "by_passes", lambda X, *_: (X[0], abs(X.sum()) + 1))
         monkeypatch.setattr(stable_erm.kinked, "minimise", lambda X, *_, **__: (X[0], abs(X.sum()) + 1))
     minimise = stable_erm.composite.minimise
 
