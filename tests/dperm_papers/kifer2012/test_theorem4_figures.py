@@ -145,7 +145,10 @@ def test_no_text_leaves_the_figure_and_tick_labels_do_not_touch(draw, rows, coin
     with style.applied():
         figure = draw(coins if draw is theorem29.theorem29 else rows)
         style.settle(figure)
-        renderer = FigureCanvasAgg(figure).get_renderer()
+        # A legend has its place once it is drawn.
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        renderer = canvas.get_renderer()
         width, height = figure.get_size_inches() * figure.dpi
         for text in [*figure.texts, *figure.legends[0].get_texts(), *(axis.title for axis in figure.axes)]:
             box = text.get_window_extent(renderer)

@@ -149,7 +149,7 @@ def test_rows_that_do_not_fit_are_refused_as_a_whole_and_earlier_ones_stay_free(
         (np.ones((2, 4)), ValueError, "X has 4 features, but Coin is expecting 3"),
         (np.ones(3), ValueError, "Reshape your data|1D array"),
         ([[np.nan, 0, 0]], ValueError, "NaN"),
-        ([["a", "b", "c"]], ValueError, "convert"),
+        ([["a", "b", "c"]], TypeError, "X holds an entry that is no number"),
         ([[101.0, 0, 0]], DomainViolation, "beyond 100"),
     ],
 )
