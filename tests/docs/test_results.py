@@ -1,4 +1,7 @@
-"""docs/results.md tells the truth: its schemas are those of the code, its queries run and agree with each other."""
+"""docs/results.md tells the truth: its schemas are those of the code, its queries run and agree with each other.
+
+That experiments write the columns that it lists is tested where all are run: tests/portability/test_own_columns.py.
+"""
 
 import re
 from pathlib import Path
@@ -9,13 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from fake_rows import rows as fake_rows
+from results_page import PAGE, described, own_columns, section
 
-from dperm_pipeline import claims, experiments, places, plan, tables
+from dperm_pipeline import claims, places, tables
 from dperm_pipeline.audits import ledger
-from dperm_pipeline.datasets import fetch, prepare, prepared
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/results.md").read_text(encoding="utf-8")
 TYPES = {
     "text": lambda kind: pa.types.is_string(kind) or pa.types.is_dictionary(kind),
     "float": pa.types.is_floating,
@@ -23,17 +25,6 @@ TYPES = {
     "bool": pa.types.is_boolean,
 }
 KEYS = ("paper", "mechanism", "variant", "calibration", "neighbours", "epsilon", "delta")
-
-
-def section(title):
-    return re.search(rf"^##+ {re.escape(title)}\n(.*?)(?=^##+ |\Z)", PAGE, flags=re.DOTALL | re.MULTILINE)[1]
-
-
-def described(text, header):
-    """Return the cells of the first table with that header."""
-    table = text.split(header + "\n", 1)[1].split("\n\n", 1)[0].splitlines()[1:]
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table]
-
 
 QUERIES = re.findall(r"\*\*([^*\n]+)\*\*.*?```python\n(.*?)```\n```sql\n(.*?)```", section("Queries"), flags=re.DOTALL)
 
@@ -55,50 +46,11 @@ def test_schemas_are_those_of_the_code(name, schema):
         assert len(cells[2]) > 2
 
 
-def own_columns():
-    """Return what the page says of each experiment."""
-    listed = described(section("Columns of an experiment's own"), "| experiment | columns |")
-    return {cells[0].strip("`"): re.findall("`([^`]+)`", cells[1]) for cells in listed}
-
-
 def test_every_experiment_and_every_column_of_its_own_is_described():
     assert set(own_columns()) == set(places.experiments())
     words = described(section("Columns of an experiment's own"), "| column | type | what |")
     assert [cells[0].strip("`") for cells in words] == sorted({name for own in own_columns().values() for name in own})
     assert all(set(cells[1].split(", ")) <= set(TYPES) and len(cells[2]) > 2 for cells in words)
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    """Every experiment at scale tiny, on the data that needs no network."""
-    audit = {"draws": dict.fromkeys(plan.SCALES, 400), "confidence": 0.95, "level": 0.05}
-    papers = ["dwork2018", "jain2013", "kifer2012", "li2021"]
-    with pytest.MonkeyPatch.context() as environment:
-        environment.delenv("DPERM_MIRROR", raising=False)
-        config = {"scale": "tiny", "papers": papers, "seed": 5, "mirror": None, "audit": audit}
-        return plan.load(config, ROOT, unavailable=fetch.unavailable)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", sorted(places.experiments()))
-def test_own_columns_are_those_that_a_run_writes(tiny, tmp_path, name):
-    experiment = tiny.experiments["tiny", name]
-    if not experiment.cells:
-        pytest.skip(f"needs {', '.join(experiment.skipped)}, which has to be fetched")
-    data, baselines, frames = {}, {}, []
-    for dataset in experiment.datasets:
-        data[dataset] = tmp_path / f"{dataset}.parquet"
-        prepared.write(prepare.prepare(tiny.datasets[dataset]), data[dataset], metadata={})
-    for scenario, cell in experiment.baselines.items():
-        baselines[scenario] = tmp_path / f"baseline-{scenario}.parquet"
-        frames.append(experiments.run_baseline(cell, data=data[cell["point"]["dataset"]]))
-        tables.write(frames[-1], baselines[scenario], metadata={})
-    for cell in experiment.cells.values():
-        files = {"data": data[cell["point"]["dataset"]], "baseline": baselines[cell["baseline"]]} if data else {}
-        frames.append(experiments.run(cell, **files))
-    written = {column for frame in frames for column in frame.columns} - set(tables.SCHEMA.names)
-    assert written == set(own_columns()[name])
 
 
 @pytest.fixture
