@@ -97,7 +97,9 @@ def test_rows_and_attacks_at_scale_tiny(locked, tmp_path, name):
 
 # A run each; a slow machine takes some ten minutes for the second, which is the one that is furthest from any at hand.
 @pytest.mark.limit(2800)
-def test_rows_and_verdicts_at_scale_quick(tmp_path):
+def test_rows_and_verdicts_at_scale_quick(tmp_path, monkeypatch):
+    # Nor have the runs one.
+    monkeypatch.delenv("DPERM_MIRROR", raising=False)
     name, folders = "SSE4.2", (tmp_path / "as it is", tmp_path / "other")
     (rows, judging), (other, later) = run(folders[0]), run(folders[1], **settings(name))
     first, second = verdicts(folders[0], judging), verdicts(folders[1], later)
