@@ -75,8 +75,7 @@ test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
 		$$(grep -rl --include='test_*.py' 'mark.slow' tests)
 
 test-faults: venv  ## kills, full and read-only disks, broken files: each injected, then healed (about 10 minutes)
-	@# Three on two cores: they wait a lot.
-	$(PYTEST) -n 3 -m "faults and not cluster and not versions and not processors" tests/faults tests/security
+	$(PYTEST) -n 2 -m "faults and not cluster and not versions and not processors" tests/faults tests/security
 
 test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt if missing; needs root (about 5 minutes)
 	@sh tests/cluster/install.sh
