@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import same
 from machines import ROOT, compute, environment, threads
-from processors import PROCESSORS, settings
+from processors import PROCESSORS, flags, settings
 from project_copies import copy_whole
 
 from dperm_pipeline import config_files, plan
@@ -90,6 +90,8 @@ def assert_same(first: dict, second: dict, name: str) -> None:
 
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_rows_and_attacks_at_scale_tiny(locked, tmp_path, name):
+    if name == "AVX2" and not PROCESSORS["AVX-512"].flags <= flags():
+        pytest.skip("the processor at hand is one of these, and all else is computed by it")
     first, second = same.tables(locked), same.tables(compute(tmp_path / "out", **threads(1), **settings(name)))
     assert len(first) > 70
     assert_same(first, second, name)
