@@ -67,7 +67,7 @@ def of_the_library() -> str:
 
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
     def run(*command: str, status: int = 0) -> None:
-        done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=300, check=False)
+        done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=700, check=False)
         assert done.returncode == status, f"{command}: {done.stdout}{done.stderr}"
 
     python = str(tmp_path / "alone/bin/python")
