@@ -80,12 +80,18 @@ def reported() -> tuple[str, ...]:
 
 def find(kind: str, name: str) -> Target | None:
     """Return one figure or table, and load the words of no experiment that does not mention it."""
-    for path in _folders("figures.py"):
-        if f'"{name}"' in (path / "figures.py").read_text(encoding="utf-8"):
+    for path, text in _words_of_figures().items():
+        if f'"{name}"' in text:
             target = _declared(path, kind).get(name)
             if target is not None:
                 return target
     return None
+
+
+@functools.cache
+def _words_of_figures() -> dict[Path, str]:
+    # A plan looks for hundreds of figures.
+    return {path: (path / "figures.py").read_text(encoding="utf-8") for path in _folders("figures.py")}
 
 
 def _root() -> Path:

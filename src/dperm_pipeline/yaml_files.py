@@ -8,15 +8,16 @@ import yaml
 
 from dperm.errors import ConfigError
 
+# In C where PyYAML has it: reading the configuration is a good part of what every start of Snakemake costs.
+_Plain = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-class _Loader(yaml.SafeLoader):
-    """YAML with its traps taken out: `1e-6` is a number; keys are text and stand once; nothing refers to itself."""
 
-    def compose_node(self, parent, index):
-        if self.check_event(yaml.events.AliasEvent):
-            mark = self.peek_event().start_mark
-            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not read; write the value out", mark)
-        return super().compose_node(parent, index)
+# Our own files go eleven deep.
+_DEEPEST = 50
+
+
+class _Loader(_Plain):
+    """YAML with its traps taken out: `1e-6` is a number; keys are text and stand once."""
 
     def construct_mapping(self, node, deep=False):
         seen = set()
@@ -33,7 +34,7 @@ class _Loader(yaml.SafeLoader):
 
 
 # The resolvers are shared with SafeLoader until copied.
-_Loader.yaml_implicit_resolvers = {key: list(value) for key, value in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+_Loader.yaml_implicit_resolvers = {key: list(value) for key, value in _Plain.yaml_implicit_resolvers.items()}
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),
@@ -47,10 +48,24 @@ def parse(path: str | Path) -> Any:
     - Raises ConfigError: with line and column, if the file is not YAML in UTF-8.
     """
     try:
-        return yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader)
+        text = Path(path).read_text(encoding="utf-8")
+        _refuse_traps(text)
+        return yaml.load(text, Loader=_Loader)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise ConfigError(f"{path}{place}: not valid YAML: {getattr(error, 'problem', None) or error}") from None
+
+
+def _refuse_traps(text: str) -> None:
+    """Refuse what refers to another place, which may fill the memory, and what would use up C's stack."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            problem = "aliases (*name) are not read; write the value out"
+            raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise yaml.composer.ComposerError(None, None, "lists within lists go too deep", event.start_mark)

@@ -5,6 +5,7 @@ fixtures `project`, `finished` and the one behind it by their names.
 """
 
 import contextlib
+import importlib
 import os
 import re
 import shutil
@@ -19,6 +20,8 @@ from numba.core.caching import UserProvidedCacheLocator
 from dperm import compiled
 
 ROOT = Path(__file__).parents[2]
+# `plan` gives a function of this name.
+KEPT = importlib.import_module("dperm_pipeline.plan.code_digest").KEPT
 FILES = ("CITATION.cff", "Makefile", "Snakefile", "pyproject.toml", "requirements.lock")
 EXPERIMENT = "kifer2012-output"
 PARTS = (*FILES, "docs/errata.md", "resources/claims", "config", "profiles", "workflow", "src")
@@ -105,6 +108,11 @@ def copy_whole(target: Path) -> Project:
         else:
             shutil.copy2(source, target / part)
     share_compiled(target / "src")
+    # And what a start of Snakemake has read out of the sources: by their bytes, so that an edit is read anew.
+    kept = ROOT / KEPT
+    kept.mkdir(parents=True, exist_ok=True)
+    (target / KEPT.parent).mkdir()
+    (target / KEPT).symlink_to(kept)
     return Project(target)
 
 

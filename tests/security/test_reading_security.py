@@ -171,3 +171,10 @@ def test_numba_s_cache_is_nobody_else_s(shared):
     elsewhere.mkdir(0o700)
     first.symlink_to(elsewhere)
     assert compiled.cache_folder.__wrapped__() not in (first, elsewhere)
+
+
+@pytest.mark.parametrize("text", ["[" * 500, "- " * 100_000 + "a", "{a: " * 50_000 + "}" * 50_000])
+def test_lists_within_lists_do_not_overrun_the_stack_of_c(tmp_path, text):
+    (tmp_path / "deep.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"line 1, column \d+: not valid YAML: lists within lists go too deep"):
+        yaml_files.parse(tmp_path / "deep.yaml")

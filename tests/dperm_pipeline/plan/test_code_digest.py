@@ -74,6 +74,42 @@ def test_code_does(fingerprint, old, new):
     assert fingerprint(SOURCE) != fingerprint(SOURCE.replace(old, new, 1))
 
 
+def test_what_the_last_start_has_read_is_read_again_where_it_is_lost_or_cannot_be_kept(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    name = "dperm_pipeline.plan.code_digest"
+    read = MODULE.read_module.__wrapped__
+    first = read(name)
+    assert "dperm_pipeline.worker" in first[0]
+    assert not list(tmp_path.iterdir()), "a folder in which no Snakemake has run stays as it is"
+
+    MODULE.KEPT.parent.mkdir()
+    assert read(name) == first
+    (kept,) = MODULE.KEPT.iterdir()
+    with monkeypatch.context() as patched:
+        patched.setattr(worker, "fingerprint_and_imports", lambda tree: pytest.fail("read twice"))
+        assert read(name) == first
+    kept.write_text("")
+    assert read(name) == first
+    assert kept.read_text()
+
+    kept.unlink()
+    MODULE.KEPT.rmdir()
+    MODULE.KEPT.write_text("in the place of a folder")
+    assert read(name) == first
+
+
+def test_another_source_or_another_way_of_reading_it_is_not_what_the_last_start_has_read(
+    monkeypatch, tmp_path, fingerprint
+):
+    monkeypatch.chdir(tmp_path)
+    MODULE.KEPT.parent.mkdir()
+    assert len({fingerprint(SOURCE), fingerprint(SOURCE.replace("STEP = 2", "STEP = 3"))}) == 2
+    assert len(list(MODULE.KEPT.iterdir())) == 2
+    monkeypatch.setattr(MODULE, "_how", lambda: b"another Python")
+    fingerprint(SOURCE)
+    assert len(list(MODULE.KEPT.iterdir())) == 3
+
+
 @pytest.mark.parametrize("name", ["TABLES", "REGISTRY", "FIGURES", "EXPERIMENTS", "FAMILIES", "PUBLIC", "SIZES"])
 @pytest.mark.parametrize("declared", ["", ": dict[str, str]", ": catalogue[str, str]", ": list[Catalogue]"])
 def test_no_name_is_left_out_for_what_it_is_called(fingerprint, name, declared):
