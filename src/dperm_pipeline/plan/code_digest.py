@@ -115,7 +115,7 @@ def _read_once(source: bytes) -> list[str]:
 
     To read all sources anew takes two seconds, a third of what a start of Snakemake costs.
     """
-    kept = KEPT / hashlib.sha256(_how() + source).hexdigest()
+    kept = KEPT / hashlib.sha256(way_of_reading() + source).hexdigest()
     with contextlib.suppress(OSError):
         if words := kept.read_text(encoding="utf-8").split():
             return words
@@ -129,7 +129,7 @@ def _read_once(source: bytes) -> list[str]:
 
 
 @functools.cache
-def _how() -> bytes:
+def way_of_reading() -> bytes:
     """Return what decides besides a source what is read out of it."""
     readers = (__file__, worker.__file__, catalogue.__file__)
     return b"".join([sys.version.encode(), *(Path(path).read_bytes() for path in readers)])

@@ -105,7 +105,7 @@ def test_another_source_or_another_way_of_reading_it_is_not_what_the_last_start_
     MODULE.KEPT.parent.mkdir()
     assert len({fingerprint(SOURCE), fingerprint(SOURCE.replace("STEP = 2", "STEP = 3"))}) == 2
     assert len(list(MODULE.KEPT.iterdir())) == 2
-    monkeypatch.setattr(MODULE, "_how", lambda: b"another Python")
+    monkeypatch.setattr(MODULE, "way_of_reading", lambda: b"another Python")
     fingerprint(SOURCE)
     assert len(list(MODULE.KEPT.iterdir())) == 3
 
