@@ -1,7 +1,9 @@
 """Loops compiled by Numba, cached on disk under the digest of the code that they were made from.
 
 Numba's own cache looks at the file of the outer function alone: an edit of a compiled function that it calls from
-another file would go unnoticed. So the cache's folder is named after all of dperm's compiled code.
+another file would go unnoticed. So the cache's folder is named after all of dperm's compiled code; in it, what is
+compiled stands under the name of its package, where any copy of the same code finds it: Numba's own names, which are of
+the path, would make every clone compile for minutes what another one has compiled.
 """
 
 import contextlib
@@ -14,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numba
+from numba.core.caching import UserProvidedCacheLocator
 
 from dperm.catalogue import OURS
 
@@ -52,10 +55,27 @@ def _private(folder: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix="dperm-numba-"))
 
 
+class Locator(UserProvidedCacheLocator):
+    """Where Numba keeps what it compiles: of our modules, in a folder named after their package."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file):
+        """Return the name of the folder in the cache for the functions of a file."""
+        path = Path(py_file)
+        if not path.is_relative_to(_SRC):
+            return super().get_suitable_cache_subpath(py_file)
+        return ".".join(path.relative_to(_SRC).parent.parts)
+
+    def get_source_stamp(self):
+        """Return what tells one text of a file from another; to some versions of Numba it is the file's time."""
+        return hashlib.sha256(Path(self._py_file).read_bytes()).hexdigest()
+
+
 def compiled(function: Callable) -> Callable:
     """Return `function`, compiled at its first call and kept for the next process; IEEE arithmetic, one thread.
 
     - function: of arrays and numbers only; may call other compiled functions.
     """
     numba.config.CACHE_DIR = str(cache_folder())
+    numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{Locator.__name__}"
     return numba.njit(cache=True, nogil=True)(function)

@@ -4,7 +4,6 @@ Used by the conftest.py of every folder of tests that runs the workflow: `from p
 fixtures `project`, `finished` and the one behind it by their names.
 """
 
-import contextlib
 import importlib
 import os
 import re
@@ -15,9 +14,6 @@ import time
 from pathlib import Path
 
 import pytest
-from numba.core.caching import UserProvidedCacheLocator
-
-from dperm import compiled
 
 ROOT = Path(__file__).parents[2]
 # `plan` gives a function of this name.
@@ -107,28 +103,12 @@ def copy_whole(target: Path) -> Project:
             shutil.copytree(source, target / part, ignore=shutil.ignore_patterns("*.egg-info"))
         else:
             shutil.copy2(source, target / part)
-    share_compiled(target / "src")
     # And what a start of Snakemake has read out of the sources: by their bytes, so that an edit is read anew.
     kept = ROOT / KEPT
     kept.mkdir(parents=True, exist_ok=True)
     (target / KEPT.parent).mkdir()
     (target / KEPT).symlink_to(kept)
     return Project(target)
-
-
-def share_compiled(src: Path) -> None:
-    """Let a copy of the code take from Numba's cache what was compiled of the original, and give to it.
-
-    The cache is named after all of our compiled code, so an edit of that has another; in it, each folder of sources has
-    a folder named after its path, which would make every copy compile anew.
-    """
-    cache = compiled.cache_folder()
-    for folder in {path.parent for path in (ROOT / "src").rglob("*.py") if b"dperm.compiled" in path.read_bytes()}:
-        copy = src / folder.relative_to(ROOT / "src")
-        shared, own = (cache / UserProvidedCacheLocator.get_suitable_cache_subpath(f"{of}/*") for of in (folder, copy))
-        shared.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            own.symlink_to(shared)
 
 
 def copy_project(target: Path) -> Project:
@@ -177,5 +157,4 @@ def finished_once(tmp_path_factory) -> Project:
 def finished(finished_once, tmp_path) -> Project:
     """The project after one run at scale tiny, to do with as one likes (times of files kept)."""
     shutil.copytree(finished_once.folder, tmp_path / "finished", symlinks=True)
-    share_compiled(tmp_path / "finished/src")
     return Project(tmp_path / "finished")

@@ -109,6 +109,29 @@ def test_what_numba_compiles_is_kept_in_a_folder_of_any_name(tmp_path):
     assert run() == [b"1", b"0"]
 
 
+COPIED = """
+import sys
+from dperm.solvers import berhu
+assert berhu.__file__.startswith(sys.argv[1])
+assert berhu.penalty(2.0, 1.0, 0.0, 0.0, 0.0) == 2.0
+print(sum(berhu.penalty.stats.cache_hits.values()), sum(berhu.penalty.stats.cache_misses.values()))
+"""
+
+
+def test_a_copy_of_the_code_does_not_compile_what_another_has_compiled(tmp_path):
+    def run(name):
+        given = environment(PYTHONPATH=str(tmp_path / name), DPERM_NUMBA_CACHE=str(tmp_path / "cache"))
+        command = [sys.executable, "-c", COPIED, str(tmp_path / name)]
+        return subprocess.run(command, env=given, capture_output=True, text=True, check=True).stdout.split()
+
+    for name in ("first", "second", "edited"):
+        shutil.copytree(ROOT / "src/dperm", tmp_path / name / "dperm", copy_function=shutil.copyfile)
+    # Another file than the one whose function is called.
+    with (tmp_path / "edited/dperm/solvers/gram.py").open("a", encoding="utf-8") as edited:
+        edited.write("# edited")
+    assert [run("first"), run("second"), run("edited")] == [["0", "1"], ["1", "0"], ["0", "1"]]
+
+
 def test_a_mirror_in_a_folder_of_any_name(tmp_path):
     mirror = tmp_path / PLACE
     mirror.mkdir()
