@@ -48,16 +48,17 @@ def law(pair, rows, theta):
     """Return b = B_D(theta), shape (..., p), and log det H_D(theta) by p by p determinants."""
     p = theta.shape[-1]
     tilt = np.asarray(pair.pull) - theta / pair.leverage
-    hessian = np.broadcast_to(np.eye(p) / pair.leverage, (*theta.shape[:-1], p, p))
+    # Entries of the Hessian: [0, 0], and [1, 1] and [0, 1] in the plane.
+    places = [(0, 0)] if p == 1 else [(0, 0), (1, 1), (0, 1)]
+    entries = [(i == j) / pair.leverage for i, j in places]
     for weight, row in rows:
         row = np.asarray(row, float)
         slope = special.expit(-theta @ row)
         tilt = tilt + weight * np.minimum(slope, pair.cap)[..., None] * row
-        curved = np.where(slope < pair.cap, slope * special.expit(theta @ row), 0.0)
-        hessian = hessian + weight * curved[..., None, None] * np.outer(row, row)
-    if p == 1:
-        return tilt, np.log(hessian[..., 0, 0])
-    return tilt, np.log(hessian[..., 0, 0] * hessian[..., 1, 1] - hessian[..., 0, 1] ** 2)
+        curved = weight * np.where(slope < pair.cap, slope * special.expit(theta @ row), 0.0)
+        entries = [entry + curved * (row[i] * row[j]) for entry, (i, j) in zip(entries, places, strict=True)]
+    det = entries[0] if p == 1 else entries[0] * entries[1] - entries[2] ** 2
+    return tilt, np.broadcast_to(np.log(det), theta.shape[:-1])
 
 
 def farthest(pair, sigma, deviations):
@@ -67,8 +68,7 @@ def farthest(pair, sigma, deviations):
 
 def cells(edges):
     """Standard normal probabilities between increasing edges, each with its full relative accuracy."""
-    low, high = edges[:-1], edges[1:]
-    return np.where(low > 0, special.ndtr(-low) - special.ndtr(-high), special.ndtr(high) - special.ndtr(low))
+    return np.where(edges[:-1] > 0, -np.diff(special.ndtr(-edges)), np.diff(special.ndtr(edges)))
 
 
 def gap(first, second, epsilon):

@@ -47,20 +47,19 @@ def gradient(loss, records, curvature, theta):
 
 def log_det_hessian(loss, records, curvature, theta):
     """log det of the Hessian of J_D at theta, for p = 1 or 2."""
-    p = theta.shape[-1]
-    hessian = np.broadcast_to(curvature * np.eye(p), (*theta.shape[:-1], p, p))
+    # Its entries [0, 0], and [1, 1] and [0, 1] in the plane.
+    places = [(0, 0)] if theta.shape[-1] == 1 else [(0, 0), (1, 1), (0, 1)]
+    entries = [curvature * (i == j) for i, j in places]
     for x, y in records:
-        hessian = hessian + loss.second(theta @ x, y)[..., None, None] * np.outer(x, x)
-    if p == 1:
-        return np.log(hessian[..., 0, 0])
-    return np.log(hessian[..., 0, 0] * hessian[..., 1, 1] - hessian[..., 0, 1] ** 2)
+        second = loss.second(theta @ x, y)
+        entries = [entry + second * (x[i] * x[j]) for entry, (i, j) in zip(entries, places, strict=True)]
+    det = entries[0] if len(entries) == 1 else entries[0] * entries[1] - entries[2] ** 2
+    return np.broadcast_to(np.log(det), theta.shape[:-1])
 
 
 def cells(edges):
     """Standard normal probabilities between increasing edges, each with its full relative accuracy."""
-    low, high = edges[:-1], edges[1:]
-    upper = special.ndtr(-low) - special.ndtr(-high)
-    return np.where(low > 0, upper, special.ndtr(high) - special.ndtr(low))
+    return np.where(edges[:-1] > 0, -np.diff(special.ndtr(-edges)), np.diff(special.ndtr(edges)))
 
 
 def line_deltas(design, sigma, points=6001):

@@ -19,6 +19,8 @@ from dperm.errors import InvalidBudget
 SMALLEST_DELTA = 1e-300
 # In the tail d log H / d log a >= 1, so this step down in `a` covers a relative error in H of its size.
 _STEP_DOWN = 1e-9
+# So many halvings of `largest_ratio` are looked at in one call of the curve: it costs little more than one of them.
+_AT_ONCE = 5
 
 
 def hockey_stick(epsilon: float | np.ndarray, a: float | np.ndarray) -> float | np.ndarray:
@@ -87,7 +89,7 @@ def _mills(x: np.ndarray) -> np.ndarray:
     return math.sqrt(math.pi / 2) * special.erfcx(x / math.sqrt(2))
 
 
-def largest_ratio(curve: Callable[[float], float], *, epsilon: float, delta: float) -> float:
+def largest_ratio(curve: Callable, *, epsilon: float, delta: float, arrays: bool = False) -> float:
     """Return the largest a with curve(a) <= delta, rounded down.
 
     Parameters
@@ -98,6 +100,8 @@ def largest_ratio(curve: Callable[[float], float], *, epsilon: float, delta: flo
         0 or above, for the bracket only.
     delta : float
         In [1e-300, 1).
+    arrays : bool
+        Whether the curve takes an array of a too: the same result is found sooner.
 
     Returns
     -------
@@ -118,8 +122,22 @@ def largest_ratio(curve: Callable[[float], float], *, epsilon: float, delta: flo
     # curve(low) <= delta by the upper bound; at `high` H is 1 to the last digit of a double.
     low, high = delta / 4, math.sqrt(2 * epsilon) + 20
     while high > low * (1 + 1e-9):
-        middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (middle, high) if curve(middle) <= delta else (low, middle)
+        if not arrays:
+            middle = math.sqrt(low) * math.sqrt(high)
+            low, high = (middle, high) if curve(middle) <= delta else (low, middle)
+            continue
+        # All the middles that the next halvings can come to.
+        ends = np.array([low, high])
+        for _ in range(_AT_ONCE):
+            finer = np.empty(2 * len(ends) - 1)
+            finer[::2], finer[1::2] = ends, np.sqrt(ends[:-1]) * np.sqrt(ends[1:])
+            ends = finer
+        enough = curve(ends[1:-1]) <= delta
+        left, right = 0, len(ends) - 1
+        while right > left + 1 and ends[right] > ends[left] * (1 + 1e-9):
+            middle = (left + right) // 2
+            left, right = (middle, right) if enough[middle - 1] else (left, middle)
+        low, high = float(ends[left]), float(ends[right])
     return low * (1 - _STEP_DOWN)
 
 
@@ -155,4 +173,4 @@ def gaussian_ratio(epsilon: float, delta: float) -> float:
 # A fit asks for the same budgets as the fit before it.
 @functools.lru_cache(maxsize=256)
 def _ratio(epsilon: float, delta: float) -> float:
-    return largest_ratio(lambda a: hockey_stick(epsilon, a), epsilon=epsilon, delta=delta)
+    return largest_ratio(lambda a: hockey_stick(epsilon, a), epsilon=epsilon, delta=delta, arrays=True)

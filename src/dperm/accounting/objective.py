@@ -173,7 +173,7 @@ def objective_ratio(*, epsilon: float, delta: float, log_det: float, one_sided: 
 def _ratio(epsilon: float, delta: float, log_det: float, one_sided: bool, neighbours: Neighbours) -> float:
     """Return `objective_ratio`: a search, which the next fit with the same budget need not repeat."""
     fixed = {"epsilon": epsilon, "log_det": log_det, "one_sided": one_sided, "neighbours": neighbours}
-    return largest_ratio(lambda a: objective_delta(a, **fixed), epsilon=epsilon, delta=delta)
+    return largest_ratio(lambda a: objective_delta(a, **fixed), epsilon=epsilon, delta=delta, arrays=True)
 
 
 def gamma_epsilon(scale: float, zeta: float, *, log_det: float, neighbours: Neighbours) -> float:

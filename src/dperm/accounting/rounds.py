@@ -11,6 +11,7 @@ for any number of rounds (docs/privacy.md, section 11: exp(lambda loss - mu #yes
 also releases a rho-zCDP answer costs mu + lambda alpha rho.
 """
 
+import functools
 import math
 
 from dperm.accounting.composition import checked, checked_count, converted, largest, zcdp_rho
@@ -114,6 +115,12 @@ def rounds(epsilon: float, delta: float, count: int, share: float = 0.0) -> tupl
     """
     checked(epsilon, delta, count)
     number("share", share, 0, 1, ends="[)", remedy="it is the answers' part of the budget")
+    return _rounds(float(epsilon), float(delta), int(count), float(share))
+
+
+@functools.lru_cache(maxsize=1024)
+def _rounds(epsilon: float, delta: float, count: int, share: float) -> tuple[float, float]:
+    """Return `rounds`: a search, which the next fit with the same budget need not repeat."""
 
     def split(total: float) -> tuple[float, float]:
         return math.sqrt((1 - share) * total), share * total

@@ -13,12 +13,14 @@ A *score* is a number for each output; an event is a tail of a score. Tried are
 How many are tried costs nothing: the one taken is certified on draws that had no part in the choice.
 """
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from dperm.audit import floating
 from dperm.audit.bounds import Model, lower_probability, upper_probability
@@ -246,11 +248,18 @@ def _keys(outputs: np.ndarray) -> np.ndarray:
     return key
 
 
+@functools.cache
+def _pools() -> ThreadpoolController:
+    """Return the libraries that have threads, with scikit-learn's trees among them; to look for them takes long."""
+    import sklearn.ensemble  # noqa: F401
+
+    return ThreadpoolController()
+
+
 def _trained(first: np.ndarray, second: np.ndarray) -> Score:
     """Return the score of gradient-boosted trees that tell the two sides apart."""
     # Here, because it takes a second to load, and a mechanism that knows its density has no use for it.
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
 
     centre = np.median(np.concatenate([first, second]), axis=0)
 
@@ -258,11 +267,11 @@ def _trained(first: np.ndarray, second: np.ndarray) -> Score:
         return np.column_stack([outputs, np.linalg.norm(outputs - centre, axis=1)])
 
     model = HistGradientBoostingClassifier(max_iter=50, max_leaf_nodes=15, early_stopping=False, random_state=0)
-    with threadpool_limits(1):
+    with _pools().limit(limits=1):
         model.fit(features(np.concatenate([first, second])), np.repeat([1, 0], [len(first), len(second)]))
 
     def score(outputs):
-        with threadpool_limits(1):
+        with _pools().limit(limits=1):
             return model.decision_function(features(outputs))
 
     return score

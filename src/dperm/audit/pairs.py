@@ -17,6 +17,7 @@ add/remove the neighbour has the extra record, under replace-one both data sets 
 pair of their own: `sampling.lower_bound` takes any two data sets.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from dperm.audit.linear_targets import LinearData, repeated, with_record
 from dperm.domain import Budget, Calibration, Domain, Neighbours, one_of
 from dperm.losses import Loss
 from dperm.mechanisms import objective
+from dperm.solvers.blas import one_thread
 
 UNIT = Domain(x_norm=1.0)
 # A target so far that Huber's force is at its bound, without curvature, wherever theta may be.
@@ -255,6 +257,8 @@ def _gamma_knee(neighbours: Neighbours, budget: Budget, calibration: Calibration
     return -1 - (1 + out * law.scale) / curvature, curvature
 
 
+@functools.lru_cache
+@one_thread()
 def _gaussian_knee(
     neighbours: Neighbours, budget: Budget, calibration: Calibration, delta: float
 ) -> tuple[float, float]:

@@ -68,7 +68,8 @@ def one_noise(name, size, trials, path=None):
         assert not any(answers is None for answers in found)
         for answers in said:
             np.testing.assert_array_equal(answers, said[0])
-            np.testing.assert_array_equal(answers, asked(model, rows))
+        if said:
+            np.testing.assert_array_equal(asked(model, rows), said[0])
         if name not in (*KERNEL, "consensus"):
             assert model.ledger_.answered == size
 
