@@ -81,7 +81,6 @@ def split(budget: Budget, *, output_share: float = 0.01, tilt_share: float | Non
     - budget: delta above 0.
     - output_share: epsilon2/epsilon = delta2/delta in (0, 1).
     - tilt_share: epsilon3/epsilon1 in (0, 1) with epsilon1 - epsilon3 < 1; by default the paper's f.
-    - Raises InvalidBudget: if delta is 0, a share is outside its range, or epsilon1 - epsilon3 >= 1.
     """
     remedy = "both noises are Gaussian; for pure privacy take 'objective' or 'cms11'"
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
@@ -114,9 +113,7 @@ def default_curvature(
 ) -> float:
     """Return r beta/(epsilon1 - epsilon3), the least Lambda that Algorithm 1 allows.
 
-    - loss, domain: give beta = lambda.
     - budget: delta above 0.
-    - p: number of features.
     - output_share, tilt_share: as in `split`.
     - Returns: of the sum of losses; the same under either relation.
     """
@@ -155,17 +152,12 @@ def calibrate(
 ) -> Calibrated:
     """Return the noises, the curvature and the solver's target of Algorithm 1, and what is proved of them.
 
-    - loss, domain: give L = zeta and beta = lambda.
     - budget: under `neighbours`; delta above 0.
     - n, p: public numbers (under add/remove, of n a public guess) of records and features.
     - gamma: bound on ||grad J|| of the mean, in [1e-100, L]; by default L/n^2.
     - curvature: Lambda, of the sum; by default the least.
     - output_share, tilt_share: as in `split`.
     - neighbours: the paper's, or what the module says of the other.
-    - Raises InvalidBudget: if the curvature is below the least (which the message names), or the split or a noise is
-      impossible.
-    - Raises DomainViolation: if the loss is not bounded over all theta.
-    - Raises ValueError: if gamma is outside its range.
     - Source: Iyengar et al. 2019, Algorithm 1 and Theorem 1; docs/privacy.md, section 9; erratum K8.
     """
     parts = split(budget, output_share=output_share, tilt_share=tilt_share)
@@ -226,9 +218,6 @@ def release(
 ) -> Release:
     """Release `repeats` independent draws of Algorithm 1, solved as one batch.
 
-    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
-    - y: shape (n,); within the loss's domain of targets, which is checked.
-    - loss: with gradient and curvature bounded over all theta.
     - budget: spent by each of the repeats; delta above 0.
     - curvature: Lambda, of the sum of losses; by default the least that Algorithm 1 allows.
     - gamma: in [1e-100, zeta]; public: n gamma/Lambda bounds the distance from the minimiser, as a gradient of the mean
@@ -239,10 +228,6 @@ def release(
       under add/remove, where n is private.
     - rng: draws the tilts first, then the output noise.
     - Returns: the certificate is the solver's, for theta before b2, which hides it.
-    - Raises InvalidBudget: if delta is 0, a share or the curvature is impossible, or no noise serves the budget.
-    - Raises DomainViolation: if the loss is not bounded over all theta, or a target is outside its domain.
-    - Raises ValueError: if another argument is outside its range, `n_public` is missing, or the calibration is not the
-      paper's.
     """
     one_of("neighbours", neighbours, Neighbours)
     if calibration != "paper":

@@ -48,10 +48,7 @@ class Release:
 
 
 def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:
-    """Return the event of a release about which only its (epsilon, delta) is known.
-
-    - Returns: as in `Release.event`.
-    """
+    """Return the event of a release about which only its (epsilon, delta) is known."""
     return "EpsilonDeltaDpEvent", {"epsilon": budget.epsilon, "delta": budget.delta}
 
 
@@ -60,7 +57,6 @@ def searched(domain: Domain, region: Region, features: int) -> Domain:
 
     - domain: its own `theta_norm` is ignored: what it says holds only if the search keeps to it.
     - region: the feasible set F.
-    - features: p.
     """
     return Domain(x_norm=domain.x_norm, y_bound=domain.y_bound, theta_norm=region.theta_norm(features))
 
@@ -73,7 +69,6 @@ def bounds(loss: Loss, domain: Domain) -> tuple[float, float]:
 
     - domain: as `searched` made it.
     - zeta, lam: bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
-    - Raises DomainViolation: if the domain does not bound the loss; the message names the remedy.
     """
     if math.isinf(domain.theta_norm):
         within = Domain(x_norm=1.0, y_bound=1.0, theta_norm=1.0)
@@ -112,7 +107,6 @@ def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, ep
     - curvature: Delta of the sum of losses, in [1e-100, 1e100].
     - loss, domain: give lambda; theta stays within the domain's `theta_norm`.
     - epsilon: what pays for the curvature: no part of the budget that is spent on something else.
-    - Raises InvalidBudget: if the curvature is not in its range, or epsilon puts the default outside it.
     """
     if curvature is not None:
         remedy = "it is Delta of the sum of losses; leave it out for 2 lambda/epsilon"
@@ -150,7 +144,6 @@ def target(tolerance: float) -> float:
 
     - tolerance: in [1e-12, 1]: no coarser than one record's gradient, and above what rounding leaves of a small data
       set's.
-    - Raises ValueError: if it is outside its range.
     """
     remedy = "certificates hold with their rounding, which is above that; 1e-6 is usual"
     return number("tolerance", tolerance, LEAST_TOLERANCE, 1, ends="[]", remedy=remedy)
@@ -161,7 +154,6 @@ def reachable(tolerance: float, length: float, budget: Budget) -> float:
 
     - tolerance: the default, as a share of zeta.
     - length: of the tilt, as a multiple of zeta; public (`noise.SphericalLaplace.length`).
-    - Raises InvalidBudget: if the noise is so long that its rounding rivals a record's gradient.
     """
     needed = max(tolerance, _ROUNDED * length)
     if needed > max(tolerance, _MOST_ROUNDED):
@@ -176,8 +168,6 @@ def representable(scale: float, budget: Budget, remedy: str = "raise epsilon (us
     """Return the scale of a noise, unless it is so large that its squares would overflow.
 
     - budget: what the noise was made for.
-    - remedy: for the message.
-    - Raises InvalidBudget: if the scale is above 1e100.
     """
     if not scale <= _MOST:
         raise InvalidBudget(
@@ -188,11 +178,7 @@ def representable(scale: float, budget: Budget, remedy: str = "raise epsilon (us
 
 
 def checked_share(solver_share: float) -> float:
-    """Return the share of the budget that hides the solver's error, or refuse it.
-
-    - solver_share: in [0, 1).
-    - Raises InvalidBudget: if it is outside its range.
-    """
+    """Return the share of the budget that hides the solver's error, or refuse it (solver_share: in [0, 1))."""
     remedy = "it is the share of the budget that hides the solver's error"
     return number("solver_share", solver_share, 0, 1, ends="[)", error=InvalidBudget, remedy=remedy)
 
@@ -216,7 +202,6 @@ def covering(sensitivity: float, budget: Budget) -> Gaussian | SphericalLaplace:
     - sensitivity: 2 tau for a solver that is certified to err by tau at most: under either relation two errors differ
       by no more.
     - budget: what hiding it may spend.
-    - Raises InvalidBudget: if no noise serves the budget.
     - Source: docs/privacy.md, section 5.
     """
     if budget.delta == 0:
@@ -231,12 +216,11 @@ def covered(
 ) -> np.ndarray:
     """Return what a solver found with noise that hides its error.
 
-    - theta: shape (repeats, p).
+    - Shapes: theta (repeats, p); the result (repeats, p).
     - sensitivity: as for `covering`.
     - sticky: shape (p,); where exact minimisers have coordinates in their numbers: 0, if the penalty has a kink there,
       and walls of a box. Coordinates within `_REACH` standard deviations of the noise of one of these are put there,
       which is post-processing.
-    - Returns: shape (repeats, p).
     """
     law = covering(sensitivity, budget)
     theta = theta + law.sample(theta.shape, rng)

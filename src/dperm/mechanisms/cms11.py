@@ -71,10 +71,7 @@ class Calibrated(NamedTuple):
 
 
 def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
-    """Return lambda/(e^{epsilon/4} - 1), at which Algorithm 2 spends half of epsilon on the tilt.
-
-    - loss, domain: give lambda.
-    """
+    """Return lambda/(e^{epsilon/4} - 1), at which Algorithm 2 spends half of epsilon on the tilt."""
     # Past 700 a double overflows; no such budget is meant seriously.
     return bounds_everywhere(loss, domain)[1] / math.expm1(min(float(epsilon) / 4, 700.0))
 
@@ -90,12 +87,9 @@ def calibrate(
 ) -> Calibrated:
     """Return the noise and the curvature of Algorithm 1 or 2.
 
-    - loss, domain: give zeta and lambda.
     - budget: with delta = 0, under `neighbours`.
     - curvature: Delta = n Lambda in [1e-100, 1e100]; by default `default_curvature`.
     - neighbours: the paper's, or what the module says of the other.
-    - Raises InvalidBudget: if delta is not 0, or no noise or curvature serves the budget.
-    - Raises DomainViolation: if the loss is not bounded over all theta.
     - Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithms 1 and 2, Theorems 6 and 9.
     """
     one_of("perturbation", perturbation, Perturbation)
@@ -142,18 +136,12 @@ def release(
 
     - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: squared, Huber and hinge losses
       alone, p in the millions (`dperm.solvers.sparse`).
-    - y: shape (n,); within the loss's domain of targets, which is checked.
-    - loss: with gradient and curvature bounded over all theta.
     - budget: spent by each of the repeats; delta = 0.
     - perturbation: Algorithm 1 or 2.
     - curvature: Delta = n Lambda, of the sum of losses; by default lambda/(e^{epsilon/4} - 1) for both algorithms.
-    - tolerance: in [1e-12, 1]. Public target of the solver: theta lies within tolerance zeta/Delta of the minimiser.
     - features: the number of features, if X holds only p of them: theta is then these coordinates of a release of all.
       Exactly so if X holds every column that is not zero throughout, as the minimiser is -b/Delta on the others; which
       columns these are may depend on the records, and is not for publication.
-    - Raises InvalidBudget: if delta is not 0, or no noise or curvature serves the budget.
-    - Raises DomainViolation: if the loss is not bounded over all theta, or a target is outside its domain.
-    - Raises ValueError: if another argument is outside its range, or the calibration is not the paper's.
     """
     one_of("neighbours", neighbours, Neighbours)
     if calibration != "paper":

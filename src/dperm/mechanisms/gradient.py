@@ -25,9 +25,7 @@ Step size. It must be public. Smoothness of F is at most M = n lambda + ridge, a
   gradients themselves determine (post-processing; AdaGrad-Norm, Ward, Wu & Bottou 2020), at which margins move by order
   one at the start.
 
-References
-----------
-Bassily, Smith & Thakurta 2014; Abadi et al. 2016 (without subsampling). Iyengar et al. 2019 compare it with
+Sources: Bassily, Smith & Thakurta 2014; Abadi et al. 2016 (without subsampling). Iyengar et al. 2019 compare it with
 kifer2012's Algorithm 1, which needs the exact minimiser.
 """
 
@@ -55,7 +53,6 @@ def default_clip(loss: Loss, domain: Domain) -> float:
     """Return zeta over all theta, at which no record of the domain is clipped.
 
     - domain: its `theta_norm` is ignored: nothing keeps the iterates within it.
-    - Raises DomainViolation: if the loss has no bounded gradient.
     """
     everywhere = Domain(x_norm=domain.x_norm, y_bound=domain.y_bound)
     if not math.isfinite(loss.suprema(everywhere)[0]):
@@ -74,7 +71,6 @@ def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours
     - budget: what all steps together may spend; delta above 0.
     - steps: T >= 1.
     - neighbours: S = c or 2c.
-    - Raises InvalidBudget: if delta is 0, or no noise serves the budget.
     - Source: Dong, Roth & Su 2022, Corollary 3.3; Balle & Wang 2018, Theorem 8.
     """
     remedy = "noisy gradient descent adds Gaussian noise; for pure privacy take 'objective' or 'output'"
@@ -87,11 +83,8 @@ def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours
 def summed_gradient(X: np.ndarray, y: np.ndarray, loss: Loss, theta: np.ndarray, limit: np.ndarray) -> np.ndarray:
     """Return sum_i clip(l'_i x_i) at each theta.
 
-    - X: shape (n, p).
-    - y: shape (n,).
-    - theta: shape (repeats, p).
+    - Shapes: X (n, p); y (n,); theta (repeats, p); the result (repeats, p).
     - limit: shape (n,); c/||x_i||, to which |l'_i| is clipped; infinite where x_i = 0.
-    - Returns: shape (repeats, p).
     """
     total = np.zeros(theta.shape)
     rows = max(1, BLOCK_ENTRIES // len(theta))
@@ -127,7 +120,6 @@ def release(
     """Release the end of `repeats` independent noisy descents, run as one batch.
 
     - X: shape (n, p); longer rows than domain.x_norm cost accuracy (their gradients are clipped), never privacy.
-    - y: shape (n,); within the loss's domain of targets, which is checked.
     - loss: any; without `clip` one with bounded gradient over all theta.
     - budget: spent by each of the repeats; delta above 0.
     - calibration: the composition is exact, so there is no other.
@@ -140,11 +132,6 @@ def release(
       under add/remove.
     - average: release the last iterate, or the mean of the last ceil(T/2).
     - Returns: with certificate 0. `converged` says that theta is finite: a step size too large overflows.
-    - Raises InvalidBudget: if delta is 0, or no noise serves the budget.
-    - Raises DomainViolation: if the loss has no bounded gradient and `clip` is not given, or a target is outside the
-      loss's domain.
-    - Raises DataError: if the shapes do not fit or an entry is not finite.
-    - Raises ValueError: if another argument is outside its range.
     """
     if calibration != "tight":
         raise ValueError(f"calibration={calibration!r}: noisy gradient descent offers 'tight', which is exact")

@@ -57,7 +57,6 @@ class Journal:
     """A journal as one process has it open.
 
     - header: its first line, as `born` returns it.
-    - Raises ReleaseError: if that is not the first line of the file, or there is none.
     """
 
     def __init__(self, path: Path, header: bytes):
@@ -74,10 +73,7 @@ class Journal:
         self._at, self._checksum, self._lines = len(header), zlib.crc32(header), 1
 
     def lock(self) -> None:
-        """Wait until nobody else has the lock, and take it; the file must still have its name.
-
-        - Raises ReleaseError: if it was deleted or replaced, or if this thread has the lock already.
-        """
+        """Wait until nobody else has the lock, and take it; the file must still have its name."""
         status = os.fstat(self._file.fileno())
         holder = (status.st_dev, status.st_ino, threading.get_ident())
         if holder in _HELD:
@@ -108,11 +104,7 @@ class Journal:
         self._holds = None
 
     def news(self) -> list[list]:
-        """Return the records that were written since one last looked, by others; needs the lock.
-
-        - Returns: list of records.
-        - Raises CorruptFile: if a line is damaged.
-        """
+        """Return the records that were written since one last looked, by others; needs the lock."""
         size = os.fstat(self._file.fileno()).st_size
         if size == self._at:
             return []
@@ -139,7 +131,6 @@ class Journal:
     def append(self, records: Iterable[Sequence]) -> None:
         """Write records; when this returns, they are on disk; needs the lock.
 
-        - records: iterable of lists that JSON can hold.
         - Raises OSError: if the disk refuses; nobody knows then what was written.
         """
         lines, checksum = [], self._checksum
@@ -173,9 +164,6 @@ def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> by
 
     - terms: what is being spent; those of an existing journal must be the same.
     - bound: what is fitted: that of an existing journal must be the same.
-    - Raises InvalidBudget: if the journal is one of other terms, or of something else that was fitted; the message says
-      what.
-    - Raises CorruptFile: if it is no journal, or was emptied.
     """
     if path.is_dir():
         raise CorruptFile(f"state={str(path)!r} is a folder; name a file in it")
@@ -195,10 +183,7 @@ def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> by
 
 
 def salted(salt: str, content: bytes) -> str:
-    """Return a digest that says nothing of the content to who has not the salt.
-
-    - salt: of hexadecimal digits.
-    """
+    """Return a digest that says nothing of the content to who has not the salt (salt: of hexadecimal digits)."""
     return hashlib.blake2b(content, key=bytes.fromhex(salt), digest_size=32).hexdigest()
 
 

@@ -32,10 +32,7 @@ class Noise:
         self._state = rng.bytes(32)
 
     def of(self, key: bytes) -> np.random.Generator:
-        """Return the generator of the next query.
-
-        - key: of the query, as `keys` makes it.
-        """
+        """Return the generator of the next query."""
         both = hashlib.blake2b(self._state + key).digest()
         # What seeds a generator is never part of what seeds the next.
         self._state, seed = both[:32], both[32:]
@@ -46,10 +43,7 @@ class Fresh:
     """Generators for queries, each from the operating system: no two processes share one."""
 
     def of(self, key: bytes) -> np.random.Generator:
-        """Return the generator of a query.
-
-        - key: of the query; not looked at.
-        """
+        """Return the generator of a query."""
         return np.random.default_rng()
 
 
@@ -84,10 +78,7 @@ class Known(Listener):
 
 
 def written(row: np.ndarray | sparse.csr_array) -> list:
-    """Return one row as a journal can hold it, to the last bit.
-
-    - row: shape (1, d).
-    """
+    """Return one row as a journal can hold it, to the last bit (row (1, d))."""
     thin = sparse.csr_array(row, dtype=np.float64)
     columns, values = thin.indices.astype(np.int64), np.ascontiguousarray(thin.data)
     return [int(sparse.issparse(row)), thin.shape[1], columns.tobytes().hex(), values.tobytes().hex()]
@@ -110,8 +101,7 @@ def stacked(points: np.ndarray | sparse.csr_array | None, rows: np.ndarray | spa
     """Return points and more of them, dense or CSR as the first were.
 
     - points: shape (m, d), or None.
-    - rows: shape (q, d).
-    - Returns: shape (m + q, d).
+    - Shapes: rows (q, d); the result (m + q, d).
     """
     if points is None:
         return rows
@@ -121,11 +111,7 @@ def stacked(points: np.ndarray | sparse.csr_array | None, rows: np.ndarray | spa
 
 
 def first_of(asked: Sequence[bytes], known: Container[bytes]) -> list[int]:
-    """Return the places of queries that are not known, each at its first one.
-
-    - asked: as `keys` makes them.
-    - known: container of bytes.
-    """
+    """Return the places of queries that are not known, each at its first one."""
     first = {key: i for i, key in reversed(list(enumerate(asked))) if key not in known}
     return sorted(first.values())
 
@@ -201,10 +187,7 @@ def _array(array: np.ndarray | sparse.csr_array) -> str:
 
 
 def keys(X: np.ndarray | sparse.csr_array) -> list[bytes]:
-    """Return a digest of every row, the same for equal rows, dense or CSR.
-
-    - X: shape (m, d).
-    """
+    """Return a digest of every row, the same for equal rows, dense or CSR (X (m, d))."""
     X = sparse.csr_array(X, dtype=np.float64, copy=True)
     X.sum_duplicates()
     X.eliminate_zeros()

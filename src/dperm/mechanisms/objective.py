@@ -93,7 +93,6 @@ def calibrate(
     - budget: what b may spend under `neighbours`.
     - curvature: Delta > 0.
     - guarantee: for the exact minimiser.
-    - Raises InvalidBudget: if Delta is too small for epsilon; the message names the least that is enough.
     """
     one_of("neighbours", neighbours, Neighbours)
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
@@ -148,14 +147,12 @@ def release(
 
     - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: Huber and smoothed hinge losses, no
       regularizer but l2 and no set F; p in the millions (`dperm.solvers.sparse`).
-    - y: shape (n,); within the loss's domain of targets, which is checked.
     - loss: smooth (finite lambda on the domain).
     - domain: bounds on the records; its `theta_norm` is ignored for that of `region`.
-    - budget: spent by each of the repeats.
     - curvature: Delta, of the sum of losses; by default `default_curvature` for what b may spend of epsilon. What
       `regularizer.l2` has of it is not added again.
-    - tolerance: in [1e-12, 1]. Public target of the solver: theta lies within tolerance zeta/Delta of the minimiser.
-      By default 1e-6; 1e-9 with a solver share, whose noise is made for it; 1e-3 where cvxpy solves
+    - tolerance: in [1e-12, 1]. Public target of the solver: theta lies within tolerance zeta/Delta of the minimiser. By
+      default 1e-6; 1e-9 with a solver share, whose noise is made for it; 1e-3 where cvxpy solves
       (`solvers.composite.kind`), which certifies half as many digits; more where the noise is so long that rounding
       asks for it (`base.reachable`).
     - solver_share: in [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The
@@ -165,10 +162,6 @@ def release(
     - region: F; needed for a loss that is not bounded everywhere.
     - features: the number of features, if X holds only p of them: theta is then these coordinates of a release of all,
       as of `dperm.mechanisms.cms11.release`. Not with a region, a regularizer other than l2 or a solver share.
-    - Raises InvalidBudget: if the curvature is too small for epsilon, or no noise serves the budget.
-    - Raises DomainViolation: if the loss is not bounded over F, or a target is outside its domain.
-    - Raises ConfigError: if cvxpy does not accept the regularizer or the set as convex.
-    - Raises ValueError: if another argument is outside its range.
     """
     y = loss.targets_of(y, domain)
     features = X.shape[1] if features is None else features
@@ -212,7 +205,6 @@ def release_gram(
       for `release`.
     - records: X and y themselves, where G and c are their moments by `solvers.moments`: without them the certificate
       takes G and c as exact, and many records may miss the target.
-    - Raises InvalidBudget, DomainViolation, ConfigError, ValueError: as `release`.
     """
 
     def solve(**fixed):

@@ -53,8 +53,6 @@ def calibrate(
     """Return the law of the noise for a vector of this l2 sensitivity, and whether the budget is proved for it.
 
     - sensitivity: under the caller's neighbouring relation, solver slack included.
-    - Raises InvalidBudget: if no noise serves the budget.
-    - Raises ValueError: if the calibration is another word.
     """
     if calibration not in ("paper", "tight"):
         raise ValueError(f"calibration={calibration!r}: output perturbation offers 'paper' and 'tight'")
@@ -89,16 +87,8 @@ def release(
 ) -> Release:
     """Release the regularised minimiser `repeats` times, each with fresh noise.
 
-    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
-    - y: shape (n,); within the loss's domain of targets, which is checked.
-    - loss: with gradient and curvature bounded over all theta.
-    - budget: spent by each of the repeats.
     - curvature: Delta > 0, of the sum of losses; by default 2 lambda/epsilon, as for objective perturbation.
-    - tolerance: in [1e-12, 1]. Public target of the solver: theta lies within tolerance zeta/Delta of the minimiser.
     - Returns: the certificate is the solver's; the noise already covers it.
-    - Raises InvalidBudget: if the curvature is not above 0, or no noise serves the budget.
-    - Raises DomainViolation: if the loss is not bounded over all theta, or a target is outside its domain.
-    - Raises ValueError: if another argument is outside its range.
     """
     solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
     noise, guarantee = calibrate(sensitivity, budget, calibration=calibration)
@@ -127,18 +117,9 @@ def publish(
     The sensitivity S + 2 tau is the one of `release`; `dperm.grid` adds what rounding to its grid costs, and
     calibrates. (Zero delta: independent discrete Laplace coordinates, not a spherical law.)
 
-    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
-    - y: shape (n,); within the loss's domain of targets, which is checked.
-    - loss: with gradient and curvature bounded over all theta.
-    - budget: spent by each of the repeats.
     - curvature: Delta > 0, of the sum of losses; by default 2 lambda/epsilon.
-    - tolerance: in [1e-12, 1].
     - Returns: with mode="release". Where `converged` is False the statement covers nothing of that row: do not publish
       it.
-    - Raises ReleaseError: if OpenDP is not installed.
-    - Raises InvalidBudget: if the curvature is not above 0, or no noise serves the budget.
-    - Raises DomainViolation: if the loss is not bounded over all theta, or a target is outside its domain.
-    - Raises ValueError: if another argument is outside its range.
     """
     grid.available()
     solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)

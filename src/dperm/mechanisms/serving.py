@@ -67,7 +67,6 @@ class Serving:
     - path: the journal; made if it does not exist.
     - terms: what is being spent; those of an existing journal must be the same.
     - bound: what is fitted, where answers of another fit must not go on in the same journal.
-    - Raises InvalidBudget, CorruptFile: if the journal is one of other answers, or none.
     """
 
     def __init__(
@@ -96,14 +95,7 @@ class Serving:
 
     @contextmanager
     def turn(self, *, inner: bool = False) -> Iterator[None]:
-        """Keep everybody else out, having read what they wrote.
-
-        - inner: may be a part of one's own turn.
-        - Raises ReleaseError: if this is another process and there is no journal, if that was closed, deleted or
-          replaced, or if this is asked for in the middle of one's own turn (by a signal's handler, a kernel or a base
-          learner).
-        - Raises CorruptFile: if it was damaged.
-        """
+        """Keep everybody else out, having read what they wrote (inner: may be a part of one's own turn)."""
         with self.lock:
             if self._depth and not inner:
                 raise ReleaseError("a query was asked from inside the code that answers another query; ask again later")
@@ -124,7 +116,6 @@ class Serving:
     def write(self, *records: Sequence) -> None:
         """Record something in one's turn; when this returns, it is on disk. Without a journal there is nothing to do.
 
-        - *records: lists that JSON can hold.
         - Raises OSError: if the disk refuses; then nothing is answered any more from here, for nobody knows what was
           written.
         """
@@ -151,10 +142,7 @@ class Serving:
             self._journal.close()
 
     def alone(self) -> None:
-        """Refuse a copy where there is no journal to share.
-
-        - Raises ReleaseError.
-        """
+        """Refuse a copy where there is no journal to share."""
         if self.path is None:
             raise ReleaseError(
                 "this was fitted without a journal, so it answers alone: a copy (pickle, copy, deepcopy, joblib) would "

@@ -113,7 +113,6 @@ def split(budget: Budget, support_share: float) -> tuple[Budget, Budget]:
     """Return what the two stages may spend: (share epsilon, 0) and (epsilon - share epsilon, delta).
 
     - support_share: in (0, 1); the paper's is 1/2.
-    - Raises InvalidBudget: if the share is outside its range.
     """
     remedy = "it is stage one's share of epsilon; the paper's is 0.5"
     number("support_share", support_share, 0, 1, error=InvalidBudget, remedy=remedy)
@@ -143,7 +142,6 @@ def stage_two(
       `release`.
     - fit_intercept: likewise.
     - arguments: all but the Gram matrix, the generator and the repeats.
-    - Raises InvalidBudget, DomainViolation, ValueError: as `release`.
     """
     one_of("calibration", calibration, Calibration)
     one_of("neighbours", neighbours, Neighbours)
@@ -211,12 +209,6 @@ def release(
     - fit_intercept: add a constant feature 1 to stage two: r becomes sqrt(r^2 + 1) and s + 1 replaces s there. It is in
       every support, in the box and under Delta like the rest, and stage one selects without it.
     - rng: stage one draws first, then stage two for one support after the other, in lexicographic order.
-    - repeats: at least 1.
-    - Raises InvalidBudget: if a share is outside its range, or Delta is too small for epsilon_2.
-    - Raises DomainViolation: if y_bound is missing.
-    - Raises DataError: if X or y has the wrong shape or holds NaN, infinity or an entry above 1e100, or replace-one has
-      more blocks than records.
-    - Raises ValueError: if another argument is outside its range.
     """
     one_of("support", support, Support)
     on_support, proved = stage_two(

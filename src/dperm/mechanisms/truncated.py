@@ -56,10 +56,7 @@ class Truncated:
     point: float
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Draw vectors along the last axis of `shape`.
-
-        - Raises ValueError: if of a spherical law next to no vector is above the point.
-        """
+        """Draw vectors along the last axis of `shape`."""
         if isinstance(self.law, Gaussian):
             # Coordinates are independent: by inversion.
             below = special.ndtr(self.point / self.law.scale)
@@ -165,8 +162,6 @@ def release(
 
     - X, y, loss, penalty, strength, domain, budget, share, eta_bound, low, high, bounds: as for `napp.release`.
     - point: c, below 0, in the units of b.
-    - Raises InvalidBudget: if `corrected` is asked for without a delta, or with a c that is too near to 0.
-    - Raises DomainViolation, ValueError: as `napp.release`.
     - Source: li2021, Equations 8 to 10, Section 3.5; erratum N2.
     """
     made = plan(

@@ -76,7 +76,7 @@ def rate(epsilon: float, calibration: Calibration, neighbours: Neighbours) -> fl
 def mistakes(theta: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the number of wrong labels of every model, shape (...); the label is 1 iff <x, theta> > 0.
 
-    - theta: shape (..., p).
+    - Shapes: theta (..., p).
     """
     return ((theta @ X.T > 0) != (y > 0)).sum(axis=-1)
 
@@ -113,8 +113,6 @@ def release(
 
     - X, y, loss, penalty, domain, budget, share, bounds: as for `napp.release`; a loss of two labels.
     - strengths: shape (m,); Lambda_1, ..., Lambda_m, public.
-    - Raises InvalidBudget, DomainViolation: as `napp.release`.
-    - Raises ValueError: if the loss has no labels, or a word is not one of those above.
     - Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 3; li2021, Section 3.4.
     """
     one_of("calibration", calibration, Calibration)

@@ -14,9 +14,7 @@ against rounding. All r step together, and one eigendecomposition (`decompose`) 
 Where w_j = 0 and d_j = 0, both up to rounding, the minimiser is not unique: coordinate j of the least-norm one is 0. It
 is returned if it lies in the ball.
 
-References
-----------
-kifer2012, Algorithm 1 (with F a ball). More and Sorensen, SIAM J. Sci. Stat. Comput. 4 (1983).
+Sources: kifer2012, Algorithm 1 (with F a ball). More and Sorensen, SIAM J. Sci. Stat. Comput. 4 (1983).
 """
 
 import math
@@ -109,7 +107,6 @@ def minimise(
       infinite, a slope without curvature) the `subgradient_norm` tells.
     - Raises DataError: if a shape of G or c does not fit, or an entry is NaN, infinite or above 1e100. The message
       gives no value of the data.
-    - Raises ValueError: if another argument is outside its range.
     - Source: kifer2012, Algorithm 1 (the problem). More and Sorensen 1983 (the method).
     """
     if radius != math.inf:

@@ -27,9 +27,8 @@ bounds F(theta) - min F too, as soon as rho^2 >= 2 G/(mu - h): for then F(theta 
 is not negative where ||d|| = rho, so that by convexity a minimiser is within rho, and there F is at least F(theta) - G.
 An error delta in s adds at most <delta, d> - k/2 ||d||^2 <= ||delta||^2/(2 k) if h + k stands in for h in the premise.
 
-References
-----------
-Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). Rockafellar, Convex Analysis, Theorem 23.5 (the terms).
+Sources: Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). Rockafellar, Convex Analysis, Theorem 23.5 (the
+terms).
 """
 
 import numpy as np

@@ -6,9 +6,7 @@ Wherever a box has no errors on the sample this one has none: the consistent lea
 looks at no zero. On noisy labels it is no minimiser of errors (finding that is hard in many dimensions): a single wrong
 label can stretch it.
 
-References
-----------
-dwork2018, Section 2.1 (realizable learning with a consistent learner).
+Sources: dwork2018, Section 2.1 (realizable learning with a consistent learner).
 """
 
 import numpy as np
@@ -28,8 +26,7 @@ def smallest(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def inside(X: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return which rows lie in a box, its faces included.
 
-    - X: shape (m, d).
-    - low, high: shape (d,).
+    - Shapes: X (m, d); low, high (d,).
     - Returns: shape (m,); 0 or 1.
     """
     return ((low <= X) & (high >= X)).all(axis=1).astype(int)

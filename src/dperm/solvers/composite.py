@@ -81,8 +81,6 @@ def minimise(
     - max_iterations: of prox-Newton or Newton, at least 1.
     - Returns: of `newton`; `gradient_norm` is m times the certificate. Nothing is raised where a repeat does not reach
       the tolerance.
-    - Raises ConfigError: if cvxpy does not accept the regularizer or the set as convex.
-    - Raises ValueError: if m is not above 0, a shape does not fit, or X is sparse and the problem is not for `sparse`.
     """
     regularizer, region = regularizer or Regularizer(), region or Region()
     modulus = ridge + regularizer.l2

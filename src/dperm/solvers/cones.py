@@ -5,9 +5,7 @@ diagonal times sqrt(2), which is an isometry; `exp` y exp(x/y) <= z for y > 0; `
 sum_i a_i = 1, w the last. The first three are their own duals. (u, v, w) is in the dual of `exp` if (u - v, -u, w) is
 in `exp`, and (x, w) in that of `power` if (x_i/a_i, w) is in `power`.
 
-References
-----------
-Boyd and Vandenberghe, Convex Optimization, section 2.6. Clarabel's documentation.
+Sources: Boyd and Vandenberghe, Convex Optimization, section 2.6. Clarabel's documentation.
 """
 
 from collections.abc import Sequence
@@ -53,10 +51,7 @@ def product(dims: Any) -> list[Cone]:
 
 
 def stated(zeros: int, factors: Sequence[Cone]) -> list[Any]:
-    """Return Clarabel's own words for equalities and factors.
-
-    - zeros: number of equalities, which come first.
-    """
+    """Return Clarabel's own words for equalities and factors (zeros: number of equalities, which come first)."""
     import clarabel
 
     found = [clarabel.ZeroConeT(zeros)] if zeros else []
@@ -93,10 +88,7 @@ def middle(factors: Sequence[Cone]) -> np.ndarray:
 
 
 def from_dual(factors: Sequence[Cone]) -> np.ndarray:
-    """Return the matrix that maps the dual cone onto the cone.
-
-    - Returns: ndarray, square.
-    """
+    """Return the matrix that maps the dual cone onto the cone (ndarray, square)."""
     found = np.eye(factors[-1].rows.stop if factors else 0)
     for one in factors:
         if one.kind == "exp":
@@ -114,10 +106,8 @@ def smooth(factors: Sequence[Cone]) -> bool:
 def projection(v: np.ndarray, factors: Sequence[Cone]) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest point of the product, and the projection's derivative at v (one of them at a kink).
 
-    - v: shape (m,).
+    - Shapes: v (m,); nearest (m,); derivative (m, m).
     - factors: their own duals.
-    - nearest: shape (m,).
-    - derivative: shape (m, m).
     """
     nearest, derivative = np.zeros_like(v), np.zeros((len(v), len(v)))
     for one in factors:

@@ -28,9 +28,7 @@ The gap bounds the distance too: 1/2 |x - x*|_P^2 <= f(x) - f(x*) at a minimiser
 Without inner points, of the set or of the dual problem, nothing is shown: so it is for a set given by inequalities of
 which two make an equation.
 
-References
-----------
-Jansson, Chaykin and Keil, SIAM J. Numer. Anal. 46 (2007): rigorous bounds from approximate solutions. Boyd and
+Sources: Jansson, Chaykin and Keil, SIAM J. Numer. Anal. 46 (2007): rigorous bounds from approximate solutions. Boyd and
 Vandenberghe, Convex Optimization, sections 5.2 and 5.9.
 """
 
@@ -83,9 +81,7 @@ class Equations:
     def nearest(self, v: np.ndarray, r: np.ndarray) -> np.ndarray:
         """Return the solution nearest to v, up to rounding; v itself where M has not full rank.
 
-        - v: shape (n,).
-        - r: shape (k,).
-        - Returns: shape (n,).
+        - Shapes: v (n,); r (k,); the result (n,).
         """
         if self._factor is None:
             return v
@@ -97,8 +93,7 @@ class Equations:
     def distance(self, v: np.ndarray, r: np.ndarray) -> float:
         """Return an upper bound on the distance from v to a solution; infinite where none is shown to exist.
 
-        - v: shape (n,).
-        - r: shape (k,).
+        - Shapes: v (n,); r (k,).
         """
         signed = self._signs * r
         own = signed[self._first]
@@ -126,10 +121,7 @@ class Program:
     def solve(self, P: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
         """Return a point, its multipliers, and what Clarabel says of them; polished where K is its own dual.
 
-        - P: shape (n, n).
-        - q: shape (n,).
-        - x: shape (n,).
-        - z: shape (m,).
+        - Shapes: P (n, n); q (n,); x (n,); z (m,).
         """
         if not _moderate(P, q):
             return np.full(len(q), np.nan), np.full(len(self.b), np.nan), "NumericalError"
@@ -193,10 +185,8 @@ class Certifier:
     def certify(self, q: np.ndarray, x: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, float]:
         """Return a point next to x that is feasible up to rounding, and an upper bound on f there less min f.
 
-        - q: shape (n,).
-        - x: shape (n,).
+        - Shapes: q (n,); x (n,); x (n,).
         - z: shape (m,); multipliers.
-        - x: shape (n,).
         - gap: 1/2 |x - x*|_P^2 for a minimiser x* is at most this too. Infinite where nothing is shown.
         """
         if not (self._known and _moderate(q, x, z)):

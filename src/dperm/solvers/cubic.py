@@ -21,9 +21,8 @@ Then a pass over all rows shows the gap, and which rows may yet move.
 
 Neighbouring relation: none here. A mechanism adds 2 slack to the sensitivity of w* (erratum J9).
 
-References
-----------
-jain2013, Section 7 and equation (2); errata J7, J8, J9. Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008.
+Sources: jain2013, Section 7 and equation (2); errata J7, J8, J9. Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML
+2008.
 """
 
 import math
@@ -71,11 +70,7 @@ class Fit:
     epochs: int
 
     def predict(self, Z: np.ndarray | sparse.csr_array) -> np.ndarray:
-        """Return <w, phi(z)> of every row.
-
-        - Z: shape (T, d).
-        - Returns: shape (T,).
-        """
+        """Return <w, phi(z)> of every row (Z (T, d); the result (T,))."""
         rows = patterns.group(Z)
         places = rows.places()
         at = np.minimum(np.searchsorted(self.columns, places), len(self.columns) - 1)
@@ -126,10 +121,8 @@ def minimise(
     - Returns: with `slack` at most the one asked for.
     - Raises DataError: if shapes or labels do not fit, or rows hold NaN or share no patterns. The message gives no
       value of the data.
-    - Raises DomainViolation: if a row is longer than x_norm.
     - Raises SolverError: if the slack is not certified in time (or is below rounding). Whether it is depends on private
       data.
-    - Raises ValueError: if another argument is outside its range.
     - Source: jain2013, equation (2); errata J8, J9.
     """
     total = number("total", total, LEAST, MOST, ends="[]", remedy="it is n lambda, LibSVM's 1/C")

@@ -18,20 +18,13 @@ Direction = Callable[[Point, np.ndarray], np.ndarray]
 
 
 def suits_exact(X: np.ndarray) -> bool:
-    """Return whether the pairwise products of the columns of X are few enough for exact Hessians.
-
-    - X: shape (n, p).
-    """
+    """Return whether the pairwise products of the columns of X are few enough for exact Hessians (X (n, p))."""
     n, p = X.shape
     return p <= EXACT_FEATURES and 4 * n * p * (p + 1) <= EXACT_BYTES
 
 
 def through(objective: Objective, centre: Point) -> Direction:
-    """Return the rule for directions.
-
-    - centre: one column; its Hessian is the preconditioner, where one is needed.
-    - Returns: a `Direction`.
-    """
+    """Return the rule for directions (centre: one column; its Hessian is the preconditioner, where one is needed)."""
     X = objective.X
     if suits_exact(X):
         first, second = np.triu_indices(X.shape[1])

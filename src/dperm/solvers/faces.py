@@ -60,7 +60,6 @@ def minimise(
     - l1, low, high: l1 >= 0, low <= 0 <= high; one for all coordinates.
     - start: shape (R, p); by default 0.
     - Returns: a problem that did not reach the tolerance is returned as it is.
-    - Raises DataError: as `gram.minimise`.
     """
     theta = np.zeros(c.shape) if start is None else np.array(start, dtype=np.float64)
     norm, iterations = np.empty(len(c)), np.empty(len(c), int)

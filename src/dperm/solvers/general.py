@@ -98,11 +98,7 @@ def _cvxpy():
 
 
 def value(regularizer: Regularizer, theta: np.ndarray) -> np.ndarray:
-    """Return l1 ||theta||_1 + expression(theta) for each point.
-
-    - theta: shape (R, p).
-    - Returns: shape (R,).
-    """
+    """Return l1 ||theta||_1 + expression(theta) for each point (theta (R, p); the result (R,))."""
     total = regularizer.l1 * np.abs(theta).sum(axis=1)
     if regularizer.expression is not None:
         cp = _cvxpy()

@@ -18,10 +18,8 @@ of prox-Newton is one with a matrix G_r for each r. In each round and for each r
 
 A theta_r is a function of its own G, c and start: the same bytes alone as in a batch.
 
-References
-----------
-kifer2012, Algorithm 1 (the problem). Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010) (coordinate descent
-with covariance updates). Bertsekas, SIAM J. Control Optim. 20 (1982) (the projected step).
+Sources: kifer2012, Algorithm 1 (the problem). Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010) (coordinate
+descent with covariance updates). Bertsekas, SIAM J. Control Optim. 20 (1982) (the projected step).
 """
 
 from dataclasses import dataclass
@@ -96,7 +94,6 @@ def minimise(
       data.
     - Raises DataError: if a shape of G, c or start does not fit, or an entry is NaN, infinite or above 1e100. The
       message gives no value of the data.
-    - Raises ValueError: if another argument is outside its range.
     - Source: kifer2012, Algorithm 1 (the problem). Friedman, Hastie and Tibshirani 2010 (the method).
     """
     number("tolerance", tolerance, 0, np.inf, ends="[)", remedy="it bounds the norm of a subgradient")
@@ -131,7 +128,6 @@ def subgradient_norm(
     - low, high: shape (p,); low <= high. A coordinate is at a bound if it equals it.
     - Returns: shape (R,); 0 at a minimiser, and there alone; infinite where theta is outside the box or a gradient not
       finite.
-    - Raises ValueError: if a shape does not fit, or l1 or a bound is outside its range.
     """
     theta, gradient = (np.ascontiguousarray(values, dtype=np.float64) for values in (theta, gradient))
     if theta.ndim != 2 or theta.shape != gradient.shape:

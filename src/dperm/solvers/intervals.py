@@ -9,9 +9,7 @@ the first g of them by functions that have used s ends,
 
 and the fewest errors are min over s <= k of D_s. "At most k": erratum D13.
 
-References
-----------
-dwork2018, Section 5; erratum D13.
+Sources: dwork2018, Section 5; erratum D13.
 """
 
 import numpy as np

@@ -24,9 +24,7 @@ there is to the gap, and strong convexity shows, without differences of large nu
 
 Neighbouring relation: none here. A mechanism adds 2 slack to the sensitivity of w* (erratum J9).
 
-References
-----------
-jain2013, equation (2); errata J7, J8, J9, J11. Joachims 1999 (working sets).
+Sources: jain2013, equation (2); errata J7, J8, J9, J11. Joachims 1999 (working sets).
 """
 
 import math
@@ -72,11 +70,7 @@ class Fit:
     rounds: int
 
     def predict(self, Z: Rows) -> np.ndarray:
-        """Return <w, phi(z)> of every row.
-
-        - Z: shape (T, d).
-        - Returns: shape (T,).
-        """
+        """Return <w, phi(z)> of every row (Z (T, d); the result (T,))."""
         carriers = np.flatnonzero(self.mu)
         return _times(self.kernel, Z, self.X[carriers], self.mu[carriers])
 
@@ -131,10 +125,8 @@ def minimise(
     - max_rounds: at least 1.
     - Returns: with `slack` at most the one asked for.
     - Raises DataError: if shapes do not fit. The message gives no value of the data.
-    - Raises DomainViolation: if a row is above R, or a target outside the loss's domain.
     - Raises SolverError: if the slack is not certified in time (or is below rounding). Whether it is depends on private
       data.
-    - Raises ValueError: if another argument is outside its range, or the loss has no solver here.
     - Source: jain2013, equation (2); errata J8, J9.
     """
     total = number("total", total, LEAST, MOST, ends="[]", remedy="it is n lambda, LibSVM's 1/C")

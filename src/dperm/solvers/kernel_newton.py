@@ -7,9 +7,7 @@ factors: what these leave of K is small beside total, or nearly so.
 
 No privacy here: no neighbouring relation is assumed.
 
-References
-----------
-Cutajar, Osborne, Cunningham and Filippone, ICML 2016 (preconditioned kernel systems).
+Sources: Cutajar, Osborne, Cunningham and Filippone, ICML 2016 (preconditioned kernel systems).
 """
 
 import math

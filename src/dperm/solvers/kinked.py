@@ -28,9 +28,7 @@ nothing to the gap, whatever their alpha, and the others are off by ||x_i|| d mo
     ||w - w*|| <= d + sqrt(2 gap'/total),
     gap' = sum of the others' terms + (||total w + X'alpha|| + total d)^2/(2 total).
 
-References
-----------
-Mehrotra, SIAM J. Optim. 2 (1992) (predictor and corrector). `sparse` has the losses and the dual.
+Sources: Mehrotra, SIAM J. Optim. 2 (1992) (predictor and corrector). `sparse` has the losses and the dual.
 """
 
 import math

@@ -16,10 +16,8 @@ keeps the residual r = y - X theta and runs on a working set alone. In each roun
 A block's theta is a function of its own rows, in their order, and of the public arguments: nothing passes from one
 block to another. Sample and aggregate rests on that.
 
-References
-----------
-kifer2012, Algorithms 3 and 6 (the problem). Ndiaye, Fercoq, Gramfort and Salmon, JMLR 18 (2017) (the sphere). Massias,
-Gramfort and Salmon, ICML 2018 (working sets).
+Sources: kifer2012, Algorithms 3 and 6 (the problem). Ndiaye, Fercoq, Gramfort and Salmon, JMLR 18 (2017) (the sphere).
+Massias, Gramfort and Salmon, ICML 2018 (working sets).
 """
 
 from dataclasses import dataclass
@@ -78,7 +76,6 @@ def minimise(
     - Returns: a block that ran out of sweeps is returned as it is: whether it converged depends on private data.
     - Raises DataError: if a shape does not fit, or an entry is NaN, infinite or above 1e100. The message gives no value
       of the data.
-    - Raises ValueError: if another argument is outside its range.
     - Source: kifer2012, Algorithm 6, line 1.
     """
     number("l1", l1, LEAST, MOST, ends="[]", remedy="it is Lambda, of the sum of squares")
@@ -102,10 +99,8 @@ def minimise(
 def checked(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the data as contiguous doubles, or refuse them.
 
-    - X: shape (n, p).
-    - y: shape (n,).
+    - Shapes: X (n, p); y (n,).
     - X, y: the arguments themselves where they are such already.
-    - Raises DataError: if a shape does not fit, or an entry is NaN, infinite or above 1e100 in size.
     """
     X, y = (np.ascontiguousarray(values, dtype=np.float64) for values in (X, y))
     if X.ndim != 2 or y.shape != (len(X),) or X.shape[1] == 0:

@@ -21,9 +21,7 @@ n <= 2^33
 
 the first for the last rounding. Underflow is left out.
 
-References
-----------
-Ozaki, Ogita, Oishi and Rump, Numer. Algorithms 59 (2012) (products of matrices without rounding).
+Sources: Ozaki, Ogita, Oishi and Rump, Numer. Algorithms 59 (2012) (products of matrices without rounding).
 """
 
 import math

@@ -14,9 +14,8 @@ A step is taken if it decreases J (Armijo) or, where J differs by rounding alone
 condition of Hager and Zhang. J is strongly convex and its gradient Lipschitz on each level set, so this converges from
 any start, also where l'' jumps (Huber, smoothed hinge).
 
-References
-----------
-kifer2012, Algorithm 1. Eisenstat and Walker, SIAM J. Sci. Comput. 17 (1996). Hager and Zhang, SIAM J. Optim. 16 (2005).
+Sources: kifer2012, Algorithm 1. Eisenstat and Walker, SIAM J. Sci. Comput. 17 (1996). Hager and Zhang, SIAM J. Optim.
+16 (2005).
 """
 
 from dataclasses import dataclass

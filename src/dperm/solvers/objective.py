@@ -52,10 +52,7 @@ class Point:
     weights: np.ndarray
 
     def take(self, columns: np.ndarray) -> "Point":
-        """Return a copy of these columns.
-
-        - columns: indices or a mask of repeats.
-        """
+        """Return a copy of these columns (columns: indices or a mask of repeats)."""
         return Point(*(array[..., columns] for array in vars(self).values()))
 
     def put(self, columns: np.ndarray, other: "Point", its: np.ndarray) -> None:
@@ -101,18 +98,12 @@ class Objective:
             self.design = (X / self.scale).astype(np.float32)
 
     def blocks(self, columns: int) -> list[slice]:
-        """Return the row blocks in which `columns` repeats are worked through.
-
-        - Returns: list of slice.
-        """
+        """Return the row blocks in which `columns` repeats are worked through."""
         size = max(BLOCK_ROWS, BLOCK_ENTRIES // max(columns, 1))
         return [slice(low, low + size) for low in range(0, len(self.X), size)]
 
     def evaluate(self, theta: np.ndarray, tilt: np.ndarray) -> Point:
-        """Return the `Point` at theta; overflow (Poisson, far out) gives an infinite value.
-
-        - theta, tilt: shape (p, k).
-        """
+        """Return the `Point` at theta; overflow (Poisson, far out) gives an infinite value (theta, tilt (p, k))."""
         data = np.zeros(theta.shape[1])
         gradient = self.ridge * theta + tilt
         weights = np.empty((len(self.X), theta.shape[1]), self.design.dtype)
@@ -166,9 +157,8 @@ class Objective:
     def carefully(self, theta: np.ndarray, tilt: np.ndarray, kind: type = np.float64) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient by sums of few terms, and a bound on the norm of its error from the sizes there are.
 
-        - theta, tilt: shape (p, k).
+        - Shapes: theta, tilt (p, k); gradient (p, k).
         - kind: numpy.float64 or numpy.longdouble; what the sums are done in; the second is slow.
-        - gradient: shape (p, k).
         - error: shape (k,); infinite where l' overflows.
         """
         n, (p, k) = len(self.X), theta.shape
@@ -230,9 +220,7 @@ class Objective:
     def curvature_times(self, weights: np.ndarray, directions: np.ndarray) -> np.ndarray:
         """Return H_r v_r for each column: (X^T diag(weights_r) X + ridge I) v_r.
 
-        - weights: shape (n, k).
-        - directions: shape (p, k).
-        - Returns: shape (p, k).
+        - Shapes: weights (n, k); directions (p, k); the result (p, k).
         """
         # Columns of size one neither overflow nor vanish in single precision.
         size = np.abs(directions).max(axis=0, initial=0.0)
@@ -249,11 +237,7 @@ class Objective:
         return total
 
     def curvature(self, weights: np.ndarray) -> np.ndarray:
-        """Return the Hessian X^T diag(weights) X + ridge I of one repeat.
-
-        - weights: shape (n,).
-        - Returns: shape (p, p).
-        """
+        """Return the Hessian X^T diag(weights) X + ridge I of one repeat (weights (n,); the result (p, p))."""
         p = self.X.shape[1]
         total = np.zeros((p, p))
         for rows in self.blocks(8):

@@ -56,10 +56,7 @@ class Grouped:
     order: Monomials
 
     def places(self) -> np.ndarray:
-        """Return the column, as in `dperm.kernels.monomials`, of every monomial of every pattern.
-
-        - Returns: shape (P, F).
-        """
+        """Return the column, as in `dperm.kernels.monomials`, of every monomial of every pattern, shape (P, F)."""
         first, second, third = (self.columns[:, self.order.triples[:, which]] for which in range(3))
         second = second * (second + 1) // 2
         # Two of three consecutive numbers hold the factors 2 and 3: divided first, no product leaves 64 bits.
@@ -75,10 +72,7 @@ def _cubes(a: np.ndarray) -> np.ndarray:
 
 
 def monomials(size: int) -> Monomials:
-    """Return the order of the monomials of `size` numbers.
-
-    - size: m + 1, at least 1.
-    """
+    """Return the order of the monomials of `size` numbers (size: m + 1, at least 1)."""
     pairs = [(i, j) for j in range(size) for i in range(j + 1)]
     triples = [(i, j, j) for i, j in pairs] + [
         (i, j, k) for k in range(1, size) for j in range(k) for i in range(j + 1)

@@ -22,9 +22,7 @@ P' is evaluated to 20 v P'. A bridge |u|^(2 - gamma) has no kink at 0, but a slo
 within the least double of 0. So a coordinate at 0 stands for all of |u| <= s, s = 1e-200: P' takes every value up to
 P'(s) there, which the other coordinates notice by s times the loss's curvature alone, and is added.
 
-References
-----------
-Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005), Algorithm 4.4 (Sum2) and Theorem 5.5 (its error).
+Sources: Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005), Algorithm 4.4 (Sum2) and Theorem 5.5 (its error).
 """
 
 import math

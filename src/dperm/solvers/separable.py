@@ -11,9 +11,7 @@ without bound on eta the model is F. Where rounding stops a descent before that,
 A fit goes on from what the fit before it left: theta, the loss there, a Hessian. Losses are those of `pointwise`.
 Data with few entries not 0 (one-hot columns) are kept by rows of those alone.
 
-References
-----------
-Lee, Sun and Saunders, SIAM J. Optim. 24 (2014) (prox-Newton). li2021, Proposition 1, Table 2 and section 3.5.
+Sources: Lee, Sun and Saunders, SIAM J. Optim. 24 (2014) (prox-Newton). li2021, Proposition 1, Table 2 and section 3.5.
 """
 
 import numpy as np

@@ -33,10 +33,8 @@ free of cancellation, and free of inactive columns. P is total-strongly convex, 
 slack. A is formed anew from alpha before a gap is believed. The rounding of A and of u is not counted: at h = 0 it
 matters for slacks of about sqrt(n) 1e-8 and below (`kinked.distance` counts it).
 
-References
-----------
-jain2013, equation 2 (the problem), errata J8 and J9 (no bias; the certificate); kifer2012, Algorithm 1 (the tilt).
-Hsieh et al., ICML 2008, and Shalev-Shwartz and Zhang, JMLR 14 (2013) (dual coordinate descent).
+Sources: jain2013, equation 2 (the problem), errata J8 and J9 (no bias; the certificate); kifer2012, Algorithm 1 (the
+tilt). Hsieh et al., ICML 2008, and Shalev-Shwartz and Zhang, JMLR 14 (2013) (dual coordinate descent).
 """
 
 from dataclasses import dataclass
@@ -88,11 +86,7 @@ class Fit:
         return self.on(np.arange(self.features))
 
     def on(self, columns: np.ndarray) -> np.ndarray:
-        """Return w on some columns.
-
-        - columns: shape (k,).
-        - Returns: shape (R, k) or (k,).
-        """
+        """Return w on some columns (columns (k,); the result (R, k) or (k,))."""
         shape = (*self.weights.shape[:-1], len(columns))
         w = np.zeros(shape) if self.rest is None else self.rest[..., columns]
         place = np.searchsorted(self.columns, columns)
@@ -101,11 +95,7 @@ class Fit:
         return w
 
     def predict(self, Z: sparse.csr_matrix) -> np.ndarray:
-        """Return <z, w> for the rows z of Z.
-
-        - Z: shape (k, d).
-        - Returns: shape (R, k) or (k,).
-        """
+        """Return <z, w> for the rows z of Z (Z (k, d); the result (R, k) or (k,))."""
         Z = sparse.csr_matrix(Z)
         columns, place = np.unique(Z.indices, return_inverse=True)
         return (_local(Z, place.ravel(), len(columns)) @ self.on(columns).T).T
@@ -135,8 +125,6 @@ def minimise(
     - tilt: shape (R, d) or (d,); b.
     - max_passes: at least 1.
     - Returns: the same bytes for the same input.
-    - Raises ValueError: if the loss is none of these, a number is outside its range, shapes do not fit or an entry is
-      not finite.
     - Source: jain2013, equation 2; errata J7 to J9.
     """
     X, y, loss, tilts = _checked(X, y, loss, total, slack, tilt, max_passes)
@@ -173,13 +161,11 @@ def tilted(
 ) -> Solution:
     """Minimise as `dperm.solvers.newton.minimise` does, for sparse X and the losses of this module.
 
-    - X: shape (n, d).
-    - y: shape (n,).
+    - Shapes: X (n, d); y (n,).
     - ridge: in (0, inf).
     - tolerance: in (0, inf): the certificate aims at tolerance/ridge.
     - tilt: shape (R, d), or None; none stands for one repeat without a tilt.
     - Returns: theta in all d columns; certificate sqrt(2 gap/ridge); `gradient_norm` is ridge times that.
-    - Raises ValueError: as `minimise`.
     """
     fit = minimise(X, y, loss, total=ridge, slack=tolerance / ridge, tilt=tilt)
     theta, slack = np.atleast_2d(fit.dense()), np.atleast_1d(fit.slack)

@@ -5,9 +5,7 @@ r"""Decision stumps: the one comparison of one feature with the fewest errors.
 over all features j, both directions, and a among the sample's values of x_j and infinity: prefix sums over each feature
 in order, O(d n log n).
 
-References
-----------
-dwork2018, Section 2.1 (classes of VC dimension d).
+Sources: dwork2018, Section 2.1 (classes of VC dimension d).
 """
 
 from typing import NamedTuple

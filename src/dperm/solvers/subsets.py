@@ -22,9 +22,7 @@ inequality above by 2 gamma_n S^2 (a computed G need not be semidefinite). Here 
 
 In every trial the gap was below (16 s + 3 (n + 2s + 4)) u S^2: with public bounds on n and S, a public tau.
 
-References
-----------
-kifer2012, Algorithm 4 (Exp-mech) and Lemma 33; erratum K5: scores must be exact, or their error tau paid for.
+Sources: kifer2012, Algorithm 4 (Exp-mech) and Lemma 33; erratum K5: scores must be exact, or their error tau paid for.
 Lawson and Hanson, Solving Least Squares Problems, chapter 23 (active sets). Jaggi, ICML 2013 (the duality gap).
 """
 
@@ -73,7 +71,6 @@ def count(p: int, s: int) -> int:
 
     - p: features, at least 1.
     - s: features of a subset, in [1, p].
-    - Raises ValueError: if s or p is not an integer of its range.
     """
     _whole("p", p, 1, math.inf, "it is the number of features")
     _whole("s", s, 1, p, f"a subset has at least one and at most all of the p={p} features")
@@ -86,7 +83,6 @@ def subset(index: int, p: int, s: int) -> tuple[int, ...]:
     - index: in [0, C(p, s)).
     - p, s: 1 <= s <= p.
     - Returns: features in [0, p), rising.
-    - Raises ValueError: if a number is outside its range.
     """
     _whole("index", index, 0, count(p, s) - 1, f"there are C({p}, {s}) subsets, counted from 0")
     found, rest, above = [], int(index), p
@@ -102,7 +98,6 @@ def rank(features: Sequence[int]) -> int:
     """Return the place of a subset in the colexicographic order, which is the same for every p.
 
     - features: distinct, at least 0, in any order.
-    - Raises ValueError: if there is no feature, one comes twice, or one is not an integer of at least 0.
     """
     return sum(math.comb(z, i) for i, z in enumerate(_features(features, math.inf), start=1))
 
@@ -147,7 +142,6 @@ def coefficients(G: np.ndarray, c: np.ndarray, yy: float, features: Sequence[int
     - features: distinct, in [0, p), in any order.
     - Returns: shape (s,); theta, in the order of `features`, with |theta_j| <= bound. Where G_ZZ is singular, one of
       the minimisers.
-    - Raises ValueError: as in `search`, or if a feature comes twice.
     """
     Z = np.array(_features(features, np.size(c)))
     G, c, yy = _checked(G, c, yy, bound)

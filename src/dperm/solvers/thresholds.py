@@ -6,9 +6,7 @@ With the points in order, the threshold before the c-th of them errs on the ones
 
 prefix sums, where only a c at which the point changes is a threshold. Many samples at once: a row each.
 
-References
-----------
-dwork2018, Sections 2.2 and 5 (the class Thr).
+Sources: dwork2018, Sections 2.2 and 5 (the class Thr).
 """
 
 import numpy as np

@@ -19,9 +19,7 @@ below a convex function wherever it touches, so the law is exact whatever the po
 number of proposals is at most e/(e - 1) = 1.582, for every log-concave density, so for all c and d (Devroye 1986,
 Section VII.2.6; Gilks & Wild 1992). d = 1: s is an exponential variable cut off at 1, by inversion.
 
-References
-----------
-jain2013, Section 6.2 ("a uniform mixture of two log-concave distributions") and Algorithm 3, line 5.
+Sources: jain2013, Section 6.2 ("a uniform mixture of two log-concave distributions") and Algorithm 3, line 5.
 """
 
 import math
@@ -114,7 +112,6 @@ def heights(c: np.ndarray, d: int, rng: np.random.Generator) -> tuple[np.ndarray
     - d: dimension of the ball, 1 or above.
     - s: shape (n,); in (0, 1], in [0, 1) for d = 1.
     - proposals: shape (n,).
-    - Raises DataError: if a c or d is outside its range.
     """
     c = np.ascontiguousarray(c, dtype=np.float64)
     if isinstance(d, bool) or not isinstance(d, Integral) or d < 1:
@@ -130,10 +127,7 @@ def sample(direction: np.ndarray, c: np.ndarray, rng: np.random.Generator) -> tu
     """Draw z with density proportional to exp(c |<z, u>|) on the unit ball, one for each row.
 
     - direction: shape (n, d); u: unit rows.
-    - c: shape (n,).
-    - z: shape (n, d).
-    - proposals: shape (n,).
-    - Raises DataError: as `heights`.
+    - Shapes: c (n,); z (n, d); proposals (n,).
     """
     n, d = direction.shape
     s, proposals = heights(c, d, rng)

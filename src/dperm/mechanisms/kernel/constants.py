@@ -18,9 +18,7 @@ Length (erratum J10): w* is no longer than
 
 neither looks at the data (n is public under replace-one; under add/remove any C declared beforehand serves).
 
-References
-----------
-jain2013, equations (1) to (3), Appendix A.1; errata J7, J9, J10.
+Sources: jain2013, equations (1) to (3), Appendix A.1; errata J7, J9, J10.
 """
 
 import functools
@@ -48,8 +46,6 @@ class Setting:
     - radius: C, in [1e-30, 1e30] or infinite: the ball in which w is searched; public (erratum J10).
     - slack: 0 or above: public target of the solver, ||w - w*|| <= slack.
     - neighbours: the paper's are replace-one.
-    - Raises DomainViolation: if a number is outside its range.
-    - Raises ValueError: if `neighbours` is another word.
     """
 
     lipschitz: float
@@ -130,7 +126,6 @@ def sigma(setting: Setting, budget: Budget) -> float:
     - setting: its neighbouring relation is the one promised for.
     - budget: with delta of at least 1e-300.
     - Returns: (Delta_w + 2 slack)/a, a the largest ratio with H_epsilon(a) <= delta; in units of w.
-    - Raises InvalidBudget: if delta is 0 or epsilon so small that the noise leaves the doubles.
     - Source: jain2013, equation (3); erratum J12; Balle & Wang 2018; docs/privacy.md, section 11.
     """
     if budget.delta == 0:

@@ -31,7 +31,6 @@ def check(left: np.ndarray, allowed: float, kernel: Kernel) -> None:
 
     - left: conditional variances K(z, z) - ||c||^2, given the queries before.
     - allowed: kappa R^2.
-    - Raises DomainViolation: if one is below -allowed.
     """
     least = float(np.min(left, initial=0.0))
     if least < -allowed:
@@ -43,12 +42,7 @@ def check(left: np.ndarray, allowed: float, kernel: Kernel) -> None:
 
 
 def below(points: np.ndarray | sparse.csr_array, row: np.ndarray | sparse.csr_array):
-    """Return the points and one more, dense or CSR as they are.
-
-    - points: shape (m, d).
-    - row: shape (1, d).
-    - Returns: shape (m + 1, d).
-    """
+    """Return the points and one more, dense or CSR as they are (points (m, d); row (1, d); the result (m + 1, d))."""
     if sparse.issparse(row):
         return sparse.vstack([points, row], format="csr")
     return np.vstack([points, row])
@@ -61,11 +55,7 @@ class Watch:
         self._kernel, self._points, self._L = kernel, None, np.zeros((0, 0))
 
     def see(self, Z: np.ndarray | sparse.csr_array) -> None:
-        """Look at some queries, one after another.
-
-        - Z: shape (q, d).
-        - Raises DomainViolation: if the kernel is shown to be none.
-        """
+        """Look at some queries, one after another (Z (q, d))."""
         with one_thread():
             for i, own in enumerate(self._kernel.diagonal(Z)):
                 self._see(Z[[i]], float(own))

@@ -34,7 +34,6 @@ class Dialogue(Listener):
     are refused (`dperm.mechanisms.serving`). In the journal a query that may be an update is charged before its noise
     is drawn; one that was broken off counts as an update.
 
-    - constants: pinp.Constants.
     - exact: rows to <w*, phi(z)>; with a journal, of the same w* in every process.
     - rng: with a journal nothing is drawn from it.
     - serving: its turns, with the journal. By default a new one without.
@@ -75,8 +74,6 @@ class Dialogue(Listener):
         - X: shape (m, d); within R of the kernel that was fitted.
         - Raises DomainViolation: if a row is longer, or all queries so far show that the kernel is not positive
           semidefinite (`dperm.mechanisms.kernel.definite`); nothing is answered then.
-        - Raises BudgetExhausted: as `Session.ask`.
-        - Raises ReleaseError: if this process or copy may not answer, or the journal is gone.
         """
         asked = keys(kernels.within(self._kernel, X))
         with self.serving.turn():

@@ -11,9 +11,7 @@ have directions the exact answers' own rounding would be seen without any noise.
 Neighbouring relation: the setting's, replace-one by default. The statement is `proved`: the noise covers the solver's
 slack (erratum J9).
 
-References
-----------
-jain2013, equation (3); erratum J12; Balle & Wang 2018; docs/privacy.md, sections 4 and 11.
+Sources: jain2013, equation (3); erratum J12; Balle & Wang 2018; docs/privacy.md, sections 4 and 11.
 """
 
 import math
@@ -40,7 +38,6 @@ def release(w: np.ndarray, setting: Setting, budget: Budget, *, rng: np.random.G
     - w: shape (D,); explicit, within setting.slack of w*.
     - budget: spent by each of the repeats; delta > 0.
     - Returns: theta of shape (repeats, D); the certificate is the slack, which the noise covers.
-    - Raises InvalidBudget: if no Gaussian noise serves the budget.
     """
     scale = sigma(setting, budget)
     theta = np.asarray(w, dtype=np.float64) + scale * rng.standard_normal((repeats, len(w)))
@@ -63,8 +60,6 @@ def predictions(
     - features: shape (m, D); phi(q) of every row.
     - budget: spent by each of the repeats; delta > 0.
     - Returns: answers of shape (repeats, m).
-    - Raises DomainViolation: if a row has ||phi(q)|| > R.
-    - Raises InvalidBudget: if no Gaussian noise serves the budget.
     """
     squares = features.multiply(features) if sparse.issparse(features) else np.square(features)
     within(np.asarray(squares.sum(axis=1)).ravel(), setting.feature_norm)

@@ -89,7 +89,6 @@ def answer_all(Phi, f, zeta, rho, fresh, kind, sigma, step, ridge, most, g, stat
 class Session:
     """One run of Algorithm 1, a query at a time.
 
-    - constants: pinp.Constants.
     - noise: of `kept`: generators, one a query.
     - coefficients: c of w_t = sum_i c_i phi(z_i) over the points of the updates.
     - lost: queries that were broken off after they were charged: nobody knows whether they were updates, so they count
@@ -124,7 +123,6 @@ class Session:
         - own: K(z, z).
         - key: tells z from other queries, as `kept.keys` makes it.
         - status: `LIVE`, `UPDATED` (the caller then keeps z among the points) or `FROZEN`.
-        - Raises BudgetExhausted: if the run has halted.
         """
         known = self.constants
         if self.halted:

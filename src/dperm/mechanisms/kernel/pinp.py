@@ -54,7 +54,6 @@ def factor(K: np.ndarray) -> np.ndarray:
 
     - K: shape (T, T); positive semidefinite.
     - Returns: shape (T, rank).
-    - Raises DataError, DomainViolation: as `tddl.spectrum`.
     """
     found = spectrum(K)
     kept = found.values > 0
@@ -80,8 +79,6 @@ def run(
     - answers: shape (T,); f_t = <w*, phi(z_t)>: private.
     - keep: whether to keep predictions and status, T entries a run.
     - noise: instead of drawing: zeta (repeats, T), rho and fresh (repeats, min(B, T)), in units of the answers.
-    - Raises DataError: if the shapes do not fit, or a number is not finite.
-    - Raises DomainViolation: if a phi(z_t) is longer than R: its answer may move by more than S.
     """
     features = np.ascontiguousarray(features, dtype=np.float64)
     answers = np.ascontiguousarray(answers, dtype=np.float64)

@@ -36,9 +36,7 @@ sigma grows with the noise, hence with B: B is the least integer with B >= min(T
 holds, every answer of a run is within 5 sigma/4 of w~'s, except with probability beta; B < 1 or sigma >= C R/2 promises
 less than answering 0 does, nearly: `vacuous`.
 
-References
-----------
-jain2013, Algorithm 1, Theorems 2, 3, 9, 10; errata J1 to J5, J17; Gupta, Roth & Ullman 2011; docs/privacy.md,
+Sources: jain2013, Algorithm 1, Theorems 2, 3, 9, 10; errata J1 to J5, J17; Gupta, Roth & Ullman 2011; docs/privacy.md,
 section 11.
 """
 
@@ -78,7 +76,6 @@ class Constants:
       "tight"); 0 where there is none.
     - error: 5 sigma/4, to the exact answers of what the solver returned; R slack more to those of w*.
     - vacuous: B < 1, or sigma >= C R/2.
-    - event, mode: as in `dperm.mechanisms.base.Release`.
     """
 
     calibration: Calibration
@@ -123,8 +120,6 @@ def constants(
     - budget: with delta of at least 1e-300; for a whole run.
     - queries: T, 1 or above: for how many of them the error is promised. Privacy holds for any number.
     - beta: in (0, 1): how often the error may be larger.
-    - Raises InvalidBudget: if delta is 0, or no noise serves the budget.
-    - Raises ValueError: if another argument is outside its range.
     - Source: jain2013, Algorithm 1, lines 1 and 2; errata J2 to J4.
     """
     one_of("calibration", calibration, Calibration)

@@ -33,10 +33,8 @@ as much as one coordinate; Gaussian noise of the same l2 sensitivity does not gr
 
 Kernels that are not translation-invariant (linear, polynomial) have no such features.
 
-References
-----------
-jain2013, Sections 1, 2 and 6 (what it compares with); Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 3; Rubinstein,
-Bartlett, Huang & Taft 2009, Algorithm 2 and Theorem 10; Rahimi & Recht 2007.
+Sources: jain2013, Sections 1, 2 and 6 (what it compares with); Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 3;
+Rubinstein, Bartlett, Huang & Taft 2009, Algorithm 2 and Theorem 10; Rahimi & Recht 2007.
 """
 
 import math
@@ -72,8 +70,6 @@ def frequencies(columns: int, count: int, bandwidth: float, rng: np.random.Gener
     - count: D, 1 or above.
     - bandwidth: h, in the units of the records.
     - Returns: shape (columns, D).
-    - Raises DomainViolation: if the bandwidth is outside [1e-30, 1e30].
-    - Raises ValueError: if D is below 1.
     """
     number("bandwidth", bandwidth, LEAST, MOST, ends="[]", error=DomainViolation, remedy="it is a public constant")
     if count < 1:
@@ -84,9 +80,8 @@ def frequencies(columns: int, count: int, bandwidth: float, rng: np.random.Gener
 def features(X: np.ndarray | sparse.csr_array, omega: np.ndarray) -> np.ndarray:
     """Return z(x) of every row: cosines first, then sines, of length 1 together.
 
-    - X: shape (n, d).
+    - Shapes: X (n, d); the result (n, 2 D).
     - omega: shape (d, D); as `frequencies` drew them.
-    - Returns: shape (n, 2 D).
     """
     angles = np.asarray(X @ omega)
     return np.hstack([np.cos(angles), np.sin(angles)]) / math.sqrt(omega.shape[1])
@@ -95,11 +90,8 @@ def features(X: np.ndarray | sparse.csr_array, omega: np.ndarray) -> np.ndarray:
 def laplace_output(loss: Loss, domain: Domain, budget: Budget, *, count: int, curvature: float) -> Laplace:
     """Return the noise of PrivateSVM-Infinite: 2^{5/2} L sqrt(D)/(Delta epsilon) on each of 2 D coordinates.
 
-    - loss, domain: give L.
     - budget: with delta = 0; replace-one (more than enough under add/remove).
     - count: D.
-    - curvature: Delta.
-    - Raises InvalidBudget: if delta is not 0, or no noise serves the budget.
     - Source: Rubinstein et al. 2009, Theorem 10, with kappa = 1.
     """
     if budget.delta != 0:
@@ -129,16 +121,12 @@ def release(
     """Release `repeats` independent linear models over the random features.
 
     - X: shape (n, d); any rows: z(x) has length 1 whatever they are.
-    - y: shape (n,); within the loss's domain of targets, which is checked.
-    - loss: with gradient and curvature bounded over all theta.
     - omega: shape (d, D); public.
     - domain: its `y_bound`; its `x_norm` is ignored.
     - budget: spent by each of the repeats; delta = 0 for calibration="paper".
     - perturbation: "objective" or "output".
     - curvature: Delta, of the sum of losses; by default the linear mechanism's.
-    - tolerance: in [1e-12, 1]. Public target of the solver: theta lies within tolerance zeta/Delta of the minimiser.
     - Returns: theta of shape (repeats, 2 D): `features(Q, omega) @ theta.T` are predictions.
-    - Raises InvalidBudget, DomainViolation, ValueError: as the linear mechanisms.
     """
     one_of("perturbation", perturbation, Perturbation)
     one_of("neighbours", neighbours, Neighbours)

@@ -29,9 +29,7 @@ path; L and the exact answers it computes anew.
 `release` draws many independent paths at once, at points known beforehand. Neighbouring relation: the setting's,
 replace-one by default.
 
-References
-----------
-jain2013, equation (3) and Section 2; erratum J12; Hall, Rinaldo & Wasserman 2013; Balle & Wang 2018.
+Sources: jain2013, equation (3) and Section 2; erratum J12; Hall, Rinaldo & Wasserman 2013; Balle & Wang 2018.
 """
 
 from collections.abc import Callable
@@ -63,7 +61,6 @@ class Release:
 
     - answers: shape (repeats, T); each row spends the budget.
     - scale: sigma, in units of w.
-    - event: as in `dperm.mechanisms.base.Release`.
     """
 
     answers: np.ndarray
@@ -73,11 +70,7 @@ class Release:
 
 
 def event(setting: Setting, scale: float) -> tuple[str, dict[str, float]]:
-    """Return the event of one path: a Gaussian mechanism, however many queries it answers.
-
-    - scale: its sigma.
-    - Returns: as in `dperm.mechanisms.base.Release`.
-    """
+    """Return the event of one path: a Gaussian mechanism, however many queries it answers (scale: its sigma)."""
     return "GaussianDpEvent", {"noise_multiplier": scale / setting.covered}
 
 
@@ -95,8 +88,6 @@ def release(
     - spectrum: of K(Z, Z), as `dperm.mechanisms.kernel.tddl.spectrum` makes it.
     - answers: shape (T,); exact: <w, phi(z_t)> of a w within setting.slack of w*.
     - budget: spent by each of the repeats; delta > 0.
-    - Raises DomainViolation: if a query has K(z, z) > R^2.
-    - Raises InvalidBudget: if no Gaussian noise serves the budget.
     """
     within(np.diag(spectrum.K), setting.feature_norm)
     scale = sigma(setting, budget)
@@ -160,8 +151,6 @@ class Path(Listener):
         - Returns: shape (q,).
         - Raises DomainViolation: if a query has K(z, z) > R^2, the path would outgrow its memory, or all queries so far
           show that the kernel is not positive semidefinite (`definite`): none of the call is answered then.
-        - Raises DataError: if the kernel or an exact answer is not finite.
-        - Raises ReleaseError: if this process or copy may not answer, or the journal is gone.
         """
         if Z.shape[0] != len(exact):
             raise DataError(f"{Z.shape[0]} queries and {len(exact)} exact answers do not fit; give one for each")

@@ -28,9 +28,8 @@ Delta_w.
   `constants.nugget`.)
 - bare: nu = L R^2 sqrt(T log(1/delta))/(total epsilon), the printed O(.) with constant 1. Promises nothing: `none`.
 
-References
-----------
-jain2013, Algorithm 2, Theorems 4, 5 and 11, equation (3); errata J6, J9, J10, J12; docs/privacy.md, section 11.
+Sources: jain2013, Algorithm 2, Theorems 4, 5 and 11, equation (3); errata J6, J9, J10, J12; docs/privacy.md, section
+11.
 """
 
 import math
@@ -75,7 +74,6 @@ class Spectrum:
     def roots(self, feature_norm: float) -> np.ndarray:
         """Return the sd, in units of sigma, of Gaussian noise along every eigenvector.
 
-        - feature_norm: R.
         - Returns: shape (T,); sqrt(s + kappa R^2), kappa of `constants.nugget`.
         """
         return np.sqrt(self.uncut + nugget(len(self.uncut)) * feature_norm**2)
@@ -109,7 +107,6 @@ class Release(Fit):
 
     - coefficients, norm, multiplier: as in `Fit`. Each row spends the budget.
     - scale: nu of Laplace noise, or sigma of the tight calibration, in units of w.
-    - event, mode: as in `dperm.mechanisms.base.Release`.
     """
 
     scale: float
@@ -122,7 +119,6 @@ def spectrum(K: np.ndarray) -> Spectrum:
     """Return the eigendecomposition that every draw, budget and calibration shares.
 
     - K: shape (T, T); K(Z, Z): symmetric (the lower triangle counts) and positive semidefinite up to rounding.
-    - Raises DataError: if K is not square or not finite.
     - Raises DomainViolation: if K has a negative eigenvalue beyond rounding: no feature map exists then, and no
       sensitivity.
     """
@@ -151,8 +147,6 @@ def scale(
     - queries: T, at least 1.
     - bare: the printed O(.) with constant 1, of "paper" alone: of no guarantee.
     - scale: in units of a prediction, and of w for "tight".
-    - Raises InvalidBudget: if no noise serves the budget.
-    - Raises ValueError: if the calibration is another word, or the bare one is not of "paper".
     """
     if calibration not in _GUARANTEES:
         raise ValueError(f"calibration={calibration!r} is not one of {', '.join(map(repr, _GUARANTEES))}")
@@ -175,7 +169,6 @@ def scale(
 def fit(spectrum: Spectrum, targets: np.ndarray, radius: float) -> Fit:
     """Fit all targets over the ball, by one batched secular equation.
 
-    - spectrum: of K(Z, Z).
     - targets: shape (repeats, T); f + b, one draw a row.
     - radius: C, above 0; may be infinite.
     - Returns: row by row the shortest minimiser of sum_t (<w, phi(z_t)> - target_t)^2 over ||w|| <= C.
@@ -202,15 +195,12 @@ def release(
     - spectrum: of K(Z, Z), Z public and free of the training data.
     - answers: shape (T,); f = K(Z, X) mu, of a w within setting.slack of w*.
     - setting: its radius is C.
-    - budget: spent by each of the repeats.
     - bare: as in `scale`.
     - noise: shape (repeats, T); noise of scale 1 to be used instead of fresh draws: Laplace for each answer, or for
       "tight" standard Gaussian for each eigenvector. The same draws at several budgets are for figures, never for
       releases.
     - Raises DomainViolation: if a public point has K(z, z) > R^2: one record may move its answer by more than the noise
       is made for.
-    - Raises InvalidBudget: if no noise serves the budget.
-    - Raises ValueError: if the calibration is another word.
     """
     return releases(spectrum, answers, setting, [(budget, calibration, bare)], rng=rng, repeats=repeats, noise=noise)[0]
 
@@ -232,7 +222,6 @@ def releases(
     - repeats: for each of `asked`.
     - noise: shape (repeats, T); as in `release`; the same for all that is asked.
     - Returns: in the order of `asked`.
-    - Raises DomainViolation, InvalidBudget, ValueError: as in `release`.
     """
     within(np.diag(spectrum.K), setting.feature_norm)
     roots = spectrum.roots(setting.feature_norm)
@@ -284,7 +273,6 @@ def within(diagonal: np.ndarray, feature_norm: float) -> None:
     """Refuse queries longer than R.
 
     - diagonal: K(z, z) of each query.
-    - feature_norm: R.
     - Raises DomainViolation: if a query is longer, beyond rounding. The message gives no value of the data.
     """
     longer = int((np.asarray(diagonal) > (feature_norm * (1 + NORM_SLACK)) ** 2).sum())

@@ -66,7 +66,6 @@ def net(d: int, nu: float, radius: float = 1.0) -> np.ndarray:
     - nu: above 0.
     - radius: above 0.
     - Returns: shape (m, d).
-    - Raises DomainViolation: if (4 radius/nu)^d is above 10^6; the message says how much it is.
     """
     nu = number("nu", nu, 0, math.inf, remedy="it is the net's width") / radius
     size = net_size(d, nu)
@@ -102,8 +101,6 @@ def run(
     - answers: shape (m,); <w*, phi(z)>: private.
     - noise: instead of drawing: uniform numbers that choose z, zeta and (of "paper" alone) the second noise, each
       (repeats, rounds), the latter two in units of the answers.
-    - Raises DataError: if the shapes do not fit, a number is not finite, or there are too many points.
-    - Raises DomainViolation: if a phi(z) is longer than R.
     """
     features = np.ascontiguousarray(features, dtype=np.float64)
     answers = np.ascontiguousarray(answers, dtype=np.float64)
@@ -131,7 +128,6 @@ def run_linear(
 
     - constants: of the same setting.
     - target: shape (d,); w*: private.
-    - Raises DataError: if w* is no finite vector.
     - Source: jain2013, Section 6.2 (claim J-c08).
     """
     target = np.ascontiguousarray(target, dtype=np.float64)

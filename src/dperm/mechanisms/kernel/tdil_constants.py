@@ -26,9 +26,7 @@ about (4/nu)^d points (`tdil.net`), or any public set (`tdil.run`).
 
 `vacuous`: B < 1, or sigma >= C R/2.
 
-References
-----------
-jain2013, Algorithm 3, Theorems 7, 8, 14, Section 6.2; errata J1, J3, J5, J16; docs/privacy.md, section 11.
+Sources: jain2013, Algorithm 3, Theorems 7, 8, 14, Section 6.2; errata J1, J3, J5, J16; docs/privacy.md, section 11.
 """
 
 import math
@@ -60,7 +58,6 @@ class Constants:
     - noise: scale of an answer's noise (its sd in "tight").
     - radius: nu of the net as printed, d R/(eps0 n L_phi); NaN of other calibrations, which take any net.
     - vacuous: B < 1, or sigma >= C R/2.
-    - event, mode: as in `dperm.mechanisms.base.Release`.
     """
 
     calibration: Calibration
@@ -104,9 +101,6 @@ def constants(
       directions of feature space that S takes up (d of a linear kernel).
     - beta: in (0, 1).
     - feature_lipschitz: L_phi of phi over the ball, 1 for a linear kernel; only in the printed nu.
-    - Raises DomainViolation: if the printed constants are asked for under add/remove.
-    - Raises InvalidBudget: if delta is 0, or no noise serves the budget.
-    - Raises ValueError: if another argument is outside its range.
     - Source: jain2013, Algorithm 3, line 1; errata J1, J3.
     """
     one_of("calibration", calibration, Calibration)

@@ -123,11 +123,9 @@ def plan(
 ) -> Plan:
     """Return what `release` would do, and what is proved of it, without looking at any data.
 
-    - features: p.
     - penalty, strength, domain, budget, neighbours, calibration, variant, moor, gamma, kappa, halved, share,
       truncation: as for `release`.
     - eta_bound, low, high, bounds, retrieval, method, solver_share: as for `release`.
-    - Raises InvalidBudget, DomainViolation, ValueError: as `release`.
     """
     for name, value, kind in (
         ("variant", variant, Variant), ("calibration", calibration, Calibration),
@@ -225,16 +223,13 @@ def release(
 ) -> NappRelease:
     """Release `repeats` independent estimates of NAPP-ERM from one data set.
 
-    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
     - y: shape (n,); real, counts, or labels -1 and +1, within the loss's domain of targets (|y| <= domain.y_bound),
       which is checked.
     - strength: Lambda, above 0, beside the sum of losses.
     - domain: x_norm and, for squared and Poisson, y_bound. Its `theta_norm` is ignored for that of the box.
-    - budget: spent by each of the repeats.
     - gamma: in [0, 2), for "bridge"; default 1.
     - kappa: in (0, 1), for "elastic_net".
     - halved: reach Lambda R and not 2 Lambda R (erratum N6); by default unless calibration="paper".
-    - share: r in (0, 1).
     - truncation: c of Eqs 9 and 10; the variant's own if left out.
     - eta_bound: |<x, theta>| beyond which the loss goes on linearly (erratum N10). Its bounds then hold for every
       theta.
@@ -243,15 +238,11 @@ def release(
     - rounds: of recycling, for penalties other than ridge.
     - method: the fixed point, or Algorithm 1 with `rows` noise rows and `steps` iterations (unconstrained).
     - rows, steps: n_e and T of the literal way.
-    - tolerance: in [1e-12, 1]; the solver's public target: a distance of at most tolerance zeta1 zeta2/modulus
-      from the minimiser. Default 1e-6, with a solver share 1e-9.
+    - tolerance: in [1e-12, 1]; the solver's public target: a distance of at most tolerance zeta1 zeta2/modulus from the
+      minimiser. Default 1e-6, with a solver share 1e-9.
     - solver_share: in [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The
       result is put back into the box; what is within reach of that noise of a wall, or of a lasso's 0, is there again.
       For forms that are certified (`Plan.certified`), as all proved ones are.
-    - Raises InvalidBudget: if the budget or r is impossible.
-    - Raises DomainViolation: if the loss is not bounded on the domain, or a target is outside its domain.
-    - Raises ValueError: if another argument is outside its range, or the calibration has no valid form for these; the
-      message says what would be valid.
     - Source: li2021, Algorithms 1 and 2, Theorem 4; errata N1 to N8, N10, N11.
     """
     if tolerance is None:

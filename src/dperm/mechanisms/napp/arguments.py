@@ -29,9 +29,7 @@ def box_of(low: float | np.ndarray, high: float | np.ndarray, features: int) -> 
     """Return Theta = {low <= theta <= high} coordinate by coordinate.
 
     - low, high: shape (p,); low < high; may be infinite.
-    - features: p.
     - low, high: shape (p,).
-    - Raises DomainViolation: if a bound is no number, of another shape, or the box is empty.
     """
     walls = []
     for name, given in (("low", low), ("high", high)):
@@ -61,8 +59,6 @@ def truncation_of(truncation: float | None, variant: Variant, calibration: Calib
     """Refuse a truncation point c of Eqs 9 and 10 that the variant does not have.
 
     - truncation: c; None is the variant's own.
-    - Raises ValueError: if c is not that of the variant: minus infinity for `vs`, 0 for `vs_plus`, none for `erm`; or
-      if it truncates and the calibration draws two-sided noise.
     """
     if truncation is None:
         return
@@ -84,7 +80,6 @@ def whole(name: str, value: Any, least: int, remedy: str, *, even: bool = False)
     - value: an integer; neither a bool, a float nor a string.
     - remedy: what it is, for the message.
     - even: refuse odd numbers too.
-    - Raises ValueError: if it is not such an integer.
     """
     if not (
         isinstance(value, Integral) and not isinstance(value, bool) and value >= least and not (even and value % 2)
@@ -99,7 +94,6 @@ def counts_of(rows: int, steps: int, rounds: int, *, rows_name: str = "rows") ->
 
     - rows, steps, rounds: n_e (even, 2 or above), T (1 or above), and re-runs (0 or above).
     - rows_name: what the user calls n_e.
-    - Raises ValueError: if one is not; the message names it.
     """
     for name, value in (("rows", rows), ("steps", steps), ("rounds", rounds)):
         least, even, remedy = _COUNTS[name]

@@ -37,8 +37,6 @@ class Composite:
     - y: shape (n,).
     - tilt: shape (p,).
     - added: shape (p,); a, 0 or above: weights of |theta_j| beside the scheme's penalty.
-    - strength: Lambda.
-    - box: shape (p,).
     """
 
     loss: Loss
@@ -51,11 +49,7 @@ class Composite:
     box: tuple[np.ndarray, np.ndarray]
 
     def residual(self, theta: np.ndarray) -> np.ndarray:
-        """Return the subgradient of least norm.
-
-        - theta: shape (p,).
-        - Returns: shape (p,).
-        """
+        """Return the subgradient of least norm (theta (p,); the result (p,))."""
         return self._least(theta, self.X.T @ self.loss.derivative(self.X @ theta, self.y) + self.tilt)
 
     def _least(self, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:

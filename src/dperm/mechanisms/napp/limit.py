@@ -147,8 +147,6 @@ def path(
       theta rather than the objective: such a fit takes one more step, which squares what is left.
     - Returns: the same bytes on any number of cores, and for a repeat alone as among others. A fit that did not
       converge is returned as it is: see `converged`, which depends on private data.
-    - Raises ValueError: if an argument is out of range or a shape does not fit, or the scheme is a bridge that `path`
-      cannot serve.
     - Source: li2021, Proposition 1 and section 3.5; errata N3 and N6.
     """
     number("tolerance", tolerance, 0, 1, remedy="it bounds the duality gap relative to |objective|")
@@ -199,7 +197,6 @@ def reweighted(
     - steps: T, at least 1.
     - extra_l1: as for `path`; realised as the target is, by the weight extra_l1/(2 |theta_j^(t-1)|) from t = 2 on.
     - Returns: `converged` says whether the last step's problem was solved to 1e-9.
-    - Raises ValueError: if an argument is out of range or a shape does not fit.
     - Source: li2021, Algorithm 1, Proposition 1, Table 2, Claim 2.
     """
     number("steps", steps, 1, np.inf, ends="[)", remedy="it is T, the number of iterations")

@@ -74,7 +74,6 @@ def literal(
     - X: shape (n, p).
     - y: shape (n,); real, counts, or labels -1 and +1.
     - noise: shape (p,); b; positive for `vs_plus`.
-    - strength: Lambda.
     - variant: the last two adjust the sign of b.
     - rows: n_e, even.
     - steps: T.
@@ -83,8 +82,6 @@ def literal(
     - eta_bound: beyond |eta| = eta_bound the loss goes on linearly (erratum N10); infinity: nowhere, as any GLM
       software.
     - Returns: shape (steps, p); theta^(1), ..., theta^(T).
-    - Raises ValueError: if the printed e_y make Eq 3 divide by 0, or an argument is outside its range.
-    - Raises SolverError: if an unpenalised fit does not converge.
     - Source: li2021, Algorithm 1, Equations 3, 5 and 6.
     """
     one_of("variant", variant, Variant)
@@ -134,7 +131,6 @@ def augmented_targets(
     - targets: shape (rows,).
     - force: mean of l'(0, e_y) over the rows.
     - curvature: mean of l''(0, e_y), of its two sides where it jumps.
-    - Raises ValueError: if the mean of l'(0, e_y) is 0.
     - Source: li2021, Table 1 and Equation 3; erratum N7.
     """
     one_of("target_values", target_values, TargetValues)
@@ -153,9 +149,7 @@ def unpenalised(loss: Loss, X: np.ndarray, y: np.ndarray, start: np.ndarray) -> 
     """Return argmin_theta sum_i l(<x_i, theta>, y_i), by Newton's method with step halving.
 
     - X: shape (n, p); of full column rank where l'' > 0.
-    - y: shape (n,).
-    - start: shape (p,).
-    - Returns: shape (p,).
+    - Shapes: y (n,); start (p,); the result (p,).
     - Raises SolverError: if it does not converge: no minimiser, or columns that are nearly collinear.
     """
     if not len(start):
@@ -205,11 +199,10 @@ def _newton(X: np.ndarray, second: np.ndarray, gradient: np.ndarray) -> np.ndarr
 def settled(trace: np.ndarray, *, last: int = 10, threshold: float = 1e-3, flips: int = 3) -> np.ndarray:
     """Return the estimate of a run: its last iterate, with 0 for a coefficient that fluctuates around 0.
 
-    - trace: shape (steps, p).
+    - Shapes: trace (steps, p); the result (p,).
     - last: how many of the last iterations are looked at.
     - threshold: a coefficient whose mean absolute value over them is below this is 0.
     - flips: so is one whose sign changes at least so often among them.
-    - Returns: shape (p,).
     - Source: li2021, 3.5: "if it fluctuates around 0 after convergence, its final estimate will be set at 0".
     """
     tail = trace[-last:]

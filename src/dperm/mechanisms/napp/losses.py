@@ -50,8 +50,6 @@ def make(name: str, eta_bound: float = math.inf) -> Loss:
     """Return one of the paper's losses.
 
     - eta_bound: above 0: beyond |eta| = eta_bound the loss is continued linearly; infinity continues it nowhere.
-    - Raises ValueError: if there is no such loss.
-    - Raises DomainViolation: if `eta_bound` is not above 0.
     """
     if not (isinstance(name, str) and name in _LOSSES):
         raise ValueError(f"loss={name!r} is not one of {', '.join(map(repr, _LOSSES))}")
@@ -88,7 +86,6 @@ def bounds(loss: Loss, domain: Domain) -> Bounds:
 
     - loss: as `make` made it: its continuation counts.
     - domain: bounds on the records; `theta_norm` is that of the set that theta is searched in.
-    - Raises DomainViolation: if the loss is not bounded there; the message names what may be declared.
     """
     slope, curvature = loss.suprema(domain)
     if not (math.isfinite(slope) and math.isfinite(curvature)):

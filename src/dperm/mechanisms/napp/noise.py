@@ -51,7 +51,6 @@ class Bounds:
     - zeta1: ||x||_2 <= zeta1.
     - zeta2: |l'(eta, y)| <= zeta2 (erratum N9: the assumption says the gradient, the formulas multiply by zeta1).
     - zeta3: ||x||^2 l'' <= zeta3.
-    - Raises DomainViolation: if one is not finite and above 0.
     """
 
     zeta1: float
@@ -101,11 +100,7 @@ Law = PrintedSpherical | SphericalLaplace | Gaussian | Absolute
 
 
 def share_of(share: float) -> float:
-    """Return r, or refuse it.
-
-    - share: r in (0, 1).
-    - Raises InvalidBudget: if it is outside (0, 1).
-    """
+    """Return r, or refuse it."""
     remedy = "it is r, the part of epsilon that b spends; the rest pays for the Jacobian, and 0.5 is usual"
     return number("share", share, 0, 1, error=InvalidBudget, remedy=remedy)
 
@@ -114,8 +109,6 @@ def floor(bounds: Bounds, epsilon: float, share: float) -> float:
     """Return Lambda0 = zeta3/(2 (1 - r) epsilon), the least that Algorithm 1 allows.
 
     - epsilon: above 0: the whole budget.
-    - share: r in (0, 1).
-    - Raises InvalidBudget: if epsilon or r is outside its range.
     """
     epsilon = Budget(epsilon).epsilon
     return bounds.zeta3 / (2 * (1 - share_of(share)) * epsilon)
@@ -151,8 +144,6 @@ def calibrate(
 ) -> tuple[Law, float, Guarantee]:
     """Return the law of b, the public lasso that goes with it, and what is proved of the law.
 
-    - share: r in (0, 1).
-    - features: p.
     - one_sided: whether l'(., y) keeps its sign for every y (logistic, hinge); sharpens `tight` alone.
     - modulus: strong convexity that the problem has for all data, at least 2 Lambda0; by default 2 Lambda0. Used by
       `tight`.
@@ -161,8 +152,6 @@ def calibrate(
     - guarantee: of the exact minimiser of the *valid form*: a problem with the tilt <b, theta>, bounds that hold for
       all theta, and a penalty that is `modulus`-strongly convex for all data. Whether a scheme is of this form is
       `release`'s.
-    - Raises InvalidBudget: if the budget or r is impossible.
-    - Raises ValueError: if a word is not one of those above.
     """
     for name, value, kind in (
         ("variant", variant, Variant),
@@ -200,7 +189,6 @@ def lawful(
     - bounds: that hold for all records and theta.
     - budget: what is claimed.
     - calibration: the printed constants are never proved under replace-one (erratum K3).
-    - features: p.
     - one_sided: as for `calibrate`.
     - modulus: strong convexity that the penalty has for all data.
     - Source: docs/privacy.md, Theorems 1 to 3.

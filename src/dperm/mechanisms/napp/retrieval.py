@@ -102,7 +102,6 @@ def retrieved(
     - among: over which j the minimum is: erratum N13.
     - form: Erratum N5. "printed" is 0 or below.
     - Returns: shape (...); in [0, 1]; 1 where every weight is infinite.
-    - Raises ValueError: if `among` or `form` is another word.
     - Source: li2021, Proposition 6 and the example after it.
     """
     one_of("among", among, Among)
@@ -146,20 +145,15 @@ def recycle(
 ) -> list[Round]:
     """Run Algorithm 2 with the choice `recycle`, for every data set and strength, in the limit n_e -> infinity.
 
-    - problems: limit.Problems.
     - noise: shape (R, p) or (R, L, p); b of the first run, calibrated to `share` of the budget.
     - scheme: its floor is the first Lambda0.
     - strengths: shape (L,); Lambda, above 0.
-    - share: r in (0, 1).
     - rounds: re-runs at most, 0 or above; a problem that retrieves nothing keeps its last run.
     - among, form: as for `retrieved`.
     - algorithm: Erratum N14. "printed" stops after one re-run whatever `rounds` says, and rescales by line 6.
     - solver: further arguments of `limit.path`: extra_l1, box, tolerance.
     - Returns: the first run and `rounds` re-runs ("printed": at most one). The last one's `credit` + `share` is what
       `return` would return.
-    - Raises ValueError: if the scheme adds the floor instead of taking the maximum, which Equation 15 takes; or if
-      `rounds` is below 0.
-    - Raises InvalidBudget: if `share` is not in (0, 1).
     - Source: li2021, Algorithm 2, Equations 14 and 15.
     """
     one_of("algorithm", algorithm, Algorithm)
@@ -208,7 +202,6 @@ def split(bounds: Bounds, epsilon: float, modulus: float) -> float:
     - bounds: zeta3 bounds the eigenvalue of one record's Hessian.
     - modulus: w: the objective is 2 w strongly convex for all data, as by a ridge term w ||theta||^2.
     - Returns: r = 1 - zeta3/(2 w epsilon), in (0, 1). With w = Lambda0 of `noise.floor` for some r, that r.
-    - Raises InvalidBudget: if the modulus alone would cost the whole of epsilon.
     - Source: li2021, Proposition 6, for ridge: there w = max{Lambda, Lambda0}.
     """
     spent = bounds.zeta3 / (2 * modulus)
@@ -225,7 +218,6 @@ def left(bounds: Bounds, epsilon: float, strength: float, least: float) -> float
 
     - strength: Lambda, for the message.
     - least: w = max{Lambda, Lambda0}.
-    - Raises ValueError: if the ridge is so strong that nothing seems to be spent on the Jacobian.
     """
     share = split(bounds, epsilon, least)
     if share == 1:

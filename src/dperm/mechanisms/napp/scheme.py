@@ -45,7 +45,6 @@ class Scheme:
     - gamma: in [0, 2): the bridge's penalty is |theta|^(2 - gamma). Other targets leave it at 1.
     - kappa: in (0, 1): the elastic net's share of theta^2. Other targets leave it at 0.
     - halved: Erratum N6 mended: the target reached is Lambda R.
-    - Raises ValueError: if a value is outside its range, or belongs to another target.
     """
 
     target: Target
@@ -92,7 +91,6 @@ def weights(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray |
 def slope(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return P'(u) = 2 u w(u) at u = |theta|, of the penalty at the fixed point; at u = 0 the limit from the right.
 
-    - strength: Lambda, 0 or above; broadcasts against `theta`.
     - theta: any sign; doubles, or numpy.longdouble, in which the slope is then evaluated.
     - Returns: 0 or above; infinite at 0 for a bridge with gamma > 1.
     - Source: Erratum N6.
@@ -105,7 +103,6 @@ def slope(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np
 def penalty(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return P(theta), the penalty that the fixed point realises, elementwise.
 
-    - strength: Lambda, 0 or above; broadcasts against `theta`.
     - Returns: 0 at theta = 0; in units of the loss.
     - Source: Erratum N6; with MOOR and lasso twice the reversed Huber ("berHu") function.
     """
@@ -122,7 +119,6 @@ def penalty(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> 
 def curvature(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return P''(u) at u = |theta|; at 0 and at MOOR's knee the limit from the right.
 
-    - strength: Lambda, 0 or above; broadcasts against `theta`.
     - Returns: may be 0 (lasso), negative (bridge with gamma > 1), or infinite at 0.
     - Source: Errata N4 and N6.
     """
@@ -137,7 +133,6 @@ def curvature(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -
 def knee(scheme: Scheme, strength: float | np.ndarray) -> np.ndarray:
     """Return where MOOR's floor takes over: A(u) + B = Lambda0 there, and A(u) + B < Lambda0 beyond.
 
-    - strength: Lambda, 0 or above.
     - Returns: in [0, inf]: 0 if the floor binds everywhere, infinity if nowhere. Lasso: Lambda/Lambda0.
     """
     adaptive, constant = _parts(scheme, strength)
@@ -149,10 +144,7 @@ def knee(scheme: Scheme, strength: float | np.ndarray) -> np.ndarray:
 
 
 def quadratic(scheme: Scheme, strength: float) -> tuple[float, float] | None:
-    """Return a and c of a penalty P(u) = a u + c u^2; None of one of another form.
-
-    - strength: Lambda, 0 or above.
-    """
+    """Return a and c of a penalty P(u) = a u + c u^2; None of one of another form."""
     adaptive, constant = map(float, _parts(scheme, strength))
     if scheme.gamma not in (0, 1):
         return None
@@ -179,7 +171,6 @@ def modulus(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray |
 def convexity(scheme: Scheme, strength: float | np.ndarray) -> np.ndarray:
     """Return the infimum of P'' over u > 0: the strong convexity of the penalty at the fixed point.
 
-    - strength: Lambda, 0 or above.
     - Returns: at least 2 Lambda0 without MOOR (gamma <= 1), for ridge, and for an elastic net with Lambda kappa >=
       Lambda0; 0 for lasso with MOOR; minus infinity for a bridge with gamma > 1.
     - Source: Erratum N4.

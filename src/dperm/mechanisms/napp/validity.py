@@ -48,18 +48,12 @@ def joined(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
 
 
 def named(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
-    """Return what stands in the way, with the errata.
-
-    - found: at least one.
-    """
+    """Return what stands in the way, with the errata (found: at least one)."""
     return "; ".join(each.what + (f" (erratum {each.erratum})" if each.erratum else "") for each in found)
 
 
 def remedies(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
-    """Return what is valid for all obstacles together.
-
-    - found: at least one.
-    """
+    """Return what is valid for all obstacles together (found: at least one)."""
     each = list(dict.fromkeys(obstacle.valid for obstacle in found))
     return each[0] if len(each) == 1 else "all of " + ", ".join(f"({k}) {way}" for k, way in enumerate(each, 1))
 
@@ -67,7 +61,6 @@ def remedies(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
 def orthant(box: tuple[np.ndarray, np.ndarray]) -> np.ndarray | None:
     """Return the signs of the orthant that holds a box, or None if it lies in no single one.
 
-    - box: shape (p,).
     - Returns: shape (p,), or None; 1 where low >= 0, -1 where high <= 0.
     """
     low, high = box
@@ -92,7 +85,6 @@ def obstacles(
     """Return what the proof does not cover in a release; nothing where it covers the exact minimiser.
 
     - scheme: with the floor Lambda0.
-    - strength: Lambda.
     - lawful: whether the law that is released is proved for what is claimed (`noise.lawful`), the variant aside.
     - box: shape (p,); theta.
     - bounds: those that the noise is made for.
@@ -177,11 +169,7 @@ def obstacles(
 
 
 def runnable(scheme: Scheme, *, method: Method, retrieval: Retrieval, box: tuple[np.ndarray, np.ndarray]) -> None:
-    """Refuse what cannot be run, proved or not.
-
-    - box: shape (p,).
-    - Raises ValueError: the message names what can be run.
-    """
+    """Refuse what cannot be run, proved or not."""
     if method == "literal" and not all(np.isinf(wall).all() for wall in box):
         raise ValueError(
             "method='literal' fits an unpenalised model over all of R^p; leave low and high out, or take method='limit'"

@@ -21,9 +21,7 @@ what follows are post-processing.
 Both are `proved` (docs/privacy.md, section 12). The cost of the noise is at most b for a 1-Lipschitz loss (Lemma 4.5);
 for a bit it is p_b(v) - v <= p_b(0) < b/2.
 
-References
-----------
-dwork2018, Lemmas 4.5 and 4.6, Section 4.3, Corollary 4.7; errata D3, D8.
+Sources: dwork2018, Lemmas 4.5 and 4.6, Section 4.3, Corollary 4.7; errata D3, D8.
 """
 
 import functools
@@ -51,11 +49,8 @@ def shards_needed(alpha: float, epsilon: float, calibration: Calibration = "tigh
     """Return the number r of shards at which the noise costs no more than its share of the excess error alpha.
 
     - alpha: excess error, in (0, 1].
-    - epsilon: of one answer, above 0.
     - calibration: "paper": ceil(1/(alpha epsilon)), which leaves nothing of alpha to the learner (Section 4.3; erratum
       D8); else ceil(2/(alpha epsilon)), for which the noise costs alpha/2 (Corollary 4.7).
-    - Raises ValueError: if alpha is outside its range.
-    - Raises InvalidBudget: if epsilon is.
     """
     number("alpha", alpha, 0, 1, ends="(]", remedy="it is the excess error, say 0.1")
     _checked(1, epsilon)
@@ -76,16 +71,12 @@ def scale(
     """Return the scale b of the Laplace noise of one answer, for replace-one and for add/remove (one shard changes).
 
     - r: number of shards, 1 or more.
-    - epsilon: of one answer, above 0.
     - bits: whether the answer is a bit and the votes are 0 or 1; "tight" makes use of it, unless a stability is
       declared.
     - width: high - low, in the units of the predictions.
     - stability: gamma, by how much a change of one record of a shard moves its prediction; the width, if that is less.
     - neighbours: the scale is the same: under either a changed record is in one shard.
     - Returns: in the units of the predictions.
-    - Raises InvalidBudget: if epsilon or r is outside its range.
-    - Raises ValueError: if the width or the stability is, a word is another, or a stability is declared for add/remove:
-      Definition 4.4's is that of replacing a record.
     """
     _checked(r, epsilon)
     one_of("neighbours", neighbours, Neighbours)
@@ -139,9 +130,7 @@ def log_ratios(r: int, scale: float) -> np.ndarray:
 def bits(counts: np.ndarray, r: int, scale: float, rngs: Sequence[np.random.Generator]) -> np.ndarray:
     """Draw the bits of m queries exactly: the scale is the number that the double is, and no bit is impossible.
 
-    - counts: shape (m,); votes for label 1, in 0..r.
     - scale: b, as `scale` makes it.
-    - rngs: sequence of m Generators.
     - Returns: shape (m,).
     """
     return grid.bits(lambda count, k: enclosed(count, r, scale, k), [int(count) for count in counts], rngs)

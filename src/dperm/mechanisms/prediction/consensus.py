@@ -72,12 +72,8 @@ def terms(epsilon: float, delta: float, r: int, contested: int, *, share: float 
 
     - epsilon: above 0; of all answers together, free ones included.
     - delta: in (0, 1).
-    - r: number of shards; public.
     - contested: B, 1 or above.
     - share: in (0, 1): contested bits' part of the zCDP.
-    - Raises InvalidBudget: if the budget is outside its range, delta is not above 2^-51 B (which leaves nothing for
-      simulations), or r shards leave no room for a free answer; the message says how many do.
-    - Raises ValueError: if `contested` is no count or the share no share.
     - Source: docs/privacy.md, section 12, Theorem U.
     """
     e, rho = _prices(epsilon, delta, contested, share)
@@ -105,22 +101,14 @@ def shards_needed(epsilon: float, delta: float, contested: int, *, share: float 
 
 
 def free_probability(count: np.ndarray | int, r: int, terms: Terms) -> np.ndarray:
-    """Return the probability that a row is answered by the majority itself.
-
-    - count: votes for label 1, in 0..r.
-    - Returns: ndarray of float, of the shape of `count`.
-    """
+    """Return the probability that a row is answered by the majority itself."""
     count = np.asarray(count)
     room = terms.round * (terms.threshold - np.minimum(count, r - count))
     return np.where(room < 0, 0.5 * np.exp(np.minimum(room, 0.0)), 1 - 0.5 * np.exp(-np.maximum(room, 0.0)))
 
 
 def majority(count: np.ndarray | int, r: int) -> np.ndarray:
-    """Return 1[2 count > r].
-
-    - count: votes for label 1, in 0..r.
-    - Returns: ndarray of int8, of the shape of `count`.
-    """
+    """Return 1[2 count > r]."""
     return (2 * np.asarray(count) > r).astype(np.int8)
 
 
@@ -166,9 +154,6 @@ class ContestedLedger(Count):
 
         - Yields: gives the charge back; to be called if the round is free. What is broken off before that stays
           charged, in the journal too.
-        - Raises BudgetExhausted: if all contested answers were given.
-        - Raises ReleaseError: if it was closed, its file is gone, or there is none and this process is not the
-          ledger's.
         """
         with self.serving.turn(inner=True):
             if self.remaining == 0:
@@ -187,7 +172,6 @@ class ContestedLedger(Count):
 def answer(count: int, r: int, ledger: ContestedLedger, rng: np.random.Generator) -> int:
     """Answer one new row; it is charged before anything is drawn, and given back if it is free.
 
-    - count: votes for label 1, in 0..r.
     - r: the number of shards of the ledger.
     - rng: of this row alone.
     - Returns: 0 or 1.

@@ -24,9 +24,7 @@ by at most 2, and either moves by at most eps the log-odds of
 Log-odds that move by at most eps are an eps-bounded range, so eps^2/8-zCDP an answer (Cesar & Rogers 2021), and stay
 one when the keys are averaged over (docs/privacy.md, section 12, Theorem V).
 
-References
-----------
-dwork2018, Section 5, Lemmas 5.1 and 5.2, Theorem 5.3; errata D4, D5, D6.
+Sources: dwork2018, Section 5, Lemmas 5.1 and 5.2, Theorem 5.3; errata D4, D5, D6.
 """
 
 import math
@@ -69,13 +67,7 @@ class Walk(NamedTuple):
 
 
 def step(epsilon: float, calibration: Offered = "tight", neighbours: Neighbours = "replace") -> float:
-    """Return by how much the log-odds of the bit move with a unit of V.
-
-    - epsilon: of one answer, above 0.
-    - Returns: epsilon/2, or epsilon (paper; add/remove).
-    - Raises InvalidBudget: if epsilon is outside its range.
-    - Raises ValueError: if a word is unknown.
-    """
+    """Return by how much the log-odds of the bit move with a unit of V (epsilon/2, or epsilon (paper; add/remove))."""
     epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
     one_of("calibration", calibration, Offered)
     one_of("neighbours", neighbours, Neighbours)
@@ -83,10 +75,7 @@ def step(epsilon: float, calibration: Offered = "tight", neighbours: Neighbours 
 
 
 def guarantee(calibration: Offered = "tight", neighbours: Neighbours = "replace") -> Guarantee:
-    """Return "none" for "paper" under replace-one (erratum D6), else "proved".
-
-    - Raises ValueError: if a word is unknown.
-    """
+    """Return "none" for "paper" under replace-one (erratum D6), else "proved"."""
     one_of("calibration", calibration, Offered)
     one_of("neighbours", neighbours, Neighbours)
     return "none" if (calibration, neighbours) == ("paper", "replace") else "proved"
@@ -98,10 +87,7 @@ def walk_bound(
     """Return T, the end of the walk's range.
 
     - alpha: accuracy asked for, in (0, 1); for "paper" below 1/2.
-    - epsilon: of one answer, above 0.
     - Returns: an integer, except for "paper".
-    - Raises ValueError: if alpha is outside its range, or a word is unknown.
-    - Raises InvalidBudget: if epsilon is outside its range.
     - Source: dwork2018, Theorem 5.3 (under add/remove: with the step that this allows); "paper": Section 2.2.
     """
     size = step(epsilon, calibration, neighbours)
@@ -215,14 +201,7 @@ def _values(x, keys, v, queries, query_keys):
 def probability(
     v: np.ndarray, epsilon: float, calibration: Offered = "tight", neighbours: Neighbours = "replace"
 ) -> np.ndarray:
-    """Return Pr[1] at values of the walk.
-
-    - v: V(S, x), of any shape.
-    - epsilon: of one answer, above 0.
-    - Returns: ndarray, shape of v.
-    - Raises InvalidBudget: if epsilon is outside its range.
-    - Raises ValueError: if a word is unknown.
-    """
+    """Return Pr[1] at values of the walk (v: V(S, x), of any shape)."""
     return expit(step(epsilon, calibration, neighbours) * np.asarray(v, dtype=np.float64))
 
 
@@ -232,8 +211,6 @@ def bits(
     """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible.
 
     - v: shape (m,); V(S, x) of each.
-    - epsilon: of one answer.
-    - rngs: sequence of m Generators.
     - Returns: shape (m,).
     """
     size = Fraction(STEPS[calibration, neighbours]) * Fraction(epsilon)
@@ -257,10 +234,8 @@ def release(
     - x, y: shape (n,); points, and labels 0 and 1.
     - queries: shape (m,); points.
     - alpha: accuracy asked for, in (0, 1); it sets T.
-    - epsilon: of one answer.
     - rng: draws the keys, anew in every repeat, and the bits.
     - Returns: shape (repeats, m).
-    - Raises InvalidBudget, ValueError: as of `walk_bound`.
     """
     bound = walk_bound(alpha, epsilon, calibration, neighbours)
     answers = np.empty((repeats, len(queries)), dtype=np.int8)

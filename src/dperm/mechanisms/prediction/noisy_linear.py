@@ -7,9 +7,7 @@ If w is made from the records so that |<w_S - w_S', z>| <= rate for all neighbou
 is epsilon-differentially private for every single query z (dwork2018, Lemma 4.5 with the scale of erratum D3). Each
 answer spends epsilon; the predictor itself is not private. Neighbouring relation: that of the rate.
 
-References
-----------
-dwork2018, Definition 4.4 and Lemma 4.5; erratum D3.
+Sources: dwork2018, Definition 4.4 and Lemma 4.5; erratum D3.
 """
 
 from collections.abc import Sequence
@@ -29,10 +27,8 @@ class NoisyLinear:
 
     - w: shape (p,); not private.
     - rate: what the noise is made for, in units of an answer; 0 or above.
-    - epsilon: of one answer, above 0.
     - guarantee: of one answer.
     - certificate: upper bound on the distance of w from the point that the proof speaks of. Not private.
-    - Raises InvalidBudget: if epsilon is not above 0, or so small that no noise serves it.
     """
 
     w: np.ndarray
@@ -54,7 +50,6 @@ class NoisyLinear:
         """Return one answer a row, each with noise from a generator of its own.
 
         - Z: shape (m, p); rows of length at most L_f; not checked here.
-        - rngs: sequence of m Generators.
         - Returns: shape (m,); each spends epsilon.
         """
         noise = np.array([rng.laplace(0.0, self.scale) for rng in rngs])
@@ -65,9 +60,7 @@ class NoisyLinear:
 
         A function of an answer, so as private; but of the noise its sign alone is drawn, and no label is impossible.
 
-        - Z: shape (m, p).
-        - rngs: sequence of m Generators.
-        - Returns: shape (m,).
+        - Shapes: Z (m, p); the result (m,).
         """
         values, scale = (Z @ self.w).tolist(), Fraction(self.scale)
         if not scale:

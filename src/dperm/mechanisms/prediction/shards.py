@@ -19,9 +19,7 @@ So that there is none, the learner must not fail on any shard, however small, ne
 `total` puts the public constant 0 wherever it fails, which is its shard's own affair like any other answer. A failure
 in `predict` costs as much as an answer: the predictors charge before they ask the models.
 
-References
-----------
-dwork2018, Sections 2.1, 4.1; the proof: docs/privacy.md, section 12.
+Sources: dwork2018, Sections 2.1, 4.1; the proof: docs/privacy.md, section 12.
 """
 
 import contextlib
@@ -49,20 +47,12 @@ class Constant:
     value: float
 
     def predict(self, X: np.ndarray | sparse.csr_array) -> np.ndarray:
-        """Return the value for each row.
-
-        - X: shape (m, d).
-        - Returns: shape (m,).
-        """
+        """Return the value for each row (X (m, d); the result (m,))."""
         return np.full(X.shape[0], self.value)
 
 
 def counted(r: Any) -> int:
-    """Return the number of shards, or refuse it.
-
-    - r: 2 or above.
-    - Raises ValueError: if it is something else; the message says what to do.
-    """
+    """Return the number of shards, or refuse it (r: 2 or above)."""
     real = isinstance(r, Real) and not isinstance(r, bool)
     if not (real and 2 <= r < math.inf and int(r) == r):
         raise ValueError(
@@ -79,8 +69,6 @@ def assign(n: int, r: int, *, neighbours: Neighbours, rng: np.random.Generator) 
     - r: number of shards, at least 2; public under "add_remove".
     - rng: makes the assignment; nothing of the records enters.
     - Returns: list of r ndarrays of int; disjoint indices. "replace": n//r each. "add_remove": any number, also none.
-    - Raises ValueError: if r < 2 or `neighbours` is another word.
-    - Raises DataError: if replace-one has fewer records than shards.
     """
     one_of("neighbours", neighbours, Neighbours)
     r = counted(r)
@@ -121,8 +109,6 @@ def fit_shards(
     - Returns: list of models with `predict`; `Constant` for a shard without records and, of a classifier, for one with
       one label alone.
     - Raises ValueError: if clones of the base learner share what is fitted; whatever the data are.
-    - Raises DataError: if the base learner fails on a shard: which one, the type of the learner's exception, and what
-      to do.
     """
     one_of("neighbours", neighbours, Neighbours)
     _check_separate(base)
@@ -139,7 +125,6 @@ def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: b
     - X: shape (m, d).
     - total: 0 for a model that fails or returns another shape, and no warning, instead of an error.
     - Returns: shape (r, m); as the models say: NaN and infinity too.
-    - Raises DataError: if a model fails, or returns another shape: of which shard.
     """
     found = np.empty((len(models), X.shape[0]))
     for k, model in enumerate(models):
@@ -163,10 +148,7 @@ def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: b
 
 
 def within(said: np.ndarray, low: float, high: float) -> np.ndarray:
-    """Return answers within a public range: each moved to its nearest end, NaN to `low`.
-
-    - Returns: of the same shape.
-    """
+    """Return answers within a public range: each moved to its nearest end, NaN to `low` (of the same shape)."""
     return np.clip(np.where(np.isnan(said), low, said), low, high)
 
 
@@ -177,7 +159,6 @@ def votes(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = 
     - X: shape (m, d).
     - total: 0 for whatever is not 1, instead of an error.
     - Returns: shape (m,); between 0 and r.
-    - Raises DataError: if a model says something else.
     """
     said = predictions(models, X, total=total)
     if total:

@@ -12,9 +12,7 @@ each by less, in opposite directions: the bit has an eps-bounded range, which is
     calibration "paper": the prose of Section 4.1, weights e^{eps count(b)}: Pr[1] = e^{eps v}/(1 + e^{eps v}), 2 eps.
     At the epsilon asked for its guarantee is `none` (erratum D1).
 
-References
-----------
-dwork2018, Section 4.1, Theorem 4.1; erratum D1.
+Sources: dwork2018, Section 4.1, Theorem 4.1; erratum D1.
 """
 
 import math
@@ -41,9 +39,6 @@ def shards_needed(alpha: float, epsilon: float) -> int:
     """Return r = ceil(6 ln(4/alpha)/epsilon), the number of shards of Theorem 4.1.
 
     - alpha: error asked for, in (0, 1).
-    - epsilon: of one answer, above 0.
-    - Raises ValueError: if alpha is outside its range.
-    - Raises InvalidBudget: if epsilon is.
     - Source: dwork2018, Theorem 4.1.
     """
     number("alpha", alpha, 0, 1, remedy="it is the error asked for")
@@ -52,34 +47,20 @@ def shards_needed(alpha: float, epsilon: float) -> int:
 
 
 def guarantee(calibration: Offered) -> Guarantee:
-    """Return "proved" for "tight", "none" for "paper" (erratum D1).
-
-    - Raises ValueError: if it is another word.
-    """
+    """Return "proved" for "tight", "none" for "paper" (erratum D1)."""
     one_of("calibration", calibration, Offered)
     return _GUARANTEES[calibration]
 
 
 def log_odds(count: np.ndarray | int, r: int, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
-    """Return log(Pr[1]/Pr[0]): eps v/2, or as printed in prose eps v.
-
-    - count: votes for label 1, in 0..r.
-    - r: number of shards.
-    - epsilon: of one answer, above 0.
-    - Returns: ndarray of float, of the shape of `count`.
-    - Raises ValueError: if the calibration is another word.
-    - Raises InvalidBudget: if epsilon is not above 0.
-    """
+    """Return log(Pr[1]/Pr[0]): eps v/2, or as printed in prose eps v."""
     one_of("calibration", calibration, Offered)
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
     return STEPS[calibration] * epsilon * (2 * np.asarray(count) - r) / 2
 
 
 def probability(count: np.ndarray | int, r: int, epsilon: float, calibration: Offered = "tight") -> np.ndarray:
-    """Return Pr[1]; arguments as of `log_odds`.
-
-    - Returns: ndarray of float, of the shape of `count`; in [0, 1].
-    """
+    """Return Pr[1]; arguments as of `log_odds`."""
     return expit(log_odds(count, r, epsilon, calibration))
 
 
@@ -88,9 +69,6 @@ def bits(
 ) -> np.ndarray:
     """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible.
 
-    - counts: shape (m,); votes for label 1, in 0..r.
-    - epsilon: of one bit.
-    - rngs: sequence of m Generators.
     - Returns: shape (m,).
     """
     half = Fraction(STEPS[calibration]) * Fraction(epsilon) / 2
@@ -111,13 +89,8 @@ def release(
 
     Every bit spends epsilon. A chance is met to within 2^-53, so that log-odds of 37 and more are certain.
 
-    - counts: shape (m,); votes for label 1 at each query, in 0..r.
-    - r: number of shards.
-    - epsilon: of one bit, above 0.
     - neighbours: a count moves by at most 1 under both, so the law is the same.
-    - repeats: at least 1.
     - Returns: shape (repeats, m).
-    - Raises ValueError: if an argument is outside its range.
     - Source: dwork2018, Theorem 4.1.
     """
     one_of("neighbours", neighbours, Neighbours)

@@ -21,9 +21,7 @@ predicts at most 2 slack L_f further apart. `tight` adds that (`proved`); `paper
 A loss with a kink (hinge, absolute) is minimised over all of R^p: Theorem 4.9 needs the ball for its comparator only,
 and such a loss has the same L_l everywhere.
 
-References
-----------
-dwork2018, Theorem 4.9, Corollaries 4.10 and 4.11; errata D9, D10, J9; docs/privacy.md, section 12.
+Sources: dwork2018, Theorem 4.9, Corollaries 4.10 and 4.11; errata D9, D10, J9; docs/privacy.md, section 12.
 """
 
 import math
@@ -59,10 +57,7 @@ def regulariser(lipschitz: float, x_norm: float, radius: float, n: int, epsilon:
 
     - lipschitz, x_norm, radius: L_l, L_f and R, each in [1e-30, 1e30].
     - n: number of records, at least 1; public (replace-one).
-    - epsilon: of one answer, above 0.
     - Returns: 2 L_f L_l/(R sqrt(n eps/(1 + eps))), the weight of ||w||^2 beside the mean of losses.
-    - Raises InvalidBudget: if epsilon is not above 0.
-    - Raises DomainViolation: if another number is outside its range.
     """
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
@@ -87,7 +82,6 @@ def rate(
     - corollary: which of the two weights lambda has: lambda/2 ||w||^2 or lambda ||w||^2.
     - neighbours: the paper's are replace-one.
     - Returns: in units of an answer.
-    - Raises ValueError: if a word is unknown.
     """
     _check(calibration, corollary)
     slope = x_norm**2 * lipschitz
@@ -122,15 +116,13 @@ def minimise(
 ) -> tuple[np.ndarray, float]:
     """Return w within `slack` of w_S, and its certificate.
 
-    - X: shape (n, p).
+    - Shapes: X (n, p); w (p,).
     - y: shape (n,); in {-1, 1} for a loss of labels.
     - loss: any of `dperm.losses`.
     - total: lambda n, above 0.
     - radius: R; a loss with a kink is minimised over all of R^p.
     - slack: above 0, public.
-    - w: shape (p,).
     - certificate: ||w - w_S|| is at most this, and this at most `slack`.
-    - Raises SolverError: if the slack is not certified.
     """
     ridge = _convexity(corollary) * total
     if loss.name in _KINKED:
@@ -179,16 +171,10 @@ def prepare(
 ) -> NoisyLinear:
     """Return the predictor whose every answer is epsilon-differentially private.
 
-    - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here.
-    - y: shape (n,); within the loss's domain of targets, which is checked.
     - domain: with x_norm = L_f and theta_norm = R, finite.
-    - epsilon: of one answer.
     - total: lambda n, public; by default n times the lambda of Corollary 4.11 (`regulariser`), which takes a public n.
     - tolerance: in [1e-12, 1]: the solver's slack, as a share of how far one record moves the minimiser.
-    - Raises DomainViolation: if the loss is not Lipschitz on the domain, a target is outside it, or `total` is missing
-      where it must be declared, or too small (`check_reach`).
     - Raises SolverError: if the slack is not certified; nothing is released.
-    - Raises InvalidBudget, DataError, ValueError: if another argument is outside its range.
     """
     _check(calibration, corollary)
     if not len(X) and neighbours == "replace":
@@ -239,11 +225,7 @@ def release(
 
 
 def slope(loss: Loss, domain: Domain) -> float:
-    """Return L_l: sup |l'| over the predictions of the ball ||w|| <= R.
-
-    - domain: with theta_norm = R.
-    - Raises DomainViolation: if R is infinite, or the loss is not bounded on the domain.
-    """
+    """Return L_l: sup |l'| over the predictions of the ball ||w|| <= R (domain: with theta_norm = R)."""
     if not math.isfinite(domain.theta_norm):
         raise DomainViolation("radius=inf: stable learning searches a ball; declare its public radius R (1, 5, 25)")
     lipschitz = loss.suprema(domain)[0]

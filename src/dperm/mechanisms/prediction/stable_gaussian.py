@@ -22,9 +22,7 @@ longer than Laplace's gamma/epsilon; for many under one budget it grows like the
 
 Neighbouring relation: that of the rate, replace-one in the paper.
 
-References
-----------
-dwork2018, Section 4.2, Definition 4.4, Lemma 4.5.
+Sources: dwork2018, Section 4.2, Definition 4.4, Lemma 4.5.
 """
 
 import math
@@ -45,8 +43,6 @@ def calibrate(rate: float, budget: Budget, *, calibration: Calibration) -> tuple
 
     - rate: gamma, above 0, in units of an answer; under the caller's neighbouring relation.
     - budget: of one answer; delta of at least 1e-300.
-    - Raises InvalidBudget: if delta is 0, or no noise serves the budget.
-    - Raises ValueError: if the rate is not above 0, or the calibration is another word.
     """
     number("rate", rate, 0, math.inf, remedy="it is gamma of Definition 4.4, in units of an answer")
     remedy = "Gaussian noise needs some; Laplace noise (averaged, stable_erm, stable_sgd) is for delta=0"

@@ -17,9 +17,7 @@ enforced. Replacing record i (from 1) then moves each of w_i, .., w_{n-1} by at 
 eta="halved" takes eta/2, at which all three halve: R L_f/sqrt n is right then (D15: `paper` is `proved`, `corrected` is
 the same number). Neighbouring relation: replace-one alone; n sets eta and the mean, so add/remove is refused.
 
-References
-----------
-dwork2018, Theorem 4.12 and Corollary 4.13; errata D2, D11, D15; Hardt, Recht & Singer 2016.
+Sources: dwork2018, Theorem 4.12 and Corollary 4.13; errata D2, D11, D15; Hardt, Recht & Singer 2016.
 """
 
 import math
@@ -46,8 +44,6 @@ def step(lipschitz: float, x_norm: float, radius: float, n: int, eta: Eta = "pri
     - lipschitz, x_norm, radius: L_l, L_f and R, each in [1e-30, 1e30].
     - n: number of records, at least 1; public (replace-one).
     - Returns: R/(L sqrt n), or half of it.
-    - Raises DomainViolation: if a number is outside its range.
-    - Raises ValueError: if `eta` is another word.
     """
     one_of("eta", eta, Eta)
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
@@ -64,7 +60,6 @@ def rate(
 
     - lipschitz, x_norm, radius, n, eta: as for `step`.
     - Returns: in units of an answer. `paper` is R L_f/sqrt n whatever `eta`: that is what halving it is for.
-    - Raises DomainViolation, ValueError: as for `step`.
     """
     one_of("calibration", calibration, Calibration)
     size = step(lipschitz, x_norm, radius, n, eta)
@@ -84,7 +79,6 @@ def check_smooth(loss: Loss, domain: Domain, size: float) -> None:
 
     - domain: with theta_norm = R.
     - size: eta.
-    - Raises DomainViolation: if it does, or the loss has a kink; the message names the remedy.
     """
     sigma = loss.curvature_bound(domain)
     if not sigma * size <= 2:
@@ -103,8 +97,6 @@ def descend(X: np.ndarray, y: np.ndarray, loss: Loss, *, eta: float, radius: flo
     - eta: above 0.
     - radius: of the ball, above 0.
     - Returns: shape (p,) or (R, p); (R, p) if X or y has the axis of repeats.
-    - Raises DataError: if shapes do not fit, or there is no record.
-    - Raises ValueError: if the loss has a kink.
     """
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if X.ndim not in (2, 3) or y.ndim not in (1, 2) or X.shape[-2] != y.shape[-1] or not y.shape[-1]:
@@ -136,13 +128,8 @@ def prepare(
     """Return the predictor whose every answer is epsilon-differentially private (not with `paper` at the printed eta).
 
     - X: shape (n, p); rows with ||x||_2 <= domain.x_norm, in the order of the pass; not checked here.
-    - y: shape (n,); within the loss's domain of targets, which is checked.
     - loss: a smooth one.
     - domain: with x_norm = L_f and theta_norm = R, finite.
-    - epsilon: of one answer.
-    - Raises DomainViolation: if the relation is add/remove, the loss is too little smooth, a target is outside its
-      domain, or a bound is missing.
-    - Raises InvalidBudget, DataError, ValueError: if another argument is outside its range.
     """
     check_neighbours(neighbours)
     if not len(X):
@@ -183,10 +170,7 @@ def release(
 
 
 def check_neighbours(neighbours: Neighbours) -> None:
-    """Refuse add/remove: the step and the mean are made of n.
-
-    - Raises DomainViolation: if the relation is add/remove.
-    """
+    """Refuse add/remove: the step and the mean are made of n."""
     one_of("neighbours", neighbours, Neighbours)
     if neighbours != "replace":
         raise DomainViolation(

@@ -60,7 +60,6 @@ class Selection:
     - scores: shape (C(p, s),); q: not private.
     - certificate: bound on the error of a score.
     - converged: whether that is within the public tolerance alpha; if not, nothing is promised.
-    - event: as in `dperm.mechanisms.base.Release`.
     """
 
     supports: np.ndarray
@@ -79,7 +78,6 @@ def largest_loss(size: int, domain: Domain, bound: float = 1.0) -> float:
     - domain: `x_norm` is r, the bound on the l2 norm of the s largest entries of a row; `y_bound` is Y.
     - bound: B, in (0, inf).
     - Returns: in units of y squared.
-    - Raises ValueError: if y_bound is missing, or a bound is outside its range.
     """
     if domain.y_bound is None:
         raise ValueError("y_bound is missing: the score's sensitivity needs the public bound on |y|")
@@ -92,8 +90,6 @@ def exponent(alpha: float, budget: Budget, *, neighbours: Neighbours, calibratio
 
     - alpha: as `largest_loss` gives it.
     - budget: with delta = 0.
-    - Raises InvalidBudget: if delta > 0.
-    - Raises ValueError: if a word is unknown.
     """
     one_of("neighbours", neighbours, Neighbours)
     if budget.delta > 0:
@@ -129,8 +125,6 @@ def select(
     - size: s in [1, p], with C(p, s) <= 10^7.
     - budget: spent by each of the repeats; delta = 0.
     - bound: B of the box.
-    - Raises InvalidBudget: if delta > 0.
-    - Raises ValueError: if there are too many supports, y_bound is missing, or another argument is outside its range.
     """
     limits.checked_supports(limits.checked_size(size, X.shape[1]), X.shape[1])
     alpha = largest_loss(size, domain, bound)

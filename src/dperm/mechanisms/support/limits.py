@@ -24,12 +24,7 @@ CHUNK_ENTRIES = 2**22
 
 
 def checked_whole(name: str, value: object, remedy: str) -> int:
-    """Return a whole number, 1 or above, or refuse it.
-
-    - name: what the user calls the value.
-    - remedy: for the message.
-    - Raises ValueError: if it is none.
-    """
+    """Return a whole number, 1 or above, or refuse it (name: what the user calls the value)."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r} must be an integer, 1 or above; {remedy}")
     return int(value)
@@ -40,7 +35,6 @@ def checked_size(size: int, p: int | None = None) -> int:
 
     - size: s, at least 1.
     - p: number of features, at least s; left out before it is known.
-    - Raises ValueError: if it is not an integer of that range.
     """
     size = checked_whole("size", size, "it is how many features are taken")
     if p is not None and size > p:
@@ -52,7 +46,6 @@ def checked_supports(size: int, p: int) -> None:
     """Refuse more supports than can be gone through, before any work.
 
     - size, p: s of p features, as `checked_size` allows them.
-    - Raises ValueError: if C(p, s) is above 10^7.
     """
     supports = math.comb(p, size)
     if supports > subsets.MOST_SUBSETS:

@@ -17,9 +17,7 @@ The law of the set, exactly. With F and f the distribution and density of the no
 Between neighbouring scores the integrand is a polynomial in exp(t/scale), so Gauss-Legendre panels that end at the
 scores reach rounding; products are sums of logarithms, so that tiny probabilities keep their relative accuracy.
 
-References
-----------
-kifer2012, Theorem 37 (after Bhaskar et al., KDD 2010) and Theorem 8.
+Sources: kifer2012, Theorem 37 (after Bhaskar et al., KDD 2010) and Theorem 8.
 """
 
 import math
@@ -67,7 +65,6 @@ def sample(
     - scale: of the noise, 0 or above, in units of the scores.
     - repeats: R; needed where `scores` is one row.
     - Returns: shape (R, s); ascending indices; the same sets for the same rng, however large R is made.
-    - Raises ValueError: if an argument is outside its range.
     """
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim == 1:
@@ -91,7 +88,6 @@ def set_log_probabilities(scores: np.ndarray, *, size: int, scale: float) -> tup
     - scale: in (0, inf).
     - sets: shape (C, s); in lexicographic order.
     - log_probability: shape (C,); relative accuracy of the probabilities: about 1e-11, also of tiny ones.
-    - Raises ValueError: if there are too many sets, or an argument is outside its range.
     """
     scores = np.asarray(scores, dtype=np.float64)
     _check(scores[None], size)
@@ -138,7 +134,6 @@ def log_separation(p: int, *, size: int, gap: float) -> tuple[float, float]:
     - gap: difference of the scores in units of the noise's scale, in [0, inf).
     - log_success, log_failure: each with relative accuracy about 1e-11 of the probability (1e-15 of the logarithm,
       where it is large).
-    - Raises ValueError: if an argument is outside its range.
     - Source: kifer2012, Theorem 8.
     """
     number("size", size, 1, math.inf, ends="[)")

@@ -53,7 +53,6 @@ class Selection:
     - converged: shape (repeats, k); whether that gap is within the solver's target.
     - scale: of the Laplace noise, in units of the shares.
     - blocks: k.
-    - event: as in `dperm.mechanisms.base.Release`.
     """
 
     supports: np.ndarray
@@ -84,8 +83,6 @@ def calibrate(
 
     - p, size, blocks: as for `sensitivity`.
     - budget: with delta = 0.
-    - Raises InvalidBudget: if delta > 0, or epsilon is so small that the scale leaves the doubles.
-    - Raises ValueError: if another argument is outside its range.
     - Source: kifer2012, Algorithm 5 line 5, Theorem 36; erratum K6.
     """
     one_of("neighbours", neighbours, Neighbours)
@@ -107,7 +104,6 @@ def paper_penalty(sigma: float, rows: float, p: int) -> float:
     - sigma: public bound on the noise of y, in (0, inf).
     - rows: public (or expected) number of rows of a block: sqrt(n) in the paper, where n is public.
     - p: at least 2.
-    - Raises ValueError: if an argument is outside its range.
     - Source: kifer2012, Lemma 42; Theorem 9 writes it sigma n^(1/4) sqrt(log p).
     """
     number("sigma", sigma, 0, math.inf, remedy="it is the public bound on the noise of y")
@@ -141,7 +137,6 @@ def checked_blocks(blocks: int, n: int, neighbours: Neighbours, *, empty: bool) 
 
     - blocks, n: k and the number of records.
     - empty: under add/remove: let blocks be empty, so that nothing here depends on n.
-    - Raises DataError: if there are more blocks than records.
     """
     if blocks <= n or (empty and neighbours == "add_remove"):
         return
@@ -167,13 +162,11 @@ def block_votes(
 ) -> tuple[np.ndarray, lasso.Solution]:
     """Return the vote of each block: the features of the s largest |theta| of its lasso.
 
-    - X: shape (n, p).
-    - y: shape (n,).
+    - Shapes: X (n, p); y (n,).
     - block: shape (n,); which block each record is in.
     - penalty: Lambda, of the sum of squares.
     - tolerance, max_sweeps: as for `dperm.solvers.lasso.minimise`.
     - votes: shape (blocks, s); ascending; a block without records votes for the first s.
-    - Raises ValueError: if an argument is outside its range.
     - Source: kifer2012, Algorithm 6, line 1.
     """
     solution = lasso.minimise(X, y, l1=penalty, block=block, blocks=blocks, tolerance=tolerance, max_sweeps=max_sweeps)
@@ -205,14 +198,9 @@ def select(
     - penalty: Lambda in [1e-30, 1e30], of the sum of squares over a block; public. Under add/remove it may not be made
       of n.
     - blocks: k, public. By default floor(sqrt(n)), which "corrected" refuses under add/remove, where n is private.
-    - repeats: at least 1.
     - one_assignment: of corrected add/remove: let all repeats share one random assignment (and its lassos). Each of
       them then has the right law, but they are not independent of each other.
     - tolerance, max_sweeps: as for `dperm.solvers.lasso.minimise`; public.
-    - Raises InvalidBudget: if delta > 0 or no noise serves epsilon.
-    - Raises DataError: if X or y has the wrong shape or holds NaN, infinity or an entry above 1e100, or replace-one has
-      more blocks than records.
-    - Raises ValueError: if another argument is outside its range.
     """
     X, y = lasso.checked(X, y)
     n, p = X.shape
