@@ -78,7 +78,6 @@ class Split(NamedTuple):
 def split(budget: Budget, *, output_share: float = 0.01, tilt_share: float | None = None) -> Split:
     """Return the paper's parts of the budget.
 
-    - budget: delta above 0.
     - output_share: epsilon2/epsilon = delta2/delta in (0, 1).
     - tilt_share: epsilon3/epsilon1 in (0, 1) with epsilon1 - epsilon3 < 1; by default the paper's f.
     """
@@ -113,8 +112,6 @@ def default_curvature(
 ) -> float:
     """Return r beta/(epsilon1 - epsilon3), the least Lambda that Algorithm 1 allows.
 
-    - budget: delta above 0.
-    - output_share, tilt_share: as in `split`.
     - Returns: of the sum of losses; the same under either relation.
     """
     parts = split(budget, output_share=output_share, tilt_share=tilt_share)
@@ -154,10 +151,6 @@ def calibrate(
 
     - budget: under `neighbours`; delta above 0.
     - n, p: public numbers (under add/remove, of n a public guess) of records and features.
-    - gamma: bound on ||grad J|| of the mean, in [1e-100, L]; by default L/n^2.
-    - curvature: Lambda, of the sum; by default the least.
-    - output_share, tilt_share: as in `split`.
-    - neighbours: the paper's, or what the module says of the other.
     - Source: Iyengar et al. 2019, Algorithm 1 and Theorem 1; docs/privacy.md, section 9; erratum K8.
     """
     parts = split(budget, output_share=output_share, tilt_share=tilt_share)
@@ -218,12 +211,9 @@ def release(
 ) -> Release:
     """Release `repeats` independent draws of Algorithm 1, solved as one batch.
 
-    - budget: spent by each of the repeats; delta above 0.
     - curvature: Lambda, of the sum of losses; by default the least that Algorithm 1 allows.
     - gamma: in [1e-100, zeta]; public: n gamma/Lambda bounds the distance from the minimiser, as a gradient of the mean
       of at most gamma does; by default zeta/n^2.
-    - output_share: in [1e-6, 1): epsilon2/epsilon = delta2/delta.
-    - tilt_share: in (0, 1): epsilon3/epsilon1; by default the paper's f.
     - n_public: a public number (or guess) of records, for the solver's target; by default n under replace-one. Needed
       under add/remove, where n is private.
     - rng: draws the tilts first, then the output noise.

@@ -56,7 +56,6 @@ def searched(domain: Domain, region: Region, features: int) -> Domain:
     """Return the domain with the size of the set that theta is searched in, and of no other.
 
     - domain: its own `theta_norm` is ignored: what it says holds only if the search keeps to it.
-    - region: the feasible set F.
     """
     return Domain(x_norm=domain.x_norm, y_bound=domain.y_bound, theta_norm=region.theta_norm(features))
 
@@ -87,7 +86,6 @@ def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
     """Return (zeta, lambda) of a mechanism that minimises over all of R^p.
 
     - domain: its `theta_norm` is ignored: nothing keeps the minimiser within it.
-    - zeta, lam: bounds on the norm of one record's gradient and on the eigenvalues of its Hessian.
     - Raises DomainViolation: if the loss is bounded on part of R^p only: its minimiser may lie outside, where the
       bounds say nothing.
     """
@@ -104,8 +102,6 @@ def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
 def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, epsilon: float) -> float:
     """Return the curvature asked for, or 2 lambda/epsilon, the least that kifer2012's Algorithm 1 allows.
 
-    - curvature: Delta of the sum of losses, in [1e-100, 1e100].
-    - loss, domain: give lambda; theta stays within the domain's `theta_norm`.
     - epsilon: what pays for the curvature: no part of the budget that is spent on something else.
     """
     if curvature is not None:
@@ -124,8 +120,6 @@ def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, ep
 def check_steepness(loss: Loss, domain: Domain, curvature: float | None, epsilon: float, most: float) -> None:
     """Refuse a curvature so small that few records can make the solver miss its target: what a total fit must not do.
 
-    - loss, domain: give lambda; as `searched` made it.
-    - curvature, epsilon: as for `curvature_or_default`.
     - most: the largest lambda/Delta that is taken; docs/privacy.md, section 1, says what was seen at and beyond it.
     - Raises InvalidBudget: if lambda/Delta is larger. Public constants alone decide.
     """
@@ -152,7 +146,6 @@ def target(tolerance: float) -> float:
 def reachable(tolerance: float, length: float, budget: Budget) -> float:
     """Return a default target, or 1e-12 of the noise's own length where that is more: rounding leaves no finer one.
 
-    - tolerance: the default, as a share of zeta.
     - length: of the tilt, as a multiple of zeta; public (`noise.SphericalLaplace.length`).
     """
     needed = max(tolerance, _ROUNDED * length)
@@ -165,10 +158,7 @@ def reachable(tolerance: float, length: float, budget: Budget) -> float:
 
 
 def representable(scale: float, budget: Budget, remedy: str = "raise epsilon (usual values are 0.1 to 10)") -> float:
-    """Return the scale of a noise, unless it is so large that its squares would overflow.
-
-    - budget: what the noise was made for.
-    """
+    """Return the scale of a noise, unless it is so large that its squares would overflow."""
     if not scale <= _MOST:
         raise InvalidBudget(
             f"epsilon={budget.epsilon:g}, delta={budget.delta:g} need noise of scale {scale:g}, above {_MOST:g}; "
@@ -186,7 +176,6 @@ def checked_share(solver_share: float) -> float:
 def share_or_default(solver_share: float | None, *, printed: bool, coverable: bool = True) -> float:
     """Return an estimator's share of the budget for hiding the solver's error: as asked, or `SOLVER_SHARE` if possible.
 
-    - solver_share: what the user asked for.
     - printed: whether the constants are the printed ones, which know no such noise.
     - coverable: whether theta may be moved by noise and put back into its set.
     - Returns: in [0, 1); 0 leaves the release `proved_exact`.
@@ -201,7 +190,6 @@ def covering(sensitivity: float, budget: Budget) -> Gaussian | SphericalLaplace:
 
     - sensitivity: 2 tau for a solver that is certified to err by tau at most: under either relation two errors differ
       by no more.
-    - budget: what hiding it may spend.
     - Source: docs/privacy.md, section 5.
     """
     if budget.delta == 0:
@@ -217,7 +205,6 @@ def covered(
     """Return what a solver found with noise that hides its error.
 
     - Shapes: theta (repeats, p); the result (repeats, p).
-    - sensitivity: as for `covering`.
     - sticky: shape (p,); where exact minimisers have coordinates in their numbers: 0, if the penalty has a kink there,
       and walls of a box. Coordinates within `_REACH` standard deviations of the noise of one of these are put there,
       which is post-processing.

@@ -62,7 +62,6 @@ class Calibrated(NamedTuple):
 
     - noise: law of z or b; its scale is 1/beta.
     - curvature: Delta of the sum that is minimised, Delta_CMS included.
-    - guarantee: for the exact minimiser.
     """
 
     noise: SphericalLaplace
@@ -87,9 +86,6 @@ def calibrate(
 ) -> Calibrated:
     """Return the noise and the curvature of Algorithm 1 or 2.
 
-    - budget: with delta = 0, under `neighbours`.
-    - curvature: Delta = n Lambda in [1e-100, 1e100]; by default `default_curvature`.
-    - neighbours: the paper's, or what the module says of the other.
     - Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithms 1 and 2, Theorems 6 and 9.
     """
     one_of("perturbation", perturbation, Perturbation)
@@ -136,9 +132,6 @@ def release(
 
     - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: squared, Huber and hinge losses
       alone, p in the millions (`dperm.solvers.sparse`).
-    - budget: spent by each of the repeats; delta = 0.
-    - perturbation: Algorithm 1 or 2.
-    - curvature: Delta = n Lambda, of the sum of losses; by default lambda/(e^{epsilon/4} - 1) for both algorithms.
     - features: the number of features, if X holds only p of them: theta is then these coordinates of a release of all.
       Exactly so if X holds every column that is not zero throughout, as the minimiser is -b/Delta on the others; which
       columns these are may depend on the records, and is not for publication.

@@ -50,10 +50,7 @@ BLOCK_ENTRIES = 2**16
 
 
 def default_clip(loss: Loss, domain: Domain) -> float:
-    """Return zeta over all theta, at which no record of the domain is clipped.
-
-    - domain: its `theta_norm` is ignored: nothing keeps the iterates within it.
-    """
+    """Return zeta over all theta, at which no record of the domain is clipped."""
     everywhere = Domain(x_norm=domain.x_norm, y_bound=domain.y_bound)
     if not math.isfinite(loss.suprema(everywhere)[0]):
         raise DomainViolation(
@@ -67,10 +64,7 @@ def default_clip(loss: Loss, domain: Domain) -> float:
 def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours) -> Gaussian:
     """Return the noise of one step: sigma = sqrt(T) S/a(epsilon, delta).
 
-    - clip: bound c > 0 on one record's gradient norm.
     - budget: what all steps together may spend; delta above 0.
-    - steps: T >= 1.
-    - neighbours: S = c or 2c.
     - Source: Dong, Roth & Su 2022, Corollary 3.3; Balle & Wang 2018, Theorem 8.
     """
     remedy = "noisy gradient descent adds Gaussian noise; for pure privacy take 'objective' or 'output'"
@@ -83,7 +77,6 @@ def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours
 def summed_gradient(X: np.ndarray, y: np.ndarray, loss: Loss, theta: np.ndarray, limit: np.ndarray) -> np.ndarray:
     """Return sum_i clip(l'_i x_i) at each theta.
 
-    - Shapes: X (n, p); y (n,); theta (repeats, p); the result (repeats, p).
     - limit: shape (n,); c/||x_i||, to which |l'_i| is clipped; infinite where x_i = 0.
     """
     total = np.zeros(theta.shape)
@@ -120,16 +113,8 @@ def release(
     """Release the end of `repeats` independent noisy descents, run as one batch.
 
     - X: shape (n, p); longer rows than domain.x_norm cost accuracy (their gradients are clipped), never privacy.
-    - loss: any; without `clip` one with bounded gradient over all theta.
-    - budget: spent by each of the repeats; delta above 0.
-    - calibration: the composition is exact, so there is no other.
     - ridge: in [0, 1e30], public; of the sum of losses.
-    - steps: T in [1, 1e6].
     - clip: c in [1e-30, 1e30], in the units of zeta; by default zeta.
-    - momentum: in [0, 1).
-    - step_size: eta in [1e-30, 1e30], public; by default as the module says.
-    - n_public: a public number (or guess) of records, for the default step size; by default n under replace-one, none
-      under add/remove.
     - average: release the last iterate, or the mean of the last ceil(T/2).
     - Returns: with certificate 0. `converged` says that theta is finite: a step size too large overflows.
     """

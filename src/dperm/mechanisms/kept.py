@@ -51,7 +51,6 @@ class Known(Listener):
     """First answers that are one number each; with a journal, those of others too that fitted the same.
 
     - fit: what was fitted: answers of anything else are not taken for answers of this.
-    - answers: by `keys`.
     """
 
     def __init__(self, serving: Serving, fit: bytes):
@@ -85,11 +84,7 @@ def written(row: np.ndarray | sparse.csr_array) -> list:
 
 
 def read(rows: Sequence[list]) -> np.ndarray | sparse.csr_array:
-    """Return rows from what a journal holds of them: CSR if the first was.
-
-    - rows: sequence of lists, one at least.
-    - Returns: shape (m, d).
-    """
+    """Return rows from what a journal holds of them: CSR if the first was."""
     columns = [np.frombuffer(bytes.fromhex(row[2]), dtype=np.int64) for row in rows]
     values = np.concatenate([np.frombuffer(bytes.fromhex(row[3]), dtype=np.float64) for row in rows])
     starts = np.cumsum([0, *map(len, columns)])
@@ -98,11 +93,7 @@ def read(rows: Sequence[list]) -> np.ndarray | sparse.csr_array:
 
 
 def stacked(points: np.ndarray | sparse.csr_array | None, rows: np.ndarray | sparse.csr_array):
-    """Return points and more of them, dense or CSR as the first were.
-
-    - points: shape (m, d), or None.
-    - Shapes: rows (q, d); the result (m + q, d).
-    """
+    """Return points and more of them, dense or CSR as the first were."""
     if points is None:
         return rows
     if sparse.issparse(points):
@@ -120,7 +111,6 @@ def fitted(estimator: Any, *arrays: np.ndarray | sparse.csr_array) -> bytes:
     """Return what tells one fit from another: its parameters and arrays.
 
     - estimator: scikit-learn estimator; parameters that only say where noise and journal come from are not looked at.
-    - *arrays: rows, targets, solutions.
     """
     parts = [type(estimator).__qualname__, *parameters(estimator), *map(_array, arrays)]
     return b"".join(hashlib.blake2b(part.encode()).digest() for part in parts)
@@ -129,7 +119,6 @@ def fitted(estimator: Any, *arrays: np.ndarray | sparse.csr_array) -> bytes:
 def parameters(estimator: Any) -> list[str]:
     """Return a word for each parameter, the same in every process that has the same.
 
-    - estimator: as for `fitted`.
     - Raises ValueError: if there is none for a parameter and a journal would need it; public arguments alone decide.
     """
     given, words = estimator.get_params(deep=False), []

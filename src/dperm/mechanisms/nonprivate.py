@@ -11,7 +11,6 @@ def fit(
 ) -> tuple[np.ndarray, float, bool]:
     """Minimise sum_i l(<x_i, theta>, y_i) + ridge/2 ||theta||^2.
 
-    - Shapes: X (n, p); y (n,); theta (p,).
     - ridge: above 0, for the sum of losses.
     - tolerance: target for the gradient's norm, in the units of the sum of losses.
     - certificate: upper bound on the distance from the minimiser.

@@ -71,7 +71,6 @@ NOTHING, EVERYWHERE = Regularizer(), Region()
 def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
     """Return Delta = 2 lambda/epsilon, the least that Algorithm 1 allows.
 
-    - loss, domain: give lambda; theta stays within the domain's `theta_norm`.
     - epsilon: what pays for the tilt: of a release with a solver share, the rest of its epsilon.
     """
     return curvature_or_default(None, loss, domain, epsilon)
@@ -90,9 +89,6 @@ def calibrate(
 
     - loss, domain: give zeta, lambda and whether l' keeps its sign. The domain's `theta_norm` must be that of the set
       searched (`base.searched`).
-    - budget: what b may spend under `neighbours`.
-    - curvature: Delta > 0.
-    - guarantee: for the exact minimiser.
     """
     one_of("neighbours", neighbours, Neighbours)
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
@@ -148,7 +144,6 @@ def release(
     - X: shape (n, p); rows with ||x||_2 <= domain.x_norm; not checked here. Sparse: Huber and smoothed hinge losses, no
       regularizer but l2 and no set F; p in the millions (`dperm.solvers.sparse`).
     - loss: smooth (finite lambda on the domain).
-    - domain: bounds on the records; its `theta_norm` is ignored for that of `region`.
     - curvature: Delta, of the sum of losses; by default `default_curvature` for what b may spend of epsilon. What
       `regularizer.l2` has of it is not added again.
     - tolerance: in [1e-12, 1]. Public target of the solver: theta lies within tolerance zeta/Delta of the minimiser. By
@@ -158,7 +153,6 @@ def release(
     - solver_share: in [0, 1): share of the budget that pays for noise against the solver's error; 0 adds none. The
       result is put back into a ball or box; what is within reach of that noise of a wall, or with l1 of 0, is there
       again.
-    - regularizer: r, beside the sum of losses.
     - region: F; needed for a loss that is not bounded everywhere.
     - features: the number of features, if X holds only p of them: theta is then these coordinates of a release of all,
       as of `dperm.mechanisms.cms11.release`. Not with a region, a regularizer other than l2 or a solver share.
@@ -199,10 +193,7 @@ def release_gram(
 ) -> Release:
     """Release what `release` does with the squared loss, from X'X and X'y: all that this loss knows of the records.
 
-    - G: shape (p, p); X'X.
     - c: shape (p,); X'y, of targets that `Loss.targets_of` has passed: here nothing of them can be checked any more.
-    - domain, budget, neighbours, calibration, curvature, rng, repeats, tolerance, solver_share, regularizer, region: as
-      for `release`.
     - records: X and y themselves, where G and c are their moments by `solvers.moments`: without them the certificate
       takes G and c as exact, and many records may miss the target.
     """

@@ -87,7 +87,6 @@ def release(
 ) -> Release:
     """Release the regularised minimiser `repeats` times, each with fresh noise.
 
-    - curvature: Delta > 0, of the sum of losses; by default 2 lambda/epsilon, as for objective perturbation.
     - Returns: the certificate is the solver's; the noise already covers it.
     """
     solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
@@ -117,7 +116,6 @@ def publish(
     The sensitivity S + 2 tau is the one of `release`; `dperm.grid` adds what rounding to its grid costs, and
     calibrates. (Zero delta: independent discrete Laplace coordinates, not a spherical law.)
 
-    - curvature: Delta > 0, of the sum of losses; by default 2 lambda/epsilon.
     - Returns: with mode="release". Where `converged` is False the statement covers nothing of that row: do not publish
       it.
     """

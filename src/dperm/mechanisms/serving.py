@@ -62,12 +62,7 @@ os.register_at_fork(after_in_child=lambda: [serving.begin() for serving in list(
 
 
 class Serving:
-    """Turns of who answers on one budget.
-
-    - path: the journal; made if it does not exist.
-    - terms: what is being spent; those of an existing journal must be the same.
-    - bound: what is fitted, where answers of another fit must not go on in the same journal.
-    """
+    """Turns of who answers on one budget."""
 
     def __init__(
         self, path: str | Path | None = None, terms: Mapping[str, Any] | None = None, bound: bytes | None = None

@@ -102,18 +102,12 @@ class SparseRelease(Release):
 
 
 def case_study(size: int) -> Domain:
-    """Return the public bounds of the paper's case study: r = sqrt(s) and Y = s (Section 3.1; B = 1 beside them).
-
-    - size: s.
-    """
+    """Return the public bounds of the paper's case study: r = sqrt(s) and Y = s (Section 3.1; B = 1 beside them)."""
     return Domain(x_norm=math.sqrt(size), y_bound=float(size))
 
 
 def split(budget: Budget, support_share: float) -> tuple[Budget, Budget]:
-    """Return what the two stages may spend: (share epsilon, 0) and (epsilon - share epsilon, delta).
-
-    - support_share: in (0, 1); the paper's is 1/2.
-    """
+    """Return what the two stages may spend: (share epsilon, 0) and (epsilon - share epsilon, delta)."""
     remedy = "it is stage one's share of epsilon; the paper's is 0.5"
     number("support_share", support_share, 0, 1, error=InvalidBudget, remedy=remedy)
     first = budget.epsilon * support_share
@@ -138,9 +132,6 @@ def stage_two(
 
     What it refuses is refused here, without data: `release` asks before stage one starts.
 
-    - size, domain, budget, neighbours, calibration, support_share, bound, curvature, solver_share, tolerance: as for
-      `release`.
-    - fit_intercept: likewise.
     - arguments: all but the Gram matrix, the generator and the repeats.
     """
     one_of("calibration", calibration, Calibration)
@@ -192,10 +183,7 @@ def release(
     - X: shape (n, p); Samp-Agg's votes see it as it is (they are bounded whatever the data are); else long rows are
       scaled down.
     - y: shape (n,); likewise; else moved into [-Y, Y].
-    - size: s in [1, p].
-    - support: stage one.
     - domain: `x_norm` is r, the bound on the s largest entries of a row; `y_bound` is Y. `theta_norm` is ignored.
-    - calibration: as in the module's text.
     - support_share: in (0, 1): epsilon_1/epsilon.
     - bound: B: |theta_j| <= B, in both stages (Samp-Agg's lasso has no box, as printed).
     - curvature: Delta of stage two, of the sum of losses; by default 2 lambda/((1 - solver_share) epsilon_2). It may

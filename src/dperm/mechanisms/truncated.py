@@ -160,7 +160,6 @@ def release(
 ) -> Release:
     """Release `repeats` independent estimates from one data set.
 
-    - X, y, loss, penalty, strength, domain, budget, share, eta_bound, low, high, bounds: as for `napp.release`.
     - point: c, below 0, in the units of b.
     - Source: li2021, Equations 8 to 10, Section 3.5; erratum N2.
     """

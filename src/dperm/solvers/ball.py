@@ -42,7 +42,6 @@ SPHERE_SLACK = 16 * _EPS
 class Spectrum:
     """A positive semidefinite G with its eigendecomposition, G = V diag(w) V'.
 
-    - G: shape (p, p) or (R, p, p).
     - values: shape (p,) or (R, p); w, ascending, at least 0.
     - vectors: ndarray, shape of G; V.
     """
@@ -98,16 +97,11 @@ def minimise(
     """Minimise 1/2 theta'G theta - <c_r, theta> + ridge/2 ||theta||^2 over the ball for r = 1..R.
 
     - G: shape (p, p) or (R, p, p), or Spectrum; symmetric and positive semidefinite, of any rank; as in `decompose`.
-    - c: shape (R, p); entries of at most 1e100 in size; R may be 0.
     - radius: in [1e-100, 1e100], or infinite for no ball.
-    - ridge: in [0, 1e100].
     - modulus: in [0, 1e100]: a lower bound on the least eigenvalue of G that the caller vouches for. Only the
       certificate looks at it.
     - Returns: a row agrees with the same problem solved alone to rounding. Where there is no minimiser (radius
       infinite, a slope without curvature) the `subgradient_norm` tells.
-    - Raises DataError: if a shape of G or c does not fit, or an entry is NaN, infinite or above 1e100. The message
-      gives no value of the data.
-    - Source: kifer2012, Algorithm 1 (the problem). More and Sorensen 1983 (the method).
     """
     if radius != math.inf:
         radius = number("radius", radius, _LEAST, _LARGEST, ends="[]", remedy="it is the radius of the ball, or inf")
@@ -142,10 +136,8 @@ def subgradient_norm(theta: np.ndarray, gradient: np.ndarray, radius: float) -> 
     Inside the ball the cone is {0}, and the norm that of the gradient.
 
     - theta, gradient: shape (R, p); the gradient may hold values that are not finite.
-    - radius: in [1e-100, 1e100], or infinite.
     - Returns: shape (R,); 0 at a minimiser over the ball, and there alone; infinite outside the ball or where a value
       is not finite.
-    - Raises ValueError: if the shapes differ.
 
     A theta within 16 ulps of the sphere counts as on it. The certificate is then that of the minimiser over the ball
     through theta; how far the two are from each other, `between` says.
@@ -171,7 +163,6 @@ def between(radius: float, short: np.ndarray, free: np.ndarray, stiff: float, mo
     R/||theta|| (sqrt(kappa) + 1/sqrt(kappa))/2 by Kantorovich's inequality, and kappa(A) <= stiff/modulus.
 
     - radius: of the larger ball.
-    - short: shape (R,).
     - free: shape (R,); norms of the free coordinates, above 0.
     - stiff: the largest eigenvalue that the Hessian can have.
     - modulus: above 0; the least.
@@ -183,9 +174,6 @@ def between(radius: float, short: np.ndarray, free: np.ndarray, stiff: float, mo
 def diagonal(w: np.ndarray, d: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
     """Solve the problem for a diagonal G, in O(p) a Newton step and row.
 
-    - w: shape (p,); the diagonal, 0 or above.
-    - d: shape (R, p); one slope a row.
-    - radius: above 0; may be infinite.
     - theta: shape (R, p); d/(w + mu), and 0 where w is 0: no slope is expected there.
     - mu: shape (R,); the least multiplier, 0 or above, with ||theta_r|| <= radius up to a few ulps.
     """

@@ -15,7 +15,6 @@ import numpy as np
 def smallest(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the corners of the smallest box around the ones.
 
-    - X: shape (n, d); finite.
     - y: shape (n,); labels 0 and 1.
     - low, high: shape (d,); infinity and minus infinity where no label is 1: nothing is inside.
     """
@@ -24,9 +23,5 @@ def smallest(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def inside(X: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return which rows lie in a box, its faces included.
-
-    - Shapes: X (m, d); low, high (d,).
-    - Returns: shape (m,); 0 or 1.
-    """
+    """Return which rows lie in a box, its faces included, shape (m,); 0 or 1."""
     return ((low <= X) & (high >= X)).all(axis=1).astype(int)

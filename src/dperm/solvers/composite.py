@@ -74,11 +74,9 @@ def minimise(
 
     - loss: with finite curvature on F.
     - X: shape (n, p); n may be 0. Sparse: for smooth r, F = R^p and the losses of `sparse`.
-    - y: shape (n,).
     - ridge: in [0, inf), with ridge + regularizer.l2 > 0.
     - tolerance: in (0, inf): bound aimed at for m times the distance, by the least norm of a subgradient.
     - tilt: shape (R, p); b_r; without it R = 1 and b = 0.
-    - max_iterations: of prox-Newton or Newton, at least 1.
     - Returns: of `newton`; `gradient_norm` is m times the certificate. Nothing is raised where a repeat does not reach
       the tolerance.
     """
@@ -170,8 +168,6 @@ def minimise_quadratic(
     """Minimise 1/2 theta'G theta - <c, theta> + r(theta) + ridge/2 ||theta||^2 + <b_r, theta> over F for r = 1..R.
 
     - G: shape (p, p); X'X: what the squared loss knows of the records besides c. Symmetric positive semidefinite.
-    - c: shape (p,); X'y.
-    - ridge, tolerance, tilt, regularizer, region: as for `minimise`.
     - records: X and y, whose moments by `moments.exact` are G and c: the certificate then speaks of these, and where a
       Gram matrix in doubles does not let a repeat reach the tolerance, their gradient in extended precision may.
       Without them G and c count as exact.

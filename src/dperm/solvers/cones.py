@@ -22,7 +22,6 @@ _EPS = float(np.finfo(float).eps)
 class Cone:
     """One factor of a product of cones.
 
-    - rows: slice; its place in the product.
     - exponents: of `power`.
     """
 
@@ -106,7 +105,6 @@ def smooth(factors: Sequence[Cone]) -> bool:
 def projection(v: np.ndarray, factors: Sequence[Cone]) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest point of the product, and the projection's derivative at v (one of them at a kink).
 
-    - Shapes: v (m,); nearest (m,); derivative (m, m).
     - factors: their own duals.
     """
     nearest, derivative = np.zeros_like(v), np.zeros((len(v), len(v)))
@@ -164,7 +162,6 @@ def _triangle(S: np.ndarray) -> np.ndarray:
 def inside(v: np.ndarray, radius: float, factors: Sequence[Cone], *, dual: bool = False) -> bool:
     """Return whether the ball of this radius around v is certain to be in the product, or in its dual.
 
-    - radius: not negative.
     - Returns: false where rounding leaves it open.
     """
     return bool(np.isfinite(radius)) and all(_INSIDE[one.kind](v[one.rows], radius, one, dual) for one in factors)

@@ -79,10 +79,7 @@ class Equations:
         self._factor = linalg.cho_factor(gram) if self._sigma and len(gram) else None
 
     def nearest(self, v: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """Return the solution nearest to v, up to rounding; v itself where M has not full rank.
-
-        - Shapes: v (n,); r (k,); the result (n,).
-        """
+        """Return the solution nearest to v, up to rounding; v itself where M has not full rank."""
         if self._factor is None:
             return v
         own = (self._signs * r)[self._first][self._some]
@@ -91,10 +88,7 @@ class Equations:
         return v
 
     def distance(self, v: np.ndarray, r: np.ndarray) -> float:
-        """Return an upper bound on the distance from v to a solution; infinite where none is shown to exist.
-
-        - Shapes: v (n,); r (k,).
-        """
+        """Return an upper bound on the distance from v to a solution; infinite where none is shown to exist."""
         signed = self._signs * r
         own = signed[self._first]
         if not self._sigma or (own[self._group] != signed).any() or own[~self._some].any():
@@ -107,8 +101,6 @@ class Equations:
 class Program:
     """The part of a conic program that is the same for all P and q.
 
-    - A: shape (m, n).
-    - b: shape (m,).
     - equalities: k.
     - factors: of K.
     """
@@ -119,10 +111,7 @@ class Program:
     factors: list[cones.Cone]
 
     def solve(self, P: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-        """Return a point, its multipliers, and what Clarabel says of them; polished where K is its own dual.
-
-        - Shapes: P (n, n); q (n,); x (n,); z (m,).
-        """
+        """Return a point, its multipliers, and what Clarabel says of them; polished where K is its own dual."""
         if not _moderate(P, q):
             return np.full(len(q), np.nan), np.full(len(self.b), np.nan), "NumericalError"
         unit, size = _units(P, q, self.factors)
@@ -185,8 +174,6 @@ class Certifier:
     def certify(self, q: np.ndarray, x: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, float]:
         """Return a point next to x that is feasible up to rounding, and an upper bound on f there less min f.
 
-        - Shapes: q (n,); x (n,); x (n,).
-        - z: shape (m,); multipliers.
         - gap: 1/2 |x - x*|_P^2 for a minimiser x* is at most this too. Infinite where nothing is shown.
         """
         if not (self._known and _moderate(q, x, z)):

@@ -57,7 +57,6 @@ class Fit:
     - dual: shape (n,); alpha, in [0, 1].
     - gap: upper bound on P(w) - P(w*), sum scale.
     - slack: sqrt(2 gap/total), upper bound on ||w - w*||_2.
-    - norm: ||w||_2.
     - epochs: passes over all or over the remaining rows.
     """
 
@@ -81,7 +80,6 @@ class Fit:
 def gaussian_predictions(Z: np.ndarray | sparse.csr_array, rng: np.random.Generator, draws: int) -> np.ndarray:
     """Return <xi, phi(z)> of every row, for some xi, standard Gaussian on the monomials that the rows have.
 
-    - Z: shape (T, d).
     - Returns: shape (draws, T); a row for each xi.
     """
     rows = patterns.group(Z)
@@ -116,9 +114,6 @@ def minimise(
     - y: shape (n,); in {-1, +1}.
     - total: n lambda, 1/C of LibSVM; in [1e-30, 1e30].
     - slack: public bound on ||w - w*||_2 to certify, above 0.
-    - x_norm: the public bound on rows.
-    - max_epochs: at least 1.
-    - Returns: with `slack` at most the one asked for.
     - Raises DataError: if shapes or labels do not fit, or rows hold NaN or share no patterns. The message gives no
       value of the data.
     - Raises SolverError: if the slack is not certified in time (or is below rounding). Whether it is depends on private

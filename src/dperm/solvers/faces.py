@@ -29,7 +29,6 @@ class Solution:
     """What `minimise` found.
 
     - theta: shape (R, p); within the box, and within the ball up to a few ulps.
-    - subgradient_norm: shape (R,); `subgradient_norm` at theta.
     - iterations: shape (R,); multipliers tried.
     """
 
@@ -53,12 +52,8 @@ def minimise(
     """Minimise the quadratics of the module's text, one after the other.
 
     - G: shape (p, p) or (R, p, p); symmetric; least eigenvalue >= modulus, which the caller vouches for.
-    - c: shape (R, p).
-    - radius: above 0, finite.
-    - modulus: above 0.
     - tolerance: above 0; bound aimed at for the least norm of a subgradient.
     - l1, low, high: l1 >= 0, low <= 0 <= high; one for all coordinates.
-    - start: shape (R, p); by default 0.
     - Returns: a problem that did not reach the tolerance is returned as it is.
     """
     theta = np.zeros(c.shape) if start is None else np.array(start, dtype=np.float64)
@@ -76,7 +71,6 @@ def subgradient_norm(
 ) -> np.ndarray:
     """Return a bound on the least norm of a subgradient of f + l1 ||.||_1 plus the normal cones of ball and box.
 
-    - theta, gradient: shape (R, p); of f at theta.
     - Returns: shape (R,); 0 at a minimiser; infinite outside the set. The ball's part t theta has the t >= 0 that is
       best for the coordinates that are neither 0 nor at a bound; 0 where that is no worse.
     """

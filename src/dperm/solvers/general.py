@@ -28,7 +28,6 @@ _INFEASIBLE = ("PrimalInfeasible", "AlmostPrimalInfeasible")
 class Solution:
     """What `minimise` found.
 
-    - theta: shape (R, p).
     - gap: shape (R,); at least the objective at theta less its minimum, and at least m/2 ||theta - theta*||^2 for the
       least eigenvalue m of H_r; infinite where nothing is shown.
     """
@@ -44,7 +43,6 @@ def minimise(H: np.ndarray, c: np.ndarray, regularizer: Regularizer, region: Reg
 
     - H: shape (p, p) or (R, p, p); symmetric positive definite: callers add m > 0 to a sum of squares. P of cvxpy's own
       rules is semidefinite.
-    - c: shape (R, p).
     - Returns: where Clarabel failed, or H or c is not finite or above 1e100, theta is NaN and the gap infinite: nothing
       is raised, because that depends on data.
     - Raises ConfigError: if the expression or a constraint is not what cvxpy accepts as convex, a variable is

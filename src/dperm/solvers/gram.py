@@ -79,22 +79,16 @@ def minimise(
 
     - G: shape (p, p) or (R, p, p); symmetric and positive semidefinite (not checked), of any rank; entries of at most
       1e100 in size.
-    - c: shape (R, p); likewise at most 1e100; R may be 0.
     - tolerance: in [0, inf): absolute bound aimed at for the least norm of a subgradient. 0 asks for all that rounding
       allows.
-    - ridge: in [0, 1e100].
     - modulus: in [0, 1e100]: a lower bound on the least eigenvalue of G, which the caller vouches for. Only the
       certificate looks at it.
-    - l1: shape (p,); in [0, 1e100].
-    - low, high: shape (p,); bounds on theta, low <= high; infinite where there is none.
     - start: shape (p,) or (R, p); where to begin, moved into the box; by default 0.
-    - max_iterations: at least 1; a bound on `iterations`, up to one round.
     - Returns: a problem that did not reach the tolerance (too few iterations, a tolerance below rounding, or no
       minimiser at all) is returned as it is: compare its `subgradient_norm`. Whether it converged depends on private
       data.
     - Raises DataError: if a shape of G, c or start does not fit, or an entry is NaN, infinite or above 1e100. The
       message gives no value of the data.
-    - Source: kifer2012, Algorithm 1 (the problem). Friedman, Hastie and Tibshirani 2010 (the method).
     """
     number("tolerance", tolerance, 0, np.inf, ends="[)", remedy="it bounds the norm of a subgradient")
     ridge = number("ridge", ridge, 0, _LARGEST_ENTRY, ends="[]", remedy="it is the weight of ||theta||^2/2")
@@ -122,9 +116,6 @@ def subgradient_norm(
 ) -> np.ndarray:
     """Return the least norm of a subgradient of f + l1 ||.||_1 plus the normal cone of the box, f smooth.
 
-    - theta: shape (R, p).
-    - gradient: shape (R, p); of f at theta; may hold values that are not finite.
-    - l1: shape (p,); in [0, 1e100].
     - low, high: shape (p,); low <= high. A coordinate is at a bound if it equals it.
     - Returns: shape (R,); 0 at a minimiser, and there alone; infinite where theta is outside the box or a gradient not
       finite.

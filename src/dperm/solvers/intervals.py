@@ -25,7 +25,6 @@ def minimise(x: np.ndarray, y: np.ndarray, k: int) -> tuple[np.ndarray, int]:
 
     - x: shape (n,); finite points, in any order; ties are welcome.
     - y: shape (n,); labels 0 and 1.
-    - k: most ends, 0 or more.
     - ends: shape (at most k,); points of the sample, rising; as few as the fewest errors need.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y)
@@ -67,8 +66,6 @@ def fewest_errors(ones: np.ndarray, zeros: np.ndarray, k: int) -> np.ndarray:
 
     - ones, zeros: shape (repeats, points); how many records of each label a sample has at each point, in the order of
       the points.
-    - k: most ends, 0 or more.
-    - Returns: shape (repeats,).
     """
     return _fewest(np.ascontiguousarray(ones, dtype=np.int64), np.ascontiguousarray(zeros, dtype=np.int64), int(k))
 
@@ -90,10 +87,5 @@ def _fewest(ones, zeros, k):
 
 
 def inside(x: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return the function with these ends at points.
-
-    - x: shape (n,).
-    - ends: shape (k,); rising.
-    - Returns: shape (n,); 0 or 1.
-    """
+    """Return the function with these ends at points, shape (n,); 0 or 1."""
     return (np.searchsorted(ends, x, side="right") % 2).astype(np.int8)

@@ -53,11 +53,9 @@ _ROUNDINGS = 64
 class Fit:
     """What `minimise` found.
 
-    - X: shape (n, d).
     - mu: shape (n,); w = sum_i mu_i phi(x_i).
     - gap: upper bound on P(w) - P(w*), sum scale.
     - slack: upper bound on ||w - w*||: sqrt(2 gap/total), or, where rounding hides the gap, that by the slopes.
-    - norm: ||w||.
     - rounds: working sets.
     """
 
@@ -122,8 +120,6 @@ def minimise(
     - loss: one of these five.
     - total: n lambda, 1/C of LibSVM; in [1e-30, 1e30].
     - slack: public bound on ||w - w*|| to certify, above 0.
-    - max_rounds: at least 1.
-    - Returns: with `slack` at most the one asked for.
     - Raises DataError: if shapes do not fit. The message gives no value of the data.
     - Raises SolverError: if the slack is not certified in time (or is below rounding). Whether it is depends on private
       data.

@@ -31,8 +31,6 @@ _CUTS = 10
 def steps(problem: Any) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
     """Yield feasible mu, u = K mu and J, of a smooth loss, after every step: of steps in w where those in mu end.
 
-    - problem: _Problem; of `dperm.solvers.kernel`.
-    - mu, u: shape (n,).
     - J: at the iterate that mu is made of; it falls with every step.
     """
     factors = _pivots(problem)

@@ -51,9 +51,7 @@ def minimise(
 ) -> tuple[np.ndarray, float]:
     """Return the best w found, shape (p,), and an upper bound on ||w - w*||, with its own rounding.
 
-    - X: shape (n, p); n at least 1.
     - t, low, high: shape (n,); low < high.
-    - total: above 0.
     - slack: above 0; the bound aimed at. What does not reach it is returned as it is.
     """
     n, p = X.shape
@@ -93,8 +91,6 @@ def distance(
     """Return an upper bound on ||w - w*||, with its own rounding, for a w and a dual point of another solver.
 
     - X, t, low, high, total, slack: as for `minimise`; what is above `slack` may not be the least bound.
-    - w: shape (p,).
-    - alpha: shape (n,); within low and high.
     """
     with one_thread(), np.errstate(all="ignore"):
         bound = _distance(X, t, low, high, total, w, alpha)

@@ -41,11 +41,9 @@ _SUPPORT_SWEEPS = 9
 class Solution:
     """What `minimise` found.
 
-    - theta: shape (blocks, p).
     - gap: shape (blocks,); P_b(theta_b) - P_b(theta_b*) is at most this, up to rounding of the order of 1e-16
       ||y_b||^2. It bounds the objective (and the fitted values), not the distance of theta_b from a minimiser.
     - converged: shape (blocks,); whether the gap is within tolerance/2 ||y_b||^2.
-    - sweeps: shape (blocks,).
     """
 
     theta: np.ndarray
@@ -67,12 +65,10 @@ def minimise(
     """Minimise 1/2 ||y_b - X_b theta||^2 + l1 ||theta||_1 for every block b of rows.
 
     - X: shape (n, p); entries of at most 1e100 in size; n may be 0.
-    - y: shape (n,); likewise.
     - l1: Lambda in [1e-30, 1e30], in units of the squared target over theta.
     - block: shape (n,); which block each row is in, in [0, blocks); without it all rows are in block 0.
     - blocks: how many blocks; those without rows get theta = 0.
     - tolerance: in [1e-12, 1]: aim at gap <= tolerance/2 ||y_b||^2.
-    - max_sweeps: at least 1: coordinate-descent sweeps per block, over a working set or its support.
     - Returns: a block that ran out of sweeps is returned as it is: whether it converged depends on private data.
     - Raises DataError: if a shape does not fit, or an entry is NaN, infinite or above 1e100. The message gives no value
       of the data.
@@ -99,7 +95,6 @@ def minimise(
 def checked(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the data as contiguous doubles, or refuse them.
 
-    - Shapes: X (n, p); y (n,).
     - X, y: the arguments themselves where they are such already.
     """
     X, y = (np.ascontiguousarray(values, dtype=np.float64) for values in (X, y))

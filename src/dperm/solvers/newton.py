@@ -92,7 +92,6 @@ def minimise(
     - tolerance: in (0, inf): absolute bound aimed at for `gradient_norm`, hence for ridge times the distance.
     - tilt: shape (R, p); b_r; without it R = 1 and b = 0.
     - start: shape (p,) or (R, p); where to begin; by default 0, and for several repeats the untilted optimum.
-    - max_iterations: at most this many Newton steps per repeat, at least 1.
     - Returns: the same bytes for the same input, however many threads or cores there are.
     - Raises ValueError: if the loss has a kink, ridge or tolerance are not finite numbers above 0, a shape does not
       fit, or an entry is not finite. The message gives no value of the data.

@@ -78,10 +78,7 @@ def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 class Objective:
     """J for a data set, a loss and a ridge.
 
-    - loss: with finite curvature.
     - X: shape (n, p), C-ordered.
-    - y: shape (n,).
-    - ridge: above 0.
     - single: allow curvature in single precision where that is safe.
     """
 
@@ -120,11 +117,7 @@ class Objective:
             return Point(theta, data + tilted, slack, gradient, np.sqrt(_dots(gradient, gradient)), weights)
 
     def tilted(self, origin: Point, tilt: np.ndarray) -> Point:
-        """Return the `Point` for several tilts at the same theta.
-
-        - origin: one column, evaluated without a tilt.
-        - tilt: shape (p, k).
-        """
+        """Return the `Point` for several tilts at the same theta (origin: one column, evaluated without a tilt)."""
         k = tilt.shape[1]
         theta, gradient = np.repeat(origin.theta, k, axis=1), origin.gradient + tilt
         slack = origin.slack + ROUNDING * (np.abs(tilt).T @ np.abs(origin.theta)[:, 0])
@@ -136,7 +129,6 @@ class Objective:
     def rounding(self, theta: np.ndarray, tilt: np.ndarray, *, blocks: bool = True) -> np.ndarray:
         """Return a bound on the norm of the error in `evaluate`'s gradient, from the largest l' and l'' there can be.
 
-        - theta, tilt: shape (p, k).
         - blocks: false for a gradient whose sums over records are in any order, or go through X'X.
         - Returns: shape (k,); infinite where l' overflows.
         """
@@ -157,7 +149,6 @@ class Objective:
     def carefully(self, theta: np.ndarray, tilt: np.ndarray, kind: type = np.float64) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradient by sums of few terms, and a bound on the norm of its error from the sizes there are.
 
-        - Shapes: theta, tilt (p, k); gradient (p, k).
         - kind: numpy.float64 or numpy.longdouble; what the sums are done in; the second is slow.
         - error: shape (k,); infinite where l' overflows.
         """
@@ -218,10 +209,7 @@ class Objective:
         return np.where(np.isnan(found), np.inf, found)
 
     def curvature_times(self, weights: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        """Return H_r v_r for each column: (X^T diag(weights_r) X + ridge I) v_r.
-
-        - Shapes: weights (n, k); directions (p, k); the result (p, k).
-        """
+        """Return H_r v_r for each column: (X^T diag(weights_r) X + ridge I) v_r."""
         # Columns of size one neither overflow nor vanish in single precision.
         size = np.abs(directions).max(axis=0, initial=0.0)
         size[size == 0] = 1.0

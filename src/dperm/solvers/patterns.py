@@ -88,7 +88,6 @@ def group(X: np.ndarray | sparse.csr_array) -> Grouped:
 
     Rows with fewer entries than the fullest one are given zeros in the columns that are most frequent.
 
-    - X: shape (n, d).
     - Raises DataError: if X holds NaN or infinity, or its rows have so many entries or patterns that nothing is gained
       by grouping.
     """

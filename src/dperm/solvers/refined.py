@@ -110,7 +110,6 @@ def refine(objective: Objective, theta: np.ndarray, tilt: np.ndarray, terms: Ter
     """Return a double near theta, and an upper bound on m times its distance from the minimiser.
 
     - theta: shape (p,); in the set, and so near to the minimiser that rounding hides the rest.
-    - tilt: shape (p,); b.
     - tolerance: above 0; where the bound may stop falling.
     - Returns: the best point found, be it above the tolerance or not; infinite where nothing is known.
     """

@@ -68,7 +68,6 @@ class Fit:
     - slack: shape (R,), or float; sqrt(2 gap/total) >= ||w - w*||_2.
     - norm: shape (R,), or float; ||w||_2 over all d columns.
     - passes: over all rows, and over those within their bounds; the most of any batch of repeats.
-    - features: d.
     """
 
     columns: np.ndarray
@@ -118,12 +117,10 @@ def minimise(
 
     - X: shape (n, d); memory beyond it: 16 R m + 24 R n bytes for m active columns, and 4 d; with a tilt, that of the
       tilt again.
-    - y: shape (n,).
     - loss: squared, huber, hinge, smoothed_hinge or absolute; a name stands for the default knee or width.
     - total: in (0, inf): n lambda.
     - slack: in (0, inf): aim for sqrt(2 gap/total), a public number.
     - tilt: shape (R, d) or (d,); b.
-    - max_passes: at least 1.
     - Returns: the same bytes for the same input.
     - Source: jain2013, equation 2; errata J7 to J9.
     """
@@ -161,8 +158,6 @@ def tilted(
 ) -> Solution:
     """Minimise as `dperm.solvers.newton.minimise` does, for sparse X and the losses of this module.
 
-    - Shapes: X (n, d); y (n,).
-    - ridge: in (0, inf).
     - tolerance: in (0, inf): the certificate aims at tolerance/ridge.
     - tilt: shape (R, d), or None; none stands for one repeat without a tilt.
     - Returns: theta in all d columns; certificate sqrt(2 gap/ridge); `gradient_norm` is ridge times that.

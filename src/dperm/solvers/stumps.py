@@ -18,7 +18,6 @@ class Stump(NamedTuple):
 
     - threshold: a; infinity for the constant.
     - upper: what it says of x_j >= a, 0 or 1; of the others the contrary.
-    - errors: on the sample.
     """
 
     feature: int
@@ -50,9 +49,5 @@ def minimise(X: np.ndarray, y: np.ndarray) -> Stump:
 
 
 def predict(stump: Stump, X: np.ndarray) -> np.ndarray:
-    """Return what a stump says of rows.
-
-    - X: shape (m, d).
-    - Returns: shape (m,); 0 or 1.
-    """
+    """Return what a stump says of rows, shape (m,); 0 or 1."""
     return np.where(X[:, stump.feature] >= stump.threshold, stump.upper, 1 - stump.upper)

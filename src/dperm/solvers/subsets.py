@@ -67,11 +67,7 @@ class Scores:
 
 
 def count(p: int, s: int) -> int:
-    """Return C(p, s), the number of subsets.
-
-    - p: features, at least 1.
-    - s: features of a subset, in [1, p].
-    """
+    """Return C(p, s), the number of subsets (s: features of a subset, in [1, p])."""
     _whole("p", p, 1, math.inf, "it is the number of features")
     _whole("s", s, 1, p, f"a subset has at least one and at most all of the p={p} features")
     return math.comb(p, s)
@@ -80,8 +76,6 @@ def count(p: int, s: int) -> int:
 def subset(index: int, p: int, s: int) -> tuple[int, ...]:
     """Return the subset at a place of the colexicographic order (the inverse of `rank`).
 
-    - index: in [0, C(p, s)).
-    - p, s: 1 <= s <= p.
     - Returns: features in [0, p), rising.
     """
     _whole("index", index, 0, count(p, s) - 1, f"there are C({p}, {s}) subsets, counted from 0")
@@ -107,8 +101,6 @@ def search(G: np.ndarray, c: np.ndarray, yy: float, s: int, *, bound: float = 1.
 
     - G: shape (p, p); X'X: symmetric positive semidefinite of any rank (semidefiniteness is not checked; see Raises),
       entries of at most 1e100. Where G[j, k] and G[k, j] differ by rounding their mean is taken.
-    - c: shape (p,); X'y.
-    - yy: y'y, in [0, 1e100].
     - s: in [1, p], with C(p, s) <= 10^7.
     - bound: in [1e-30, 1e30]: |theta_j| <= bound.
     - records: of how many records' products G, c and yy are floating-point sums: their rounding then enters `gap`,
@@ -138,8 +130,6 @@ def search(G: np.ndarray, c: np.ndarray, yy: float, s: int, *, bound: float = 1.
 def coefficients(G: np.ndarray, c: np.ndarray, yy: float, features: Sequence[int], *, bound: float = 1.0) -> np.ndarray:
     """Return the minimiser for one subset, as `search` found it.
 
-    - G, c, yy, bound: as in `search`.
-    - features: distinct, in [0, p), in any order.
     - Returns: shape (s,); theta, in the order of `features`, with |theta_j| <= bound. Where G_ZZ is singular, one of
       the minimisers.
     """

@@ -18,7 +18,6 @@ def minimise(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     - x: shape (repeats, n); finite points, in any order; ties are welcome.
     - y: shape (repeats, n); labels 0 and 1.
     - a: shape (repeats,); the least of the best thresholds among the points and infinity (which says 0 everywhere).
-    - errors: shape (repeats,).
     """
     x, y = np.atleast_2d(np.asarray(x, dtype=np.float64)), np.atleast_2d(np.asarray(y))
     order = np.argsort(x, axis=1)

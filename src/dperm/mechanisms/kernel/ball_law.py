@@ -106,13 +106,7 @@ def _all(c, a, rng, s, proposals):
 
 
 def heights(c: np.ndarray, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw s = 1 - |t|, one for each c.
-
-    - c: shape (n,); 0 or above, finite.
-    - d: dimension of the ball, 1 or above.
-    - s: shape (n,); in (0, 1], in [0, 1) for d = 1.
-    - proposals: shape (n,).
-    """
+    """Draw s = 1 - |t|, one for each c (s: shape (n,); in (0, 1], in [0, 1) for d = 1)."""
     c = np.ascontiguousarray(c, dtype=np.float64)
     if isinstance(d, bool) or not isinstance(d, Integral) or d < 1:
         raise DataError(f"d={d!r} must be an integer, 1 or above; it is the dimension of the ball")
@@ -127,7 +121,6 @@ def sample(direction: np.ndarray, c: np.ndarray, rng: np.random.Generator) -> tu
     """Draw z with density proportional to exp(c |<z, u>|) on the unit ball, one for each row.
 
     - direction: shape (n, d); u: unit rows.
-    - Shapes: c (n,); z (n, d); proposals (n,).
     """
     n, d = direction.shape
     s, proposals = heights(c, d, rng)

@@ -45,7 +45,6 @@ class Setting:
     - total: n lambda, in [1e-30, 1e30]: the weight of ||w||^2/2 beside the *sum* of losses; LibSVM's C is its inverse.
     - radius: C, in [1e-30, 1e30] or infinite: the ball in which w is searched; public (erratum J10).
     - slack: 0 or above: public target of the solver, ||w - w*|| <= slack.
-    - neighbours: the paper's are replace-one.
     """
 
     lipschitz: float
@@ -90,9 +89,7 @@ def a_priori_radius(loss_at_zero: float, lipschitz: float, feature_norm: float, 
     """Return a bound on ||w*|| that looks at no data but their number.
 
     - loss_at_zero: sup_y l(0, y), 0 or above; infinite where there is none.
-    - lipschitz, feature_norm, total: L, R and n lambda, each above 0.
     - n: number of records, 0 or above; public (replace-one).
-    - Returns: min(sqrt(2 n sup_y l(0, y)/total), n L R/total), and 1e-30 where that is less.
     - Source: jain2013, Section 5 (the second, up to its factor 2); erratum J10.
     """
     if not n:
@@ -114,7 +111,6 @@ def nugget(count: int) -> float:
     they add at most 2 sqrt(T) delta/(sqrt(kappa) R) to the sensitivity.
 
     - count: number of queries, or for a query of a path how many were kept before it.
-    - Returns: 1e-10 + 8 eps count^2: 3e-7 at 12,000.
     - Source: Higham 2002, Theorems 8.5 and 10.3; docs/privacy.md, section 11.
     """
     return _NUGGET + _GROWTH * count**2
@@ -123,8 +119,6 @@ def nugget(count: int) -> float:
 def sigma(setting: Setting, budget: Budget) -> float:
     """Return the least sd at which w + N(0, sigma^2 I), in feature space, meets the budget.
 
-    - setting: its neighbouring relation is the one promised for.
-    - budget: with delta of at least 1e-300.
     - Returns: (Delta_w + 2 slack)/a, a the largest ratio with H_epsilon(a) <= delta; in units of w.
     - Source: jain2013, equation (3); erratum J12; Balle & Wang 2018; docs/privacy.md, section 11.
     """

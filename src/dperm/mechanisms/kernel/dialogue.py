@@ -15,7 +15,6 @@ from dperm.mechanisms.serving import Listener, Serving
 class Answers:
     """What a private learner answered, and how.
 
-    - values: shape (m,); margins.
     - updated: shape (m,); a noisy answer of w* itself.
     - frozen: shape (m,); after the last update: of a model that learns no more.
     - vacuous: the run's constants promise nothing for any of them.
@@ -36,7 +35,6 @@ class Dialogue(Listener):
 
     - exact: rows to <w*, phi(z)>; with a journal, of the same w* in every process.
     - rng: with a journal nothing is drawn from it.
-    - serving: its turns, with the journal. By default a new one without.
     """
 
     def __init__(self, constants, kernel, exact, rng, *, serving=None):

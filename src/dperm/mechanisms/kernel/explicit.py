@@ -36,7 +36,6 @@ def release(w: np.ndarray, setting: Setting, budget: Budget, *, rng: np.random.G
     """Release w itself `repeats` times, each with fresh noise.
 
     - w: shape (D,); explicit, within setting.slack of w*.
-    - budget: spent by each of the repeats; delta > 0.
     - Returns: theta of shape (repeats, D); the certificate is the slack, which the noise covers.
     """
     scale = sigma(setting, budget)
@@ -58,8 +57,6 @@ def predictions(
 
     - answers: shape (m,); <w, phi(q)>, exact.
     - features: shape (m, D); phi(q) of every row.
-    - budget: spent by each of the repeats; delta > 0.
-    - Returns: answers of shape (repeats, m).
     """
     squares = features.multiply(features) if sparse.issparse(features) else np.square(features)
     within(np.asarray(squares.sum(axis=1)).ravel(), setting.feature_norm)

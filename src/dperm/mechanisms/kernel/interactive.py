@@ -120,8 +120,6 @@ class Session:
 
         - exact: f = <w*, phi(z)>: private.
         - cross: ndarray, shape of `coefficients`; K(z, z_i) with the points of the updates so far, in their order.
-        - own: K(z, z).
-        - key: tells z from other queries, as `kept.keys` makes it.
         - status: `LIVE`, `UPDATED` (the caller then keeps z among the points) or `FROZEN`.
         """
         known = self.constants
@@ -153,11 +151,7 @@ class Session:
         return answer, UPDATED
 
     def update(self, answer: float, cross: np.ndarray, own: float, moved: float) -> None:
-        """Learn from a noisy answer: one's own, or another process's.
-
-        - cross: ndarray, shape of `coefficients`.
-        - moved: noise on the threshold from now on.
-        """
+        """Learn from a noisy answer: one's own, or another process's (moved: noise on the threshold from now on)."""
         if self.constants.calibration == "tight":
             self._append(answer, cross, own + self.constants.ridge)
         else:
@@ -166,11 +160,7 @@ class Session:
         self.moved = moved
 
     def lose(self, moved: float | None = None) -> float:
-        """Count a query that was broken off as an update that nobody learns from; a new round begins.
-
-        - moved: noise on the threshold from now on; by default it is drawn.
-        - Returns: that noise.
-        """
+        """Count a query that was broken off as an update that nobody learns from; a new round begins."""
         self.lost += 1
         self.moved = self._threshold_noise(self._noise.of(b"")) if moved is None else moved
         return self.moved

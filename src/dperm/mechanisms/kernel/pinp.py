@@ -27,7 +27,6 @@ class Run:
     - predictions: shape (repeats, T), or (0, T) if they were not kept; the answers; NaN where a printed run has halted.
       Each row spends the budget.
     - status: ndarray of int8, as `predictions`; `interactive.LIVE`, `UPDATED`, `FROZEN` or `UNANSWERED`.
-    - updates: shape (repeats,).
     - live_error: shape (repeats,); largest |answer - f| while live: not private.
     - error: shape (repeats,); the same of all answers: not private.
     """
@@ -52,7 +51,6 @@ class Run:
 def factor(K: np.ndarray) -> np.ndarray:
     """Return Phi with Phi Phi' = K, as thin as rounding allows: coordinates of phi(z_1) .. phi(z_T).
 
-    - K: shape (T, T); positive semidefinite.
     - Returns: shape (T, rank).
     """
     found = spectrum(K)
@@ -73,11 +71,9 @@ def run(
 ) -> Run:
     """Run Algorithm 1 `repeats` times on queries z_1 .. z_T.
 
-    - constants: of the same setting.
     - features: shape (T, r); phi(z_t) in any coordinates, each at most R long: explicit ones, or `factor(K)`. The
       kernel matrix itself is never needed.
     - answers: shape (T,); f_t = <w*, phi(z_t)>: private.
-    - keep: whether to keep predictions and status, T entries a run.
     - noise: instead of drawing: zeta (repeats, T), rho and fresh (repeats, min(B, T)), in units of the answers.
     """
     features = np.ascontiguousarray(features, dtype=np.float64)

@@ -66,7 +66,6 @@ class Constants:
     """What a run is made of; public.
 
     - bound: B before it is made whole: as printed, or what the potential argument gives at `threshold`.
-    - updates: at most so many updates, 1 or above.
     - epsilon0: the inverse scale of the noise of an answer ("paper", "corrected") or of a decision ("tight"), in
       1/units of f.
     - threshold: sigma.
@@ -75,7 +74,6 @@ class Constants:
     - deciding, moving, answering: scales of the noise on |d_t| or d_t, on the threshold, and of an answer (its sd in
       "tight"); 0 where there is none.
     - error: 5 sigma/4, to the exact answers of what the solver returned; R slack more to those of w*.
-    - vacuous: B < 1, or sigma >= C R/2.
     """
 
     calibration: Calibration
@@ -117,7 +115,6 @@ def constants(
     """Return the constants of Algorithm 1.
 
     - setting: with a finite radius C.
-    - budget: with delta of at least 1e-300; for a whole run.
     - queries: T, 1 or above: for how many of them the error is promised. Privacy holds for any number.
     - beta: in (0, 1): how often the error may be larger.
     - Source: jain2013, Algorithm 1, lines 1 and 2; errata J2 to J4.
@@ -230,7 +227,6 @@ def whole(needed: Callable[[int], float]) -> int:
     """Return a B >= 1 with B >= floor(needed(B)), the least one if `needed` does not grow with B.
 
     - needed: how many updates there can be at the noise that B updates need.
-    - Returns: at most about 2^53: past that nothing is run.
     """
     high = 1
     while math.floor(min(needed(high), _MOST_UPDATES)) > high:
@@ -252,8 +248,6 @@ def log_queries(
 ) -> float:
     """Return log T for the largest T that is answered within `error`: 5 sigma/4 = error (beyond the doubles, T itself).
 
-    - setting: with a finite radius C.
-    - error: above 0, in units of the answers.
     - Returns: below 0 if not even one query is. (The cap B <= T, of use for small T only, is ignored.)
     - Source: jain2013, Sections 2 and 5 (claim J-c02).
     """

@@ -64,13 +64,7 @@ Perturbation = Literal["objective", "output"]
 
 
 def frequencies(columns: int, count: int, bandwidth: float, rng: np.random.Generator) -> np.ndarray:
-    """Draw the frequencies of the Gaussian kernel; they are public, and look at no record.
-
-    - columns: of the records.
-    - count: D, 1 or above.
-    - bandwidth: h, in the units of the records.
-    - Returns: shape (columns, D).
-    """
+    """Draw the frequencies of the Gaussian kernel; they are public, and look at no record (count: D, 1 or above)."""
     number("bandwidth", bandwidth, LEAST, MOST, ends="[]", error=DomainViolation, remedy="it is a public constant")
     if count < 1:
         raise ValueError(f"count={count} must be 1 or above: it is the number of frequencies")
@@ -78,11 +72,7 @@ def frequencies(columns: int, count: int, bandwidth: float, rng: np.random.Gener
 
 
 def features(X: np.ndarray | sparse.csr_array, omega: np.ndarray) -> np.ndarray:
-    """Return z(x) of every row: cosines first, then sines, of length 1 together.
-
-    - Shapes: X (n, d); the result (n, 2 D).
-    - omega: shape (d, D); as `frequencies` drew them.
-    """
+    """Return z(x) of every row: cosines first, then sines, of length 1 together."""
     angles = np.asarray(X @ omega)
     return np.hstack([np.cos(angles), np.sin(angles)]) / math.sqrt(omega.shape[1])
 
@@ -91,7 +81,6 @@ def laplace_output(loss: Loss, domain: Domain, budget: Budget, *, count: int, cu
     """Return the noise of PrivateSVM-Infinite: 2^{5/2} L sqrt(D)/(Delta epsilon) on each of 2 D coordinates.
 
     - budget: with delta = 0; replace-one (more than enough under add/remove).
-    - count: D.
     - Source: Rubinstein et al. 2009, Theorem 10, with kappa = 1.
     """
     if budget.delta != 0:
@@ -120,12 +109,7 @@ def release(
 ) -> Release:
     """Release `repeats` independent linear models over the random features.
 
-    - X: shape (n, d); any rows: z(x) has length 1 whatever they are.
-    - omega: shape (d, D); public.
     - domain: its `y_bound`; its `x_norm` is ignored.
-    - budget: spent by each of the repeats; delta = 0 for calibration="paper".
-    - perturbation: "objective" or "output".
-    - curvature: Delta, of the sum of losses; by default the linear mechanism's.
     - Returns: theta of shape (repeats, 2 D): `features(Q, omega) @ theta.T` are predictions.
     """
     one_of("perturbation", perturbation, Perturbation)

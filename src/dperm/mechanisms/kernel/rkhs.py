@@ -85,9 +85,7 @@ def release(
 ) -> Release:
     """Release the answers at points known beforehand, `repeats` times, each on a path of its own.
 
-    - spectrum: of K(Z, Z), as `dperm.mechanisms.kernel.tddl.spectrum` makes it.
     - answers: shape (T,); exact: <w, phi(z_t)> of a w within setting.slack of w*.
-    - budget: spent by each of the repeats; delta > 0.
     """
     within(np.diag(spectrum.K), setting.feature_norm)
     scale = sigma(setting, budget)
@@ -107,12 +105,8 @@ class Path(Listener):
     - budget: spent as a whole by the first query; delta > 0.
     - rng: with a journal nothing is drawn from it.
     - memory: bytes that L may take: 8 for each pair of directions.
-    - serving: its turns, with the journal. By default a new one without.
     - exact: rows to <w, phi(z)>, of the same w in every process: needed with a journal.
-    - scale: sigma, in units of w.
-    - exactly: as given.
     - directions: queries so far that were not implied by others: the size of what is kept.
-    - guarantee, event, mode: as in `dperm.mechanisms.base.Release`, of all answers together.
     """
 
     guarantee: Guarantee = "proved"
@@ -146,9 +140,7 @@ class Path(Listener):
     def answer(self, Z: np.ndarray, exact: np.ndarray) -> np.ndarray:
         """Return the released answers to some queries; of a repeated one the first answer.
 
-        - Z: shape (q, d); one query a row; q may be 0.
         - exact: shape (q,); <w, phi(z)> of each, of the same w in every call.
-        - Returns: shape (q,).
         - Raises DomainViolation: if a query has K(z, z) > R^2, the path would outgrow its memory, or all queries so far
           show that the kernel is not positive semidefinite (`definite`): none of the call is answered then.
         """

@@ -60,7 +60,6 @@ _NEGATIVE = 1e-12
 class Spectrum:
     """K = K(Z, Z) with its eigendecomposition.
 
-    - K: shape (T, T).
     - values: shape (T,); s, ascending; exactly 0 where rounding hides it.
     - vectors: shape (T, T); U, one eigenvector a column.
     - uncut: shape (T,); s as computed, 0 at least, which noise is made of; None for fits alone.
@@ -93,11 +92,7 @@ class Fit:
     multiplier: np.ndarray
 
     def at(self, cross: np.ndarray) -> np.ndarray:
-        """Return the predictions <w^, phi(q)> at some points.
-
-        - cross: shape (m, T); K(Q, Z).
-        - Returns: shape (repeats, m).
-        """
+        """Return the predictions <w^, phi(q)> at some points (cross: shape (m, T); K(Q, Z))."""
         return self.coefficients @ cross.T
 
 
@@ -142,9 +137,7 @@ def scale(
 ) -> tuple[float, Guarantee]:
     """Return nu of the Laplace noise, or sigma of the tight calibration, and what is proved of it.
 
-    - setting: L, R, total, slack and the neighbouring relation.
     - budget: delta = 0 composes the answers by basic composition; "tight" and the bare constant need delta > 0.
-    - queries: T, at least 1.
     - bare: the printed O(.) with constant 1, of "paper" alone: of no guarantee.
     - scale: in units of a prediction, and of w for "tight".
     """
@@ -170,7 +163,6 @@ def fit(spectrum: Spectrum, targets: np.ndarray, radius: float) -> Fit:
     """Fit all targets over the ball, by one batched secular equation.
 
     - targets: shape (repeats, T); f + b, one draw a row.
-    - radius: C, above 0; may be infinite.
     - Returns: row by row the shortest minimiser of sum_t (<w, phi(z_t)> - target_t)^2 over ||w|| <= C.
     - Source: jain2013, Algorithm 2, line 2.
     """
@@ -194,8 +186,6 @@ def release(
 
     - spectrum: of K(Z, Z), Z public and free of the training data.
     - answers: shape (T,); f = K(Z, X) mu, of a w within setting.slack of w*.
-    - setting: its radius is C.
-    - bare: as in `scale`.
     - noise: shape (repeats, T); noise of scale 1 to be used instead of fresh draws: Laplace for each answer, or for
       "tight" standard Gaussian for each eigenvector. The same draws at several budgets are for figures, never for
       releases.
@@ -217,11 +207,7 @@ def releases(
 ) -> list[Release]:
     """Release w^ under several budgets and calibrations, in one batch.
 
-    - spectrum, answers, setting: as in `release`.
     - asked: sequence of (Budget, calibration, bare); each of them spends its budget on each of the repeats.
-    - repeats: for each of `asked`.
-    - noise: shape (repeats, T); as in `release`; the same for all that is asked.
-    - Returns: in the order of `asked`.
     """
     within(np.diag(spectrum.K), setting.feature_norm)
     roots = spectrum.roots(setting.feature_norm)
@@ -272,7 +258,6 @@ def _fit(spectrum: Spectrum, rotated: np.ndarray, radius: float) -> Fit:
 def within(diagonal: np.ndarray, feature_norm: float) -> None:
     """Refuse queries longer than R.
 
-    - diagonal: K(z, z) of each query.
     - Raises DomainViolation: if a query is longer, beyond rounding. The message gives no value of the data.
     """
     longer = int((np.asarray(diagonal) > (feature_norm * (1 + NORM_SLACK)) ** 2).sum())

@@ -49,7 +49,6 @@ class Run:
 def net_size(d: int, nu: float) -> float:
     """Return (4/nu)^d, the paper's number of centres of a nu-net of the unit ball; infinite beyond the doubles.
 
-    - nu: above 0.
     - Source: jain2013, Appendix C (proof of Theorem 8); claim J-c07.
     """
     power = d * math.log(4 / nu)
@@ -61,11 +60,6 @@ def net(d: int, nu: float, radius: float = 1.0) -> np.ndarray:
 
     A cubic lattice of width 2 nu/sqrt(d), what lies outside the ball moved to its surface (which brings it nearer to
     every point of the ball).
-
-    - d: 1 or above.
-    - nu: above 0.
-    - radius: above 0.
-    - Returns: shape (m, d).
     """
     nu = number("nu", nu, 0, math.inf, remedy="it is the net's width") / radius
     size = net_size(d, nu)
@@ -95,7 +89,6 @@ def run(
 ) -> Run:
     """Run Algorithm 3 over a finite public set.
 
-    - constants: of the same setting.
     - features: shape (m, r); phi(z) of the set's points in any coordinates (`pinp.factor` makes some of a kernel
       matrix), each at most R long; m <= 10^6.
     - answers: shape (m,); <w*, phi(z)>: private.
@@ -126,7 +119,6 @@ def run_linear(
 ) -> Run:
     """Run Algorithm 3 with a linear kernel, over all of the ball ||z|| <= R.
 
-    - constants: of the same setting.
     - target: shape (d,); w*: private.
     - Source: jain2013, Section 6.2 (claim J-c08).
     """

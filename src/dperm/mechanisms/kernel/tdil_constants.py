@@ -57,7 +57,6 @@ class Constants:
     - ridge: kappa of kernel ridge; 0 with sign steps.
     - noise: scale of an answer's noise (its sd in "tight").
     - radius: nu of the net as printed, d R/(eps0 n L_phi); NaN of other calibrations, which take any net.
-    - vacuous: B < 1, or sigma >= C R/2.
     """
 
     calibration: Calibration
@@ -94,12 +93,10 @@ def constants(
     """Return the constants of Algorithm 3.
 
     - setting: with a finite radius C.
-    - budget: with delta of at least 1e-300.
     - records: n, public (replace-one); the printed B and nu hold it beside `setting.total`, "corrected" and "tight" do
       not.
     - dimension: d of the input ball, 1 or above; half the number of rounds of "tight", where it stands for the
       directions of feature space that S takes up (d of a linear kernel).
-    - beta: in (0, 1).
     - feature_lipschitz: L_phi of phi over the ball, 1 for a linear kernel; only in the printed nu.
     - Source: jain2013, Algorithm 3, line 1; errata J1, J3.
     """

@@ -74,10 +74,8 @@ class Plan:
     """Everything about a release that does not depend on the data.
 
     - scheme: with the floor Lambda0.
-    - law: of b, with `sample(shape, rng)`.
     - extra_l1: weight of a public ||theta||_1 beside the scheme's penalty.
     - obstacles: what the proof does not cover; none where it covers the exact minimiser.
-    - box: shape (p,); theta.
     - modulus: strong convexity of the penalty at the fixed point, 0 if it has none.
     - certified: whether the distance from the exact minimiser can be bounded.
     - credit: share of (1 - r) epsilon that a ridge's public modulus retrieves.
@@ -121,12 +119,7 @@ def plan(
     method: Method = "limit",
     solver_share: float = 0.0,
 ) -> Plan:
-    """Return what `release` would do, and what is proved of it, without looking at any data.
-
-    - penalty, strength, domain, budget, neighbours, calibration, variant, moor, gamma, kappa, halved, share,
-      truncation: as for `release`.
-    - eta_bound, low, high, bounds, retrieval, method, solver_share: as for `release`.
-    """
+    """Return what `release` would do, and what is proved of it, without looking at any data."""
     for name, value, kind in (
         ("variant", variant, Variant), ("calibration", calibration, Calibration),
         ("neighbours", neighbours, Neighbours), ("retrieval", retrieval, Retrieval), ("method", method, Method),
@@ -227,8 +220,6 @@ def release(
       which is checked.
     - strength: Lambda, above 0, beside the sum of losses.
     - domain: x_norm and, for squared and Poisson, y_bound. Its `theta_norm` is ignored for that of the box.
-    - gamma: in [0, 2), for "bridge"; default 1.
-    - kappa: in (0, 1), for "elastic_net".
     - halved: reach Lambda R and not 2 Lambda R (erratum N6); by default unless calibration="paper".
     - truncation: c of Eqs 9 and 10; the variant's own if left out.
     - eta_bound: |<x, theta>| beyond which the loss goes on linearly (erratum N10). Its bounds then hold for every

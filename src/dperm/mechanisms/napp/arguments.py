@@ -29,7 +29,6 @@ def box_of(low: float | np.ndarray, high: float | np.ndarray, features: int) -> 
     """Return Theta = {low <= theta <= high} coordinate by coordinate.
 
     - low, high: shape (p,); low < high; may be infinite.
-    - low, high: shape (p,).
     """
     walls = []
     for name, given in (("low", low), ("high", high)):
@@ -74,13 +73,7 @@ def truncation_of(truncation: float | None, variant: Variant, calibration: Calib
 
 
 def whole(name: str, value: Any, least: int, remedy: str, *, even: bool = False) -> int:
-    """Return `value` as an int, or refuse it.
-
-    - name: what the user calls it.
-    - value: an integer; neither a bool, a float nor a string.
-    - remedy: what it is, for the message.
-    - even: refuse odd numbers too.
-    """
+    """Return `value` as an int, or refuse it (value: an integer; neither a bool, a float nor a string)."""
     if not (
         isinstance(value, Integral) and not isinstance(value, bool) and value >= least and not (even and value % 2)
     ):
@@ -93,7 +86,6 @@ def counts_of(rows: int, steps: int, rounds: int, *, rows_name: str = "rows") ->
     """Refuse numbers of rows, steps and rounds that are no such integers, wherever they are used.
 
     - rows, steps, rounds: n_e (even, 2 or above), T (1 or above), and re-runs (0 or above).
-    - rows_name: what the user calls n_e.
     """
     for name, value in (("rows", rows), ("steps", steps), ("rounds", rounds)):
         least, even, remedy = _COUNTS[name]

@@ -33,9 +33,6 @@ _NEAR = 1e-20
 class Composite:
     """The problem of one release.
 
-    - X: shape (n, p).
-    - y: shape (n,).
-    - tilt: shape (p,).
     - added: shape (p,); a, 0 or above: weights of |theta_j| beside the scheme's penalty.
     """
 
@@ -65,7 +62,6 @@ class Composite:
     def known(self, theta: np.ndarray, bend: float) -> float:
         """Return an upper bound on the norm of `residual`: in extended precision, and with the rounding that is left.
 
-        - theta: shape (p,).
         - bend: bound on l'': it carries the rounding of <x, theta> on to l'.
         - Returns: above 0, of first order in the unit of rounding: each sum errs by at most as many units of the sum of
           sizes as it has products.
@@ -89,9 +85,7 @@ class Composite:
 def polished(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.ndarray, float]:
     """Return a point at least as good, and the least norm of a subgradient there.
 
-    - theta: shape (p,); in the box.
     - target: norm at which to stop.
-    - theta: shape (p,).
     - norm: above the target if Newton's steps no longer lower it.
     """
     with one_thread():
@@ -117,7 +111,6 @@ def refined(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.nd
 
     For many records: no double has a gradient as small as the target then, but one may be near enough.
 
-    - theta: shape (p,); in the box.
     - target: where the bound may stop falling; infinite where P is not strongly convex.
     """
     scheme, strength = problem.scheme, problem.strength

@@ -75,7 +75,6 @@ class Paths:
     - theta: shape (R, L, p); zeros of the penalty are exact; bounds of the box are met exactly.
     - gap: shape (R, L); certified: (F(theta) - min F)/|F(theta)| is at most this. `vs`: of the problem in the orthant
       of its signs. `reweighted`: of the last step's problem.
-    - converged: shape (R, L); whether the gap is at most the tolerance.
     - iterations: shape (R, L); prox-Newton steps; passes over the coordinates for the squared loss without bound on
       eta.
     - flips: shape (R, L, p); `reweighted` only: sign changes in the last 10 steps, which tell a coordinate that
@@ -97,10 +96,7 @@ def problems(loss: str, X: np.ndarray, y: np.ndarray, eta_bound: float = np.inf)
       set. n may be 0.
     - y: shape (D, n) or (n,):
         -1 or 1 for logistic and smoothed_hinge, 0 or above for poisson, real for squared.
-    - eta_bound: in (0, inf]: beyond |eta| <= eta_bound the loss goes on linearly (erratum N10).
-    - Raises ValueError: if there is no such loss, or eta_bound is not above 0.
     - Raises DataError: if shapes do not fit or an entry is not finite; no value of the data is shown.
-    - Raises DomainViolation: if a target is outside the loss's domain.
     """
     if loss not in LOSSES:
         raise ValueError(f"loss={loss!r} is not one of {', '.join(LOSSES)}")
@@ -194,7 +190,6 @@ def reweighted(
     """Run the T steps of NAPP-ERM in the limit n_e -> infinity, each solved to rounding.
 
     - problems, noise, scheme, strengths, variant, floors, box: as for `path`; any bridge will do.
-    - steps: T, at least 1.
     - extra_l1: as for `path`; realised as the target is, by the weight extra_l1/(2 |theta_j^(t-1)|) from t = 2 on.
     - Returns: `converged` says whether the last step's problem was solved to 1e-9.
     - Source: li2021, Algorithm 1, Proposition 1, Table 2, Claim 2.

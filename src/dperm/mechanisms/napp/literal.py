@@ -71,16 +71,10 @@ def literal(
 ) -> np.ndarray:
     """Run Algorithm 1 and return every iterate.
 
-    - X: shape (n, p).
     - y: shape (n,); real, counts, or labels -1 and +1.
     - noise: shape (p,); b; positive for `vs_plus`.
-    - variant: the last two adjust the sign of b.
     - rows: n_e, even.
     - steps: T.
-    - rng: of e~.
-    - target_values: e_y, erratum N7.
-    - eta_bound: beyond |eta| = eta_bound the loss goes on linearly (erratum N10); infinity: nowhere, as any GLM
-      software.
     - Returns: shape (steps, p); theta^(1), ..., theta^(T).
     - Source: li2021, Algorithm 1, Equations 3, 5 and 6.
     """
@@ -113,9 +107,6 @@ def augmented_rows(
 
     - tilt: shape (p,); b, with its signs adjusted.
     - each: shape (p,); weights w, finite.
-    - rows: n_e, even.
-    - force, curvature: l'(0) and l''(0).
-    - Returns: shape (rows, p).
     - Source: li2021, Equations 3 and 5.
     """
     half = rng.standard_normal((rows // 2, len(each))) * np.sqrt(2 * each / (rows * curvature))
@@ -127,8 +118,6 @@ def augmented_targets(
 ) -> tuple[np.ndarray, float, float]:
     """Return e_y, and the l'(0) and l''(0) that go with it.
 
-    - rows: n_e, even.
-    - targets: shape (rows,).
     - force: mean of l'(0, e_y) over the rows.
     - curvature: mean of l''(0, e_y), of its two sides where it jumps.
     - Source: li2021, Table 1 and Equation 3; erratum N7.
@@ -149,7 +138,6 @@ def unpenalised(loss: Loss, X: np.ndarray, y: np.ndarray, start: np.ndarray) -> 
     """Return argmin_theta sum_i l(<x_i, theta>, y_i), by Newton's method with step halving.
 
     - X: shape (n, p); of full column rank where l'' > 0.
-    - Shapes: y (n,); start (p,); the result (p,).
     - Raises SolverError: if it does not converge: no minimiser, or columns that are nearly collinear.
     """
     if not len(start):
@@ -199,7 +187,6 @@ def _newton(X: np.ndarray, second: np.ndarray, gradient: np.ndarray) -> np.ndarr
 def settled(trace: np.ndarray, *, last: int = 10, threshold: float = 1e-3, flips: int = 3) -> np.ndarray:
     """Return the estimate of a run: its last iterate, with 0 for a coefficient that fluctuates around 0.
 
-    - Shapes: trace (steps, p); the result (p,).
     - last: how many of the last iterations are looked at.
     - threshold: a coefficient whose mean absolute value over them is below this is 0.
     - flips: so is one whose sign changes at least so often among them.

@@ -82,11 +82,7 @@ def make(name: str, eta_bound: float = math.inf) -> Loss:
 
 
 def bounds(loss: Loss, domain: Domain) -> Bounds:
-    """Return (zeta1, zeta2, zeta3) of a loss on a domain.
-
-    - loss: as `make` made it: its continuation counts.
-    - domain: bounds on the records; `theta_norm` is that of the set that theta is searched in.
-    """
+    """Return (zeta1, zeta2, zeta3) of a loss on a domain (loss: as `make` made it: its continuation counts)."""
     slope, curvature = loss.suprema(domain)
     if not (math.isfinite(slope) and math.isfinite(curvature)):
         declared = f"y_bound={domain.y_bound}, eta up to {domain.margin_bound:g}"

@@ -70,10 +70,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class PrintedSpherical:
-    """A uniform direction with the printed radius Gamma(shape 1, scale): singular at 0 for p >= 2 (erratum N1).
-
-    - scale: 0 or above, finite.
-    """
+    """A uniform direction with the printed radius Gamma(shape 1, scale): singular at 0 for p >= 2 (erratum N1)."""
 
     scale: float
 
@@ -147,7 +144,6 @@ def calibrate(
     - one_sided: whether l'(., y) keeps its sign for every y (logistic, hinge); sharpens `tight` alone.
     - modulus: strong convexity that the problem has for all data, at least 2 Lambda0; by default 2 Lambda0. Used by
       `tight`.
-    - Returns: law; something with `sample(shape, rng)`.
     - extra_l1: weight of ||theta||_1 beside the scheme's penalty; 0 unless `vs_plus` is corrected.
     - guarantee: of the exact minimiser of the *valid form*: a problem with the tilt <b, theta>, bounds that hold for
       all theta, and a penalty that is `modulus`-strongly convex for all data. Whether a scheme is of this form is
@@ -187,9 +183,7 @@ def lawful(
 
     - law: as released; one that is truncated is never proved.
     - bounds: that hold for all records and theta.
-    - budget: what is claimed.
     - calibration: the printed constants are never proved under replace-one (erratum K3).
-    - one_sided: as for `calibrate`.
     - modulus: strong convexity that the penalty has for all data.
     - Source: docs/privacy.md, Theorems 1 to 3.
     """

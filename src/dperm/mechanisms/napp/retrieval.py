@@ -67,13 +67,11 @@ _FORMS = MappingProxyType(
 class Round:
     """One run of Algorithm 2, the first one without recycling included.
 
-    - theta: shape (R, L, p).
     - floors: shape (R, L); Lambda0 of this run; infinite where the run before it set every coefficient to 0.
     - credit: shape (R, L); Delta/((1 - r) epsilon) in [0, 1]: what all runs before it have retrieved.
     - share: shape (R, L); what this run retrieves, in the same unit.
     - factor: shape (R, L); of the noise, over the first run's.
     - gap: shape (R, L); the solver's certificate, relative to the objective.
-    - converged: shape (R, L).
     """
 
     theta: np.ndarray
@@ -113,11 +111,7 @@ def retrieved(
 def noise_factor(budget: Budget, share: float, credit: np.ndarray) -> np.ndarray:
     """Return by what Equation 14 multiplies the noise when a share of the Jacobian's budget is added to its own.
 
-    - budget: of the release: (epsilon, delta).
-    - share: r in (0, 1): r epsilon pays for the noise at first.
     - credit: in [0, 1]: the noise then has r epsilon + credit (1 - r) epsilon.
-    - Returns: in (0, 1].
-    - Source: li2021, Equation 14.
     """
     _check_share(share)
     first = share * budget.epsilon
@@ -147,11 +141,8 @@ def recycle(
 
     - noise: shape (R, p) or (R, L, p); b of the first run, calibrated to `share` of the budget.
     - scheme: its floor is the first Lambda0.
-    - strengths: shape (L,); Lambda, above 0.
     - rounds: re-runs at most, 0 or above; a problem that retrieves nothing keeps its last run.
-    - among, form: as for `retrieved`.
     - algorithm: Erratum N14. "printed" stops after one re-run whatever `rounds` says, and rescales by line 6.
-    - solver: further arguments of `limit.path`: extra_l1, box, tolerance.
     - Returns: the first run and `rounds` re-runs ("printed": at most one). The last one's `credit` + `share` is what
       `return` would return.
     - Source: li2021, Algorithm 2, Equations 14 and 15.
@@ -199,7 +190,6 @@ def recycle(
 def split(bounds: Bounds, epsilon: float, modulus: float) -> float:
     """Return the share r of epsilon that a public modulus leaves to the noise: what is proved of retrieval.
 
-    - bounds: zeta3 bounds the eigenvalue of one record's Hessian.
     - modulus: w: the objective is 2 w strongly convex for all data, as by a ridge term w ||theta||^2.
     - Returns: r = 1 - zeta3/(2 w epsilon), in (0, 1). With w = Lambda0 of `noise.floor` for some r, that r.
     - Source: li2021, Proposition 6, for ridge: there w = max{Lambda, Lambda0}.
@@ -216,7 +206,6 @@ def split(bounds: Bounds, epsilon: float, modulus: float) -> float:
 def left(bounds: Bounds, epsilon: float, strength: float, least: float) -> float:
     """Return the share of epsilon that a ridge leaves to b, where a double can tell it from 1.
 
-    - strength: Lambda, for the message.
     - least: w = max{Lambda, Lambda0}.
     """
     share = split(bounds, epsilon, least)

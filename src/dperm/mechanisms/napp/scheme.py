@@ -76,7 +76,6 @@ class Scheme:
 def weights(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray | None) -> np.ndarray:
     """Return w_j = n_e l''(0) V_j/2, the weight of theta_j^2 in one iteration.
 
-    - strength: Lambda, 0 or above; broadcasts against `previous`.
     - previous: theta of the iteration before; None for t = 1. Where it is exactly 0, the weight is infinite (gamma >
       0).
     - Returns: in units of the loss over theta squared.
@@ -160,7 +159,6 @@ def quadratic(scheme: Scheme, strength: float) -> tuple[float, float] | None:
 def modulus(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray | None) -> np.ndarray:
     """Return 2 min_j w_j = n_e l''(0) min_j V_j, the strong convexity of one iteration's quadratic.
 
-    - scheme, strength, previous: as for `weights`.
     - Returns: the minimum is over the last axis of the weights; at least 2 Lambda0.
     - Source: li2021, Proposition 3.
     """

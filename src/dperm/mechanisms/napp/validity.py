@@ -84,9 +84,7 @@ def obstacles(
 ) -> list[Obstacle]:
     """Return what the proof does not cover in a release; nothing where it covers the exact minimiser.
 
-    - scheme: with the floor Lambda0.
     - lawful: whether the law that is released is proved for what is claimed (`noise.lawful`), the variant aside.
-    - box: shape (p,); theta.
     - bounds: those that the noise is made for.
     - true_bounds: those that hold on all records of the domain; None if there are none.
     """

@@ -70,13 +70,11 @@ def scale(
 ) -> float:
     """Return the scale b of the Laplace noise of one answer, for replace-one and for add/remove (one shard changes).
 
-    - r: number of shards, 1 or more.
     - bits: whether the answer is a bit and the votes are 0 or 1; "tight" makes use of it, unless a stability is
       declared.
     - width: high - low, in the units of the predictions.
     - stability: gamma, by how much a change of one record of a shard moves its prediction; the width, if that is less.
     - neighbours: the scale is the same: under either a changed record is in one shard.
-    - Returns: in the units of the predictions.
     """
     _checked(r, epsilon)
     one_of("neighbours", neighbours, Neighbours)
@@ -102,7 +100,6 @@ def expected_clip(
     """Return E clip(v + Z, low, high), Z ~ Lap(scale): for the range [0, 1] the probability of the bit 1.
 
     - values: v, in [low, high].
-    - scale: b, above 0; shapes are broadcast.
 
     E(v + Z - high)_+ = b/2 e^{-(high - v)/b} for v <= high, and likewise below; the mean is v plus their difference.
     """
@@ -117,7 +114,6 @@ def expected_clip(
 def log_ratios(r: int, scale: float) -> np.ndarray:
     """Return log p_b((j+1)/r) - log p_b(j/r), j = 0..r-1: the privacy loss of the bit 1; that of 0 is its mirror image.
 
-    - scale: b.
     - Returns: shape (r,); all above 0.
     """
     counts = np.arange(r)
@@ -128,11 +124,7 @@ def log_ratios(r: int, scale: float) -> np.ndarray:
 
 
 def bits(counts: np.ndarray, r: int, scale: float, rngs: Sequence[np.random.Generator]) -> np.ndarray:
-    """Draw the bits of m queries exactly: the scale is the number that the double is, and no bit is impossible.
-
-    - scale: b, as `scale` makes it.
-    - Returns: shape (m,).
-    """
+    """Draw the bits of m queries exactly: the scale is the number that the double is, and no bit is impossible."""
     return grid.bits(lambda count, k: enclosed(count, r, scale, k), [int(count) for count in counts], rngs)
 
 
@@ -159,10 +151,7 @@ def release(
     """Answer queries; each answer, and each repeat of it, spends its epsilon. Bits of users are drawn by `bits`.
 
     - values: shape (m,); v of each query, in [low, high].
-    - scale: b, as `scale` makes it.
     - bits: answer by bits: drawn, from doubles, with the probability that noise and clipping give, in closed form.
-    - low, high: the public range; [0, 1] for bits.
-    - Returns: shape (repeats, m); values within [low, high], or bits 0 and 1 as int8.
     """
     shape = (repeats, len(values))
     if bits:

@@ -71,8 +71,6 @@ def terms(epsilon: float, delta: float, r: int, contested: int, *, share: float 
     """Return what rounds and contested answers may spend within (epsilon, delta).
 
     - epsilon: above 0; of all answers together, free ones included.
-    - delta: in (0, 1).
-    - contested: B, 1 or above.
     - share: in (0, 1): contested bits' part of the zCDP.
     - Source: docs/privacy.md, section 12, Theorem U.
     """
@@ -91,10 +89,7 @@ def terms(epsilon: float, delta: float, r: int, contested: int, *, share: float 
 
 
 def shards_needed(epsilon: float, delta: float, contested: int, *, share: float = SHARE) -> int:
-    """Return the number of shards of which a quarter may disagree before a row is rather contested than free.
-
-    - epsilon, delta, contested, share: as in `terms`.
-    """
+    """Return the number of shards of which a quarter may disagree before a row is rather contested than free."""
     e, _ = _prices(epsilon, delta, contested, share)
     # (r - 1)/2 - 1/2 - gap >= r/4
     return math.ceil(4 * (_gap(e, delta, contested) + 1))
@@ -115,10 +110,6 @@ def majority(count: np.ndarray | int, r: int) -> np.ndarray:
 class ContestedLedger(Count):
     """Contested answers within (epsilon, delta), counted before they are given; free ones are not counted.
 
-    - epsilon, delta, r, contested, share: as in `terms`.
-    - path, reserve: as in `dperm.mechanisms.prediction.ledger.Count`.
-    - shards: r.
-    - each: bounded range of a contested bit.
     - event: dp_accounting.DpEvent; of all answers together.
     """
 
@@ -172,9 +163,6 @@ class ContestedLedger(Count):
 def answer(count: int, r: int, ledger: ContestedLedger, rng: np.random.Generator) -> int:
     """Answer one new row; it is charged before anything is drawn, and given back if it is free.
 
-    - r: the number of shards of the ledger.
-    - rng: of this row alone.
-    - Returns: 0 or 1.
     - Raises BudgetExhausted: if all contested answers were given: then not even a free one follows, and the votes are
       not looked at.
     - Raises ReleaseError: if the ledger was closed, its file is gone, or there is none and this process is not the

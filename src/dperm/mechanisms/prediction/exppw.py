@@ -101,11 +101,9 @@ def walk_bound(
 def prepare(x: np.ndarray, y: np.ndarray, keys: np.ndarray | None, bound: float) -> Walk:
     """Return the walk over a data set.
 
-    - x: shape (n,); finite points.
     - y: shape (n,); labels 0 and 1, of any type.
     - keys: shape (n,); u of each record, in [0, 1]; None sorts equal points by their labels, which is private but not
       accurate.
-    - bound: T, above 0.
     """
     x = np.ascontiguousarray(x, dtype=np.float64)
     y = np.ascontiguousarray(y, dtype=np.float64)
@@ -140,8 +138,6 @@ def walks(labels: np.ndarray, bound: float) -> np.ndarray:
     """Return v_0, .., v_n for many rows of labels in the order of their points.
 
     - labels: shape (repeats, n); 0 and 1, of any type.
-    - bound: T, above 0.
-    - Returns: shape (repeats, n + 1).
     """
     return _walks(np.ascontiguousarray(labels), float(bound))
 
@@ -161,10 +157,8 @@ def _walks(labels, bound):
 def value(walk: Walk, queries: np.ndarray, query_keys: np.ndarray | float = math.inf) -> np.ndarray:
     """Return V(S, x) for many queries; sorted ones are found fastest.
 
-    - queries: shape (m,); finite points x.
     - query_keys: shape (m,), or float; u of each query: records up to (x, u) count. Infinity takes all of the points <=
       x, minus infinity those < x.
-    - Returns: shape (m,).
     """
     queries = np.ascontiguousarray(queries, dtype=np.float64)
     given = np.ascontiguousarray(np.broadcast_to(np.asarray(query_keys, dtype=np.float64), queries.shape))
@@ -208,11 +202,7 @@ def probability(
 def bits(
     v: np.ndarray, epsilon: float, calibration: Offered, neighbours: Neighbours, rngs: Sequence[np.random.Generator]
 ) -> np.ndarray:
-    """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible.
-
-    - v: shape (m,); V(S, x) of each.
-    - Returns: shape (m,).
-    """
+    """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible."""
     size = Fraction(STEPS[calibration, neighbours]) * Fraction(epsilon)
     return grid.bits(lambda value, k: grid.logistic(size * Fraction(value), k), v.tolist(), rngs)
 
@@ -232,10 +222,7 @@ def release(
     """Answer queries, each answer at epsilon of its own, for simulations: bits from doubles, which `bits` does not.
 
     - x, y: shape (n,); points, and labels 0 and 1.
-    - queries: shape (m,); points.
-    - alpha: accuracy asked for, in (0, 1); it sets T.
     - rng: draws the keys, anew in every repeat, and the bits.
-    - Returns: shape (repeats, m).
     """
     bound = walk_bound(alpha, epsilon, calibration, neighbours)
     answers = np.empty((repeats, len(queries)), dtype=np.int8)

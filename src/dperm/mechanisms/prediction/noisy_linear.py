@@ -59,8 +59,6 @@ class NoisyLinear:
         """Return whether the answers are above 0, one a row, each drawn exactly by a generator of its own.
 
         A function of an answer, so as private; but of the noise its sign alone is drawn, and no label is impossible.
-
-        - Shapes: Z (m, p); the result (m,).
         """
         values, scale = (Z @ self.w).tolist(), Fraction(self.scale)
         if not scale:
@@ -70,7 +68,6 @@ class NoisyLinear:
     def release(self, Z: np.ndarray, *, rng: np.random.Generator, repeats: int = 1) -> np.ndarray:
         """Return answers to every row, `repeats` times, each with fresh noise.
 
-        - Z: shape (m, p).
         - Returns: shape (repeats, m); each entry spends epsilon.
         """
         return Z @ self.w + rng.laplace(0.0, self.scale, (repeats, len(Z)))

@@ -99,11 +99,8 @@ def fit_shards(
 
     - base: scikit-learn estimator; left as it is; a model is a function of its shard and seed alone. Every parameter of
       it named random_state (also of its parts) that is None gets a seed of the shard's own; one that is set stays.
-    - X: shape (n, d).
     - y: shape (n,); of a classifier 0 or 1, else reals.
-    - shards: as `assign` returns them.
     - neighbours: whether a failure may say how many records its shard has: under replace-one alone.
-    - rng: of the learners' seeds.
     - total: `Constant(0)` for a shard on which the base learner fails, and no warning, instead of an error: the model
       stays a function of its shard alone.
     - Returns: list of models with `predict`; `Constant` for a shard without records and, of a classifier, for one with
@@ -121,8 +118,6 @@ def fit_shards(
 def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
     """Return what each model says of each row.
 
-    - models: list of r models.
-    - X: shape (m, d).
     - total: 0 for a model that fails or returns another shape, and no warning, instead of an error.
     - Returns: shape (r, m); as the models say: NaN and infinity too.
     """
@@ -156,9 +151,7 @@ def votes(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = 
     """Return for each row how many models say 1.
 
     - models: list of r models; each says 0 or 1.
-    - X: shape (m, d).
     - total: 0 for whatever is not 1, instead of an error.
-    - Returns: shape (m,); between 0 and r.
     """
     said = predictions(models, X, total=total)
     if total:

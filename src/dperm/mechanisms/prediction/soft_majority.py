@@ -39,7 +39,6 @@ def shards_needed(alpha: float, epsilon: float) -> int:
     """Return r = ceil(6 ln(4/alpha)/epsilon), the number of shards of Theorem 4.1.
 
     - alpha: error asked for, in (0, 1).
-    - Source: dwork2018, Theorem 4.1.
     """
     number("alpha", alpha, 0, 1, remedy="it is the error asked for")
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
@@ -67,10 +66,7 @@ def probability(count: np.ndarray | int, r: int, epsilon: float, calibration: Of
 def bits(
     counts: np.ndarray, r: int, epsilon: float, calibration: Offered, rngs: Sequence[np.random.Generator]
 ) -> np.ndarray:
-    """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible.
-
-    - Returns: shape (m,).
-    """
+    """Draw the bits of m queries exactly: epsilon is the number that the double is, and no bit is impossible."""
     half = Fraction(STEPS[calibration]) * Fraction(epsilon) / 2
     return grid.bits(lambda v, k: grid.logistic(half * v, k), [2 * int(count) - r for count in counts], rngs)
 
@@ -90,8 +86,6 @@ def release(
     Every bit spends epsilon. A chance is met to within 2^-53, so that log-odds of 37 and more are certain.
 
     - neighbours: a count moves by at most 1 under both, so the law is the same.
-    - Returns: shape (repeats, m).
-    - Source: dwork2018, Theorem 4.1.
     """
     one_of("neighbours", neighbours, Neighbours)
     number("repeats", repeats, 1, math.inf, ends="[)")

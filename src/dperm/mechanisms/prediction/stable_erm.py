@@ -57,7 +57,6 @@ def regulariser(lipschitz: float, x_norm: float, radius: float, n: int, epsilon:
 
     - lipschitz, x_norm, radius: L_l, L_f and R, each in [1e-30, 1e30].
     - n: number of records, at least 1; public (replace-one).
-    - Returns: 2 L_f L_l/(R sqrt(n eps/(1 + eps))), the weight of ||w||^2 beside the mean of losses.
     """
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
@@ -77,11 +76,8 @@ def rate(
 ) -> float:
     """Return how far one record moves an answer of the exact minimiser, as a calibration has it.
 
-    - lipschitz, x_norm: L_l and L_f.
     - total: lambda n, above 0; under add/remove fixed beforehand.
     - corollary: which of the two weights lambda has: lambda/2 ||w||^2 or lambda ||w||^2.
-    - neighbours: the paper's are replace-one.
-    - Returns: in units of an answer.
     """
     _check(calibration, corollary)
     slope = x_norm**2 * lipschitz
@@ -116,12 +112,8 @@ def minimise(
 ) -> tuple[np.ndarray, float]:
     """Return w within `slack` of w_S, and its certificate.
 
-    - Shapes: X (n, p); w (p,).
     - y: shape (n,); in {-1, 1} for a loss of labels.
-    - loss: any of `dperm.losses`.
-    - total: lambda n, above 0.
     - radius: R; a loss with a kink is minimised over all of R^p.
-    - slack: above 0, public.
     - certificate: ||w - w_S|| is at most this, and this at most `slack`.
     """
     ridge = _convexity(corollary) * total
@@ -173,7 +165,6 @@ def prepare(
 
     - domain: with x_norm = L_f and theta_norm = R, finite.
     - total: lambda n, public; by default n times the lambda of Corollary 4.11 (`regulariser`), which takes a public n.
-    - tolerance: in [1e-12, 1]: the solver's slack, as a share of how far one record moves the minimiser.
     - Raises SolverError: if the slack is not certified; nothing is released.
     """
     _check(calibration, corollary)
@@ -212,8 +203,6 @@ def release(
 ) -> np.ndarray:
     """Answer every row of Z, `repeats` times, each with fresh noise.
 
-    - X, y, loss, domain, epsilon, calibration, neighbours, corollary, total, tolerance: as for `prepare`, which also
-      says what is raised.
     - Z: shape (m, p); queries with ||z||_2 <= domain.x_norm; not checked here.
     - Returns: shape (repeats, m); each entry spends epsilon.
     """

@@ -42,7 +42,6 @@ def calibrate(rate: float, budget: Budget, *, calibration: Calibration) -> tuple
     """Return the noise of one answer, and whether the budget is proved for it.
 
     - rate: gamma, above 0, in units of an answer; under the caller's neighbouring relation.
-    - budget: of one answer; delta of at least 1e-300.
     """
     number("rate", rate, 0, math.inf, remedy="it is gamma of Definition 4.4, in units of an answer")
     remedy = "Gaussian noise needs some; Laplace noise (averaged, stable_erm, stable_sgd) is for delta=0"
@@ -73,9 +72,7 @@ def release(
     """Answer queries; each answer, and each repeat of it, spends the budget.
 
     - values: shape (m,); A(S, x) of each query.
-    - rate, budget, calibration: as in `calibrate`.
     - neighbours: the relation of the rate; the noise is the same.
-    - Returns: shape (repeats, m).
     """
     one_of("neighbours", neighbours, Neighbours)
     noise, _ = calibrate(rate, budget, calibration=calibration)

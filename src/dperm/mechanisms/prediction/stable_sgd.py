@@ -43,7 +43,6 @@ def step(lipschitz: float, x_norm: float, radius: float, n: int, eta: Eta = "pri
 
     - lipschitz, x_norm, radius: L_l, L_f and R, each in [1e-30, 1e30].
     - n: number of records, at least 1; public (replace-one).
-    - Returns: R/(L sqrt n), or half of it.
     """
     one_of("eta", eta, Eta)
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
@@ -58,7 +57,6 @@ def rate(
 ) -> float:
     """Return how far one replaced record moves an answer, as a calibration has it.
 
-    - lipschitz, x_norm, radius, n, eta: as for `step`.
     - Returns: in units of an answer. `paper` is R L_f/sqrt n whatever `eta`: that is what halving it is for.
     """
     one_of("calibration", calibration, Calibration)
@@ -75,11 +73,7 @@ def guarantee(calibration: Calibration, eta: Eta = "printed") -> Guarantee:
 
 
 def check_smooth(loss: Loss, domain: Domain, size: float) -> None:
-    """Refuse a loss whose smoothness exceeds 2/eta: its steps are no contractions.
-
-    - domain: with theta_norm = R.
-    - size: eta.
-    """
+    """Refuse a loss whose smoothness exceeds 2/eta: its steps are no contractions (domain: with theta_norm = R)."""
     sigma = loss.curvature_bound(domain)
     if not sigma * size <= 2:
         raise DomainViolation(
@@ -92,11 +86,6 @@ def descend(X: np.ndarray, y: np.ndarray, loss: Loss, *, eta: float, radius: flo
     """Return the mean of w_0 .. w_{n-1} of one pass, of one data set or many.
 
     - X: shape (n, p) or (R, n, p); records in the order of the pass.
-    - y: shape (n,) or (R, n).
-    - loss: squared, logistic, huber, smoothed_hinge or poisson.
-    - eta: above 0.
-    - radius: of the ball, above 0.
-    - Returns: shape (p,) or (R, p); (R, p) if X or y has the axis of repeats.
     """
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if X.ndim not in (2, 3) or y.ndim not in (1, 2) or X.shape[-2] != y.shape[-1] or not y.shape[-1]:
@@ -128,7 +117,6 @@ def prepare(
     """Return the predictor whose every answer is epsilon-differentially private (not with `paper` at the printed eta).
 
     - X: shape (n, p); rows with ||x||_2 <= domain.x_norm, in the order of the pass; not checked here.
-    - loss: a smooth one.
     - domain: with x_norm = L_f and theta_norm = R, finite.
     """
     check_neighbours(neighbours)
@@ -159,7 +147,6 @@ def release(
 ) -> np.ndarray:
     """Answer every row of Z, `repeats` times, each with fresh noise.
 
-    - X, y, loss, domain, epsilon, calibration, neighbours, eta: as for `prepare`, which also says what is raised.
     - Z: shape (m, p); queries with ||z||_2 <= domain.x_norm; not checked here.
     - Returns: shape (repeats, m); each entry spends epsilon.
     """

@@ -74,10 +74,7 @@ class Selection:
 def largest_loss(size: int, domain: Domain, bound: float = 1.0) -> float:
     """Return alpha = (Y + r B sqrt(s))^2/2, the largest loss of one record.
 
-    - size: s.
     - domain: `x_norm` is r, the bound on the l2 norm of the s largest entries of a row; `y_bound` is Y.
-    - bound: B, in (0, inf).
-    - Returns: in units of y squared.
     """
     if domain.y_bound is None:
         raise ValueError("y_bound is missing: the score's sensitivity needs the public bound on |y|")
@@ -86,11 +83,7 @@ def largest_loss(size: int, domain: Domain, bound: float = 1.0) -> float:
 
 
 def exponent(alpha: float, budget: Budget, *, neighbours: Neighbours, calibration: Offered) -> float:
-    """Return w of exp(-w q).
-
-    - alpha: as `largest_loss` gives it.
-    - budget: with delta = 0.
-    """
+    """Return w of exp(-w q)."""
     one_of("neighbours", neighbours, Neighbours)
     if budget.delta > 0:
         raise InvalidBudget(
@@ -121,10 +114,7 @@ def select(
     """Draw `repeats` supports (kifer2012, Algorithm 4).
 
     - X: shape (n, p); rows whose s largest entries have an l2 norm of at most domain.x_norm; not checked here.
-    - y: shape (n,); within the squared loss's domain of targets, which is checked.
     - size: s in [1, p], with C(p, s) <= 10^7.
-    - budget: spent by each of the repeats; delta = 0.
-    - bound: B of the box.
     """
     limits.checked_supports(limits.checked_size(size, X.shape[1]), X.shape[1])
     alpha = largest_loss(size, domain, bound)

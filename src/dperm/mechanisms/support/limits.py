@@ -31,11 +31,7 @@ def checked_whole(name: str, value: object, remedy: str) -> int:
 
 
 def checked_size(size: int, p: int | None = None) -> int:
-    """Return s, or refuse it.
-
-    - size: s, at least 1.
-    - p: number of features, at least s; left out before it is known.
-    """
+    """Return s, or refuse it (p: number of features, at least s; left out before it is known)."""
     size = checked_whole("size", size, "it is how many features are taken")
     if p is not None and size > p:
         raise ValueError(f"size={size} is more than the p={p} features of X; take at most {p}")
@@ -43,10 +39,7 @@ def checked_size(size: int, p: int | None = None) -> int:
 
 
 def checked_supports(size: int, p: int) -> None:
-    """Refuse more supports than can be gone through, before any work.
-
-    - size, p: s of p features, as `checked_size` allows them.
-    """
+    """Refuse more supports than can be gone through, before any work."""
     supports = math.comb(p, size)
     if supports > subsets.MOST_SUBSETS:
         raise ValueError(
@@ -60,8 +53,6 @@ def bounded_parts(
 ) -> np.ndarray:
     """Return X with the s largest entries of every row within the public bound r on their l2 norm.
 
-    - X: shape (n, p).
-    - size: s in [1, p].
     - x_norm: r, in (0, inf).
     - clip: scale longer rows down instead of raising, and put the zero row for one that holds NaN or infinity
       (`dperm.domain.tame_rows`).

@@ -44,7 +44,6 @@ def top(values: np.ndarray, size: int) -> np.ndarray:
     """Return the indices of the `size` largest values of each row; of equal values those that come first.
 
     - values: shape (R, p); no NaN.
-    - size: s in [1, p].
     - Returns: shape (R, s); ascending.
     """
     p = values.shape[1]
@@ -61,7 +60,6 @@ def sample(
     """Draw sets: the `size` largest of scores + Laplace noise.
 
     - scores: shape (p,) or (R, p); q; one row for all repeats, or one for each.
-    - size: s in [1, p].
     - scale: of the noise, 0 or above, in units of the scores.
     - repeats: R; needed where `scores` is one row.
     - Returns: shape (R, s); ascending indices; the same sets for the same rng, however large R is made.
@@ -84,8 +82,6 @@ def set_log_probabilities(scores: np.ndarray, *, size: int, scale: float) -> tup
     """Return every set of `size` items and the logarithm of the probability that `sample` draws it.
 
     - scores: shape (p,); q; so few that there are at most 100,000 sets.
-    - size: s in [1, p].
-    - scale: in (0, inf).
     - sets: shape (C, s); in lexicographic order.
     - log_probability: shape (C,); relative accuracy of the probabilities: about 1e-11, also of tiny ones.
     """
@@ -130,7 +126,6 @@ def log_separation(p: int, *, size: int, gap: float) -> tuple[float, float]:
     and 1 - P the same with 1 - F^(p-s): no difference of near-equal numbers either way.
 
     - p: above s; tested up to 1e6.
-    - size: s >= 1.
     - gap: difference of the scores in units of the noise's scale, in [0, inf).
     - log_success, log_failure: each with relative accuracy about 1e-11 of the probability (1e-15 of the logarithm,
       where it is large).

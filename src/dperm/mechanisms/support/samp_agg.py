@@ -52,7 +52,6 @@ class Selection:
       privacy does not rest on it.
     - converged: shape (repeats, k); whether that gap is within the solver's target.
     - scale: of the Laplace noise, in units of the shares.
-    - blocks: k.
     """
 
     supports: np.ndarray
@@ -70,7 +69,6 @@ def sensitivity(p: int, size: int, blocks: int) -> float:
 
     Under add/remove (with `assign`) and under replace-one (with `partition`) alike: either way one vote changes.
 
-    - p, size, blocks: p features, of which each of k blocks votes for s in [1, p].
     - Returns: 0 for s = p, where there is nothing to choose.
     """
     return 2 * min(size, p - size) / blocks
@@ -81,8 +79,6 @@ def calibrate(
 ) -> tuple[float, Guarantee]:
     """Return the scale of the Laplace noise on the shares, and whether epsilon is proved for it.
 
-    - p, size, blocks: as for `sensitivity`.
-    - budget: with delta = 0.
     - Source: kifer2012, Algorithm 5 line 5, Theorem 36; erratum K6.
     """
     one_of("neighbours", neighbours, Neighbours)
@@ -103,7 +99,6 @@ def paper_penalty(sigma: float, rows: float, p: int) -> float:
 
     - sigma: public bound on the noise of y, in (0, inf).
     - rows: public (or expected) number of rows of a block: sqrt(n) in the paper, where n is public.
-    - p: at least 2.
     - Source: kifer2012, Lemma 42; Theorem 9 writes it sigma n^(1/4) sqrt(log p).
     """
     number("sigma", sigma, 0, math.inf, remedy="it is the public bound on the noise of y")
@@ -135,7 +130,6 @@ def checked_blocks(blocks: int, n: int, neighbours: Neighbours, *, empty: bool) 
     output that depends on it: there the law itself needs no refusal, for a block may be without records for any n, and
     then votes for the first s features.
 
-    - blocks, n: k and the number of records.
     - empty: under add/remove: let blocks be empty, so that nothing here depends on n.
     """
     if blocks <= n or (empty and neighbours == "add_remove"):
@@ -162,10 +156,6 @@ def block_votes(
 ) -> tuple[np.ndarray, lasso.Solution]:
     """Return the vote of each block: the features of the s largest |theta| of its lasso.
 
-    - Shapes: X (n, p); y (n,).
-    - block: shape (n,); which block each record is in.
-    - penalty: Lambda, of the sum of squares.
-    - tolerance, max_sweeps: as for `dperm.solvers.lasso.minimise`.
     - votes: shape (blocks, s); ascending; a block without records votes for the first s.
     - Source: kifer2012, Algorithm 6, line 1.
     """
@@ -192,15 +182,11 @@ def select(
     """Select `repeats` supports of s features (kifer2012, Algorithm 5 with the lasso of Algorithm 6, line 1).
 
     - X: shape (n, p); any finite values: the votes are bounded whatever the data are.
-    - y: shape (n,).
-    - size: s in [1, p].
-    - budget: spent by each of the repeats; delta = 0.
     - penalty: Lambda in [1e-30, 1e30], of the sum of squares over a block; public. Under add/remove it may not be made
       of n.
     - blocks: k, public. By default floor(sqrt(n)), which "corrected" refuses under add/remove, where n is private.
     - one_assignment: of corrected add/remove: let all repeats share one random assignment (and its lassos). Each of
       them then has the right law, but they are not independent of each other.
-    - tolerance, max_sweeps: as for `dperm.solvers.lasso.minimise`; public.
     """
     X, y = lasso.checked(X, y)
     n, p = X.shape
