@@ -24,8 +24,9 @@ all are.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -50,6 +51,8 @@ QUANTITIES = {
     "within": "mean, difference or log ratio",
 }
 _MENDED = ("mended", "corrected", "halved", "tight")
+# Verdicts by their columns: there are thousands of small groups of them, and a table of each would take a minute.
+_Tests = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class _Part:
 
     kind: str
     form: str
-    tests: pd.DataFrame
+    tests: _Tests
     open_choice: str = ""
     where: str = ""
 
@@ -113,23 +116,31 @@ def answers(verdicts: pd.DataFrame) -> list[Answer]:
 
     - verdicts: as `dperm_pipeline.claims.read` gives them.
     """
-    verdicts = verdicts[~verdicts["beside"]]
-    verdicts = verdicts.assign(form=verdicts["variant"].str.split("-over-").str[0])
-    by_claim = verdicts.groupby(verdicts["id"].map(number), sort=False)
-    return [_answer(claim, part) for claim, part in by_claim if (part["test"] != "weakest").any()]
+    tests = [test | {"form": test["variant"].split("-over-")[0]} for test in verdicts.to_dict("records")]
+    by_claim = _grouped((number(test["id"]), test) for test in tests if not test["beside"])
+    return [_answer(claim, part) for claim, part in by_claim if any(test["test"] != "weakest" for test in part)]
 
 
-def _answer(claim: str, verdicts: pd.DataFrame) -> Answer:
-    tests = verdicts[verdicts["test"] != "weakest"]
-    parts = [_part(part) for _, part in tests.groupby(["id", "statement"], sort=False)]
+def _grouped(named: Iterable[tuple[Any, dict[str, Any]]]) -> Iterable[tuple[Any, _Tests]]:
+    """Return the tests of each name, in the order in which the names come."""
+    found: dict[Any, _Tests] = {}
+    for name, test in named:
+        found.setdefault(name, []).append(test)
+    return found.items()
+
+
+def _answer(claim: str, verdicts: _Tests) -> Answer:
+    tests = [test for test in verdicts if test["test"] != "weakest"]
+    parts = [_part(part) for _, part in _grouped(((test["id"], test["statement"]), test) for test in tests)]
     ran = [part for part in parts if part.kind != "not run"] or parts
     weakest = max(ran, key=lambda part: ANSWERS.index(part.kind))
     # The entry that sums up the others says the whole; else what the weakest part says is what the answer is about.
-    whole = verdicts[verdicts["test"] == "weakest"]
-    says = whole.iloc[0] if len(whole) else weakest.tests.iloc[0]
-    shown = [_in_form(part.tests, _first_form(part.tests)) for part in ran if part.kind == weakest.kind]
-    remarks = dict.fromkeys(verdicts["remark"])
-    measured = _in_form(weakest.tests, weakest.form)["measured"]
+    says = next((test for test in verdicts if test["test"] == "weakest"), weakest.tests[0])
+    shown = [
+        test for part in ran if part.kind == weakest.kind for test in _in_form(part.tests, _first_form(part.tests))
+    ]
+    remarks = dict.fromkeys(test["remark"] for test in verdicts)
+    low, high = _range(_in_form(weakest.tests, weakest.form))
     return Answer(
         claim=claim,
         paper=says["paper"],
@@ -139,27 +150,37 @@ def _answer(claim: str, verdicts: pd.DataFrame) -> Answer:
         open_choice=weakest.open_choice,
         where="; ".join(filter(None, (weakest.where, *_stronger(ran, weakest), *remarks))),
         form=weakest.form,
-        quantity=QUANTITIES[weakest.tests["test"].iloc[0]],
-        low=float(measured.min()),
-        high=float(measured.max()),
-        expected=float(weakest.tests["expected"].iloc[0]),
-        held=int(sum(tests["held"].fillna(0).sum() for tests in shown)),
-        points=int(sum(tests["points"].fillna(0).sum() for tests in shown)),
+        quantity=QUANTITIES[weakest.tests[0]["test"]],
+        low=low,
+        high=high,
+        expected=float(weakest.tests[0]["expected"]),
+        held=_sum(test["held"] for test in shown),
+        points=_sum(test["points"] for test in shown),
         tests=len(tests),
-        headline=bool(verdicts["headline"].any()),
-        figure=weakest.tests["figure"].iloc[0],
+        headline=any(test["headline"] for test in verdicts),
+        figure=weakest.tests[0]["figure"],
     )
+
+
+def _range(tests: _Tests) -> tuple[float, float]:
+    """Return the least and the largest that was measured; NaN twice where nothing was."""
+    measured = [float(test["measured"]) for test in tests if not pd.isna(test["measured"])]
+    return min(measured, default=math.nan), max(measured, default=math.nan)
+
+
+def _sum(counts: Iterable[Any]) -> int:
+    return int(sum(count for count in counts if not pd.isna(count)))
 
 
 def _stronger(parts: list[_Part], weakest: _Part) -> Iterator[str]:
     """Say what became of the parts that fare better than the weakest: a paper's main clause may be among them."""
     for part in parts:
         if ANSWERS.index(part.kind) < ANSWERS.index(weakest.kind):
-            said = part.tests["statement"].iloc[0].rstrip(".")
+            said = part.tests[0]["statement"].rstrip(".")
             yield f"but this {part.kind}{f' {part.open_choice} ({part.where})' if part.open_choice else ''}: {said}"
 
 
-def _part(tests: pd.DataFrame) -> _Part:
+def _part(tests: _Tests) -> _Part:
     """Return what was found of one statement."""
     printed = _first_form(tests)
     outcome = _outcome(_in_form(tests, printed))
@@ -174,19 +195,19 @@ def _part(tests: pd.DataFrame) -> _Part:
     return _Part(outcome, printed, tests)
 
 
-def _first_form(tests: pd.DataFrame) -> str:
+def _first_form(tests: _Tests) -> str:
     """Return `printed`, or the nearest to it that there is."""
-    forms = set(tests["form"])
+    forms = {test["form"] for test in tests}
     return next(form for form in (PRINTED, *_MENDED) if form in forms)
 
 
-def _in_form(tests: pd.DataFrame, form: str) -> pd.DataFrame:
-    return tests[tests["form"] == form]
+def _in_form(tests: _Tests, form: str) -> _Tests:
+    return [test for test in tests if test["form"] == form]
 
 
-def _outcome(tests: pd.DataFrame) -> str:
+def _outcome(tests: _Tests) -> str:
     """Return holds, fails, undecided or not run, of tests that all have to hold."""
-    given = set(tests["verdict"]) - {"not run"}
+    given = {test["verdict"] for test in tests} - {"not run"}
     if not given:
         return "not run"
     if "not reproduced" in given:
@@ -194,16 +215,16 @@ def _outcome(tests: pd.DataFrame) -> str:
     return "undecided" if "inconclusive" in given else "holds"
 
 
-def _dependence(tests: pd.DataFrame) -> tuple[str, str]:
+def _dependence(tests: _Tests) -> tuple[str, str]:
     """Return what tests of one form depend on, with where they hold; empty where that makes no difference."""
-    choice = tests["depends_on"].iloc[0]
+    choice = tests[0]["depends_on"]
     if not choice:
         return "", ""
     outcomes = {value: _outcome(part) for value, part in _by_value(tests)}
     choice, outcomes = _that_matter(choice, outcomes)
     if "holds" in outcomes.values() and {"fails", "undecided"} & set(outcomes.values()):
         return choice, _listed(outcomes)
-    stated, least, most = tests["expected"].iloc[0], tests["measured"].min(), tests["measured"].max()
+    stated, (least, most) = tests[0]["expected"], _range(tests)
     if "holds" not in outcomes.values() and least < stated < most:
         return choice, f"from {least:.3g} to {most:.3g}, on both sides of {stated:g}"
     return "", ""
@@ -228,12 +249,12 @@ def _that_matter(choice: str, outcomes: dict[str, str]) -> tuple[str, dict[str, 
     return " or ".join(matter), {here: outcomes[base]} | {v: o for name in matter for v, o in others[name].items()}
 
 
-def _by_value(tests: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def _by_value(tests: _Tests) -> Iterator[tuple[str, _Tests]]:
     """Give the tests at each value of the open choice; those without a value of it have to hold at all."""
-    column = "choice" if (tests["choice"] != "").any() else "dataset"
-    always = tests[tests[column] == ""]
-    for value, part in tests[tests[column] != ""].groupby(column, sort=False):
-        yield value, pd.concat([part, always])
+    column = "choice" if any(test["choice"] for test in tests) else "dataset"
+    always = [test for test in tests if not test[column]]
+    for value, part in _grouped((test[column], test) for test in tests if test[column]):
+        yield value, part + always
 
 
 def _listed(outcomes: dict[str, str]) -> str:
