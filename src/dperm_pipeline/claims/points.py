@@ -23,7 +23,7 @@ a value is left out; a point that lacks more than 5 % of its repeats stays open.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -97,11 +97,13 @@ def contrasts(rule: Mapping[str, Any], rows: pd.DataFrame) -> list[Point]:
         frame = _sums(rule, comparison, rows, [*keys, axis] if axis else keys)
         margin = comparison.get("margin", rule.get("margin", 0.0))
         exact = _one_value_for_all_repeats(comparison)
-        for where, group in select.groups(frame, keys):
-            values = _correlations(group, axis) if axis else group["sum"].to_numpy()
+        name, by_rank = _slug(comparison, rule) if several else "", _by_rank(rule, rows, frame)
+        sums = None if axis else frame["sum"].to_numpy()
+        for where, part in select.spans(frame, keys):
+            values = _correlations(frame.iloc[part], axis) if axis else sums[part]
             complete = values[~np.isnan(values)]
-            name = ", ".join(filter(None, [_slug(comparison, rule) if several else "", where]))
-            found.append(Point(name, complete, len(values), margin, _by_rank(rule, rows, group), exact))
+            words = ", ".join(filter(None, [name, where]))
+            found.append(Point(words, complete, len(values), margin, by_rank(part.start), exact))
     return found
 
 
@@ -218,7 +220,7 @@ def _sums(rule: Mapping[str, Any], comparison: Mapping[str, Any], rows: pd.DataF
         values = _values(rule, comparison, term, rows, varying)
         if total is None:
             total = values.rename(columns={"value": "sum"})
-        elif not constant and total[varying].equals(values[varying]):
+        elif not constant and all(np.array_equal(total[name], values[name]) for name in varying):
             # The usual case, without a slow merge.
             total["sum"] += values["value"]
         else:
@@ -279,15 +281,18 @@ def _by_repeat(group: pd.DataFrame, axis: str) -> pd.DataFrame:
     return group.pivot(index="repeat", columns=axis, values="sum").sort_index(axis="columns")
 
 
-def _by_rank(rule: Mapping[str, Any], rows: pd.DataFrame, group: pd.DataFrame) -> bool:
-    """Return whether this point's data set is among those whose intervals are Wilcoxon's."""
+def _by_rank(rule: Mapping[str, Any], rows: pd.DataFrame, frame: pd.DataFrame) -> Callable[[int], bool]:
+    """Return whether the point of a row of the frame is of a data set whose intervals are Wilcoxon's."""
     if "wilcoxon_for" not in rule:
-        return False
+        return lambda _: False
     # Each point is of one data set where they are points.
-    names = group["dataset"].to_numpy()[:1] if "dataset" in group else rows["dataset"].unique()
+    if "dataset" in frame:
+        names = frame["dataset"].to_numpy()
+        return lambda row: names[row] in rule["wilcoxon_for"]
+    names = rows["dataset"].unique()
     if len(names) > 1:
         raise ConfigError(f"{rule['id']}: wilcoxon_for needs dataset among the points, to know which they are")
-    return next(iter(names)) in rule["wilcoxon_for"]
+    return lambda _: names[0] in rule["wilcoxon_for"]
 
 
 def _slug(comparison: Mapping[str, Any], rule: Mapping[str, Any]) -> str:
