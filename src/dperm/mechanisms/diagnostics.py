@@ -35,13 +35,7 @@ KEPT: dict[int, Diagnostics | None] = {}
 
 
 def keep(model: Any, found: Diagnostics) -> None:
-    """Keep what is known of an object's last fit, for as long as the object lives.
-
-    Parameters
-    ----------
-    model : object
-    found : Diagnostics
-    """
+    """Keep what is known of an object's last fit, for as long as the object lives."""
     key = id(model)
     if key not in KEPT:
         # Called when the object dies, before its id can be another's.
@@ -50,23 +44,13 @@ def keep(model: Any, found: Diagnostics) -> None:
 
 
 def forget(model: Any) -> None:
-    """Forget what is known of an object's last fit.
-
-    Parameters
-    ----------
-    model : object
-    """
+    """Forget what is known of an object's last fit."""
     if id(model) in KEPT:
         KEPT[id(model)] = None
 
 
 def move(model: Any, other: Any) -> None:
-    """Let what is known of a fit be known of another object instead, if there is anything.
-
-    Parameters
-    ----------
-    model, other : object
-    """
+    """Let what is known of a fit be known of another object instead, if there is anything."""
     found = KEPT.get(id(model))
     forget(model)
     if found is not None:

@@ -17,18 +17,7 @@ from dperm.mechanisms.kernel.dialogue import Answers, Dialogue
 
 
 def check_radius(setting: Setting, radius: float | None) -> None:
-    """Refuse a public radius C that is wrong, or missing where n is private.
-
-    Parameters
-    ----------
-    setting : Setting
-    radius : float or None
-
-    Raises
-    ------
-    DomainViolation
-        If it is.
-    """
+    """Raise DomainViolation for a public radius C that is wrong, or missing where n is private."""
     if radius is not None:
         dataclasses.replace(setting, radius=radius)
         if math.isinf(radius):
@@ -43,20 +32,7 @@ def check_radius(setting: Setting, radius: float | None) -> None:
 
 
 def with_radius(setting: Setting, radius: float | None, loss, n: int) -> Setting:
-    """Return the setting with the declared radius, or else the a-priori one (erratum J10).
-
-    Parameters
-    ----------
-    setting : Setting
-    radius : float or None
-    loss : Loss
-    n : int
-        Number of records, public (replace-one).
-
-    Returns
-    -------
-    Setting
-    """
+    """Return the setting with the declared radius, or else the a-priori one (erratum J10), which takes a public n."""
     if radius is None:
         at_zero = float(loss.value(0.0, np.array([-1.0, 1.0])).max()) if loss.targets == "binary" else math.inf
         radius = a_priori_radius(at_zero, setting.lipschitz, setting.feature_norm, setting.total, n)
@@ -64,16 +40,7 @@ def with_radius(setting: Setting, radius: float | None, loss, n: int) -> Setting
 
 
 def warn_vacuous(name: str, constants, stacklevel: int) -> None:
-    """Say B and sigma of a run that promises nothing.
-
-    Parameters
-    ----------
-    name : str
-        Of the estimator.
-    constants : Constants
-        Of `pinp` or `tdil`.
-    stacklevel : int
-    """
+    """Warn with B and sigma of a run of `pinp` or `tdil` that promises nothing; `name`: of the estimator."""
     if constants.vacuous:
         warnings.warn(
             f"{name}: {constants}. Its predictions are noise or silence; raise `epsilon`, lower `C`, take more "
@@ -103,8 +70,7 @@ class PINP(KernelEstimator):
     delta : float, default=1e-6
         In (0, 1).
     loss : {"hinge", "logistic", "huber"}, default="hinge"
-        "huber" is regression, the others binary classification. "squared" is refused: its slope has no bound (erratum
-        J11).
+        "huber" is regression, the others binary; "squared" is refused, since its slope has no bound (erratum J11).
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".
     C : float, default=0.001
@@ -113,10 +79,8 @@ class PINP(KernelEstimator):
     kernel : {"linear", "poly", "rbf"}, Kernel or callable, default="rbf"
         A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`. It must be positive semidefinite;
         queries that show that it is not are refused.
-    degree, coef0 : int and float, default=3, 1.0
-        Of "poly": (<x, v> + coef0)^degree.
-    gamma : float, default=1.0
-        Of "rbf": exp(-gamma ||x - v||^2). Public.
+    degree, coef0, gamma : int, float and float, default=3, 1.0, 1.0
+        Of "poly": (<x, v> + coef0)^degree; of "rbf": exp(-gamma ||x - v||^2). Public.
     feature_norm : float, optional
         Public bound R on sqrt(K(x, x)), of a callable kernel.
     queries : int, default=10000
@@ -136,8 +100,7 @@ class PINP(KernelEstimator):
         Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
     clip : bool, default=False
         Scale longer rows and queries down to `x_norm` ("linear" and "poly"), and bring every other record into its
-        domain, instead of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn
-        (docs/privacy.md, section 1).
+        domain, instead of raising: with declared `classes` (or real targets) no record can make `fit` fail or warn.
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=0.05

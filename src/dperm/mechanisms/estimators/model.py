@@ -28,16 +28,7 @@ _EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, dp_even
 
 
 def classifies(estimator: "PrivateModel") -> bool:
-    """Return whether the loss is one of two labels.
-
-    Parameters
-    ----------
-    estimator : PrivateModel
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether the loss is one of two labels."""
     return estimator._loss().targets == "binary"
 
 
@@ -186,24 +177,9 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 def told(
     guarantee: Guarantee, event: dp_event.DpEvent, reason: str, *, leaked: bool
 ) -> tuple[Guarantee, dp_event.DpEvent, str]:
-    """Return guarantee, event and reason of a statement: those of the mechanism, unless the labels leaked.
+    """Return guarantee, event and reason of a statement: those of the mechanism, unless the two labels leaked.
 
-    Parameters
-    ----------
-    guarantee : {"proved", "proved_exact", "none"}
-        Of the mechanism.
-    event : DpEvent
-        Of the mechanism.
-    reason : str
-        Why the mechanism has none, if it has none.
-    leaked : bool
-        Whether the two labels were taken from the data: then no budget holds.
-
-    Returns
-    -------
-    guarantee : {"proved", "proved_exact", "none"}
-    event : DpEvent
-    reason : str
+    With `leaked` they were taken from the data, and no budget holds.
     """
     if not leaked:
         return guarantee, event, reason
@@ -211,44 +187,16 @@ def told(
 
 
 def answering(model: Any) -> tuple[str, ...]:
-    """Return the methods by which a model answers queries.
-
-    Parameters
-    ----------
-    model : estimator
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Return the methods by which a model answers queries."""
     methods = ("predict", "decision_function", "predict_proba", "predict_details")
     return tuple(name for name in methods if hasattr(model, name))
 
 
 def encoded(y: np.ndarray, classes: np.ndarray | None, *, clip: bool, stacklevel: int) -> tuple[np.ndarray, np.ndarray]:
-    """Map two labels to -1 and +1.
+    """Return the two labels, and y as -1 and +1.
 
-    Parameters
-    ----------
-    y : ndarray, shape (n,)
-    classes : ndarray, shape (2,), or None
-        The labels; None takes those of y, with a `PrivacyLeakWarning`.
-    clip : bool
-        With `classes`: take every other label for the negative one, instead of raising.
-    stacklevel : int
-        Whom the warning names, counted from here.
-
-    Returns
-    -------
-    classes : ndarray, shape (2,)
-    signs : ndarray, shape (n,)
-
-    Raises
-    ------
-    ValueError
-        If y holds more than two labels, or one only and `classes` is None.
-    DataError
-        If y holds a label that is none of `classes`.
+    - classes: None takes the labels of y, with a `PrivacyLeakWarning` that names the caller `stacklevel` frames up.
+    - clip: with `classes`, take every other label for the negative one, instead of raising DataError.
     """
     if clip and classes is not None:
         return classes, signs(y, classes)
@@ -270,22 +218,7 @@ def encoded(y: np.ndarray, classes: np.ndarray | None, *, clip: bool, stacklevel
 
 
 def two_labels(classes: Any) -> np.ndarray:
-    """Return the declared labels.
-
-    Parameters
-    ----------
-    classes : object
-        What the user gave.
-
-    Returns
-    -------
-    ndarray, shape (2,)
-
-    Raises
-    ------
-    ValueError
-        If it is not two different labels of one type, or one is NaN.
-    """
+    """Return the declared labels; raise ValueError unless they are two different labels of one type, neither NaN."""
     try:
         labels = np.asarray(classes)
     except ValueError:  # ragged
@@ -309,22 +242,7 @@ def _kind(label: Any) -> type:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """Return a generator.
-
-    Parameters
-    ----------
-    random_state : object
-        None draws from the operating system.
-
-    Returns
-    -------
-    Generator
-
-    Raises
-    ------
-    ValueError
-        If it is none of what scikit-learn's estimators take.
-    """
+    """Return a generator from what scikit-learn's estimators take; None draws from the operating system."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, size=8, dtype=np.uint64))
     try:

@@ -75,8 +75,7 @@ class NAPP(LinearEstimator):
         rest.
     clip : bool, default=False
         Scale longer rows down to `x_norm`, and bring targets into their domain ([0, `y_bound`] for "poisson"), instead
-        of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md,
-        section 1).
+        of raising: with declared `classes` (or real targets) no record can make `fit` fail or warn.
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     method : {"limit", "literal"}, default="limit"

@@ -31,46 +31,19 @@ _SCALARS = {bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int
 
 
 def total(estimator: Any, *, numeric: bool) -> bool:
-    """Return whether no record can make `fit` fail or warn: with `clip` and, for labels, declared `classes`.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-    numeric : bool
-        Whether targets are numbers; else labels.
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether no record can make `fit` fail or warn: with `clip` and, for labels, declared `classes`."""
     return bool(estimator.clip) and (numeric or estimator.classes is not None)
 
 
 def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> tuple[Any, np.ndarray]:
     """Return X as floats and y as scikit-learn has them; where `fit` is total, NaN, infinity and no records pass too.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        With `clip` and, if it takes labels, `classes`; gets `n_features_in_` and the features' names, if X has them.
-    X : array_like, shape (n, p)
-    y : array_like, shape (n,)
-    numeric : bool
-        Whether y are numbers; else labels.
-    **how
-        For `validate_data`: accept_sparse.
+    The estimator gets `n_features_in_` and the features' names. What is refused raises TypeError (an entry that is no
+    number, unless `fit` is total) or ValueError; where `fit` is total, for shapes and types alone. The message gives
+    nothing of the data.
 
-    Returns
-    -------
-    X : ndarray or CSR, shape (n, p)
-    y : ndarray, shape (n,)
-
-    Raises
-    ------
-    TypeError
-        If an entry is no number, and `fit` is not total. The message gives nothing of the data.
-    ValueError
-        If they are refused; where `fit` is total, for shapes and types alone. The message gives nothing of the data.
+    - numeric: whether y are numbers; else labels.
+    - **how: accept_sparse, for `validate_data`.
     """
     always = y is not None and total(estimator, numeric=numeric)
     y = _listed(y)
@@ -100,24 +73,9 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
 
 
 def queried(estimator: Any, X: Any, **how: Any) -> Any:
-    """Return rows to predict as floats, of the columns that were fitted.
+    """Return rows to predict as floats, of the columns that were fitted; `**how`: accept_sparse.
 
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        With `n_features_in_`, and the features' names if it was fitted with any.
-    X : array_like, shape (m, p)
-    **how
-        For `check_array`: accept_sparse.
-
-    Returns
-    -------
-    ndarray or CSR, shape (m, p)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they are unfit. The message gives no value and no number of rows.
+    Unfit rows raise TypeError or ValueError, whose message gives no value and no number of rows.
     """
     rows = table(X)
     validate_data(estimator, X if hasattr(X, "columns") else rows, reset=False, skip_check_array=True)
@@ -125,23 +83,10 @@ def queried(estimator: Any, X: Any, **how: Any) -> Any:
 
 
 def table(X: Any, *, always: bool = False) -> Any:
-    """Return X as a table of numbers, or refuse its shape or type.
+    """Return X as a table of numbers (X itself if it is one), or refuse its shape or type.
 
-    Parameters
-    ----------
-    X : array_like, shape (n, p)
-    always : bool
-        Whether what is no number is NaN, and no records are records too.
-
-    Returns
-    -------
-    ndarray, DataFrame or sparse array, shape (n, p)
-        `X` itself where it has a type of numbers.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no such table. The message gives no value and no number of rows.
+    With `always` what is no number is NaN, and no records are records too. It raises TypeError or ValueError, and
+    the message gives no value and no number of rows.
     """
     rows = _typed_rows(_listed(X))
     if len(rows.shape) != 2:
@@ -275,17 +220,7 @@ def _number(value: Any) -> float | None:
 
 
 def signs(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return +1 where a label is `classes[1]` and -1 elsewhere, whatever stands there.
-
-    Parameters
-    ----------
-    y : ndarray, shape (n,)
-    classes : ndarray, shape (2,)
-
-    Returns
-    -------
-    ndarray, shape (n,)
-    """
+    """Return +1 where a label is `classes[1]` and -1 elsewhere, whatever stands there."""
     alike = any(y.dtype.kind in kinds and classes.dtype.kind in kinds for kinds in (_NUMBERS, _TEXT))
     # Of different types labels are compared one by one, as Python does: '1' is not 1.
     positive = y == classes[1] if alike else np.array([equal(label, classes[1]) for label in y.tolist()], bool)
@@ -293,16 +228,7 @@ def signs(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def equal(label: Any, other: Any) -> bool:
-    """Return whether two labels are equal; a missing one (pandas' NA), which does not say, is equal to none.
-
-    Parameters
-    ----------
-    label, other : object
-
-    Returns
-    -------
-    bool
-    """
+    """Return whether two labels are equal; a missing one (pandas' NA), which does not say, is equal to none."""
     try:
         found = label == other
         return found if isinstance(found, bool) else bool(np.all(found))

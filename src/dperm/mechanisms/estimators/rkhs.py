@@ -25,8 +25,7 @@ class RKHSGaussian(KernelEstimator):
     delta : float, default=1e-6
         In (0, 1).
     loss : {"hinge", "smoothed_hinge", "logistic", "huber"}, default="hinge"
-        "huber" is regression, the others binary classification. "squared" is refused: its slope has no bound (erratum
-        J11).
+        "huber" is regression, the others binary; "squared" is refused, since its slope has no bound (erratum J11).
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".
     C : float, default=0.001
@@ -35,10 +34,8 @@ class RKHSGaussian(KernelEstimator):
     kernel : {"linear", "poly", "rbf"}, Kernel or callable, default="rbf"
         A callable maps rows (n, d) and (m, d) to (n, m) and needs `feature_norm`. It must be positive semidefinite;
         queries that show that it is not are refused.
-    degree, coef0 : int and float, default=3, 1.0
-        Of "poly": (<x, v> + coef0)^degree.
-    gamma : float, default=1.0
-        Of "rbf": exp(-gamma ||x - v||^2). Public.
+    degree, coef0, gamma : int, float and float, default=3, 1.0, 1.0
+        Of "poly": (<x, v> + coef0)^degree; of "rbf": exp(-gamma ||x - v||^2). Public.
     feature_norm : float, optional
         Public bound R on sqrt(K(x, x)), of a callable kernel.
     calibration : {"tight"}, default="tight"
@@ -50,8 +47,7 @@ class RKHSGaussian(KernelEstimator):
         Append a constant feature 1, regularised like the rest: R becomes sqrt(R^2 + 1) (erratum J8).
     clip : bool, default=False
         Scale longer rows and queries down to `x_norm` ("linear" and "poly"), and bring every other record into its
-        domain, instead of raising: with declared `classes` (or real targets) no record makes `fit` fail or warn
-        (docs/privacy.md, section 1).
+        domain, instead of raising: with declared `classes` (or real targets) no record can make `fit` fail or warn.
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     tolerance : float, default=0.05

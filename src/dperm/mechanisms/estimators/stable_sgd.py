@@ -17,10 +17,8 @@ class StableSGD(StablePredictor):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Above 0; of all answers together.
-    delta : float, default=1e-6
-        In [0, 1); of all answers together.
+    epsilon, delta : float, default=1.0, 1e-6
+        Of all answers together: above 0, and in [0, 1).
     queries : int, default=1000
         How many different rows are answered.
     loss : str, default="logistic"
@@ -48,9 +46,8 @@ class StableSGD(StablePredictor):
     classes : tuple of two labels, optional
         Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
     state : path-like, optional
-        A journal of what was answered: it outlives this object, and copies and processes share it (without one they are
-        refused). Noise is fresh then, whatever the seed. Deleting it gives a new budget, which the statement does not
-        cover.
+        A journal of what was answered: it outlives this object, and copies and processes share it, which are refused
+        else. Its noise is fresh whatever the seed. Deleting it gives a new budget, which no statement covers.
     random_state : int, Generator, RandomState or None, default=None
         None draws from the operating system. Seeded answers are for science only.
 

@@ -31,17 +31,7 @@ os.register_at_fork(after_in_child=_SWAP.renew)
 
 
 def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Let `fit` first forget what an earlier one made, and leave nothing that answers where it raises.
-
-    Parameters
-    ----------
-    fit : callable
-        The method of an estimator.
-
-    Returns
-    -------
-    callable
-    """
+    """Let the method `fit` first forget what an earlier one made, and leave nothing that answers where it raises."""
 
     @functools.wraps(fit)
     def fitted(self, *args, **kwargs):
@@ -87,16 +77,8 @@ def _clear(model: Any) -> None:
 def one_fit(model: Any) -> Any:
     """Return a view of the model as it is now, for a prediction: a `fit` of another thread changes nothing of it.
 
-    Else rows that the ledger of one fit has charged could be answered from the records of the next.
-
-    Parameters
-    ----------
-    model : BaseEstimator
-
-    Returns
-    -------
-    BaseEstimator
-        Of the same class, with the same objects behind its names; fitted as a whole, or not at all.
+    Else rows that the ledger of one fit has charged could be answered from the records of the next. The view has the
+    same class and the same objects behind its names; it is fitted as a whole, or not at all.
     """
     view = object.__new__(type(model))
     view.__dict__ = dict(vars(model))

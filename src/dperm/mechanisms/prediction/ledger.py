@@ -142,12 +142,7 @@ class Count(Listener):
         self._spent = self._left = 0
 
     def replay(self, records: list[list]) -> None:
-        """Take in what others wrote off.
-
-        Parameters
-        ----------
-        records : list of lists
-        """
+        """Take in what others wrote off."""
         for kind, *said in records:
             if kind == "spent":
                 if len(said) != 1 or not isinstance(said[0], int) or not 0 <= said[0] <= self.answers:
@@ -355,18 +350,6 @@ class AdaptiveLedger(Listener):
 
 
 def whole(name: str, value: int) -> None:
-    """Refuse what is no number of answers.
-
-    Parameters
-    ----------
-    name : str
-        What the user calls the value.
-    value : int
-
-    Raises
-    ------
-    ValueError
-        If it is no integer, or below 1.
-    """
+    """Raise ValueError for what is no number of answers, 1 or above; `name`: what the user calls it."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name}={value!r} must be an integer, 1 or above; it counts answers")
