@@ -1,6 +1,7 @@
 """The library by itself: a wheel in an environment that holds its own dependencies and nothing of the pipeline."""
 
 import importlib.metadata
+import os
 import re
 import subprocess
 import sys
@@ -38,6 +39,16 @@ except dperm.errors.ConfigError as error:
 else:
     raise AssertionError("without cvxpy a regularizer of one's own cannot be solved")
 """
+# What the wheel compiles, it compiles there and keeps.
+COMPILE = """
+import numpy as np
+from dperm.solvers import berhu
+
+one = np.ones(2)
+assert berhu.penalties(2 * one, one, one, one, one) == 12.0
+stats = berhu.penalties.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
 ATTACK = """
 import numpy as np
 from dperm.audit import Subject
@@ -66,9 +77,12 @@ def of_the_library() -> str:
 
 
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
-    def run(*command: str, status: int = 0) -> None:
-        done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=700, check=False)
+    def run(*command: str, status: int = 0, **given: str) -> str:
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, **given}, text=True, capture_output=True, timeout=700, check=False
+        )
         assert done.returncode == status, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
 
     python = str(tmp_path / "alone/bin/python")
     (tmp_path / "library.lock").write_text(of_the_library(), encoding="utf-8")
@@ -80,7 +94,10 @@ def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
     run(UV, "venv", "--quiet", "--python", sys.executable, str(tmp_path / "alone"))
     run(UV, "pip", "sync", "--quiet", "--python", python, "--require-hashes", "library.lock")
     run(UV, "pip", "install", "--quiet", "--python", python, "--no-deps", str(wheel))
-    run(python, "-W", "error", "-c", USE, *FOREIGN)
+    # Interpreted: to compile all of it takes a minute, and the suite runs it compiled.
+    run(python, "-W", "error", "-c", USE, *FOREIGN, NUMBA_DISABLE_JIT="1")
+    cache = {"DPERM_NUMBA_CACHE": str(tmp_path / "cache")}
+    assert [run(python, "-W", "error", "-c", COMPILE, **cache) for _ in range(2)] == ["0 1\n", "1 0\n"]
     for scale, status in ((1.0, 0), (0.2, 1)):
         (tmp_path / "attack.py").write_text(ATTACK.replace("SCALE", str(scale)), encoding="utf-8")
         run(

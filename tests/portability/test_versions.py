@@ -79,6 +79,8 @@ def test_a_workflow_runs_and_computes_what_the_library_does(end, tmp_path):
     folder = copy_project(tmp_path / "project").folder
     project = Other(folder)
     project.end = name
+    # What was compiled to compute the rows is not compiled again: the same code, by the same Numba.
+    project.environment["DPERM_NUMBA_CACHE"] = f"{environments.folder(name)}/numba"
     project.run()
     results = folder / "results/tiny"
     # Data sets are prepared beside the experiment there.
