@@ -17,10 +17,7 @@ from dperm_pipeline.yaml_files import parse
 
 
 def read(path: str | Path, schema: str | Path) -> dict[str, Any]:
-    """Read a YAML file and validate it.
-
-    - Raises ConfigError: if the file cannot be read, is not YAML, or does not keep to the schema.
-    """
+    """Read a YAML file and validate it; ConfigError if it cannot be read, is not YAML, or breaks the schema."""
     document = parse(path)
     validate(document, schema, str(path))
     return document
@@ -51,7 +48,7 @@ def _validator(schema: str, changed: int) -> jsonschema.Draft202012Validator:
 def validate(document: Any, schema: str | Path | Mapping[str, Any], name: str) -> None:
     """Hold a document against a schema, or the one in a YAML file.
 
-    - Raises ConfigError: all mistakes at once, a line each: file, key, value, what is allowed, nearest key.
+    ConfigError lists all mistakes at once, a line each: file, key, value, what is allowed, nearest key.
     """
     _check_size(document, name)
     if isinstance(schema, Mapping):

@@ -42,10 +42,7 @@ class Cell:
         return seeds.generator(self.seed, self.experiment, *names)
 
     def parts(self, *known: str) -> tuple[str, ...]:
-        """Return the parts of its experiment that this cell runs: one of these, or all.
-
-        - Raises ConfigError: if the grid asks for another.
-        """
+        """Return which of these parts of its experiment this cell runs, one or all; ConfigError if another."""
         part = self.point["part"]
         if part not in (*known, "all"):
             raise ConfigError(f"unknown part {part!r} of {self.experiment}; known: {', '.join((*known, 'all'))}")
@@ -74,9 +71,7 @@ class Cell:
 def run(cell: Mapping[str, Any], **files: str) -> pd.DataFrame:
     """Return the rows of one cell; of one whose solver gave up, a single row of status `failed` that says where.
 
-    - cell: as `dperm_pipeline.plan` made it.
-    - **files: of an experiment on data sets: `data`, the prepared one, and `baseline`, the rows of the non-private fit
-      on it. None where the cell makes its own data.
+    `files` are `data` and `baseline`, as of `Cell`.
     """
     try:
         return _measured("run", cell, files)
@@ -85,12 +80,7 @@ def run(cell: Mapping[str, Any], **files: str) -> pd.DataFrame:
 
 
 def run_all(cells: Sequence[Mapping[str, Any]], **files: str) -> Iterator[pd.DataFrame]:
-    """Yield the rows of the cells of one job, in order; the log says which cell is on.
-
-    - cells: as `dperm_pipeline.plan` made them: on the same data set, or on data that each makes itself.
-    - **files: as of `run`.
-    - Yields: the rows of a cell.
-    """
+    """Yield the rows of each cell of one job, in order; the log says which cell is on. `files` as of `run`."""
     for k, cell in enumerate(cells, start=1):
         point = ", ".join(f"{axis}={value}" for axis, value in cell["point"].items())
         logging.info("cell %d of %d: %s", k, len(cells), point)

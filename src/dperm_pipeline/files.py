@@ -22,13 +22,10 @@ _claims: dict[str, str] = {}
 def replacing(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `path`; on success rename it to `path`, on failure leave nothing.
 
-    The temporary file keeps the suffix of `path`, for writers that choose the format by it. A process killed in the
-    middle leaves the old file as it was, and may leave the hidden temporary one.
-
-    - path: its folder is made if need be.
-    - durable: whether it must still be whole after a power cut; not for what means nothing to the next boot.
-    - Yields: an empty file, to be written.
-    - Raises Superseded: if this process has claimed `path`, and another has claimed it since.
+    It is an empty file with the suffix of `path`, for writers that choose the format by it. A process killed in the
+    middle leaves the old file as it was, and may leave the hidden temporary one. What is not `durable` need not
+    survive a power cut, for it means nothing to the next boot. Superseded if another process has claimed `path`
+    since this one did.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,9 +71,6 @@ def claimed(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) ->
 
     Should the clock have gone back since an input was made, or since the run began, `undo_future_times` is called at
     the end: Snakemake throws away an output that is older than its inputs.
-
-    - outputs: their folders are made if need be.
-    - inputs: what the outputs are made from.
     """
     paths = [Path(path) for path in outputs]
     token = secrets.token_hex(16)
@@ -105,12 +99,10 @@ def claimed(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) ->
 
 
 def undo_future_times(others: Iterable[str | Path] = ()) -> int:
-    """Date files from the future to the present, in the order that they had; return how many there were.
+    """Date files from the future (`TIMED` and others) to the present, in the order that they had; return how many.
 
     A clock that ran ahead and was set back leaves such files. Snakemake takes what is older than its inputs for out of
     date, so what is made from now on has to look newer than they do.
-
-    - others: files to look at besides `TIMED`.
     """
     with tempfile.TemporaryFile(dir=Path()) as probe:
         now = os.fstat(probe.fileno()).st_mtime_ns

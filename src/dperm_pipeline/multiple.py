@@ -6,12 +6,7 @@ import numpy as np
 
 
 def adjusted(p_values: Sequence[float]) -> np.ndarray:
-    """Return Holm's adjusted p-values: the least family-wise level at which each hypothesis is rejected.
-
-    - p_values: in [0, 1].
-    - Returns: in the order of `p_values`.
-    - Source: Holm 1979.
-    """
+    """Return Holm's adjusted p-values: the least family-wise level at which each hypothesis is rejected (Holm 1979)."""
     p_values = np.asarray(p_values, dtype=float)
     order = np.argsort(p_values, kind="stable")
     steps = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
@@ -21,12 +16,7 @@ def adjusted(p_values: Sequence[float]) -> np.ndarray:
 
 
 def holm(p_values: Sequence[float], level: float) -> list[bool]:
-    """Return which hypotheses Holm's step-down procedure rejects at family-wise error `level`.
-
-    - level: in (0, 1).
-    - Returns: in the order of `p_values`.
-    - Source: Holm 1979.
-    """
+    """Return which hypotheses Holm's step-down procedure rejects at family-wise error `level` (Holm 1979)."""
     rejected, going = [False] * len(p_values), True
     for step, k in enumerate(np.argsort(p_values, kind="stable")):
         going = going and p_values[k] <= level / (len(p_values) - step)

@@ -25,11 +25,7 @@ _held: dict[str, IO[str]] = {}
 
 
 def hold(scale: str, folder: str | Path = FOLDER) -> None:
-    """Take the lock of a scale until this process ends; how it ends does not matter.
-
-    - folder: where the locks lie.
-    - Raises RunGoingOn: if another process holds it.
-    """
+    """Take the lock of a scale until this process ends, however it does; RunGoingOn if another process holds it."""
     path = _path(scale, folder)
     if str(path.absolute()) in _held:
         return
@@ -50,10 +46,7 @@ def hold(scale: str, folder: str | Path = FOLDER) -> None:
 
 
 def going_on(folder: str | Path = FOLDER) -> list[str]:
-    """Return a sentence for each run of another process that goes on now.
-
-    - folder: where the locks lie.
-    """
+    """Return a sentence for each run of another process that goes on now."""
     found = []
     for path in sorted(Path(folder).glob(_path("*", folder).name)):
         if str(path.absolute()) in _held:
@@ -80,7 +73,7 @@ def heed_signals() -> None:
 def unwritable(folder: str | Path, size: int = 65536) -> str | None:
     """Return why a file of so many bytes cannot be written in a folder, and the remedy; None if it can.
 
-    - folder: if it is not there yet, the next one above it is tried.
+    If the folder is not there yet, the next one above it is tried.
     """
     folder = Path(folder).absolute()
     while not folder.is_dir():

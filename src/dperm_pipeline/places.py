@@ -43,10 +43,7 @@ def experiments() -> dict[str, Experiment]:
 
 @functools.cache
 def drawn(kind: str) -> dict[str, Target]:
-    """Return all figures or tables of experiments by name.
-
-    - kind: "FIGURES" or "TABLES".
-    """
+    """Return all FIGURES or TABLES (`kind`) of experiments by name."""
     every = [_declared(path, kind) for path in _folders("figures.py")]
     return {name: target for targets in every for name, target in targets.items()}
 

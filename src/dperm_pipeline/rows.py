@@ -29,11 +29,9 @@ class Rows:
     def add(self, metric: str, values: Any, ok: Any = True, **columns: Any) -> None:
         """Add a number for each repeat: a row each, of status `ok`, `unknown` where it is NaN, `failed` where not `ok`.
 
-        - values: a number, or an array whose first axis is that of the repeats. Where there is a second one, columns
-          that are arrays go along it, and the rows of a repeat stand together.
-        - ok: bool, or an array of them like `values`: whether the solver met its target; what it gave otherwise is left
-          out.
-        - columns: of these rows alone. A column `repeat`, here or of `at`, is the number of the first repeat.
+        The first axis of an array is that of the repeats; columns that are arrays go along a second one, and
+        the rows of a repeat stand together. `ok` says whether the solver met its target; what it gave otherwise
+        is left out. A column `repeat`, here or of `at`, is the number of the first repeat.
         """
         values, ok = np.broadcast_arrays(np.asarray(values, float), np.asarray(ok, bool))
         shape = values.shape if values.ndim else (1,)
@@ -49,10 +47,7 @@ class Rows:
         )
 
     def frame(self) -> pd.DataFrame:
-        """Return all rows; a column that some of them lack is missing there.
-
-        - Raises ValueError: if nothing was added.
-        """
+        """Return all rows, a column that some of them lack missing there; ValueError if nothing was added."""
         if not self._added:
             raise ValueError("an experiment measured nothing; call rows.add")
         sizes = [len(part["value"]) for part in self._added]

@@ -39,9 +39,6 @@ def logged(snakemake: Any) -> Iterator[None]:
     Expected are every `DpermError`, too little memory, and a disk that is full or may not be written. Other exceptions
     are bugs: their traceback goes to the log and on to the caller. The log's last line says what the job took. A script
     imports what it uses inside, so that a library that is missing is named here too.
-
-    - snakemake: what Snakemake gives a script: its `log`, whose folder is made if need be, `rule`, `wildcards` and
-      `resources`.
     """
     os.environ.update(dict.fromkeys(THREADS, "1"))
     declared = snakemake.resources.get("mem_mb")

@@ -24,13 +24,12 @@ _TYPES = {int: "integer", float: "number", str: "string"}
 class Experiment(NamedTuple):
     """What the pipeline knows of an experiment before it runs.
 
-    - axes: of the grid, fields of `Axes`: all of them needed, no other used.
-    - settings: the class of what stands under `settings` and `common`: all of its fields needed, no other used.
-    - designs: what takes the place of a data set in its rows, and in claims: data that it makes up itself.
-    - releases: false where rows are about formulas and exact laws: their budgets are none that anybody spent, and the
-      privacy ledger does not list them.
-    - fixed: from `mechanism`, `calibration`, `neighbours` to the one value that an entry of `mechanisms` may have: what
-      the code does not read, so that no other would be run. Its rows say what was run themselves.
+    All `axes` of the grid (fields of `Axes`) and all fields of `settings` (what stands under `settings` and
+    `common`) are needed, and no others used. `designs` take the place of a data set in its rows, and in claims:
+    data that it makes up itself. `releases` is false where rows are about formulas and exact laws: their budgets
+    are none that anybody spent, and the privacy ledger does not list them. `fixed` maps `mechanism`, `calibration`,
+    `neighbours` to the one value that an entry of `mechanisms` may have: what the code does not read, so that no
+    other would be run.
     """
 
     axes: tuple[str, ...]
@@ -50,12 +49,7 @@ def fixed(mechanism: str, calibration: str | None = None, neighbours: str | None
 
 
 def number(words: str, **limits: Any) -> Any:
-    """Declare a number.
-
-    - low, high, above, below: its range; the first two are allowed, the others are not.
-    - step: it is a multiple of this.
-    - among: it is one of these.
-    """
+    """Declare a number: `low`, `high` are allowed, `above`, `below` not; a multiple of `step`; `among` some."""
     return field(metadata={"words": words, "value": _limited(**limits)})
 
 

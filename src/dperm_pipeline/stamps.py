@@ -31,9 +31,9 @@ def _checksum(stamp: bytes, schema: pa.Schema) -> bytes:
 
 
 def check(schema: pa.Schema, path: str | Path) -> None:
-    """Refuse a file whose columns or metadata are not the ones that were written.
+    """Refuse, by CorruptFile, a file whose columns or metadata are not the ones that were written.
 
-    - Raises CorruptFile: if there is a checksum and it is another, or something stands where only ours does.
+    It has another checksum than it says, or something stands where only ours does.
     """
     stored = schema.metadata or {}
     stamp, others = stored.get(b"dperm"), stored.keys() - {b"dperm"}

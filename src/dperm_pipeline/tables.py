@@ -91,10 +91,8 @@ def _check_values(table: pa.Table, name: str | Path, made: str | Path | None = N
 def write(frame: pd.DataFrame, path: str | Path, *, metadata: dict[str, Any]) -> None:
     """Write rows to one Parquet file, whole or not at all; equal rows and metadata give equal bytes.
 
-    - frame: with the columns of `SCHEMA` and the scenario's own (bool, integer, float or text).
-    - metadata: JSON-serialisable.
-    - Raises ValueError: if a column of the schema is missing, or a column has values of another type than its own.
-    - Raises CorruptFile: if a status is unknown, or a row with status `ok` holds no finite value.
+    ValueError if a column of the schema is missing, or a column has values of another type than its own (bool, integer,
+    float or text); CorruptFile if a status is unknown, or a row with status `ok` holds no finite value.
     """
     write_all([frame], path, metadata=metadata)
 
@@ -102,12 +100,9 @@ def write(frame: pd.DataFrame, path: str | Path, *, metadata: dict[str, Any]) ->
 def write_all(frames: Iterable[pd.DataFrame], path: str | Path, *, metadata: dict[str, Any]) -> None:
     """Write the rows of several cells to one Parquet file, one after the other; as `write` does those of one.
 
-    A column of their own that only some of them have is null in the others.
-
-    - frames: at least one; taken one at a time, and kept in the compact form of the file.
-    - metadata: JSON-serialisable.
-    - Raises ValueError: as `write`; and if columns of the same name have different types.
-    - Raises CorruptFile: as `write`.
+    A column of their own that only some of them have is null in the others. Frames are taken one at a time, and
+    kept in the compact form of the file. Raises as `write`; ValueError too if columns of the same name have
+    different types.
     """
     parts = [_arrow(frame) for frame in frames]
     try:
@@ -129,11 +124,7 @@ def _widened(table: pa.Table, union: pa.Schema) -> pa.Table:
 
 
 def metadata(path: str | Path) -> dict[str, Any]:
-    """Return what the file says made it.
-
-    - Raises CorruptFile: if the file is not Parquet or carries no such metadata.
-    - Raises FileNotFoundError: if there is no such file.
-    """
+    """Return what the file says made it; CorruptFile if it is not Parquet or carries no such metadata."""
     with _reading(path):
         schema = pq.read_schema(path)
     stamps.check(schema, path)
@@ -144,29 +135,21 @@ def metadata(path: str | Path) -> dict[str, Any]:
 
 
 def check_made(path: str | Path, made: Mapping[str, str] | None) -> None:
-    """Raise CorruptFile if another job made the file.
-
-    - made: from paths to the `stamps.fingerprint` of what must have made them; without it nothing is checked.
-    """
+    """Raise CorruptFile if another job made the file than the one of which `made` has the `stamps.fingerprint`."""
     if made is not None and stamps.fingerprint(metadata(path)) != made[str(path)]:
         raise CorruptFile(f"{path} holds what another job made", made=path)
 
 
 def read(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any = None) -> pd.DataFrame:
-    """Read rows back; only those that `filters` (pyarrow's form) let through. Text comes as categories.
-
-    - Raises CorruptFile, FileNotFoundError, ValueError: as `load`.
-    """
+    """Read rows that `filters` (pyarrow's form) let through, text as categories. Raises what `load` raises."""
     return load(path, columns=columns, filters=filters).to_pandas(ignore_metadata=True)
 
 
 def load(path: str | Path, *, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
     """Read what `read` does, in the compact form of the file.
 
-    - Raises CorruptFile: if the file is not Parquet, lacks a column of the schema, or has it with another type.
-    - Raises ValueError: if `columns` or `filters` ask for a column that the file does not have, or compare it with
-      another type.
-    - Raises FileNotFoundError: if there is no such file.
+    CorruptFile if the file is not Parquet, lacks a column of the schema, or has it with another type; ValueError if
+    `columns` or `filters` ask for a column that the file does not have, or compare it with another type.
     """
     schema = _checked_schema(path)
     check_columns(path, columns or (), schema.names)
@@ -202,18 +185,14 @@ def columns(path: str | Path) -> list[str]:
 def distinct(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     """Return the combinations of values that some columns take; rows are read a part at a time, however many there are.
 
-    - Raises CorruptFile: if the file is not Parquet, lacks a column of the schema, or has it with another type.
-    - Raises FileNotFoundError: if there is no such file.
+    CorruptFile as `load`.
     """
     frames = (part.to_pandas(ignore_metadata=True).astype(object).drop_duplicates() for part in parts(path, columns))
     return pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
 
 
 def parts(path: str | Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield some columns a part of the rows at a time; raises what `distinct` raises.
-
-    - Yields: first an empty one, which has the types.
-    """
+    """Yield some columns a part of the rows at a time, first an empty one with the types; CorruptFile as `load`."""
     yield _checked_schema(path).empty_table().select(list(columns))
     with _reading(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
         for group in range(file.num_row_groups):
@@ -237,15 +216,10 @@ def collect(
 ) -> None:
     """Write the union of cell files to `out`, one after the other: at no time do all of them stand in memory.
 
-    A corrupt cell is deleted, so that the next run makes it again, and never aggregated. A column that only some cells
-    have is null in the others.
-
-    - metadata: JSON-serialisable.
-    - made: as of `check_made`: the rows of another cell are corrupt here.
-    - Raises CorruptFile: naming every corrupt cell that was deleted.
-    - Raises ValueError: if a path is given twice, or cells hold a column of their own under the same name with
-      different types.
-    - Raises FileNotFoundError: if there is no such cell.
+    A corrupt cell, or one of another job than `made` says (`check_made`), is deleted, so that the next run makes it
+    again, and never aggregated; CorruptFile names all of them. A column that only some cells have is null in the
+    others. ValueError if a path is given twice, or cells hold a column of their own under the same name with
+    different types.
     """
     paths = sorted(map(Path, paths))
     twice = sorted({str(path) for path, following in itertools.pairwise(paths) if path == following})
@@ -277,11 +251,10 @@ def collect(
 def write_records(
     records: Sequence[dict[str, Any]], schema: pa.Schema, path: str | Path, *, metadata: dict[str, Any]
 ) -> None:
-    """Write a table of another schema than the rows' (verdicts, attacks), whole or not at all.
+    """Write a table of another schema than the rows' (verdicts, attacks), whole or not at all; a missing key is null.
 
-    - records: a key for each column; one that is missing is null.
-    - metadata: JSON-serialisable; nothing that differs between two runs of the same code.
-    - Raises ValueError: if a record does not fit the schema.
+    The metadata hold nothing that differs between two runs of the same code. ValueError if a record does not fit
+    the schema.
     """
     unknown = sorted({key for record in records for key in record} - set(schema.names))
     if unknown:
@@ -296,12 +269,9 @@ def write_records(
 
 
 def read_records(path: str | Path, schema: pa.Schema | None = None) -> pd.DataFrame:
-    """Read back what `write_records` wrote.
+    """Read back what `write_records` wrote (any schema by default); whole numbers as Int64, which may be missing.
 
-    - schema: what the file has to hold; without it, whatever it holds.
-    - Returns: whole numbers as Int64, which may be missing.
-    - Raises CorruptFile: if the file is not Parquet or has other columns.
-    - Raises FileNotFoundError: if there is no such file.
+    CorruptFile if the file is not Parquet or has other columns.
     """
     with _reading(path):
         table = pq.read_table(path, partitioning=None, page_checksum_verification=True)

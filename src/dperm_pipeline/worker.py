@@ -25,10 +25,7 @@ _SRC = Path(__file__).parents[1]
 
 
 def check_libraries() -> None:
-    """Make sure that all of dperm's libraries are installed, before anything is computed with some of them.
-
-    - Raises WorkerError: naming those that are not.
-    """
+    """Make sure that all of dperm's libraries are installed before anything is computed, else raise WorkerError."""
     missing = []
     for requirement in importlib.metadata.requires("dperm") or ():
         name = re.match(r"[\w.-]+", requirement)[0]
@@ -58,8 +55,6 @@ def fingerprint(tree: ast.Module) -> str:
 
     A catalogue is a dictionary of the module that is declared as such and holds words alone (`dperm.catalogue`): what
     there is, by name. With a number in it, or anything that computes, it is code like any other.
-
-    - tree: ast.Module.
     """
     return fingerprint_and_imports(tree)[0]
 
@@ -110,11 +105,7 @@ def where() -> str:
 
 
 def announce(fingerprints: dict[str, str], packages: dict[str, str]) -> None:
-    """Tell the jobs that this process starts what planned them.
-
-    - fingerprints: of the modules of dperm that jobs hang on, by name.
-    - packages: from libraries whose release may change numbers to their versions.
-    """
+    """Tell the jobs that this process starts what planned them: fingerprints of modules, versions of packages."""
     modules = {name: [_bytes_of(_source(name)), fingerprint] for name, fingerprint in fingerprints.items()}
     os.environ[VARIABLE] = json.dumps([packages, modules], separators=(",", ":"))
 
@@ -122,10 +113,9 @@ def announce(fingerprints: dict[str, str], packages: dict[str, str]) -> None:
 def check_code() -> None:
     """Make sure that the modules of dperm that this process has loaded are those that planned the run.
 
-    What jobs load is what their code digest is taken of, so that no edit of anything else matters; nor does an edit of
-    a comment. Nothing is checked where nobody announced what planned the run.
-
-    - Raises WorkerError: naming what differs: a stale dperm on a worker, or an edit in the middle of a run.
+    What jobs load is what their code digest is taken of, so that no edit of anything else matters; nor does an edit
+    of a comment. Nothing is checked where nobody announced what planned the run. WorkerError names what differs: a
+    stale dperm on a worker, or an edit in the middle of a run.
     """
     packages, modules = json.loads(os.environ.get(VARIABLE, "[{}, {}]"))
     for name, planned in packages.items():

@@ -43,10 +43,7 @@ _Loader.add_implicit_resolver(
 
 
 def parse(path: str | Path) -> Any:
-    """Read a YAML file.
-
-    - Raises ConfigError: with line and column, if the file is not YAML in UTF-8.
-    """
+    """Read a YAML file; ConfigError, with line and column, if it is not YAML in UTF-8."""
     try:
         text = Path(path).read_text(encoding="utf-8")
         _refuse_traps(text)

@@ -43,20 +43,12 @@ MUTANTS = pa.schema(
 
 
 def schema(job: Mapping[str, Any]) -> pa.Schema:
-    """Return the columns of a job's rows.
-
-    - job: as `dperm_pipeline.plan` made it.
-    """
+    """Return the columns of a job's rows."""
     return MUTANTS if job["family"] == "mutants" else ATTACKS
 
 
 def run(audits: Sequence[Mapping[str, Any]], out: str, *, metadata: Mapping[str, Any]) -> None:
-    """Attack, and write the rows of one audit after those of another; the log says which is on.
-
-    - audits: of one job and so of one family, as `dperm_pipeline.plan` made them: family, pair, draws, confidence,
-      seed, and what the family needs.
-    - metadata: JSON-serialisable.
-    """
+    """Attack, and write the rows of the audits of one job, and so of one family, in order; the log says which is on."""
     records = []
     for k, audit in enumerate(audits, start=1):
         logging.info("audit %d of %d: %s", k, len(audits), audit.get("pair", audit.get("group")))

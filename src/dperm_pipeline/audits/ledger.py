@@ -77,19 +77,15 @@ def collect(
     errata: Iterable[Mapping[str, Any]] = (),
     made: Mapping[str, str] | None = None,
 ) -> None:
-    """Write privacy.parquet.
+    """Write privacy.parquet from what the audit jobs wrote and the budgets that experiments released.
 
-    - attack_paths: what the audit jobs wrote (`attacks.ATTACKS`).
-    - rows_paths: the experiments' `rows.parquet`: which budgets were released, with what guarantee.
-    - confidence: in (0, 1): of each row's bound.
-    - level: in (0, 1): of the whole ledger's verdicts.
-    - metadata: JSON-serialisable.
-    - errata: attacked budgets (the ledger's first seven columns) with the ids of the errata that speak of them ("J1
-      J9"). A budget that was not attacked has those of the attack on its law.
-    - made: from paths to the `stamps.fingerprint` of the job that must have made them.
-    - Raises CorruptFile: naming every corrupt file of attacks; those are deleted, so that the next run makes them
-      again.
-    - Raises DataError: if an attack does not say what it attacked.
+    `confidence` is of each row's bound, `level` of the whole ledger's verdicts. `errata` are attacked budgets (the
+    ledger's first seven columns) with the ids of the errata that speak of them ("J1 J9"); a budget that was not
+    attacked has those of the attack on its law. `made` maps paths to the `stamps.fingerprint` of the job that must
+    have made them.
+
+    CorruptFile names every corrupt file of attacks; those are deleted, so that the next run makes them again.
+    DataError if an attack does not say what it attacked.
     """
     # Of attacks that are equally good the first one is told: by pair, whichever of them shared a job.
     found = _read_all(attack_paths, attacks.ATTACKS, made).sort_values("pair", kind="stable", ignore_index=True)
@@ -121,11 +117,8 @@ def collect_mutants(
 ) -> None:
     """Write mutants.parquet: was every deliberate mistake caught, and its correct twin left in peace?
 
-    - paths: what the jobs of mutants wrote (`attacks.MUTANTS`).
-    - level: in (0, 1). Holm's correction over all mutants, and on its own over all twins.
-    - metadata: JSON-serialisable.
-    - made: as for `collect`.
-    - Raises CorruptFile: as for `collect`.
+    Holm's correction at `level` is over all mutants, and on its own over all twins. `made` and CorruptFile: as of
+    `collect`.
     """
     found = _read_all(paths, attacks.MUTANTS, made).sort_values(["group", "name"], kind="stable")
     records = found.astype(object).where(found.notna(), None).to_dict("records")
@@ -144,11 +137,7 @@ def collect_mutants(
 
 
 def read(path: str | Path) -> pd.DataFrame:
-    """Return the ledger in privacy.parquet; columns as in `SCHEMA`.
-
-    - Raises CorruptFile: if the file is not what `collect` writes.
-    - Raises FileNotFoundError: if there is no such file.
-    """
+    """Return the ledger, columns as in `SCHEMA`; CorruptFile if the file is not what `collect` writes."""
     return tables.read_records(path, SCHEMA)
 
 

@@ -82,10 +82,7 @@ SCHEMA = pa.schema(
 
 
 def decide(claim: Mapping[str, Any], variant: str, rows: pd.DataFrame | None, **evidence: Any) -> Verdict:
-    """Decide one variant of a claim by its rule.
-
-    - evidence: of rule `ledger`: `privacy`, the privacy ledger; of `weakest`: `verdicts`, records of other claims.
-    """
+    """Decide one variant of a claim by its rule, `ledger` by the evidence `privacy`, `weakest` by `verdicts`."""
     try:
         return TESTS[claim["test"]].decide(select.settings(claim, variant), rows, **evidence)
     except select.NoRows as nothing:
@@ -138,18 +135,16 @@ def judge(
 ) -> None:
     """Decide every claim, for each of its variants and data sets, and write claims.parquet.
 
-    - catalogue: as `dperm_pipeline.claims.catalogue.load` gave it.
-    - rows: from experiments to their `rows.parquet`; an experiment that is absent or None was not selected.
-    - out: where to write; columns as in `SCHEMA`, metadata under the key `dperm`.
-    - privacy: the privacy ledger, which promises of privacy are decided by; without it they are not run.
-    - unavailable: from data sets that cannot be had on this machine to the reason.
-    - metadata: JSON-serialisable; nothing that differs between two runs of the same code.
-    - prepared: data sets that only their own cells write rows of: a lost cell of another one does not concern claims on
-      them. A cell may write rows of any other name, such as of a law that it integrates.
-    - only: the id of the one claim whose verdicts are written; others of the catalogue are there for it to stand on
-      (`dperm_pipeline.claims.catalogue.standing_on`).
-    - Raises ConfigError: if a claim names a test that does not exist.
-    - Raises CorruptFile, DataError: if rows cannot be read or contradict themselves.
+    An experiment whose `rows` are absent or None was not selected. Without the ledger `privacy`, promises of
+    privacy are not run. `unavailable` maps data sets that cannot be had here to the reason. Of the data sets in
+    `prepared` only their own cells write rows: a lost cell of another one does not concern claims on them, while a
+    cell may write rows of any other name, such as of a law that it integrates. With `only`, the verdicts of one
+    claim are written; the others of the catalogue are there for it to stand on
+    (`dperm_pipeline.claims.catalogue.standing_on`). The metadata hold nothing that differs between two runs of the
+    same code.
+
+    ConfigError if a claim names a test that does not exist; CorruptFile or DataError if rows cannot be read or
+    contradict themselves.
     """
     sources = _Sources(None if privacy is None else tables.read_records(privacy), unavailable, prepared)
     questions = [_questions(claim) for claim in catalogue]
@@ -175,11 +170,7 @@ def judge(
 
 
 def read(path: str | Path) -> pd.DataFrame:
-    """Return the verdicts in claims.parquet; columns as in `SCHEMA`.
-
-    - Raises CorruptFile: if the file is not what `judge` writes.
-    - Raises FileNotFoundError: if there is no such file.
-    """
+    """Return the verdicts, columns as in `SCHEMA`; CorruptFile if the file is not what `judge` writes."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no {path}; run snakemake for this scale first")
     verdicts = tables.read_records(path, SCHEMA)
@@ -194,10 +185,7 @@ def read(path: str | Path) -> pd.DataFrame:
 
 
 def summary(path: str | Path) -> str:
-    """Return the answers in a few lines for a terminal: the counts, then a line for each claim.
-
-    - Raises CorruptFile, FileNotFoundError: as `read`.
-    """
+    """Return the answers in a few lines for a terminal, counts first, then a line for each claim; raises as `read`."""
     found = answers.answers(read(path))
     kinds = [answer.kind for answer in found]
     lines = ["claims: " + ", ".join(f"{kinds.count(kind)} {kind}" for kind in answers.ANSWERS)]

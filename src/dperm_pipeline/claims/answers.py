@@ -112,10 +112,7 @@ def number(name: str) -> str:
 
 
 def answers(verdicts: pd.DataFrame) -> list[Answer]:
-    """Return one answer for each claim, in the order of the verdicts.
-
-    - verdicts: as `dperm_pipeline.claims.read` gives them.
-    """
+    """Return one answer for each claim, in the order of the verdicts."""
     tests = [test | {"form": test["variant"].split("-over-")[0]} for test in verdicts.to_dict("records")]
     by_claim = _grouped((number(test["id"]), test) for test in tests if not test["beside"])
     return [_answer(claim, part) for claim, part in by_claim if any(test["test"] != "weakest" for test in part)]

@@ -37,14 +37,11 @@ class Needs:
 def load(
     paths: str | Path | Sequence[str | Path], schema: str | Path, *, datasets: Collection[str] | None = None
 ) -> list[dict[str, Any]]:
-    """Read the catalogue of claims and hold it against its JSON Schema.
+    """Read the catalogue of claims, hold it against its JSON Schema, and add the variants that `again` stands for.
 
-    - paths: `resources/claims/<paper>.yaml`.
-    - schema: `workflow/schemas/claims.schema.yaml`.
-    - datasets: collection of str; the data sets that there are; without it their names are not checked.
-    - Returns: the claims, in the order of the files, with the variants that `again` stands for.
-    - Raises ConfigError: all mistakes at once, with their keys: a key missing or unknown, a value outside its range, an
-      id twice, a metric that is reported but not tested, a data set that does not exist.
+    Without `datasets` their names are not checked. ConfigError lists all mistakes at once, with their keys: a key
+    missing or unknown, a value outside its range, an id twice, a metric that is reported but not tested, a data set
+    that does not exist.
     """
     paths = [paths] if isinstance(paths, str | Path) else list(paths)
     catalogue = [_written_out(claim) for path in paths for claim in config_files.read(path, schema)]
@@ -83,12 +80,7 @@ def _in_words(where: Mapping[str, Any]) -> str:
 
 
 def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
-    """Return the entries of one claim and of all that it sums up (`weakest`), in the catalogue's order.
-
-    - catalogue: as `dperm_pipeline.claims.catalogue.load` gave it.
-    - name: the claim's id.
-    - Raises ConfigError: if no claim has this id.
-    """
+    """Return the entries of one claim and of all that it sums up (`weakest`); ConfigError if no claim has this id."""
     ids = {claim["id"] for claim in catalogue}
     if name not in ids:
         raise ConfigError(f"no claim {name!r} in resources/claims{config_files.nearest(name, ids)}")
@@ -103,12 +95,7 @@ def standing_on(catalogue: Sequence[Mapping[str, Any]], name: str) -> list[Mappi
 
 
 def needs(catalogue: Sequence[Mapping[str, Any]], name: str) -> Needs:
-    """Return what has to be there before one claim can be decided.
-
-    - catalogue: as `dperm_pipeline.claims.catalogue.load` gave it.
-    - name: the claim's id.
-    - Raises ConfigError: if no claim has this id.
-    """
+    """Return what has to be there before one claim can be decided; ConfigError if no claim has this id."""
     experiments, ledger = set(), False
     for claim in standing_on(catalogue, name):
         for variant in claim["variants"]:

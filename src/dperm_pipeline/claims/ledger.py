@@ -38,9 +38,6 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.Da
 
     With `ledger`, measured and `low` are the certified share of the claimed epsilon, largest over the ledger's rows,
     and `n` the draws behind it. Else they are those of rule `exact`.
-
-    - rows: the experiment's; None where the claim names no data set.
-    - privacy: the privacy ledger; not needed without `ledger`.
     """
     if "ledger" not in rule:
         return _by_quadrature(rule, rows)

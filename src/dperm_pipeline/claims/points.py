@@ -83,11 +83,9 @@ class Decided:
 def contrasts(rule: Mapping[str, Any], rows: pd.DataFrame) -> list[Point]:
     """Return every point of every comparison; with `axis` its values are Spearman's correlations of sums along it.
 
-    - Raises NoRows: if there are no rows of a term.
-    - Raises ConfigError: if the rule names a column that the rows do not have, or `wilcoxon_for` without knowing the
-      data set.
-    - Raises DataError: if a term has two values for one repeat of a point, or a logarithm is asked of a value that is
-      not above 0.
+    NoRows if there are no rows of a term; ConfigError if the rule names a column that the rows do not have, or
+    `wilcoxon_for` without knowing the data set; DataError if a term has two values for one repeat of a point, or a
+    logarithm is asked of a value that is not above 0.
     """
     axis = rule.get("axis")
     keys = [name for name in rule["points"] if name != axis]
@@ -108,12 +106,11 @@ def contrasts(rule: Mapping[str, Any], rows: pd.DataFrame) -> list[Point]:
 
 
 def interval(point: Point, level: float) -> tuple[float, float]:
-    """Return the two-sided interval for the centre of a point's values.
+    """Return the two-sided interval for the centre of a point's values: Student's for the mean, or by rank.
 
-    - level: confidence, in (0, 1).
-    - Returns: Student's for the mean; or, by rank, the order statistics of the Walsh averages (z_i + z_j)/2, i <= j, at
-      which the signed-rank test turns (exact for a symmetric continuous law). Infinite where the repeats do not
-      suffice, or more than `LOST` of them are missing. An exact value is its own interval.
+    By rank it is the order statistics of the Walsh averages (z_i + z_j)/2, i <= j, at which the signed-rank test
+    turns (exact for a symmetric continuous law). Infinite where the repeats do not suffice, or more than `LOST` of
+    them are missing. An exact value is its own interval.
     """
     n = len(point.values)
     if point.exact and n:
@@ -143,12 +140,10 @@ def centre(point: Point) -> float:
 
 
 def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str, against: str) -> Verdict:
-    """Return the verdict that the shares of points give.
+    """Return the verdict that the shares of points give; `holding` and `against` say in words what they show.
 
-    - decided: at least one.
-    - holding, against: in words: what a point does that holds, and one that is reversed.
-    - Returns: `measured`: the centre at the middle point (the lower median of all points' centres) with its 95 %
-      interval; `n`: its repeats.
+    `measured` is the centre at the middle point (the lower median of all points' centres) with its 95 % interval;
+    `n`: its repeats.
     """
     hold, most_reversed = _SHARES[rule.get("general", False)]
     hold, most_reversed = rule.get("hold", hold), rule.get("reversed", most_reversed)

@@ -15,11 +15,10 @@ from dperm_pipeline.claims import select
 
 
 class Rows:
-    """What a file of rows holds for the questions that will be asked of it.
+    """What a file of rows (None: the experiment was not selected) holds for the questions that will be asked of it.
 
-    - path: `rows.parquet`; None if the experiment was not selected, so that nothing may be asked.
-    - questions: sequence of (columns, filters): all that `of` will be asked, filters in pyarrow's form, each an `in`;
-      those about data sets that the file does not have are left out.
+    A question is (columns, filters), filters in pyarrow's form, each an `in`; questions about data sets that the
+    file does not have are left out.
     """
 
     def __init__(self, path: str | Path | None, questions: Sequence[tuple[Sequence[str], Sequence[tuple]]]):
@@ -43,10 +42,8 @@ class Rows:
     def of(self, columns: Sequence[str], filters: Sequence[tuple[str, str, list[Any]]]) -> pd.DataFrame:
         """Return the rows that pass all filters, as `dperm_pipeline.tables.read` gives them.
 
-        - filters: sequence of (column, "in", values).
-        - Raises CorruptFile: if the file is not Parquet.
-        - Raises ValueError: if a column does not exist though no cell gave up, or is compared with values of another
-          type.
+        CorruptFile if the file is not Parquet; ValueError if a column does not exist though no cell gave up, or
+        is compared with values of another type.
         """
         read = self._read
         mask = np.ones(len(read), bool)

@@ -95,12 +95,10 @@ def among(column: pd.Series, values: Sequence[Any]) -> np.ndarray:
 
 
 def chosen(rule: Mapping[str, Any], rows: pd.DataFrame, keys: Sequence[str], metric: str) -> pd.DataFrame:
-    """Return the values of one metric that the rule is about.
+    """Return `keys`, `repeat` and `value` of one metric, sorted; the value is NaN where the run failed.
 
-    - keys: columns that, with `repeat`, identify a value.
-    - Returns: `keys`, `repeat` and `value`, sorted by keys and repeat; the value is NaN where the run failed.
-    - Raises ConfigError: if the rule names a column that the rows do not have.
-    - Raises DataError: if a key is missing in a row, or two rows have the same keys and repeat.
+    ConfigError if the rule names a column that the rows do not have; DataError if a key is missing in a row, or two
+    rows have the same keys and repeat.
     """
     where, without = rule.get("where", {}), rule.get("without", {})
     absent = [name for name in (*where, *without, *keys) if name not in rows.columns]
@@ -172,10 +170,7 @@ def spans(frame: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, slice
 
 
 def by_axis(group: pd.DataFrame, axis: str) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return the values of the axis in rising order, and for each the repeats' values without the failed ones.
-
-    - Raises DataError: if the axis is not a number.
-    """
+    """Return the rising values of the axis, each's repeats without failed ones; DataError if it is not a number."""
     if not pd.api.types.is_numeric_dtype(group[axis]):
         raise DataError(f"the axis {axis} must be a number in every row, not {group[axis].dtype}; choose another axis")
     parts = [(x, part["value"].dropna().to_numpy()) for x, part in group.groupby(axis, sort=True)]
@@ -191,10 +186,9 @@ def random(rule: Mapping[str, Any], rows: pd.DataFrame, where: str) -> np.random
 def resample(
     values: np.ndarray, rng: np.random.Generator, statistic: Callable[[np.ndarray], np.ndarray] | None = None
 ) -> np.ndarray:
-    """Return a statistic of each of `RESAMPLES` bootstrap samples.
+    """Return a statistic (by default the mean) of each of `RESAMPLES` bootstrap samples of independent repeats.
 
-    - values: shape (n,); one number for each independent repeat, n >= 1.
-    - statistic: from samples of shape (b, n) to their statistics of shape (b,); by default the mean.
+    It maps samples of shape (b, n) to shape (b,).
     """
     statistic = statistic or (lambda samples: samples.mean(axis=1))
     block = max(1, _BLOCK // len(values))

@@ -16,12 +16,10 @@ COLUMNS = ()
 
 
 def decide(rule: Mapping[str, Any], rows: None = None, *, verdicts: Sequence[Mapping[str, Any]]) -> Verdict:
-    """Decide by the verdicts of other claims; `n` is how many count.
+    """Decide by the verdicts of other claims (`id`, `variant`, `verdict` and maybe `beside`); `n` is how many count.
 
-    Keys: `members`, ids of claims. Of each count the verdicts of the variant's name, and of that name followed by
+    Key: `members`, ids of claims. Of each count the verdicts of the variant's name, and of that name followed by
     `-over-`, on all of their data sets.
-
-    - verdicts: records with `id`, `variant`, `verdict` and maybe `beside`.
     """
     members, variant = rule["members"], rule["variant"]
     found = [

@@ -20,9 +20,8 @@ def signed_rank_p(difference: np.ndarray) -> float:
     """Return the one-sided p-value of Wilcoxon's signed-rank test that differences tend to be above 0.
 
     It is P(T >= the observed sum of ranks of positive differences) under random signs; 1 without a nonzero difference.
-    Exact for the ranks as they are, with ties too, where `scipy.stats.wilcoxon` approximates.
-
-    - difference: shape (n,); may hold infinities (tied among themselves); zeros are dropped.
+    Exact for the ranks as they are, with ties too, where `scipy.stats.wilcoxon` approximates. Infinities are tied among
+    themselves, zeros are dropped.
     """
     difference = difference[difference != 0]
     if not len(difference):
@@ -33,10 +32,7 @@ def signed_rank_p(difference: np.ndarray) -> float:
 
 
 def signed_rank_law(ranks: np.ndarray) -> np.ndarray:
-    """Return Wilcoxon's null law: P(T = t), t = 0, 1, ..., of the sum T of those ranks whose fair coin shows heads.
-
-    - ranks: shape (n,), whole numbers of at least 0; 1, ..., n where there are no ties.
-    """
+    """Return P(T = t), t = 0, 1, ..., of the sum T of those ranks whose fair coin shows heads: Wilcoxon's null law."""
     return _law(tuple(np.sort(ranks).tolist())).copy()
 
 
@@ -87,11 +83,9 @@ def averages_outside(n: int, level: float) -> int:
 
 
 def order_statistics(ordered: np.ndarray, places: Sequence[int]) -> dict[int, float]:
-    """Return the Walsh averages at some places of their order, without sorting or computing all of them.
+    """Return the Walsh averages of rising values at some rising places of their order, without computing all of them.
 
-    - ordered: shape (n,); values, rising.
-    - places: rising, from 0. Averages far from the median are only counted, which is quick as long as all places are
-      near it.
+    Averages far from the median are only counted, which is quick as long as all places are near it.
     """
     n = len(ordered)
     reach = 3.0 * float(ordered.std()) / math.sqrt(n)

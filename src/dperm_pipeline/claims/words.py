@@ -61,12 +61,9 @@ def interval(measured: float | None, low: float | None, high: float | None) -> s
 
 
 def write(path: str | Path, out: str | Path) -> None:
-    """Write verdicts for people, as Markdown: statement and place, a table of the verdicts, their reasons and the rule.
+    """Write verdicts for people, as Markdown: statement and place, the verdicts, their reasons and the rule.
 
-    - path: what `dperm_pipeline.claims.judge` wrote.
-    - out: where to write.
-    - Raises CorruptFile: if the file is not what `judge` writes.
-    - Raises FileNotFoundError: if there is no such file.
+    CorruptFile if the file is not what `judge` writes.
     """
     files.write_text(out, "\n".join(_lines(claims.read(path))))
 

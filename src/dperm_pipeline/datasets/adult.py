@@ -48,7 +48,7 @@ LEVELS = {
 def parse(entry: Mapping[str, Any], folder: Path) -> Raw:
     """Read `adult.data` (train) and `adult.test` (test), every record, missing values marked `?` as in the source.
 
-    - Raises DataError: if a line has another number of fields: the file and the line.
+    DataError names the file and the line that has another number of fields.
     """
     train, test = _records(folder / "adult.data"), _records(folder / "adult.test")
     cells = np.array(train + test, dtype=object)

@@ -54,18 +54,12 @@ class Capped:
 
 
 def unpack(path: Path, name: str, wanted: Mapping[str, int], folder: Path) -> set[str]:
-    """Write the wanted files that `path` holds into `folder`.
+    """Write the wanted files (name -> bytes) that `path` holds into `folder`, and return their names.
 
     What `path` is, is read from its first bytes: a zip (its members may be gzipped themselves); a gzip, bzip2 or xz
-    file with one file or a tar inside; a tar; or one plain file.
-
-    - path: what was downloaded.
-    - name: its own name (the end of the address): which file it is, if it holds one only.
-    - wanted: mapping of str to int; file name -> bytes.
-    - folder: an existing folder.
-    - Returns: the names that were written.
-    - Raises CorruptFile: if the archive is broken or hostile, or holds none of the wanted files. Files may then be left
-      in `folder`.
+    file with one file or a tar inside; a tar; or one plain file, which is the one called `name`, the end of the
+    address. CorruptFile if the archive is broken or hostile, or holds none of the wanted files; files may then be
+    left in `folder`.
     """
     with blamed_on(name):
         with path.open("rb") as file:

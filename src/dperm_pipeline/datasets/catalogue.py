@@ -18,9 +18,7 @@ _NO_NUMBER = frozenset({"title", "licence", "citation", "sources", "mirror_folde
 def load(path: str | Path) -> dict[str, dict[str, Any]]:
     """Read the catalogue for use from Python; the pipeline also holds it against workflow/schemas/datasets.schema.yaml.
 
-    - path: a YAML file: name of a data set -> its entry.
-    - Returns: each entry with its name under the key `name`.
-    - Raises ConfigError: if the file cannot be read, or an entry contradicts itself (see `check`).
+    Each entry has its name under the key `name`. ConfigError if the file cannot be read, or `check` refuses an entry.
     """
     document = parse(path)
     if not isinstance(document, dict) or not all(isinstance(entry, dict) for entry in document.values()):
@@ -41,10 +39,7 @@ def numeric(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check(entry: Mapping[str, Any]) -> None:
-    """Check what a JSON Schema cannot say: that the keys of an entry agree with each other.
-
-    - Raises ConfigError: naming the entry, the key and the value.
-    """
+    """Check what a JSON Schema cannot say: that keys agree with each other; ConfigError names entry, key and value."""
     for word in _contradictions(entry):
         raise ConfigError(f"config/datasets.yaml: {entry['name']}.{word}")
 

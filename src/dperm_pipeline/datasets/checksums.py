@@ -17,11 +17,9 @@ def sha256(path: str | Path) -> str:
 
 
 def verified(path: Path, expected: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a file that is what the catalogue says.
+    """Return the SHA-256 of a file that is what the catalogue says; CorruptFile shows both sizes and both checksums.
 
-    - expected: `bytes` (or `at_most`) and `sha256` of the entry's file. With `trust-on-first-use` any content of this
-      size passes.
-    - Raises CorruptFile: with both sizes and both checksums.
+    With `trust-on-first-use` any content of the right `bytes` (or `at_most`) passes.
     """
     found, size = sha256(path), path.stat().st_size
     fits = size == expected["bytes"] if "bytes" in expected else size <= expected["at_most"]
@@ -44,13 +42,10 @@ def most(expected: Mapping[str, Any]) -> int:
 
 
 def expected(entry: Mapping[str, Any], trusted: str | Path | None) -> dict[str, dict[str, Any]]:
-    """Return the entry's files, with the remembered checksums in the place of `trust-on-first-use`.
+    """Return the `bytes` and `sha256` of the entry's files, remembered checksums in the place of `trust-on-first-use`.
 
-    - entry: one entry of the catalogue.
-    - trusted: the record of the checksums that were found first; what it does not hold stays `trust-on-first-use`.
-    - Returns: file name -> its `bytes` and `sha256`.
-    - Raises ConfigError: if the entry asks for trust on first use and `trusted` is None.
-    - Raises CorruptFile: if the record is broken.
+    What `trusted`, the record of the checksums that were found first, does not hold stays `trust-on-first-use`.
+    ConfigError if the entry asks for trust on first use without a record, CorruptFile if the record is broken.
     """
     wanted = {file: dict(what) for file, what in entry.get("files", {}).items()}
     open_ones = [file for file, what in wanted.items() if what["sha256"] == TRUST]
@@ -66,7 +61,7 @@ def expected(entry: Mapping[str, Any], trusted: str | Path | None) -> dict[str, 
 def remembered(trusted: str | Path) -> dict[str, str]:
     """Return the record of trusted checksums, file name -> sha256; empty if there is none yet.
 
-    - Raises CorruptFile: if it is anything else: a broken record is never taken for none.
+    CorruptFile if it is anything else: a broken record is never taken for none.
     """
     if not Path(trusted).exists():
         return {}

@@ -22,12 +22,9 @@ _OURS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, err
 def streams(path: Path, suffix: str) -> Iterator[tuple[str, IO[bytes]]]:
     """Give what a file holds, to be read as it is unpacked: nothing is written, and never is the whole of it in memory.
 
-    - path: one file, plain or compressed by gzip, bzip2 or xz, or a tar of several.
-    - suffix: in a tar: what the name of a member ends with; others are passed over.
-    - name: for messages: the file's, with the member's behind it.
-    - file: binary file; to be read before the next one is asked for.
-    - Raises CorruptFile: if the file is cut, damaged or hostile, or a tar without such a member; reading the file given
-      raises it too.
+    The file is plain or compressed by gzip, bzip2 or xz, or a tar, of which members that end in `suffix` are given.
+    Each comes with a name for messages, and is to be read before the next one is asked for. CorruptFile, on reading
+    too, if the file is cut, damaged or hostile, or a tar without such a member.
     """
     with path.open("rb") as file:
         head = file.read(4)

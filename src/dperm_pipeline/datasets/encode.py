@@ -37,14 +37,11 @@ CONSTANT = "(constant)"
 class Raw:
     """What a parser returns: columns as they stand in the source.
 
-    A parser is a function of an entry of the catalogue and the folder where its files lie (a user's own file itself, or
-    None for a set that needs none).
-
-    - columns: shape (n,); numbers, or objects (text; None where there is nothing).
-    - split: shape (n,); `train` or `test`.
-    - levels: mapping of str to sequence; the public codebook of factors that the catalogue does not spell out.
-    - versions: mapping of str to str; packages that the data came with.
-    - matrix: shape (n, p); features that are rows already, without names.
+    A parser is a function of an entry of the catalogue and the folder where its files lie (a user's own file
+    itself, or None for a set that needs none). A column holds numbers, or objects (text; None where there is
+    nothing); `split` is `train` or `test`; `levels` is the public codebook of factors that the catalogue does not
+    spell out; `versions` are of packages that the data came with; `matrix` holds features that are rows already,
+    without names.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -59,12 +56,9 @@ def used_columns(
 ) -> tuple[dict[str, list[float]], list[str]]:
     """Return the ranges with their patterns spelled out, and all columns that an entry uses (target last).
 
-    - entry: one entry of the catalogue. A key of `ranges` may be a pattern with `*` and `?`; a column of exactly this
-      name goes before.
-    - present: the columns of the source.
-    - source: what the source is called in messages.
-    - Raises DataError: if a column is missing or stands there twice: its name, the source, a column with nearly this
-      name.
+    A key of `ranges` may be a pattern with `*` and `?`; a column of exactly this name goes before. DataError if a
+    column is missing or stands there twice: its name, the source (as messages call it), a column with nearly this
+    name.
     """
     taken = {entry["target"]["column"], *entry.get("levels", {}), *entry.get("ranges", {})}
     ranges: dict[str, list[float]] = {}
@@ -96,16 +90,16 @@ def _hint(column: str, columns: Sequence[str], present: Sequence[str]) -> str:
 def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[str, str]) -> Dataset:
     """Encode raw columns within the entry's public bounds, and check the counts that the entry expects.
 
-    - entry: `ranges` (column -> [low, high]), `scale` (`unit`: numbers go to [0, 1]; `symmetric`: to [-1, 1]; `raw`,
-      `z-score`: see `dperm_pipeline.datasets.scaling`), `levels` (column -> labels), `target`, `outside` (`error` or
-      `clip`), `missing` (`error` or `drop` the record), `constant` (a last column of ones, unless false), `sparse`,
-      `unit_rows` (each row divided by its length), `rows`, `positive_rows`, `x_norm_squared`, `data_dependent`.
-    - source: what the source is called in messages.
-    - checksums: file -> sha256, for the provenance.
-    - Returns: columns of X: the numbers, the indicators of each factor, the constant (or the rows that the parser
-      gave). y is -1 or +1, or scaled from its range to [-1, 1]; in a regression on two labels, the ends of the range.
-    - Raises DataError: if a column is missing, a value is missing (unless `missing: drop`), no number, outside its
-      range (unless `outside: clip`), or outside the codebook, or a count differs from the expected one.
+    Of the entry are read `ranges` (column -> [low, high]), `scale` (`unit`: numbers go to [0, 1]; `symmetric`: to
+    [-1, 1]; `raw`, `z-score`: see `dperm_pipeline.datasets.scaling`), `levels` (column -> labels), `target`,
+    `outside` (`error` or `clip`), `missing` (`error` or `drop` the record), `constant` (a last column of ones,
+    unless false), `sparse`, `unit_rows` (each row divided by its length), `rows`, `positive_rows`,
+    `x_norm_squared`, `data_dependent`.
+
+    Columns of X are the numbers, the indicators of each factor, the constant (or the rows that the parser gave). y
+    is -1 or +1, or scaled from its range to [-1, 1]; in a regression on two labels, the ends of the range.
+    DataError if a column is missing, a value is missing (unless `missing: drop`), no number, outside its range
+    (unless `outside: clip`), or outside the codebook, or a count differs from the expected one.
     """
     entry = {**entry, "levels": {**raw.levels, **entry.get("levels", {})}}
     ranges, columns = used_columns(entry, list(raw.columns), source)

@@ -33,22 +33,16 @@ def fetch(
     trusted: str | Path | None = None,
     retries: int = 2,
 ) -> dict[str, str]:
-    """Make `folder` hold the entry's files, each with the right size and SHA-256; on failure nothing is changed.
+    """Make `folder` hold the entry's files, each with the right size and SHA-256, and return these; or change nothing.
 
-    Files that are there already, and whose checksums are known and right, are not brought again.
+    Files that are there already, and whose checksums are known and right, are not brought again. A `mirror` is
+    searched first, for `<name>/<file>`, `<name with _ for ->/<file>`, `<mirror_folder>/<file>` and `<file>`, each
+    plain or behind it `.gz`, `.bz2`, `.xz` or `.zip`. `trusted` is the JSON file that remembers checksums found
+    first (`trust-on-first-use`).
 
-    - entry: one entry of the catalogue, with its `name`.
-    - folder: replaced in one step once all files are there and verified.
-    - mirror: a folder searched first, for `<name>/<file>`, `<name with _ for ->/<file>`, `<mirror_folder>/<file>` and
-      `<file>`, each plain or behind it `.gz`, `.bz2`, `.xz` or `.zip`.
-    - trusted: the JSON file that remembers checksums found first (`trust-on-first-use`).
-    - retries: how often an address that fails is tried again.
-    - Returns: file name -> SHA-256 of what is there now.
-    - Raises DataUnavailable: if no source has the right files: each attempt with its reason, the addresses, the folder
-      that a file fetched by hand belongs into, and the checksums.
-    - Raises ConfigError: if the entry has no files to fetch, or asks for trust on first use where `trusted` is not
-      given.
-    - Raises CorruptFile: if the record of trusted checksums is broken.
+    DataUnavailable if no source has the right files: each attempt with its reason, the addresses, the folder that a
+    file fetched by hand belongs into, and the checksums. ConfigError if the entry has no files to fetch, or asks
+    for trust on first use where `trusted` is not given; CorruptFile if that record is broken.
     """
     catalogue.check(entry)
     if not entry.get("files"):
@@ -82,11 +76,9 @@ def fetch(
 def unavailable(entry: Mapping[str, Any], mirror: str | Path | None, asked: Collection[str] = ()) -> str | None:
     """Return why a data set cannot be had on this machine, or None if it can (nothing is downloaded or read).
 
-    The reason goes into results, so it names no folder of this machine.
-
-    - entry: one entry of the catalogue, with its `name`.
-    - asked: collection of str; the sets that are to be downloaded though they are big (`on_request` in the entry).
-    - Raises ConfigError: if the entry contradicts itself: this is the first that the pipeline asks of an entry.
+    The reason goes into results, so it names no folder of this machine. `asked` are sets that are to be downloaded
+    though they are big (`on_request` in the entry). ConfigError if the entry contradicts itself: this is the first
+    that the pipeline asks of an entry.
     """
     catalogue.check(entry)
     missing = [file for file in entry.get("files", {}) if not list(_candidates(entry, file, mirror))]

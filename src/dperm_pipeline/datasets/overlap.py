@@ -13,14 +13,10 @@ ENTRIES = 2**20
 
 
 def overlapping(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> np.ndarray:
-    """Return which rows of Z equal a row of X, entry by entry (-0.0 equals 0.0).
+    """Return which public rows Z equal a private row of X, entry by entry (-0.0 equals 0.0); either may be sparse.
 
     It tells of single private rows: for the preparation of experiments, never for what an estimator says.
-
-    - Z: shape (T, p); rows that claim to be public.
-    - X: shape (n, p); the private rows; one may be dense and the other sparse.
-    - Returns: shape (T,).
-    - Raises ValueError: if the numbers of columns differ.
+    ValueError if the numbers of columns differ.
     """
     if Z.shape[1] != X.shape[1]:
         raise ValueError(f"Z has {Z.shape[1]} columns and X has {X.shape[1]}; give rows of the same space")

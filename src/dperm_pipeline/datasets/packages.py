@@ -30,11 +30,10 @@ def described(source: Mapping[str, Any]) -> str:
 def download(source: Mapping[str, Any], target: Path, expected: Mapping[str, Any]) -> None:
     """Write the one file of `source` into `target`, without the lines that the catalogue says stand before it.
 
-    - source: `package`, `version`, `member` (its path in the wheel), `file` (what the catalogue calls it), and where
-      they are needed `python` and `platform` (which wheel) and `skip_lines`.
-    - expected: file name -> its `bytes` and `sha256`.
-    - Raises DataUnavailable: if there is no package client here, or it does not find the package.
-    - Raises CorruptFile: if the package does not hold the member, or more than the file's bytes.
+    `source` has `package`, `version`, `member` (its path in the wheel), `file` (what the catalogue calls it), and
+    where they are needed `python` and `platform` (which wheel) and `skip_lines`. DataUnavailable if there is no
+    package client here, or it does not find the package; CorruptFile if the package does not hold the member, or
+    more than the file's bytes.
     """
     arrived = target.parent / "package"
     try:

@@ -33,9 +33,9 @@ USER_FORMATS = ("csv", "parquet")
 
 
 def module(entry: Mapping[str, Any]) -> str:
-    """Return the name of the module that parses an entry: what its code digest is taken of, besides this one's.
+    """Return the name of the module that parses an entry, of which its code digest is taken, besides this one's.
 
-    - Raises ConfigError: if no parser knows the format; the message lists those there are.
+    ConfigError lists the formats if no parser knows this one.
     """
     if entry["format"] not in FORMATS:
         raise ConfigError(
@@ -47,18 +47,14 @@ def module(entry: Mapping[str, Any]) -> str:
 def prepare(
     entry: Mapping[str, Any], place: str | Path | None = None, *, trusted: str | Path | None = None
 ) -> "Dataset":
-    """Parse, encode and check a data set.
+    """Parse, encode and check a data set; the slice `catalogue.numeric` of its entry is enough.
 
-    - entry: one entry of the catalogue, with its `name`; its slice `catalogue.numeric` is enough.
-    - place: the folder where `fetch` put the entry's files, or the user's own file (if not given: the entry's `path`,
-      taken from the current folder if it is relative). Bundled sets need none.
-    - trusted: the JSON file in which `fetch` remembered checksums (`trust-on-first-use`).
-    - Raises CorruptFile: if a file is not the one that the catalogue describes.
-    - Raises DataUnavailable: if a file is not there.
-    - Raises DataError: if a record does not fit what the entry declares (see `dperm_pipeline.datasets.encode.encode`);
-      no message quotes one.
-    - Raises ConfigError: if the entry contradicts itself, no parser knows its format, or it asks for trust on first use
-      where `trusted` is not given.
+    `place` is the folder where `fetch` put the entry's files, or the user's own file (by default the entry's `path`);
+    bundled sets need none. `trusted` is the JSON file in which `fetch` remembered checksums (`trust-on-first-use`).
+
+    CorruptFile if a file is not the one that the catalogue describes, DataUnavailable if it is not there; DataError
+    if a record does not fit what the entry declares (no message quotes one); ConfigError if the entry contradicts
+    itself, no parser knows its format, or it asks for trust on first use where `trusted` is not given.
     """
     # Here, because every job of the workflow imports this module for `module` alone.
     from dperm_pipeline.datasets.encode import encode

@@ -27,19 +27,15 @@ _FEATURE = "x."
 class Dataset:
     """Records within declared public bounds.
 
-    - X: shape (n, p); float64; every row has ||x||_2 <= bounds.x_norm. Sparse rows get indices of 32 bits where they
-      fit.
-    - y: shape (n,); float64 with |y| <= bounds.y_bound; -1 or +1 if the task is binary.
-    - bounds: public, with `x_norm` and `y_bound`.
-    - name: as in the catalogue: a subsample or stand-in has a name of its own.
-    - provenance: JSON-serialisable: `files` (name -> sha256), `versions` of packages that the data came with, and
-      `data_dependent`: the steps of the preparation that looked at the data, which no privacy statement covers. Title,
-      licence and citation stand in the catalogue alone: they decide no number.
-    - features: sequence of str, length p or 0; names of the columns of X; empty if they have none.
-    - split: shape (n,); `train` or `test` for each row, where the source has a test set of its own; all `train` if not
-      given.
-    - Raises ValueError: if shapes or names do not agree, or the task or a split is unknown.
-    - Raises DomainViolation: if a record lies outside the bounds.
+    ||x||_2 <= bounds.x_norm and |y| <= bounds.y_bound; y is -1 or +1 if the task is binary. Sparse rows get indices
+    of 32 bits where they fit. A subsample or stand-in has a name of its own. `provenance` is JSON-serialisable:
+    `files` (name -> sha256), `versions` of packages that the data came with, and `data_dependent`: the steps of the
+    preparation that looked at the data, which no privacy statement covers. Title, licence and citation stand in the
+    catalogue alone: they decide no number. `split` is `train` or `test` for each row, where the source has a test
+    set of its own, else all `train`.
+
+    ValueError if shapes or names do not agree, or the task or a split is unknown; DomainViolation if a record lies
+    outside the bounds.
     """
 
     X: np.ndarray | sp.csr_array
@@ -84,12 +80,10 @@ class Dataset:
 def write(dataset: Dataset, path: str | Path, *, metadata: Mapping[str, Any] | None = None) -> None:
     """Write a data set to one Parquet file, whole or not at all; equal data sets give equal bytes.
 
-    Columns: `split`, `y`, and either one `x.<feature>` (or `x.<place>`) for each feature or, if X is sparse, the lists
-    `indices` and `values`. Everything else stands as JSON under the metadata key `dperm`, with the versions of the
-    numerical packages.
-
-    - metadata: what made the file, JSON-serialisable: its slice of the configuration, the digest of the code.
-    - Raises ValueError: if `metadata` takes a key that tells of the data set itself.
+    Columns: `split`, `y`, and either one `x.<feature>` (or `x.<place>`) for each feature or, if X is sparse, the
+    lists `indices` and `values`. Everything else stands as JSON under the metadata key `dperm`, with the versions
+    of the numerical packages and `metadata`, what made the file; ValueError if that takes a key that tells of the
+    data set itself.
     """
     sparse = sp.issparse(dataset.X)
     columns = {"split": pa.array(dataset.split.tolist(), pa.string()).dictionary_encode(), "y": pa.array(dataset.y)}
@@ -121,9 +115,8 @@ def write(dataset: Dataset, path: str | Path, *, metadata: Mapping[str, Any] | N
 def read(path: str | Path) -> Dataset:
     """Read a data set back and check it against the bounds it declares.
 
-    - Raises CorruptFile: if the file is broken, of another layout, or holds a record outside its bounds; the message
-      says to delete it.
-    - Raises FileNotFoundError: if there is no such file.
+    CorruptFile, which says to delete the file, if it is broken, of another layout, or holds a record outside its
+    bounds.
     """
     with _blamed_on(path):
         # partitioning=None: a folder named like `a=1` is not a column.

@@ -76,15 +76,12 @@ def unit_rows(X: np.ndarray | sp.csr_array) -> np.ndarray | sp.csr_array:
 
 
 def rescale(dataset: Dataset, scaling: str) -> Dataset:
-    """Return a set that was prepared as `min-max+unit` under another scaling.
+    """Return a set that was prepared as `min-max+unit` under another of the `SCALINGS`; ValueError for any other set.
 
-    - dataset: with numbers and at least one factor, sparse, no constant: `covertype`, `covertype-16pct`,
-      `covertype-like`.
-    - scaling: one of `SCALINGS`. `z-score+unit` looks at all rows given here, and says so under `data_dependent`; take
-      the training rows out first if only they may be looked at.
-    - Returns: with `bounds.x_norm` 1, or sqrt(numbers + factors) for `min-max`. Numbers outside their public range were
-      moved to it when the set was prepared, and stay there.
-    - Raises ValueError: if the scaling is unknown, or the set was prepared in another way.
+    It has numbers and at least one factor, sparse, no constant: `covertype`, `covertype-16pct`, `covertype-like`.
+    `z-score+unit` looks at all rows given here, and says so under `data_dependent`; take the training rows out
+    first if only they may be looked at. `bounds.x_norm` becomes 1, or sqrt(numbers + factors) for `min-max`.
+    Numbers outside their public range were moved to it when the set was prepared, and stay there.
     """
     if scaling not in SCALINGS:
         raise ValueError(f"scaling={scaling!r} must be one of {', '.join(SCALINGS)}")

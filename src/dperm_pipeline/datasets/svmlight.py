@@ -41,15 +41,13 @@ _MISTAKES = {
 
 
 def parse(entry: Mapping[str, Any], folder: Path) -> Raw:
-    """Read the rows of an entry, all of them or a sample.
+    """Read the rows of an entry in the order of the source, all of them or a sample.
 
-    - entry: `files` (the first is `train`, a second one `test`), `columns` (the largest index), `hash_to` (columns
-      after public hashing), `sample` (`seed`, and how many rows of `train` and `test`), `source_rows` (how many rows
-      each split must hold).
-    - Returns: the column that the entry calls its target, and `matrix`, in the order of the source.
-    - Raises DataError: if a line is malformed or an index lies outside the space (file and number of the line, never a
-      value), or a split holds another number of rows than expected, or fewer than the sample.
-    - Raises CorruptFile: if a file is cut or damaged.
+    Of the entry are read `files` (the first is `train`, a second one `test`), `columns` (the largest index),
+    `hash_to` (columns after public hashing), `sample` (`seed`, and how many rows of `train` and `test`),
+    `source_rows` (how many rows each split must hold). DataError if a line is malformed or an index lies outside
+    the space (file and number of the line, never a value), or a split holds another number of rows than expected,
+    or fewer than the sample; CorruptFile if a file is cut or damaged.
     """
     columns, asked = entry["columns"], entry.get("sample", {})
     samples = []

@@ -60,17 +60,13 @@ def hadamard(entry: Mapping[str, Any], folder: Path | None) -> Raw:
 
 
 def kdd_like(n: int, seed: int, *, d: int = 2_000_000) -> Dataset:
-    """Return rows that look like KDD Cup 2010 algebra: 36 factors, a few levels common and most of them rare.
+    """Return n rows that look like KDD Cup 2010 algebra: 36 factors, a few levels common and most of them rare.
 
-    Factor j has its own block of columns, whose sizes grow geometrically from 2 to about d/3; level floor(size U^6) of
-    each, U uniform, so that the most frequent of 600,000 levels comes in one row of nine. A row has 36 entries of 1/6,
-    hence ||x|| = 1. P(y = 1) = 1/(1 + exp(-3.5 - sum of the levels' effects)), y is 0 or 1; the effects are
-    N(0, 0.5^2), drawn once for each d from a seed of their own: two values of `seed` give disjoint draws of one law.
-
-    - n: rows, 1 and above.
-    - seed: of the rows, 0 and above.
-    - d: columns, 360 and above.
-    - Returns: X in CSR, ||x||_2 = 1; task `regression` with |y| <= 1.
+    Factor j has its own block of the d >= 360 columns, whose sizes grow geometrically from 2 to about d/3; level
+    floor(size U^6) of each, U uniform, so that the most frequent of 600,000 levels comes in one row of nine. A row
+    has 36 entries of 1/6, hence ||x|| = 1. P(y = 1) = 1/(1 + exp(-3.5 - sum of the levels' effects)), y is 0 or 1
+    (a regression); the effects are N(0, 0.5^2), drawn once for each d from a seed of their own: two values of
+    `seed` give disjoint draws of one law.
     """
     n = int(number("n", n, 1, 1e9, ends="[]"))
     d = int(number("d", d, _LEAST_COLUMNS, 2**31 - 1, ends="[]"))
@@ -104,12 +100,9 @@ def block_sizes(d: int) -> np.ndarray:
 
 
 def covertype_like(n: int, seed: int) -> Dataset:
-    """Return n cells of `dperm_pipeline.datasets.terrain`, encoded as the catalogue encodes Covertype.
+    """Return n cells of `dperm_pipeline.datasets.terrain`, encoded as the catalogue encodes Covertype: ||x||_2 = 1.
 
-    - n: rows, 1 and above.
-    - seed: 0 and above.
-    - Returns: X in CSR with 54 columns (10 numbers, 4 areas, 40 soils), ||x||_2 = 1; y = +1 for class 2. The other
-      scalings: `dperm_pipeline.datasets.scaling.rescale`.
+    y = +1 for class 2. The other scalings: `dperm_pipeline.datasets.scaling.rescale`.
     """
     n = int(number("n", n, 1, 1e9, ends="[]"))
     return encode(_cells(n, seed), _LIKE_COVERTYPE, "covertype-like", {})

@@ -51,10 +51,9 @@ _SOIL_EFFECT = np.array([
 
 
 def cells(n: int, seed: int) -> dict[str, np.ndarray]:
-    """Return n cells, column -> values: the ten numbers (whole, within `LIMITS`), `wilderness`, `soil` and `cover`.
+    """Return n cells, the same on any machine: ten whole numbers within `LIMITS`, area, soil, and cover 2 or 1.
 
-    - seed: 0 or above; the same cells on any machine.
-    - Returns: `wilderness` 1..4 and `soil` 1..40 as in the codebook; `cover` is 2 or 1.
+    `wilderness` 1..4 and `soil` 1..40 are as in the codebook.
     """
     rng = seeds.generator(seed, "covertype-like")
     area = rng.choice(4, size=n, p=_AREA_SHARES)

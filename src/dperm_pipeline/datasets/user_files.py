@@ -17,8 +17,7 @@ from dperm_pipeline.datasets.encode import Raw, used_columns
 def parse_csv(entry: Mapping[str, Any], path: Path) -> Raw:
     """Read the columns that the entry uses, as text; all other columns are left alone.
 
-    - Raises DataError: if a column is missing, or a line has more or fewer fields than the first. The message shows no
-      value.
+    DataError, which shows no value, if a column is missing, or a line has more or fewer fields than the first.
     """
     broken = []
     # With one thread Arrow knows the number of a broken line.
@@ -52,8 +51,7 @@ def parse_csv(entry: Mapping[str, Any], path: Path) -> Raw:
 def parse_parquet(entry: Mapping[str, Any], path: Path) -> Raw:
     """Read the columns that the entry uses; all other columns are left alone.
 
-    - Raises DataError: if a column is missing, or holds no plain values.
-    - Raises CorruptFile: if the file is not Parquet.
+    DataError if a column is missing, or holds no plain values; CorruptFile if the file is not Parquet.
     """
     try:
         schema = pq.read_schema(path)

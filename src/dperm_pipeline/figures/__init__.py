@@ -65,25 +65,17 @@ def __getattr__(name: str) -> dict[str, Target]:
 
 
 def draw(name: str, rows_path: str | Path, *, svg: str | Path, png: str | Path) -> None:
-    """Draw one figure from rows, as SVG and as PNG at 200 dpi; equal rows give equal bytes.
+    """Draw one of `FIGURES` from the rows of its experiment, as SVG and as PNG at 200 dpi; equal rows give equal bytes.
 
-    - name: a key of `FIGURES`.
-    - rows_path: the rows of the figure's experiment (`rows.parquet`).
-    - svg, png: where to write.
-    - Raises ConfigError: if no figure has this name.
-    - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column.
+    ConfigError if no figure has this name; CorruptFile or ValueError if the rows cannot be read or lack a column.
     """
     draw_all(rows_path, figures={name: (svg, png)})
 
 
 def make_table(name: str, rows_path: str | Path, *, csv: str | Path, md: str | Path) -> None:
-    """Make one table from rows, as CSV with plain numbers and as Markdown for people.
+    """Make one of `TABLES` from the rows of its experiment, as CSV with plain numbers and as Markdown for people.
 
-    - name: a key of `TABLES`.
-    - rows_path: the rows of the table's experiment (`rows.parquet`).
-    - csv, md: where to write. What does not exist is an empty field in the CSV and a dash in the Markdown.
-    - Raises ConfigError: if no table has this name.
-    - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column.
+    What does not exist is an empty field in the CSV and a dash in the Markdown. Raises as `draw`.
     """
     draw_all(rows_path, tables={name: (csv, md)})
 
@@ -96,11 +88,8 @@ def draw_all(
 ) -> None:
     """Draw figures and make tables of the same rows: all of them, or none if one fails.
 
-    - figures: from keys of `FIGURES` to where the SVG and the PNG go, as `draw` writes them.
-    - tables: from keys of `TABLES` to where the CSV and the Markdown go, as `make_table` writes them.
-    - Raises ConfigError: if one of the names is not known.
-    - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column. What is raised names the figure or
-      table.
+    Each name is mapped to the two files that `draw` or `make_table` writes. Raises as these; what is raised names
+    the figure or table.
     """
     # Here, because pandas takes a second to load, and a plan or a report asks for names alone.
     from dperm_pipeline.figures import source
@@ -135,9 +124,9 @@ def draw_all(
 
 
 def modules(name: str) -> tuple[str, ...]:
-    """Return the modules that draw the figure and make the table of this name: what its code digest is taken of.
+    """Return the modules that draw the figure and make the table of this name, of which its code digest is taken.
 
-    - Raises ConfigError: if neither a figure nor a table has this name.
+    ConfigError if neither a figure nor a table has this name.
     """
     targets = [target for kind in places.KINDS if (target := _target(name, kind))]
     if not targets:
@@ -151,8 +140,7 @@ def modules(name: str) -> tuple[str, ...]:
 def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
     """Return what a figure or table hangs on besides its code: the function that makes it, and what it reads.
 
-    - known: `FIGURES` or `TABLES`.
-    - Returns: none if there is no such figure or table, which making it will say.
+    None if there is no such figure or table, which making it will say.
     """
     if name not in known:
         return None
@@ -161,11 +149,7 @@ def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
 
 
 def words(name: str, known: Mapping[str, Target]) -> dict[str, Any] | None:
-    """Return what the reports show beside a figure or table: `title caption alt datasets`.
-
-    - known: `FIGURES` or `TABLES`.
-    - Returns: none if there is no such figure or table, which making it will say.
-    """
+    """Return what the reports show beside a figure or table, `title caption alt datasets`; None if it is unknown."""
     if name not in known:
         return None
     target = known[name]

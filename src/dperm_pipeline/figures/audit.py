@@ -27,14 +27,12 @@ NO_BOUND = 600.0
 
 
 def ledger(rows: pd.DataFrame) -> Figure:
-    """Draw what the strongest attack on each guarantee certifies, beside the claim.
+    """Draw what the strongest attack on each guarantee certifies, beside the claim; DataError if a verdict is unknown.
 
-    - rows: of `privacy.parquet`.
-    - Returns: a line for each mechanism and law of its noise, and one for all that its estimator was called with, on it
-      a mark for each calibration and relation that was attacked, at the certified share of the claimed epsilon; the
-      claim is the line at 1. Refuted marks have a thick rim and their numbers beside them. What was not audited is
-      counted under the panel.
-    - Raises DataError: if a verdict is unknown.
+    There is a line for each mechanism and law of its noise, and one for all that its estimator was called with, on
+    it a mark for each calibration and relation that was attacked, at the certified share of the claimed epsilon;
+    the claim is the line at 1. Refuted marks have a thick rim and their numbers beside them. What was not audited
+    is counted under the panel.
     """
     rows = _sorted(rows)
     attacked = rows[rows["verdict"] != "not audited"]
@@ -112,12 +110,9 @@ def _handles(attacked: pd.DataFrame) -> list:
 
 
 def ledger_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Make the table of the ledger, refuted guarantees first.
+    """Make the table of the ledger, refuted guarantees first, plain and in words; DataError if a verdict is unknown.
 
-    - rows: of `privacy.parquet`.
-    - plain: all columns, for machines.
-    - words: for people; budgets that nobody attacked are one line where they differ in epsilon alone.
-    - Raises DataError: if a verdict is unknown.
+    In words, budgets that nobody attacked are one line where they differ in epsilon alone.
     """
     plain = _sorted(rows)
     rows = _one_row_each(plain)
@@ -145,12 +140,7 @@ def ledger_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def mutants_table(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Make the table of mutants: those that were not caught first.
-
-    - rows: of `mutants.parquet`.
-    - plain: all columns, for machines.
-    - words: for people.
-    """
+    """Make the table of mutants, plain and in words: those that were not caught first."""
     rows = rows.assign(_missed=rows["verdict"] != "not caught").sort_values(["_missed", "group", "name"], kind="stable")
     rows = rows.drop(columns="_missed").reset_index(drop=True)
     words = pd.DataFrame(

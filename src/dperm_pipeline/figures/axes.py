@@ -44,11 +44,7 @@ def set_x(axis: Axes, panel: spec.Panel, rows: pd.DataFrame) -> None:
 
 
 def set_y(axis: Axes, panel: spec.Panel, shown: list[float], sharing: pd.DataFrame) -> None:
-    """Set ticks and limits of y.
-
-    - shown: values that it must show.
-    - sharing: the rows of all panels that share it.
-    """
+    """Set ticks and limits of y, so that the values `shown` fit; `sharing` are the rows of all panels that share it."""
     if panel.ylim == "free":
         return
     if panel.ylim is not None:

@@ -36,10 +36,7 @@ class _Place:
 
 
 def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
-    """Draw a figure of rows.
-
-    - rows: of its experiment; those that did not converge are left out, and counted under the panels.
-    """
+    """Draw a figure of its experiment's rows; those that did not converge are counted under the panels."""
     every = select(plain(rows), figure.where)
     rows = every if figure.keep_failed or "status" not in every else every[every["status"] == "ok"]
     rows = figure.prepare(rows) if figure.prepare else rows
@@ -81,11 +78,7 @@ def draw(figure: spec.Figure, rows: pd.DataFrame) -> pyplot.Figure:
 
 
 def missing(rows: pd.DataFrame, panels: Iterable[spec.Panel]) -> list[str]:
-    """Say how many values of the drawn lines did not converge, and where none is left.
-
-    - rows: of a figure, with `status`.
-    - Returns: nothing, or one paragraph.
-    """
+    """Say in one paragraph, if any, how many values of the drawn lines did not converge, and where none is left."""
     if "status" not in rows or not (rows["status"] == "failed").any():
         return []
     rows = rows.reset_index(drop=True)

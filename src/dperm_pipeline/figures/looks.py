@@ -30,10 +30,7 @@ def unknown(mechanism: str, calibration: str, variant: str = "") -> Look:
 
 
 def find(known: Mapping[tuple[str, ...], Look], mechanism: str, calibration: str, variant: str = "") -> Look:
-    """Return the look of a method; variants without a look of their own share their method's.
-
-    - known: from (mechanism, calibration), or (mechanism, calibration, variant), to looks: those of a paper.
-    """
+    """Return the look of a method, by (mechanism, calibration, variant); variants without one share their method's."""
     found = known.get((mechanism, calibration, variant)) or known.get((mechanism, calibration))
     return found or unknown(mechanism, calibration, variant)
 

@@ -18,9 +18,8 @@ def plain(rows: pd.DataFrame) -> pd.DataFrame:
 def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "mean", via: Any = None) -> pd.DataFrame:
     """Return a line's points: columns mean, low and high, indexed by x, which rises.
 
-    - x, y: columns, or functions of the rows that return a series.
-    - statistic: as of `spec.Line`; `low` and `high` are the 95 % interval of a mean, else NaN.
-    - via: from each of the three to what is drawn.
+    x, y and `statistic` are as of `spec.Line`: `low` and `high` are the 95 % interval of a mean, else NaN. `via`
+    maps each of the three to what is drawn.
     """
     if statistic == "given":
         metrics = [f"{y}_mean", f"{y}_half"]
@@ -51,11 +50,7 @@ def summary(rows: pd.DataFrame, x: Any, y: Any = "value", *, statistic: Any = "m
 
 
 def means(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """Return a line for each combination of keys: the mean over repeats that converged, with its 95 % t interval.
-
-    - rows: text as text, with `keys`, `value` and `status`.
-    - Returns: columns `keys`, mean, low, high, ok and failed (numbers of repeats).
-    """
+    """Return, for each combination of keys, mean, 95 % t interval and numbers of repeats that converged and failed."""
     lines = []
     for key, group in rows.groupby([*keys], sort=True):
         values = group.loc[group["status"] == "ok", "value"].to_numpy()

@@ -16,20 +16,16 @@ WHOLE = "whole cells, whose solver did not converge"
 
 
 class Rows:
-    """What some figures and tables show of one file.
-
-    - path: of rows, or of a ledger.
-    - targets: all that `of` will be asked; None where there is no such figure or table.
-    """
+    """What some figures and tables (None: one that there is not) show of one file of rows, or of a ledger."""
 
     def __init__(self, path: str | Path, targets: Iterable[Target | None]):
         self._path = path
         self._targets = [target for target in targets if target is not None]
 
     def of(self, target: Target) -> tuple[Any, str]:
-        """Return what one shows, a pandas.DataFrame, rows that failed to converge too; and in words what did, if any.
+        """Return what one shows, with rows that failed to converge; and in words what did, if any.
 
-        - Raises CorruptFile, ValueError: if the rows cannot be read or lack a column.
+        CorruptFile or ValueError if the rows cannot be read or lack a column.
         """
         if target.source != "rows":
             return tables.read_records(self._path), ""

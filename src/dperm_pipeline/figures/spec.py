@@ -261,11 +261,10 @@ def told(words: Callable[[Any], Any]) -> Rows:
 
 
 def encoded(columns: str, looks: Mapping[Any, Any], **of_all: Any) -> tuple[Line, ...]:
-    """Return a line for each entry: from the values of columns to a look.
+    """Return a line for each entry of `looks`: from the value(s) of columns, named with spaces between, to a look.
 
-    - columns: names, spaces between them; a key of `looks` holds a value of each, of one column the value itself.
-    - looks: key -> `Line`, `Look`, or (label, colour, marker, line) as far as they are given.
-    - of_all: what else is said of every line; `where` is added to the key's.
+    A look is a `Line`, `Look`, or (label, colour, marker, line) as far as they are given; `of_all` is said of every
+    line, `where` added to the key's.
     """
     names, lines, shared = columns.split(), [], of_all.pop("where", {})
     for key, look in looks.items():
@@ -282,10 +281,7 @@ def like(look: Any, **more: Any) -> Line:
 
 
 def means(*keys: str) -> Rows:
-    """Return, for `prepare`, what makes means over repeats with 95 % intervals, for the statistic "points".
-
-    - keys: columns; those of the result are these, mean, low, high, ok and failed (numbers of repeats).
-    """
+    """Return, for `prepare`, what makes `points.means` over these columns, for the statistic "points"."""
     return lambda rows: importlib.import_module("dperm_pipeline.figures.points").means(rows, keys)
 
 

@@ -66,7 +66,7 @@ def applied() -> Iterator[None]:
 def linestyles(deltas: Sequence[float]) -> dict[float, object]:
     """Return a line style for each delta: dashed for pure privacy (0), solid and dotted ones for the others.
 
-    - Raises ConfigError: if more than three are positive: no reader would tell the lines apart.
+    ConfigError if more than three are positive: no reader would tell the lines apart.
     """
     positive = sorted(delta for delta in set(deltas) if delta > 0)
     if len(positive) > len(_APPROXIMATE):
@@ -82,11 +82,7 @@ def shades(colour: str, count: int) -> list[tuple[float, float, float]]:
 
 
 def mean_interval(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the mean and its 95 % confidence interval by Student's t.
-
-    - values: shape (n,); independent repeats.
-    - mean, low, high: `low` and `high` are NaN below two repeats, all are NaN without any.
-    """
+    """Return the mean and its 95 % interval by Student's t, which is NaN below two repeats; without any all are NaN."""
     n = len(values)
     mean = float(np.mean(values)) if n else math.nan
     if n < 2:
@@ -134,12 +130,7 @@ def _log_ticks(low: float, high: float) -> Sequence[float]:
 
 
 def footer(figure: Figure, handles: Sequence, *, columns: int, lines: Sequence[str]) -> None:
-    """Set the legend and the caption under the panels, where they cover no data; leave the rest to the panels.
-
-    - handles: sequence of artists; with labels; in the order of reading, row by row.
-    - columns: of the legend.
-    - lines: paragraphs of the caption; each is wrapped to the figure's width.
-    """
+    """Set the legend, in the order of reading, and the caption's paragraphs under the panels, covering no data."""
     width, height = figure.get_size_inches()
     wrapped = [part for line in lines for part in textwrap.wrap(line, int(width * 19.3))]
     caption = (0.08 + 0.135 * len(wrapped)) / height

@@ -11,12 +11,7 @@ from dperm_pipeline.figures.points import plain, select
 
 
 def tabulate(table: spec.Table, rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a table of rows.
-
-    - rows: of its experiment; those that did not converge are left out, if the table does not ask for them.
-    - numbers: what does not exist is null.
-    - words: the same for people, all text.
-    """
+    """Return a table of an experiment's rows as numbers, null where there is none, and the same as text for people."""
     rows = select(plain(rows), table.where)
     rows = rows if table.keep_failed or "status" not in rows else rows[rows["status"] == "ok"]
     rows = table.prepare(rows) if table.prepare else rows

@@ -35,14 +35,12 @@ _PYTHON = "python"
 
 
 def start(jobs: int, preamble: str) -> str | None:
-    """Start a server that ends with this process, if that is worth while or asked for.
+    """Start a server that ends with this process, and return the path of a Python whose scripts it runs.
 
-    - jobs: how many there are to run.
-    - preamble: the module that each script begins with, before its own: Snakemake's.
-    - Returns: the path of a Python whose scripts the server runs; None where jobs had better start alone: few of them,
-      or elsewhere than on Linux, or without a temporary folder for programs (or one whose name has to be quoted).
-      DPERM_FORK in the environment overrules the number: 0 never, 1 always.
-    - Raises ConfigError: DPERM_FORK has another value.
+    The server first loads the module `preamble`, Snakemake's, with which each script begins. None where `jobs` had
+    better start alone: few of them, or elsewhere than on Linux, or without a temporary folder for programs (or one
+    whose name has to be quoted). DPERM_FORK in the environment overrules the number: 0 never, 1 always, ConfigError
+    for anything else.
     """
     asked = os.environ.get("DPERM_FORK", "")
     if asked not in ("", "0", "1"):

@@ -15,7 +15,7 @@ import sys
 def handed_over(address: str, script: str) -> tuple[int, int] | None:
     """Have the server run a script in this folder, with this environment and these standard streams.
 
-    - Returns: the exit status, and the number of the signal that ended it or 0; None where no server has begun with it.
+    Return the exit status, and the number of the signal that ended it or 0; None where no server has begun with it.
     """
     request = json.dumps([script, os.getcwd(), dict(os.environ)]).encode()  # noqa: PTH109 - pathlib is slow to load
     with socket.socket(socket.AF_UNIX) as server:

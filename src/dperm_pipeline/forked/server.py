@@ -45,8 +45,8 @@ LIBRARIES = (
 def serve(listener: socket.socket, preamble: str) -> None:
     """Fork a process for each script that comes in, until the standard input ends; then wait for them.
 
-    - listener: socket; of the Unix domain, listening. Each connection is of one `dperm_pipeline.forked.client`.
-    - preamble: a module that is loaded beside the libraries.
+    Each connection to the Unix socket is of one `dperm_pipeline.forked.client`; `preamble` is loaded beside the
+    libraries.
     """
     # A Ctrl-C, or the end of the terminal, is for Snakemake and the jobs; the server ends after them.
     theirs = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGHUP)}

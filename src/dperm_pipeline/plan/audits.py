@@ -21,10 +21,7 @@ MUTANTS = "mutants"
 
 
 def read(path: str | Path, schema: str | Path) -> dict[str, Any]:
-    """Read and validate the file.
-
-    - Raises ConfigError: all mistakes at once, a line each.
-    """
+    """Read and validate the file; ConfigError lists all mistakes at once, a line each."""
     declared = config_files.read(path, schema)
     mistakes = list(_unknown(declared))
     seen = set()

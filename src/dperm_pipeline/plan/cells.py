@@ -83,14 +83,12 @@ def load(
     *,
     unavailable: Callable[[Mapping[str, Any], str | None, Collection[str]], str | None] = lambda *_: None,
 ) -> Plan:
-    """Validate the configuration and expand every selected experiment at every scale.
+    """Validate the configuration, with what the command line put over it, and expand every experiment at every scale.
 
-    - config: the content of config/config.yaml, with what the command line put over it.
-    - root: the project's folder, with `config/` and `workflow/schemas/`.
-    - unavailable: maps a catalogue entry, the mirror and the names under `fetch` to the reason why the data set cannot
-      be had on this machine, or None.
-    - Raises ConfigError: one message for all mistakes of a file: key, value, what is allowed, and the nearest key for a
-      typo.
+    `root` is the project's folder, with `config/` and `workflow/schemas/`; `unavailable` maps a catalogue entry,
+    the mirror and the names under `fetch` to the reason why the data set cannot be had on this machine, or None.
+    ConfigError is one message for all mistakes of a file: key, value, what is allowed, and the nearest key for a
+    typo.
     """
     folder, schemas = Path(root) / "config", Path(root) / "workflow" / "schemas"
     config = dict(config)
@@ -139,8 +137,8 @@ def load(
 def read_experiment(path: Path, head: Path) -> dict[str, Any]:
     """Read an experiment's file, and hold it against the schema of all and the settings that its own code declares.
 
-    - Raises ConfigError: if it does not keep to them. What the code of an experiment that there is not would declare
-      nobody knows: `_unknown` refuses it.
+    ConfigError if it does not keep to them. What the code of an experiment that there is not would declare nobody
+    knows: `_unknown` refuses it.
     """
     declared = config_files.parse(path)
     schema = config_files.parse(head)

@@ -39,8 +39,7 @@ read_so_far: set[str] = set()
 def code_digest(*roots: str, packages: tuple[str, ...] = ()) -> str:
     """Return the SHA-256 over all modules that `roots` load inside dperm and the versions of packages they use.
 
-    - *roots: module names, such as `dperm_papers.kifer2012` and `dperm.mechanisms.objective`.
-    - packages: distributions that matter here besides the numerical ones, such as matplotlib for a figure.
+    `packages` matter besides the numerical ones, such as matplotlib for a figure.
     """
     digest = hashlib.sha256()
     for module in modules(*roots):

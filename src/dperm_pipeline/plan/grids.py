@@ -45,11 +45,7 @@ class Experiment:
 
 
 def expand(declared: Mapping[str, Any], scale: str, seed: int, missing: Mapping[str, str]) -> Experiment:
-    """Return an experiment's cells and jobs at one scale.
-
-    - declared: the experiment's file, validated.
-    - missing: from data sets that cannot be had to the reason; their cells are left out.
-    """
+    """Return an experiment's cells and jobs at one scale, without those on data sets that are missing."""
     known = places.experiments()[declared["experiment"]]
     whole = counts(Axes) | counts(known.settings)
     plain = {name: _plain(value, name in whole) for name, value in settings(declared, scale).items()}
@@ -96,11 +92,7 @@ def flat(values: Collection[Any]) -> list[Any]:
 
 
 def mistakes(declared: Mapping[str, Any]) -> Iterator[str]:
-    """Give what is wrong with the inner brackets of a grid that keeps to the schema.
-
-    - declared: an experiment, as its file declares it.
-    - Yields: key, value and remedy.
-    """
+    """Give key, value and remedy of what is wrong with the inner brackets of a grid that keeps to the schema."""
     for scale, axes in declared["grid"].items():
         for axis, values in axes.items():
             place = f"grid.{scale}.{axis}"
@@ -116,12 +108,7 @@ def mistakes(declared: Mapping[str, Any]) -> Iterator[str]:
 
 
 def repeated(place: str, values: Collection[Any]) -> Iterator[str]:
-    """Give the values that stand on an axis twice, in brackets or not: one file would be made by two jobs.
-
-    - place: the key, for the message.
-    - values: collection; of the axis.
-    - Yields: key, value and remedy.
-    """
+    """Give the values that stand on an axis twice, in brackets or not: one file would be made by two jobs."""
     found = flat(values)
     for value in sorted({value for value in found if found.count(value) > 1}, key=found.index):
         yield f"{place}: {value!r} stands there twice; a value belongs to one job, so leave one of them out"

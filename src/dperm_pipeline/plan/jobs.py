@@ -52,10 +52,7 @@ class Job:
 
 
 class Jobs:
-    """The jobs of a plan, at each scale and of each data set.
-
-    - root: the project's folder.
-    """
+    """The jobs of a plan, at each scale and of each data set."""
 
     def __init__(self, plan: Plan, root: str | Path):
         self.plan, self._root = plan, Path(root)
@@ -63,10 +60,7 @@ class Jobs:
         self._checksum, self._needs = functools.cache(self._read_checksum), functools.cache(self._read_needs)
 
     def find(self, pattern: str, wildcards: Mapping[str, str]) -> Job:
-        """Return the job that makes what a pattern becomes with the wildcards filled in.
-
-        - Raises ConfigError: if there is none, with those that there are.
-        """
+        """Return the job that makes a pattern with its wildcards filled in; ConfigError lists those that there are."""
         output = pattern.format(**wildcards)
         found = self._one_claim(wildcards) if pattern == CLAIM else self._known(wildcards).get(output)
         if found is None:

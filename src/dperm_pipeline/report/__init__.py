@@ -28,23 +28,14 @@ def build(
     errata: str | Path,
     origins: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the report; equal input gives equal bytes.
+    """Write the report from the files that its parts are made of; equal input gives equal bytes.
 
-    - out_html: where to write.
-    - claims: `claims.parquet`.
-    - privacy, mutants: `privacy.parquet` and `mutants.parquet`.
-    - figures: SVG files; each is packed into the page as it is and shown as an image, so that ids inside them cannot
-      clash.
-    - tables: Markdown or CSV files; of one table given as both, the Markdown is shown.
-    - rows: the `rows.parquet` of each experiment: what the explorer draws; repeats, data sets, checksums and failures.
-    - config: the resolved configuration, JSON-serialisable.
-    - provenance: as of `provenance.collect`.
-    - unavailable: from data sets that cannot be had on this machine to the reason.
-    - errata: `docs/errata.md`.
-    - origins: from figures and tables to the experiment whose rows they are made from; nothing is said of those left
-      out.
-    - Raises CorruptFile: if a figure is not SVG, a table is empty, or Parquet cannot be read.
-    - Raises FileNotFoundError: if an input does not exist.
+    Figures are packed into the page as they are and shown as images, so that ids inside them cannot clash. Of a
+    table given as Markdown and as CSV, the Markdown is shown. `rows` are the `rows.parquet` of each experiment:
+    what the explorer draws; repeats, data sets, checksums and failures. `provenance` is that of
+    `provenance.collect`, `unavailable` maps data sets that cannot be had here to the reason, `origins` figures and
+    tables to the experiment whose rows they are made from; nothing is said of those left out. CorruptFile if a
+    figure is not SVG, a table is empty, or Parquet cannot be read.
     """
     summaries = [rows_read.summary(path) for path in rows]
     of_experiment = {file.name.partition("/")[0]: file for file in summaries}

@@ -20,8 +20,7 @@ from dperm_pipeline.report import cost, ledgers, rows_read, serve
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the closing lines, or serve the report; return 0, or 1 with a message if there is no report.
 
-    - arguments: `--since EPOCH`, `--cores N`, `--root FOLDER`, `--serve PORT`, and snakemake's own, of which only
-      `scale=...` is looked at.
+    Of snakemake's own arguments only `scale=...` is looked at.
     """
     parser = argparse.ArgumentParser(prog="python -m dperm_pipeline.report", description=__doc__.splitlines()[0])
     parser.add_argument("--since", type=float, help="when the run began, in seconds since the epoch")

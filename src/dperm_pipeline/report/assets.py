@@ -32,8 +32,8 @@ HEAD = """(() => {
 def pack(name: str, data: bytes, *, size: tuple[int, int] | None = None) -> Markup:
     """Return a payload as an element of the page: gzip in base64, which `dperm.unpack(name)` reads back.
 
-    - size: pair of int; of a figure, that its place on the page can be kept free until it is unpacked.
-    - Returns: equal data give equal characters: no time is kept.
+    No time is kept, so that equal data give equal characters. `size` is of a figure, that its place on the page can
+    be kept free until it is unpacked.
     """
     text = base64.b64encode(gzip.compress(data, compresslevel=9, mtime=0)).decode("ascii")
     kept = Markup(' data-size="{} {}"').format(*size) if size else ""
@@ -42,10 +42,7 @@ def pack(name: str, data: bytes, *, size: tuple[int, int] | None = None) -> Mark
 
 
 def compact(svg: bytes) -> bytes:
-    """Return a figure with the coordinates of its paths to a hundredth of a point: nobody sees it, and it is shorter.
-
-    - svg: as matplotlib writes it.
-    """
+    """Return a figure of matplotlib with its paths to a hundredth of a point: nobody sees it, and it is shorter."""
     return _PATH.sub(lambda path: _LONG.sub(_rounded, path.group(0)).replace(b"\n", b""), svg)
 
 
@@ -54,12 +51,7 @@ def _rounded(number: re.Match) -> bytes:
 
 
 def weigh(page: str) -> None:
-    """Log a warning that names the heaviest parts of a page that is as large as `LIMIT`, or larger.
-
-    A page that is too large is better than none after a day of computing.
-
-    - page: the whole page.
-    """
+    """Log a warning that names the heaviest parts of a page of `LIMIT` or more: better too large than none."""
     size = len(page.encode())
     if size < LIMIT:
         return
@@ -81,9 +73,9 @@ def scripts() -> list[Markup]:
 
 @functools.cache
 def libraries() -> dict[str, str]:
-    """Return the libraries that the page carries: a script that leaves one name in `window`, by name.
+    """Return the scripts that the page carries, by name; each leaves one name in `window`.
 
-    - Returns: `datatables` (window.DataTable) and `vega` (window.vegaEmbed, window.vega, window.vegaLite).
+    `datatables` leaves DataTable, `vega` leaves vegaEmbed, vega and vegaLite.
     """
     # Loaded here: only a report needs it, and it takes a while.
     import vl_convert
@@ -116,10 +108,7 @@ def versions() -> dict[str, str]:
 
 
 def checksums(codes: Sequence[str]) -> str:
-    """Return what a Content-Security-Policy's script-src says to allow these scripts and no others.
-
-    - codes: the text of each script element.
-    """
+    """Return what a Content-Security-Policy's script-src says to allow scripts with these texts and no others."""
     digests = (hashlib.sha256(code.encode()).digest() for code in codes)
     return " ".join(f"'sha256-{base64.b64encode(digest).decode('ascii')}'" for digest in digests)
 

@@ -12,12 +12,10 @@ _KINDS = {"software": "software", "conference-paper": "inproceedings", "article"
 
 
 def bibtex(path: str | Path) -> str:
-    """Return the entries of a citation file, the software first and its references after it.
+    """Return the entries of `CITATION.cff`, the software first and its references after it, a blank line between.
 
-    - path: `CITATION.cff`.
-    - Returns: one entry after the other, a blank line between them. The key of a reference is its `notes`.
-    - Raises ConfigError: if the file is not YAML, or an entry lacks its type, title or authors.
-    - Raises FileNotFoundError: if there is no such file.
+    The key of a reference is its `notes`. ConfigError if the file is not YAML, or an entry lacks its type, title or
+    authors.
     """
     try:
         document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))

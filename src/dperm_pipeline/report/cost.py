@@ -33,18 +33,15 @@ _LAST_LINES = re.compile(
 
 @dataclass(frozen=True)
 class Job:
-    """What one job took.
+    """What one job took, times in seconds, memory in MB.
 
-    - name: its place in `benchmarks/`, such as `quick/claims`.
-    - stage: an experiment, or a kind of job: `audits`, `figures`, ...
-    - rule: the rule it is of; `draw` for all that draw.
-    - ended: in seconds since the epoch.
-    - wall: seconds, interpreter and imports included.
-    - work, cpu: seconds of wall time and of CPU in the library, imports left out.
-    - start: seconds of CPU before and besides: the interpreter, the imports and the workflow's checks.
-    - peak, declared: its largest resident memory, and what its rule declares, in MB; 0 where it is not known.
-    - logged: whether its log says what it worked; else the five numbers before are 0. What Snakemake samples of memory
-      and CPU is not used: where a `dperm_pipeline.forked.server` runs the job it is of a process that only waits.
+    `name` is its place in `benchmarks/`, such as `quick/claims`; `stage` an experiment, or a kind of job: `audits`,
+    `figures`, ...; `rule` is `draw` for all that draw; `ended` counts from the epoch. `wall` has interpreter and
+    imports in it; `work` and `cpu`, wall and CPU time in the library, have not; `start` is the CPU before and
+    besides: the interpreter, the imports and the workflow's checks. `peak` is its largest resident memory,
+    `declared` what its rule declares, 0 if not known. If the log does not say what it worked (`logged`), the five
+    numbers before are 0. What Snakemake samples of memory and CPU is not used: where a
+    `dperm_pipeline.forked.server` runs the job it is of a process that only waits.
     """
 
     name: str
@@ -64,11 +61,9 @@ def jobs(benchmarks: str | Path, planned: Collection[str] | None = None) -> list
     """Return the jobs of a scale that ran, by their names; those that fetch and prepare data are of every scale.
 
     Benchmarks outlive the jobs that wrote them: of other brackets in a grid, of an experiment that is gone, of one
-    claim that was judged apart. Only who knows the plan can tell them from those of the run.
-
-    - benchmarks: the folder of the scale; beside it lie `fetch` and `prepare`. The folder of logs lies beside the one
-      of all.
-    - planned: names of the jobs that count, such as `quick/claims`; by default all that left a benchmark.
+    claim that was judged apart. Only who knows the plan can tell them from those of the run, by `planned` names
+    such as `quick/claims`; by default all count. `benchmarks` is the folder of the scale, `fetch` and `prepare` lie
+    beside it, and the folder of logs beside the one of all.
     """
     folder, scale = Path(benchmarks).parent, Path(benchmarks).name
     found = [path for part in (scale, "fetch", "prepare") for path in sorted((folder / part).rglob("*.tsv"))]
@@ -121,13 +116,7 @@ def _last_lines(log: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cost:
-    """The price of a run.
-
-    - jobs: jobs that ran.
-    - job_seconds: sum of their wall times, interpreter and imports included.
-    - work_seconds: sum of what they spent in the library.
-    - seconds: wall time of the run.
-    """
+    """The price of a run: its jobs, their wall times and work in the library, each summed, and its wall time."""
 
     jobs: int
     job_seconds: float
@@ -147,12 +136,9 @@ class Cost:
 
 
 def of_run(root: str | Path, scale: str, *, since: float, until: float, cores: int | None = None) -> Cost:
-    """Add up the jobs that ended in a stretch of time.
+    """Add up the jobs of a scale, and those that fetch and prepare data, that ended between two times since the epoch.
 
-    - root: the project's folder.
-    - scale: jobs of other scales are not counted; fetching and preparing data is.
-    - since, until: seconds since the epoch.
-    - cores: how many the run had; all of the machine by default.
+    By default the run had all cores of the machine.
     """
     ran = [job for job in jobs(Path(root, "benchmarks", scale)) if since <= job.ended <= until]
     return Cost(
@@ -166,13 +152,10 @@ def of_run(root: str | Path, scale: str, *, since: float, until: float, cores: i
 
 @dataclass
 class Stage:
-    """What the jobs of one stage took together.
+    """What the jobs of one stage took together; times are sums, which may exceed the run's, for jobs run side by side.
 
-    - name: an experiment, or a kind of job: `audits`, `figures`, ...
-    - wall, work, cpu, start: seconds, summed over the jobs, as in `Job`; of those that ran side by side too, so that
-      the sum may exceed the run's time.
-    - longest: seconds of wall time of the longest job.
-    - memory, declared: MB, of the job that came nearest to what its rule declares.
+    `longest` is the wall time of the longest job; `memory` and `declared` are of the job that came nearest to what
+    its rule declares.
     """
 
     name: str
@@ -189,14 +172,11 @@ class Stage:
 def stages(
     benchmarks: str | Path, datasets: Collection[str] = (), planned: Collection[str] | None = None
 ) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
-    """Add up the jobs of a scale by stage.
+    """Add up the jobs of a scale by stage, in the order of names; the report is left out: it cannot time itself.
 
-    - benchmarks: the folder of the scale, as for `jobs`.
-    - datasets: those whose fetching and preparation count.
-    - planned: names below the folder of all other jobs that count, such as `claims`; by default all that left a
-      benchmark.
-    - stages: the fields of `Stage`, in the order of their names. The report itself is left out: it cannot time itself.
-    - span: what `busy` says of these jobs, and `last`, when the last of them ended; None without jobs.
+    `benchmarks` and `planned` are as for `jobs`, the latter without the scale; `datasets` are those whose fetching and
+    preparation count. The second value is what `busy` says of these jobs, and `last`, when the last of them ended; None
+    without jobs.
     """
     shared = ("fetch", "prepare")
     if planned is not None:
@@ -226,11 +206,9 @@ def nearness(peak: float, declared: float) -> tuple[float, float]:
 
 
 def busy(ran: Sequence[Job]) -> dict[str, float]:
-    """Return for how long any job ran, and how many cores they used.
+    """Return the `seconds` in which any job ran, and how many `cores` they used, the most jobs that ran at once.
 
     Breaks between runs, which may be days, do not count; nor does what Snakemake does before its first job.
-
-    - Returns: `seconds` in which at least one job ran, and `cores`, the most jobs that ran at once.
     """
     # At equal times ends come first: a job does not run beside the one whose core it takes.
     events = sorted((time, step) for job in ran for time, step in ((job.ended - job.wall, 1), (job.ended, -1)))

@@ -19,12 +19,10 @@ _INLINE = re.compile(
 
 @dataclass(frozen=True)
 class Erratum:
-    """One slip of a paper; texts are Markdown as in the document (`html` renders them).
+    """One slip of a paper, such as "K2"; texts are Markdown as in the document (`html` renders them).
 
-    - name: such as "K2".
-    - paper: such as "kifer2012".
-    - privacy: whether a guarantee depends on it.
-    - printed, right, what, tested: what the paper says, what is right, what the library does, and the tests.
+    `privacy`: whether a guarantee depends on it; then what the paper says, what is right, what the library does,
+    the tests.
     """
 
     name: str
@@ -37,14 +35,11 @@ class Erratum:
 
 
 def read(path: str | Path) -> dict[str, Erratum]:
-    """Return the errata that have an id, by id, in the order of the document.
+    """Return the errata that have an id, by id, in the order of docs/errata.md.
 
-    - path: docs/errata.md: a heading `## <paper>` before each table of the columns id, printed, right, what we do,
-      tested in; ids carry a P where a guarantee depends on them.
-    - Returns: from ids to `Erratum`.
-    - Raises CorruptFile: if there is no such table, or a row of one has not five cells or an id that is none or there
-      twice.
-    - Raises FileNotFoundError: if there is no such file.
+    There is a heading `## <paper>` before each table of the columns id, printed, right, what we do, tested in; ids
+    carry a P where a guarantee depends on them. CorruptFile if there is no such table, or a row of one has not five
+    cells or an id that is none or there twice.
     """
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no file {path}; restore it")

@@ -34,13 +34,9 @@ _NUMBERS = ("mean", "half", "gap", "gap_half")
 def context(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[str, Any]:
     """Return what the explorer's template and script need.
 
-    - rows_paths: `rows.parquet` of the experiments, each in a folder of its experiment's name; those without
-      a `comparison.py` are passed over.
-    - privacy_path: `privacy.parquet`.
-    - Returns: `packed` (the payload, an element of the page), `default` (the choice that the page begins with), `view`
-      (its lines, best first, as `view` gives them) and `sources` (for the words). `packed` is None without any rows.
-    - Raises CorruptFile: if a file cannot be read.
-    - Raises DataError: if a method has two values for one repeat of a point.
+    Experiments without a `comparison.py` are passed over. `packed` is the payload as an element of the page, None
+    without rows; `default` the choice that the page begins with; `view` its lines, best first; `sources` is for the
+    words. CorruptFile if a file cannot be read, DataError if a method has two values for one repeat of a point.
     """
     found = payload(rows_paths, privacy_path)
     if not found["lines"]["arm"]:
@@ -56,14 +52,12 @@ def context(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
 
 
 def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[str, Any]:
-    """Return all lines as columns, text and grid values as places in lists.
+    """Return all lines as columns, text and grid values as places in lists; JSON-serialisable.
 
-    - rows_paths, privacy_path: as of `context`.
-    - Returns: JSON-serialisable. `lines` has an entry for each method at each point: places in `sources`, `datasets`,
-      ... (`KEYS`, `arm`, `standing`), counts `n` and `failed`, and `mean`, `half` (of its interval), `gap`, `gap_half`
-      (to the best; null for the best itself), on the scale of the logarithm where the metric is `log`. `levels`: the
-      references without privacy.
-    - Raises CorruptFile, DataError: as `context`.
+    `lines` has an entry for each method at each point: places in `sources`, `datasets`, ... (`KEYS`, `arm`,
+    `standing`), counts `n` and `failed`, and `mean`, `half` (of its interval), `gap`, `gap_half` (to the best; null
+    for the best itself), on the scale of the logarithm where the metric is `log`. `levels`: the references without
+    privacy. Raises as `context`.
     """
     standing_of = explorer_points.standings(ledgers.read(privacy_path, ledgers.PRIVACY))
     paths = {Path(path).parent.name: Path(path) for path in rows_paths}
@@ -107,13 +101,11 @@ def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
 
 
 def view(found: dict[str, Any], choice: dict[str, Any], *, every: bool = False) -> dict[str, Any]:
-    """Return the lines of one choice, best first: what the page's table holds.
+    """Return the lines of one choice (a place for each of `KEYS`), best first: what the page's table holds.
 
-    - found: as `payload` gives it.
-    - choice: a place for each of `KEYS`.
-    - every: also methods without a real guarantee.
-    - Returns: `words` (of the choice), `lines` and `levels`: dicts with `label`, `mean`, `low`, `high`, `n`, ... Of the
-      lines at most one is `best`: that to which the gaps of the others are.
+    With `every`, also of methods without a real guarantee. There are `words` (of the choice), `lines` and `levels`:
+    dicts with `label`, `mean`, `low`, `high`, `n`, ... Of the lines at most one is `best`: that to which the gaps
+    of the others are.
     """
     source = found["sources"][choice["source"]]
     dataset, metric = found["datasets"][choice["dataset"]], found["metrics"][choice["metric"]]
@@ -238,9 +230,8 @@ def _in_words(value: Any) -> str:
 def _looks(arms: Sequence[tuple], experiments: Sequence[str]) -> list[dict[str, Any]]:
     """Return how each method is called and drawn; of an experiment no two of one colour share a shape, if they can.
 
-    - arms: each with the place of its experiment first.
-
-    A method keeps its shape at delta = 0, where the page draws it lighter.
+    An arm begins with the place of its experiment. A method keeps its shape at delta = 0, where the page draws it
+    lighter.
     """
     looks, taken = [], {}
     for source, *method in arms:

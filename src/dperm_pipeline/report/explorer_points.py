@@ -39,10 +39,7 @@ def plain(value: Any) -> Any:
 def read(path: Path, key: str, source: Comparison) -> pd.DataFrame:
     """Return the rows of an experiment that can be compared; failed ones hold no value.
 
-    - path: its `rows.parquet`.
-    - key: the experiment.
-    - Raises CorruptFile: if the file is not Parquet or lacks a column of the schema.
-    - Raises DataError: if it lacks a column that the source asks for.
+    CorruptFile if the file is not Parquet or lacks a column of the schema, DataError if one that the source asks for.
     """
     metrics = [*source.metrics, *(level.metric for level in source.references if level.metric)]
     own = [choice.column for choice in source.choices]
@@ -64,13 +61,11 @@ def read(path: Path, key: str, source: Comparison) -> pd.DataFrame:
 
 
 def points(source: Comparison, rows: pd.DataFrame) -> Iterable[tuple[dict[str, Any], list[dict], list[dict]]]:
-    """Yield each point with its methods and references, all on the same repeats.
+    """Yield each point of one data set with its methods and references, all on the same repeats.
 
-    - rows: as `read` returns them, of one data set.
-    - point: data set, metric, relation, epsilon, and the source's choices.
-    - methods: each with its name's parts, `delta`, `guarantee` and `values`, shape (repeats,), NaN where it failed.
-    - references: each with `level`, `mean`, `half`, `n`.
-    - Raises DataError: if a method has two values for one repeat.
+    A point is data set, metric, relation, epsilon, and the source's choices; a method has its name's parts, `delta`,
+    `guarantee` and `values`, a number for each repeat, NaN where it failed; a reference `level`, `mean`, `half`, `n`.
+    DataError if a method has two values for one repeat.
     """
     own = [choice.column for choice in source.choices]
     free = next((choice.column for choice in source.choices if choice.free), None)
@@ -153,12 +148,10 @@ def _level(public: pd.DataFrame, wanted: tuple[tuple[str, Any], ...]) -> pd.Seri
 def compared(
     arms: Sequence[dict[str, Any]], *, lower: bool, standing_of: Callable[..., tuple], point: dict[str, Any]
 ) -> Iterable[dict[str, Any]]:
-    """Yield a line for each method: its mean, and its gap to the best one whose guarantee is real.
+    """Yield a line for each method of a point: its mean, and its gap to the best one whose guarantee is real.
 
-    - arms: the methods of a point, as `points` gives them.
-    - lower: whether lower is better.
-    - standing_of: as `standings` returns it.
-    - Yields: `arm`, `standing`, `n`, `failed`, and `mean`, `half`, `gap`, `gap_half`: six digits, None for no value.
+    Lines are `arm`, `standing`, `n`, `failed`, and `mean`, `half`, `gap`, `gap_half`: six digits, None for no value.
+    `standing_of` is as `standings` returns it.
     """
     standings = [standing_of(arm, point["neighbours"]) for arm in arms]
     measured = [_interval(arm["values"]) for arm in arms]
@@ -190,12 +183,11 @@ def _short(value: float) -> float | None:
 
 
 def standings(ledger: pd.DataFrame) -> Callable[..., tuple[bool, str, str]]:
-    """Return what tells of a method and relation whether its guarantee is real, with a mark and in words.
+    """Return what maps a method, a relation and the rows' paper to (whether its guarantee is real, mark, words).
 
-    - ledger: `privacy.parquet`. A refutation counts for every budget and paper: each law, calibration and relation is
-      attacked at its worst budget, and a mechanism is the same code wherever it is run. Where a method names no law, a
-      refutation of any law counts.
-    - Returns: from a method (as `points` gives it), a relation and the rows' paper to (real, mark, words).
+    A refutation counts for every budget and paper: each law, calibration and relation is attacked at its worst
+    budget, and a mechanism is the same code wherever it is run. Where a method names no law, a refutation of any
+    law counts.
     """
     families: dict[tuple, pd.DataFrame] = {
         key: group for key, group in ledger.groupby(["mechanism", "calibration", "neighbours"], observed=True)

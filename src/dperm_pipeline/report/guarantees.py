@@ -73,17 +73,13 @@ _CLAIM, _END, _HEIGHT = 100.0, 150.0, 14
 
 
 def context(privacy: str | Path, mutants: str | Path, errata: str | Path) -> dict[str, Any]:
-    """Return what page/privacy.html shows.
+    """Return what page/privacy.html shows of both ledgers and docs/errata.md.
 
-    - privacy, mutants: `privacy.parquet` and `mutants.parquet`.
-    - errata: docs/errata.md.
-    - Returns: `counts` and `mutant_counts` (verdict -> number), `apart` (what the counts hold: `controls`, rows whose
-      code draws the wrong `noise`, not audited ones that are other `budgets` of attacked laws, and those `undeclared`),
-      `guarantees` and `mutants` (a mapping for each row, guarantees worst first), `errata` (paper -> the document's
-      entries, texts rendered).
-    - Raises CorruptFile: if a ledger lacks a column, holds unknown verdicts or says a budget twice, or a row names an
-      erratum that the document has not.
-    - Raises FileNotFoundError: if there is no such file.
+    `counts` and `mutant_counts` (verdict -> number), `apart` (what the counts hold: `controls`, rows whose code
+    draws the wrong `noise`, not audited ones that are other `budgets` of attacked laws, and those `undeclared`),
+    `guarantees` and `mutants` (a mapping for each row, guarantees worst first), `errata` (paper -> the document's
+    entries, texts rendered). CorruptFile if a ledger lacks a column, holds unknown verdicts or says a budget twice,
+    or a row names an erratum that the document has not.
     """
     known = {name: _rendered(entry) for name, entry in errata_of.read(errata).items()}
     counts = ledgers.counts(privacy, ledgers.PRIVACY)
@@ -121,13 +117,11 @@ def context(privacy: str | Path, mutants: str | Path, errata: str | Path) -> dic
 
 
 def bar(bound: float, epsilon: float, proved: bool) -> Markup:
-    """Draw the interval in which the epsilon really spent lies, as a share of the claim.
+    """Draw, as SVG, the interval in which the epsilon really spent lies, as a share of the claim.
 
-    - bound: certified lower bound of epsilon; NaN where nothing was attacked.
-    - epsilon: the claim, > 0.
-    - proved: whether the claim is an upper bound too.
-    - Returns: SVG: a line at the claim, filled up to the bound, hatched between bound and claim if proved, an arrow
-      where the bound is beyond one and a half times the claim. It repeats what stands beside it in words.
+    A line at the claim, filled up to the certified lower bound (NaN: not attacked), hatched between bound and claim
+    if the claim is proved to be an upper bound, an arrow where the bound is beyond one and a half times the claim.
+    It repeats what stands beside it in words.
     """
     least = 0.0 if math.isnan(bound) else max(0.0, _CLAIM * bound / epsilon)
     parts = [f'<path class="axis" d="M0 7H{_END:g}"/>']

@@ -83,13 +83,7 @@ def _counted(numbers: dict[str, int]) -> str:
 
 
 def read(path: str | Path, verdicts: Sequence[str]) -> pd.DataFrame:
-    """Return a ledger.
-
-    - path: `privacy.parquet` or `mutants.parquet`.
-    - verdicts: those that it may hold.
-    - Raises CorruptFile: if the file holds no verdicts, or others.
-    - Raises FileNotFoundError: if there is no such file.
-    """
+    """Return a ledger; CorruptFile if the file holds no verdicts, or others than these."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no {path}; run snakemake for this scale first")
     ledger = tables.read_records(path)

@@ -40,17 +40,11 @@ def collect(
     root: str | Path = ".",
     cited: str | Path | None = None,
 ) -> dict[str, Any]:
-    """Return what made the results; differs between machines, commits and runs.
+    """Return what made the results, as strings, numbers, lists and mappings; differs between runs and machines.
 
-    - seed: root of every random stream.
-    - data: the prepared data sets.
-    - benchmarks: the folder in which Snakemake recorded each job's time.
-    - planned: collection of str; the jobs whose times count, as for `dperm_pipeline.report.cost.stages`.
-    - root: the project's folder.
-    - cited: `CITATION.cff`; by default that of the project's folder, if there is one.
-    - Returns: `made` (when the last job ended, in UTC), `code`, `seed`, `machine`, `packages`, `data`, `cost` (see
-      `dperm_pipeline.report.cost.stages`), `span` (for how long jobs ran, and how many at once) and `citation` (BibTeX,
-      or None without CITATION.cff): strings, numbers, lists and mappings.
+    `made` (when the last job ended, in UTC), `code`, `seed` (root of every random stream), `machine`, `packages`,
+    `data`, `cost` and `span` (`dperm_pipeline.report.cost.stages`, which says what `planned` is) and `citation`
+    (BibTeX of `cited`, by default the project's CITATION.cff, or None without one).
     """
     prepared = sorted(map(Path, data))
     stages, span = cost.stages(benchmarks, [path.stem for path in prepared], planned)
@@ -82,17 +76,13 @@ def context(
     config: Mapping[str, Any] | None = None,
     libraries: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Arrange for the page what `collect` found; equal input gives an equal context.
+    """Arrange for the page what `collect` found, shown as it is where something is missing; equal input, equal context.
 
-    - collected: what `collect` returned; all of it is optional, and what is not known here is shown as it is.
-    - rows: summaries of the files of rows (`rows_read.RowsSummary`), or mappings with its `name`, `rows`, `failed` and
-      `sha256`.
-    - config: the resolved configuration: it says how data sets are called, licensed and cited.
-    - libraries: what the page carries, name -> version.
-    - Returns: `facts` and `machine` (pairs of a name and words), `packages`, `libraries`, `data`, `stages` (one a paper
-      and kind of job), `experiments`, `total`, `split` (of all core time: work, start of Python, the rest), `untimed`
-      (experiments of which no time is recorded), `citation`, `rows`, `packed` (the configuration, as an element of the
-      page) and `others`.
+    `rows` are `rows_read.RowsSummary` or mappings with its `name`, `rows`, `failed` and `sha256`; the resolved
+    `config` says how data sets are called, licensed and cited. Returned are `facts` and `machine` (pairs of a name
+    and words), `packages`, `libraries`, `data`, `stages` (one a paper and kind of job), `experiments`, `total`,
+    `split` (of all core time: work, start of Python, the rest), `untimed` (experiments of which no time is
+    recorded), `citation`, `rows`, `packed` (the configuration, as an element of the page) and `others`.
     """
     config = config or {}
     known = ("made", "code", "seed", "machine", "packages", "data", "cost", "span", "citation")

@@ -15,13 +15,10 @@ _RUNS = "runs"
 
 @dataclass
 class RowsSummary:
-    """What one experiment's `rows.parquet` holds.
+    """What one experiment's `rows.parquet` holds: how many rows, how many failed, and the metrics by data set.
 
-    - name: the experiment and the file.
-    - rows, failed: all rows, and those of status `failed`.
-    - datasets: from each data set to the metrics that were measured on it.
-    - repeats: from each metric to its number of different repeats; where a cell has averaged over its repeats, it says
-      of how many in the metric `runs`.
+    `repeats` maps each metric to its number of different repeats; where a cell has averaged over its repeats, it
+    says of how many in the metric `runs`.
     """
 
     name: str
@@ -33,11 +30,7 @@ class RowsSummary:
 
 
 def summary(path: str | Path) -> RowsSummary:
-    """Summarise `<experiment>/rows.parquet`.
-
-    - Raises CorruptFile: if it is not Parquet or lacks a column of the schema.
-    - Raises FileNotFoundError: if there is no such file.
-    """
+    """Summarise `<experiment>/rows.parquet`; CorruptFile if it is not Parquet or lacks a column of the schema."""
     path = Path(path)
     found = RowsSummary(f"{path.parent.name}/{path.name}", 0, 0, _sha256(path))
     repeats: dict[str, set[int]] = {}
@@ -61,10 +54,9 @@ def summary(path: str | Path) -> RowsSummary:
 
 
 def failures(folder: str | Path) -> list[str]:
-    """Return a line for each experiment with rows whose solver did not converge.
+    """Return a line for each experiment of `results/<scale>` with rows whose solver did not converge.
 
-    - folder: `results/<scale>`.
-    - Raises CorruptFile: if rows cannot be read.
+    CorruptFile if rows cannot be read.
     """
     lines = []
     for path in sorted(Path(folder).glob("*/rows.parquet")):

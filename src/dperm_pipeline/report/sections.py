@@ -45,11 +45,9 @@ def counted(verdicts: pd.Series, all_of: Sequence[str]) -> dict[str, int]:
 def papers(claims: Sequence[Mapping[str, Any]], privacy: pd.DataFrame, verdicts: Sequence[str]) -> list[dict[str, Any]]:
     """Return a row of counts for each paper of which there is a claim or a guarantee.
 
-    - claims: the `answers` of `verdicts.context`.
-    - privacy: as in `privacy.parquet`.
-    - verdicts: that a guarantee can be given.
-    - Returns: `key title authors claims headline guarantees controls`: claims and headline from answers to counts,
-      guarantees from verdicts to counts, controls how many of the refuted guarantees are no paper's.
+    `key title authors claims headline guarantees controls`: claims (`answers` of `verdicts.context`) and headline
+    from answers to counts, guarantees from verdicts to counts, controls how many of the refuted guarantees are no
+    paper's.
     """
     answered = pd.DataFrame(claims, columns=["paper", "kind", "headline"])
     headline = answered[answered["headline"] == "yes"]
@@ -75,12 +73,9 @@ def papers(claims: Sequence[Mapping[str, Any]], privacy: pd.DataFrame, verdicts:
 def refuted(guarantees: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the refuted guarantees of papers by mechanism, calibration and relation: how many, how far, by which slip.
 
-    Controls are left out: nobody printed them.
-
-    - guarantees: as `guarantees.context` gives them.
-    - Returns: `paper mechanism calibration neighbours count laws epsilon spends factor errata notes`; epsilon, factor
-      and what it spends, in words, of the one that is furthest beyond its claim; the erratum that decides each, worst
-      first; notes where it is no slip of the paper.
+    Controls are left out: nobody printed them. The keys are `paper mechanism calibration neighbours count laws
+    epsilon spends factor errata notes`; epsilon, factor and what it spends, in words, of the one that is furthest
+    beyond its claim; the erratum that decides each, worst first; notes where it is no slip of the paper.
     """
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for row in guarantees:
@@ -113,10 +108,7 @@ def refuted(guarantees: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def badge(entry: Mapping[str, Any]) -> str:
-    """Return `sample` or `synthetic` if a data set of the catalogue is not the whole of a published one, else nothing.
-
-    - entry: of the resolved configuration.
-    """
+    """Return `sample` or `synthetic` if the data set is not the whole of a published one, else nothing."""
     if str(entry.get("citation", "")).startswith("none"):
         return "synthetic"
     # Not to be had from whoever publishes the whole, or drawn from it.
@@ -124,10 +116,7 @@ def badge(entry: Mapping[str, Any]) -> str:
 
 
 def datasets(summaries: Iterable[RowsSummary], catalogue: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the data sets in use: `known`, those of the catalogue, and `made`, names of what experiments make up.
-
-    - catalogue: from names to entries of the resolved configuration.
-    """
+    """Return the data sets in use: `known`, those of the catalogue, and `made`, names of what experiments make up."""
     names = sorted({name for file in summaries for name in file.datasets if name})
     known = [
         {"name": name, "badge": badge(catalogue[name]), "title": catalogue[name].get("title", "")}
@@ -144,15 +133,11 @@ def figures(
     summaries: Mapping[str, RowsSummary],
     origins: Mapping[str, str],
 ) -> list[dict[str, Any]]:
-    """Return what the page shows of each figure.
+    """Return what the page shows of each SVG file; CorruptFile if it is not one.
 
-    - paths: SVG files.
-    - claims: from figures to the claims decided on them, as `by_figure` of `verdicts.context`.
-    - summaries: from experiments to what their rows hold.
-    - origins: from figures to the experiment whose rows they are drawn from.
-    - Returns: `name paper svg title caption alt source width height claims note`, svg being the bytes of the file, the
-      size in points, and note what the rows say of repeats and data sets.
-    - Raises CorruptFile: if a file is not SVG.
+    `name paper svg title caption alt source width height claims note`: svg is the bytes of the file, the size in
+    points, claims those decided on it (`by_figure` of `verdicts.context`), and note what the rows of its origin say
+    of repeats and data sets.
     """
     return [_figure(Path(path), claims, summaries, origins) for path in paths]
 
@@ -200,10 +185,9 @@ def _note(rows: RowsSummary | None, known: Target | None) -> dict[str, Any]:
 def tables(
     paths: Sequence[str | Path], *, summaries: Mapping[str, RowsSummary], origins: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Return what the page shows of each table; of one given as Markdown and CSV, the Markdown.
+    """Return `name title caption source header lines long note` of each table, of Markdown and CSV the Markdown.
 
-    - Returns: `name title caption source header lines long note`.
-    - Raises CorruptFile: if a file holds no table.
+    CorruptFile if a file holds no table.
     """
     return [_table(path, summaries, origins) for path in _one_of_each(paths)]
 
@@ -264,9 +248,8 @@ def markdown_cells(text: str) -> list[list[str]]:
 def by_paper(figures: Sequence[dict[str, Any]], tables: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a section for each paper: its figures, each beside its corrected form if there is one, and its tables.
 
-    The ledgers' own figures and tables belong to no paper and are left out.
-
-    - Returns: `key title authors figures tables`, figures being groups of one or two.
+    The keys are `key title authors figures tables`, figures being groups of one or two. The ledgers' own figures
+    and tables belong to no paper and are left out.
     """
     plots = _in_order(figure for figure in figures if figure["source"] not in _LEDGERS)
     numbers = _in_order(table for table in tables if table["source"] not in _LEDGERS)

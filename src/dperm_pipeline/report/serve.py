@@ -20,8 +20,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 def server(folder: str | Path, port: int) -> ThreadingHTTPServer:
     """Return a server of one folder, reachable from this machine alone; its caller starts and closes it.
 
-    - port: 0 takes any that is free.
-    - Raises ConfigError: if the port is taken or forbidden.
+    Port 0 takes any that is free. ConfigError if the port is taken or forbidden.
     """
     try:
         return ThreadingHTTPServer((HOST, port), partial(_Quiet, directory=str(folder)))
@@ -31,11 +30,7 @@ def server(folder: str | Path, port: int) -> ThreadingHTTPServer:
 
 
 def serve(folder: str | Path, port: int) -> None:
-    """Serve a folder until Ctrl-C, and say where.
-
-    - port: 0 takes any that is free.
-    - Raises ConfigError: if the port is taken or forbidden.
-    """
+    """Serve a folder until Ctrl-C, and say where; the port as of `server`."""
     # A script that starts this in the background has it ignore Ctrl-C, and nothing else ends it in words.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])

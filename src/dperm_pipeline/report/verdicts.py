@@ -30,17 +30,13 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ()) -> dict[str, Any]:
-    """Return what the partial claims.html shows.
+    """Return what the partial claims.html shows; `errata` are the ids that the page lists and texts are linked to.
 
-    - claims_path: `claims.parquet`.
-    - scale: of the run, for the commands.
-    - errata: ids of those that the page lists; what mentions one is linked to it.
-    - Returns: `answers` (a dict for each claim), `counts` (answer -> how many), `rows` (a dict for each verdict; both
-      by paper and then in the file's order: `row` its id on the page, texts as they are shown, numbers in words and in
-      full), `by_figure` (figure -> its claims), `rules` (test -> how it decides, of those in use), `answer_options` and
-      `options` (of the two tables, as JSON).
-    - Raises CorruptFile: if the file is not what `dperm_pipeline.claims.judge` writes.
-    - Raises FileNotFoundError: if there is no such file.
+    `answers` (a dict for each claim), `counts` (answer -> how many), `rows` (a dict for each verdict; both by paper
+    and then in the file's order: `row` its id on the page, texts as they are shown, numbers in words and in full),
+    `by_figure` (figure -> its claims), `rules` (test -> how it decides, of those in use), `answer_options` and
+    `options` (of the two tables, as JSON). CorruptFile if the file is not what `dperm_pipeline.claims.judge`
+    writes.
     """
     judged = claims.read(claims_path)
     place = {paper: k for k, paper in enumerate(sections.in_order(judged["paper"]))}
@@ -66,11 +62,7 @@ def row_id(name: str, variant: str, dataset: str) -> str:
 
 
 def command(name: str, scale: str, papers: Sequence[str] = ()) -> str:
-    """Return the command that decides one claim anew, and makes no more than it lacks.
-
-    - name, scale: the claim's id, and the scale of the run.
-    - papers: those that the run was confined to; none for all.
-    """
+    """Return the command that decides one claim anew and makes no more than it lacks; no `papers` means all."""
     chosen = f" 'papers=[{','.join(papers)}]'" if papers else ""
     return f"snakemake --cores all results/{scale}/claims/{name}.md --config scale={scale}{chosen}"
 

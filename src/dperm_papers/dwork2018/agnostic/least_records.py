@@ -59,20 +59,14 @@ def counts(epsilon: float) -> Bit:
 
 
 def laws(d: int, alpha: float) -> list[tuple[float, float]]:
-    """Return (q, gamma) of the laws: from the noisiest labels on all points to noiseless ones on rare points.
-
-    - alpha: in (0, 1/4].
-    """
+    """Return (q, gamma) from the noisiest labels everywhere to noiseless ones on rare points, for alpha in (0, 1/4]."""
     gammas = np.geomspace(2 * alpha, 0.5, 5)
     found = [(1 / d, float(gammas[0]))]
     return found + [(2 * alpha / float(gamma) / (d - 1), float(gamma)) for gamma in gammas[1:]]
 
 
 def error(n: int, q: float, gamma: float, bit: Bit) -> float:
-    """Return the mean error of a bit from n records, exactly up to rounding.
-
-    - q, gamma: of the law.
-    """
+    """Return the mean error of a bit from n records, exactly up to rounding."""
     v, mass = differences(n, q, gamma)
     size = bit(np.abs(v))
     return float(mass @ np.where(v >= 0, size, 1 - size))
@@ -93,11 +87,7 @@ def differences(n: int, q: float, gamma: float) -> tuple[np.ndarray, np.ndarray]
 
 
 def records(d: int, alpha: float, bit: Bit) -> int:
-    """Return the least n with which a bit errs at most 1/3 of the time on every one of the laws.
-
-    - d: 2 or more.
-    - alpha: in (0, 1/4].
-    """
+    """Return the least n with which a bit errs at most 1/3 of the time on every law: d >= 2, alpha in (0, 1/4]."""
     return max(_least(q, gamma, bit) for q, gamma in laws(d, alpha))
 
 

@@ -46,11 +46,7 @@ def run(cell: Cell, rows: Rows) -> None:
 
 
 def promised(alpha: float, beta: float, epsilon: float, variant: str) -> tuple[int, int, int]:
-    """Return r, m and n of Corollary 4.7 for thresholds.
-
-    - alpha, beta, epsilon: excess error, failure probability, and epsilon of one answer; epsilon at most 1.
-    - r, m, n: n of "printed" is 2 m/(alpha epsilon), rounded up; else r m.
-    """
+    """Return r, m, n of Corollary 4.7 for thresholds, epsilon <= 1: n is 2 m/(alpha epsilon) if printed, else r m."""
     if variant == "tight":
         # The cost falls with r, and the printed scale's is enough at ceil(2/(alpha epsilon)).
         low, r = 0, averaged.shards_needed(alpha, epsilon, "corrected")
@@ -66,10 +62,7 @@ def promised(alpha: float, beta: float, epsilon: float, variant: str) -> tuple[i
 
 
 def rate(alpha: float, beta: float, epsilon: float, d: int = 1) -> float:
-    """Return Corollary 4.8's (d + log(1/(alpha beta epsilon)))/(epsilon alpha^3).
-
-    - d: VC dimension.
-    """
+    """Return Corollary 4.8's (d + log(1/(alpha beta epsilon)))/(epsilon alpha^3), d the VC dimension."""
     return (d + math.log(1 / (alpha * beta * epsilon))) / (epsilon * alpha**3)
 
 

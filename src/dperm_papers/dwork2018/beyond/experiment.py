@@ -55,20 +55,13 @@ def run(cell: Cell, rows: Rows) -> None:
 
 
 def walk_records(alpha: float, epsilon: float, flip: float, k: int = 1) -> int:
-    """Return n* of ExpPW on alternating intervals.
-
-    - flip: in [0, 1/2).
-    - k: ends.
-    """
+    """Return n* of ExpPW on alternating intervals with k ends and a share flip < 1/2 of wrong labels."""
     T = round(exppw.walk_bound(alpha, epsilon))
     return mean_walk.least_records(T, exppw.step(epsilon), flip, k, alpha)[0]
 
 
 def walk_error(n: int, log_domain: int, alpha: float, epsilon: float) -> float:
-    """Return the mean error of ExpPW on the law of two points, over samples, keys and queries.
-
-    - log_domain: log2 N, at most 60.
-    """
+    """Return the mean error of ExpPW on the law of two points, over samples, keys and queries; log2 N is at most 60."""
     T, c = exppw.walk_bound(alpha, epsilon), 2 ** (log_domain - 1)
     points = np.array([_ORIGIN + c, _ORIGIN + c + 1], dtype=np.int64).view(np.float64)
     found, chances = 0.0, stats.binom.pmf(np.arange(n + 1), n, 0.5)
@@ -85,10 +78,7 @@ def walk_error(n: int, log_domain: int, alpha: float, epsilon: float) -> float:
 
 
 def exponential_error(n: int, log_domain: int, epsilon: float) -> float:
-    """Return the mean error of the exponential mechanism over all thresholds, on the law of two points.
-
-    - log_domain: log2 N.
-    """
+    """Return the mean error of the exponential mechanism over all thresholds, on the law of two points."""
     at_c = np.arange(n + 1)
     # c = N - c = N/2.
     others = (log_domain - 1) * math.log(2) - epsilon / 2 * np.stack([at_c, n - at_c])
@@ -96,10 +86,7 @@ def exponential_error(n: int, log_domain: int, epsilon: float) -> float:
 
 
 def least(error: Callable[[int], float], alpha: float) -> int:
-    """Return the least n with an error of at most alpha, by doubling and halving: errors fall with n.
-
-    - error: n -> error.
-    """
+    """Return the least n with an error of at most alpha, by doubling and halving: errors fall with n."""
     low, high = 0, 1
     while error(high) > alpha:
         low, high = high, 2 * high
@@ -138,10 +125,7 @@ def _over_alpha(settings: Settings, rows: Rows) -> None:
 
 
 def crossings(points: list[tuple[float, int, int]]) -> list[float]:
-    """Return where two curves cross, by interpolation in logarithms.
-
-    - points: list of (x, first, second); all above 0, x rising.
-    """
+    """Return where two curves cross, from points (x, first, second) above 0, x rising, interpolated in logarithms."""
     x, first, second = np.log(np.array(points, float)).T
     gap = first - second
     found = np.exp(x[gap == 0]).tolist()

@@ -46,12 +46,7 @@ class Chain(NamedTuple):
 
 
 def chain(T: int, step: float, flip: float, records: int) -> Chain:
-    """Return the walk within a segment.
-
-    - step: how far the log-odds move with a unit of V, as `exppw.step` gives it.
-    - flip: in [0, 1/2).
-    - records: the most that a segment has.
-    """
+    """Return the walk within a segment of up to `records` records; flip is in [0, 1/2), `step` as of `exppw.step`."""
     u = np.arange(-T, T + 1)
     # Detailed balance: a step up is (1 - flip)/flip times as probable as one down.
     stationary = (u == T).astype(float) if flip == 0 else (flip / (1 - flip)) ** (T - u).astype(float)
@@ -122,11 +117,9 @@ def _unmet(width, flip, records):
 
 
 def mean_excess(walk: Chain, n: int, k: int) -> tuple[float, float]:
-    """Return the mean excess error over all samples of n records, and a bound on how far off it is.
+    """Return the mean excess error over all samples of n records, and how far off it is at most: 0 for k = 1 end.
 
-    - walk: for at least as many records as a segment may have, but for a probability of 1e-16.
-    - k: ends, 1 or more.
-    - mean, off: `off` is 0 for k = 1.
+    `walk` holds at least as many records as a segment may have, but for a probability of 1e-16.
     """
     counts, weights = _window(n, 1 / (k + 1))
     costs, middle = walk.costs, walk.costs.shape[1] // 2
@@ -162,11 +155,10 @@ def _second(n, p, counts, weights, costs) -> np.ndarray:
 
 
 def least_records(T: int, step: float, flip: float, k: int, alpha: float) -> tuple[int, float]:
-    """Return the least n at which the mean excess error is at most alpha, and the mean there.
+    """Return the least n at which the mean excess error, with what it may be off, is at most alpha, and the mean there.
 
-    - n: found by doubling and halving: the mean falls with n. What `mean_excess` may be off counts against it.
-    - Raises ValueError: if no n does: walks at T err with probability 1/(1 + e^{step T}), and that alone costs more
-      than alpha.
+    The mean falls with n, so n is found by halving. ValueError if no n does: walks at T err with probability
+    1/(1 + e^{step T}), and that alone costs more than alpha.
     """
     if (1 - 2 * flip) * expit(-step * T) >= alpha:
         raise ValueError(

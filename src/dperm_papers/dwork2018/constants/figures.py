@@ -13,8 +13,7 @@ _PLACE = ["claim", "place", "series", "epsilon", "alpha", "n", "d", "drawn"]
 def constants_table(rows):
     """Return a line for each bound, epsilon and form; in words, a line for each bound and epsilon.
 
-    The two differ in their lines, and so this is no specification. In words the value is one for each form where they
-    differ.
+    The two differ in their lines, and so this is no specification.
     """
     import pandas as pd
 

@@ -26,13 +26,7 @@ _CANDIDATES = 200
 
 
 def excess(n: int, r: int, epsilon: float, mu: np.ndarray) -> np.ndarray:
-    """Return the mean excess loss of averaging with r shards, at each mean of the labels.
-
-    - r: at most n.
-    - epsilon: of one answer.
-    - mu: shape (k,); in [0, 1].
-    - Returns: shape (k,).
-    """
+    """Return the mean excess loss of averaging with r <= n shards at each mu in [0, 1]; epsilon is of one answer."""
     m = n // r
     q = (1 + mu) / 2
     above = stats.binom.sf(m // 2, m, q)
@@ -44,10 +38,7 @@ def excess(n: int, r: int, epsilon: float, mu: np.ndarray) -> np.ndarray:
 
 
 def best(n: int, epsilon: float) -> tuple[float, int]:
-    """Return the worst excess over mu at the number of shards that makes it least, and that number.
-
-    - r: the best of a geometric grid; fixed beforehand, for it depends on n and epsilon alone.
-    """
+    """Return the worst excess over mu at the best r of a grid, and r, which depends on n and epsilon alone."""
     mu = signs.means(n)
     candidates = np.unique(np.geomspace(1, n, _CANDIDATES).astype(int))
     return min((float(excess(n, int(r), epsilon, mu).max()), int(r)) for r in candidates)

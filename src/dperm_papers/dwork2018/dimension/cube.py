@@ -44,13 +44,9 @@ _TAIL = 1e-15
 
 
 def direction(n: int, mu: float, p: int, *, sigma: float = 0.0, gamma: float = 0.0) -> float:
-    """Return E <w, u> of w = (S - b)/||S - b||.
+    """Return E <w, u> of w = (S - b)/||S - b||, mu in [0, 1], p >= 2.
 
-    - mu: in [0, 1].
-    - p: at least 2.
-    - sigma: standard deviation of an entry of Gaussian b.
-    - gamma: scale s of gamma b; not both.
-    - Returns: in [0, 1].
+    b is Gaussian of standard deviation `sigma` an entry, or gamma noise of scale s = `gamma`; not both.
     """
     values, weights = binomial(n, mu)
     variances, shares = mixture(p, gamma) if gamma else (np.array([sigma**2]), np.ones(1))
@@ -62,12 +58,9 @@ def direction(n: int, mu: float, p: int, *, sigma: float = 0.0, gamma: float = 0
 def stable_excess(
     n: int, mu: float, p: int, *, curvature: float, scale: float, repeats: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the excess of stable ERM given S, noise and fresh record integrated, for independent S.
+    """Return, for `repeats` independent S, the excess of stable ERM given S, noise and fresh record integrated.
 
-    - mu: in [0, 1].
-    - curvature: lambda, above 0.
-    - scale: b, above 0.
-    - Returns: shape (repeats,).
+    `curvature` is lambda, `scale` is b, both above 0; mu is in [0, 1].
     """
     values, counts = entries(n, mu, p, repeats, rng)
     length = np.sqrt((counts * values**2).sum(axis=1) / p)

@@ -49,11 +49,7 @@ def run(cell: Cell, rows: Rows) -> None:
 
 
 def model_size(p: int, alpha: float, *, sigma: float = 0.0, gamma: float = 0.0) -> int:
-    """Return n* of w = (S - b)/||S - b||: without noise, with Gaussian or with gamma b.
-
-    - alpha: in (0, 1).
-    - sigma, gamma: as of `cube.direction`.
-    """
+    """Return n* of `cube.direction` for alpha in (0, 1): without noise, with Gaussian or with gamma b."""
     # With ||b|| near B the worst excess is near 0.3 sqrt(n + B^2)/n, and its mu near 0.79 sqrt(n + B^2)/n.
     length = math.sqrt(p) * sigma + p * gamma
 
@@ -73,11 +69,7 @@ def model_size(p: int, alpha: float, *, sigma: float = 0.0, gamma: float = 0.0) 
 
 
 def least_size(excess: Callable[[int], float], alpha: float, start: int) -> int:
-    """Return the least n at which a falling excess is at most alpha.
-
-    - excess: n -> excess, falling roughly like 1/n or its root.
-    - start: a first guess, at least 1.
-    """
+    """Return the least n, guessed as `start`, at which an excess that falls roughly like 1/n is at most alpha."""
     known = functools.cache(excess)
     low, high, reach = start, start, 1.02
     while known(high) > alpha:
@@ -100,12 +92,7 @@ def least_size(excess: Callable[[int], float], alpha: float, start: int) -> int:
 def stable_sizes(
     p: int, epsilon: float, alpha: float, calibration: str, *, batches: int, draws: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return n* of stable ERM, estimated by each batch.
-
-    - epsilon: of one answer.
-    - batches, draws: `draws` data sets at each n and mu in each of `batches`.
-    - Returns: shape (batches,).
-    """
+    """Return n* of stable ERM by each batch, from `draws` data sets at each n and mu; epsilon of one answer."""
 
     def worst(n: int) -> np.ndarray:
         curvature = stable_erm.regulariser(1.0, 1.0, 1.0, n, epsilon)

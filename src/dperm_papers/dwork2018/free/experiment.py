@@ -58,11 +58,9 @@ def run(cell: Cell, rows: Rows) -> None:
 
 
 def crossing(noise: Callable[[float], float], statistical: float, start: float) -> float:
-    """Return the scale of Laplace noise at which the noise costs as much as the statistics.
+    """Return the scale of Laplace noise, near `start`, at which the noise costs as much as the statistics.
 
-    - noise: scale -> noise excess, rising from 0 without bound.
-    - statistical: above 0.
-    - start: a first guess, above 0.
+    `noise` gives the noise excess at a scale; it rises from 0 without bound.
     """
     low, high = start / 2, 2 * start
     while noise(low) >= statistical:

@@ -62,10 +62,7 @@ def run(cell: Cell, rows: Rows) -> None:
 
 
 def factor(epsilon: float, beta: float, form: str) -> float:
-    """Return c of Lemma 6.5, by how much E_S' may exceed alpha except with probability beta.
-
-    - beta: in (0, 1).
-    """
+    """Return c of Lemma 6.5, by how much E_S' may exceed alpha except with probability beta in (0, 1)."""
     log = math.log(1 / beta)
     if form == "printed":
         return math.exp(2 * math.sqrt(epsilon * log))
@@ -75,11 +72,7 @@ def factor(epsilon: float, beta: float, form: str) -> float:
 
 
 def simplex(sums: list[np.ndarray], count: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the first three moments of sum_g f_g D_g, D uniform on the simplex of `count` parts.
-
-    - sums: list of three ndarrays; sum f_g, sum f_g^2 and sum f_g^3.
-    - count: their number.
-    - Returns: tuple of three ndarrays.
+    """Return the first three moments of sum_g f_g D_g, D uniform on the simplex, from sum f_g, sum f_g^2 and sum f_g^3.
 
     E[D_g D_h D_i] = (number of permutations of g, h, i that fix it)/(count (count + 1)(count + 2)).
     """
@@ -91,10 +84,9 @@ def simplex(sums: list[np.ndarray], count: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def fresh(first: Any, squares: Any, mixed: Any, cubes: Any, n: int, k: int) -> Any:
-    """Return the k-th moment of a mean of n independent losses, mixed over S.
+    """Return the k-th moment (k <= 3) of a mean of n independent losses, mixed over S.
 
-    - first, squares, mixed, cubes: E A_1; E A_2 and E A_1^2; E A_2 A_1; E A_3 and E A_1^3.
-    - k: 1, 2 or 3.
+    The arguments are E A_1; E A_2 and E A_1^2; E A_2 A_1; E A_3 and E A_1^3.
     """
     if k == 1:
         return first
@@ -104,11 +96,9 @@ def fresh(first: Any, squares: Any, mixed: Any, cubes: Any, n: int, k: int) -> A
 
 
 def moments(law: tuple[float, float], epsilon: float, bound: float, n: int) -> dict[int, tuple[float, float]]:
-    """Return E (E_S')^k and E (E_S)^k of ExpPW for k = 1, 2, 3, over all labels and all m.
+    """Return E (E_S')^k and E (E_S)^k of ExpPW for k = 1, 2, 3, over all 2^n labels and all m.
 
-    - law: pr[y = 1] below and above 1/2.
-    - bound: T.
-    - n: up to about 12: 2^n labels.
+    `law` is Pr[y = 1] below and above 1/2, `bound` is T.
     """
     labels = np.array(list(itertools.product((0, 1), repeat=n)), dtype=float)
     p = exppw.probability(exppw.walks(labels, bound), epsilon)
@@ -185,10 +175,7 @@ def _enumerated(settings: Settings, rows: Rows) -> None:
 
 
 def _drawn(cell: Cell, rows: Rows) -> None:
-    """Add, for samples S that are drawn, means over batches of E[(E_S')^k | S] - e^{k^2 eps} (E_S)^k.
-
-    Their mean is at most 0.
-    """
+    """Add means over batches of E[(E_S')^k | S] - e^{k^2 eps} (E_S)^k, S drawn: their mean is at most 0."""
     settings = cell.settings
     alpha, batch = settings.alphas[0], settings.batch
     for epsilon, n, law in itertools.product(settings.tail_epsilons, settings.sizes, LAWS):
@@ -238,9 +225,7 @@ def _tails(cell: Cell, rows: Rows) -> None:
 
 
 def worst_empirical(epsilon: float, bound: float, n: int) -> float:
-    """Return the largest E_S of ExpPW over data sets of n records that agree with a threshold.
-
-    - bound: T.
+    """Return the largest E_S of ExpPW over data sets of n records that agree with a threshold; `bound` is T.
 
     Labels are m zeros, then ones: after j zeros v = -min(j, T), after i ones more min(i - min(m, T), T).
     """

@@ -127,11 +127,7 @@ def _consensus(settings: Settings, n: int) -> Iterator[tuple[int, int, consensus
 
 
 def answered(m: int, contested: int, share: float) -> float:
-    """Return the mean share of m rows up to the one with the last contested answer that may be spent.
-
-    - contested: B.
-    - share: c, of all rows that are contested.
-    """
+    """Return the mean share of m rows, a share c of them contested, up to the last of B that may be spent."""
     # sum over i < m of Pr[Bin(i, c) < B] is E min(N, m), N the row of the B-th contested answer.
     if share == 0:
         return 1.0
@@ -153,10 +149,7 @@ def _at_levels(settings: Settings, rows: Rows, n: int, right: Callable[[float], 
 
 
 def least_price(right: Callable[[float], float], level: float, most: float) -> float:
-    """Return the least price at which what rises with it reaches a level, rounded up by 10^-12 of it.
-
-    - Returns: 0 if `most` is too little.
-    """
+    """Return the least price, to 10^-12 of it, at which what rises with it reaches a level; 0 if not at `most`."""
     if right(most) < level:
         return 0.0
     low, high = most / 2, most
@@ -183,10 +176,7 @@ def most_rows(right: Callable[[int], float], level: float) -> int:
 
 
 def _students(settings: Settings, rows: Rows, found: dict[int, list[float]], n: int) -> None:
-    """Add the accuracies of students by their numbers of labels; and for each level whether one has it, from which on.
-
-    - found: from m to the accuracy of each repeat.
-    """
+    """Add the accuracies of students by their numbers of labels; and for each level the number that has it, if any."""
     for m, values in found.items():
         each = _label_price(settings, m)
         rows.add("accuracy", values, series="student", m=m, r=_shards(each, settings.alpha, n), each=each)

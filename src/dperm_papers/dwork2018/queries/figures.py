@@ -102,9 +102,9 @@ queries = Figure(
 
 
 def queries_answered_table(rows):
-    """Return how many queries are answered at a given accuracy: a line for each number, and a line for each way.
+    """Return how many queries are answered at an accuracy, a line for each number and way.
 
-    In words the columns are laws and levels, and a cell is one of two metrics, which is why this is no specification.
+    No specification: in words the columns are laws and levels, and a cell is one of two metrics.
     """
     import pandas as pd
 

@@ -16,16 +16,7 @@ BLOCK = 4_000_000
 
 
 def counts(X: np.ndarray, y: np.ndarray, shards: list[np.ndarray], queries: np.ndarray) -> np.ndarray:
-    """Return how many of the shards vote for +1.
-
-    - X: shape (n, p).
-    - y: shape (n,):
-        -1 or +1.
-    - shards: list of r ndarrays of int; of one size, as `dperm.mechanisms.prediction.shards.assign` makes them under
-      replace-one.
-    - queries: shape (m, p).
-    - Returns: shape (m,).
-    """
+    """Return how many shards vote for +1 at each query: y is -1 or +1, the shards of one size, as under replace-one."""
     index = np.stack(shards)
     r, size = index.shape
     found = np.zeros(len(queries), dtype=np.int64)

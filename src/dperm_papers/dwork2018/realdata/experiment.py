@@ -62,10 +62,7 @@ class Split:
 
 
 class Committee:
-    """Votes of r shards for each test row, made when they are first asked for.
-
-    - rng: from r to the generator of its shards.
-    """
+    """Votes of r shards for each test row, made when first asked for; `rng` maps r to the generator of its shards."""
 
     def __init__(self, split: Split, rng):
         self._split, self._rng, self._found = split, rng, {}

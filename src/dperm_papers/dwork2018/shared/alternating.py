@@ -28,34 +28,18 @@ from dperm.mechanisms.prediction import exppw
 
 
 def target(x: np.ndarray, k: int) -> np.ndarray:
-    """Return the target at points.
-
-    - x: shape (n,); in [0, 1].
-    - k: ends, 0 or more.
-    - Returns: shape (n,); 0 or 1.
-    """
+    """Return the target with k ends, 0 or 1, at points x in [0, 1]."""
     return (np.minimum(np.floor(np.asarray(x) * (k + 1)), k) % 2).astype(np.int8)
 
 
 def draw(n: int, k: int, flip: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return a sample, in the order of its points.
-
-    - k: ends of the target.
-    - flip: share of wrong labels, in [0, 1/2).
-    - x: shape (n,).
-    - y: shape (n,); 0 or 1.
-    """
+    """Return x, ascending, and y in {0, 1}; the target has k ends, and a share flip < 1/2 of the labels is wrong."""
     x = np.sort(rng.random(n))
     return x, target(x, k) ^ (rng.random(n) < flip)
 
 
 def error(walk: exppw.Walk, k: int, flip: float, step: float) -> float:
-    """Return Err_P of ExpPW on one sample, exactly.
-
-    - walk: over a sample of points in [0, 1] without ties.
-    - k, flip: the law.
-    - step: how far the log-odds move with a unit of V, as `exppw.step` gives it.
-    """
+    """Return Err_P of ExpPW on one sample of points in [0, 1] without ties, exactly; `step` is that of `exppw.step`."""
     ends = np.arange(1, k + 1) / (k + 1)
     # Between two cuts both the target and the walk are constant.
     cuts = np.unique(np.concatenate([[0.0], walk.x, ends, [1.0]]))
@@ -68,15 +52,9 @@ def error(walk: exppw.Walk, k: int, flip: float, step: float) -> float:
 def errors(
     n: int, k: int, flip: float, bound: float, step: float, repeats: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return Err_P of ExpPW on many independent samples, each exactly.
+    """Return Err_P of ExpPW on `repeats` independent samples, each exactly; `bound` is an integer T.
 
-    - n: records of a sample.
-    - k: ends of the target, 0 or more.
-    - flip: share of wrong labels, in [0, 1/2).
-    - bound: T of the walk, an integer.
-    - step: how far the log-odds move with a unit of V, as `exppw.step` gives it.
-    - Returns: shape (repeats,); about 10 ns a record with flips; without them only the 2 T records after an end are
-      drawn.
+    A record takes about 10 ns with flips; without them only the 2 T records after an end are drawn.
     """
     counts = rng.multinomial(n, np.full(k + 1, 1 / (k + 1)), size=repeats)
     T = round(bound)
@@ -129,11 +107,10 @@ def _flipped(counts, wrong, T, flip, rng):
 
 
 def promised(k: int, alpha: float, epsilon: float) -> tuple[int, int]:
-    """Return Theorem 5.3's n as printed, 4(k + 2) ln(2/alpha)/(alpha eps), and mended, 2(k + 2) T/alpha.
+    """Return Theorem 5.3's n as printed, 4(k + 2) ln(2/alpha)/(alpha eps), and mended, 2(k + 2) T/alpha, rounded up.
 
-    - k: ends, 1 or more.
-    - alpha, epsilon: accuracy, and epsilon of one answer under replace-one.
-    - printed, mended: rounded up; they differ by the rounding of T = ceil(2 ln(2/alpha)/eps) (erratum D13).
+    For k >= 1 ends, epsilon of one answer under replace-one; they differ by the rounding of T = ceil(2 ln(2/alpha)/eps)
+    (erratum D13).
     """
     printed = 4 * (k + 2) * math.log(2 / alpha) / (alpha * epsilon)
     # 2(k + 2)T/alpha is often an integer that division misses by a rounding.

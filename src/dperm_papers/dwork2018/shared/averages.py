@@ -63,11 +63,9 @@ def _scales(rows: Rows) -> None:
 
 
 def logistic_cost(f: np.ndarray, b: float) -> np.ndarray:
-    """Return E log(1 + e^{-(f + zeta)}) - log(1 + e^{-f}) for Laplace noise of scale b.
+    """Return E log(1 + e^{-(f + zeta)}) - log(1 + e^{-f}) at margins f, Laplace noise of scale b >= 0.05.
 
-    - f: shape (m,); margins y a.
-    - b: 0.05 or above: quadrature takes pieces of a quarter of b.
-    - Returns: shape (m,).
+    Quadrature takes pieces of a quarter of b.
     """
     at, weight = np.polynomial.legendre.leggauss(10)
     found = []
@@ -106,11 +104,7 @@ def _stability(rows: Rows) -> None:
 
 
 def small_shards(m: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all samples of m records at so many points, and which of them differ in one record.
-
-    - x, y: shape (count, m).
-    - pairs: shape (pairs, 2).
-    """
+    """Return x and y of all samples of m records at so many points, and the pairs of them that differ in one record."""
     kinds = np.array(list(itertools.product(np.arange(1, points + 1) / (points + 1), (0.0, 1.0))))
     codes = np.array(list(itertools.product(range(len(kinds)), repeat=m)))
     apart = (codes[:, None, :] != codes[None, :, :]).sum(axis=2)
@@ -120,8 +114,7 @@ def small_shards(m: int, points: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def largest_change(table: np.ndarray, pairs: np.ndarray, r: int) -> float:
     """Return the largest change of an average of r shards over all data sets, their neighbours and queries.
 
-    - table: shape (samples, queries); what a shard says.
-    - pairs: shape (pairs, 2); neighbouring samples of one shard.
+    `table` says what a shard of each sample says of each query, `pairs` which samples are neighbours.
     """
     total = np.zeros((*[len(table)] * r, table.shape[1]))
     for k in range(r):
@@ -207,8 +200,5 @@ def _choices(settings: Any, rows: Rows) -> None:
 
 
 def failure(alpha: float, beta: float, epsilon: float, variant: str) -> float:
-    """Return beta', with which Corollary 4.7 lets a shard fail.
-
-    - Returns: 2 beta alpha epsilon as printed, alpha beta epsilon/2 mended (erratum D8).
-    """
+    """Return beta', with which Corollary 4.7 lets a shard fail: printed, or mended (erratum D8)."""
     return (2 if variant == "printed" else 0.5) * alpha * beta * epsilon

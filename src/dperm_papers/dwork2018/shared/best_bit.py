@@ -43,12 +43,7 @@ _TAIL = 41.0
 
 
 def wrong(counts: np.ndarray, budget: Budget) -> np.ndarray:
-    """Return w(v): the least error of a private bit after v = 0, 1, 2, .. agreeing records (or votes).
-
-    - counts: v >= 0.
-    - budget: of the bit; replace-one.
-    - Returns: ndarray of float, of the shape of `counts`; in [0, 1/2].
-    """
+    """Return w(v): the least error of a private bit (replace-one) after v = 0, 1, .. agreeing records or votes."""
     counts = np.asarray(counts)
     start = np.where(counts % 2, (1 - budget.delta) / (1 + math.exp(budget.epsilon)), 0.5)
     # w + c shrinks by e^{-eps} in two steps.
@@ -57,13 +52,7 @@ def wrong(counts: np.ndarray, budget: Budget) -> np.ndarray:
 
 
 def error(n: int, q: float, budget: Budget) -> float:
-    """Return E w(t), t ~ Bin(n, q): the least mean error on a point of mass q, or what is below it by rounding.
-
-    - n: records.
-    - q: in (0, 1].
-    - budget: replace-one.
-    - Returns: in [0, 1/2].
-    """
+    """Return E w(t), t ~ Bin(n, q), or less by rounding: the least mean error on a point of mass q (replace-one)."""
     # Bernstein: Pr[t >= n q + s] <= exp(-s^2/(2 (n q + s/3))), which is e^-_TAIL or less at this s.
     last = n * q + 2 / 3 * _TAIL + math.sqrt(2 * _TAIL * n * q)
     t = np.arange(min(n, math.ceil(last)) + 1)
@@ -71,12 +60,7 @@ def error(n: int, q: float, budget: Budget) -> float:
 
 
 def records(q: float, budget: Budget, most: float) -> int:
-    """Return the least n with E w(t) <= most.
-
-    - q: in (0, 1].
-    - most: in (0, 1/2).
-    - Returns: E w(t) falls in n, for w falls and t grows (stochastically).
-    """
+    """Return the least n with E w(t) <= most < 1/2; E w(t) falls in n, for w falls and t grows (stochastically)."""
     low, high = 0, 1
     while error(high, q, budget) > most:
         low, high = high, 2 * high
@@ -87,10 +71,7 @@ def records(q: float, budget: Budget, most: float) -> int:
 
 
 def few(d: int, epsilon: float) -> float:
-    """Return Pr[t <= 1/(4 epsilon)], t ~ Bin(floor(d/(8 epsilon)), 1/d).
-
-    - Source: dwork2018, proof of Theorem 4.3; erratum D12.
-    """
+    """Return Pr[t <= 1/(4 epsilon)], t ~ Bin(floor(d/(8 epsilon)), 1/d) (proof of Theorem 4.3; erratum D12)."""
     # Quotients that are whole numbers may have been rounded down.
     n, most = (math.floor(value * (1 + 1e-12)) for value in (d / (8 * epsilon), 1 / (4 * epsilon)))
     return float(stats.binom.cdf(most, n, 1 / d))

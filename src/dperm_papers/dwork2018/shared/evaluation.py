@@ -50,21 +50,15 @@ class Chain(NamedTuple):
 
 
 def member(epsilon: float, share: float = _SHARE) -> float:
-    """Return a, the Pr[1] of the mechanism `member` for its own records; a e^eps for all others.
+    """Return a, the Pr[1] of the mechanism `member` for its own records; for all others it is a e^eps.
 
-    - epsilon: above 0.
-    - share: in (0, 1]: of the greatest a whose bit 0 keeps epsilon too, 1/(e^eps + 1).
+    `share`, in (0, 1], is of the greatest a whose bit 0 keeps epsilon too, 1/(e^eps + 1).
     """
     return share / (math.exp(epsilon) + 1)
 
 
 def chains(epsilon: float, shards: list[int], alphas: list[float]) -> Iterator[Chain]:
-    """Give the bit mechanisms whose guarantee is proved, and `member`.
-
-    - epsilon: of one answer.
-    - shards: r.
-    - alphas: accuracies of ExpPW, which set T.
-    """
+    """Give the bit mechanisms whose guarantee is proved, and `member`; `alphas` are accuracies of ExpPW, setting T."""
     for r in shards:
         counts = np.arange(r + 1)
         for neighbours in ("replace", "add_remove"):
@@ -108,9 +102,7 @@ def extreme_chain(start: float, epsilon: float, delta: float, length: int) -> np
 
 
 def largest_gap(epsilon: float, delta: float, bound: float) -> float:
-    """Return the largest E[U] - e^eps E[V] of laws on a grid of [0, bound] with U (eps, delta)-close to V.
-
-    - bound: B.
+    """Return the largest E[U] - e^eps E[V] of laws on a grid of [0, B] with U (eps, delta)-close to V.
 
     Variables u, v (laws) and s_j >= u_j - e^eps v_j, s >= 0, sum s <= delta: P(U in A) - e^eps P(V in A) is at most the
     sum of these excesses, and equal to it on the set where they are above 0.

@@ -55,17 +55,12 @@ _NEGLIGIBLE = 1e-17
 
 
 def error(thresholds: np.ndarray, flip: float = FLIP) -> np.ndarray:
-    """Return the error of a threshold: flip + (1 - 2 flip)|t - 1/2|.
-
-    - thresholds: in [0, 1].
-    """
+    """Return the error of a threshold in [0, 1]: flip + (1 - 2 flip)|t - 1/2|."""
     return flip + (1 - 2 * flip) * np.abs(thresholds - 0.5)
 
 
 def agnostic_size(alpha: float, beta: float) -> int:
-    """Return m(alpha, beta) = ceil(8 ln(4/beta)/alpha^2): m records give excess alpha with probability 1 - beta.
-
-    - alpha, beta: above 0, beta below 4.
+    """Return m = ceil(8 ln(4/beta)/alpha^2), beta < 4: m records give excess alpha with probability 1 - beta.
 
     For thresholds and any law: by the inequality of Dvoretzky, Kiefer, Wolfowitz and Massart for each label, both
     empirical functions are within alpha/4 of the truth with probability 1 - 4 e^{-m alpha^2/8}, and the excess error is
@@ -75,20 +70,14 @@ def agnostic_size(alpha: float, beta: float) -> int:
 
 
 def erm(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the thresholds of many samples (`dperm.solvers.thresholds`); of those that say 0 everywhere, 1.
-
-    - x: shape (repeats, m); in [0, 1].
-    - y: shape (repeats, m); 0 or 1.
-    - Returns: shape (repeats,).
-    """
+    """Return the threshold of each sample, a row of x in [0, 1] and y in {0, 1}; 1 where it says 0 everywhere."""
     return np.minimum(minimise(x, y)[0], 1.0)
 
 
 def thresholds(m: int, shape: tuple[int, ...], rng: np.random.Generator, flip: float = FLIP) -> np.ndarray:
-    """Draw thresholds of independent shards of m records.
+    """Draw thresholds of independent shards of m records; flip <= 0.2, for which walks of `_LONG` steps are long.
 
-    - flip: at most 0.2, for which walks of `_LONG` steps are long.
-    - Returns: of m < 800 records by drawing them; else from the law of the walk's least place and of order statistics.
+    Of m >= 800 records from the law of the walk's least place and of order statistics.
     """
     count = math.prod(shape)
     if m < MANY:
@@ -106,12 +95,7 @@ def thresholds(m: int, shape: tuple[int, ...], rng: np.random.Generator, flip: f
 
 
 def excesses(drawn: np.ndarray, scale: float, flip: float = FLIP) -> np.ndarray:
-    """Return the excess error of the noised average of each data set, integrated over x exactly.
-
-    - drawn: shape (repeats, r); thresholds of its shards.
-    - scale: b of the Laplace noise; 0 for the average itself.
-    - Returns: shape (repeats,).
-    """
+    """Return the excess error of each row's mean threshold with Laplace noise of scale b, integrated over x exactly."""
     r = drawn.shape[1]
     values = np.arange(r + 1) / r
     one = averaged.expected_clip(values, scale) if scale else values
@@ -123,10 +107,7 @@ def excesses(drawn: np.ndarray, scale: float, flip: float = FLIP) -> np.ndarray:
 
 
 def mean_excess(m: int, r: int, scale: float, flip: float = FLIP) -> float:
-    """Return the mean excess error of the noised average of r shards of m records each.
-
-    - scale: b; 0 for the mean shard, whatever r.
-    """
+    """Return the mean excess error of the noised average of r shards of m records; at scale 0 of one shard."""
     weights, shares = _beyond(m, flip)
     mean = shares
     if scale:
@@ -139,7 +120,7 @@ def mean_excess(m: int, r: int, scale: float, flip: float = FLIP) -> float:
 def mean_over_votes(m: int, r: int, left: np.ndarray, right: np.ndarray, flip: float = FLIP) -> float:
     """Return the mean over x and the data of a number that depends on the votes of r shards of m records.
 
-    - left, right: shape (r + 1,); the number, by how many shards are wrong, left of 1/2 and right of it.
+    `left` and `right` hold it by how many shards are wrong, left of 1/2 and right of it.
     """
     weights, shares = _beyond(m, flip)
     ways = gammaln(r + 1) - gammaln(np.arange(1, r + 2)) - gammaln(np.arange(r + 1, 0, -1))
@@ -157,8 +138,7 @@ def mean_over_votes(m: int, r: int, left: np.ndarray, right: np.ndarray, flip: f
 def least_records(alpha: float, r: int, scale: float, flip: float = FLIP) -> int:
     """Return the least m at which r shards of m records have a mean excess of at most alpha.
 
-    - scale: b.
-    - Raises ValueError: if the noise alone costs more than alpha, whatever m.
+    ValueError if the noise alone costs more than alpha.
     """
     if (1 - 2 * flip) * averaged.expected_clip(0.0, scale) >= alpha:
         raise ValueError(
@@ -172,8 +152,6 @@ def least_records(alpha: float, r: int, scale: float, flip: float = FLIP) -> int
 
 def best_split(alpha: float, epsilon: float, calibration: Calibration = "tight", flip: float = FLIP) -> tuple[int, int]:
     """Return (r, m) with the least n = r m at which the mean excess of the noised average is at most alpha.
-
-    - calibration: of the noise of a bit.
 
     The mean excess falls with r at fixed m (more shards, less noise), so for each m the least r is found by halving.
     """

@@ -24,29 +24,17 @@ from dperm_papers.dwork2018.shared import alternating
 
 
 def exhaustive(n: int) -> np.ndarray:
-    """Return all rows of n labels.
-
-    - n: at most 20.
-    - Returns: shape (2^n, n).
-    """
+    """Return all 2^n rows of n <= 20 labels."""
     return ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.int8)
 
 
 def blocks(n: int, lengths: list[int]) -> np.ndarray:
-    """Return alternating blocks, zeros first, a row for each length.
-
-    - Returns: shape (len(lengths), n).
-    """
+    """Return alternating blocks, zeros first, a row for each length."""
     return np.array([np.arange(n) // length % 2 for length in lengths], dtype=np.int8)
 
 
 def drawn(kind: str, n: int, k: int, flip: float, repeats: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels of drawn samples, in the order of their points.
-
-    - n, k: records, and ends of the target.
-    - flip: share of wrong labels where they are flipped.
-    - Returns: shape (repeats, n).
-    """
+    """Return rows of labels of drawn samples in the order of their points: k ends, a share `flip` wrong if flipped."""
     if kind == "random":
         return rng.integers(2, size=(repeats, n), dtype=np.int8)
     share = flip if kind == "flipped" else 0.0
@@ -54,14 +42,7 @@ def drawn(kind: str, n: int, k: int, flip: float, repeats: int, rng: np.random.G
 
 
 def sample_errors(labels: np.ndarray, bound: float, step: float, *, own: bool = True) -> np.ndarray:
-    """Return n Err_S(M(S)) of each row, exactly.
-
-    - labels: shape (repeats, n).
-    - bound: T, an integer.
-    - step: how far the log-odds move with a unit of V.
-    - own: whether the query at x_i sees the record i; False is Section 2.2's walk.
-    - Returns: shape (repeats,).
-    """
+    """Return n Err_S(M(S)) of each row exactly, T an integer; not `own` is Section 2.2's walk, blind to record i."""
     T = round(bound)
     return _sums(np.ascontiguousarray(labels, dtype=np.int8), expit(step * np.arange(-T, T + 1)), T, own)
 
@@ -80,8 +61,5 @@ def _sums(labels, one, T, own):
 
 
 def lemma_bound(k: int, T: float, n: int, step: float) -> float:
-    """Return (k + 2) T/n + e^{-step T}.
-
-    - step: epsilon/2 in the lemma.
-    """
+    """Return (k + 2) T/n + e^{-step T}; Lemma 5.2 has step = epsilon/2."""
     return (k + 2) * T / n + float(np.exp(-step * T))

@@ -25,11 +25,7 @@ RULES = ("lifted", "sorted", "strict")
 
 
 def data_sets(points: int, most: int) -> np.ndarray:
-    """Return all multisets of at most `most` records, as counts.
-
-    - points: N.
-    - Returns: shape (count, points, 2); zeros and ones at each point.
-    """
+    """Return all multisets of at most `most` records as counts of zeros and ones at each of N points."""
     kinds = 2 * points
     found = [
         np.bincount(np.array(chosen, dtype=int), minlength=kinds)
@@ -49,11 +45,7 @@ def _steps(T: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def at_a_point(zeros: int, ones: int, T: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return what a point's records do to the law of V.
-
-    - zeros, ones: how many of them.
-    - passed, asked: shape (2 T + 1, 2 T + 1); for a query further right, and for one at this point.
-    """
+    """Return what a point's records do to the law of V, for a query further right and for one at this point."""
     down, up = _steps(T)
     if rule != "lifted":
         passed = np.linalg.matrix_power(down, zeros) @ np.linalg.matrix_power(up, ones)
@@ -75,11 +67,7 @@ def at_a_point(zeros: int, ones: int, T: int, rule: str) -> tuple[np.ndarray, np
 
 
 def laws(counts: np.ndarray, T: int, rule: str) -> np.ndarray:
-    """Return the law of V(S, x) for all data sets and all queries.
-
-    - counts: shape (count, points, 2); as `data_sets` gives them.
-    - Returns: shape (count, points, 2 T + 1); probabilities of -T, .., T.
-    """
+    """Return the law of V(S, x) on -T, .., T for all data sets of `data_sets` and all queries."""
     most = int(counts.sum(axis=(1, 2)).max())
     matrices = {
         (a, b): at_a_point(a, b, T, rule) for a in range(most + 1) for b in range(most + 1 - a)
@@ -97,12 +85,7 @@ def laws(counts: np.ndarray, T: int, rule: str) -> np.ndarray:
 
 
 def families(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bases B, and all B + t.
-
-    - counts: shape (count, points, 2); all multisets of at most some number of records.
-    - bases: shape (bases,); indices of those with fewer records than the most.
-    - larger: shape (bases, 2 points); indices of B + t for each record t.
-    """
+    """Return the indices of the bases B, which have fewer records than the most, and of B + t for each record t."""
     flat = counts.reshape(len(counts), -1)
     place = {tuple(row): i for i, row in enumerate(flat.tolist())}
     bases = np.flatnonzero(flat.sum(axis=1) < flat.sum(axis=1).max())
@@ -111,13 +94,9 @@ def families(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def greatest_ratios(law: np.ndarray, step: float, bases: np.ndarray, larger: np.ndarray) -> dict[str, float]:
-    """Return the greatest log ratios over all pairs of neighbours and all queries.
+    """Return max |log Pr_S[b]/Pr_S'[b]| over bits, queries and pairs, by relation, and `range` of a replaced pair.
 
-    - law: shape (count, points, 2 T + 1); as `laws` gives it.
-    - step: how far the log-odds move with a unit of V.
-    - bases, larger: as `families` gives them.
-    - Returns: "replace", "add_remove": max |log Pr_S[b]/Pr_S'[b]| over both bits; "range": the greatest difference of
-      the log-odds of a replaced pair, whose bound makes the range of the privacy loss bounded.
+    `range` is the greatest difference of the log-odds: its bound makes the range of the privacy loss bounded.
     """
     T = (law.shape[2] - 1) // 2
     at = step * np.arange(-T, T + 1)
@@ -130,11 +109,7 @@ def greatest_ratios(law: np.ndarray, step: float, bases: np.ndarray, larger: np.
 
 
 def greatest_moves(law: np.ndarray, bases: np.ndarray, larger: np.ndarray) -> dict[str, float]:
-    """Return how far V moves at most, where it is a number (ties sorted, or points < x).
-
-    - law, bases, larger: as for `greatest_ratios`.
-    - Returns: "replace", "add_remove".
-    """
+    """Return how far V moves at most, by relation, where it is a number (ties sorted, or points < x)."""
     v = np.argmax(law, axis=2)
     return {
         "replace": float(np.ptp(v[larger], axis=1).max()),

@@ -61,10 +61,9 @@ class Walk(NamedTuple):
 
 
 def walk(eta: float) -> Walk:
-    """Return the places of a walk of step eta between -1 and 1, from 0.
+    """Return the places of a walk of step eta between -1 and 1, from 0: lattices k eta, 1 - j eta and -1 + j eta.
 
-    - eta: above 0. A wall that is a whole number of steps away within rounding counts as that.
-    - Returns: lattices k eta, 1 - j eta and -1 + j eta, each rising.
+    A wall that is a whole number of steps away within rounding counts as that.
     """
     once, twice = (math.floor(reach / eta * (1 + 1e-12)) for reach in (1, 2))
     up = np.arange(twice + 1) * eta
@@ -73,28 +72,17 @@ def walk(eta: float) -> Walk:
 
 
 def mean_iterate(chain: Walk, mean: float, n: int) -> float:
-    """Return E v of `hard` at e1.
-
-    - mean: m, of the sign of y at e1; in [-1, 1].
-    """
+    """Return E v of `hard` at e1, where the sign of y has mean m."""
     return _forward(chain.places, chain.above, chain.below, mean, n, np.ones(len(chain.places)))[0] / n
 
 
 def exponential_moment(chain: Walk, mean: float, n: int, rate: float) -> float:
-    """Return E e^{rate (v - 1)} of `hard` at e1.
-
-    - mean: m; that of -v is had by -m.
-    - rate: 1/b, above 0.
-    - Returns: in (0, 1].
-    """
+    """Return E e^{(v - 1)/b} of `hard` at e1, rate = 1/b; that of -v is had by -m."""
     return _forward(chain.places, chain.above, chain.below, mean, n, np.exp(rate / n * (chain.places - 1)))[1]
 
 
 def hard_statistical(n: int, share: float) -> tuple[float, float]:
-    """Return the statistical excess of `hard` at the worst c, and that c.
-
-    - share: of the printed step: 1, or 1/2.
-    """
+    """Return the statistical excess of `hard` at the worst c, and c, for this share (1 or 1/2) of the printed step."""
     chain, most = walk(step("hard", n, share)), math.sqrt(n)
 
     def excess(c: float) -> float:
@@ -110,10 +98,7 @@ def hard_statistical(n: int, share: float) -> tuple[float, float]:
 
 
 def hard_noise(n: int, share: float, c: float, scale: float) -> float:
-    """Return the noise excess of `hard` at c: what Laplace noise adds to the risk of v.
-
-    - scale: b, above 0.
-    """
+    """Return the noise excess of `hard` at c: what Laplace noise adds to the risk of v."""
     at_knee = 2 * scale**2 * -math.expm1(-0.5 / scale)
     # |r| >= 1 at e1: beyond this its noise costs less than a rounding error of what it costs at e2.
     if 0.5 / scale > 40:
@@ -126,10 +111,7 @@ def hard_noise(n: int, share: float, c: float, scale: float) -> float:
 
 
 def squared_statistical(n: int, share: float, means: np.ndarray) -> tuple[float, float]:
-    """Return the statistical excess of `sq` at the worst of some means of y, and that mean.
-
-    - means: in [-1, 1].
-    """
+    """Return the statistical excess of `sq` at the worst of some means of y, and that mean."""
     eta = step("sq", n, share)
     # The weight of y_t in v: eta (1 + q + .. + q^{n-t-2})/n with q = 1 - eta.
     powers = np.exp(np.arange(n) * math.log1p(-eta))

@@ -32,42 +32,27 @@ _BLOCK = 4_000_000
 
 
 def thr_records(alpha: float, beta: float) -> int:
-    """Return m(alpha, beta) of thr: the least n with Pr[error > alpha] <= beta.
-
-    - alpha: in (0, 1/2).
-    - beta: in (0, 1).
-    """
+    """Return m(alpha, beta) of thr, alpha < 1/2: the least n with Pr[error > alpha] <= beta."""
     number("alpha", alpha, 0, 0.5, remedy="the worst error on thr is 1/2")
     number("beta", beta, 0, 1)
     return math.ceil(math.log(beta) / math.log1p(-alpha))
 
 
 def thr_errors(n: int, r: int, repeats: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw the errors of r shards of n records each, ascending.
-
-    - Returns: shape (repeats, r); in [0, 1/2].
-    """
+    """Draw the errors, in [0, 1/2], of r shards of n records each, ascending in each row."""
     errors = np.minimum(-np.expm1(np.log1p(-rng.random((repeats, r))) / n), 0.5)
     errors.sort(axis=1)
     return errors
 
 
 def thr_risk(errors: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """Return the error of the majority given the records, integrated over x.
-
-    - errors: shape (repeats, r); as `thr_errors` gives them.
-    - wrong: shape (r + 1,); p_W, W = 0..r.
-    - Returns: shape (repeats,).
-    """
+    """Return the error of the majority given the shards' errors, integrated over x; wrong[W] = p_W, W = 0..r."""
     # On [G_(j), G_(j+1)) r - j shards are wrong; summed by parts.
     return wrong[0] + errors @ np.diff(wrong)[::-1]
 
 
 def thr_mean(n: int, wrong: np.ndarray) -> float:
-    r"""Return the mean error of the majority over the records.
-
-    - n: records of a shard.
-    - wrong: shape (r + 1,).
+    r"""Return the mean error of the majority over the n records of each shard.
 
     With u = (1 - t)^n, the mass of the t in [0, 1/2] at which W shards are wrong has the mean
     C(r, W)/n int_{2^{-n}}^1 u^{W + 1/n - 1} (1 - u)^{r - W} du: a beta function, less its incomplete part.
@@ -83,13 +68,7 @@ def thr_mean(n: int, wrong: np.ndarray) -> float:
 
 
 def pts_records(d: int, alpha: float, error: float, beta: float) -> int:
-    """Return m(error, beta) on D_alpha: the least n with Pr[error of n records > error] <= beta.
-
-    - d: points, at least 2.
-    - alpha: of D_alpha, in (0, 1/4].
-    - error: in (0, 1).
-    - beta: in (0, 1).
-    """
+    """Return m(error, beta) on D_alpha, d >= 2, alpha <= 1/4: the least n with Pr[n records' error > error] <= beta."""
     light, mass = _light(d, alpha)
     allowed = math.floor(error / mass * light * (1 + 1e-12))
     if allowed >= light:
@@ -115,11 +94,7 @@ def pts_records(d: int, alpha: float, error: float, beta: float) -> int:
 
 
 def pts_unseen(d: int, alpha: float, n: int) -> np.ndarray:
-    """Return the law of the number of light points that n records do not hold.
-
-    - d, alpha: as for `pts_records`.
-    - Returns: shape (d,); pr[U = 0], .., Pr[U = d - 1]; sums to 1 up to 1e-15.
-    """
+    """Return Pr[U = 0], .., Pr[U = d - 1], to 1e-15, U the number of light points that n records do not hold."""
     light, mass = _light(d, alpha)
     first, last = (int(end) for end in stats.binom.ppf([1e-17, 1 - 1e-16], n, mass))
     weights = stats.binom.pmf(np.arange(first, last + 1), n, mass)
@@ -133,12 +108,7 @@ def pts_unseen(d: int, alpha: float, n: int) -> np.ndarray:
 
 
 def pts_risk(d: int, alpha: float, n: int, wrong: np.ndarray, repeats: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw the error of the majority given the records, integrated over x.
-
-    - d, alpha: as for `pts_records`.
-    - n: records of a shard.
-    - wrong: shape (k, r + 1); p_W, W = 0..r, of k rules on the same shards.
-    - Returns: shape (k, repeats).
+    """Draw the errors of k majorities over the same shards of n records, integrated over x; a row of p_W for each.
 
     A shard's unseen light points are a uniformly random set of U of them, U of the law of `pts_unseen`.
     """
@@ -154,12 +124,7 @@ def pts_risk(d: int, alpha: float, n: int, wrong: np.ndarray, repeats: int, rng:
 
 
 def pts_mean(d: int, alpha: float, n: int, wrong: np.ndarray) -> float:
-    """Return the mean error of the majority over the records.
-
-    - d, alpha: as for `pts_records`.
-    - n: records of a shard.
-    - wrong: shape (r + 1,).
-    """
+    """Return the mean error of the majority over the n records of each shard."""
     light, mass = _light(d, alpha)
     q = math.exp(n * math.log1p(-mass / light)) if mass < light else float(n == 0)
     r, W = len(wrong) - 1, np.arange(len(wrong))

@@ -33,21 +33,12 @@ _GRID, _FIRST = 25, 0.5
 
 
 def means(n: int) -> np.ndarray:
-    """Return the 201 means mu among which the worst is sought: 0, and from a tenth of 1/sqrt n up to 1 (by symmetry).
-
-    - Returns: shape (201,).
-    """
+    """Return the 201 means mu among which the worst is sought: 0, and (by symmetry) from a tenth of 1/sqrt n to 1."""
     return np.concatenate([[0.0], np.geomspace(0.1 / math.sqrt(n), 1.0, 200)])
 
 
 def erm_excess(problem: str, n: int, curvature: float, scale: float, mu: np.ndarray) -> np.ndarray:
-    """Return the mean excess loss of the noisy minimiser, at each mean of the labels.
-
-    - curvature: lambda.
-    - scale: b of the noise; 0 is the minimiser itself.
-    - mu: shape (m,); in [-1, 1].
-    - Returns: shape (m,).
-    """
+    """Return the mean excess loss of the minimiser (curvature lambda) with Laplace noise of scale b, at each mu."""
     curved = problem == "signs"
     return np.array([_erm(n, float(m), curvature, scale, curved) for m in mu])
 
@@ -60,19 +51,15 @@ def worst(problem: str, n: int, curvature: float, scale: float) -> tuple[float, 
 
 
 def minimiser(problem: str, n: int, curvature: float) -> np.ndarray:
-    """Return w_S for each number k = 0 .. n of positive labels.
-
-    - Returns: shape (n + 1,).
-    """
+    """Return w_S for each number k = 0 .. n of positive labels."""
     mean = (2 * np.arange(n + 1) - n) / n
     return np.clip(mean / (curvature if problem == "signs" else 2 * curvature), -1, 1)
 
 
 def lin_excess(n: int, eta: float) -> tuple[float, float]:
-    """Return the excess of gradient descent on `lin` at the worst mean c/sqrt n of a grid, and that mean.
+    """Return the excess mu (1 - E w) of descent on `lin` at the worst mean of a grid, and that mean.
 
-    - eta: above 0.
-    - excess, mean: mu (1 - E w): noise adds nothing to a linear loss.
+    Noise adds nothing to a linear loss.
     """
     mu = np.geomspace(_FIRST, math.sqrt(n), _GRID) / math.sqrt(n)
     found = np.array([m * (1 - lin_mean(n, eta, m)) for m in mu])
@@ -80,11 +67,7 @@ def lin_excess(n: int, eta: float) -> tuple[float, float]:
 
 
 def lin_mean(n: int, eta: float, mu: float) -> float:
-    """Return E of the mean of w_0 .. w_{n-1} on `lin`.
-
-    - eta: above 0.
-    - mu: in [-1, 1].
-    """
+    """Return E of the mean of w_0 .. w_{n-1} on `lin`."""
     chain = projected.walk(eta)
     return _forward(chain.places, chain.above, chain.below, (1 + mu) / 2, n) / n
 

@@ -28,12 +28,7 @@ SHARE = 0.25
 
 
 def sorted_error(points: int, n: int, bound: float, step: float) -> float:
-    """Return E Err_S of ExpPW with ties sorted by (x, y), exactly.
-
-    - points: N, a divisor of n.
-    - bound: T, an integer.
-    - step: how far the log-odds move with a unit of V.
-    """
+    """Return E Err_S of ExpPW with ties sorted by (x, y), exactly; N, the points, divides n, and T is an integer."""
     T, each = round(bound), n // points
     ones = np.arange(each + 1)
     chance = stats.binom.pmf(ones, each, SHARE)
@@ -55,14 +50,9 @@ def sorted_error(points: int, n: int, bound: float, step: float) -> float:
 def drawn(
     points: int, n: int, bound: float, step: float, repeats: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the errors of ExpPW with lifted ties, and with ties in random order, on drawn samples.
+    """Return Err_S of ExpPW on drawn samples with lifted ties (own and fresh) and in random order, and Opt_S(Thr).
 
-    - points: N, a divisor of n.
-    - bound: T.
-    - step: how far the log-odds move with a unit of V.
-    - own, fresh: shape (repeats,); err_S, lifted.
-    - random: shape (repeats,); err_S of one random order.
-    - best: shape (repeats,); opt_S(Thr) on the points as they are.
+    N, the points, divides n. Opt_S is on the points as they are, the random order one for each sample.
     """
     each = n // points
     # Given its counts, a point's labels in the order of their keys are in random order: as they are drawn.
@@ -81,11 +71,7 @@ def drawn(
 
 
 def sorted_population_error(n: int, bound: float, step: float) -> float:
-    """Return E Err_P of ExpPW with ties sorted by (x, y) on tie(1), exactly.
-
-    - bound: T, an integer.
-    - step: how far the log-odds move with a unit of V.
-    """
+    """Return E Err_P of ExpPW with ties sorted by (x, y) on tie(1), exactly; `bound` is an integer T."""
     ones = np.arange(n + 1)
     v = np.minimum(np.maximum(ones - n, -bound) + ones, bound)
     one = expit(step * v)
@@ -93,11 +79,7 @@ def sorted_population_error(n: int, bound: float, step: float) -> float:
 
 
 def random_population_error(n: int, bound: float, step: float) -> float:
-    """Return E Err_P of ExpPW with ties in random order on tie(1), exactly: V moves n times by an independent label.
-
-    - bound: T, an integer.
-    - step: how far the log-odds move with a unit of V.
-    """
+    """Return E Err_P of ExpPW with ties in random order on tie(1), exactly: V moves n times by an independent label."""
     T = round(bound)
     v = np.arange(2 * T + 1)
     moves = np.zeros((len(v), len(v)))

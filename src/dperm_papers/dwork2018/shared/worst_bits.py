@@ -33,11 +33,7 @@ _TEETH = 101
 
 
 def bits_delta(epsilon: float, m: int, log_odds: float, step: float) -> float:
-    """Return delta of m bits with log-odds t under P and t - step under Q.
-
-    - log_odds: t; with step = 2 e, t = e it is randomised response.
-    - step: above 0.
-    """
+    """Return delta of m bits with log-odds t under P and t - step under Q; t = e, step = 2 e is randomised response."""
     one, zero = _losses(log_odds, step)
     # Ones that lose more than epsilon; beyond 20 sqrt(m) above their mean lies less than e^-800 (Hoeffding).
     low = max(0, math.floor((epsilon - m * zero) / (one - zero)))
@@ -47,11 +43,7 @@ def bits_delta(epsilon: float, m: int, log_odds: float, step: float) -> float:
 
 
 def worst_delta(epsilon: float, m: int, each: float, *, bounded_range: bool) -> float:
-    """Return the largest delta of m like bits of a price, over a fine grid of t.
-
-    - each: above 0.
-    - bounded_range: else randomised response.
-    """
+    """Return the largest delta of m like bits of a price, over a fine grid of t, or that of randomised response."""
     if not bounded_range:
         return bits_delta(epsilon, m, each, 2 * each)
     found = [bits_delta(epsilon, m, each / 2 + offset, each) for offset in OFFSETS]
@@ -63,11 +55,7 @@ def worst_delta(epsilon: float, m: int, each: float, *, bounded_range: bool) -> 
 
 
 def adaptive_delta(epsilon: float, m: int, each: float) -> float:
-    """Return an upper bound on delta of the best adaptive choice of m bits of bounded range.
-
-    - each: above 0.
-    - Returns: some per cent above the best attack's.
-    """
+    """Return an upper bound, some per cent too large, on delta of the best adaptive choice of m bounded-range bits."""
     width = each / _FINE
     reach = math.ceil(4 * each * math.sqrt(m) / width)
     grid = width * np.arange(-reach, math.ceil(epsilon / width) + reach + 1)

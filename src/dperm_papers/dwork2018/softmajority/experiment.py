@@ -64,11 +64,7 @@ def run(cell: Cell, rows: Rows) -> None:
 
 
 def promised(dataset: str, d: int, alpha: float, epsilon: float, beta: float) -> tuple[int, int]:
-    """Return r and the records of a shard that Theorem 4.1 asks for.
-
-    - d: of pts.
-    - r, n: n r records in all.
-    """
+    """Return r and the n records of a shard that Theorem 4.1 asks for: n r in all; d is of pts."""
     r = soft_majority.shards_needed(alpha, epsilon)
     if dataset == "thr":
         return r, realizable.thr_records(alpha / 4, beta / r)
@@ -76,20 +72,15 @@ def promised(dataset: str, d: int, alpha: float, epsilon: float, beta: float) ->
 
 
 def logarithms(d: int, alpha: float, epsilon: float, beta: float) -> float:
-    """Return Corollary 4.2's n over d/(epsilon alpha), its constant 1.
-
-    - d: the VC dimension.
-    """
+    """Return Corollary 4.2's n over d/(epsilon alpha), its constant 1 and d the VC dimension."""
     log = math.log(1 / alpha)
     return log**2 + log * math.log(log / (epsilon * beta)) / d
 
 
 def needed(dataset: str, d: int, alpha: float, wrong: np.ndarray, most: float = math.inf) -> float:
-    """Return the least n of a shard with a mean error of the majority of at most alpha.
+    """Return the least n of a shard with a mean error of the majority of at most alpha; infinite above `most`.
 
-    - wrong: shape (r + 1,); how often the bit is wrong if W = 0..r shards are.
-    - most: not looked for beyond this.
-    - Returns: infinite if there is none up to `most`.
+    `wrong` is how often the bit is wrong if W = 0..r shards are.
     """
 
     def enough(n: int) -> bool:
@@ -175,10 +166,7 @@ def _promises(cell: Cell, rows: Rows) -> None:
 
 
 def markov(errors: np.ndarray) -> dict[str, float]:
-    """Return, for a quarter and a third of the shards, the share of x at which more are wrong less what Markov allows.
-
-    - errors: shape (repeats, r); of each repeat, sorted.
-    """
+    """Return, for a quarter and a third of the shards, the share of x at which more err less what Markov allows."""
     # At 1/2 + t the shards with an error above t are wrong.
     r, largest = errors.shape[1], errors[:, -1]
     limits = {"quarter": (4, r // 4 + 1), "third": (3, -(-r // 3))}

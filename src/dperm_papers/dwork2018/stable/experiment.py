@@ -79,11 +79,7 @@ def _excess(rows: Rows, value: float, bounds_: Mapping[str, float], **columns: A
 
 
 def needed(alpha: float, epsilon: float, calibration: str) -> int:
-    """Return the least n at which Corollary 4.11's mechanism has a mean excess of alpha on `abs`, at the worst mean.
-
-    - alpha: in (0, 1).
-    - Returns: by bisection: the excess falls with n.
-    """
+    """Return the least n at which Corollary 4.11's mechanism has a mean excess of alpha on `abs`, at the worst mean."""
 
     def enough(n: int) -> bool:
         return noisy_excess(n, epsilon, calibration)[0] <= alpha
@@ -226,10 +222,9 @@ def shifts(law: str, n: int, positions: np.ndarray, eta: str) -> list[float]:
 
 
 def all_shifts(law: str, n: int, eta: str) -> np.ndarray:
-    """Return the change of descent's mean for a label replaced by its opposite, at every position of the pass.
+    """Return the change of descent's mean at every position of the pass for a label replaced by its opposite.
 
-    - n: labels that alternate, from +1.
-    - Returns: shape (n,).
+    Labels alternate, from +1.
     """
     radius, x_norm, lipschitz, _ = _LAWS[law]
     size = stable_sgd.step(lipschitz, x_norm, radius, n, eta)

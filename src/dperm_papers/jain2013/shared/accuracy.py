@@ -41,13 +41,7 @@ _BLOCK = 4_000_000
 
 @dataclass(frozen=True)
 class Split:
-    """One split of a data set.
-
-    - X, y: training rows, CSR of shape (n, d), and their labels.
-    - Z: the pool of public points.
-    - Q, target: test rows and their labels.
-    - equal_rows: rows of the pool that equal a training row.
-    """
+    """Training rows X, y; the pool Z of public points; test rows Q, target; how many of Z equal a training row."""
 
     X: sparse.csr_array
     y: np.ndarray
@@ -59,12 +53,10 @@ class Split:
 
 @dataclass(frozen=True)
 class Model:
-    """A certified non-private fit, and what its mechanisms may know of it.
+    """A certified non-private fit, and what its mechanisms may know of it: L, R, total, C and the public slack.
 
-    - setting: L, R, total, C and the public slack.
-    - predict: maps rows to <w*, phi(x)>.
-    - noise: maps rows, a generator and a number of draws to those of <xi, phi(x)>, one a row; xi ~ N(0, I) in feature
-      space.
+    `predict` maps rows to <w*, phi(x)>; `noise` maps rows, a generator and a number to draws of <xi, phi(x)>, one a
+    row, xi ~ N(0, I) in feature space.
     """
 
     kernel: Kernel
@@ -74,10 +66,7 @@ class Model:
 
 
 def splits(cell: Cell, dataset: prepared.Dataset, count: int) -> Iterator[Split]:
-    """Give the first `count` splits of a data set, one after another.
-
-    - Raises DataError: if it has too few rows or stands not in `row_splits`.
-    """
+    """Give the first `count` splits of a data set; DataError if rows are too few or `row_splits` does not know it."""
     settings, name = cell.settings, dataset.name
     if name not in settings.row_splits:
         raise DataError(
@@ -114,10 +103,7 @@ def setting(kernel: Kernel, total: float, n: int, slack_share: float) -> Setting
 
 @dataclass(frozen=True)
 class Part:
-    """What `measure` runs of an experiment: a data set, splits, and values of T.
-
-    - reason: why no guarantee covers the data set as it was prepared; empty if one does.
-    """
+    """A data set, splits and values of T that `measure` runs; `reason`: why no guarantee covers it, if none does."""
 
     dataset: prepared.Dataset
     splits: int
@@ -132,11 +118,7 @@ class Part:
 def measure(
     cell: Cell, rows: Rows, fits: Callable[[Split], Iterable[tuple[str, Model]]], part: Part | None = None
 ) -> None:
-    """Measure every fit on every split: without privacy, and by every method at every epsilon and T.
-
-    - fits: gives the fits on a split, each with the name of its penalty.
-    - part: if not all of the cell's.
-    """
+    """Measure every fit, named by its penalty, on every split: without privacy, and by every method, epsilon, T."""
     settings = cell.settings
     part = part or Part(cell.data, settings.repeats, settings.queries)
     for repeat, split in enumerate(splits(cell, part.dataset, part.splits)):

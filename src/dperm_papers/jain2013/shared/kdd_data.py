@@ -45,10 +45,7 @@ class Split:
 
 
 def splits(cell: Cell) -> Iterator[Split]:
-    """Give the splits one after another.
-
-    - Raises DataError: if the data set has too few rows, or its pool fewer than `public_points`.
-    """
+    """Give the splits one after another; DataError if rows are too few, or the pool's fewer than `public_points`."""
     settings, T = cell.settings, cell.settings.public_points
     sizes = [settings.records, settings.pool_rows, settings.test_rows]
     for k in range(settings.repeats):

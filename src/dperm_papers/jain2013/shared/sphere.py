@@ -13,12 +13,7 @@ FEATURES = 10
 
 
 def queries(root: int, count: int) -> np.ndarray:
-    """Return phi(z_1) .. phi(z_count), each of length 1.
-
-    - root: the run's seed.
-    - count: T; smaller sets begin larger ones.
-    - Returns: shape (count, 10).
-    """
+    """Return phi(z_1) .. phi(z_T), each of length 1, by the run's seed; smaller T begin larger ones."""
     Z = seeds.generator(root, "jain2013", DATASET, "queries").standard_normal((count, FEATURES))
     # Rounding may not carry a length past R = 1.
     Z /= np.linalg.norm(Z, axis=1, keepdims=True) * (1 + 4 * np.finfo(float).eps)
@@ -26,21 +21,15 @@ def queries(root: int, count: int) -> np.ndarray:
 
 
 def target(root: int) -> np.ndarray:
-    """Return w* / ||w*||, shape (10,).
-
-    - root: the run's seed.
-    """
+    """Return w* / ||w*||, from the run's seed."""
     w = seeds.generator(root, "jain2013", DATASET, "target").standard_normal(FEATURES)
     return w / np.linalg.norm(w)
 
 
 def path_maxima(features: np.ndarray, ends: list[int], repeats: int, rng: np.random.Generator) -> np.ndarray:
-    """Return max_{t <= T} |<xi, phi(z_t)>| of sample paths xi ~ N(0, I), and ||xi||.
+    """Return max_{t <= T} |<xi, phi(z_t)>| of paths xi ~ N(0, I), a row for each T of `ends` (rising), and last ||xi||.
 
-    - features: shape (count, r).
-    - ends: T, rising, at most `count`.
-    - Returns: shape (len(ends) + 1, repeats); the last row is ||xi||, the supremum over the unit ball: more queries
-      than any number.
+    ||xi|| is the supremum over the unit ball: more queries than any number.
     """
     xi = rng.standard_normal((repeats, features.shape[1]))
     worst, found, low = np.zeros(repeats), [], 0

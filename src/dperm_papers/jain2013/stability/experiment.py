@@ -74,11 +74,7 @@ def _of_kernel(cell: Cell, rows: Rows, name: str, n: int) -> None:
 
 
 def coordinates(name: str, X: np.ndarray) -> np.ndarray:
-    """Return phi(x) of every row in explicit coordinates, shape (m, p).
-
-    - X: shape (m, d).
-    - Returns: products are K(x, v), those of the Gaussian kernel up to 1e-12.
-    """
+    """Return phi(x) of every row in explicit coordinates: products are K(x, v), of the Gaussian kernel up to 1e-12."""
     if name == "linear":
         return X
     if name == "cubic":

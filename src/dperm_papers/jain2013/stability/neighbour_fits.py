@@ -32,12 +32,7 @@ _PASSES = 20_000
 
 @dataclass(frozen=True)
 class Fits:
-    """Minimisers in explicit coordinates.
-
-    - weights: shape (m, p).
-    - slack: shape (m,); ||w - w*|| is at most this.
-    - duals: shape (m, n); c.
-    """
+    """Minimisers in explicit coordinates: weights, each within `slack` of w*, and duals c."""
 
     weights: np.ndarray
     slack: np.ndarray
@@ -56,18 +51,10 @@ def fit(
     other_y: np.ndarray | None = None,
     start: np.ndarray | None = None,
 ) -> Fits:
-    """Fit one data set, or each of those that replace one record of it.
+    """Fit one data set, or the m that replace record places[r] by others[r], other_y[r]; L = 1 for each loss.
 
-    - features: shape (n, p); phi(x_i).
-    - y: shape (n,); labels -1 and +1; real targets for huber.
-    - loss: L = 1 for each.
-    - total: n lambda, above 0.
-    - slack: aimed at; passes end there, or after 20,000 of them.
-    - places: shape (m,); fit r has record places[r] replaced by others[r], other_y[r]; without it the one data set as
-      it is.
-    - others: shape (m, p).
-    - other_y: shape (m,).
-    - start: shape (n,); duals to begin at; by default 0 (logistic: y/2).
+    Labels are -1 and +1, of huber real. `total` is n lambda. Passes end at `slack`, or after 20,000 of them. Duals
+    begin at `start`, by default 0 (logistic: y/2).
     """
     code = LOSSES.index(loss)
     fresh = 0.5 * y if loss == "logistic" else np.zeros(len(y))

@@ -263,8 +263,7 @@ def _fits(
 def thin(features: np.ndarray) -> tddl.Spectrum:
     """Return the eigendecomposition of K = Phi Phi' without its null space, at the cost of the smaller side of Phi.
 
-    - features: Phi, shape (T, r).
-    - Returns: `vectors` of shape (T, rank); `K` is left empty: `tddl.fit` needs none.
+    `K` is left empty: `tddl.fit` needs none.
     """
     with one_thread():
         if features.shape[0] <= features.shape[1]:

@@ -36,12 +36,9 @@ BLOCK = 4096
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows and w* in one orthonormal basis.
+    """Rows phi and w* in one orthonormal basis of r of the d dimensions; `outside`: the length of w* orthogonal to it.
 
-    - phi: shape (count, r).
-    - w: shape (r,); w* without its part outside.
-    - d: dimensions of the feature space; r of them are in the basis.
-    - outside: length of the part of w* that is orthogonal to the basis; ||w||^2 + outside^2 = 1.
+    ||w||^2 + outside^2 = 1.
     """
 
     phi: np.ndarray
@@ -51,12 +48,7 @@ class Rows:
 
 
 def draw(law: str, count: int, d: int, rng: np.random.Generator) -> Rows:
-    """Draw independent rows of a law.
-
-    - count: rows, at least 1.
-    - d: at least 10.
-    - Raises ConfigError: if the law is unknown, or d below 10.
-    """
+    """Draw independent rows of a law; ConfigError if the law is unknown, or d below 10."""
     if law not in LAWS:
         raise ConfigError(f"designs: unknown law {law!r}; known: {', '.join(LAWS)}")
     if d < DIRECTIONS:

@@ -268,10 +268,9 @@ def _columns(part: pd.DataFrame) -> dict[str, Any]:
 
 
 def crossing(x: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return where each row last comes from below 0 to 0 or above, linear between grid points.
+    """Return where each row of values last comes from below 0 to 0 or above, linear between grid points x.
 
-    - x: shape (m,), rising; values: shape (repeats, m).
-    - Returns: NaN where a row does not end at 0 or above, or is never below.
+    NaN where a row does not end at 0 or above, or is never below.
     """
     found = np.full(len(values), math.nan)
     for k, row in enumerate(values):

@@ -51,14 +51,9 @@ def _run(length, rounds, d, weight, sigma, step, noise, rng, lengths, shortfall)
 def run(
     constants: Constants, length: float, d: int, *, rng: np.random.Generator, repeats: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ||w* - w^|| of each repeat, and the largest shortfall of its z.
+    """Return ||w* - w^|| of each repeat, and the largest max_z |<z, w_t - w*>| - |<z_t, w_t - w*>| over its rounds.
 
-    - constants: of sign steps ("paper" or "corrected"), for R = 1.
-    - length: ||w*||.
-    - d: 1 or above.
-    - lengths: shape (repeats,).
-    - shortfall: shape (repeats,); largest max_z |<z, w_t - w*>| - |<z_t, w_t - w*>| over the rounds.
-    - Raises ValueError: if the constants are those of kernel ridge.
+    `constants` are those of sign steps for R = 1 (ValueError if they are kernel ridge's); `length` is ||w*||.
     """
     if constants.calibration == "tight":
         raise ValueError("calibration='tight': kernel ridge has no chain of lengths; take tdil.run_linear")

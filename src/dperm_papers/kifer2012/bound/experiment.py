@@ -39,7 +39,7 @@ _HUBER = losses.make("huber", knee=1.0)
 
 
 def run(cell: Cell, rows: Rows) -> None:
-    """Measure the noise of every theorem, and what the worst pair on the line needs: metric `noise`, sigma/zeta.
+    """Measure `noise`, sigma/zeta, of every theorem, and what the worst pair on the line needs.
 
     `sign`: whether l' keeps its sign (`one`) or not (`any`). `row`: the axis along which the point lies.
     """

@@ -99,12 +99,7 @@ def measure(cell: Cell, rows: Rows) -> None:
 def excesses(
     setting: Setting, epsilon: float, delta: float, draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, float, float]]:
-    """Give what one setting spends beyond its claim.
-
-    - setting: Setting.
-    - epsilon, delta: the claim.
-    - Yields: tuple of str, float and float; row, excess and slack, as in `measure`.
-    """
+    """Give the row, excess and slack (as in `measure`) of what one setting spends beyond (epsilon, delta)."""
     b, log_weight = tilts(setting, draws, rng)
     theta = shrunk(b, setting)
     log_ratio, rank, error = log_ratios(theta, b, log_weight, setting)
@@ -157,11 +152,9 @@ def shrunk(b: np.ndarray, setting: Setting) -> np.ndarray:
 def log_ratios(
     theta: np.ndarray, b: np.ndarray, log_weight: np.ndarray, setting: Setting
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return log q/p at each theta, its rank, and three standard errors of log q/p at rank 0.
+    """Return log q/p at each theta = `shrunk` of b, its rank, and three standard errors of log q/p at rank 0.
 
-    - theta, b: shape (R, 4); theta = `shrunk` of b.
-    - log_weight: shape (R,); of b, for means under its law.
-    - setting: Setting.
+    `log_weight` is that of each b, for means under its law.
     """
     s = np.linalg.svd((-b / setting.curvature).reshape(-1, 2, 2), compute_uv=False)
     rank = (s > setting.weight / setting.curvature).sum(axis=1)

@@ -48,7 +48,7 @@ _TOLERANCE = 1e-8
 def baseline(cell: Cell, rows: Rows) -> None:
     """Measure the non-private lasso at every Lambda; `coefficient` has a row for each of them (column `feature`).
 
-    - Raises DataError: if a part of the split has too few rows.
+    DataError if a part of the split has too few rows.
     """
     (X, y), public, test = _parts(cell)
     for share, regularizer in _regularizers(cell.settings, public).items():
@@ -66,9 +66,8 @@ def baseline(cell: Cell, rows: Rows) -> None:
 def run(cell: Cell, rows: Rows) -> None:
     """Measure one calibration on one data set: every delta, epsilon, Lambda and repeat.
 
-    - Raises DataError: if a part of the split has too few rows.
-    - Raises CorruptFile: if the baseline lacks a lasso.
-    - Raises SolverError: if it did not converge.
+    DataError if a part of the split has too few rows; of the baseline CorruptFile if it lacks a lasso, SolverError
+    if it did not converge.
     """
     (X, y), public, test = _parts(cell)
     settings, region, p = cell.settings, _region(cell.settings), X.shape[1]

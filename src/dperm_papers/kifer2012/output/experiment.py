@@ -113,11 +113,8 @@ def run(cell: Cell, rows: Rows) -> None:
     """Measure one mechanism at one epsilon: every delta it serves, every candidate, every repeat.
 
     Metrics `excess_risk`, `test_loss`, for two labels `test_error`, `certificate`; and `tuning_loss` of the runs on
-    public rows.
-
-    - Raises DataError: if a part of the split has too few rows.
-    - Raises ConfigError: if the mechanism serves none of the deltas.
-    - Raises CorruptFile, SolverError: if the baseline is not one number.
+    public rows. DataError if a part of the split has too few rows, ConfigError if the mechanism serves none of the
+    deltas, CorruptFile or SolverError if the baseline is not one number.
     """
     problem, settings = cut(cell), cell.settings
     minimum, epsilon = _baseline_risk(cell.files["baseline"]), cell.point["epsilon"]

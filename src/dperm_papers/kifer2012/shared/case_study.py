@@ -64,11 +64,7 @@ class Moments(NamedTuple):
         return Moments(X.T @ X, X.T @ y, float(y @ y), len(y))
 
     def risk(self, theta: np.ndarray, supports: np.ndarray) -> np.ndarray:
-        """Return L(theta) = (1/2n) ||y - X theta||^2.
-
-        - theta, supports: shape (R, s); coefficients and their features.
-        - Returns: shape (R,).
-        """
+        """Return L(theta) = (1/2n) ||y - X theta||^2 of each row of coefficients on its support."""
         blocks = self.G[supports[:, :, None], supports[:, None, :]]
         slope = 0.5 * np.einsum("rjk,rk->rj", blocks, theta) - self.c[supports]
         return (0.5 * self.yy + np.einsum("rj,rj->r", theta, slope)) / self.n
@@ -97,10 +93,9 @@ def curvature(size: int, epsilon: float) -> float:
 
 
 def support_law(moments: Moments, size: int, spending: Spending) -> Law:
-    """Return the law of Exp-mech's support (kifer2012, Algorithm 4, with half of epsilon).
+    """Return the law of Exp-mech's support of size s (kifer2012, Algorithm 4, with half of epsilon).
 
-    - moments: of records within `domain(size)`.
-    - size: s.
+    The records of `moments` are within `domain(size)`.
     """
     weight = exp_mech.exponent(
         exp_mech.largest_loss(size, domain(size)), spending.support,
@@ -114,11 +109,9 @@ def support_law(moments: Moments, size: int, spending: Spending) -> Law:
 def second_stage(
     moments: Moments, supports: np.ndarray, spending: Spending, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Run Algorithm 1 on each support (kifer2012, Algorithm 6, line 5).
+    """Run Algorithm 1 on the support of each release (kifer2012, Algorithm 6, line 5): theta, and which converged.
 
-    - supports: shape (R, s); one for each release; equal ones are solved as one batch.
-    - theta: shape (R, s); in the order of the supports.
-    - converged: shape (R,).
+    Coefficients stand in the order of the supports; equal supports are solved as one batch.
     """
     size = supports.shape[1]
     theta, converged = np.empty(supports.shape), np.empty(len(supports), bool)
@@ -138,11 +131,6 @@ def shuffled(X: np.ndarray, theta: np.ndarray, rng: np.random.Generator) -> tupl
     """Return the columns of X in a random order, and the places of theta's support, ascending.
 
     Ties fall to the feature that comes first: a support that stands first would win all of them.
-
-    - X: shape (n, p).
-    - theta: shape (p,).
-    - X: shape (n, p).
-    - support: shape (s,).
     """
     order = rng.permutation(len(theta))
     return X[:, order], np.flatnonzero(theta[order])

@@ -12,14 +12,10 @@ DECLARED = 2 * NOISE
 def rademacher(
     n: int, p: int, size: int, rng: np.random.Generator, *, noise: float = NOISE, clip: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the design `rad`: x uniform on {-1, 1}^p, y = <x, theta*> + N(0, noise^2), clipped to [-s, s].
+    """Return X, y and theta* of `rad`: x uniform on {-1, 1}^p, y = <x, theta*> + N(0, noise^2).
 
-    - size: s in [1, p]: theta* is 1 and -1 in turn on the first s columns, 0 elsewhere.
-    - noise: standard deviation of the noise of y.
-    - clip: whether y is clipped to [-s, s], as Section 3.1 asks for.
-    - X: shape (n, p).
-    - y: shape (n,).
-    - theta: shape (p,); theta*.
+    y is clipped to [-s, s], as Section 3.1 asks for, unless `clip` is off. theta* is 1 and -1 in turn on the first
+    s columns.
     """
     X = 2.0 * rng.integers(0, 2, size=(n, p), dtype=np.int8) - 1.0
     theta = np.zeros(p)
@@ -29,9 +25,5 @@ def rademacher(
 
 
 def hadamard_rows(p: int) -> np.ndarray:
-    """Return the rows of a Hadamard matrix, entries +-1 and X'X = p I: stacked n/p times they are the design `had`.
-
-    - p: a power of two.
-    - Returns: shape (p, p).
-    """
+    """Return the rows of a Hadamard matrix, p a power of two, X'X = p I: stacked n/p times they are `had`."""
     return hadamard(p).astype(float)

@@ -23,13 +23,7 @@ def law(
     low: float = -math.inf,
     high: float = math.inf,
 ) -> Law:
-    """Return the law of Algorithm 1's output on a few records.
-
-    - loss: l(u, y), u = x theta.
-    - records: sequence of (x, y).
-    - curvature: Delta > 0: J = sum of l + Delta/2 theta^2.
-    - l1, low, high: as for `Law`.
-    """
+    """Return the law of Algorithm 1's output on a few records (x, y): J = sum of l(x theta, y) + Delta/2 theta^2."""
     kinks = tuple(t for x, y in records for t in _bends(loss, x, y))
     return Law(
         lambda t: sum((x * loss.derivative(x * t, y) for x, y in records), curvature * t),

@@ -12,13 +12,11 @@ Records = tuple[np.ndarray, np.ndarray]
 def three_parts(
     dataset: prepared.Dataset, *, public_share: float, test_share: float, rng: np.random.Generator
 ) -> tuple[Records, Records, Records]:
-    """Cut a data set; all rows scaled to ||x||_2 <= 1 by the declared bound.
+    """Cut a data set into disjoint private, public and test rows, scaled to ||x||_2 <= 1 by the declared bound.
 
-    - public_share: share of the training rows, in (0, 1).
-    - test_share: share of all rows, where the source has no test set of its own.
-    - rng: of the data axes alone: every mechanism meets the same rows.
-    - private, public, test: (ndarray, ndarray); disjoint; X and y of each.
-    - Raises DataError: if a part has too few rows.
+    The public share is of training rows, the test share of all rows where the source has no test set of its own.
+    `rng` is of the data axes alone, so that every mechanism meets the same rows. DataError if a part has too few
+    rows.
     """
     order = rng.permutation(len(dataset.y))
     official = dataset.split[order] == "test"
@@ -40,8 +38,5 @@ def three_parts(
 
 
 def private_size(public: Records, public_share: float) -> int:
-    """Return how many private rows there are by the public shares: no private row decides it.
-
-    - public: (ndarray, ndarray).
-    """
+    """Return how many private rows there are by the public shares: no private row decides it."""
     return round(len(public[1]) * (1 - public_share) / public_share)

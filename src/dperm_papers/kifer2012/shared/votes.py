@@ -26,12 +26,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 class Votes(NamedTuple):
-    """What k blocks voted.
-
-    - shares: shape (p,).
-    - support: shape (s,); the right one.
-    - sweeps: of coordinate descent, over all blocks.
-    """
+    """What k blocks voted: shares by feature, the right support, and sweeps of coordinate descent over all blocks."""
 
     shares: np.ndarray
     support: np.ndarray
@@ -42,9 +37,8 @@ class Votes(NamedTuple):
 def rademacher(n: int, p: int, size: int, rng: np.random.Generator, *, entries: int = _ENTRIES) -> Votes:
     """Return the votes of floor(sqrt(n)) blocks of the design `rad`, as Algorithm 6 prints them.
 
-    - size: s.
-    - entries: of X, to have in memory at once.
-    - Returns: Lambda = 4 sigma n^{1/4} sqrt(log p) with the declared sigma of `designs`.
+    Lambda = 4 sigma n^{1/4} sqrt(log p) with the declared sigma of `designs`; at most `entries` of X are in memory
+    at once.
     """
     blocks = max(1, math.isqrt(n))
     block = samp_agg.partition(n, blocks)
@@ -67,14 +61,7 @@ def rademacher(n: int, p: int, size: int, rng: np.random.Generator, *, entries: 
 
 
 def set_probability(shares: np.ndarray, chosen: np.ndarray, scale: float) -> float:
-    """Return the probability that the noisy top set is `chosen`.
-
-    - shares: shape (p,); q.
-    - chosen: shape (s,); O, with s < p.
-    - scale: of the Laplace noise, above 0.
-    - Returns: absolute accuracy about 1e-12.
-    - Source: kifer2012, Algorithm 5, lines 5 and 6.
-    """
+    """Return the probability, to 1e-12, that the noisy top set of the shares q is O (Algorithm 5, lines 5 and 6)."""
     q = shares / scale
     inside = np.zeros(len(q), bool)
     inside[chosen] = True
@@ -92,11 +79,7 @@ def set_probability(shares: np.ndarray, chosen: np.ndarray, scale: float) -> flo
 
 
 def printed_scale(blocks: int, size: int, spending: case_study.Spending) -> float:
-    """Return the scale of Algorithm 5's noise with half of epsilon: 2 s/(k epsilon/2).
-
-    - blocks, size: k and s.
-    - Returns: in units of the shares.
-    """
+    """Return the scale of Algorithm 5's noise with half of epsilon, in units of the shares: 2 s/(k epsilon/2)."""
     return 2 * size / (blocks * spending.support.epsilon)
 
 

@@ -36,11 +36,10 @@ _NEAR, _ROUNDS = 1e-3, 5
 
 
 class Case(NamedTuple):
-    """A mechanism on the line: what a claim is about.
+    """A mechanism on the line that a claim is about.
 
-    - row: its name in rows.
-    - domain: of a record, with a bound on theta where the loss needs one.
-    - l1, low, high: weight of |theta|, and the set.
+    `domain` is of a record, with a bound on theta where the loss needs one; `l1` the weight of |theta|; `low` and
+    `high` bound the set.
     """
 
     row: str
@@ -62,12 +61,10 @@ class Case(NamedTuple):
 def worst(
     case: Case, curvature: float, noise: Noise, budget: Budget, neighbours: Neighbours
 ) -> dict[str, tuple[str, Pair]]:
-    """Return for each direction the pair that spends most.
+    """Return for each direction the pair that spends most, in words, and its laws, the likelier one first.
 
-    - curvature: Delta.
-    - budget: where delta is above 0, what is spent is the least epsilon at this delta; else the sup of the log-ratio.
-    - Returns: from `adding` and `removing`, of replace-one `either` (the relation is symmetric), to the pair in words
-      and its laws, the likelier one first.
+    What is spent is the least epsilon at the budget's delta, at delta = 0 the sup of the log-ratio. Add/remove has the
+    directions `adding` and `removing`, replace-one only `either`: the relation is symmetric.
     """
     pairs = _pairs(case, curvature, noise, neighbours)
     laws = {records: case.law(records, curvature, noise) for pair in pairs for records in pair}

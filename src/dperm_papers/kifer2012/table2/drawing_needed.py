@@ -12,11 +12,7 @@ _LEAST = 1e-12
 
 
 def least_size(sizes: np.ndarray, right: np.ndarray) -> float:
-    """Return the n at which a probability reaches ENOUGH: its logit interpolated linearly in log n.
-
-    - sizes, right: shape (m,); sizes rise.
-    - Returns: -inf if it is enough at the first size, inf if it is at none.
-    """
+    """Return the n at which a probability reaches ENOUGH, its logit linear in log n; -inf at the first, inf at none."""
     enough = np.flatnonzero(right >= ENOUGH)
     if not len(enough):
         return math.inf
@@ -32,9 +28,8 @@ def least_size(sizes: np.ndarray, right: np.ndarray) -> float:
 def needed(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a line for each selection, p and s: n90 with its 95 % bootstrap interval over data sets, and the work.
 
-    - rows: of the experiment kifer2012-table2 that succeeded.
-    - Returns: columns support, p, s, mean (n90), low, high, place ("inside" the sizes that were run, "beyond" them or
-      "at most" the first), end (that size), work (at the first size that is enough), metric ("needed").
+    `place` is "inside" the sizes that were run, "beyond" them or "at most" the first; `end` is that size, `work`
+    that of the first size that is enough.
     """
     found = []
     for (support, p, s), group in rows[rows["metric"] == "right"].groupby(["support", "p", "s"], sort=True):

@@ -145,11 +145,9 @@ def _consistency(cell: Cell, rows: Rows) -> None:
 
 
 def signs(n: int, p: int, s: int, magnitude: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Return `rad` with |theta*_j| = magnitude and its columns in a random order.
+    """Return X and y of `rad` with |theta*_j| = magnitude in (0, 1] and its columns in a random order.
 
-    - magnitude: in (0, 1]; the records of another one have the same X and the same noise.
-    - X: shape (n, p).
-    - y: shape (n,).
+    The records of another magnitude have the same X and the same noise.
     """
     X, y, theta = designs.rademacher(n, p, s, rng, noise=designs.NOISE / magnitude, clip=False)
     return case_study.shuffled(X, theta, rng)[0], np.clip(magnitude * y, -s, s)
@@ -238,11 +236,9 @@ def _comparison(cell: Cell, rows: Rows) -> None:
 
 
 def near_copies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return `rad` with ten columns beside each true one that differ from it in a share 1/sqrt(n) of the records.
+    """Return X, y and noise (sd) of `rad` with ten columns beside each true one, columns in a random order.
 
-    - X: shape (n, FEATURES); columns in a random order.
-    - y: shape (n,).
-    - noise: its standard deviation.
+    A copy differs from its true column in a share 1/sqrt(n) of the records.
     """
     X, y, theta = designs.rademacher(n, FEATURES, SIZE, rng)
     for j in range(SIZE):
@@ -252,10 +248,7 @@ def near_copies(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
 
 
 def small_signal(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return `rad` with |theta*_j| = SIGNAL and the noise of which Lemma 41 holds with equality at this n (Psi = 1).
-
-    - Returns: X, y, noise; as of `near_copies`.
-    """
+    """Return X, y and noise (sd) of `rad`, |theta*_j| = SIGNAL: Lemma 41 holds with equality at this n (Psi = 1)."""
     sigma = SIGNAL * (n / (SIZE * math.log(FEATURES)) ** 2) ** 0.25 / 16
     noise = sigma * designs.NOISE / designs.DECLARED
     X, y, theta = designs.rademacher(n, FEATURES, SIZE, rng, noise=noise / SIGNAL, clip=False)

@@ -75,10 +75,7 @@ def _recovery(rows):
 
 
 def _law(rows, support):
-    """Return a panel of n90 over what Table 2 says of it, with a line through the first; s stands at each line's end.
-
-    A legend would need an entry for each selection.
-    """
+    """Return a panel of n90 over what Table 2 says of it; s stands at each line's end, for a legend is too long."""
     look, words = _LOOKS[support], _LAWS[support][1]
     where = {"metric": "needed", "support": support, "place": "inside"}
     here = select(rows, where)

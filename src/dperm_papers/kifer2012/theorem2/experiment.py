@@ -153,10 +153,7 @@ def _add_noises(settings: Settings, rows: Rows) -> None:
 
 
 def _plane(settings: Settings, rows: Rows) -> None:
-    """Measure what the norm loss over the half-plane spends.
-
-    `tight` takes Theorem 1 for a loss that it does not speak of.
-    """
+    """Measure what the norm loss over the half-plane spends; `tight` takes Theorem 1, which does not speak of it."""
     rows = rows.at(row="norm", loss="norm", neighbours="add_remove", variant="gaussian")
     for epsilon in settings.epsilons:
         for delta in [delta for delta in settings.deltas if delta]:

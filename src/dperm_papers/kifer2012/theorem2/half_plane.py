@@ -29,10 +29,7 @@ _DEPTH = 12.0
 
 @dataclass(frozen=True)
 class HalfPlane:
-    """The laws of theta for m records, and their divergences.
-
-    - zeta, curvature, sigma: zeta, Delta and the noise's standard deviation, all above 0.
-    """
+    """The laws of theta for m records and their divergences; `curvature` is Delta, `sigma` the noise's sd."""
 
     zeta: float
     curvature: float

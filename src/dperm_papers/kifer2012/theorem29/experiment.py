@@ -99,24 +99,16 @@ def _best(q: float) -> float:
 
 
 def mean_excess(m: int, q: float, *, curvature: float, scale: float) -> float:
-    """Return E Jbar(theta_priv) - Jbar(tbar) of one coin.
+    """Return E Jbar(theta_priv) - Jbar(tbar) of one coin with q = P(y = 1) > 1/2 (Theorem 29; this module's docstring).
 
-    - m: records, at least 1.
-    - q: P(y = 1) in (1/2, 1).
-    - curvature: Delta > 0.
-    - scale: standard deviation of b, above 0.
-    - Returns: in units of the loss.
-    - Source: kifer2012, Theorem 29; this module's docstring.
+    `curvature` is Delta, `scale` the standard deviation of b.
     """
     ones, weights = _binomial(m, q)
     return float(weights @ _given(ones, m, q, curvature, scale))
 
 
 def mean_excess_without_privacy(m: int, q: float) -> float:
-    """Return E Jbar(theta_hat) - Jbar(tbar) of one coin, theta_hat the minimiser of the empirical risk.
-
-    - m, q: as for `mean_excess`.
-    """
+    """Return E Jbar(theta_hat) - Jbar(tbar) of one coin, theta_hat the minimiser of the empirical risk."""
     ones, weights = _binomial(m, q)
     most, least = np.maximum(ones, m - ones), np.minimum(ones, m - ones)
     theta = np.sign(2 * ones - m) * (1 - least / (2 * most))

@@ -37,20 +37,12 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def second_moment(noise: Noise, p: int) -> float:
-    """Return E B^2 = p scale^2 (Gaussian), p (p + 1) scale^2 (gamma).
-
-    - noise: the law of b.
-    - p: its dimension.
-    """
+    """Return E B^2 = p scale^2 (Gaussian), p (p + 1) scale^2 (gamma)."""
     return p * noise.scale**2 * (1 if isinstance(noise, Gaussian) else p + 1)
 
 
 def length_quantile(noise: Noise, p: int, share: float | np.ndarray, *, upper: bool = False) -> float | np.ndarray:
-    """Return the quantiles of B = ||b||.
-
-    - share: P(B <= quantile), in (0, 1).
-    - upper: `share` is P(B > quantile) instead, which keeps its digits where it is small.
-    """
+    """Return b with P(||b|| <= b) = share; with `upper` P(||b|| > b), which keeps its digits where it is small."""
     inverse = special.gammainccinv if upper else special.gammaincinv
     if isinstance(noise, Gaussian):
         return noise.scale * np.sqrt(2 * inverse(p / 2, share))
@@ -60,16 +52,10 @@ def length_quantile(noise: Noise, p: int, share: float | np.ndarray, *, upper: b
 def mean_distance(
     noise: Noise, p: int, *, eigenvalue: float, curvature: float, length: float, radius: float
 ) -> tuple[float, float]:
-    """Return E ||theta_priv - theta_hat||_2^2, and how much of it the projection onto F has taken off.
+    """Return E ||theta_priv - theta_hat||_2^2, and how much of it the projection onto F has taken off, for p >= 2.
 
-    - noise: the law of b, of scale above 0.
-    - p: at least 2.
-    - eigenvalue: c > 0, of X'X = c I.
-    - curvature: Delta > 0.
-    - length: T = ||theta_hat||_2, in (0, radius].
-    - radius: rho of F.
-    - mean, gain: in units of theta squared.
-    - Source: kifer2012, Algorithm 1; the formula in this module's docstring.
+    By the formula in this module's docstring: X'X = c I, Delta = `curvature`, T = ||theta_hat||_2 = `length` <=
+    rho, the radius of F, noise of scale above 0 (kifer2012, Algorithm 1).
     """
     stiff = eigenvalue + curvature
     centre, bias = eigenvalue * length / stiff, curvature * length / stiff

@@ -29,12 +29,9 @@ _PHI = (1.0, 1.0001, 1.01, 1.1, 1.5, 2.0, 4.0, 10.0, 100.0)
 
 
 class Tail(NamedTuple):
-    """One inequality at one point.
+    """One inequality at one point, its failure gamma 0 where the statement has none; `at` is t or phi, or 0.
 
-    - row: which one.
-    - gamma: allowed failure; 0 where the statement has none.
-    - at: t or phi; 0 where the statement has neither.
-    - log_tail, log_bound: logarithms of the exact probability and of what the paper puts above it.
+    `log_tail` and `log_bound` are logarithms of the exact probability and of what the paper puts above it.
     """
 
     row: str
@@ -46,12 +43,7 @@ class Tail(NamedTuple):
 
 
 def log_upper_gamma(a: float, x: float) -> float:
-    """Return log Q(a, x) = log P(X > x), X ~ Gamma(a, 1).
-
-    - a: above 0.
-    - x: 0 or above.
-    - Returns: to about 1e-12 max(1, |log Q|).
-    """
+    """Return log Q(a, x) = log P(X > x), X ~ Gamma(a, 1), to about 1e-12 max(1, |log Q|)."""
     if x <= a + 1:
         return math.log(special.gammaincc(a, x))
     # Lentz's algorithm, as modified by Thompson and Barnett.
@@ -70,11 +62,7 @@ def log_upper_gamma(a: float, x: float) -> float:
 
 
 def tails(features: Sequence[int], gammas: Sequence[float]) -> Iterator[Tail]:
-    """Give every inequality at every p and gamma.
-
-    - features: p, at least 1.
-    - gammas: in (0, 1).
-    """
+    """Give every inequality at every p and gamma."""
     for t in _T:
         yield Tail("lemma-17", 1, 0.0, t, math.log(2) + float(special.log_ndtr(-t)), -(t**2) / 2)
     for p in features:

@@ -60,9 +60,7 @@ def run(cell: Cell, rows: Rows) -> None:
     Metrics, for each p, s, n and repeat: `excess_risk` (the mean), on `planted` `over_log` (the same over log(p/s),
     which is the column `log_p_over_s`), `right` (P(right support)); for each gamma `bound` (Theorem 34), `exceeded`
     (P(excess > bound)), `quantile` (the excess that is exceeded with probability gamma at most). `excess` is measured
-    minus stated, of the statement named by `row`.
-
-    - Raises ConfigError: if the design is unknown, or n is too small for it.
+    minus stated, of the statement named by `row`. ConfigError if the design is unknown, or n is too small for it.
     """
     design = cell.point["design"]
     measure = {"planted": _planted, "rademacher": _rademacher, "tiny-domain": _tiny}
@@ -73,11 +71,9 @@ def run(cell: Cell, rows: Rows) -> None:
 
 
 def missed_law(p: int, size: int, cost: float) -> np.ndarray:
-    """Return the logarithm of P(t of the s columns are missed), t = 0, ..., min(s, p - s), on the design `planted`.
+    """Return log P(t of the s columns are missed), t = 0, .., min(s, p - s), on the design `planted`.
 
-    - p, size: s in [1, p].
-    - cost: w m/2: by how much the exponent falls for each column that is missed.
-    - Returns: shape (min(s, p - s) + 1,).
+    `cost`, w m/2, is by how much the exponent falls for each column that is missed.
     """
     t = np.arange(min(size, p - size) + 1)
     logits = _log_binomial(size, t) + _log_binomial(p - size, t) - cost * t
@@ -85,10 +81,7 @@ def missed_law(p: int, size: int, cost: float) -> np.ndarray:
 
 
 def planted_rows(p: int, size: int, epsilon: float) -> int:
-    """Return m, so that m/2 is (2 alpha/epsilon) log(p/s) with the printed alpha = 4 s^2, rounded.
-
-    - p, size: s < p.
-    """
+    """Return m, so that m/2 is (2 alpha/epsilon) log(p/s) with the printed alpha = 4 s^2, rounded."""
     printed = exp_mech.exponent(
         exp_mech.largest_loss(size, case_study.domain(size)),
         Budget(epsilon),
@@ -99,12 +92,9 @@ def planted_rows(p: int, size: int, epsilon: float) -> int:
 
 
 def near_tie(p: int, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return records of which the last one decides which subset is best.
+    """Return 200 s + 2 records of which the last one decides which subset is best (s < p).
 
-    - p, size: s < p.
-    - X: shape (200 s + 2, p).
-    - y: shape (200 s + 2,); the first s columns are best by 1/4; without the last record, the first s - 1 and column s
-      are, by as much.
+    The first s columns are best by 1/4; without the last record, the first s - 1 and column s are, by as much.
     """
     columns = np.repeat(np.arange(size + 1), [2 * _TIED] * (size - 1) + [_TIED] * 2)
     y = np.ones(len(columns) + 2)

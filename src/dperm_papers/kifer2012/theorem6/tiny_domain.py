@@ -43,11 +43,7 @@ class Changes(NamedTuple):
 
 
 def records(p: int, size: int) -> np.ndarray:
-    """Return the records (x, y) of the domain up to their common sign, (0, 0) first.
-
-    - size: s: y is in {-s, 0, s}.
-    - Returns: shape ((3^{p+1} + 1)/2, p + 1).
-    """
+    """Return the (3^{p+1} + 1)/2 records (x, y), y in {-s, 0, s}, up to their common sign, (0, 0) first."""
     signs = np.array(list(itertools.product((0, 1, -1), repeat=p + 1)), dtype=float)
     # Of a record and its opposite the one that the product gives first: its first entry that is not 0 is 1.
     first = signs[np.arange(len(signs)), (signs != 0).argmax(axis=1)]
@@ -55,12 +51,9 @@ def records(p: int, size: int) -> np.ndarray:
 
 
 def changes(p: int, size: int, weights: tuple[float, ...]) -> Changes:
-    """Go through all data sets D of up to two records and all D' with one record more.
+    """Go through all data sets D of up to two records and all D' with one more, for weights w of exp(-w q).
 
-    - p: in [s, 5].
-    - size: s, 1 or 2.
-    - weights: w of exp(-w q).
-    - Raises ValueError: if an argument is outside its range.
+    ValueError unless s is 1 or 2 and p in [s, 5].
     """
     number("size", size, 1, 2, ends="[]", remedy="larger supports have too many data sets")
     number("p", p, size, 5, ends="[]", remedy="more features have too many data sets")

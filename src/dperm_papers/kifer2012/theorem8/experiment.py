@@ -54,13 +54,11 @@ _POLYNOMIAL_N, _POLYNOMIAL_S = 1024, 2
 
 
 def run(cell: Cell, rows: Rows) -> None:
-    """Measure one design: votes, hadamard or rademacher.
+    """Measure one design: votes, hadamard or rademacher; ConfigError if it is none of them.
 
     Metrics: `recovery` (P(right)), `recovery_bound` (Theorem 8), `log_failure` and `log_failure_bound`; `blocks_right`,
     `well_behaved` (shares of blocks), `work` (coordinate updates at most, or subsets). `excess` is measured minus
     stated, of the statement named by `row`, and `slack` what the solver leaves open.
-
-    - Raises ConfigError: if the design is unknown.
     """
     design = cell.point["design"]
     measure = {"votes": _votes, "hadamard": _hadamard, "rademacher": _rademacher}
@@ -91,10 +89,7 @@ def _votes(cell: Cell, rows: Rows) -> None:
 
 
 def _add_unanimous(rows: Rows, cell: Cell, p: int, size: int, blocks: int) -> tuple[float, float]:
-    """Measure the probabilities that Theorem 8 bounds, all blocks voting for the right set.
-
-    Returns the logarithm of the probability of failure, and Theorem 8's bound on it.
-    """
+    """Add what Theorem 8 bounds, all blocks voting for the right set; return log P(failure) and the bound on it."""
     success, failure = noisy_top.log_separation(p, size=size, gap=1 / _scale(cell, p, size, blocks))
     stated = math.log(p) - cell.settings.epsilon * blocks / (4 * size)
     rows.add("recovery", math.exp(success))
@@ -105,11 +100,10 @@ def _add_unanimous(rows: Rows, cell: Cell, p: int, size: int, blocks: int) -> tu
 
 
 def lattice_spent(p: int, size: int, epsilon: float) -> float:
-    """Return the largest |log P(O; q) - log P(O; q')| over a lattice of scores, noise Lap(2 s Dq/epsilon).
+    """Return the largest |log P(O; q) - log P(O; q')| over a lattice of scores, noise Lap(2 s Dq/epsilon), s < p.
 
-    - p, size: 1 <= s < p.
-    - Returns: over all q in Dq {1, 2, 13}^p and all q' with every q'_j - q_j in {-Dq, Dq} (what lies between is no
-      worse: the ratio is monotone in each score), and all sets O of size s.
+    Over all q in Dq {1, 2, 13}^p, all q' with every q'_j - q_j in {-Dq, Dq} (what lies between is no worse: the
+    ratio is monotone in each score), and all sets O of size s.
     """
     scale, laws, worst = 2 * size / epsilon, {}, 0.0
 
@@ -128,10 +122,7 @@ def lattice_spent(p: int, size: int, epsilon: float) -> float:
 
 
 def needed_rows(p: int, size: int, *, sigma: float = designs.DECLARED, phi: float = PHI) -> int:
-    """Return the least multiple b of p with b^2 = n >= (16 sigma/(Psi Phi))^4 s^2 log^2 p, Psi = 1.
-
-    - Source: kifer2012, Lemma 41.
-    """
+    """Return the least multiple b of p with b^2 = n >= (16 sigma/(Psi Phi))^4 s^2 log^2 p, Psi = 1 (Lemma 41)."""
     return p * math.ceil((16 * sigma / phi) ** 2 * size * math.log(p) / p)
 
 
@@ -184,14 +175,10 @@ def _add_blocks(
 def hadamard_blocks(
     theta: np.ndarray, rows: int, count: int, noise: str, rng: np.random.Generator
 ) -> tuple[lasso.Solution, np.ndarray]:
-    """Solve the lasso of some blocks of stacked Hadamard rows.
+    """Solve the lasso of `count` blocks of b stacked Hadamard rows with Lambda = 4 sigma sqrt(b log p).
 
-    - theta: shape (p,); theta*; p is a power of two.
-    - rows: b, a multiple of p.
-    - count: blocks.
-    - solution: with Lambda = 4 sigma sqrt(b log p).
-    - well_behaved: shape (count,); whether ||X'w||_inf <= 2 sigma sqrt(b log p) and |y| <= s, up to rounding; the other
-      conditions hold always.
+    The second array: whether ||X'w||_inf <= 2 sigma sqrt(b log p) and |y| <= s, up to rounding; the other
+    conditions hold always.
     """
     p, copies = len(theta), rows // len(theta)
     H, support = designs.hadamard_rows(p), np.flatnonzero(theta)

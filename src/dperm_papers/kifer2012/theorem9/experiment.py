@@ -78,12 +78,9 @@ def run(cell: Cell, rows: Rows) -> None:
 def bounds(
     n: int, p: int, size: int, gamma: float, phi: np.ndarray, psi: float, spending: Spending
 ) -> dict[tuple[str, str], tuple[float, np.ndarray]]:
-    """Return what the theorems say of the excess risk.
+    """Return (support, printed or mended) -> the probability with which the excess risk's bound may fail, the bound.
 
-    - gamma: g of the module's text.
-    - phi: shape (R,); ||phi||^2 of each repeat.
-    - psi: psi, of the mean of losses.
-    - Returns: (support, printed or mended) -> probability with which the bound may fail, and the bound, of shape (R,).
+    `gamma` is g of the module's text, `phi` ||phi||^2 of each repeat, `psi` of the mean of losses.
     """
     epsilon, curvature = spending.epsilon, case_study.curvature(size, spending.epsilon)
     zeta, alpha = 2 * size**1.5, 4 * size**2
@@ -145,12 +142,7 @@ def _by_votes(blocks: hadamard.Blocks, spending: Spending, repeats: int, rng: np
 
 
 def excess_risk(moments: Moments, theta: np.ndarray, supports: np.ndarray, phi: float) -> np.ndarray:
-    """Return L(theta) - L(theta*), theta* on the first features.
-
-    - theta, supports: shape (R, s).
-    - phi: |theta*_j|.
-    - Returns: shape (R,).
-    """
+    """Return L(theta) - L(theta*) of each row, theta* on the first features with |theta*_j| = phi."""
     at_star = moments.risk(hadamard.star(len(moments.G), phi)[None, :SIZE], np.arange(SIZE)[None])
     return moments.risk(theta, supports) - at_star
 
@@ -177,20 +169,13 @@ def _minimisers(moments: Moments, supports: np.ndarray) -> np.ndarray:
 
 
 def least_eigenvalue(G: np.ndarray, size: int) -> float:
-    """Return the least eigenvalue of all principal submatrices of this size.
-
-    - G: shape (p, p); symmetric.
-    - size: s, with few enough subsets to look at each.
-    """
+    """Return the least eigenvalue of all principal submatrices of size s, with few enough subsets to look at each."""
     sets = np.array(list(combinations(range(len(G)), size)))
     return float(np.linalg.eigvalsh(G[sets[:, :, None], sets[:, None, :]])[:, 0].min())
 
 
 def clipped_square(mean: np.ndarray, sd: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return E[min(max(Z, low), high)^2] for Z ~ N(mean, sd^2).
-
-    - mean, sd, low, high: sd > 0, low < high.
-    """
+    """Return E[min(max(Z, low), high)^2] for Z ~ N(mean, sd^2)."""
     a, b = (low - mean) / sd, (high - mean) / sd
     density_a, density_b = (np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) for z in (a, b))
     inside = special.ndtr(b) - special.ndtr(a)
@@ -200,12 +185,10 @@ def clipped_square(mean: np.ndarray, sd: np.ndarray, low: np.ndarray, high: np.n
 
 
 def noise_risk(n: int, size: int, value: float, spending: Spending) -> float:
-    """Return what the noise adds to the second stage's mean risk where X'X = n I, exactly.
+    """Return what the noise adds to the second stage's mean risk where X'X = n I, exactly; `value` is |theta*_j|.
 
-    - size: s.
-    - value: |theta*_j| on the support.
-    - Returns: E L(theta) less L at the minimiser without noise. Features do not mix: theta_j = (n theta*_j - b_j)/(n +
-      Delta), clipped to [-1, 1], and L - L(theta*) = sum_j (theta_j - theta*_j)^2/2.
+    That is E L(theta) less L at the minimiser without noise. Features do not mix: theta_j = (n theta*_j - b_j)/(n +
+    Delta), clipped to [-1, 1], and L - L(theta*) = sum_j (theta_j - theta*_j)^2/2.
     """
     curvature = case_study.curvature(size, spending.epsilon)
     law, _ = objective.calibrate(
@@ -218,10 +201,7 @@ def noise_risk(n: int, size: int, value: float, spending: Spending) -> float:
 
 
 def _over_features(cell: Cell, rows: Rows, p: int, n: int) -> None:
-    """Measure the excess risk on the right support and on that of Samp-Agg.
-
-    Both are means over many draws: p's part in them is small.
-    """
+    """Measure the excess risk on the right support and on Samp-Agg's: means over many draws, for p's part is small."""
     spending, repeats, draws = Spending.of(cell), cell.settings.repeats, cell.settings.draws
     blocks = hadamard.draw(n, p, _random(cell, "data", "hadamard", n))
     supports, behaved = np.tile(np.arange(SIZE), (repeats * draws, 1)), np.True_

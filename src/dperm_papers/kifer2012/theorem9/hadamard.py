@@ -34,11 +34,9 @@ def enough(n: int, p: int) -> bool:
 
 
 class Blocks(NamedTuple):
-    """All that blocks of whole Hadamard matrices know of their records.
+    """All that blocks of whole Hadamard matrices know of their records: `moments` of all records, c_b = X_b'y_b.
 
-    - moments: of all records.
-    - c: shape (k, p); X_b'y_b.
-    - well_behaved: shape (k,); whether ||X_b'w_b||_inf <= 2 sigma sqrt(k log p) and |y| <= s.
+    `well_behaved`: whether ||X_b'w_b||_inf <= 2 sigma sqrt(k log p) and |y| <= s.
     """
 
     moments: Moments
@@ -47,10 +45,7 @@ class Blocks(NamedTuple):
 
 
 def draw(n: int, p: int, rng: np.random.Generator) -> Blocks:
-    """Draw the noise of the Hadamard design: k = sqrt(n) blocks of k rows, each k/p copies of a Hadamard matrix.
-
-    - n, p: `whole`.
-    """
+    """Draw the noise of the Hadamard design: k = sqrt(n) blocks of k rows, each k/p copies of a Hadamard matrix."""
     k = math.isqrt(n)
     H, theta = designs.hadamard_rows(p), star(p)
     noise = NOISE * rng.standard_normal((k, k // p, p))
@@ -64,8 +59,7 @@ def draw(n: int, p: int, rng: np.random.Generator) -> Blocks:
 def vote_shares(blocks: Blocks) -> np.ndarray:
     """Return the share of the votes that each feature has, by each block's lasso.
 
-    - Returns: shape (p,); with Lambda = 4 sigma sqrt(k log p) theta_j is X_b'y_b moved towards 0 by Lambda, over k:
-      exact.
+    Exact: with Lambda = 4 sigma sqrt(k log p) theta_j is X_b'y_b moved towards 0 by Lambda, over k.
     """
     k, p = blocks.c.shape
     distance = np.maximum(np.abs(blocks.c) - samp_agg.paper_penalty(SIGMA, k, p), 0.0) / k
@@ -73,10 +67,7 @@ def vote_shares(blocks: Blocks) -> np.ndarray:
 
 
 def star(p: int, phi: float = PHI) -> np.ndarray:
-    """Return theta* = phi (1, -1, 0, ..., 0).
-
-    - Returns: shape (p,).
-    """
+    """Return theta* = phi (1, -1, 0, ..., 0)."""
     theta = np.zeros(p)
     theta[:SIZE] = phi * np.where(np.arange(SIZE) % 2, -1.0, 1.0)
     return theta

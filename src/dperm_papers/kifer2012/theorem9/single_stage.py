@@ -32,11 +32,7 @@ _SPECTRUM = 1.1
 
 
 def ratio(n: int, p: int, size: int, spending: Spending, rng: np.random.Generator) -> tuple[float, bool]:
-    """Return L(theta)/L(0) of one release on fresh data of the design `rad`, and whether it is certified.
-
-    - size: s.
-    - rng: of the data, then of the noise.
-    """
+    """Return L(theta)/L(0) of one release on fresh data of `rad` (drawn first), and whether it is certified."""
     X, y, _ = designs.rademacher(n, p, size, rng)
     curvature = 2 * p / spending.epsilon
     # ||theta||_2 = s/sqrt(p) would give the same |<x, theta>| <= s, which is all that zeta knows of F.
@@ -51,14 +47,10 @@ def ratio(n: int, p: int, size: int, spending: Spending, rng: np.random.Generato
 
 
 def minimise(X: np.ndarray, c: np.ndarray, *, curvature: float, radius: float) -> tuple[np.ndarray, float]:
-    """Minimise 1/2 ||X theta||^2 - <c, theta> + curvature/2 ||theta||^2 over an l1 ball.
+    """Minimise 1/2 ||X theta||^2 - <c, theta> + curvature/2 ||theta||^2 over an l1 ball, with a certificate.
 
-    - X: shape (n, p); whose ||X||_2^2 is at most 1.1 (sqrt(n) + sqrt(p))^2, as that of independent signs.
-    - c: shape (p,).
-    - curvature: above 0.
-    - radius: above 0.
-    - theta: shape (p,).
-    - distance: at most so far from the minimiser in the l2 norm.
+    That bounds the l2 distance to the exact minimiser. ||X||_2^2 must be at most 1.1 (sqrt(n) + sqrt(p))^2, as that of
+    independent signs.
     """
     n, p = X.shape
     largest = curvature + _SPECTRUM * (math.sqrt(n) + math.sqrt(p)) ** 2
@@ -75,12 +67,7 @@ def minimise(X: np.ndarray, c: np.ndarray, *, curvature: float, radius: float) -
 
 
 def project(theta: np.ndarray, radius: float) -> np.ndarray:
-    """Return the nearest point of the l1 ball.
-
-    - theta: shape (p,).
-    - Returns: shape (p,).
-    - Source: Duchi, Shalev-Shwartz, Singer and Chandra, ICML 2008.
-    """
+    """Return the nearest point of the l1 ball (Duchi, Shalev-Shwartz, Singer and Chandra, ICML 2008)."""
     size = np.abs(theta)
     if size.sum() <= radius:
         return theta

@@ -17,11 +17,7 @@ _CASES = {"nothing": "one coefficient is large", "some": "all coefficients are s
 
 
 def fig2(rows: pd.DataFrame) -> Figure:
-    """Draw Fig 2 anew: where the modulus of each coefficient comes from, and when budget can be retrieved.
-
-    - rows: of the experiment li2021-augmentation.
-    - Returns: a row for each case; existing DP-ERM, NAPP-ERM, and the budget.
-    """
+    """Draw Fig 2 anew: by case, where each coefficient's modulus comes from, and when budget can be retrieved."""
     rows = plain(rows)
     needed = float(rows.loc[(rows["row"] == "schematic") & (rows["form"] == "needed"), "value"].iloc[0])
     figure = Figure(figsize=(7.0, 4.6))

@@ -49,9 +49,7 @@ def iterates(
 ) -> Iterator[np.ndarray]:
     """Give theta^(1), ..., theta^(T) of Algorithm 1, as `literal.literal` does with the same generator.
 
-    - noise: b, of shape (p,).
-    - strength, rows, steps: Lambda; n_e, even; T.
-    - Raises SolverError: if a fit does not converge.
+    `strength`, `rows`, `steps` are Lambda, n_e (even) and T. SolverError if a fit does not converge.
     """
     targets, force, curvature = augmented_targets(loss, rows)
     model, theta, older = losses.make(loss), None, None
@@ -206,9 +204,7 @@ def mean(
     The mean of what n_e rows add is n_e E l(<a, theta> + sqrt(v) Z), v = sum_j s_j^2 theta_j^2, Z standard normal:
     by Gauss and Hermite, for Poisson in closed form. Its difference from <b, theta> + sum_j w_j theta_j^2 is what a
     finite n_e changes systematically (erratum N8): l''/(2 n_e l'^2) <b, theta>^2 for the squared loss, and higher terms
-    for the others. Drawing adds the rest.
-
-    - Raises SolverError: if a fit does not converge.
+    for the others. Drawing adds the rest. SolverError if a fit does not converge.
     """
     targets, force, curvature = augmented_targets(loss, rows)
     model, theta = losses.make(loss), None
@@ -273,10 +269,8 @@ def at_infinity(
     """Return theta^(T) at n_e = infinity, each step solved by its gradient (variant `erm`).
 
     `limit.reweighted` does the same by the objective, which knows theta to the root of its rounding only: enough for
-    a run of 15 steps, but over thousands it stands still too soon.
-
-    - steps: T at most; what stands still to the last digits is not repeated.
-    - Raises SolverError: if a fit does not converge.
+    a run of 15 steps, but over thousands it stands still too soon. Of at most T `steps`, what stands still to the last
+    digits is not repeated. SolverError if a fit does not converge.
     """
     model, theta = losses.make(loss), None
     for _ in range(steps):

@@ -125,9 +125,7 @@ def squares(weights: np.ndarray, theta: np.ndarray) -> np.ndarray:
 def compared(measured: np.ndarray, bound: np.ndarray, slack: np.ndarray | float = 0.0) -> np.ndarray:
     """Return (measured - slack - bound)/the larger in size, in [-2, 2]: at most 0 where the bound holds.
 
-    Below an infinite bound it is -1.
-
-    - slack: what certificates leave open, 0 or above.
+    Below an infinite bound it is -1; `slack` is what certificates leave open.
     """
     low = measured - slack
     size = np.maximum(np.abs(low), np.abs(bound))

@@ -83,11 +83,8 @@ def rows(cell: Cell) -> Iterator[dict[str, Any]]:
 def tight_epsilon(law: noise.Law, zeta: float, delta: float, log_det: float) -> float:
     """Return the least epsilon that is proved of objective perturbation with this law of b, in p >= 2 dimensions.
 
-    It is infinite for the printed radius (erratum N1).
-
-    - zeta: bound on one record's gradient norm, of any sign.
-    - delta: above 0 for Gaussian b, else 0.
-    - log_det: log(1 + zeta3/(2 Lambda0)).
+    It is infinite for the printed radius (erratum N1). `zeta` bounds one record's gradient norm, of any sign; delta
+    is above 0 for Gaussian b; `log_det` is log(1 + zeta3/(2 Lambda0)).
     """
     if isinstance(law, SphericalLaplace):
         return objective.gamma_epsilon(law.scale, zeta, log_det=log_det, **_PAIR)

@@ -27,8 +27,7 @@ from dperm.domain import Budget
 def noise_square(budget: Budget, features: int, zeta: float, share: float, failure: float) -> float:
     """Return S, which ||b||^2 is said not to exceed with probability 1 - pi (li2021, Theorem 8 and its proof, S.6).
 
-    - features, share, failure: p; r and pi, in (0, 1).
-    - zeta: bound on one record's gradient norm (add/remove).
+    `zeta` bounds one record's gradient norm (add/remove); `share` is r, `failure` pi.
     """
     spent = share * budget.epsilon
     if budget.delta == 0:
@@ -37,10 +36,7 @@ def noise_square(budget: Budget, features: int, zeta: float, share: float, failu
 
 
 def lemma(square: np.ndarray | float, modulus: np.ndarray | float, gap: np.ndarray | float, n: int) -> np.ndarray:
-    """Return (square/modulus + gap)/n: Lemma 7 for ||b||^2, Theorem 8 as its proof has it for S.
-
-    - modulus, gap: m and G; either may be infinite.
-    """
+    """Return (square/m + G)/n, m or G possibly infinite: Lemma 7 for ||b||^2, Theorem 8 as its proof has it for S."""
     return (square / np.asarray(modulus, float) + gap) / n
 
 
@@ -66,7 +62,7 @@ def enough_records(
 ) -> int:
     """Return the least n above Equation 21 (li2021, Theorem 10) with C' = 0.
 
-    - modulus, penalty, rho: m; R^(t)(theta0); the excess of the expected loss that is allowed.
+    `modulus` is m, `penalty` R^(t)(theta0), `rho` the excess of the expected loss that is allowed.
     """
     constant = (2 if budget.delta == 0 else 1) * noise_square(budget, features, zeta, share, failure)
     return math.floor((penalty + constant / modulus) / rho) + 1

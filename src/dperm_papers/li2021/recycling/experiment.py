@@ -238,13 +238,12 @@ def _changed(before: np.ndarray, after: np.ndarray) -> np.ndarray:
 
 
 def agreement(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return how far two rankings of methods by mean error agree, for each batch of repeats.
+    """Return how far two rankings of methods by mean error agree, for each of at most 10 batches of repeats.
 
-    - before, after: shape (M, R, L); errors of M methods in R repeats at L strengths; repeats with NaN are left out of
-      their batch's means.
-    - Returns: shape (min(10, R),); the mean over pairs of methods, and over the strengths at which any error changes,
-      of 1 where both have the same order (or both a tie, up to 1e-9), -1 where the opposite, 0 where one of them alone
-      is a tie: Kendall's tau, but for common ties. NaN where no error changes: such strengths would say nothing but 1.
+    `before` and `after` hold errors of shape (methods, repeats, strengths); repeats with NaN are left out of their
+    batch's means. It is the mean over pairs of methods, and over the strengths at which any error changes, of 1
+    where both have the same order (or both a tie, up to 1e-9), -1 where the opposite, 0 where one of them alone is
+    a tie: Kendall's tau, but for common ties. NaN where no error changes: such strengths would say nothing but 1.
     """
     changed = _changed(before, after)
     before, after = before[..., changed], after[..., changed]

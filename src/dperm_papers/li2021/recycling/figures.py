@@ -64,11 +64,7 @@ def _paths(rows):
 
 
 def _recycled(methods, second, calibration, delta, about):
-    """Return a column for each epsilon, rows of ROC curves and of errors for each n; dashed without recycling.
-
-    - methods: variant -> its name and colour.
-    - second: what the run with recycled budget is called.
-    """
+    """Return a column for each epsilon, rows of ROC curves and of errors for each n; dashed without recycling."""
     lines = [
         Line(name + words, colour, "", dashes, {"variant": variant + suffix})
         for dashes, suffix, words in ((DASHED, "", ""), ("-", "-recycled", second))

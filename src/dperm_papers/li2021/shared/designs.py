@@ -144,10 +144,7 @@ def bounded(design: Design, zeta: str) -> Design:
 
 
 def find(name: str) -> Design:
-    """Return the design of this name.
-
-    - Raises ConfigError: if there is none.
-    """
+    """Return the design of this name; ConfigError if there is none."""
     try:
         return DESIGNS[name]
     except KeyError:

@@ -7,10 +7,7 @@ _CALIBRATIONS = {"paper": "as printed", "corrected": "corrected", "tight": "tigh
 
 
 def napp(mechanism: str, calibration: str, variant: str, target: str = "") -> Look:
-    """Return the look of a variant of NAPP, of any other mechanism that of its name.
-
-    - target: "elastic_net" where the penalty is one (a column of li2021-simulations).
-    """
+    """Return the look of a variant of NAPP, or of another mechanism; `target` is "elastic_net" or empty."""
     if mechanism != "napp":
         return unknown(mechanism, calibration)
     kind, _, moor = variant.partition("-")

@@ -21,11 +21,7 @@ _ROWS, _FITS = 512, 512
 
 
 def rates(theta: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the false and the true positive rate of every fit, each of shape (...).
-
-    - theta: shape (..., p).
-    - relevant: shape (p,); both kinds are there.
-    """
+    """Return the false and the true positive rate of every fit, theta of shape (..., p); `relevant` has both kinds."""
     selected = theta != 0
     return selected[..., ~relevant].mean(axis=-1), selected[..., relevant].mean(axis=-1)
 
@@ -33,10 +29,9 @@ def rates(theta: np.ndarray, relevant: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def area(false: np.ndarray, true: np.ndarray) -> np.ndarray:
     """Return the area under an ROC path that is joined to (0, 0) before it and to (1, 1) after it.
 
-    By trapezia, in the order of the path: a stretch on which the false positive rate falls counts against it. Random
-    selection has 1/2, and so has a path without any point but (0, 0) or (1, 1).
-
-    - false, true: shape (..., L); along the path, the strongest regularizer first.
+    By trapezia, in the order of the path, the strongest regularizer first: a stretch on which the false positive
+    rate falls counts against it. Random selection has 1/2, and so has a path without any point but (0, 0) or (1,
+    1).
     """
     ends = [(0, 0)] * (false.ndim - 1) + [(1, 1)]
     x, y = (np.pad(rate, ends, constant_values=(0.0, 1.0)) for rate in (false, true))
@@ -49,8 +44,6 @@ def test_error(loss: str, X: np.ndarray, y: np.ndarray, theta: np.ndarray, *, et
     Squared: log of the mean squared error of eta. Poisson: log of that of exp(min(eta, eta_bound)), for exp(eta_bound)
     is the public bound on y. Logistic: the share of rows with another label than the prediction, which is 1 iff eta > 0
     (no intercept).
-
-    - theta: shape (..., p); NaN gives NaN.
     """
     if loss not in _ERRORS:
         raise ConfigError(f"loss: {loss!r} has no test error; it must be one of {', '.join(_ERRORS)}")
@@ -119,12 +112,9 @@ def entry(
 ) -> np.ndarray:
     """Return the strength from which on theta = 0 is the fit.
 
-    It is max_j (|gradient_j| - extra_j)/slope, 0 or above; in a box of the gradients that pull inwards only.
-
-    - gradient: shape (R, p); of the sum of losses and the tilt at 0.
-    - slope: of the penalty at 0, over Lambda: 2 as printed (erratum N6).
-    - extra_l1: shape (R, p); what is added to the slope: b_j of VS+.
-    - box: (low, high), low <= 0 <= high: 0 need not be left to a side where there is nothing.
+    It is max_j (|gradient_j| - extra_j)/slope, 0 or above, of the gradient of sum of losses and tilt at 0; `slope`
+    is of the penalty at 0, over Lambda: 2 as printed (erratum N6), `extra_l1` is added to it: b_j of VS+. In a box
+    (low <= 0 <= high) only gradients that pull inwards count: 0 need not be left to a side where there is nothing.
     """
     low, high = (-math.inf, math.inf) if box is None else box
     pull = np.maximum(np.where(high > 0, -gradient, 0.0), np.where(low < 0, gradient, 0.0))
@@ -134,9 +124,8 @@ def entry(
 def summary(name: str, values: np.ndarray) -> Mapping[str, np.ndarray]:
     """Return the mean over repeats and the half width of its 95 % interval by Student's t, at every strength.
 
-    They are called `<name>_mean` and `<name>_half`; NaN where no repeat is left, the second where one is.
-
-    - values: shape (R, L); NaN where a fit failed: left out.
+    They are called `<name>_mean` and `<name>_half`; NaN, where a fit failed, is left out; they are NaN where no
+    repeat is left, the second where one is.
     """
     known = ~np.isnan(values)
     n = known.sum(axis=0)
@@ -150,8 +139,7 @@ def summary(name: str, values: np.ndarray) -> Mapping[str, np.ndarray]:
 def add(rows: Rows, metric: str, values: np.ndarray, **columns: Any) -> None:
     """Add a row for each repeat and strength; where there is no value, the fit failed.
 
-    - values: shape (R, L), or (L,) of all repeats together.
-    - columns: of these rows; arrays go along the strengths.
+    `values` have the shape (R, L), or (L,) of all repeats together; arrays among the columns go along the strengths.
     """
     values = np.atleast_2d(values).astype(float)
     rows.add(metric, values, ok=~np.isnan(values), **columns)

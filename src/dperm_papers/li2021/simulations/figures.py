@@ -56,10 +56,7 @@ _BESIDE = {
 
 
 def _bound(rows, design, zeta, name):
-    """Return one of the bounds; of a bound on |l'| the product with zeta1, to which noise is proportional.
-
-    Empty where the rows do not say it.
-    """
+    """Return one of the bounds; of one on |l'| its product with zeta1, to which noise is proportional; or nothing."""
     facts = rows[(rows["dataset"] == design) & (rows["zeta"] == zeta)].groupby("metric")["value"].first()
     if not {"design_zeta1", name} <= {*facts.index}:
         return ()
