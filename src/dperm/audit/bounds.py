@@ -78,10 +78,9 @@ def upper_probability(hits: int | np.ndarray, tries: int, error: float) -> float
 
 
 def epsilon_bound(counts: Counts, *, delta: float, confidence: float, model: Model = "none") -> float:
-    """Return a lower bound on epsilon at this delta, 0 or above.
+    """Return a lower bound on epsilon at this delta, 0 or above, that is right with probability `confidence`.
 
-    - delta: in [0, 1); above 0 for the Gaussian model, which assumes a Gaussian trade-off curve.
-    - confidence: in (0, 1): the chance that the bound is right.
+    The Gaussian model assumes a Gaussian trade-off curve, and needs delta > 0.
     """
     error = _checked(delta, confidence, model)
     if model == "gaussian":
@@ -95,10 +94,10 @@ def mu_bound(counts: Counts, *, confidence: float) -> float:
 
 
 def p_value(counts: Counts, *, epsilon: float, delta: float, model: Model = "none") -> float:
-    """Return how surprising the counts are if (epsilon, delta) holds: the least 1 - confidence that refutes it.
+    """Return how surprising the counts are if (epsilon, delta) holds, in [1e-300, 1].
 
-    - epsilon: the claim, above 0 (infinity is never refuted).
-    - Returns: in [1e-300, 1]: the least 1 - confidence at which `epsilon_bound` is above epsilon; 1 if there is none.
+    That is the least 1 - confidence at which `epsilon_bound` is above epsilon; 1 if there is none (infinity is never
+    refuted).
     """
     number("epsilon", epsilon, 0, math.inf, ends="(]")
     _checked(delta, 0.5, model)

@@ -32,10 +32,7 @@ def of_line(found: line.LineAudit) -> dict[str, Any]:
 
 
 def over_outcomes(law: Callable[[Any], np.ndarray], data: Any, neighbour: Any, *, delta: float) -> dict[str, Any]:
-    """Return the exact attack on a mechanism with finitely many outcomes.
-
-    - law: data -> the probabilities of the outcomes.
-    """
+    """Return the exact attack on a mechanism with finitely many outcomes; `law` maps data to their probabilities."""
     return of_finite(exact.exact(law, [(data, neighbour)], delta=delta))
 
 
@@ -50,11 +47,7 @@ def of_bracket(found: exact.ExactAudit) -> dict[str, Any]:
 
 
 def of_losses(forth: PrivacyLoss, back: PrivacyLoss, delta: float, words: str) -> dict[str, Any]:
-    """Return the better of both directions.
-
-    - forth, back: losses of the data against the neighbour, and of the neighbour against the data.
-    - words: what the loss is of.
-    """
+    """Return the better direction of the losses of data against neighbour and back; `words` say what the loss is of."""
     found, likelier = forth.epsilon(delta), "data"
     other = back.epsilon(delta)
     if other.epsilon > found.epsilon:
@@ -98,14 +91,9 @@ def noise_behind(
 ) -> np.ndarray:
     """Return noise of the law that is said to be behind outputs on a line, if their own law is what it is said to be.
 
-    With V uniform, F(output-) + V (F(output) - F(output-)) is uniform for any distribution function F of the outputs,
-    atoms and all, and the noise's quantile of it has the noise's law.
-
-    - target: with `law`, `cdf`, `sf`, and `atoms`.
-    - outputs: shape (m,) or (m, 1); the mechanism's own draws.
-    - rng: for V.
-    - near: an output this near to an atom is the atom: what a solver makes of it.
-    - Returns: shape (m, 1).
+    With V uniform, F(output-) + V (F(output) - F(output-)) is uniform for any distribution function F of the
+    outputs, atoms and all, and the noise's quantile of it has the noise's law. The target has `law`, `cdf`, `sf`
+    and `atoms`. An output this `near` to an atom is the atom: what a solver makes of it.
     """
     theta = np.ravel(outputs)
     for point in target.atoms:

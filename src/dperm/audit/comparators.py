@@ -49,10 +49,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 class ComparatorCase(NamedTuple):
-    """A comparator at a pair.
-
-    - options: what `release` takes besides the problem and the budget.
-    """
+    """A comparator at a pair; `options` are what `release` takes besides the problem and the budget."""
 
     case: pairs.Case
     target: Target
@@ -61,10 +58,7 @@ class ComparatorCase(NamedTuple):
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of one job.
-
-    - Raises ConfigError: if a row's `variant` is none of the mechanism's at its delta.
-    """
+    """Return the rows of one job; ConfigError if a row's `variant` is none of the mechanism's at its delta."""
     known = [variant for mechanism, variant, _ in CASES if mechanism == job["mechanism"]]
     for row in job["rows"]:
         if row["variant"] not in known or row["variant"].startswith("gaussian") != (row["delta"] > 0):
@@ -106,11 +100,7 @@ def _attacks(
 
 
 def drawing(mechanism: str, case: pairs.Case, budget: Budget, neighbours, calibration, options) -> Callable:
-    """Return what draws from the mechanism's own code.
-
-    - options: further arguments of `release`.
-    - Returns: (data, repeats, rng) -> ndarray, shape (repeats, p).
-    """
+    """Return what draws (repeats, p) outputs from the mechanism's own code; `options` go to its `release` too."""
     release = mechanisms.module(mechanism).release
     fixed = {"domain": case.domain, "budget": budget, "neighbours": neighbours, "calibration": calibration, **options}
 
@@ -160,10 +150,9 @@ def approximate(neighbours, budget: Budget) -> ComparatorCase:
 
 
 def blurred(loss: losses.Loss, made: approximate_minima.Calibrated) -> Target:
-    """Return the minimiser on a line with Gaussian tilt and Gaussian output noise.
+    """Return the minimiser on a line with Gaussian tilt and Gaussian output noise; `loss` is Huber's.
 
-    - loss: Huber's: its derivative has kinks at y +- 1 alone.
-    - Returns: without `noise`: two made an output. Its `law` is the tilt's.
+    Its derivative has kinks at y +- 1 alone. There is no `noise`, for two made an output; `law` is the tilt's.
     """
 
     def forces(points, data):

@@ -60,13 +60,7 @@ _WORTH = ("none", "claimed", "proved_exact", "proved")
 
 
 class Problem(NamedTuple):
-    """A two-stage problem with s = 1 and p = 2.
-
-    - curvature: Delta of stage two.
-    - bound: B.
-    - blocks: k; None for floor(sqrt(n)).
-    - penalty: Lambda of Samp-Agg.
-    """
+    """A two-stage problem, s = 1 and p = 2: stage two's Delta, B, k (None: floor(sqrt(n))), Samp-Agg's Lambda."""
 
     stage_one: str
     budget: Budget
@@ -100,7 +94,7 @@ class Problem(NamedTuple):
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    - Raises ConfigError: if a row's `variant` does not name stage one and the law of stage two's noise.
+    ConfigError if a row's `variant` does not name stage one and the law of stage two's noise.
     """
     for row in job["rows"]:
         if row["variant"] not in VARIANTS or row["variant"].endswith("gaussian") != (row["delta"] > 0):
@@ -179,9 +173,7 @@ def target(problem: Problem) -> Target:
 def stage_one(problem: Problem, data: LinearData) -> np.ndarray:
     """Return the probabilities of the two supports.
 
-    - data: for Samp-Agg such that the votes do not depend on who shares a block with whom, or with printed blocks.
-    - Returns: shape (2,).
-    - Raises ValueError: if the votes may depend on who shares a block.
+    ValueError if Samp-Agg's votes may depend on who shares a block with whom, but with printed blocks.
     """
     fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
     if problem.stage_one == "exp_mech":
@@ -252,10 +244,8 @@ def candidates(
 def pressed(problem: Problem, place: float, rare: float) -> tuple[Problem, LinearData, LinearData, str]:
     """Return `support.shifted`'s pair for the box: {1} with log-odds of minus `rare`, theta_1 at the wall from -place.
 
-    Records (1/2, 0) have a force of f = (1 - B/2)/2 at the wall; B + 1 of it holds theta_1 there against the record.
-
-    - problem: with Exp-mech as stage one.
-    - place: theta_1 is at the wall for b <= -place, without the record.
+    Stage one is Exp-mech. Records (1/2, 0) have a force of f = (1 - B/2)/2 at the wall; B + 1 of it holds theta_1 there
+    against the record: without it theta_1 is at the wall for b <= -place.
     """
     fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
     alpha = exp_mech.largest_loss(1, support.DOMAIN, problem.bound)

@@ -70,10 +70,7 @@ def kind(variant: str) -> str | None:
 
 
 def edge(variant: str, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> ConstrainedCase:
-    """Return the pair on a line at which the exact attack gets furthest.
-
-    - calibration: whose noise decides on the place.
-    """
+    """Return the pair on a line at which the exact attack gets furthest, at the place of the calibration's noise."""
     # The box is the ball's upper half, and what happens at their wall is the same; so is the law of lasso and elastic.
     place = best_place("lasso" if variant in _KINKED else "ball", budget, neighbours, calibration)
     return _BUILD[variant](variant, neighbours, *place)

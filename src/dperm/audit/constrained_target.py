@@ -32,8 +32,7 @@ from dperm.mechanisms import base, objective
 class ConstrainedCase(Case):
     """A pair of neighbours and the problem with its regularizer and set.
 
-    - words, loss, domain, curvature, data, neighbour: as for `Case`; the domain's `theta_norm` is ignored for that
-      of the set.
+    The domain's `theta_norm` is ignored for that of the set; the rest is as of `Case`.
     """
 
     regularizer: Regularizer = objective.NOTHING
@@ -41,10 +40,10 @@ class ConstrainedCase(Case):
 
 
 def target(case: ConstrainedCase, *, budget: Budget, neighbours: Neighbours, calibration: Calibration) -> Target:
-    """Return objective perturbation with the case's regularizer and set as a target.
+    """Return objective perturbation with the case's regularizer and set as a target, for any number of features.
 
-    - case: of any number of features; `cdf`, `sf` and `atoms` serve one.
-    - Returns: its `log_density` knows nothing of atoms: it chooses events, and certifies none.
+    `cdf`, `sf` and `atoms` serve one feature. `log_density` knows nothing of atoms: it chooses events, and
+    certifies none.
     """
     features = case.data[0].shape[1]
     domain = base.searched(case.domain, case.region, features)
@@ -91,10 +90,7 @@ def target(case: ConstrainedCase, *, budget: Budget, neighbours: Neighbours, cal
 
 
 def pieces(made: Target, data: LinearData) -> np.ndarray:
-    """Return the probabilities of an output below the first atom, at it, between it and the next, and so on.
-
-    - Returns: shape (2 atoms + 1,).
-    """
+    """Return the probabilities of an output below the first atom, at it, between it and the next, and so on."""
     ends = np.sort(np.concatenate([np.nextafter(made.atoms, -np.inf), made.atoms]))
     lower = np.concatenate([[0.0], made.cdf(ends, data), [1.0]])
     upper = np.concatenate([[1.0], made.sf(ends, data), [0.0]])

@@ -63,10 +63,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The event taken: {score >= threshold} if `upper`, else {score < threshold}.
-
-    - likelier: "data" or "neighbour", the side on which it is likelier.
-    """
+    """The event taken, score >= threshold if `upper`, else score < threshold, and the side where it is likelier."""
 
     words: str
     score: Score
@@ -94,14 +91,11 @@ def choose(
     model: Model,
     tries: int,
 ) -> Chosen:
-    """Return the event that promises the best bound.
+    """Return the event that promises the best bound, certified on `tries` draws a side.
 
-    Scores that are made from the draws are made from one half of them and cut on the other.
-
-    - first, second: shape (m, p); outputs for `data` and for `neighbour`.
-    - mechanism: whose optional parts (`dperm.audit.target.Target`) are used.
-    - raw: whether the outputs' floating-point representation is looked at.
-    - tries: draws a side that the event will be certified on.
+    Scores that are made from the draws (`first` for `data`, `second` for `neighbour`) are made from one half of
+    them and cut on the other. Of the mechanism the optional parts (`dperm.audit.target.Target`) are used; with
+    `raw`, the outputs' floating-point representation is looked at.
     """
     half = len(first) // 2
     # (words, score, whether the whole sample may cut it)

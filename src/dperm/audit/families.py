@@ -14,10 +14,9 @@ _AUDIT = Path(__file__).parent
 
 
 class Family(NamedTuple):
-    """Mechanisms that are attacked by the same code.
+    """Mechanisms that are attacked by the same code, with their pair families (of mutants: the groups).
 
-    - module: its `run(job)` returns the rows of one job.
-    - pairs: the pair families (of mutants: the groups) that there are.
+    `run(job)` of the module returns the rows of one job.
     """
 
     module: str

@@ -28,9 +28,8 @@ _TRIED = 3
 def grid(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return the grid to which outputs of both sides are rounded, a power of two for each coordinate.
 
-    - first, second: shape (m, p).
-    - Returns: shape (p,); 2^-20 of the distance between the pooled quartiles, rounded down to a power of two; where
-      that is 0, of the largest absolute value; 0 (no rounding) where all outputs are 0.
+    It is 2^-20 of the distance between the pooled quartiles, rounded down to a power of two; where that is 0, of
+    the largest absolute value; 0 (no rounding) where all outputs are 0.
     """
     pooled = np.concatenate([first, second])
     low, high = np.quantile(pooled, [0.25, 0.75], axis=0, method="inverted_cdf")
@@ -40,21 +39,13 @@ def grid(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def rounded(outputs: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return the outputs on the grid.
-
-    - outputs: shape (m, p).
-    - steps: shape (p,); 0 leaves a coordinate as it is.
-    - Returns: shape (m, p).
-    """
+    """Return the outputs on the grid; a step of 0 leaves a coordinate as it is."""
     safe = np.where(steps > 0, steps, 1.0)
     return np.where(steps > 0, np.rint(outputs / safe) * safe, outputs)
 
 
 def last_bit(values: np.ndarray) -> np.ndarray:
-    """Return the exponent of the least significant bit that is set in each double: x is an odd multiple of 2^that.
-
-    - Returns: whole numbers as floats; 2000 for 0.
-    """
+    """Return the exponent of the least significant bit that is set: x is an odd multiple of 2^that; 2000 for 0."""
     mantissa, exponent = np.frexp(values)
     whole = np.ldexp(np.abs(mantissa), 53).astype(np.int64)
     lowest = np.where(whole > 0, whole & -whole, 1)
@@ -64,9 +55,8 @@ def last_bit(values: np.ndarray) -> np.ndarray:
 def scores(p: int, mechanism: Any, data: Any, neighbour: Any) -> Iterator[tuple[str, Callable]]:
     """Give scores of the floating-point representation, in words and as functions of the outputs.
 
-    - p: coordinates of an output.
-    - mechanism: if it has `centre` and a Laplace `law`, outputs are held against the doubles that NumPy's generator can
-      reach from either centre.
+    If the mechanism has `centre` and a Laplace `law`, outputs are held against the doubles that NumPy's generator
+    can reach from either centre.
     """
     for j in range(min(p, 16)):
         yield f"exponent of the last bit of coordinate {j}", lambda outputs, j=j: last_bit(outputs[:, j])
@@ -81,12 +71,7 @@ def scores(p: int, mechanism: Any, data: Any, neighbour: Any) -> Iterator[tuple[
 
 
 def reachable(outputs: np.ndarray, centre: np.ndarray, scale: float) -> np.ndarray:
-    """Say which outputs are centre -+ scale log(V), V a multiple of 2^-53: how NumPy's generator makes Laplace noise.
-
-    - outputs: shape (m, p).
-    - centre: shape (p,).
-    - Returns: shape (m, p).
-    """
+    """Say which outputs are centre -+ scale log(V), V a multiple of 2^-53: NumPy's generator makes Laplace noise so."""
     if not 0 < scale < math.inf:
         raise ValueError(f"scale={scale} must be a finite number above 0")
     sign = np.where(outputs >= centre, -1.0, 1.0)

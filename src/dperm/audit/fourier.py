@@ -52,11 +52,7 @@ _NODES, _WEIGHTS = np.polynomial.laguerre.laggauss(40)
 
 
 class Case(NamedTuple):
-    """A variant at a pair.
-
-    - perturbation: the mechanism's.
-    - law: of b or of the noise, in the plane.
-    """
+    """A variant at a pair: its perturbation, and the law of b or of the noise in the plane."""
 
     perturbation: str
     law: Gaussian | Laplace | SphericalLaplace

@@ -34,13 +34,10 @@ def generators(job: Mapping[str, Any], *names: Any) -> Callable[[str], np.random
 def run(
     job: Mapping[str, Any], attacks: Attacks, known: Mapping[tuple[str, str], Collection[str]]
 ) -> list[dict[str, Any]]:
-    """Return the rows of one job.
+    """Return the rows of one job by the attacks on its mechanism.
 
-    - job: as `dperm.audit.linear.run` takes it; `calibration` stands in its rows.
-    - attacks: those on this job's mechanism.
-    - known: (mechanism, calibration) -> its variants.
-    - Raises ConfigError: if a row's variant is none of its calibration's.
-    - Raises DataError: if a corrected or tight row claims what the mechanism does not state.
+    `known` maps (mechanism, calibration) to its variants. ConfigError if a row's variant is none of its calibration's;
+    DataError if a corrected or tight row claims what the mechanism does not state.
     """
     for row in job["rows"]:
         offered = known.get((job["mechanism"], row["calibration"]), ())

@@ -19,10 +19,8 @@ _ADDITIVE = ("output",)
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job, one for each attack on each of its budgets.
 
-    - job: `paper`, `mechanism`, `calibration`, `pair`, `rows` (neighbours, variant, epsilon, delta), `draws`,
-      `confidence`, `seed`.
-    - Raises ConfigError: if a row's `variant` is not the law that its delta calls for, or what stands beside the noise
-      is not known.
+    ConfigError if a row's `variant` is not the law that its delta calls for, or what stands beside the noise is not
+    known.
     """
     rows = []
     for row in job["rows"]:

@@ -67,13 +67,11 @@ def target(
 ) -> Target:
     """Return a registered mechanism as a target; its data are (X, y), within the domain.
 
-    - mechanism: a key of `dperm.mechanisms.REGISTRY`.
-    - neighbours: the relation for which the noise is made.
-    - curvature: Delta, of the sum of losses; by default 2 lambda/epsilon.
-    - tolerance: in (0, 1]. The solver's target: ||gradient||_2 <= tolerance zeta.
-    - Returns: with every part; `cdf` and `sf` serve data of one feature. `draw` raises SolverError if a row did not
-      converge, and everything raises DomainViolation for data outside the domain: nothing is promised there.
-    - Raises ValueError: if the mechanism is not in the table; as the mechanism's `calibrate` otherwise.
+    The noise is made for the relation `neighbours`. `curvature` is Delta, of the sum of losses, by default 2
+    lambda/epsilon; the solver's target is ||gradient||_2 <= tolerance zeta. Every part is there; `cdf` and `sf`
+    serve data of one feature. `draw` raises SolverError if a row did not converge, and everything raises
+    DomainViolation for data outside the domain: nothing is promised there. ValueError if the mechanism is not in
+    the table; as its `calibrate` otherwise.
     """
     if mechanism not in _MAKERS:
         raise ValueError(f"mechanism={mechanism!r} is not one that the auditor knows: {', '.join(sorted(_MAKERS))}")
@@ -100,8 +98,7 @@ def target(
 class Problem(NamedTuple):
     """The risk that both mechanisms minimise, sum_i l(<x_i, theta>, y_i) + curvature/2 ||theta||^2.
 
-    - curvature: Delta, of the sum of losses.
-    - tolerance: the solver's target, as a share of zeta.
+    Curvature is Delta, of the sum of losses; the solver's target is `tolerance` zeta.
     """
 
     loss: Loss
@@ -129,11 +126,7 @@ def _objective(problem: Problem, budget: Budget, neighbours: Neighbours, calibra
 
 
 def tilted(problem: Problem, law: Gaussian | SphericalLaplace) -> dict[str, Callable]:
-    """Return what is known of the exact minimiser of the risk plus <b, theta>, as parts of a `Target`.
-
-    - law: of b.
-    - Returns: `log_density`, `noise`, `centre`, `cdf`, `sf`.
-    """
+    """Return what is known of the exact minimiser of the risk plus <b, theta>, as parts of a `Target`; `law` is b's."""
 
     # A law on a line asks for the tilts of the same data a thousand times.
     records = _remembered(lambda data: _distinct(*checked(data, problem.loss, problem.domain)))
@@ -199,22 +192,13 @@ _MAKERS = {
 
 
 def log_noise_density(law: Gaussian | SphericalLaplace, noise: np.ndarray) -> np.ndarray:
-    """Return the log-density of a spherical noise law, up to its constant.
-
-    - law: with a scale above 0.
-    - noise: shape (m, p).
-    - Returns: shape (m,).
-    """
+    """Return the log-density of a spherical noise law at each row, up to its constant."""
     squares = np.einsum("ij,ij->i", noise, noise) / law.scale**2
     return -0.5 * squares if isinstance(law, Gaussian) else -np.sqrt(squares)
 
 
 def _tilts(problem: Problem, records: tuple[np.ndarray, np.ndarray, np.ndarray], theta: np.ndarray, *, dets: bool):
-    """Return B_D of every output, shape (m, p), and if `dets` log det H_D, shape (m,).
-
-    - records: as `_distinct` returns them.
-    - theta: shape (m, p).
-    """
+    """Return B_D of every output, and if `dets` log det H_D; `records` as `_distinct` returns them."""
     X, y, counts = records
     m, p = theta.shape
     tilts, log_dets = np.empty((m, p)), np.empty(m) if dets else None
@@ -275,8 +259,7 @@ _KINDS = {
 def checked(data: LinearData, loss: Loss, domain: Domain) -> LinearData:
     """Return X and y as arrays of doubles, or refuse what no promise covers.
 
-    - Raises DomainViolation: if a record is outside the domain.
-    - Raises ValueError: if the shapes do not fit.
+    DomainViolation if a record is outside the domain, ValueError if the shapes do not fit.
     """
     X, y = (np.asarray(part, dtype=float) for part in data)
     if X.ndim != 2 or y.shape != X.shape[:1]:
@@ -294,7 +277,7 @@ def checked(data: LinearData, loss: Loss, domain: Domain) -> LinearData:
 def _remembered(function: Callable[[LinearData], Any]) -> Callable[[LinearData], Any]:
     """Return the function with its last results kept by the content of the data, which may change in place.
 
-    - Returns: what it gives is kept, and not to be written to.
+    What it gives is kept, and not to be written to.
     """
     known: dict[bytes, Any] = {}
 

@@ -43,11 +43,10 @@ SAMPLED_DELTA = 1e-2
 
 @dataclass(frozen=True)
 class Case:
-    """A pair of neighbouring data sets and the problem on which they are neighbours.
+    """A pair of neighbouring data sets (X, y), in `words` for the ledger, and the problem on which they are neighbours.
 
-    - words: what the pair is, for the ledger.
-    - curvature: Delta, of the sum of losses; None for mechanisms without one.
-    - data, neighbour: (X, y), X of the shape (n, p). Under add/remove `neighbour` has one record more.
+    `curvature` is Delta, of the sum of losses; None for mechanisms without one. Under add/remove `neighbour` has
+    one record more.
     """
 
     words: str

@@ -14,12 +14,10 @@ Record = tuple
 
 
 def bit(log_odds: float) -> np.ndarray:
-    r"""Return the law of a bit with log(P(1)/P(0)) = log_odds, as (P(0), P(1)).
+    r"""Return the law of a bit with log(P(1)/P(0)) = log_odds, as (P(0), P(1)), each with its full relative accuracy.
 
     If the log-odds of two inputs differ by d, the exact epsilon is less than |d|, and tends to it as one value
     of the bit becomes certain: log P(1) - log P'(1) = d + log((1 + e^{z-d})/(1 + e^z)) at z = log_odds.
-
-    - Returns: shape (2,); either with its full relative accuracy.
     """
     return special.expit(np.array([-log_odds, log_odds], dtype=float))
 
@@ -29,8 +27,6 @@ def randomized_response(truth: int, *, epsilon: float) -> np.ndarray:
 
     Between truth = 0 and truth = 1 the exact epsilon at delta is log(e^epsilon - delta (1 + e^epsilon)), or 0 where
     that is negative.
-
-    - Returns: shape (2,).
     """
     return bit(epsilon if truth else -epsilon)
 
@@ -43,10 +39,6 @@ def soft_majority(count: int, *, models: int, epsilon: float) -> np.ndarray:
     Neighbours: replace-one, or add/remove if the number of models is fixed and a record's block does not depend on the
     other records. The exact epsilon between count and count + 1, largest at count = 0, is epsilon - log((1 + e^{z +
     epsilon})/(1 + e^z)) with z = -epsilon models/2: below epsilon, by about (e^epsilon - 1) e^z.
-
-    - count: models that vote 1.
-    - models: all models, r.
-    - Returns: shape (2,); P(0), P(1).
     """
     return bit(epsilon * (2 * count - models) / 2)
 
@@ -56,20 +48,15 @@ def weighted_votes(count: int, *, models: int, epsilon: float) -> np.ndarray:
 
     The prose of dwork2018, Section 4.1 (erratum D1). Moving one vote raises one label's exponent and lowers the
     other's: the log-odds epsilon (2 count - models) move by 2 epsilon, and that is what it spends.
-
-    - count, models, epsilon: as for `soft_majority`.
-    - Returns: shape (2,); P(0), P(1).
     """
     return bit(epsilon * (2 * count - models))
 
 
 def vote_margins(models: int) -> Iterator[tuple[int, int]]:
-    """Yield all pairs of neighbouring vote counts.
+    """Yield all pairs of neighbouring vote counts, k and k + 1.
 
     A changed record changes one model, for the models are trained on disjoint blocks; that model's vote moves the count
     of ones by one, or not at all.
-
-    - count, neighbour: k and k + 1, for k = 0 .. models - 1.
     """
     for count in range(models):
         yield count, count + 1
@@ -86,9 +73,6 @@ def exponential(scores: Sequence[float], *, epsilon: float, alpha: float, monoto
     alpha: a weight is multiplied by w in [e^{-epsilon}, 1], the sum of weights too, the quotient by at most
     e^{+-epsilon}. Under replace-one the scores move both ways, by up to alpha, and the same weights spend up to
     2 epsilon.
-
-    - scores: one per choice; lower is better. Exact minima.
-    - Returns: one probability per choice.
     """
     weight = epsilon / alpha if monotone else epsilon / (2 * alpha)
     return special.softmax(-weight * np.asarray(scores, dtype=float))
@@ -99,11 +83,7 @@ def one_feature_scores(data: Sequence[Record], *, features: int, bound: float) -
 
     The scores of kifer2012's Exp-mech for supports of size 1. With |x_ij| <= 1 and |y_i| <= bound every term is within
     [0, 2 bound^2], so alpha = 2 bound^2 (erratum K5; printed 4 s^2) bounds the change under add/remove, and under
-    replace-one as well.
-
-    - data: sequence of (x, y); x a tuple of features.
-    - features: length of every x; needed for data without records.
-    - Returns: shape (features,).
+    replace-one as well. `features` is needed for data without records.
     """
     X = np.array([x for x, _ in data], dtype=float).reshape(len(data), features)
     y = np.array([y for _, y in data], dtype=float)
@@ -124,10 +104,6 @@ def projected_walk(data: Sequence[Record], query: float, *, steps: int) -> int:
     on a key of its own) keeps the lemma: sorted by (x, y), by a random key, by the place in a sequence. An order that
     looks at the others, such as ones first if an even number is tied, does not. (Erratum D5: sorted by (x, y) the walk
     is as private, but Lemma 5.2 on its error fails.)
-
-    - data: sequence of (x, y); y in {0, 1}.
-    - steps: T, where the walk is held.
-    - Returns: in [-T, T].
     """
     v = 0
     for _, y in sorted((record for record in data if record[0] <= query), key=lambda record: record[0]):
@@ -140,8 +116,5 @@ def exp_projected_walk(data: Sequence[Record], query: float, *, steps: int, epsi
 
     dwork2018, Lemma 5.1: epsilon-DP under replace-one (V moves by at most 2) and epsilon/2 under add/remove (at most
     1). See `projected_walk` for V, ties and errata.
-
-    - data, query, steps: as for `projected_walk`.
-    - Returns: shape (2,); P(0), P(1).
     """
     return bit(epsilon * projected_walk(data, query, steps=steps) / 2)

@@ -33,12 +33,8 @@ def random_search(
     certify, estimated from few draws of the likelier side: the largest log((P(S) - delta)/Q(S)) over S = {L >= t}, with
     Q(S) = E[e^{-L}; S] and both moved by two standard errors. All candidates meet the same seed, and share its luck.
 
-    - make_target: curvature -> Target with `log_density`, for this loss, domain and relation.
-    - curvatures: Delta, each at least what the mechanism allows.
-    - candidates: pairs that are tried.
-    - draws: a side, for each candidate.
-    - records: largest number of others.
-    - Raises ValueError: if a target has no `log_density`, or there is nothing to try.
+    `make_target` maps Delta, at least what the mechanism allows, to a Target for this loss, domain and relation;
+    ValueError if one has no `log_density`, or there is nothing to try.
     """
     one_of("neighbours", neighbours, Neighbours)
     if candidates < 1 or not len(curvatures):
@@ -78,8 +74,7 @@ def reach(
 ) -> float:
     r"""Return roughly what the exact log-likelihood ratio could certify for this pair; an estimate, not a bound.
 
-    - target: with `log_density`.
-    - Returns: 0 or above.
+    The target has a `log_density`.
     """
     best = 0.0
     for likelier, other in ((data, neighbour), (neighbour, data)):

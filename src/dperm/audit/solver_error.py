@@ -48,10 +48,7 @@ class Laws(NamedTuple):
 
 
 def laws(*, budget: Budget, neighbours, calibration) -> Laws:
-    """Return the noises of both shares (zeta = 1).
-
-    - budget: with delta > 0.
-    """
+    """Return the noises of both shares, for zeta = 1 and delta > 0."""
     fixed = {"curvature": CURVATURE, "neighbours": neighbours, "calibration": calibration}
     tilt, _ = objective.calibrate(losses.huber(1.0), pairs.UNIT, budget.share(1 - SHARE), **fixed)
     hiding = budget.share(SHARE)

@@ -44,10 +44,7 @@ VARIANTS = {"exp_mech": ("exponential", "exponential_s2"), "samp_agg": ("laplace
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of one job.
-
-    - Raises ConfigError: if a row's `variant` is not the law of the mechanism's noise, with s = 2 or without.
-    """
+    """Return the rows of one job; ConfigError if a `variant` is not the law of the mechanism's noise (s = 2 or 1)."""
     for row in job["rows"]:
         if row["variant"] not in VARIANTS[job["mechanism"]]:
             raise ConfigError(
@@ -109,23 +106,13 @@ def exponential(*, budget: Budget, neighbours, calibration, size: int = 1) -> Se
 
 
 def scores(X: np.ndarray, y: np.ndarray, bound: float) -> np.ndarray:
-    """Return min over |t| <= bound of sum_i (y_i - x_ij t)^2/2, for every feature j.
-
-    - X: shape (n, p).
-    - y: shape (n,).
-    - Returns: shape (p,).
-    """
+    """Return min over |t| <= bound of sum_i (y_i - x_ij t)^2/2, for every feature j."""
     records = list(zip(map(tuple, X), y, strict=True))
     return reference_laws.one_feature_scores(records, features=X.shape[1], bound=bound)
 
 
 def box_scores(X: np.ndarray, y: np.ndarray, bound: float, size: int) -> np.ndarray:
-    """Return min over the box |theta_j| <= bound of the squared loss, for every support of `size` features.
-
-    - X: shape (n, p).
-    - y: shape (n,).
-    - Returns: shape (C(p, size),); in lexicographic order.
-    """
+    """Return min over the box |theta_j| <= bound of the squared loss, for supports of `size` in lexicographic order."""
     if size == 1:
         return scores(X, y, bound)
     supports = combinations(range(X.shape[1]), size)
@@ -134,10 +121,9 @@ def box_scores(X: np.ndarray, y: np.ndarray, bound: float, size: int) -> np.ndar
 
 
 def shifted(*, budget: Budget, neighbours, calibration, size: int = 1) -> tuple[LinearData, LinearData]:
-    """Return data that move the scores of two supports apart by as much as the bounds allow.
+    """Return data of 2 s features that move the scores of two supports apart by as much as the bounds allow.
 
-    - calibration: whose weights decide on how many records make the first support rare.
-    - size: s; there are 2 s features.
+    The calibration's weights decide on how many records make the first support rare.
     """
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
     weight = exp_mech.exponent(exp_mech.largest_loss(size, DOMAIN), **fixed)
@@ -152,11 +138,9 @@ GAIN = 0.375
 
 
 def pressed(first: int, second: int, size: int = 1) -> LinearData:
-    """Return records that press s features up and s more down, of one feature each.
+    """Return records, `first` or `second` of each feature, that press s features up and s more down.
 
-    - first, second: records of each feature, at least 8: one record more, of force 1 + sqrt(s) at most, does not move
-      theta.
-    - size: s.
+    At least 8 of each: one record more, of force 1 + sqrt(s) at most, does not move theta.
     """
     feature = np.repeat(np.arange(2 * size), [first] * size + [second] * size)
     return 0.5 * np.eye(2 * size)[feature], np.where(feature < size, 1.0, -1.0)
@@ -181,10 +165,7 @@ def as_arrays(data: tuple) -> LinearData:
 
 
 def law_test(selector: Selector, data: LinearData, rng: np.random.Generator) -> float:
-    """Return the p-value of a chi-square test of the code's draws against the law.
-
-    - Returns: 1 where only one outcome is likely enough to be tested.
-    """
+    """Return the p-value of a chi-square test of the code's draws against the law; 1 if only one outcome is likely."""
     supports = selector.draw(data, _DRAWS, rng)
     places = {support: k for k, support in enumerate(combinations(range(data[0].shape[1]), supports.shape[1]))}
     drawn = np.array([places[support] for support in map(tuple, supports.tolist())])

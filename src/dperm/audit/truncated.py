@@ -42,22 +42,14 @@ _WHITE_BOX, _NEAR = 500, 1e-6
 
 @dataclass(frozen=True)
 class Cut:
-    """A problem on a line with noise above a point.
-
-    - problem: of the uncut mechanism, with its budget.
-    - point: c.
-    - budget: of the cut one.
-    """
+    """A problem on a line, of the uncut mechanism, with noise above the point c, and the budget of the cut one."""
 
     problem: Problem
     point: float
     budget: Budget
 
     def released(self, data: Records, repeats: int, rng: np.random.Generator) -> np.ndarray:
-        """Run the mechanism (returns shape (repeats,)).
-
-        - Raises SolverError: if a repeat missed the solver's target.
-        """
+        """Run the mechanism; SolverError if a repeat missed the solver's target."""
         declared = dict(self.problem.declared)
         for name in ("variant", "moor", "kappa", "retrieval"):
             del declared[name]

@@ -50,10 +50,7 @@ Sequence = np.ndarray
 
 @dataclass(frozen=True)
 class Choice:
-    """A choice between two strengths.
-
-    - problems: of f_1 and f_2.
-    """
+    """A choice between two strengths; `problems` are those of f_1 and f_2."""
 
     problems: tuple[Problem, Problem]
     calibration: str
@@ -77,10 +74,7 @@ class Choice:
         return {part: number / len(ways) for part, number in parts.items()}
 
     def released(self, data: Sequence, repeats: int, rng: np.random.Generator) -> np.ndarray:
-        """Run the mechanism (returns shape (repeats,)).
-
-        - Raises SolverError: if a repeat missed the solver's target.
-        """
+        """Run the mechanism; SolverError if a repeat missed the solver's target."""
         first = self.problems[0]
         declared = {name: first.declared[name] for name in ("domain", "budget", "bounds", "share", "penalty")}
         found = tuned.release(
@@ -118,11 +112,7 @@ def target(made: Choice) -> Target:
 
 
 def _tails(exponent: float, points: np.ndarray, one: tuple, two: tuple, held: tuple) -> tuple:
-    """Return (P(theta <= t), P(theta > t)) for one way of dividing.
-
-    - one, two: the laws of f_1 and f_2.
-    - held: the records on which mistakes are counted.
-    """
+    """Return (P(theta <= t), P(theta > t)) for one way of dividing; mistakes are counted on the records `held`."""
     # A model at 0 says -1, as one below does.
     wrong = {sign: sum(y * sign < 0 for _, y in held) for sign in (1, -1)}
     below, above = np.zeros(len(points)), np.zeros(len(points))

@@ -42,11 +42,7 @@ DECIDES = 1e3
 
 
 class Selector(NamedTuple):
-    """A support selection as the auditor sees it.
-
-    - law: (data) -> probabilities of the supports, in lexicographic order.
-    - draw: (data, repeats, rng) -> supports, ndarray of int, shape (repeats, s).
-    """
+    """A support selection as the auditor sees it: the law of the supports, in lexicographic order, and its draws."""
 
     law: Callable[[LinearData], np.ndarray]
     draw: Callable[[LinearData, int, np.random.Generator], np.ndarray]
@@ -54,10 +50,9 @@ class Selector(NamedTuple):
 
 
 def selector(*, budget: Budget, neighbours, calibration, blocks: int | None) -> Selector:
-    """Return Samp-Agg for s = 1 on data in which every record has one feature.
+    """Return Samp-Agg for s = 1 on data in which every record has one feature, with k blocks (None: floor(sqrt(n))).
 
-    - blocks: k; None for floor(sqrt(n)).
-    - Returns: its law enumerates how the records can share blocks where blocks are drawn: for few records only.
+    Where blocks are drawn, its law enumerates how the records can share blocks: for few records only.
     """
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
     _, guarantee = samp_agg.calibrate(2, size=1, blocks=blocks or 1, **fixed)
@@ -88,12 +83,10 @@ def selector(*, budget: Budget, neighbours, calibration, blocks: int | None) -> 
 
 
 def shared_blocks(records: int, blocks: int) -> Iterator[tuple[list[list[int]], float]]:
-    """Give all ways in which records can share blocks that each draws for itself, with their probabilities.
+    """Give all ways in which records can share k blocks that each draws for itself, with their probabilities.
 
-    - records: few: Bell's numbers grow fast.
-    - blocks: k.
-    - groups: records that are in one block; all other blocks are empty.
-    - probability: k (k - 1) ... / k^records.
+    Records that are in one block are a group, all other blocks are empty; the probability is k (k - 1) ... /
+    k^records. There are to be few records: Bell's numbers grow fast.
     """
 
     def ways(record, groups):
@@ -113,9 +106,7 @@ def shared_blocks(records: int, blocks: int) -> Iterator[tuple[list[list[int]], 
 def votes(data: LinearData, groups: Iterable[Sequence[int]], penalty: float = PENALTY) -> list[int]:
     """Return each block's vote: largest |theta_j| of a lasso whose columns do not overlap, of equal ones the first.
 
-    - data: every record with one feature.
-    - groups: the records of each block.
-    - penalty: Lambda.
+    Every record has one feature; `penalty` is Lambda.
     """
     X, y = data
     found = []
@@ -145,10 +136,9 @@ def flipped(*, neighbours, calibration) -> tuple[LinearData, LinearData, str]:
 
 
 def selector_of_two(*, budget: Budget, neighbours, calibration, blocks: int) -> Selector:
-    """Return Samp-Agg for s = 2 on `crowd_of_two`, with a record that turns a vote or without.
+    """Return Samp-Agg for s = 2, k blocks, on `crowd_of_two`, with a record that turns a vote or without.
 
-    - blocks: k.
-    - Returns: its law leaves blocks aside that lack a feature.
+    Its law leaves blocks aside that lack a feature.
     """
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": calibration}
     scale, guarantee = samp_agg.calibrate(4, size=2, blocks=blocks, **fixed)
@@ -170,21 +160,14 @@ def selector_of_two(*, budget: Budget, neighbours, calibration, blocks: int) -> 
 
 
 def crowd_of_two(each: int) -> LinearData:
-    """Return records with one of four features, in turns, whose blocks vote for the first two, but for that of one.
-
-    - each: records of every feature.
-    - Returns: the first record turns its block's vote.
-    """
+    """Return `each` records of each of 4 features, whose blocks vote for the first two, except the first record's."""
     X, y = _all_alike(each)
     X[0], y[0] = _TURNS, 1e3 * DECIDES
     return X, y
 
 
 def both_flipped(neighbours, blocks: int) -> tuple[LinearData, LinearData, str]:
-    """Return data whose blocks all vote for {1, 2}, and the same with a record that turns one vote to {3, 4}.
-
-    - blocks: k.
-    """
+    """Return data whose k blocks all vote for {1, 2}, and the same with a record that turns one vote to {3, 4}."""
     data = _all_alike(EACH)
     if neighbours == "add_remove":
         words = f"one record more turns both features of its block's vote, one of {blocks}"
@@ -209,7 +192,7 @@ def list_cut_anew(m: int) -> tuple[LinearData, LinearData]:
 def list_with_segments(m: int, more: int) -> LinearData:
     """Return m^2 + more records whose targets rise from segment to segment, the features in turns.
 
-    - more: below 0 the last are left out, above 0 the first come again.
+    If `more` is below 0 the last are left out, above 0 the first come again.
     """
     n = m * m
     ends = np.unique(np.concatenate([np.arange(0, n, m), np.arange(0, n, m + 1), [n - 1, n]]))
@@ -221,8 +204,5 @@ def list_with_segments(m: int, more: int) -> LinearData:
 
 
 def one_feature(feature: Sequence[int], y: Sequence[float]) -> LinearData:
-    """Return records with x = (1, 0) or (0, 1).
-
-    - feature: 0 or 1.
-    """
+    """Return records with x = (1, 0), feature 0, or (0, 1), feature 1."""
     return np.eye(2)[np.asarray(feature)], np.asarray(y, dtype=float)

@@ -40,11 +40,10 @@ _SAME = 1e-6
 
 
 class Kind(NamedTuple):
-    """How an estimator's answers are listened to.
+    """How an estimator's answers are listened to: `step` as of `recording.fit`, and the law of the noise.
 
-    - step: as of `recording.fit`.
-    - read: (fit that nobody has asked yet, row that is asked) -> f, the noise of the answer, its scale.
-    - law: type; Gaussian or Laplace.
+    `read` maps a fit that nobody has asked yet, and the row that is asked, to f, the noise of the answer, and its
+    scale.
     """
 
     step: str
@@ -74,12 +73,9 @@ def of_one_draw(
     centre: Callable[[Recorded, np.ndarray], float] = path_centre,
     ask: Callable[[Any, np.ndarray], np.ndarray] = recording.value,
 ) -> tuple[float, float, float]:
-    """Ask for one answer, and return f, its noise and the scale at which this was drawn.
+    """Ask a fit that nobody has asked yet for one answer; return f, its noise and the scale at which this was drawn.
 
-    - one: nobody has asked it yet.
-    - asked: shape (1, d).
-    - centre: (fit, row) -> f.
-    - ask: as of `recording.answer`.
+    `centre` maps fit and row to f; `ask` is as of `recording.answer`.
     """
     answer, unit = recording.answer(one, asked, ask)
     f = centre(one, asked)
@@ -113,11 +109,10 @@ KINDS = {
 def attack(
     call: Call, mechanism: str, neighbours: str, delta: float, rng: np.random.Generator, draws: int = 1_000_000
 ) -> dict[str, Any]:
-    """Return the strongest attack on one answer, as columns of an attack.
+    """Return the strongest attack on one answer of a mechanism of `KINDS`, as columns of an attack.
 
-    - mechanism: a key of `KINDS`.
-    - draws: of attacks by sampling at this scale, which says how many fits there are.
-    - Raises DataError: if the scale of the noise differs between fits, or an answer is not made of one draw.
+    `draws` are those of attacks by sampling at this scale, which say how many fits there are. DataError if the
+    scale of the noise differs between fits, or an answer is not made of one draw.
     """
     kind = KINDS[mechanism]
     signs = kind is _STABLE and call.make().classes is not None

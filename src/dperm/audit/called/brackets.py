@@ -46,14 +46,10 @@ _THIN = 1e-15
 
 @dataclass(frozen=True)
 class BracketedLaw:
-    """The law of a released number.
+    """The law of a number that is released with probability `share`; at what is released instead nobody looks.
 
-    - z: points -> ndarray, increasing: the quantile of the noise that puts theta there.
-    - kind: type; Gaussian or SphericalLaplace, of scale 1.
-    - slack: above 0: by how much the released number may miss theta (and `hiding`).
-    - low, high: walls.
-    - hiding: noise on top of theta.
-    - share: probability that a number is released at all: of what is released instead nothing is looked at.
+    `z` maps points to the quantile of the noise (of `kind`, scale 1) that puts theta there; it increases. The released
+    number may miss theta by `slack` > 0 and the noise `hiding` on top; `low` and `high` are the walls.
     """
 
     z: Callable[[np.ndarray], np.ndarray]
@@ -89,21 +85,13 @@ class BracketedLaw:
         return high
 
     def roughly(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return about the probability of each piece (edges[i], edges[i + 1]], and what rounding makes of it.
-
-        - edges: shape (m + 1,); increasing, from -inf to inf.
-        - Returns: shape (m,).
-        """
+        """Return about the probability of each piece (edges[i], edges[i + 1]], and what rounding makes of it."""
         nodes = np.zeros(1) if self.hiding is None else self.hiding.scale * _middles(type(self.hiding))
         z = self._quantile(self._beyond(edges) - nodes[:, None])
         return tuple(self.share * part.mean(axis=0) for part in self._mass(z[:, :-1], z[:, 1:]))
 
     def brackets(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and the largest probability of each interval (low, high].
-
-        - low, high: shape (m,).
-        - Returns: shape (m,).
-        """
+        """Return the least and the largest probability of each interval (low, high]."""
         left, right, weight = self.cells()
         known = np.isfinite(left) & np.isfinite(right)
         left, right, share = (part[known, None] for part in (left, right, weight))
@@ -135,11 +123,7 @@ class BracketedLaw:
 
 
 def attack(first: BracketedLaw, second: BracketedLaw, *, delta: float) -> ExactAudit:
-    """Return the largest bound that a union of pieces proves, in either direction.
-
-    - first, second: with the data, and with the neighbour.
-    - Returns: its pair and outcomes are left empty; its event is in words.
-    """
+    """Return the largest bound that a union of pieces proves, in either direction; its event is in words alone."""
     cuts = np.concatenate([first.quantiles(), second.quantiles(), _beside_walls(first), _beside_walls(second)])
     cuts = np.unique(cuts[(cuts > first.low) & (cuts < first.high)])
     edges = np.concatenate([[-np.inf], cuts, [np.inf]])
@@ -161,9 +145,6 @@ def first_of_best(candidates: Sequence[Any], value: Callable[[Any], float]) -> A
 
     Laws that mirror each other are equally good but for the last digits, which differ between processors: no row may
     depend on them.
-
-    - candidates: one at least.
-    - value: candidate -> float, 0 or above.
     """
     values = [value(one) for one in candidates]
     least = max(values) * (1 - _ALIKE)

@@ -157,10 +157,7 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def published(mechanism: str, variant: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Give the ways in which what is published is made: as it is by default, and with `clip`.
-
-    - variant: a key of `PUBLISHED`.
-    """
+    """Give the ways in which what is published (`PUBLISHED`) is made: as it is by default, and with `clip`."""
     keys = ("epsilon", "neighbours") if mechanism in supports.CHOICES else ("epsilon", "delta", "neighbours")
     budget = {key: row[key] for key in keys}
     for clip in (False, True):
@@ -171,10 +168,7 @@ def published(mechanism: str, variant: str, row: Mapping[str, Any]) -> Iterator[
 
 
 class Taught:
-    """A student of a stable predictor that is fitted first, as one estimator on private records.
-
-    - **given: parameters of the teacher.
-    """
+    """A student of a stable predictor that is fitted first with `given`, as one estimator on private records."""
 
     public = ((0.5,), (-0.25,))
 
@@ -182,27 +176,19 @@ class Taught:
         self._given, self.clip, self.loss = given, given["clip"], "logistic"
 
     def fit(self, X, y) -> Student:
-        """Fit the teacher, and let it label the public rows.
-
-        - X, y: array_like; private records.
-        """
+        """Fit the teacher on private records, and let it label the public rows."""
         return Student(StableERM(**self._given).fit(X, y)).fit(self.public)
 
 
 def extreme(name: str, arguments: Mapping[str, Any]) -> tuple[tuple[float, ...], dict[str, Any]]:
-    """Return the extreme targets of a way of calling, and what declares them.
-
-    - name: as of `calls`.
-    """
+    """Return the extreme targets of a way of calling (a name of `calls`), and what declares them."""
     return (_NUMBERS, {}) if name == NUMBERS else EXTREME[arguments.get("loss", name)]
 
 
 def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], tuple[int, float]]]:
-    """Give the ways in which an estimator is called for one budget.
+    """Give the arguments and the crowd (`corners.Call`) with which an estimator is called for one budget.
 
-    - mechanism, name: the name is a key of the mechanism's losses in `CALLS`.
-    - arguments: of the estimator.
-    - crowd: as of `corners.Call`.
+    `name` is a key of the mechanism's losses in `CALLS`.
     """
     make, losses = CALLS[mechanism]
     own = losses[name]

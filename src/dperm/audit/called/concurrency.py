@@ -34,12 +34,7 @@ class RendezvousKernel:
         return np.asarray(X) @ np.asarray(V).T
 
     def ask(self, ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list[Any]:
-        """Return what each batch is answered, asked by a thread of its own, all at once.
-
-        - ask: of a model that was fitted with this kernel.
-        - batches: shape (rows, d).
-        - Returns: answers, or the errors that were raised instead.
-        """
+        """Return what a model with this kernel answers to each batch, or the error, asked by threads all at once."""
         self._barrier = threading.Barrier(len(batches))
         try:
             return at_once(ask, batches)
@@ -48,22 +43,14 @@ class RendezvousKernel:
 
 
 def at_once(ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list[Any]:
-    """Return what each batch is answered, asked by a thread of its own.
-
-    - batches: shape (rows, d).
-    - Returns: answers, or the errors that were raised instead.
-    """
+    """Return what each batch is answered, or the error that was raised instead, asked by a thread of its own."""
     with ThreadPoolExecutor(len(batches)) as pool:
         asked = [pool.submit(ask, rows) for rows in batches]
     return [one.exception() or one.result() for one in asked]
 
 
 def in_step(ask: Callable[[np.ndarray], Any], batches: list[np.ndarray]) -> list[Any]:
-    """Return what each batch is answered, by threads that do one line of the library's mechanisms at a time, together.
-
-    - batches: shape (rows, d).
-    - Returns: as `at_once`.
-    """
+    """Return as `at_once`, by threads that do one line of the library's mechanisms at a time, together."""
     begin, step = (threading.Barrier(len(batches)) for _ in range(2))
 
     def line(frame, event, _):

@@ -26,14 +26,11 @@ Corner = tuple[float, float] | None
 
 
 class Call(NamedTuple):
-    """One estimator with its arguments, and the corners of the domain that they declare.
+    """One estimator with its arguments, and the extreme targets at the corners of the domain that they declare.
 
-    - make: random_state and the arguments aside: () -> estimator.
-    - targets: extreme targets.
-    - additive: noise on a number, not in the objective.
-    - walls: of theta.
-    - crowd: how many records all data sets have, and at which share of x_norm: short rows are satisfied late, and push
-      theta to where others are badly fitted.
+    `make` gives the estimator, random_state aside; `additive` noise is on a number, not in the objective; theta
+    lies between `walls`. `crowd` is how many records all data sets have, and at which share of x_norm: short rows
+    are satisfied late, and push theta to where others are badly fitted.
     """
 
     make: Callable[[], Any]
@@ -50,11 +47,9 @@ def furthest(model: Any) -> float:
 
 
 def fits(call: Call, step: str, number: int, rng: np.random.Generator) -> tuple[dict[Corner, Recorded], list[Recorded]]:
-    """Fit on every corner.
+    """Fit on None and on every corner, return those that are accepted, and `number` further fits on the first corner.
 
-    - step: as of `recording.fit`.
-    - number: of further fits on the first of the corners that is accepted, with noise of their own.
-    - found: of None and of each corner that is accepted.
+    `step` is as of `recording.fit`; the further fits have noise of their own.
     """
     model = call.make()
     far = _BEYOND if model.clip else 1.0

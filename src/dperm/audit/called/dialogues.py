@@ -30,11 +30,8 @@ _BINS, _REACH = 2_000, 9.0
 class Answer(NamedTuple):
     """What one answer told, to whoever listened.
 
-    - centre: f.
-    - threshold: of the decision.
-    - deciding: scale of its noise.
-    - scale: standard deviation of the noise of an answer; None where none was drawn.
-    - noise: this answer's.
+    `centre` is f, `threshold` and `deciding` are of the decision and the scale of its noise, `scale` is the
+    standard deviation of the noise of an answer (None where none was drawn), `noise` this answer's.
     """
 
     centre: float
@@ -45,12 +42,7 @@ class Answer(NamedTuple):
 
 
 def answer(one: Recorded, asked: np.ndarray) -> Answer:
-    """Ask a fitted PINP one row, and listen.
-
-    - one: nobody has asked it yet.
-    - asked: shape (1, d).
-    - Raises DataError: if it is not made of the draws that were heard.
-    """
+    """Ask a PINP, not asked yet, one row, and listen; DataError if the answer is not made of the draws heard."""
     centre = float(one.handed["exact"](asked)[0])
     with recording.generators(one):
         told = one.model.predict_details(asked)
@@ -65,12 +57,9 @@ def answer(one: Recorded, asked: np.ndarray) -> Answer:
 
 
 def outcomes(heard_of: Answer, scale: float, number: int, edges: np.ndarray) -> np.ndarray:
-    """Return the law of the mean of so many answers to one question.
+    """Return the law of the mean of `number` answers to one question, in bins; first, that not all were noisy.
 
-    - heard_of: its centre and decision.
-    - scale: standard deviation of the noise of an answer.
-    - edges: of the bins.
-    - Returns: probabilities: not all were answered with noise; or the mean is in each bin.
+    `heard_of` gives centre and decision, `scale` is the standard deviation of the noise of an answer.
     """
     sides = (heard_of.threshold + np.array([-1.0, 1.0]) * heard_of.centre) / heard_of.deciding
     noisy = float(lower_tail(SphericalLaplace(1.0), -sides).sum()) ** number
@@ -88,10 +77,9 @@ def bins(found: list[Answer], scale: float) -> np.ndarray:
 def attack(
     call: Call, neighbours: str, delta: float, rng: np.random.Generator, draws: int = 1_000_000
 ) -> dict[str, Any]:
-    """Return the strongest attack on one answer, as columns of an attack.
+    """Return the strongest attack on one answer, as columns of an attack; `draws` as of `answers.attack`.
 
-    - draws: as of `answers.attack`.
-    - Raises DataError: if a scale differs between fits, or as `answer`.
+    DataError if a scale differs between fits, or as `answer`.
     """
     fits, more = corners.fits(call, STEP, int(np.clip(draws // _DRAWS_A_FIT, *_FITS)), rng)
     asked = np.array([[call.make().x_norm]])

@@ -27,7 +27,7 @@ _REACH = 20.0
 def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one release, as columns of an attack.
 
-    - Raises DataError: if the grid or the noise depends on the records, or something else was released.
+    DataError if the grid or the noise depends on the records, or something else was released.
     """
     kind = Gaussian if delta else Laplace
     fits, _ = corners.fits(call, STEP, 0, rng)

@@ -44,10 +44,7 @@ _FURTHEST = 1e12
 
 
 class Rows(NamedTuple):
-    """Records as the core has them, along one line; equal ones stand once, with their number.
-
-    - x, y, count: shape (n,).
-    """
+    """Records as the core has them, along one line; equal ones stand once, with their number."""
 
     x: np.ndarray
     y: np.ndarray
@@ -57,10 +54,8 @@ class Rows(NamedTuple):
 class Found(NamedTuple):
     """What fits on the corners told.
 
-    - rows: corner (x, y) -> the rows that the core was handed, the common record first.
-    - law: type.
-    - centres: corner -> theta without its noise, of additive ones.
-    - l1: weight of |theta| in the objective.
+    `rows` maps a corner (x, y) to the rows that the core was handed, the common record first; `centres` maps it to
+    theta without its noise, of additive ones; `l1` is the weight of |theta| in the objective.
     """
 
     rows: dict[Corner, Rows]
@@ -96,7 +91,7 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
 def listen(call: Call, rng: np.random.Generator) -> Found:
     """Fit on every corner, and find the law.
 
-    - Raises DataError: if the law of the noise depends on the records, or a fit does not solve the equation.
+    DataError if the law of the noise depends on the records, or a fit does not solve the equation.
     """
     fits, more = corners.fits(call, STEP, _FITS, rng)
     return law(call, fits, more)

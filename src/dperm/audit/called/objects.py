@@ -29,10 +29,7 @@ FITS = 40
 
 
 def attacks(call: Call, neighbours: str) -> Iterator[dict[str, Any]]:
-    """Give the attacks on one object, as columns of an attack.
-
-    - Raises DataError: if what is left differs between fits on the same records.
-    """
+    """Give the attacks on one object, as columns; DataError if fits on the same records differ in what is left."""
     common = [(0.0, call.targets[0])]
     # Under replace-one what is replaced holds nothing.
     rest = common if neighbours == "add_remove" else [*common, common[0]]

@@ -57,14 +57,11 @@ class RecordingGenerator(np.random.Generator):
 
 
 class Recorded(NamedTuple):
-    """One fit.
+    """One fit: what its step to the core was given, by name, the model aside (`handed`), and returned (`made`).
 
-    - model: fitted.
-    - handed: what its step to the core was given, by name, the model aside.
-    - made: what the step returned.
-    - drawn: (law, vector) of each noise, in order; of noise from the operating system (vectors without it,
-      `GridRelease`).
-    - units: draws of `standard_normal` and `laplace`, divided by the scale that the generator was asked for.
+    `drawn` holds (law, vector) of each noise, in order; of noise from the operating system vectors without it,
+    `GridRelease`. `units` are draws of `standard_normal` and `laplace`, divided by the scale that the generator was
+    asked for.
     """
 
     model: Any
@@ -82,12 +79,10 @@ def fit(
     seed: int,
     make: Callable[..., RecordingGenerator] = RecordingGenerator,
 ) -> Recorded:
-    """Fit a model and listen.
+    """Fit a model, and listen to the method `step` that takes checked records to the core.
 
-    - model: estimator; not fitted; its `random_state` is ignored, but where `release` is set.
-    - step: name of the method that takes checked records to the core.
-    - X, y: as a user has them.
-    - make: of the generator that is listened to: a class made of `RecordingGenerator`.
+    The model's `random_state` is ignored, but where `release` is set. `make` makes the generator that is listened to: a
+    class made of `RecordingGenerator`.
     """
     calls: list[tuple] = []
     public, rng = type(model), make(np.random.PCG64(seed), [], [])
@@ -117,26 +112,17 @@ def fit(
 
 
 def value(model: Any, asked: np.ndarray) -> np.ndarray:
-    """Return what a model answers, as a number each.
-
-    - model: estimator; fitted.
-    - asked: shape (m, d).
-    - Returns: shape (m,).
-    """
+    """Return what a fitted model answers to each row, as a number each."""
     return getattr(model, "decision_function", model.predict)(asked)
 
 
 def answer(
     one: Recorded, asked: np.ndarray, ask: Callable[[Any, np.ndarray], np.ndarray] = value
 ) -> tuple[float, float]:
-    """Ask a fitted model for one number, and listen to the generator that draws its noise.
+    """Ask a model that nobody has asked yet for one number, and listen to the generator that draws its noise.
 
-    - one: nobody has asked it yet.
-    - asked: shape (1, d).
-    - ask: (model, rows) -> answers.
-    - answer: as a user sees it.
-    - unit: the one draw that it was made of, at scale 1: by the fit, or by the answer.
-    - Raises DataError: if it was made of no draw, or of several.
+    Return the answer as a user sees it, and the one draw that it was made of, at scale 1: by the fit, or by the answer.
+    DataError if it was made of no draw, or of several.
     """
     with generators(one):
         told = float(ask(one.model, asked)[0])

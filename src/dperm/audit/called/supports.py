@@ -37,11 +37,9 @@ _BISECTIONS = 42
 class Choice(NamedTuple):
     """An estimator that chooses, and what is drawn for it.
 
-    - given: its parameters, the budget aside.
-    - crowd: what all data sets have.
-    - records: what may come.
-    - first, last: between them lies the number that decides; at `first` the first feature is chosen.
-    - probability: threshold -> probability of the first feature.
+    `given` are its parameters, the budget aside; `crowd` is what all data sets have, `records` what may come. The
+    number that decides lies between `first`, at which the first feature is chosen, and `last`; `probability` maps
+    the threshold to that of the first feature.
     """
 
     make: type
@@ -109,10 +107,9 @@ def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> di
 
 
 def accepted(choice: Choice, clip: bool, of: Callable[[list[Record]], Any]) -> dict[Record | None, Any]:
-    """Return something of each record that `fit` accepts, and of none.
+    """Return `of` (the records beside the crowd) of each record that `fit` accepts, and of none.
 
-    - clip: whether records lie far outside of what is declared.
-    - of: records beside the crowd -> what is returned.
+    With `clip`, records lie far outside of what is declared.
     """
     far = _BEYOND if clip else 1.0
     found: dict[Record | None, Any] = {None: of([])}

@@ -52,9 +52,8 @@ Records = list[tuple[float, float]]
 class Voting(NamedTuple):
     """A predictor of labels, and two data sets between which its answer at x = 1 changes.
 
-    - given: its parameters, the budget, `queries` and `classes` aside.
-    - crowd: list of (x, y); what both data sets have.
-    - record, other: tuple (x, y); what comes, and (replace-one) what it replaces.
+    `given` are its parameters, the budget, `queries` and `classes` aside. Both data sets have the `crowd`; `record`
+    comes, and (replace-one) takes the place of `other`.
     """
 
     make: type
@@ -82,12 +81,7 @@ _BESIDE, _WEAK = 2_000, 1e-4
 
 
 class Asked(NamedTuple):
-    """What threads found.
-
-    - number: noises for one answer that was paid for.
-    - model: estimator; fitted.
-    - attack: as `dperm.audit.columns` makes it.
-    """
+    """What threads found: how many noises for one answer that was paid for, the model, and the attack's columns."""
 
     number: int
     model: Any
@@ -95,11 +89,9 @@ class Asked(NamedTuple):
 
 
 def attack(mechanism: str, neighbours: str, epsilon: float, delta: float, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the attack, as columns of an attack.
+    """Return the attack on a mechanism of `SHARED`, as columns of an attack.
 
-    - mechanism: a key of `SHARED`.
-    - Raises DataError: if a thread got another error than its due, for then nothing is known of what it would have been
-      told.
+    DataError if a thread got another error than its due, for then nothing is known of what it would have been told.
     """
     budget = {"neighbours": neighbours, "epsilon": epsilon, "delta": delta}
     found = _ATTACKS.get(mechanism, _on_votes)(mechanism, budget, rng)
@@ -119,12 +111,7 @@ def attack(mechanism: str, neighbours: str, epsilon: float, delta: float, rng: n
 def fit(
     y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: Any
 ) -> tuple[Recorded, RendezvousKernel]:
-    """Fit a path on one record at x = 1, or on one that holds nothing.
-
-    - y: the record's label; 0: there is none.
-    - make: type; RKHSGaussian, or a class made of it.
-    - **given: parameters of the estimator.
-    """
+    """Fit a path (`make`: RKHSGaussian, or a class made of it) on one record at x = 1 with label y; if 0, on none."""
     kernel = RendezvousKernel()
     model = make(kernel=kernel, feature_norm=1.0, classes=(-1, 1), C=_C, tolerance=1e-3, **given)
     X, labels = np.zeros((1, 1)), np.array([1])
@@ -134,10 +121,9 @@ def fit(
 
 
 def noises(model: Any, kernel: RendezvousKernel, scale: float) -> int:
-    """Return how many different noises the answers to one question had, all rows of all threads counted.
+    """Return how many different noises of this scale the answers to one question had, all rows of all threads counted.
 
-    - scale: of the noise of an answer.
-    - Raises DataError: if a thread got no answer.
+    DataError if a thread got no answer.
     """
     rows = 1 - _APART * np.arange(THREADS * _BATCH).reshape(THREADS, _BATCH, 1)
     told = np.sort(_answered(kernel.ask(model.decision_function, list(rows))), axis=None)
@@ -198,13 +184,7 @@ class _ScriptedBits(np.random.Generator):
 
 
 def predictor(mechanism: str, budget: Mapping[str, Any], rng: np.random.Generator, *, record: bool) -> Any:
-    """Fit a predictor for one answer, on one of its two data sets.
-
-    - mechanism: a key of `SHARED` with a `Voting`.
-    - budget: `epsilon`, `delta`, `neighbours`.
-    - record: whether the record is there.
-    - Returns: estimator.
-    """
+    """Fit a predictor with a `Voting` in `SHARED` for one answer, on its data set with the record or without."""
     make, given, crowd, one, other = SHARED[mechanism]
     first = [one] if record else [] if budget["neighbours"] == "add_remove" else [other]
     # The first record of a list counts most for stable SGD, the last one for nobody.
@@ -214,10 +194,7 @@ def predictor(mechanism: str, budget: Mapping[str, Any], rng: np.random.Generato
 
 
 def chance(model: Any) -> float:
-    """Return the probability of the answer 1 at x = 1, found by bisection of the uniform number that decides.
-
-    - model: estimator; as `predictor` makes it.
-    """
+    """Return the probability of the answer 1 at x = 1, found by bisection of the uniform number that decides."""
     rows, (low, high) = model._rows(np.array([[1.0]])), (0.0, 1.0)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
@@ -226,11 +203,9 @@ def chance(model: Any) -> float:
 
 
 def answered(make: Callable[[], Any]) -> int:
-    """Return how many answers threads get for one that is paid for.
+    """Return how many answers threads get for one that is paid for, `make` giving a fitted predictor for one row.
 
-    - make: () -> a fitted predictor that answers one row.
-    - Raises DataError: if a thread got another error than that the budget is exhausted, or where all asked the same row
-      any.
+    DataError if a thread got another error than that the budget is exhausted, or where all asked the same row any.
     """
     drawn: list[bytes] = []
     of, lock = kept.Noise.of, threading.Lock()

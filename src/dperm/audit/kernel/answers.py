@@ -49,8 +49,8 @@ _MOST_DRAWS = 20_000
 class Answering(NamedTuple):
     """Noisy answers on near-copies of x.
 
-    - draw: (position of w along u, repeats, rng) -> ndarray, shape (repeats, T): the mechanism's own answers.
-    - noise: (answers, position) -> what was added, of the law below.
+    `draw` maps w's position along u, repeats and a generator to the mechanism's own answers, shape (repeats, T);
+    `noise` maps answers and position to what was added, of the law below.
     """
 
     draw: Callable[[float, int, np.random.Generator], np.ndarray]

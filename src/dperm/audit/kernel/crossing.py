@@ -48,10 +48,9 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 class Crossing(NamedTuple):
-    """N queries at one level and one at another, which a record moves in opposite directions.
+    """N queries (`count`) at level d_1 and one at d_2, which a record moves in opposite directions.
 
-    - count: N.
-    - first, second: d_1 and d_2, between the pair.
+    Levels are from between the pair.
     """
 
     setting: Setting
@@ -77,10 +76,9 @@ class Crossing(NamedTuple):
         return self.first - move * math.sqrt(1 - a**2), self.second + move * math.sqrt(1 - b**2)
 
     def decisions(self, side: int, groups: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the outcomes, answers aside.
+        """Return the probabilities, answers aside, of yes in each group of rounds at z_1; yes at z_2; no to the end.
 
-        - groups: shape (g + 1,); from 0 to N.
-        - Returns: shape (g + 2,); yes in each group of rounds at z_1; yes at z_2; no to the end.
+        `groups` are the ends of the groups, from 0 to N.
         """
         rho, weights = _threshold_noise(self.constants.moving)
         # log(1 - h_1), of shape (nodes,).
@@ -91,11 +89,7 @@ class Crossing(NamedTuple):
         return np.concatenate([at_first, [none @ chances[1], none @ (1 - chances[1])]])
 
     def outcomes(self, side: int, edges: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the transcripts of the corrected form, an answer seen in bins.
-
-        - edges: shape (b,); of the bins, from between the pair.
-        - Returns: shape ((N + 1) (b + 1) + 1,).
-        """
+        """Return the probabilities of the corrected form's transcripts, an answer in bins from between the pair."""
         decided = np.maximum(self.decisions(side, np.arange(self.count + 1)), 0.0)
         law, moved = Laplace(self.constants.answering), side * self.half
         bins = [np.diff(_distribution(law, edges - move)) for move in (-moved, moved)]
@@ -104,20 +98,16 @@ class Crossing(NamedTuple):
         return found / found.sum()
 
     def privacy_loss(self, side: int, answer: PrivacyLoss) -> PrivacyLoss:
-        """Return the privacy loss of the transcript on one side.
-
-        - answer: of what an update answers; as much in either direction.
-        """
+        """Return the privacy loss of the transcript on one side; `answer` is an update's, equal in either direction."""
         groups = np.unique(np.round(np.linspace(0, self.count, _GROUPS + 1)).astype(int))
         p, q = (self.decisions(one, groups) for one in (side, -side))
         yes = privacy_loss.of_outcomes(p[:-1], q[:-1], answer.width).compose(answer)
         return yes.union(privacy_loss.of_outcomes(p[-1:], q[-1:], answer.width))
 
     def draw(self, side: int, repeats: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Run the mechanism.
+        """Run the mechanism; return the round of the update, or N + 1, and the noise of its answer, or 0.
 
-        - round: shape (repeats,); of the update; N + 1 where there is none.
-        - noise: shape (repeats,); of its answer, from between the pair; 0 where there is none.
+        The noise is from between the pair.
         """
         # phi(z) and w* in coordinates along u and v.
         (a, b), norm = self.sines, self.setting.feature_norm
@@ -154,11 +144,7 @@ def proper(neighbours: str, budget: Budget, calibration: str) -> tuple[Crossing,
 
 
 def at_levels(made: Crossing, count: int, first: float, second: float) -> Crossing:
-    """Return the crossing with these queries.
-
-    - count: N.
-    - first, second: d_1 - sigma and d_2 - sigma, in units of the decision's noise.
-    """
+    """Return the crossing with N queries at d_1 and one at d_2, given as d - sigma in units of the decision's noise."""
     sigma, unit = made.constants.threshold, made.constants.deciding
     return made._replace(count=count, first=sigma + first * unit, second=sigma + second * unit)
 

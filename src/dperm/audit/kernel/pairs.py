@@ -38,11 +38,7 @@ RELATIVE_GAP, RECORDS = 1e-3, 10_000
 
 
 class Pair(NamedTuple):
-    """Two minimisers on a line.
-
-    - setting: what the mechanism is told.
-    - first, second: <w, u> with the data and with the neighbour.
-    """
+    """What the mechanism is told, and two minimisers on a line: <w, u> with the data and with the neighbour."""
 
     setting: Setting
     first: float
@@ -61,31 +57,21 @@ def near(queries: int) -> float:
 
 
 def copies(queries: int, feature_norm: float = FEATURE_NORM) -> np.ndarray:
-    """Return K(Z, Z) of near-copies of x.
-
-    - queries: T.
-    - feature_norm: R.
-    - Returns: shape (T, T).
-    """
+    """Return K(Z, Z) of T near-copies of x."""
     c = near(queries)
     return feature_norm**2 * (np.full((queries, queries), c**2) + (1 - c**2) * np.eye(queries))
 
 
 def setting(neighbours: Neighbours, **changed: float) -> Setting:
-    """Return the public constants of the pairs.
-
-    - **changed: other parameters of `Setting`.
-    - Returns: its ball is all of space, unless said.
-    """
+    """Return the public constants of the pairs, other parameters of `Setting` changed; the ball is all of space."""
     made = Setting(LIPSCHITZ, FEATURE_NORM, TOTAL, neighbours=neighbours)
     return replace(made, **{"slack": SLACK * made.shift, **changed})
 
 
 def flip(of: Setting, *, erring: float = 0.0, offset: float = 0.0) -> Pair:
-    """Return the label flip, or under add/remove the record that comes.
+    """Return the label flip, or under add/remove the record that comes; units of w.
 
-    - erring: by how much the solver errs, in units of w.
-    - offset: how far records that both have push w out along u, in units of w.
+    `erring` is by how much the solver errs, `offset` how far records that both have push w out along u.
     """
     force = of.lipschitz * of.feature_norm / of.total
     first = -force if of.neighbours == "replace" else 0.0
@@ -97,8 +83,8 @@ def flip(of: Setting, *, erring: float = 0.0, offset: float = 0.0) -> Pair:
 def loose(of: Setting) -> Pair:
     """Return the flip with a solver that stops at a usual relative duality gap.
 
-    - Returns: records with x = 0 have the loss 1 and hold nothing: F - F* = total/2 ||w - w*||^2 near w*, so that w* +
-      slack u has just the gap that is allowed.
+    Records with x = 0 have the loss 1 and hold nothing: F - F* = total/2 ||w - w*||^2 near w*, so that w* + slack u
+    has just the gap that is allowed.
     """
     slack = math.sqrt(2 * RELATIVE_GAP * RECORDS / of.total)
     pair = flip(of, erring=slack)
@@ -106,10 +92,7 @@ def loose(of: Setting) -> Pair:
 
 
 def majority(of: Setting) -> Pair:
-    """Return LibSVM's predictions on equal x of which one label turns the majority.
-
-    - Returns: in units of w: predictions -1 and 1.
-    """
+    """Return LibSVM's predictions, -1 and 1, on equal x of which one label turns the majority."""
     return Pair(
         of, -1 / of.feature_norm, 1 / of.feature_norm, "majority: equal x, one label of an odd number is turned"
     )

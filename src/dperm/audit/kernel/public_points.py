@@ -67,12 +67,9 @@ _THRESHOLDS, _DEVIATIONS, _ROUNDING = 4_001, 9, 1e-12
 
 
 class Choice(NamedTuple):
-    """Two public points, one of them many times.
+    """Two public points z_1 and z_2, along u and v, the first of them `copies` times.
 
-    - half: half of how far w* moves, in units of w.
-    - middle: shape (2,); w* in the middle of the pair, along u and v.
-    - points: shape (2, 2); z_1 and z_2.
-    - copies: of z_1.
+    w* moves by twice `half` around `middle`, in units of w.
     """
 
     setting: Setting
@@ -93,10 +90,7 @@ class Choice(NamedTuple):
         return odds / odds.sum()
 
     def outcomes(self, side: int) -> np.ndarray:
-        """Return the probabilities of the point and of what is answered there.
-
-        - Returns: shape (2, bins); bins of the answer a: a < -sigma, |a| <= sigma, and above.
-        """
+        """Return the probabilities of the point and of the answer a there: a < -sigma, |a| <= sigma, and bins above."""
         sigma, scale = self.constants.threshold, self.constants.noise
         ends = np.stack([self.exact(1), self.exact(-1)])
         above = [np.maximum(sigma, np.linspace(*np.sort(ends[:, i]), _BINS + 1)) for i in (0, 1)]
@@ -191,11 +185,7 @@ _ANGLES = tuple(itertools.product(_OF_W, _OF_FIRST, _OF_SECOND, _COPIES))
 
 
 def placed(of: Setting, made: Constants, of_w: float, first: float | None, second: float, copies: int) -> Choice:
-    """Return the choice at some angles.
-
-    - of_w, first, second: in degrees: c, a and b; first None is z_1 = 0.
-    - copies: of z_1.
-    """
+    """Return the choice at angles c, a and b in degrees, with copies of z_1; a = None is z_1 = 0."""
     a, b, c = (math.radians(angle or 0.0) for angle in (first, second, of_w))
     length = max(of.radius - of.covered / 2, 0.0)
     z = np.array([[-math.cos(a), math.sin(a)], [math.cos(b), math.sin(b)]])

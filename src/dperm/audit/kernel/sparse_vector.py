@@ -65,10 +65,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
 
 class Single(NamedTuple):
-    """The printed algorithm at copies of x.
-
-    - pair: its offset puts f at sigma or far above it.
-    """
+    """The printed algorithm at copies of x; the pair's offset puts f at sigma or far above it."""
 
     pair: Pair
     constants: Constants
@@ -140,7 +137,7 @@ def _halting(neighbours: str, budget: Budget) -> dict[str, Any]:
 def single(variant: str, neighbours: str, budget: Budget) -> Single:
     """Return what a row of the printed algorithm is attacked at.
 
-    - Returns: its guarantee is what the mechanism states, and none for constants that are not the algorithm's.
+    Its guarantee is what the mechanism states, and none for constants that are not the algorithm's.
     """
     if variant == "theorem9":
         # S = R Delta_w of replace-one.

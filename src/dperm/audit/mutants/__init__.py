@@ -31,11 +31,7 @@ def _of_group(group: str) -> tuple[Mutant, ...]:
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of one group, one for each mutant and its twin.
-
-    - job: `group`, `draws`, `confidence`, `seed`.
-    - Returns: columns of a mutant.
-    """
+    """Return the rows of one group, one for each mutant and its twin, with the columns of a mutant."""
     return [_row(mutant, job) for mutant in _of_group(job["group"])]
 
 

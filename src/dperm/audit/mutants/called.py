@@ -159,9 +159,7 @@ def membership_check(broken: bool) -> Sampled:
 def _asked_at_once(make: type, serving: type | None = None) -> Finite:
     """Return a Gaussian path that eight threads ask at once: the mean of its answers to one question, in bins.
 
-    Its data are the answers without noise.
-
-    - serving: takes the place of what gives the threads their turns.
+    Its data are the answers without noise; `serving` takes the place of what gives the threads their turns.
     """
     rng = np.random.default_rng(0)
     fits = [threads.fit(y, rng, make, neighbours="replace") for y in (1, -1)]
@@ -187,7 +185,7 @@ def _binned(fits: list, width: float, scale: float) -> Finite:
 def _handed_on(make: type, record: tuple[float, float], **given: Any) -> Sampled:
     """Return a model as it is handed on: a digest of all but what its statement covers, or of the error instead of it.
 
-    - record: (x, y); what comes.
+    The record (x, y) comes.
     """
     fit = partial(make, neighbours="add_remove", **given)
 

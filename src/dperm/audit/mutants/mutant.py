@@ -14,10 +14,9 @@ Attack = Literal["sampling", "raw", "exact"]
 
 @dataclass(frozen=True)
 class Sampled:
-    """What is attacked by drawing from it.
+    """What is attacked by drawing from it; if it has `noise` and `law`, its noise is tested too.
 
-    - mechanism: (data, repeats, rng) -> outputs. If it has `noise` and `law`, its noise is tested too.
-    - most_draws: of a mechanism whose runs are dear: no more than this many a side.
+    A mechanism whose runs are dear is drawn from at most `most_draws` times a side.
     """
 
     mechanism: Target | Callable[[Any, int, np.random.Generator], np.ndarray]
@@ -28,11 +27,7 @@ class Sampled:
 
 @dataclass(frozen=True)
 class Finite:
-    """What is attacked exactly.
-
-    - law: input -> probabilities of the outcomes.
-    - pairs: all pairs of neighbours.
-    """
+    """What is attacked exactly: `law` maps an input to probabilities of outcomes, `pairs` are all neighbours."""
 
     law: Callable[[Any], np.ndarray]
     pairs: Iterable[tuple[Any, Any]]
@@ -40,13 +35,10 @@ class Finite:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A mechanism with one mistake.
+    """A mechanism with one mistake: `broken` says which, `source` where it was made (a paper's erratum, a library).
 
-    - broken: the mistake, in words.
-    - source: where it was made: an erratum of a paper, a library, or everywhere.
-    - epsilon, delta: what it claims.
-    - make: broken -> `Sampled` or `Finite`: the mutant if True, else its correct twin.
-    - raw: whether the outputs are looked at bit by bit.
+    It claims (epsilon, delta). `make` gives the mutant if True, else its correct twin; with `raw` the outputs are
+    looked at bit by bit.
     """
 
     name: str

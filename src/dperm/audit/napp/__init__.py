@@ -55,8 +55,8 @@ _FEATURES = (2, 16)
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the rows of one job.
 
-    - Raises ConfigError: if a row's variant is none of the calibration's under its neighbours.
-    - Raises DataError: if a corrected or tight row claims what the mechanism does not state.
+    ConfigError if a row's variant is none of the calibration's under its neighbours; DataError if a corrected or
+    tight row claims what the mechanism does not state.
     """
     for row in job["rows"]:
         turned = () if job["calibration"] == "paper" else tuple(replace_one.VARIANTS)
@@ -158,8 +158,7 @@ def _sixteen(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
 def guaranteed(problem: line.Problem, claim: Budget) -> str:
     """Return what the mechanism states for as many features as in li2021's simulations.
 
-    - claim: the row's.
-    - Raises DataError: if a corrected or tight form is not stated as proved, or as spending more than the claim.
+    DataError if a corrected or tight form is not stated as proved, or as spending more than the row's claim.
     """
     planned = problem.plan(line.FEATURES)
     guarantee, spent = line.stated(planned), planned.spent

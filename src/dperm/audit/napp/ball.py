@@ -46,12 +46,7 @@ _SMALL = 0.025
 
 
 def exact_ball(budget: Budget, calibration: str, features: int) -> dict[str, Any]:
-    """Return the exact attack that sees whether theta is in a small ball at 0.
-
-    - budget: pure.
-    - features: p.
-    - Returns: as `columns.on_a_line`.
-    """
+    """Return the exact attack, delta = 0, that sees whether theta is in a small ball at 0, as `columns.on_a_line`."""
     problem = Problem("logistic", _LOGISTIC, budget, calibration, target="ridge", strength=_SMALL, y_bound=None)
     weight = max(problem.strength, problem.floor)
     law = problem.plan(features).law
@@ -63,12 +58,9 @@ def exact_ball(budget: Budget, calibration: str, features: int) -> dict[str, Any
 
 
 def with_record(radius: float, weight: float, shape: float, scale: float, features: int) -> float:
-    """Return P(||theta|| <= radius) with the record (e_1, 1) alone.
+    """Return P(||theta|| <= radius) with the record (e_1, 1) alone, p >= 2, ||b|| ~ Gamma(shape, scale), `weight` w.
 
-    - radius: so small that b_D(theta) = 0 lies outside.
-    - weight: w.
-    - shape, scale: of the law of ||b||.
-    - features: p, at least 2.
+    The radius is so small that b_D(theta) = 0 lies outside.
     """
     nodes, gauss = np.polynomial.legendre.leggauss(_NODES)
     # theta = radius t (cos a, sin a e), a from 0 to pi.
@@ -97,10 +89,9 @@ def neighbours(label: float) -> tuple[LinearData, LinearData]:
 def drawn(
     row: Mapping[str, Any], calibration: str, draws: int, confidence: float, rng: np.random.Generator
 ) -> tuple[str, dict[str, Any]]:
-    """Return the attack by sampling the mechanism's own code with sixteen features.
+    """Return in words, and as `columns.sampled`, the attack by sampling the mechanism's own code with 16 features.
 
-    - draws: of the job; so many at p = 16 would take too long.
-    - found: as `columns.sampled`.
+    The job's `draws` would take too long at p = 16: there are fewer.
     """
     made = (PRINTED if calibration == "paper" else CORRECTED)[row["variant"]]
     problem = made.make(Budget(row["epsilon"], row["delta"]), calibration)
@@ -135,9 +126,8 @@ def _in_gap(problem: Problem) -> tuple[Event, ...]:
 class Draws(NamedTuple):
     """What is drawn with sixteen features.
 
-    - make: (budget, calibration) -> Problem.
-    - label: y of the record that differs.
-    - events: problem -> events besides the sampler's own.
+    `make` maps budget and calibration to the problem, `label` is y of the record that differs, `events` maps the
+    problem to events besides the sampler's own.
     """
 
     make: Callable[[Budget, str], Problem]

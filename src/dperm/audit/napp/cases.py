@@ -59,10 +59,9 @@ class Pair(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """What stands under one name in the ledger.
+    """What stands under one name in the ledger, by budget and calibration.
 
-    - pairs: (budget, calibration) -> Pairs, each to be attacked.
-    - probe: (budget, calibration) -> the problem whose own draws are held against its law.
+    `pairs` gives Pairs, each to be attacked; `probe` the problem whose own draws are held against its law.
     """
 
     pairs: Callable[[Budget, str], Iterator[Pair]]
@@ -80,10 +79,7 @@ PROBES = {
 
 
 def places(problem: Problem) -> np.ndarray:
-    """Return where the noise may lie when the record meets it: its middle, and for a Gaussian as far as delta's tail.
-
-    - Returns: in units of b, 0 or above.
-    """
+    """Return where the noise may lie when the record meets it: its middle, and if Gaussian as far as delta's tail."""
     law = line.symmetric(problem)
     if not isinstance(law, Gaussian):
         return np.zeros(1)
@@ -91,11 +87,9 @@ def places(problem: Problem) -> np.ndarray:
 
 
 def pressed(problem: Problem, record: tuple[float, float], top: float, at: float, place: float) -> tuple:
-    """Return thin records, and them with `record`, so that with it b = -place puts theta at `at`.
+    """Return thin records, and them with `record` (x, y), so that with it b = -place puts theta at `at` > 0.
 
-    - record: (x, y).
-    - top: y of the thin records: they pull up.
-    - at: above 0.
+    `top` is y of the thin records: they pull up.
     """
     point = np.array([at])
     alone = records(record)
@@ -123,28 +117,19 @@ def walled(problem: Problem, words: str) -> Iterator[Pair]:
 
 
 def squared(budget: Budget, calibration: str, **form: Any) -> Problem:
-    """Return the squared loss with |y| <= 1, continued linearly from `EDGE` on.
-
-    - **form: of `Problem`.
-    """
+    """Return the squared loss with |y| <= 1, continued linearly from `EDGE` on."""
     form = {"bounds": Bounds(1.0, 1 + EDGE, 1.0), "eta_bound": EDGE, **form}
     return Problem("squared", budget=budget, calibration=calibration, **form)
 
 
 def wide(budget: Budget, calibration: str, **form: Any) -> Problem:
-    """Return the squared loss with |y| <= 1, continued linearly from 1 on, and Lambda = Lambda0.
-
-    - **form: of `Problem`.
-    """
+    """Return the squared loss with |y| <= 1, continued linearly from 1 on, and Lambda = Lambda0."""
     made = Problem("squared", Bounds(1.0, 2.0, 1.0), budget, calibration, **{"eta_bound": 1.0, **form})
     return replace(made, strength=made.floor) if "strength" not in form else made
 
 
 def mild(budget: Budget, calibration: str, **form: Any) -> Problem:
-    """Return `wide` with a small Lambda, for events that Lambda is in the way of.
-
-    - **form: of `Problem`.
-    """
+    """Return `wide` with a small Lambda, for events that Lambda is in the way of."""
     return wide(budget, calibration, strength=_SMALL, **form)
 
 
@@ -302,8 +287,5 @@ CORRECTED: Mapping[str, Variant] = {
 
 
 def find(name: str, calibration: str) -> Variant:
-    """Return what stands under a name in the ledger.
-
-    - name: a key of `PRINTED`, or of `CORRECTED` for the other calibrations.
-    """
+    """Return what a name of `PRINTED`, or of `CORRECTED` for the other calibrations, stands for in the ledger."""
     return (PRINTED if calibration == "paper" else CORRECTED)[name]

@@ -52,8 +52,8 @@ _LEAST = 1e-300
 class Magnitude:
     """|theta| as a function of |b|.
 
-    - of: (problem, h, u) -> |theta|, never falling in u.
-    - draw: (problem, X, y, b) -> theta, shape (R, p): the mechanism's own code.
+    `of` maps problem, h and u to |theta|, never falling in u; `draw` problem, X, y and b to theta of the
+    mechanism's own code.
     """
 
     problem: Problem
@@ -100,10 +100,7 @@ class Magnitude:
 
 
 def steps(problem: Problem, number: int) -> Magnitude:
-    """Return the release of theta^(T).
-
-    - number: T.
-    """
+    """Return the release of theta^(T)."""
 
     def of(made, h, u):
         return _steps(np.asarray(u, float), h, made.strength, made.floor, made.eta_bound, made.moor, number)
@@ -148,10 +145,9 @@ def recycled(problem: Problem) -> Magnitude:
 
 
 def redrawn(problem: Problem) -> Target:
-    """Return the release of one round of recycling where its law has no formula here: VS and VS+, to be sampled.
+    """Return the release of one round of recycling, VS or VS+ with MOOR, whose law has no formula here: to be sampled.
 
-    - problem: with MOOR.
-    - Returns: what lies within `NEAR` of 0 is 0.
+    What lies within `NEAR` of 0 is 0.
     """
 
     def draw(data, repeats, rng):
@@ -187,11 +183,9 @@ def attack(made: Magnitude, *, delta: float) -> dict[str, Any]:
 
 
 def best(data: np.ndarray, neighbour: np.ndarray, words: list[str], delta: float) -> dict[str, Any]:
-    """Return the best union of pieces whose probabilities are known, in either direction.
+    """Return the best union of pieces, in either direction, as `columns.on_a_line`.
 
-    - data, neighbour: shape (k,); probabilities; they need not be all that there is.
-    - words: list of str, length k; the pieces.
-    - Returns: as `columns.on_a_line`.
+    Their probabilities, with the data and the neighbour, are known, and need not be all that there is.
     """
     data, neighbour = (np.maximum(side, 0.0) for side in (data, neighbour))
     found = []
@@ -207,8 +201,8 @@ def best(data: np.ndarray, neighbour: np.ndarray, words: list[str], delta: float
 def returned(epsilon: float, delta: float, calibration: str, *, moor: bool, ridge: bool = False) -> Iterator[tuple]:
     """Give attacks on what a run that returns budget claims.
 
-    - epsilon: epsilon - Delta epsilon: what outcomes with at least this return are claimed to cost.
-    - ridge: corrected: w = max(Lambda, Lambda0) is public, and so is what is returned.
+    `epsilon` is epsilon - Delta epsilon: what outcomes with at least this return are claimed to cost. Of a
+    corrected `ridge` w = max(Lambda, Lambda0) is public, and so is what is returned.
     """
     # Half of the Jacobian's budget; without MOOR all but a hundredth, which leaves little more than r epsilon.
     q = 0.5 if moor or ridge else 0.99

@@ -46,10 +46,7 @@ FEATURES = 16
 
 
 class Records(NamedTuple):
-    """Data with one feature; equal records stand once, with their number.
-
-    - x, y, count: shape (k,).
-    """
+    """Data with one feature; equal records stand once, with their number."""
 
     x: np.ndarray
     y: np.ndarray
@@ -73,16 +70,12 @@ def records(*pairs: tuple[float, float], count: float = 1.0) -> Records:
 
 @dataclass(frozen=True)
 class Problem:
-    """One release with one feature.
+    """One release with one feature, y in {-1, +1} for logistic and smoothed_hinge.
 
-    - loss: y in {-1, +1} for logistic and smoothed_hinge.
-    - bounds: what the noise and Lambda0 are made for; whether the records keep them is the attack's question.
-    - strength: Lambda.
-    - eta_bound: |eta| beyond which the loss goes on linearly.
-    - box: theta = [low, high].
-    - retrieval: of the (1 - r) epsilon; public for ridge.
-    - x_norm: of the declared domain; zeta1 if left out.
-    - y_bound: of the declared domain; none for labels.
+    `bounds` are what the noise and Lambda0 are made for: whether the records keep them is the attack's question.
+    `strength` is Lambda; the loss goes on linearly beyond |eta| = `eta_bound`; `box` is Theta; `retrieval` is of
+    the (1 - r) epsilon, public for ridge; `x_norm` (zeta1 if left out) and `y_bound` (none for labels) are of the
+    declared domain.
     """
 
     loss: str
@@ -143,11 +136,7 @@ class Problem:
     def released(self, X: np.ndarray, y: np.ndarray, repeats: int, rng: np.random.Generator) -> np.ndarray:
         """Run the mechanism.
 
-        - X: shape (n, p).
-        - y: shape (n,).
-        - Returns: shape (repeats, p).
-        - Raises DataError: if the release does not state what its plan does.
-        - Raises SolverError: if a repeat missed the solver's target.
+        DataError if the release does not state what its plan does, SolverError if a repeat missed the solver's target.
         """
         found = napp.release(X, y, self.loss, rng=rng, repeats=repeats, **self.declared)
         if found.guarantee != stated(self.plan(X.shape[1])):
@@ -195,7 +184,7 @@ def slope(problem: Problem, u: np.ndarray) -> np.ndarray:
 def target(problem: Problem) -> Target:
     """Return the release as the auditor sees it; its data are `Records`.
 
-    - Returns: `law` is Laplace's or Gauss's, symmetric: b's, or of VS+ that of which b is the absolute value.
+    `law` is Laplace's or Gauss's, symmetric: b's, or of VS+ that of which b is the absolute value.
     """
     law = symmetric(problem)
     low, high = problem.box or (-math.inf, math.inf)
@@ -231,7 +220,7 @@ def rescaled(budget: Budget, q: float | np.ndarray) -> float | np.ndarray:
 def symmetric(problem: Problem) -> Gaussian | SphericalLaplace:
     """Return b's law on a line, or that of which it is the absolute value.
 
-    - Returns: with one feature the printed radius Gamma(1, .) is Laplace noise's.
+    With one feature the printed radius Gamma(1, .) is Laplace noise's.
     """
     law = problem.plan().law
     law = law.law if isinstance(law, Absolute) else law

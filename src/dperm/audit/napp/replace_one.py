@@ -27,7 +27,7 @@ _EDGES = (cases.EDGE, 0.1)
 def swapped(problem: Problem) -> Iterator[Pair]:
     """Give the pairs of which one record is turned around, where only one of the two curves.
 
-    - problem: squared loss with |y| <= 1, continued linearly.
+    The loss is squared with |y| <= 1, continued linearly.
     """
     for short in _SHORTER:
         at = np.nextafter(problem.eta_bound / (1 - short), 0)

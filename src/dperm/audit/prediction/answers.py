@@ -44,11 +44,9 @@ _WHITE_BOX, _MOST_DRAWS = 400, 20_000
 class Answer(NamedTuple):
     """A pair, and what the mechanism answers on it.
 
-    - first, second: the answers without noise that the exact law is of.
-    - scale: of the noise that the mechanism states.
-    - draw: (side, repeats, rng) -> ndarray, shape (repeats,): its own answers.
-    - centre: what its own answers are noisy versions of, on side 0 and 1.
-    - walls: ends of the range that answers are clipped to.
+    The exact law is of `first` and `second`, the answers without noise, and of noise at the `scale` that the
+    mechanism states. `draw` maps side, repeats and a generator to its own answers, which are noisy versions of
+    `centre` on side 0 and 1; they are clipped to the range between `walls`.
     """
 
     first: float
@@ -129,10 +127,7 @@ def erm(row: Mapping[str, Any]) -> list[Answer]:
 
 
 def sgd(row: Mapping[str, Any]) -> list[Answer]:
-    """Return stable SGD.
-
-    - row: `calibration`, `variant`, `epsilon`; `neighbours` has to be "replace".
-    """
+    """Return stable SGD, for replace-one."""
     case = pairs.first_example(
         neighbours=row["neighbours"], budget=Budget(row["epsilon"]), rng=np.random.default_rng(0), records=_EXAMPLES
     )

@@ -39,13 +39,9 @@ _RECORDS, _FEW_SHARDS, _ASSIGNED = 5, 3, 300
 
 
 class Bits(NamedTuple):
-    """A mechanism that answers with a bit.
+    """A mechanism that answers with a bit, its guarantee as it states it, and in `words` what is looked at.
 
-    - law: input -> (P(0), P(1)).
-    - pairs: (input, neighbour).
-    - release: (input, repeats, rng) -> ndarray, shape (repeats,): its own bits.
-    - guarantee: what it states.
-    - words: what is looked at.
+    `law` maps an input to (P(0), P(1)), `pairs` are (input, neighbour), `release` gives the mechanism's own bits.
     """
 
     law: Callable[[Any], np.ndarray]
@@ -115,10 +111,7 @@ def majority(row: Mapping[str, Any]) -> Bits:
 
 
 def average(row: Mapping[str, Any], share: float = 1.0) -> Bits:
-    """Return the bit of the average.
-
-    - share: of the noise that is due; below 1 nothing is promised.
-    """
+    """Return the bit of the average with this share of the noise that is due; below 1 nothing is promised."""
 
     def scale(r):
         return share * averaged.scale(r, row["epsilon"], row["calibration"], bits=True)
@@ -139,9 +132,7 @@ def average(row: Mapping[str, Any], share: float = 1.0) -> Bits:
 def clipped(value: float, scale: float) -> np.ndarray:
     r"""Return the law of a bit drawn with the probability clip(v + Lap(b), 0, 1): P(1) = int_0^1 P(v + Lap(b) > t) dt.
 
-    - value: v in [0, 1].
-    - scale: b.
-    - Returns: shape (2,); P(0), P(1).
+    v is in [0, 1], b is `scale`.
     """
 
     def above(v):

@@ -43,8 +43,7 @@ FITTED = bits.FITTED
 class Block(NamedTuple):
     """Up to N queries at one margin, ended by the first contested one.
 
-    - free, contested: list of (loss, chance); outcomes, their losses in widths and probabilities under P; the contested
-      ones take one of B.
+    Outcomes are (loss in widths, probability under P); the contested ones take one of B.
     """
 
     free: list[tuple[int, float]]
@@ -65,12 +64,7 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
 
 def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> PrivacyLoss:
-    """Return the privacy loss of the best strategy.
-
-    - terms: e, `each` and T.
-    - shards, contested: r and B.
-    - epsilon: where the strategy is the best.
-    """
+    """Return the privacy loss of the strategy that is the best at `epsilon`, for r shards and B contested rounds."""
     width = terms.round / _PIECES
     half = math.ceil(_REACH * epsilon / width)
     offered = _blocks(terms, shards, width, half)
@@ -109,10 +103,7 @@ def strategy(terms: Terms, shards: int, contested: int, epsilon: float) -> Priva
 
 
 def free(disagree: float, terms: Terms) -> float:
-    """Return f: P(q + Lap(1/e) < T).
-
-    - disagree: q.
-    """
+    """Return f = P(q + Lap(1/e) < T), q shards disagreeing."""
     room = terms.round * (terms.threshold - disagree)
     return 1 - 0.5 * math.exp(-room) if room > 0 else 0.5 * math.exp(room)
 

@@ -36,11 +36,9 @@ _MAJORITY = DummyClassifier(strategy="most_frequent")
 
 
 class Exhausted(NamedTuple):
-    """What a predictor gave until it refused.
+    """What a predictor gave until it refused: the price of an answer, by the accountants, and how many it gave.
 
-    - each: price of an answer, by the accountants.
-    - answered: answers until it refused; never more than twice those allowed.
-    - p_value: that its answers have their law.
+    They are never more than twice those allowed; `p_value` is that they have their law.
     """
 
     each: float

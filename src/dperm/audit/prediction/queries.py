@@ -70,10 +70,9 @@ def attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> It
 
 
 def opened(row: Mapping[str, Any], count: int, ranged: bool, accountant: str | None = None) -> tuple[float, int]:
-    """Return the price of an answer, and how many answers a ledger for so many really grants.
+    """Return the price of an answer, and how many of the `count` asked for a ledger really grants.
 
-    - count: answers that are asked for.
-    - ranged: whether they are of bounded range.
+    `ranged` says whether they are of bounded range.
     """
     ledger = PredictionLedger(
         row["epsilon"], row["delta"], answers=count, bounded_range=ranged, neighbours=row["neighbours"],
@@ -91,22 +90,13 @@ def opened(row: Mapping[str, Any], count: int, ranged: bool, accountant: str | N
 
 
 def many_bits(law: Callable[[Any], np.ndarray], pairs: list, count: int, delta: float) -> exact.ExactAudit:
-    """Return the exact audit of so many bits at one pair.
-
-    - law: input -> (P(0), P(1)) of one.
-    - Returns: its outcomes are numbers of ones.
-    """
+    """Return the exact audit of `count` bits of a law at one pair; its outcomes are numbers of ones."""
 
     return exact.exact(lambda value: ones(law(value)[1], count), pairs, delta=delta)
 
 
 def ones(chance: float, count: int) -> np.ndarray:
-    """Return the law of the number of ones.
-
-    - chance: of a 1.
-    - count: bits.
-    - Returns: shape (count + 1,).
-    """
+    """Return the law of the number of ones among `count` bits."""
     masses = stats.binom.pmf(np.arange(count + 1), count, chance)
     return masses / math.fsum(masses)
 
@@ -154,12 +144,9 @@ def cheap(epsilon: float, delta: float) -> float:
 
 
 def granting(opened: Callable[..., Any], row: Mapping[str, Any], low: float, dearer: int) -> Callable[[int, int], bool]:
-    """Return what says whether a ledger, asked anew, grants so many answers of either price.
+    """Return what says whether a ledger of this class, asked anew, grants so many answers of either price.
 
-    - opened: the ledger's class.
-    - low: the lower price.
-    - dearer: how many times as much the higher is.
-    - Returns: (of the lower, of the higher) -> bool
+    The higher price is `dearer` times `low`.
     """
 
     def granted(first, second):
@@ -176,11 +163,9 @@ def granting(opened: Callable[..., Any], row: Mapping[str, Any], low: float, dea
 
 
 def table(granted: Callable[[int, int], bool], most: int) -> np.ndarray:
-    """Return which numbers of answers of two prices a ledger grants.
+    """Return which numbers of answers of two prices a ledger grants; false in the last row and column.
 
-    - granted: (of the first, of the second) -> bool; what it grants it grants fewer of, too.
-    - most: no more of the first are asked for.
-    - Returns: shape (a, b); false in the last row and column.
+    What it grants it grants fewer of, too; no more than `most` of the first are asked for.
     """
     found = []
     for first in range(most + 1):

@@ -28,11 +28,7 @@ from dperm.laws.privacy_loss import PrivacyLoss
 
 
 class Answer(NamedTuple):
-    """The law of one answer's loss, of a price that is a whole number of widths.
-
-    - steps: losses, in widths.
-    - chances: their probabilities under P.
-    """
+    """The law under P of one answer's loss, in widths, of a price that is a whole number of them."""
 
     steps: tuple[int, ...]
     chances: tuple[float, ...]
@@ -41,8 +37,7 @@ class Answer(NamedTuple):
 class Bit(NamedTuple):
     """The law of the loss of a bit whose log-odds move by its price.
 
-    - most: what it spends if it is the bit that is likelier under P; the other spends the price less.
-    - chance: of that, under P.
+    With probability `chance` under P it is the bit that is likelier there and spends `most`, else the price less.
     """
 
     most: float
@@ -50,10 +45,7 @@ class Bit(NamedTuple):
 
 
 def bit(law: np.ndarray, other: np.ndarray) -> Bit:
-    """Return the loss of a bit.
-
-    - law, other: shape (2,); probabilities under P and Q.
-    """
+    """Return the loss of a bit with these laws under P and Q."""
     losses = np.log(law / other)
     likelier = int(losses.argmax())
     return Bit(float(losses[likelier]), float(law[likelier]))
@@ -75,13 +67,9 @@ def response(price: int, width: float) -> Answer:
 
 
 def rounds(first: Bit, second: Bit, count: int, price: float, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the law of the loss of the best strategy for a number of bits.
+    """Return the law of the loss of the best strategy, for delta at this epsilon, with `count` bits of either kind.
 
-    - first, second: what every query may be answered with.
-    - count: how many are given.
-    - price: by how much their log-odds move.
-    - epsilon: where delta is to be large.
-    - probabilities, losses: shape ((count + 1)^2,); under P; not in order.
+    Their log-odds move by `price`. Probabilities are under P, and not in order.
     """
     of_first, less = np.mgrid[: count + 1, : count + 1]
     losses = of_first * first.most + (count - of_first) * second.most - price * less
@@ -109,11 +97,10 @@ def rounds(first: Bit, second: Bit, count: int, price: float, epsilon: float) ->
 
 
 def prices(allowed: np.ndarray, offered: tuple[Answer, Answer], epsilon: float, width: float) -> PrivacyLoss:
-    """Return the law of the loss of the best strategy against a ledger of two prices.
+    """Return the law of the loss of the best strategy, for delta at this epsilon, against a ledger of two prices.
 
-    - allowed: shape (a, b); whether i answers of the first price and j of the second may have been given; False in the
-      last row and column.
-    - offered: of either price.
+    `allowed[i, j]` says whether i answers of the first price and j of the second may have been given; it is False
+    in the last row and column.
     """
     sizes = [max(map(abs, answer.steps)) for answer in offered]
     ends = np.argwhere(allowed)

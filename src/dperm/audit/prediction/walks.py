@@ -78,11 +78,7 @@ class Form:
         return float(math.ceil(math.log(2 / alpha) / self.step))
 
     def law(self, value: tuple) -> np.ndarray:
-        """Return (P(0), P(1)).
-
-        - value: records, the query, alpha.
-        - Returns: shape (2,).
-        """
+        """Return (P(0), P(1)) of (records, query, alpha)."""
         data, query, alpha = value
         return self._law(grouped(data)[: query + 1], self.bound(alpha))
 
@@ -108,11 +104,7 @@ class Form:
         return special.expit([-odds, odds]) @ np.array(list(v.values()))
 
     def bits(self, pairs: list[tuple], words: str) -> Bits:
-        """Return what `dperm.audit.prediction.bits` attacks.
-
-        - pairs: pairs of inputs, as `law` takes them.
-        - words: what the pairs are.
-        """
+        """Return what `dperm.audit.prediction.bits` attacks; `words` say what the pairs of inputs are."""
         return Bits(self.law, pairs, self._release, self.guarantee, words)
 
     def _release(self, value: tuple, repeats: int, rng: np.random.Generator) -> np.ndarray:
@@ -155,12 +147,7 @@ def _neighbours(relation: str) -> tuple[list[tuple], np.ndarray, np.ndarray]:
 
 
 def end(groups: tuple[tuple[int, int], ...], bound: float, order: str) -> Law:
-    """Return the law of V at a query.
-
-    - groups: tuple of (ones, records); at the points up to the query's own, which is the last.
-    - bound: T.
-    - Returns: dict of float to float.
-    """
+    """Return the law of V at a query whose own point is the last group of (ones, records); `bound` is T."""
     before = after(groups[:-1], bound, order)
     ones, records = groups[-1]
     if order == "strict":
