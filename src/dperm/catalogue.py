@@ -18,9 +18,6 @@ def catalogues(tree: ast.Module) -> list[ast.AnnAssign]:
     Such a statement is `NAME: Catalogue[...] = {...}`, with `Catalogue` imported from one of our packages. Words are
     texts, True, False and None, in tuples and lists; names that the module gives to texts or tuples of them, joined by
     `+` and `*`; and what a function or class of ours, defined in the module or imported from dperm, makes of words.
-
-    - tree: ast.Module.
-    - Returns: list of ast.AnnAssign.
     """
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom)]
     from_ours = [node for node in imports if str(node.module).split(".")[0] in OURS]

@@ -74,7 +74,7 @@ class Locator(UserProvidedCacheLocator):
 def compiled(function: Callable) -> Callable:
     """Return `function`, compiled at its first call and kept for the next process; IEEE arithmetic, one thread.
 
-    - function: of arrays and numbers only; may call other compiled functions.
+    It is of arrays and numbers only, and may call other compiled functions.
     """
     numba.config.CACHE_DIR = str(cache_folder())
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{Locator.__name__}"

@@ -55,12 +55,9 @@ Bits = Callable[[int], int]
 
 @dataclass(frozen=True)
 class GridRelease:
-    """What `add_noise` returns.
+    """What `add_noise` returns: multiples of the step g, a power of two; the scale of the integer noise is in steps.
 
-    - values: multiples of `step`.
-    - step: g, a power of two.
-    - scale: of the integer noise, in steps.
-    - rho: of the zCDP that the discrete Gaussian satisfies; None for Laplace noise.
+    `rho` is of the zCDP that the discrete Gaussian satisfies; None for Laplace noise.
     """
 
     values: np.ndarray
@@ -72,11 +69,9 @@ class GridRelease:
 def add_noise(vectors: np.ndarray, *, sensitivity: float, budget: Budget) -> GridRelease:
     """Release vectors, each for the whole budget, with integer noise from the operating system.
 
-    - vectors: shape (repeats, p).
-    - sensitivity: S, an upper bound of the l2 sensitivity of one row under the caller's neighbouring relation; in
-      [1e-200, 1e200].
-    - Raises ReleaseError: if OpenDP is not installed.
-    - Raises InvalidBudget: if the budget needs noise that 64-bit integers cannot hold, or none serves it.
+    `sensitivity` S, in [1e-200, 1e200], is an upper bound of the l2 sensitivity of one row under the caller's
+    neighbouring relation. ReleaseError if OpenDP is not installed; InvalidBudget if the budget needs noise that
+    64-bit integers cannot hold, or none serves it.
     """
     dp = load_opendp()
     step = 2.0 ** math.floor(math.log2(sensitivity * FINENESS))
@@ -96,10 +91,7 @@ def add_noise(vectors: np.ndarray, *, sensitivity: float, budget: Budget) -> Gri
 
 
 def available() -> None:
-    """Make sure that OpenDP is there, before anything is computed for it.
-
-    - Raises ReleaseError: if it is not installed.
-    """
+    """Make sure that OpenDP is there, before anything is computed for it; else ReleaseError."""
     load_opendp()
 
 
@@ -176,12 +168,7 @@ def load_opendp() -> Any:
 
 
 def exponential(x: Fraction, bits: int) -> tuple[int, int]:
-    """Enclose 2^bits e^{-x} between integers that are at most 2 apart.
-
-    - x: 0 or above.
-    - bits: 1 or above.
-    - Raises ValueError: if x is negative or no fraction.
-    """
+    """Enclose 2^bits e^{-x} between integers at most 2 apart; ValueError if x is negative or no fraction."""
     _fraction("x", x)
     if x < 0:
         raise ValueError(f"x={x} must be 0 or above")
@@ -205,11 +192,10 @@ def exponential(x: Fraction, bits: int) -> tuple[int, int]:
 
 
 def happens(enclosed: Callable[[int], tuple[int, int]], draw: Bits = secrets.randbits) -> bool:
-    """Return True with a probability, exactly.
+    """Return True with a probability p, exactly.
 
-    - enclosed: number of bits to (low, high), integers with low <= 2^bits p <= high, whose distance over 2^bits goes to
-      0.
-    - draw: number of bits, a multiple of 8, to a uniform integer of so many; the operating system's by default.
+    `enclosed` maps a number of bits to integers low <= 2^bits p <= high, whose distance over 2^bits goes to 0; `draw` a
+    number of bits, a multiple of 8, to a uniform integer of so many; the operating system's by default.
     """
     bits, u = _WORD, draw(_WORD)
     while True:
@@ -224,8 +210,7 @@ def bits(
 ) -> np.ndarray:
     """Return whether each of some events happens, each with the bits of its own generator, exactly.
 
-    - enclosed: a value and a number of bits to what `happens` takes.
-    - values: what the probabilities are made of: numbers, of which equal ones are enclosed once.
+    `enclosed` maps a value and a number of bits to what `happens` takes; equal values are enclosed once.
     """
     known = {value: functools.cache(functools.partial(enclosed, value)) for value in set(values)}
     drawn = zip(values, rngs, strict=True)
@@ -233,11 +218,9 @@ def bits(
 
 
 def logistic_bit(x: Fraction, draw: Bits = secrets.randbits) -> bool:
-    r"""Return True with probability e^x/(1 + e^x), exactly.
+    r"""Return True with probability e^x/(1 + e^x), exactly; ValueError if x is no fraction.
 
-    - x: log-odds; such as epsilon v/2 of a soft majority vote (dwork2018, Theorem 4.1).
-    - draw: as of `happens`.
-    - Raises ValueError: if x is no fraction.
+    x are log-odds, such as epsilon v/2 of a soft majority vote (dwork2018, Theorem 4.1).
     """
     _fraction("x", x)
     return happens(lambda bits: logistic(x, bits), draw)
@@ -252,20 +235,13 @@ def logistic(x: Fraction, bits: int) -> tuple[int, int]:
 
 
 def laplace_sign(x: Fraction, draw: Bits = secrets.randbits) -> bool:
-    """Return whether x + Z > 0, exactly, for Z of the Laplace law of scale 1.
-
-    - draw: as of `happens`.
-    - Raises ValueError: if x is no fraction.
-    """
+    """Return whether x + Z > 0, exactly, for Z of the Laplace law of scale 1; ValueError if x is no fraction."""
     _fraction("x", x)
     return happens(lambda bits: above(x, bits), draw)
 
 
 def above(x: Fraction, bits: int) -> tuple[int, int]:
-    """Enclose 2^bits P(x + Z > 0), Z of the Laplace law of scale 1, between integers that are at most 2 apart.
-
-    - bits: 2 or above.
-    """
+    """Enclose 2^bits P(x + Z > 0), Z of the Laplace law of scale 1, between integers at most 2 apart; bits >= 2."""
     low, high = exponential(abs(x), bits - 1)
     return (low, high) if x <= 0 else ((1 << bits) - high, (1 << bits) - low)
 

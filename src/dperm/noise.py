@@ -29,10 +29,6 @@ def spherical(radius_shape: float, scale: float, shape: tuple[int, ...], rng: np
         0 or above, finite.
     shape : tuple of int
     rng : Generator
-
-    Returns
-    -------
-    ndarray
     """
     direction = rng.standard_normal(shape)
     direction /= np.linalg.norm(direction, axis=-1, keepdims=True)
@@ -61,10 +57,6 @@ class Laplace:
         ----------
         shape : tuple of int
         rng : Generator
-
-        Returns
-        -------
-        ndarray
         """
         return rng.laplace(0.0, self.scale, shape)
 
@@ -93,10 +85,6 @@ class SphericalLaplace:
         Parameters
         ----------
         features : int
-
-        Returns
-        -------
-        float
         """
         return self.scale * math.sqrt(features * (features + 1))
 
@@ -107,10 +95,6 @@ class SphericalLaplace:
         ----------
         shape : tuple of int
         rng : Generator
-
-        Returns
-        -------
-        ndarray
         """
         return spherical(shape[-1], self.scale, shape, rng)
 
@@ -127,10 +111,6 @@ class SphericalLaplace:
         features : int
             p >= m; p = m is `sample`.
         rng : Generator
-
-        Returns
-        -------
-        ndarray
 
         Raises
         ------
@@ -167,10 +147,6 @@ class Gaussian:
         Parameters
         ----------
         features : int
-
-        Returns
-        -------
-        float
         """
         return self.scale * math.sqrt(features)
 
@@ -181,10 +157,6 @@ class Gaussian:
         ----------
         shape : tuple of int
         rng : Generator
-
-        Returns
-        -------
-        ndarray
         """
         return rng.normal(0.0, self.scale, shape)
 
@@ -198,10 +170,6 @@ class Gaussian:
         features : int
             p >= m.
         rng : Generator
-
-        Returns
-        -------
-        ndarray
 
         Raises
         ------

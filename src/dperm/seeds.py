@@ -9,17 +9,14 @@ import numpy as np
 
 
 def generator(root: int, *names: str | int | float) -> np.random.Generator:
-    """Return the generator of the stream that `names` describe.
+    """Return the generator of the stream that `names` describe, from the run's seed.
 
     The names are hashed with SHA-256 into a `SeedSequence`, so streams of different names are independent for all
-    practical purposes, and adding a cell to a grid changes no other cell's stream.
-
-    - root: the run's seed, 0 or above.
-    - *names: what the stream is for, coarse to fine: experiment, data set, repeat, "noise". Order and type matter: "1",
-      1, 1.0 and True name four streams. NumPy's integers and its float64 count as Python's; its other floats are
-      refused, because float32(0.1) is not 0.1.
-    - Raises TypeError: if the root is not an integer, or a name not one of the above.
-    - Raises ValueError: if the root is negative, or a name not finite.
+    practical purposes, and adding a cell to a grid changes no other cell's stream. They say what the stream is for,
+    coarse to fine: experiment, data set, repeat, "noise". Order and type matter: "1", 1, 1.0 and True name four
+    streams. NumPy's integers and its float64 count as Python's; its other floats are refused, because float32(0.1)
+    is not 0.1. TypeError if the root is no integer, or a name none of these; ValueError if the root is negative, or
+    a name not finite.
     """
     if isinstance(root, bool) or not isinstance(root, Integral):
         raise TypeError(f"seed root={root!r} is a {type(root).__name__}; give an integer, 0 or above")

@@ -178,10 +178,6 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     delta : float
         In [1e-300, 1).
 
-    Returns
-    -------
-    float
-
     Raises
     ------
     InvalidBudget
@@ -201,10 +197,6 @@ def pure(epsilon: float) -> float:
     ----------
     epsilon : float
 
-    Returns
-    -------
-    float
-
     References
     ----------
     Bun & Steinke 2016, Proposition 3.3.
@@ -219,10 +211,6 @@ def bounded_range(epsilon: float) -> float:
     ----------
     epsilon : float
         The log ratios of the probabilities lie in an interval of this length.
-
-    Returns
-    -------
-    float
 
     References
     ----------
@@ -240,10 +228,6 @@ def gaussian_answer(sensitivity: float, sigma: float) -> float:
         S, in l2.
     sigma : float
         Above 0.
-
-    Returns
-    -------
-    float
 
     References
     ----------

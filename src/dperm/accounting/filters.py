@@ -43,10 +43,6 @@ def accountants(delta: float, bounded_range: bool, accountant: str | None = None
     accountant : str, optional
         The only one wanted.
 
-    Returns
-    -------
-    tuple of str
-
     Raises
     ------
     InvalidBudget
@@ -195,10 +191,6 @@ def rho(each: float, bounded_range: bool) -> float:
     ----------
     each : float
     bounded_range : bool
-
-    Returns
-    -------
-    float
     """
     return composition.bounded_range(each) if bounded_range else composition.pure(each)
 

@@ -58,10 +58,6 @@ def add_remove_deltas(a: float | np.ndarray, *, epsilon: float, log_det: float, 
     one_sided : bool
         Whether l'(., y) keeps its sign for every y.
 
-    Returns
-    -------
-    AddRemove
-
     Raises
     ------
     ValueError

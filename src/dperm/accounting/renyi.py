@@ -48,10 +48,6 @@ def laplace(order: float, epsilon: float) -> float:
         a, above 1.
     epsilon : float
         Above 0.
-
-    Returns
-    -------
-    float
     """
     _order(order)
     first = math.log(order / (2 * order - 1)) + (order - 1) * epsilon
@@ -68,10 +64,6 @@ def gaussian(order: float, ratio: float) -> float:
         a, above 1.
     ratio : float
         0 or above.
-
-    Returns
-    -------
-    float
     """
     _order(order)
     return order * ratio**2 / 2
@@ -86,10 +78,6 @@ def bounded_range(order: float, epsilon: float) -> float:
         a, above 1.
     epsilon : float
         Above 0.
-
-    Returns
-    -------
-    float
 
     References
     ----------
@@ -114,10 +102,6 @@ def pure(order: float, epsilon: float) -> float:
         a, above 1.
     epsilon : float
         Above 0.
-
-    Returns
-    -------
-    float
     """
     _order(order)
     return float(_two_outcomes(order, epsilon, -epsilon))
@@ -185,10 +169,6 @@ def at_order(order: float, rho: float, delta: float) -> float:
         Bound on D_a.
     delta : float
         In (0, 1).
-
-    Returns
-    -------
-    float
 
     References
     ----------

@@ -18,15 +18,9 @@ def monomials(
 ) -> sparse.csr_array:
     """Return the explicit map of a polynomial kernel: <phi(x), phi(v)> = (<x, v> + offset)^degree.
 
-    - X: shape (n, d); a row with m entries gets C(m + degree, degree) monomials (without offset: C(m + degree - 1,
-      degree)).
-    - degree: at least 1.
-    - offset: at least 0.
-    - memory: bytes allowed.
-    - Returns: shape (n, C(d + degree, degree)); the column of a monomial does not depend on d: columns added to X add
-      columns at the end.
-    - Raises DomainViolation: if degree or offset is outside its range, there would be 2^62 columns or more, or more
-      bytes than allowed.
+    A row with m entries gets C(m + degree, degree) monomials (without offset: C(m + degree - 1, degree)). The
+    column of a monomial does not depend on d: columns added to X add columns at the end. DomainViolation if degree
+    or offset is outside its range, there would be 2^62 columns or more, or more bytes than `memory` allows.
     """
     degree, offset = power(degree, offset)
     X = sparse.csr_array(X, dtype=np.float64, copy=True)

@@ -29,11 +29,10 @@ def closeness(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
 
 
 def best_event(p: np.ndarray, q: np.ndarray, delta: float) -> tuple[float, np.ndarray]:
-    """Return max(0, max_S log((P(S) - delta)/Q(S))) and the S that attains the maximum.
+    """Return max(0, max_S log((P(S) - delta)/Q(S))) and, as rising indices, the S that attains the maximum.
 
-    - p, q: shape (m,); measures of the outcomes, 0 or above; nothing here needs their sums to be 1.
-    - event: indices in increasing order. Of all maximisers (but for rounding) the largest; if no S has P(S) > delta,
-      where p exceeds q.
+    p and q are measures of the outcomes; nothing here needs their sums to be 1. Of all maximisers (but for
+    rounding) S is the largest; if no S has P(S) > delta, it is where p exceeds q.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = np.where(p > 0, p / q, 0.0)

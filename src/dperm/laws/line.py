@@ -53,12 +53,10 @@ _FARTHEST = 1e150
 
 
 class Bound(NamedTuple):
-    """What intervals prove of two laws.
+    """What intervals prove of two laws: a lower bound on epsilon at the delta that was asked for.
 
-    - epsilon: lower bound at the delta that was asked for, 0 or above.
-    - reversed: whether the second law is the one under which the event is likelier.
-    - intervals: shape (k, 2); the event: the output is in one of the intervals (low, high].
-    - probability, other_probability: of the event, on the likelier side (rounded down) and on the other (rounded up).
+    `reversed` says that the event, the output in one of the intervals (low, high], is likelier under the second
+    law. Its probability is rounded down on the likelier side, and up on the other.
     """
 
     epsilon: float
@@ -70,10 +68,9 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class Law:
-    """A law on a line.
+    """A law on a line: P(at or below) and P(above) each of some points, accurate relative to themselves.
 
-    - cdf, sf: points -> probabilities of an output at or below each, and above each; accurate relative to themselves.
-    - atoms: outputs that have a probability of their own, under this law or the one it is compared with.
+    `atoms` have a probability of their own, under this law or the one it is compared with.
     """
 
     cdf: Callable[[np.ndarray], np.ndarray]
@@ -139,7 +136,7 @@ class Law:
 def lower_bound(first: Law, second: Law, delta: float) -> Bound:
     """Return the largest lower bound on epsilon that a union of intervals proves, in either direction.
 
-    - Raises ValueError: if cdf, or cdf and sf together, are those of no law.
+    ValueError if cdf, or cdf and sf together, are those of no law.
     """
     # An atom is a piece of its own: (the double below it, itself].
     atoms = np.asarray(first.atoms, dtype=np.float64)

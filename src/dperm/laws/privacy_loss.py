@@ -40,11 +40,7 @@ _LARGEST = 1 << 18
 
 
 class Bound(NamedTuple):
-    """What the event {loss >= least} proves.
-
-    - epsilon: 0 or above.
-    - probability, other_probability: of the event under P, rounded down, and under Q, rounded up.
-    """
+    """What the event {loss >= least} proves: its probability is rounded down under P, and up under Q."""
 
     epsilon: float
     least: float
@@ -54,11 +50,7 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True)
 class PrivacyLoss:
-    """The law of a loss, some of its outcomes left out.
-
-    - masses: shape (m,); probabilities under P, of the losses (low + i) width.
-    - width: above 0.
-    """
+    """The law of a loss under P: masses of (low + i) width, some of its outcomes left out."""
 
     masses: np.ndarray
     low: int
@@ -108,10 +100,9 @@ class PrivacyLoss:
 
 
 def of_outcomes(p: np.ndarray, q: np.ndarray, width: float) -> PrivacyLoss:
-    """Return the loss of outcomes with these probabilities.
+    """Return the loss of outcomes with probabilities p under P, q under Q, rounded down to multiples of `width`.
 
-    - p, q: shape (m,); under P and Q, 0 or above; their sums may be less than 1: what is missing is left out.
-    - width: losses are rounded down to multiples of it.
+    Their sums may be less than 1: what is missing is left out.
     """
     # What rounding alone may have made is left out of P, and counts for Q.
     some = p > _KNOWN
@@ -122,9 +113,8 @@ def of_outcomes(p: np.ndarray, q: np.ndarray, width: float) -> PrivacyLoss:
 def laplace(shift: float, pieces: int, left_out: float = 0.0) -> PrivacyLoss:
     """Return the loss of one answer with Laplace noise; of width a/k, and the same in both directions.
 
-    - shift: a: by how much the answer moves, in units of the noise's scale; above 0.
-    - pieces: k: into how many pieces the stretch between the two centres is cut.
-    - left_out: probability of the far end of either tail, whose outcomes are left out.
+    The answer moves by `shift`, a times the noise's scale; the stretch between the two centres is cut into k `pieces`.
+    `left_out` is the probability of the far end of either tail, whose outcomes are left out.
     """
     h = shift / pieces
     lower, upper = h * np.arange(pieces), h * np.arange(1, pieces + 1)
@@ -137,8 +127,7 @@ def laplace(shift: float, pieces: int, left_out: float = 0.0) -> PrivacyLoss:
 def gaussian(ratio: float, pieces: int) -> PrivacyLoss:
     """Return the loss of one answer with Gaussian noise, cut into pieces of equal loss; the same in both directions.
 
-    - ratio: by how much the answer moves, in standard deviations.
-    - pieces: how many cover one standard deviation.
+    The answer moves by `ratio` standard deviations, one of which so many pieces cover.
     """
     # P = N(ratio, 1): the loss at x is ratio x - ratio^2/2.
     width = ratio / pieces
@@ -150,11 +139,7 @@ def gaussian(ratio: float, pieces: int) -> PrivacyLoss:
 
 
 def aligned_laplace(shift: float, answers: int) -> PrivacyLoss:
-    """Return the loss of T answers with Laplace noise, all moved by the same.
-
-    - shift: of each, in units of the noise's scale.
-    - answers: T.
-    """
+    """Return the loss of T answers with Laplace noise, each moved by `shift` times the noise's scale."""
     pieces = max(2, min(2_000, _LARGEST // (4 * answers)))
     return laplace(shift, pieces).self_compose(answers)
 

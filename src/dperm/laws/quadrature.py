@@ -48,14 +48,10 @@ _EPSILON = 1e-12
 
 @dataclass(frozen=True)
 class Law:
-    """The law of theta.
+    """The law of theta in [low, high], of a slope J' and a curvature J'' >= strong > 0, both functions of an array.
 
-    - slope, curvature: J' and J'' as functions of an array.
-    - kinks: where J'' jumps, or changes fast: points of every cut.
-    - strong: a bound below J'', above 0.
-    - noise: the law of b; in one dimension the latter is Laplace's.
-    - l1: weight of |theta|.
-    - low, high: the set.
+    J'' jumps, or changes fast, at `kinks`: points of every cut. b has the law `noise`, in one dimension Laplace's if
+    spherical; `l1` is the weight of |theta|.
     """
 
     slope: Callable[[np.ndarray], np.ndarray]
@@ -109,11 +105,9 @@ class Law:
 
 
 def cut(first: Law, second: Law, *more: float) -> np.ndarray:
-    """Return points that cut the line finely for both laws: with all their kinks, 0, the ends of the set.
+    """Return rising points that cut the line finely for two laws of the same set and noise.
 
-    - first, second: with the same set and noise.
-    - *more: further points.
-    - Returns: shape (points,); increasing.
+    With all their kinks, 0, the ends of the set, and those in `more`.
     """
     depth = _DEPTH[type(first.noise)] * first.noise.scale
     levels = np.linspace(-depth, depth, POINTS)
@@ -131,10 +125,7 @@ def cut(first: Law, second: Law, *more: float) -> np.ndarray:
 
 
 class Pair:
-    """Two laws on one cut: the hockey-stick divergence and the sup of the log-ratio, first against second.
-
-    - *more: further points of the cut.
-    """
+    """Two laws on one cut: the hockey-stick divergence and the sup of the log-ratio, first against second."""
 
     def __init__(self, first: Law, second: Law, *more: float):
         self.first, self.second = first, second

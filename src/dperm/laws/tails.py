@@ -31,11 +31,7 @@ def between(law: Noise, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 
 def differences(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return the mass between successive points, each from whichever tail is thinner.
-
-    - lower, upper: shape (m,); P(<= point) and P(> point), at increasing points.
-    - Returns: shape (m - 1,).
-    """
+    """Return the mass between successive points, each from whichever tail is thinner: P(<= point) or P(> point)."""
     apart = 1.0 - lower[:-1] - upper[1:]
     mass = np.where(lower[1:] <= 0.5, np.diff(lower), np.where(upper[:-1] <= 0.5, -np.diff(upper), apart))
     return np.maximum(mass, 0.0)
