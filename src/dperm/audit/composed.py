@@ -173,7 +173,7 @@ def target(problem: Problem) -> Target:
 def stage_one(problem: Problem, data: LinearData) -> np.ndarray:
     """Return the probabilities of the two supports.
 
-    ValueError if Samp-Agg's votes may depend on who shares a block with whom, but with printed blocks.
+    Samp-Agg's votes must not depend on who shares a block, else ValueError; printed blocks are always known.
     """
     fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
     if problem.stage_one == "exp_mech":

@@ -65,9 +65,10 @@ def vote_margins(models: int) -> Iterator[tuple[int, int]]:
 def exponential(scores: Sequence[float], *, epsilon: float, alpha: float, monotone: bool = False) -> np.ndarray:
     r"""Return the law of the exponential mechanism over losses: P(j) proportional to e^{-epsilon q_j/(2 alpha)}.
 
-    `alpha` bounds the change of every score between neighbours. All weights, and their sum, then change by a factor
-    within e^{+-epsilon/2}: epsilon-DP under the relation for which alpha is the bound. kifer2012, Algorithm 4 (Section
-    3.2 writes the exponent wrongly, erratum K4), with scores that are least sums of losses in [0, alpha].
+    The scores are exact minima, one for each choice; `alpha` bounds the change of every score between neighbours.
+    All weights, and their sum, then change by a factor within e^{+-epsilon/2}: epsilon-DP under the relation for
+    which alpha is the bound. kifer2012, Algorithm 4 (Section 3.2 writes the exponent wrongly, erratum K4), with
+    scores that are least sums of losses in [0, alpha].
 
     `monotone=True` drops the 2 (erratum K5). Under add/remove such scores only grow when a record is added, by 0 to
     alpha: a weight is multiplied by w in [e^{-epsilon}, 1], the sum of weights too, the quotient by at most

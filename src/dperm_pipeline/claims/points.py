@@ -140,10 +140,10 @@ def centre(point: Point) -> float:
 
 
 def by_shares(rule: Mapping[str, Any], decided: Sequence[Decided], holding: str, against: str) -> Verdict:
-    """Return the verdict that the shares of points give; `holding` and `against` say in words what they show.
+    """Return the verdict that the shares of points give.
 
-    `measured` is the centre at the middle point (the lower median of all points' centres) with its 95 % interval;
-    `n`: its repeats.
+    `holding` and `against` say what a point does that holds, and one that is reversed. `measured` is the centre at the
+    middle point (the lower median of all points' centres) with its 95 % interval; `n`: its repeats.
     """
     hold, most_reversed = _SHARES[rule.get("general", False)]
     hold, most_reversed = rule.get("hold", hold), rule.get("reversed", most_reversed)

@@ -57,9 +57,9 @@ def unpack(path: Path, name: str, wanted: Mapping[str, int], folder: Path) -> se
     """Write the wanted files (name -> bytes) that `path` holds into `folder`, and return their names.
 
     What `path` is, is read from its first bytes: a zip (its members may be gzipped themselves); a gzip, bzip2 or xz
-    file with one file or a tar inside; a tar; or one plain file, which is the one called `name`, the end of the
-    address. CorruptFile if the archive is broken or hostile, or holds none of the wanted files; files may then be
-    left in `folder`.
+    file with one file or a tar inside; a tar; or one plain file. `name`, the end of the address, says which file it
+    is, if it holds one only. CorruptFile if the archive is broken or hostile, or holds none of the wanted files;
+    files may then be left in `folder`.
     """
     with blamed_on(name):
         with path.open("rb") as file:

@@ -39,8 +39,8 @@ _TYPES = dict.fromkeys(map(str, range(55)), pa.int16())
 def parse(entry: Mapping[str, Any], folder: Path) -> Raw:
     """Read the one file of an entry, plain or `.gz`; all rows are `train`: an experiment splits them by its seed.
 
-    DataError names the file and the line that does not hold 55 whole numbers, or not exactly one indicator of a
-    factor that is 1. CorruptFile if a compressed file is cut or damaged.
+    DataError, with file and line, if a line does not hold 55 whole numbers, or not exactly one indicator of a
+    factor is 1; CorruptFile if a compressed file is cut or damaged.
     """
     path = folder / next(iter(entry["files"]))
     broken = []

@@ -33,7 +33,7 @@ USER_FORMATS = ("csv", "parquet")
 
 
 def module(entry: Mapping[str, Any]) -> str:
-    """Return the name of the module that parses an entry, of which its code digest is taken, besides this one's.
+    """Return the name of the module that parses an entry: its code digest is taken of that, besides this one.
 
     ConfigError lists the formats if no parser knows this one.
     """

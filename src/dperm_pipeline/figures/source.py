@@ -16,7 +16,7 @@ WHOLE = "whole cells, whose solver did not converge"
 
 
 class Rows:
-    """What some figures and tables (None: one that there is not) show of one file of rows, or of a ledger."""
+    """What some figures and tables show of one file of rows, or of a ledger; a target that is None does not exist."""
 
     def __init__(self, path: str | Path, targets: Iterable[Target | None]):
         self._path = path

@@ -47,9 +47,10 @@ def furthest(model: Any) -> float:
 
 
 def fits(call: Call, step: str, number: int, rng: np.random.Generator) -> tuple[dict[Corner, Recorded], list[Recorded]]:
-    """Fit on None and on every corner, return those that are accepted, and `number` further fits on the first corner.
+    """Fit without a corner (None) and with each, and `number` times more on the first corner that is accepted.
 
-    `step` is as of `recording.fit`; the further fits have noise of their own.
+    The first value holds the corners that are accepted; `step` is as of `recording.fit`; every fit has noise of its
+    own.
     """
     model = call.make()
     far = _BEYOND if model.clip else 1.0

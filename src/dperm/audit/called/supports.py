@@ -107,7 +107,7 @@ def attack(mechanism: str, neighbours: str, epsilon: float, *, clip: bool) -> di
 
 
 def accepted(choice: Choice, clip: bool, of: Callable[[list[Record]], Any]) -> dict[Record | None, Any]:
-    """Return `of` (the records beside the crowd) of each record that `fit` accepts, and of none.
+    """Return what `of` makes of each record that `fit` accepts beside the crowd, and of none.
 
     With `clip`, records lie far outside of what is declared.
     """

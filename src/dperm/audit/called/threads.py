@@ -111,7 +111,10 @@ def attack(mechanism: str, neighbours: str, epsilon: float, delta: float, rng: n
 def fit(
     y: float, rng: np.random.Generator, make: type = RKHSGaussian, **given: Any
 ) -> tuple[Recorded, RendezvousKernel]:
-    """Fit a path (`make`: RKHSGaussian, or a class made of it) on one record at x = 1 with label y; if 0, on none."""
+    """Fit a path (`make`: RKHSGaussian, or a class made of it) on a record that holds nothing and one at x = 1.
+
+    The latter has the label y; with y = 0 it is not there.
+    """
     kernel = RendezvousKernel()
     model = make(kernel=kernel, feature_norm=1.0, classes=(-1, 1), C=_C, tolerance=1e-3, **given)
     X, labels = np.zeros((1, 1)), np.array([1])

@@ -69,7 +69,7 @@ def model_size(p: int, alpha: float, *, sigma: float = 0.0, gamma: float = 0.0) 
 
 
 def least_size(excess: Callable[[int], float], alpha: float, start: int) -> int:
-    """Return the least n, guessed as `start`, at which an excess that falls roughly like 1/n is at most alpha."""
+    """Return the least n, guessed as `start`, at which an excess that falls like 1/n or its root is at most alpha."""
     known = functools.cache(excess)
     low, high, reach = start, start, 1.02
     while known(high) > alpha:

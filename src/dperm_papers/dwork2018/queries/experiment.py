@@ -149,7 +149,10 @@ def _at_levels(settings: Settings, rows: Rows, n: int, right: Callable[[float], 
 
 
 def least_price(right: Callable[[float], float], level: float, most: float) -> float:
-    """Return the least price, to 10^-12 of it, at which what rises with it reaches a level; 0 if not at `most`."""
+    """Return the least price, to 10^-12 of it upwards, at which what rises with it reaches a level; 0 if none does.
+
+    None above `most` is looked at.
+    """
     if right(most) < level:
         return 0.0
     low, high = most / 2, most
@@ -176,7 +179,7 @@ def most_rows(right: Callable[[int], float], level: float) -> int:
 
 
 def _students(settings: Settings, rows: Rows, found: dict[int, list[float]], n: int) -> None:
-    """Add the accuracies of students by their numbers of labels; and for each level the number that has it, if any."""
+    """Add the accuracies of students by their numbers of labels, and for each level the least number that has it."""
     for m, values in found.items():
         each = _label_price(settings, m)
         rows.add("accuracy", values, series="student", m=m, r=_shards(each, settings.alpha, n), each=each)

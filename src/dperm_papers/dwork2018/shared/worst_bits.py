@@ -43,7 +43,7 @@ def bits_delta(epsilon: float, m: int, log_odds: float, step: float) -> float:
 
 
 def worst_delta(epsilon: float, m: int, each: float, *, bounded_range: bool) -> float:
-    """Return the largest delta of m like bits of a price, over a fine grid of t, or that of randomised response."""
+    """Return the largest delta of m like bits, over a fine grid of t; without range, that of randomised response."""
     if not bounded_range:
         return bits_delta(epsilon, m, each, 2 * each)
     found = [bits_delta(epsilon, m, each / 2 + offset, each) for offset in OFFSETS]
