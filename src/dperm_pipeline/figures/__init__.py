@@ -140,7 +140,7 @@ def modules(name: str) -> tuple[str, ...]:
 def recipe(name: str, known: Mapping[str, Target]) -> list[str] | None:
     """Return what a figure or table hangs on besides its code: the function that makes it, and what it reads.
 
-    None if there is no such figure or table, which making it will say.
+    None if it is unknown: making it will say so.
     """
     if name not in known:
         return None

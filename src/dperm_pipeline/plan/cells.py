@@ -137,8 +137,7 @@ def load(
 def read_experiment(path: Path, head: Path) -> dict[str, Any]:
     """Read an experiment's file, and hold it against the schema of all and the settings that its own code declares.
 
-    ConfigError if it does not keep to them. What the code of an experiment that there is not would declare nobody
-    knows: `_unknown` refuses it.
+    ConfigError if it does not keep to them. An experiment without code declares no settings: `_unknown` refuses it.
     """
     declared = config_files.parse(path)
     schema = config_files.parse(head)

@@ -78,7 +78,7 @@ def logarithms(d: int, alpha: float, epsilon: float, beta: float) -> float:
 
 
 def needed(dataset: str, d: int, alpha: float, wrong: np.ndarray, most: float = math.inf) -> float:
-    """Return the least n of a shard with a mean error of the majority of at most alpha; infinite above `most`.
+    """Return the least n of a shard with a mean error of the majority of at most alpha; infinite if above `most`.
 
     `wrong` is how often the bit is wrong if W = 0..r shards are.
     """

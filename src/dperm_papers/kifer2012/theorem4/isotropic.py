@@ -42,7 +42,7 @@ def second_moment(noise: Noise, p: int) -> float:
 
 
 def length_quantile(noise: Noise, p: int, share: float | np.ndarray, *, upper: bool = False) -> float | np.ndarray:
-    """Return b with P(||b|| <= b) = share; with `upper` P(||b|| > b), which keeps its digits where it is small."""
+    """Return t with P(||b|| <= t) = share; with `upper` P(||b|| > t) = share, which keeps its digits where small."""
     inverse = special.gammainccinv if upper else special.gammaincinv
     if isinstance(noise, Gaussian):
         return noise.scale * np.sqrt(2 * inverse(p / 2, share))

@@ -110,11 +110,11 @@ def _wrong(eta, y, bound, total):
 def entry(
     gradient: np.ndarray, slope: float, *, extra_l1: np.ndarray | float = 0.0, box: tuple[float, float] | None = None
 ) -> np.ndarray:
-    """Return the strength from which on theta = 0 is the fit.
+    """Return the strength from which on theta = 0 is the fit: max_j (|gradient_j| - extra_j)/slope, 0 or above.
 
-    It is max_j (|gradient_j| - extra_j)/slope, 0 or above, of the gradient of sum of losses and tilt at 0; `slope`
-    is of the penalty at 0, over Lambda: 2 as printed (erratum N6), `extra_l1` is added to it: b_j of VS+. In a box
-    (low <= 0 <= high) only gradients that pull inwards count: 0 need not be left to a side where there is nothing.
+    `gradient` is that of the sum of losses and the tilt at 0. `slope` is that of the penalty at 0, over Lambda: 2
+    as printed (erratum N6); `extra_l1`, b_j of VS+, is added to it. In a box (low <= 0 <= high) only gradients that
+    pull inwards count: 0 need not be left to a side where there is nothing.
     """
     low, high = (-math.inf, math.inf) if box is None else box
     pull = np.maximum(np.where(high > 0, -gradient, 0.0), np.where(low < 0, gradient, 0.0))
