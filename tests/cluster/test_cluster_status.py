@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import together
 
 STATUS = Path(__file__).parents[2] / "profiles/cluster-generic/status.sh"
 
@@ -26,7 +27,7 @@ def status(tmp_path):
     return ask
 
 
-@pytest.mark.parametrize(
+@together.over(
     "state",
     [
         "BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "LAUNCH_FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",

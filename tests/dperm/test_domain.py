@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -68,7 +69,7 @@ def test_a_share_is_never_more_than_the_whole_nor_nothing(fraction):
         Budget(1.0).share(fraction)
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("bounds", "name"),
     [
         ({"x_norm": 0.0}, "x_norm"),

@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -155,8 +156,8 @@ def number(x):
     return mpmath.mpf(x.numerator) / x.denominator
 
 
-@pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("x", ODDS)
+@together.over("name", LAWS)
+@together.over("x", ODDS)
 def test_integers_enclose_the_probability_however_small(name, x):
     enclosed, exact = LAWS[name]
     if name == "e^-x":
@@ -193,8 +194,8 @@ class Tape:
         return self.words.pop(0)
 
 
-@pytest.mark.parametrize("x", ODDS)
-@pytest.mark.parametrize("bit", [(grid.logistic_bit, grid.logistic), (grid.laplace_sign, grid.above)])
+@together.over("x", ODDS)
+@together.over("bit", [(grid.logistic_bit, grid.logistic), (grid.laplace_sign, grid.above)])
 def test_a_bit_is_one_exactly_below_its_probability(bit, x):
     """What is decided after one, two and more words, at and beside every end of the enclosures."""
     draw, enclosed = bit

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import together
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -126,7 +127,7 @@ BOUNDED = [Domain(1.0, 1.0, 1.0), Domain(2.0, 3.0, 1.5), Domain(0.5, 10.0, 2.0),
 
 
 @every_loss
-@pytest.mark.parametrize("domain", BOUNDED)
+@together.over("domain", BOUNDED)
 def test_suprema_are_never_exceeded_on_the_domain(loss, domain):
     u, y = grid(loss, domain)
     slope, bend = loss.suprema(domain)
@@ -141,7 +142,7 @@ SHARP = [(loss, domain) for loss in ALL if loss.name in NEEDS_BOUNDS for domain 
 ]
 
 
-@pytest.mark.parametrize(("loss", "domain"), SHARP, ids=identify)
+@together.over(("loss", "domain"), SHARP)
 def test_suprema_are_attained(loss, domain):
     u, y = grid(loss, domain)
     slope, bend = loss.suprema(domain)
@@ -158,8 +159,8 @@ def test_one_sided_says_whether_the_derivative_keeps_its_sign(loss):
     assert loss.one_sided is keeps
 
 
-@pytest.mark.parametrize("domain", BOUNDED)
-@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.name not in ("hinge", "absolute")], ids=identify)
+@together.over("domain", BOUNDED)
+@together.over("loss", [loss for loss in ALL if loss.name not in ("hinge", "absolute")])
 def test_zeta_and_lambda_bound_gradient_and_hessian_in_theta(loss, domain):
     """Gradient by finite differences in theta, largest eigenvalue by the quotient along x: x at the bound attains R."""
     rng = np.random.default_rng(1)
@@ -185,8 +186,8 @@ def test_zeta_and_lambda_bound_gradient_and_hessian_in_theta(loss, domain):
         assert along <= curvature * (1 + 1e-4)
 
 
-@pytest.mark.parametrize("factor", [0.25, 2.0, 10.0])
-@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.name not in ("hinge", "absolute")], ids=identify)
+@together.over("factor", [0.25, 2.0, 10.0])
+@together.over("loss", [loss for loss in ALL if loss.name not in ("hinge", "absolute")])
 def test_zeta_grows_with_the_radius_and_lambda_with_its_square(loss, factor):
     """Scaling x up and theta down keeps every <x, theta>, so only the chain rule's factor is left."""
     one, other = Domain(1.5, 4.0, 2.0), Domain(1.5 * factor, 4.0, 2.0 / factor)
@@ -207,8 +208,8 @@ def test_zeta_and_lambda_in_closed_form():
     assert losses.poisson().gradient_bound(Domain(2.0, 9.0, 0.5)) == pytest.approx(2 * (9.0 - math.exp(-1)))
 
 
-@pytest.mark.parametrize("y", [-1.0, 1.0])
-@pytest.mark.parametrize("u", [-1e4, -745.2, -40.0, 40.0, 745.2, 1e4])
+@together.over("y", [-1.0, 1.0])
+@together.over("u", [-1e4, -745.2, -40.0, 40.0, 745.2, 1e4])
 def test_logistic_is_stable_far_out(u, y):
     """log(1 + e^-m) = max(0, -m) + log1p(e^-|m|), with no overflow on the way."""
     loss = losses.logistic()
@@ -223,7 +224,7 @@ def test_logistic_is_stable_far_out(u, y):
     assert bend >= 0
 
 
-@pytest.mark.parametrize("loss", [loss for loss in ALL if loss.name != "poisson"], ids=identify)
+@together.over("loss", [loss for loss in ALL if loss.name != "poisson"])
 def test_no_loss_but_the_exponential_one_overflows_far_out(loss):
     u, y = np.array([-1e4, 1e4])[:, None], np.array([-1.0, 1.0])
     for function in (loss.value, loss.derivative, loss.second):
@@ -288,8 +289,8 @@ def test_lambda_of_squared_needs_no_bound_but_that_of_poisson_does():
         losses.poisson().curvature_bound(Domain(1.0, y_bound=1.0))
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan, 1e-31, 1e31, "a", None, True, [1.0]])
-@pytest.mark.parametrize(("name", "parameter"), [("huber", "knee"), ("smoothed_hinge", "width")])
+@together.over("value", [0.0, -1.0, math.inf, math.nan, 1e-31, 1e31, "a", None, True, [1.0]])
+@together.over(("name", "parameter"), [("huber", "knee"), ("smoothed_hinge", "width")])
 def test_bad_parameters_are_refused_and_shown(name, parameter, value):
     with pytest.raises(DomainViolation, match=re.escape(f"{name} {parameter}={value!r} must be a number in [1e-30, ")):
         losses.make(name, **{parameter: value})

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,8 +18,8 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("shape", [(4,), (1, 1), (5, 3), (2, 7, 4), (0, 3), (3, 0)])
+@together.over("law", LAWS)
+@together.over("shape", [(4,), (1, 1), (5, 3), (2, 7, 4), (0, 3), (3, 0)])
 def test_samples_have_the_shape_asked_for(law, shape):
     drawn = law(0.5).sample(shape, rng())
     assert drawn.shape == shape
@@ -54,8 +55,8 @@ def test_scale_zero_is_no_noise(law):
     np.testing.assert_array_equal(law(0.0).sample((3, 4), rng()), np.zeros((3, 4)))
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("scale", [-1e-300, -1.0, math.inf, -math.inf, math.nan])
+@together.over("law", LAWS)
+@together.over("scale", [-1e-300, -1.0, math.inf, -math.inf, math.nan])
 def test_a_scale_that_is_none_is_refused_and_shown(law, scale):
     with pytest.raises(ValueError, match=f"noise scale={scale}"):
         law(scale)

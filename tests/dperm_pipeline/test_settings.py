@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import together
 
 import dperm_papers
 from dperm.errors import ConfigError
@@ -63,13 +64,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("setting", RIGHT)
+@together.over("setting", RIGHT)
 def test_what_is_declared_is_accepted(setting):
     for value in RIGHT[setting]:
         config_files.validate({setting: value}, settings.schema(Declared), "my.yaml")
 
 
-@pytest.mark.parametrize(("setting", "value", "words"), WRONG)
+@together.over(("setting", "value", "words"), WRONG)
 def test_what_is_not_is_refused_in_words(setting, value, words):
     with pytest.raises(ConfigError) as error:
         config_files.validate({setting: value}, settings.schema(Declared), "my.yaml")

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import together
 import yaml
 from snakemake.exceptions import MissingInputException
 
@@ -95,7 +96,7 @@ def test_the_rules(rules):
     assert scripts == set(map(kind, TARGETS))
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@together.over("name", TARGETS)
 def test_what_a_rule_declares(rules, name):
     rule = rules[name]
     for declared in ("log", "benchmark", "threads", "resources", "params", "message", "output"):
@@ -106,7 +107,7 @@ def test_what_a_rule_declares(rules, name):
     assert not rule.shellcmd
 
 
-@pytest.mark.parametrize("name", TARGETS)
+@together.over("name", TARGETS)
 def test_the_script_of_a_rule(rules, name):
     script = (Path(rules[name].basedir) / rules[name].script).resolve()
     assert script.name == f"{kind(name)}.py"

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import together
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("src", "workflow", "docs", "bench", "examples", "tests", ".ci")
@@ -142,7 +143,7 @@ def test_every_exception_has_a_reason_and_is_needed():
     assert len(FILES) > 300
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("source", "what"),
     [
         ("import pickle", "pickle"),
@@ -189,7 +190,7 @@ def test_the_reader_of_trees_lets_pass(source):
     assert found(source) == []
 
 
-@pytest.mark.parametrize("path", RULES, ids=lambda path: path.name)
+@together.over("path", RULES)
 def test_rules_run_scripts_and_no_shell(path):
     """`shell:` would put wildcards and params into a command line; `run:` is code that no test reads."""
     text = path.read_text(encoding="utf-8")

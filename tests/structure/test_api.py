@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+import together
 from numpydoc.validate import validate
 
 import dperm
@@ -97,7 +98,7 @@ def test_estimators_name_their_source():
     assert [name for name in dperm.__all__ if not names_its_source(name)] == []
 
 
-@pytest.mark.parametrize("name", sorted(mechanisms.REGISTRY))
+@together.over("name", sorted(mechanisms.REGISTRY))
 def test_registered_mechanisms_have_a_source_a_relation_and_a_test(name):
     module = mechanisms.module(name)
     assert any(key in module.__doc__ for key in PAPERS)

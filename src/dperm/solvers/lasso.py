@@ -93,11 +93,12 @@ def minimise(
 
 
 def checked(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the data as contiguous doubles, or refuse them.
+    """Return the data as contiguous doubles that may be written to, or refuse them.
 
     - X, y: the arguments themselves where they are such already.
     """
-    X, y = (np.ascontiguousarray(values, dtype=np.float64) for values in (X, y))
+    # Of arrays that may not be written to, as of a file that is mapped, Numba would compile all anew.
+    X, y = (np.require(values, np.float64, ("C", "W")) for values in (X, y))
     if X.ndim != 2 or y.shape != (len(X),) or X.shape[1] == 0:
         raise DataError(f"X has shape {X.shape} and y {y.shape}; give (n, p) with p >= 1 and (n,)")
     for name, values in (("X", X), ("y", y)):

@@ -5,6 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+import together
 from dp_accounting import get_sigma_gaussian
 from dp_accounting.pld.privacy_loss_mechanism import GaussianPrivacyLoss
 from hypothesis import given
@@ -52,8 +53,8 @@ def test_curve_for_any_sign_of_epsilon(epsilon, a):
     assert float(gaussian.hockey_stick(epsilon, a)) == pytest.approx(float(exact), rel=1e-10, abs=1e-300)
 
 
-@pytest.mark.parametrize("a", [0.05, 0.7, 3.0, 12.0])
-@pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.1, 1.0, 4.0])
+@together.over("a", [0.05, 0.7, 3.0, 12.0])
+@together.over("epsilon", [-1.0, 0.0, 0.1, 1.0, 4.0])
 def test_curve_against_dp_accounting_and_against_its_definition(epsilon, a):
     ours = gaussian.hockey_stick(epsilon, a)
     assert ours == pytest.approx(GaussianPrivacyLoss(standard_deviation=1 / a).get_delta_for_epsilon(epsilon), rel=1e-8)
@@ -88,8 +89,8 @@ def test_gaussian_ratio_against_dp_accounting(epsilon, delta):
     assert 1 / gaussian.gaussian_ratio(epsilon, delta) == pytest.approx(get_sigma_gaussian(epsilon, delta), rel=1e-4)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1.0, 1e6])
-@pytest.mark.parametrize("delta", [1e-300, 1e-9, 0.5, 1 - 1e-9])
+@together.over("epsilon", [0.0, 1e-12, 1.0, 1e6])
+@together.over("delta", [1e-300, 1e-9, 0.5, 1 - 1e-9])
 def test_gaussian_ratio_at_extreme_budgets(epsilon, delta):
     a = gaussian.gaussian_ratio(epsilon, delta)
     assert 0 < a < math.inf
@@ -133,10 +134,10 @@ def test_add_remove_bounds_are_the_expected_supremum_of_the_loss(a, epsilon, log
     assert deltas.adding == pytest.approx(expected_delta(increasing, epsilon - log_det), rel=1e-6, abs=1e-12)
 
 
-@pytest.mark.parametrize("a", [0.3, 1.0])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("one_sided", [True, False])
-@pytest.mark.parametrize("cosine", [-1.0, -0.6, 0.0, 0.5, 1.0])
+@together.over("a", [0.3, 1.0])
+@together.over("epsilon", [0.5, 1.0, 3.0])
+@together.over("one_sided", [True, False])
+@together.over("cosine", [-1.0, -0.6, 0.0, 0.5, 1.0])
 def test_replace_bounds_cover_the_expected_supremum_over_the_box(a, epsilon, one_sided, cosine):
     """sup over (s, s2) in a box of <Z, s x - s2 x2> + ||.||^2/2, on a grid of (s, s2), for any angle of x and x2."""
     z1, z2 = np.meshgrid(np.linspace(-8, 8, 201), np.linspace(-8, 8, 201))

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from dp_accounting import dp_event, rdp
 from dp_accounting.pld.privacy_loss_distribution import from_randomized_response
 from hypothesis import given, settings
@@ -35,9 +36,9 @@ def test_the_inverse_spends_all_of_epsilon_and_no_more(epsilon, delta, k):
         assert composition.advanced(each * (1 + 1e-9), delta, k) > epsilon
 
 
-@pytest.mark.parametrize("k", [1, 3, 20, 400])
-@pytest.mark.parametrize("each", [0.01, 0.1, 0.7])
-@pytest.mark.parametrize("delta", [1e-8, 1e-3, 0.2])
+@together.over("k", [1, 3, 20, 400])
+@together.over("each", [0.01, 0.1, 0.7])
+@together.over("delta", [1e-8, 1e-3, 0.2])
 def test_theorem_11_covers_the_worst_composition(k, each, delta):
     assert composition.optimal_delta(composition.advanced(each, delta, k), each, k) <= delta
 
@@ -45,8 +46,8 @@ def test_theorem_11_covers_the_worst_composition(k, each, delta):
 # The optimum
 
 
-@pytest.mark.parametrize(("each", "k"), [(0.3, 1), (0.3, 4), (1.1, 7)])
-@pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 2.5])
+@together.over(("each", "k"), [(0.3, 1), (0.3, 4), (1.1, 7)])
+@together.over("epsilon", [0.0, 0.2, 1.0, 2.5])
 def test_optimal_composition_against_all_outcomes(epsilon, each, k):
     yes = math.exp(each) / (1 + math.exp(each))
     delta = 0.0

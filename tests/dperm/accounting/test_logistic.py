@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, optimize
@@ -67,9 +68,9 @@ def test_a_replaced_record_costs_the_expected_envelope_besides(a, epsilon, share
     assert both == pytest.approx(min(1.0, once + expected(envelope, epsilon)), rel=1e-2, abs=1e-12)
 
 
-@pytest.mark.parametrize("cap", [1.0, 0.8, 0.4])
-@pytest.mark.parametrize("a", [1e-4, 0.02, 0.3, 3.0, 20.0])
-@pytest.mark.parametrize("epsilon", [0.05, 1.0, 6.0])
+@together.over("cap", [1.0, 0.8, 0.4])
+@together.over("a", [1e-4, 0.02, 0.3, 3.0, 20.0])
+@together.over("epsilon", [0.05, 1.0, 6.0])
 def test_without_leverage_two_forces_are_one_of_twice_the_length(a, epsilon, cap):
     """The quadrature against a closed form, ten digits of it, from the body to the far tail."""
     fixed = {"epsilon": epsilon, "leverage": 0.0, "cap": cap}
@@ -80,8 +81,8 @@ def test_without_leverage_two_forces_are_one_of_twice_the_length(a, epsilon, cap
     assert both == pytest.approx(exact, rel=1e-10, abs=1e-300)
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 1e2, 1e3, 1e5, 1e6])
-@pytest.mark.parametrize("times", [0.5, 0.7, 0.8, 0.9, 0.98, 100.0])
+@together.over("epsilon", [1.0, 1e2, 1e3, 1e5, 1e6])
+@together.over("times", [0.5, 0.7, 0.8, 0.9, 0.98, 100.0])
 def test_little_noise_at_a_large_epsilon_is_not_understated(epsilon, times):
     """From 0.5 on the loss exceeds epsilon mostly; H_epsilon(2a) is the second term without leverage."""
     a = times * math.sqrt(2 * epsilon)

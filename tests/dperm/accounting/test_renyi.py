@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from dp_accounting import dp_event, rdp
 from scipy import integrate, special, stats
 
@@ -28,8 +29,8 @@ def test_noisy_answers_by_quadrature(order):
     assert renyi.gaussian(order, 0.7) == pytest.approx(by_density(order, stats.norm(), 0.7), rel=1e-6)
 
 
-@pytest.mark.parametrize("epsilon", [0.06, 0.1, 0.9, 1.0, 4.0])
-@pytest.mark.parametrize("order", ORDERS)
+@together.over("epsilon", [0.06, 0.1, 0.9, 1.0, 4.0])
+@together.over("order", ORDERS)
 def test_bits_are_bounded_by_their_curves_and_attain_them(order, epsilon):
     t = np.linspace(-12, 12, 20_001)
     one, other = special.expit(t), special.expit(t - epsilon)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
@@ -15,8 +16,8 @@ from dperm.audit.bounds import Counts
 ERRORS = (0.3, 0.025, 1e-5)
 
 
-@pytest.mark.parametrize("error", ERRORS)
-@pytest.mark.parametrize(("hits", "tries"), [(0, 1), (1, 1), (0, 10), (3, 10), (10, 10), (4_000, 10_000)])
+@together.over("error", ERRORS)
+@together.over(("hits", "tries"), [(0, 1), (1, 1), (0, 10), (3, 10), (10, 10), (4_000, 10_000)])
 def test_limits_solve_the_binomial_equations(hits, tries, error):
     """At the lower limit `hits` or more happen with probability `error`, at the upper one `hits` or fewer."""
     low, high = bounds.lower_probability(hits, tries, error), bounds.upper_probability(hits, tries, error)

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -53,8 +54,8 @@ def test_an_outcome_of_one_side_only_costs_infinity_until_delta_covers_it():
     assert covered.likelier == "data"
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-9, 0.01, 0.2, 0.6])
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@together.over("delta", [0.0, 1e-9, 0.01, 0.2, 0.6])
+@together.over("epsilon", EPSILONS)
 def test_randomized_response_at_any_delta(epsilon, delta):
     audit = exact(lambda truth: reference_laws.randomized_response(truth, epsilon=epsilon), [(0, 1)], delta=delta)
     left = math.exp(epsilon) - delta * (1 + math.exp(epsilon))
@@ -141,9 +142,9 @@ def are_neighbours(first, second, relation, ordered):
     return len(first) == len(second) and (Counter(first) - Counter(second)).total() == 1
 
 
-@pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize("relation", ["add_remove", "replace"])
-@pytest.mark.parametrize(("letters", "size"), [("ab", 1), ("abc", 1), ("abc", 2), ("ab", 4), ("abc", 3)])
+@together.over("ordered", [False, True])
+@together.over("relation", ["add_remove", "replace"])
+@together.over(("letters", "size"), [("ab", 1), ("abc", 1), ("abc", 2), ("ab", 4), ("abc", 3)])
 def test_every_pair_of_neighbours_comes_once(letters, size, relation, ordered):
     """Against a check of every two data sets."""
     pairs = list(neighbours_of_tiny_domain(letters, size, relation, ordered=ordered))

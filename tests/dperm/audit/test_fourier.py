@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, special
 
 from dperm import noise
@@ -46,8 +47,8 @@ def test_the_attack_spends_what_the_constants_allow(calibration, variant, budget
     assert share * budget.epsilon * 0.98 < found <= budget.epsilon
 
 
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize(("calibration", "variant", "budget", "share"), ATTACKED)
+@together.over("neighbours", ["add_remove", "replace"])
+@together.over(("calibration", "variant", "budget", "share"), ATTACKED)
 def test_the_mechanism_draws_from_the_law_and_weaker_noise_is_seen(calibration, variant, budget, share, neighbours):
     made = fourier.case(calibration, variant, neighbours, budget)
     drawn = fourier.drawing(made, calibration, neighbours, budget)(made.neighbour, 400, np.random.default_rng(2))

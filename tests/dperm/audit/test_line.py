@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
@@ -200,9 +201,9 @@ def test_the_event_in_words():
 # Objective perturbation with gamma noise (in p = 1: Laplace)
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("calibration", ["paper", "tight"])
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@together.over("epsilon", EPSILONS)
+@together.over("calibration", ["paper", "tight"])
+@together.over("neighbours", ["add_remove", "replace"])
 def test_huber_attains_gamma_epsilon_and_never_more(neighbours, calibration, epsilon):
     """A narrow interval at the parabola's end, where force and curvature meet, approaches Theorem 3's supremum.
 

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, special, stats
 
 from dperm import losses
@@ -90,10 +91,10 @@ def test_the_density_is_that_of_the_draws(mechanism):
     assert stats.chisquare(seen, expected * seen.sum() / expected.sum()).pvalue > 1e-5
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-5])
-@pytest.mark.parametrize("calibration", ["paper", "tight"])
-@pytest.mark.parametrize("p", [1, 3])
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@together.over("delta", [0.0, 1e-5])
+@together.over("calibration", ["paper", "tight"])
+@together.over("p", [1, 3])
+@together.over("mechanism", MECHANISMS)
 def test_recovered_noise_is_the_noise_that_was_drawn(mechanism, p, calibration, delta):
     """The release draws its noise from the generator at once: the same seed replays it."""
     target, data = make(mechanism, delta=delta, calibration=calibration), records(p)

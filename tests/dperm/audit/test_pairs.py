@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import together
 
 from dperm import losses
 from dperm.accounting import objective as theorems
@@ -50,8 +51,8 @@ def test_a_pair_is_one_of_neighbours_within_its_domain(name, neighbours):
         assert set(np.concatenate([y, y2])) <= {-1.0, 1.0}
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0])
-@pytest.mark.parametrize(("name", "neighbours"), HERE)
+@together.over("epsilon", [0.5, 1.0, 2.0, 3.0])
+@together.over(("name", "neighbours"), HERE)
 def test_the_printed_constants_may_be_used_with_every_pair(name, neighbours, epsilon):
     if name == "first_example":
         return

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 
 from dperm.audit import reference_laws
 from dperm.audit.exact import exact, neighbours_of_tiny_domain
@@ -15,8 +16,8 @@ EXAMPLES = [(x, y) for x in POINTS for y in (0, 1)]
 # Votes
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("models", [1, 2, 7, 40])
+@together.over("epsilon", EPSILONS)
+@together.over("models", [1, 2, 7, 40])
 def test_soft_majority_spends_epsilon_and_no_less(models, epsilon):
     audit = exact(
         lambda count: reference_laws.soft_majority(count, models=models, epsilon=epsilon),

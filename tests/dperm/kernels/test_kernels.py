@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -30,8 +31,8 @@ def ball(n, d, seed=0):
     return X / np.linalg.norm(X, axis=1)[:, None] * np.minimum(rng.random(n) * 1.5, 1)[:, None]
 
 
-@pytest.mark.parametrize("name", [name for name, (_, formula) in KERNELS.items() if formula])
-@pytest.mark.parametrize("kinds", ["dd", "ds", "sd", "ss"])
+@together.over("name", [name for name, (_, formula) in KERNELS.items() if formula])
+@together.over("kinds", ["dd", "ds", "sd", "ss"])
 def test_kernels_are_their_formulas(name, kinds):
     kernel, formula = KERNELS[name]
     X, V = ball(7, 4), ball(5, 4, seed=1)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, optimize, stats
 
 from dperm import losses
@@ -74,8 +75,8 @@ def test_each_repeat_is_algorithm_1_of_the_paper_with_the_same_noise(name, budge
     assert released.event == ("EpsilonDeltaDpEvent", {"epsilon": budget.epsilon, "delta": budget.delta})
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 0.05, 1.0, 5.0, 20.0])
-@pytest.mark.parametrize(("p", "rank"), [(1, 1), (2, 2), (50, 2)])
+@together.over("epsilon", [1e-4, 0.05, 1.0, 5.0, 20.0])
+@together.over(("p", "rank"), [(1, 1), (2, 2), (50, 2)])
 def test_scales_are_the_printed_ones(epsilon, p, rank):
     """Of the sum: n sigma1, Lambda, sigma2, n gamma, with gamma = L/n^2 and r = min(p, 2)."""
     n, delta = 1000, 1e-6
@@ -96,9 +97,9 @@ def gap(epsilon, delta):
     return parts.epsilon1 - parts.epsilon3
 
 
-@pytest.mark.parametrize("delta", [1e-300, 1e-9, 1e-6, 1e-3])
-@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 4.0, 16.0])
-@pytest.mark.parametrize("name", ["logistic", "huber"])
+@together.over("delta", [1e-300, 1e-9, 1e-6, 1e-3])
+@together.over("epsilon", [0.01, 0.1, 1.0, 4.0, 16.0])
+@together.over("name", ["logistic", "huber"])
 def test_the_default_shares_are_proved_for_the_whole_budget(name, epsilon, delta):
     assert calibrate(losses.make(name), Budget(epsilon, delta)).guarantee == "proved"
 
@@ -248,7 +249,7 @@ def test_a_target_below_rounding_is_not_called_met():
     assert not released.converged.any()
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("arguments", "error", "message"),
     [
         ({"neighbours": "add_remove"}, ValueError, "n_public is missing: under add_remove n is private"),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import optimize
 
 from dperm import losses, noise
@@ -124,9 +125,9 @@ def log_density(theta, x, y, loss, made, perturbation):
     return -np.abs(theta - best) / scale
 
 
-@pytest.mark.parametrize("perturbation", ["output", "objective"])
-@pytest.mark.parametrize("name", ["logistic", "smoothed_hinge", "huber"])
-@pytest.mark.parametrize(("epsilon", "curvature"), [(0.5, 3.0), (0.5, 1e-3), (2.0, None), (5.0, 0.3)])
+@together.over("perturbation", ["output", "objective"])
+@together.over("name", ["logistic", "smoothed_hinge", "huber"])
+@together.over(("epsilon", "curvature"), [(0.5, 3.0), (0.5, 1e-3), (2.0, None), (5.0, 0.3)])
 def test_no_neighbours_are_told_apart_by_more_than_epsilon(perturbation, name, epsilon, curvature):
     """In one dimension the density is known: attack it with records at the corners, on a grid of outcomes."""
     loss = losses.make(name)
@@ -143,9 +144,9 @@ def test_no_neighbours_are_told_apart_by_more_than_epsilon(perturbation, name, e
         assert (logs.max(axis=0) - logs.min(axis=0)).max() <= epsilon * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("perturbation", ["output", "objective"])
-@pytest.mark.parametrize("name", ["logistic", "smoothed_hinge", "huber"])
-@pytest.mark.parametrize(("epsilon", "curvature"), [(0.5, 3.0), (0.5, 1e-3), (2.0, None), (5.0, 0.3)])
+@together.over("perturbation", ["output", "objective"])
+@together.over("name", ["logistic", "smoothed_hinge", "huber"])
+@together.over(("epsilon", "curvature"), [(0.5, 3.0), (0.5, 1e-3), (2.0, None), (5.0, 0.3)])
 def test_under_add_remove_no_record_is_told_from_its_absence(perturbation, name, epsilon, curvature):
     """The same attack, a data set against itself with one record more; the noise is that of one gradient."""
     loss, fixed = losses.make(name), {"perturbation": perturbation, "curvature": curvature}
@@ -181,7 +182,7 @@ def test_output_perturbation_spends_all_of_epsilon():
     assert logs[1] - logs[0] == pytest.approx(0.8, rel=1e-9)
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("arguments", "error", "message"),
     [
         ({"neighbours": "swap"}, ValueError, "neighbours='swap'"),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from dp_accounting import dp_event
 from dp_accounting.pld import pld_privacy_accountant
 from dp_accounting.rdp import rdp_privacy_accountant
@@ -49,7 +50,7 @@ def literal(X, y, loss, drawn, *, ridge, clip, momentum, eta, average):
     return iterates[-1] if average == "none" else np.mean(iterates[len(iterates) // 2 :], axis=0)
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("arguments", "eta"),
     [
         ({"step_size": 0.01}, 0.01),
@@ -60,7 +61,7 @@ def literal(X, y, loss, drawn, *, ridge, clip, momentum, eta, average):
         ({"neighbours": "replace", "n_public": 55}, 1 / (55 * 1.5**2 / 4)),
     ],
 )
-@pytest.mark.parametrize("steps", [1, 7])
+@together.over("steps", [1, 7])
 def test_each_repeat_is_the_slow_loop_with_the_same_noise(arguments, eta, steps):
     X, y = design()
     settled = {"ridge": 0.0, "clip": 1.5, "momentum": 0.0, "average": "none"}
@@ -218,7 +219,7 @@ def test_a_step_size_too_large_is_reported():
     assert released.guarantee == "proved"
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("arguments", "error", "message"),
     [
         ({"budget": Budget(1.0)}, InvalidBudget, "delta=0.0 must be .* take 'objective' or 'output'"),

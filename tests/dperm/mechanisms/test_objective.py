@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import together
 
 from dperm import ObjectivePerturbation, diagnostics, losses, noise
 from dperm.accounting import gaussian
@@ -73,9 +74,9 @@ def test_tight_gamma_noise_spends_exactly_epsilon(neighbours, factor):
     assert factor * zeta / law.scale + math.log(1 + lam / curvature) == pytest.approx(epsilon, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
-@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-2])
-@pytest.mark.parametrize("name", LOSSES)
+@together.over("epsilon", [0.1, 1.0, 5.0])
+@together.over("delta", [0.0, 1e-9, 1e-2])
+@together.over("name", LOSSES)
 def test_paper_constants_are_proved_for_add_remove(name, epsilon, delta):
     """Theorem 2 with Delta = 2 lambda/epsilon: our theorems confirm it for every budget tried."""
     loss = LOSSES[name]
@@ -166,9 +167,9 @@ def test_a_solver_share_pays_for_noise_that_hides_the_solver_error(delta):
     assert measured == pytest.approx(expected, rel=0.04)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("calibration", ["paper", "tight"])
-@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.9])
+@together.over("delta", [0.0, 1e-6])
+@together.over("calibration", ["paper", "tight"])
+@together.over("share", [0.1, 0.3, 0.5, 0.9])
 def test_the_default_curvature_is_made_for_what_the_solver_share_leaves(calibration, share, delta):
     """Delta = 2 lambda/((1 - share) epsilon), lambda = 1/4: the same release as with that curvature given."""
     X, y = design()

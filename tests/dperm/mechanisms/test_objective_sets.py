@@ -5,6 +5,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 
 from dperm import ObjectivePerturbation, losses
 from dperm.domain import Budget, Domain
@@ -79,10 +80,10 @@ def test_only_what_the_regularizer_lacks_of_delta_is_added():
     np.testing.assert_allclose(more.theta, release(X, y, losses.squared(), curvature=50.0, **fixed).theta, atol=1e-5)
 
 
-@pytest.mark.parametrize("budget", [BUDGET, APPROXIMATE], ids=["gamma", "gaussian"])
-@pytest.mark.parametrize("calibration", ["paper", "tight"])
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize(("curvature", "l2"), [(9.0, 3.0), (3.0, 9.0)])
+@together.over("budget", [BUDGET, APPROXIMATE])
+@together.over("calibration", ["paper", "tight"])
+@together.over("neighbours", ["add_remove", "replace"])
+@together.over(("curvature", "l2"), [(9.0, 3.0), (3.0, 9.0)])
 def test_a_ridge_is_credited_once(monkeypatch, curvature, l2, neighbours, calibration, budget):
     """Delta and l2 are the problem of max(Delta, l2) without l2: the same noise, the same guarantee, the same theta."""
     X, y = data()

@@ -5,6 +5,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from scipy import special, stats
 
 from dperm import NAPP, ObjectivePerturbation, SparseRegression, diagnostics, losses, noise
@@ -89,9 +90,9 @@ def test_the_noise_is_for_twice_tau_at_the_shares_budget(monkeypatch, data, core
     assert (low <= found.theta).all() and (found.theta <= high).all()
 
 
-@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 3.0, 10.0])
-@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5])
+@together.over("neighbours", ["add_remove", "replace"])
+@together.over("epsilon", [0.05, 0.5, 1.0, 3.0, 10.0])
+@together.over("delta", [0.0, 1e-9, 1e-5])
 def test_the_default_costs_less_than_a_fifth_of_a_percent_of_noise(epsilon, delta, neighbours):
     """What the tilt is longer by, and the output noise beside what the tilt moves theta by where nothing else does.
 

@@ -6,6 +6,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from scipy import integrate, stats
 from scipy.optimize import lsq_linear
 from sparse_data import VOTES, K, P, S, data, release
@@ -211,7 +212,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("given", "error", "message"), REFUSED)
+@together.over(("given", "error", "message"), REFUSED)
 def test_what_is_impossible_is_refused_before_any_work(given, error, message, monkeypatch):
     def work(*_, **__):
         raise AssertionError("work was done first")

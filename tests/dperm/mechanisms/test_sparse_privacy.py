@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, stats
 from sparse_data import VOTES, K, S, data, release
 
@@ -145,7 +146,7 @@ GUARANTEES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("support", "calibration", "neighbours", "guarantee"), GUARANTEES)
+@together.over(("support", "calibration", "neighbours", "guarantee"), GUARANTEES)
 def test_the_guarantee_is_that_of_the_weaker_stage(support, calibration, neighbours, guarantee):
     given = {"support": support, **({"penalty": 1.0, "blocks": K} if support == "samp_agg" else {})}
     fixed = {"calibration": calibration, "neighbours": neighbours, **given}

@@ -4,6 +4,7 @@ import cvxpy as cp
 import mpmath
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -239,8 +240,8 @@ def test_what_does_not_fit_is_refused(changed, error, message):
         ball.minimise(arguments.pop("G"), arguments.pop("c"), **arguments)
 
 
-@pytest.mark.parametrize("radius", [1e-3, 0.5, 20.0, np.inf])
-@pytest.mark.parametrize("p", [1, 7, 40])
+@together.over("radius", [1e-3, 0.5, 20.0, np.inf])
+@together.over("p", [1, 7, 40])
 def test_the_secular_equation_alone_agrees_with_the_whole(p, radius):
     rng = np.random.default_rng(p)
     w = np.where(rng.random(p) < 0.3, 0.0, rng.exponential(size=p) ** 3)

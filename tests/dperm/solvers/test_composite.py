@@ -5,6 +5,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 
 from dperm import losses
 from dperm.errors import ConfigError
@@ -178,7 +179,7 @@ def test_certificates_of_cvxpy_are_above_the_distance_from_an_exact_projection(p
     assert (away <= np.sqrt(2 * found.gap)).all() and (np.sqrt(2 * found.gap) < 2e-4 * (1 + size + total)).all()
 
 
-@pytest.mark.parametrize(("regularizer", "region", "message"), [
+@together.over(("regularizer", "region", "message"), [
     (lambda z: -cp.norm1(z), None, "regularizer: its expression is not convex by cvxpy's rules"),
     (lambda z: 0.5, None, "regularizer: it must return a scalar cvxpy expression .* and returned a float"),
     (lambda z: None, None, "and returned a NoneType"),
@@ -193,7 +194,7 @@ def test_certificates_of_cvxpy_are_above_the_distance_from_an_exact_projection(p
     (None, Region(radius=0.3, constraints=lambda z: [z >= 0, cp.sum(z) == 1]), "within the declared radius=0.3: the f"),
     (None, Region(low=0.0, high=0.1, constraints=lambda z: [cp.sum(z) == 1]), "declared low=0, high=0.1: the feasible"),
 ])  # fmt: skip
-@pytest.mark.parametrize("loss", [LOSSES["squared"], LOSSES["logistic"]], ids=["squared", "logistic"])
+@together.over("loss", [LOSSES["squared"], LOSSES["logistic"]])
 def test_what_users_state_wrongly_is_refused_by_name(regularizer, region, message, loss):
     X, y, tilt = problem(loss)
     stated = {"regularizer": Regularizer(expression=regularizer), "region": region}

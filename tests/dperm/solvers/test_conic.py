@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from scipy import optimize, special
 
 from dperm.feasible import Region, Regularizer
@@ -149,8 +150,8 @@ def test_rows_of_any_length_are_solved_alike(name, R):
         assert (away <= bound + 1e-14 * np.linalg.norm(c, axis=1) / h).all()
 
 
-@pytest.mark.parametrize("size", [np.nan, np.inf, 1e300, 1e200])
-@pytest.mark.parametrize("name", ["fused", "nuclear", "simplex"])
+@together.over("size", [np.nan, np.inf, 1e300, 1e200])
+@together.over("name", ["fused", "nuclear", "simplex"])
 def test_numbers_out_of_reach_are_a_gap_without_end_and_no_error(name, size):
     regularizer, region, _ = SCALED[name]
     for H, c in ((np.eye(P), np.full((2, P), size)), (np.diag(np.full(P, size)), np.ones((2, P)))):

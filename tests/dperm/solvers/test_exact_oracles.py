@@ -2,10 +2,10 @@
 
 import itertools
 
+import conventions
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dperm.mechanisms.prediction.learners import BoxLearner, IntervalsLearner, StumpLearner, ThresholdLearner
 from dperm.solvers import boxes, intervals, stumps, thresholds
@@ -91,9 +91,9 @@ LEARNERS = [
 ]
 
 
-@parametrize_with_checks(LEARNERS)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+@conventions.of(*LEARNERS)
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator)
 
 
 def test_learners_say_what_their_solvers_find():

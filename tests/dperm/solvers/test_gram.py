@@ -5,6 +5,7 @@ import itertools
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -258,7 +259,7 @@ def test_no_problems_give_no_solutions():
     assert gram.minimise(np.empty((0, 3, 3)), np.empty((0, 3)), tolerance=1e-9).theta.shape == (0, 3)
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("changed", "error", "text"),
     [
         ({"G": np.eye(3)}, DataError, "G has shape"),

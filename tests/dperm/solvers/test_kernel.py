@@ -5,6 +5,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -216,8 +217,8 @@ def test_targets_of_huber_beyond_every_margin_change_nothing(total):
         assert apart(KERNELS["gaussian"], X, found[0].mu, other.mu) <= found[0].slack + other.slack
 
 
-@pytest.mark.parametrize("kernel", ["linear", "gaussian"])
-@pytest.mark.parametrize(
+@together.over("kernel", ["linear", "gaussian"])
+@together.over(
     ("a", "b", "far", "total"),
     [(129, 33, 1e300, 1e-4), (4, 4, 1e6, 1e-4), (7, 7, 1e6, 1e-4), (34, 21, 1e300, 1e-3), (300, 150, 1e300, 0.1)],
 )

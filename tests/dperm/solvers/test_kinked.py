@@ -5,6 +5,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+import together
 from scipy import sparse as scipy_sparse
 
 from dperm.solvers import kinked, sparse
@@ -24,9 +25,9 @@ def problem(kind, n, p):
     return X, np.where(X[:, 0] > 0, 1.0, -1.0)
 
 
-@pytest.mark.parametrize(("n", "p"), [(200, 3), (1, 1), (10, 40), (1000, 5)])
-@pytest.mark.parametrize("kind", ["separable", "equal", "wild"])
-@pytest.mark.parametrize("loss", ["absolute", "hinge"])
+@together.over(("n", "p"), [(200, 3), (1, 1), (10, 40), (1000, 5)])
+@together.over("kind", ["separable", "equal", "wild"])
+@together.over("loss", ["absolute", "hinge"])
 def test_the_bound_holds_against_coordinate_descent(loss, kind, n, p):
     X, y = problem(kind, n, p)
     w, bound = kinked.minimise(X, y, *pieces(loss, y), total=0.5, slack=1e-3)

@@ -5,6 +5,7 @@ import time
 import cvxpy
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Lasso
@@ -27,8 +28,8 @@ def scikit(X, y, l1):
     return Lasso(alpha=l1 / len(y), fit_intercept=False, tol=1e-13, max_iter=10**6).fit(X, y).coef_
 
 
-@pytest.mark.parametrize(("n", "p"), [(60, 20), (30, 80), (1, 7), (200, 1)])
-@pytest.mark.parametrize("share", [0.9, 0.3, 0.03])
+@together.over(("n", "p"), [(60, 20), (30, 80), (1, 7), (200, 1)])
+@together.over("share", [0.9, 0.3, 0.03])
 def test_it_finds_scikit_learns_minimiser(n, p, share):
     X, y = data(n, max(p, 3))
     X = X[:, :p]
@@ -124,7 +125,7 @@ def test_extreme_values_still_give_numbers():
         assert not np.isnan(found.gap).any()
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("changes", "error", "match"),
     [
         ({"l1": 0.0}, ValueError, "l1=0.0 must be"),

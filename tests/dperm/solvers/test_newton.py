@@ -8,6 +8,7 @@ import cvxpy as cp
 import mpmath
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
@@ -37,8 +38,8 @@ def gradient(loss, X, y, ridge, tilt, theta):
     )
 
 
-@pytest.mark.parametrize("p", [FEW, MANY])
-@pytest.mark.parametrize("name", SMOOTH)
+@together.over("p", [FEW, MANY])
+@together.over("name", SMOOTH)
 def test_released_point_satisfies_the_tilted_optimality_condition(name, p):
     """At the optimum b = -(gradient of the sum + ridge theta): recovered, it must be the b that was drawn."""
     loss = losses.make(name)
@@ -158,9 +159,9 @@ def test_certificate_bounds_the_distance_to_a_fifty_digit_solution(exact_feature
     assert max(seen) > 0.05 and min(seen) < 1e-10  # the bound was tried both far from the solution and at it
 
 
-@pytest.mark.parametrize("name", SMOOTH)
-@pytest.mark.parametrize("p", [FEW, MANY])
-@pytest.mark.parametrize("n", [1, 2, 25, 300])
+@together.over("name", SMOOTH)
+@together.over("p", [FEW, MANY])
+@together.over("n", [1, 2, 25, 300])
 def test_reaches_the_tolerance_on_awkward_designs(name, p, n):
     """Extreme tilts, duplicated and zero columns, fewer records than features, one record."""
     loss = losses.make(name)
@@ -275,8 +276,8 @@ def test_says_when_it_did_not_converge(p):
     assert np.allclose(found.gradient_norm, true, rtol=1e-9)
 
 
-@pytest.mark.parametrize("p", [FEW, MANY])
-@pytest.mark.parametrize("name", SMOOTH)
+@together.over("p", [FEW, MANY])
+@together.over("name", SMOOTH)
 def test_a_tolerance_below_rounding_ends_near_rounding(name, p):
     X, y = data(name, 100, p)
     tilt = np.random.default_rng(0).normal(0, 3, (5, p))
@@ -369,7 +370,7 @@ def test_bytes_do_not_depend_on_the_number_of_threads():
     assert len(seen) == 1 and len(seen.pop().strip()) == 64
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("change", "message"),
     [
         ({"loss": losses.hinge()}, "loss='hinge' has a kink.*smoothed_hinge"),

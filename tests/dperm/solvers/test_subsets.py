@@ -6,6 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
@@ -98,7 +99,7 @@ def eliminated(rows):
     return [row[-1] for row in rows]
 
 
-@pytest.mark.parametrize(("p", "s", "records", "kind", "bound"), PROBLEMS)
+@together.over(("p", "s", "records", "kind", "bound"), PROBLEMS)
 def test_every_score_is_that_of_bounded_least_squares_on_the_data(p, s, records, kind, bound):
     X, y = data(p, records, kind)
     found = subsets.search(*gram(X, y), s, bound=bound, records=records)
@@ -111,7 +112,7 @@ def test_every_score_is_that_of_bounded_least_squares_on_the_data(p, s, records,
     assert found.gap <= 1e-11 * (np.linalg.norm(y) + s * bound * np.sqrt(records)) ** 2
 
 
-@pytest.mark.parametrize(("p", "s", "records", "kind", "bound"), PROBLEMS)
+@together.over(("p", "s", "records", "kind", "bound"), PROBLEMS)
 def test_coefficients_are_in_the_box_and_have_the_score(p, s, records, kind, bound):
     X, y = data(p, records, kind, seed=1)
     found = subsets.search(*gram(X, y), s, bound=bound, records=records)
@@ -284,7 +285,7 @@ def test_too_many_subsets_are_refused_before_anything_is_looked_at():
         subsets.search(None, np.full(178, np.nan), 1.0, 4)
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("G", "c", "yy", "words"),
     [
         (np.eye(3), np.zeros(2), 1.0, "shapes"),

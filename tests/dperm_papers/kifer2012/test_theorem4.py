@@ -5,6 +5,7 @@ import math
 import fake_rows
 import numpy as np
 import pytest
+import together
 from chosen_rows import of
 from scipy import special, stats
 
@@ -94,8 +95,8 @@ def test_quantiles_of_the_length_are_chi_s_and_gamma_s():
 # -- the tails -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("x_over_a", [0.3, 1.0, 1.001, 1.2, 3.0, 40.0])
-@pytest.mark.parametrize("twice", [1, 2, 3, 9, 40, 1001, 20_000])
+@together.over("x_over_a", [0.3, 1.0, 1.001, 1.2, 3.0, 40.0])
+@together.over("twice", [1, 2, 3, 9, 40, 1001, 20_000])
 def test_log_tails_of_gamma_laws_are_finite_sums(twice, x_over_a):
     """Q(k, x) is a Poisson sum, and Q(k + 1/2, x) erfc and a like sum: added up as logarithms, term by term."""
     a = twice / 2

@@ -5,6 +5,7 @@ import itertools
 import math
 
 import pytest
+import together
 from scipy import stats
 
 from dperm import mechanisms, noise
@@ -52,7 +53,7 @@ def test_the_pairs_of_the_plan_are_those_of_the_code():
         assert len(set(family.pairs)) == len(family.pairs)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@together.over("name", FAMILIES)
 def test_a_family_can_be_run(name):
     assert callable(importlib.import_module(FAMILIES[name].module).run)
     assert modules([{"family": name}]) == ("dperm_pipeline.audits.attacks", FAMILIES[name].module)

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pandas as pd
-import pytest
+import together
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,7 +30,7 @@ def answer(*lines):
     return found
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("forms", "words"),
     [
         ({"printed": YES}, "holds as printed"),

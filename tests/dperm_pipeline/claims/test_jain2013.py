@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import together
 
 from dperm_pipeline.claims import catalogue as catalogue_of
 from dperm_pipeline.claims import select
@@ -198,7 +199,7 @@ def printed(claim):
 PRINTED = [(claim, variant) for claim in CLAIMS for variant in printed(claim)]
 
 
-@pytest.mark.parametrize(("claim", "variant"), PRINTED, ids=[name(*entry) for entry in PRINTED])
+@together.over(("claim", "variant"), PRINTED)
 def test_the_printed_variant_is_decided_as_the_catalogue_says(claim, variant):
     rule = select.settings(claim, variant)
     test, expected = RULES[name(claim, variant)]
@@ -225,7 +226,7 @@ def test_a_claim_of_parts_is_as_weak_as_its_weakest():
     assert all(whole(member) == of for of, own in members.items() for member in own)
 
 
-@pytest.mark.parametrize("claim", CLAIMS, ids=[f"{claim['id']}-{min(claim['variants'])}" for claim in CLAIMS])
+@together.over("claim", CLAIMS)
 def test_a_variant_reads_its_own_calibration_and_is_decided_like_the_printed_one(claim):
     """Axes and bounds may be others, where the note says why; what is asked of them may not."""
     first = select.settings(claim, printed(claim)[0])

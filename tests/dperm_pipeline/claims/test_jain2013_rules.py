@@ -7,6 +7,7 @@ import claim_rows
 import numpy as np
 import pandas as pd
 import pytest
+import together
 import yaml
 from scipy import stats
 
@@ -46,8 +47,8 @@ def say(rule, rows, **keys):
 # -- BOUND -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [20, 71, 72, 100, 250])
-@pytest.mark.parametrize("beta", [0.05, 0.2])
+@together.over("n", [20, 71, 72, 100, 250])
+@together.over("beta", [0.05, 0.2])
 def test_the_ranks_cover_the_quantile_at_95_percent(n, beta):
     low, high = bound.limits(n, beta)
     # P(c_(k) < q) = P(at least k of n repeats lie below q), each with probability 1 - beta.

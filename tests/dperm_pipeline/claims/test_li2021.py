@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+import together
 
 from dperm_pipeline.claims import catalogue as catalogue_of
 from dperm_pipeline.claims import select
@@ -77,7 +77,7 @@ def margins(claim):
     return found
 
 
-@pytest.mark.parametrize("claim", ENTRIES, ids=lambda claim: f"{claim['id']}-{min(claim['variants'])}")
+@together.over("claim", ENTRIES)
 def test_orders_equalities_and_trends_are_decided_as_the_catalogue_says(claim):
     (name,) = names(claim)
     hold = claim.get("hold", 0.6 if claim.get("general", False) else 0.8)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import stats
 
 from dperm_pipeline.claims import points, wilcoxon
@@ -64,8 +65,8 @@ LAWS = {
 }
 
 
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("n", [2, 5, 30, 200])
+@together.over("law", LAWS)
+@together.over("n", [2, 5, 30, 200])
 def test_the_middle_of_the_walsh_averages_is_that_of_all_of_them_sorted(law, n):
     values = np.sort(LAWS[law](np.random.default_rng(n), n))
     averages = np.sort([0.5 * (values[i] + values[j]) for i in range(n) for j in range(i, n)])

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import together
 
 from dperm.errors import ConfigError
 from dperm_pipeline import config_files, plan
@@ -59,7 +60,7 @@ def test_the_schema_knows_the_formats_that_have_a_parser():
         assert prepare.module(entry).startswith("dperm_pipeline.datasets.")
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@together.over("name", ENTRIES)
 def test_the_page_tells_of_every_set(name):
     entry = ENTRIES[name]
     assert f"| `{name}` |" in PAGE

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+import together
 
 from dperm.errors import ConfigError, CorruptFile, DataError, DataUnavailable, DpermError
 from dperm_pipeline.datasets import catalogue, prepare
@@ -120,7 +121,7 @@ def test_regression_targets_are_scaled_to_the_unit_interval(own):
     np.testing.assert_allclose(people.y, [-1, 0.4, -0.79], rtol=1e-14)
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("old", "new", "changes", "words"),
     [
         ("height", "hight", {}, ["no column 'height' among its 5", "did you mean 'hight'?"]),
@@ -247,7 +248,7 @@ def test_a_file_that_is_not_there(tmp_path):
         prepare.prepare(own_entry(tmp_path / "people.csv"))
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("changes", "words"),
     [
         ({"ranges": {"height": [200, 100]}}, "people.ranges.height: [200, 100] is not a range"),

@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 
 import pytest
+import together
 from data_server import FILES, tarred, zipped
 
 from dperm.errors import CorruptFile
@@ -60,8 +61,8 @@ def tar_special(kind, name="toy.data", target="/etc/passwd"):
 PATHS = ["/tmp/toy.data", "../toy.data", "a/../../toy.data", "..\\toy.data", "C:\\toy.data", "C:toy.data", "\\toy.data"]
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("pack", [zipped, tarred], ids=["zip", "tar"])
+@together.over("path", PATHS)
+@together.over("pack", [zipped, tarred])
 def test_unsafe_paths(unpack, pack, path):
     with pytest.raises(CorruptFile, match="unsafe path"):
         unpack(pack({path: FILES["toy.data"], **FILES}))

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
+import together
 
 from dperm.domain import Domain
 from dperm.errors import CorruptFile, DomainViolation
@@ -83,7 +84,7 @@ def test_people_can_read_the_file(tmp_path):
     assert json.loads(table.schema.metadata[b"dperm"])["provenance"]["data_dependent"] == ["a mean"]
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("changes", "error", "words"),
     [
         ({"y": np.zeros(40)}, DomainViolation, "neither -1 nor"),

@@ -5,6 +5,7 @@ import importlib
 from pathlib import Path
 
 import pytest
+import together
 
 import dperm
 from dperm import catalogue
@@ -110,13 +111,13 @@ def test_another_source_or_another_way_of_reading_it_is_not_what_the_last_start_
     assert len(list(MODULE.KEPT.iterdir())) == 3
 
 
-@pytest.mark.parametrize("name", ["TABLES", "REGISTRY", "FIGURES", "EXPERIMENTS", "FAMILIES", "PUBLIC", "SIZES"])
-@pytest.mark.parametrize("declared", ["", ": dict[str, str]", ": catalogue[str, str]", ": list[Catalogue]"])
+@together.over("name", ["TABLES", "REGISTRY", "FIGURES", "EXPERIMENTS", "FAMILIES", "PUBLIC", "SIZES"])
+@together.over("declared", ["", ": dict[str, str]", ": catalogue[str, str]", ": list[Catalogue]"])
 def test_no_name_is_left_out_for_what_it_is_called(fingerprint, name, declared):
     assert fingerprint(f'{name}{declared} = {{"a": "b"}}') != fingerprint(f'{name}{declared} = {{"a": "c"}}')
 
 
-@pytest.mark.parametrize(
+@together.over(
     "value",
     [
         '{{"scale": {0}.0}}', '{{"scale": -{0}}}', '{{{0}: "scale"}}', '{{"scale": Made("a", share={0})}}',
@@ -250,7 +251,7 @@ def test_catalogues_are_read_where_a_job_looks_up_its_own_entry_alone():
     assert found == READERS
 
 
-@pytest.mark.parametrize("path", sorted(path for path in PARSED if path.endswith("/figures.py")))
+@together.over("path", sorted(path for path in PARSED if path.endswith("/figures.py")))
 def test_a_caption_draws_nothing_again(path):
     """A figure's own words are among its job's params; those of its neighbours are not its code."""
     tree, edited = ast.parse((SRC / path).read_text(encoding="utf-8")), 0

@@ -4,6 +4,7 @@ import itertools
 from pathlib import Path
 
 import pytest
+import together
 import yaml
 
 from dperm.errors import ConfigError
@@ -41,12 +42,12 @@ def load(tmp_path, document):
     return plan.load({**CONFIG, "papers": [document["paper"]]}, tmp_path)
 
 
-@pytest.mark.parametrize("name", OWN)
+@together.over("name", OWN)
 def test_experiments_that_read_nothing_of_an_entry_fix_all_of_it(name):
     assert set(places.experiments()[name].fixed) == set(KEYS)
 
 
-@pytest.mark.parametrize("name", sorted(places.experiments()))
+@together.over("name", sorted(places.experiments()))
 def test_the_projects_own_entries_are_accepted(name):
     fixed = places.experiments()[name].fixed
     for entry, key in itertools.product(declared(name)["mechanisms"], fixed):

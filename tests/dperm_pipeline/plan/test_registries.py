@@ -7,7 +7,7 @@ import inspect
 from pathlib import Path
 
 import numpy as np
-import pytest
+import together
 
 from dperm import losses, mechanisms
 from dperm.domain import Budget, Domain
@@ -87,7 +87,7 @@ def core_of(name):
     return lambda calibration: core(X, y, **given, calibration=calibration)
 
 
-@pytest.mark.parametrize("name", sorted(mechanisms.REGISTRY))
+@together.over("name", sorted(mechanisms.REGISTRY))
 def test_mechanisms_declare_the_calibrations_that_they_take(name):
     """Asked for every calibration of a configuration, a mechanism refuses exactly those that it does not declare."""
     core, taken = core_of(name), []

@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import together
 
 from dperm.errors import CorruptFile
 from dperm_pipeline import report, tables
@@ -81,7 +82,7 @@ def one(context, verdict, variant, guarantee=None):
 # Words.
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("value", "shown"),
     [(0.98769, "0.9876"), (1.0, "1"), (10.0, "10"), (0.1, "0.1"), (0.3, "0.3"), (686.976834, "686.9"),
      (2 - 1e-6, "1.999"), (1e-3 * 2.34567, "0.002345"), (12345.0, "1.234e+04"), (0.0, "0"), (math.inf, "infinity")],

@@ -2,6 +2,7 @@
 
 import warnings
 
+import conventions
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -10,7 +11,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from total_checks import failing
 
 from dperm import AveragedPrediction
@@ -19,16 +19,13 @@ from dperm.mechanisms.prediction import averaged
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning", "ignore::dperm.errors.VacuousWarning")
-@parametrize_with_checks(
-    [
-        AveragedPrediction(epsilon=5.0, queries=100_000, shards=2, random_state=0),
-        AveragedPrediction(base=Ridge(), low=-1.0, queries=100_000, shards=2, random_state=0),
-        AveragedPrediction(base=Ridge(), low=-1.0, queries=100_000, shards=2, clip=True, random_state=0),
-    ],
-    expected_failed_checks=failing,
+@conventions.of(
+    AveragedPrediction(epsilon=5.0, queries=100_000, shards=2, random_state=0),
+    AveragedPrediction(base=Ridge(), low=-1.0, queries=100_000, shards=2, random_state=0),
+    AveragedPrediction(base=Ridge(), low=-1.0, queries=100_000, shards=2, clip=True, random_state=0),
 )
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, failing(estimator))
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,12 @@ import pickle
 import re
 import sys
 
+import conventions
 import numpy as np
 import pandas as pd
 import pytest
+import together
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from total_checks import contradicted
 
 from dperm import ObjectivePerturbation, OutputPerturbation
@@ -43,12 +44,11 @@ REFUSED = [
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
-@parametrize_with_checks(
-    [Estimator(clip=True, loss=loss, random_state=0) for Estimator in ESTIMATORS for loss in ("logistic", "huber")],
-    expected_failed_checks=contradicted,
+@conventions.of(
+    *(Estimator(clip=True, loss=loss, random_state=0) for Estimator in ESTIMATORS for loss in ("logistic", "huber"))
 )
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, contradicted(estimator))
 
 
 def shown(value):
@@ -109,7 +109,7 @@ class TestEstimator:
         with pytest.raises(ValueError, match="one model for each class"):
             Estimator().fit(X, np.arange(len(X)) % 3)
 
-    @pytest.mark.parametrize(("epsilon", "delta"), [(0, 0), (-1, 0), (np.inf, 0), (np.nan, 0), (1, 1), (1, -0.1)])
+    @together.over(("epsilon", "delta"), [(0, 0), (-1, 0), (np.inf, 0), (np.nan, 0), (1, 1), (1, -0.1)])
     def test_impossible_budgets_are_refused(self, Estimator, data, epsilon, delta):
         with pytest.raises(InvalidBudget, match=r"epsilon=|delta="):
             Estimator(epsilon=epsilon, delta=delta, classes=("no", "yes")).fit(*data)
@@ -128,10 +128,8 @@ class TestEstimator:
         with pytest.raises(ValueError, match="nonsense"):
             Estimator(**{key: "nonsense", "classes": ("no", "yes")}).fit(*data)
 
-    @pytest.mark.parametrize(
-        ("key", "value", "rest"), [(key, value, rest) for key, values, rest in REFUSED for value in values]
-    )
-    @pytest.mark.parametrize("delta", [0.0, 1e-6])
+    @together.over(("key", "value", "rest"), [(key, value, rest) for key, values, rest in REFUSED for value in values])
+    @together.over("delta", [0.0, 1e-6])
     def test_a_wrong_parameter_is_refused_by_its_name_with_the_remedy(self, Estimator, data, delta, key, value, rest):
         with pytest.raises(ValueError, match=rest) as caught:
             Estimator(**{"delta": delta, "classes": ("no", "yes"), key: value}).fit(*data)
@@ -147,8 +145,8 @@ class TestEstimator:
         for bound in ("theta_norm", "y_bound", "radius"):
             assert bound in offered or bound not in str(caught.value)
 
-    @pytest.mark.parametrize(("loss", "parameter"), [("huber", "knee"), ("smoothed_hinge", "width")])
-    @pytest.mark.parametrize("value", NOT_ABOVE_0)
+    @together.over(("loss", "parameter"), [("huber", "knee"), ("smoothed_hinge", "width")])
+    @together.over("value", NOT_ABOVE_0)
     def test_a_wrong_parameter_of_the_loss_is_refused_by_its_name(self, Estimator, data, loss, parameter, value):
         with pytest.raises(DomainViolation, match=rf"{loss} {parameter}=.* must be a number in .* in units of"):
             Estimator(loss=loss, loss_parameters={parameter: value}, classes=("no", "yes")).fit(*data)

@@ -3,12 +3,13 @@
 import inspect
 import pickle
 
+import conventions
 import numpy as np
 import pytest
+import together
 from scipy import sparse, stats
 from scipy.spatial.distance import cdist
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from total_checks import failing
 
 from dperm import TDDL, RKHSGaussian, diagnostics, kernels
@@ -23,15 +24,12 @@ BAD_NUMBERS = ["a", None, True, 0, -1, np.nan, np.inf]
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
-@parametrize_with_checks(
-    [
-        TDDL(clip=True, loss="huber", kernel="poly", calibration="paper", n_public=20, random_state=0),
-        RKHSGaussian(clip=True, kernel="linear", fit_intercept=True, random_state=0),
-    ],
-    expected_failed_checks=failing,
+@conventions.of(
+    TDDL(clip=True, loss="huber", kernel="poly", calibration="paper", n_public=20, random_state=0),
+    RKHSGaussian(clip=True, kernel="linear", fit_intercept=True, random_state=0),
 )
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, failing(estimator))
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +119,7 @@ class TestEstimator:
         setting = Setting(1.0, 1.0, 1000.0, slack=0.05 * exact.shift)
         assert privacy.event.noise_multiplier == pytest.approx(sigma(setting, Budget(1.5, 1e-6)) / setting.covered)
 
-    @pytest.mark.parametrize(
+    @together.over(
         ("key", "values", "rest"),
         [
             ("epsilon", BAD_NUMBERS, "usual values"),

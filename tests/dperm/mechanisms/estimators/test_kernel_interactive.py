@@ -3,11 +3,11 @@
 import inspect
 import pickle
 
+import conventions
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from total_checks import failing
 
 from dperm import PINP, TDDL, TDIL, kernels
@@ -26,15 +26,12 @@ RICH = {"epsilon": 1e6, "delta": 0.5, "C": 1e-2, "random_state": 0}
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
 @pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
-@parametrize_with_checks(
-    [
-        PINP(clip=True, loss="huber", kernel="poly", calibration="corrected", random_state=0),
-        TDIL(clip=True, fit_intercept=True, random_state=0),
-    ],
-    expected_failed_checks=failing,
+@conventions.of(
+    PINP(clip=True, loss="huber", kernel="poly", calibration="corrected", random_state=0),
+    TDIL(clip=True, fit_intercept=True, random_state=0),
 )
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, failing(estimator))
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -231,8 +232,8 @@ CORES = {
 }
 
 
-@pytest.mark.parametrize("core", sorted(CORES))
-@pytest.mark.parametrize("bad", [-3.0, 2.001, math.nan, math.inf])
+@together.over("core", sorted(CORES))
+@together.over("bad", [-3.0, 2.001, math.nan, math.inf])
 def test_every_core_refuses_a_target_outside_the_domain(core, bad):
     loss = losses.huber(0.5)
     CORES[core](Y3, loss, Domain(1.0, 2.0))

@@ -3,10 +3,11 @@
 import pickle
 import warnings
 
+import conventions
 import numpy as np
 import pytest
+import together
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from total_checks import contradicted
 
 from dperm import NAPP, diagnostics
@@ -20,17 +21,14 @@ BOUNDED = {"y_bound": 4.0, "eta_bound": 1.5}
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
 @pytest.mark.filterwarnings("ignore::dperm.errors.NoGuaranteeWarning")
-@parametrize_with_checks(
-    [
-        NAPP(clip=True, random_state=0),
-        NAPP(clip=True, variant="vs_plus", penalty="bridge", gamma=0.5, delta=1e-6, random_state=0),
-        NAPP(clip=True, loss="squared", **BOUNDED, fit_intercept=True, random_state=0),
-        NAPP(clip=True, variant="vs", moor=True, calibration="paper", random_state=0),
-    ],
-    expected_failed_checks=contradicted,
+@conventions.of(
+    NAPP(clip=True, random_state=0),
+    NAPP(clip=True, variant="vs_plus", penalty="bridge", gamma=0.5, delta=1e-6, random_state=0),
+    NAPP(clip=True, loss="squared", **BOUNDED, fit_intercept=True, random_state=0),
+    NAPP(clip=True, variant="vs", moor=True, calibration="paper", random_state=0),
 )
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, contradicted(estimator))
 
 
 @pytest.fixture(scope="module")
@@ -191,14 +189,14 @@ def test_what_one_feature_allows_is_not_refused_for_two(counts):
         NAPP(**given).fit(X[:, :2], y)
 
 
-@pytest.mark.parametrize("value", [True, 100.0, "100", -2, None])
-@pytest.mark.parametrize("name", ["n_e", "steps", "rounds"])
+@together.over("value", [True, 100.0, "100", -2, None])
+@together.over("name", ["n_e", "steps", "rounds"])
 def test_numbers_of_things_are_whole_even_where_they_are_not_used(data, name, value):
     with pytest.raises(ValueError, match=f"^{name}={value!r} must be an (even )?integer"):
         NAPP(**{name: value}, **LABELS).fit(*data)
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("given", "error", "words"),
     [
         ({"n_e": 101}, ValueError, "n_e=101 must be an even integer, 2 or above; it is n_e"),
@@ -234,7 +232,6 @@ def test_numbers_of_things_are_whole_even_where_they_are_not_used(data, name, va
         ({"tolerance": 2.0}, ValueError, r"tolerance=2.0 must be a number in \[1e-12, 1\]"),
         ({"random_state": "a"}, ValueError, "random_state='a' must be None"),
     ],
-    ids=str,
 )
 def test_what_is_wrong_is_named_with_the_remedy(data, given, error, words):
     with pytest.raises(error, match=words):

@@ -4,11 +4,12 @@ import copy
 import dataclasses
 import pickle
 
+import conventions
 import numpy as np
 import pytest
+import together
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from total_checks import failing
 
 from dperm import Student
@@ -88,11 +89,9 @@ class Noisy(Coin):
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
-@parametrize_with_checks(
-    [Coin(random_state=0, clip=True), Noisy(random_state=0, clip=True)], expected_failed_checks=failing
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+@conventions.of(Coin(random_state=0, clip=True), Noisy(random_state=0, clip=True))
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, failing(estimator))
 
 
 @pytest.fixture
@@ -224,7 +223,7 @@ def test_the_noise_of_rows_is_their_own(data):
         assert 0.42 < (answers[0] == other).mean() < 0.58
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("given", "error", "words"),
     [
         ({"epsilon": 0.0}, InvalidBudget, "epsilon=0.0 must be"),

@@ -5,6 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+import together
 from interactive_models import fitted
 from scipy import stats
 
@@ -58,8 +59,8 @@ def test_bits_have_the_law_of_the_mechanism(case):
     assert drawn.shape == (M,) and stats.binomtest(int(drawn.sum()), M, chance).pvalue > 1e-3
 
 
-@pytest.mark.parametrize("scale", [1e-3, 0.05, 0.7, 40.0, 1e6])
-@pytest.mark.parametrize(("count", "r"), [(0, 7), (3, 7), (7, 7), (1, 1001), (500, 1000)])
+@together.over("scale", [1e-3, 0.05, 0.7, 40.0, 1e6])
+@together.over(("count", "r"), [(0, 7), (3, 7), (7, 7), (1, 1001), (500, 1000)])
 def test_integers_enclose_the_chance_of_an_averaged_bit(count, r, scale):
     with mpmath.workprec(9000):
         b, v = mpmath.mpf(scale), mpmath.mpf(count) / r

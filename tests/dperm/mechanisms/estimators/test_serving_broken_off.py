@@ -72,7 +72,8 @@ def keeps(name, told, model, rows):
 @pytest.mark.parametrize("how", ["before", "torn", "after"])
 def test_what_a_killed_process_told_was_on_disk(name, how, tmp_path):
     rows = interactive_models.X[:8]
-    for at in (1, 2) if how == "torn" else range(4):
+    # Before a write is after the one before it, but for what was told in between.
+    for at in {"before": (0, 3), "torn": (1, 2), "after": range(4)}[how]:
         state = tmp_path / f"journal{at}"
         model = fitted(name, state=state)
         told = killed(model, rows, at, how)

@@ -1,5 +1,6 @@
 """SoftMajority, as scikit-learn knows it: labels, shards, budget, and what is refused."""
 
+import conventions
 import numpy as np
 import pytest
 from no_copies import refused
@@ -7,7 +8,6 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dperm import SoftMajority
 from dperm.errors import BudgetExhausted, DataError, NoGuaranteeWarning, VacuousWarning
@@ -15,9 +15,9 @@ from dperm.mechanisms.prediction import soft_majority
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning", "ignore::dperm.errors.VacuousWarning")
-@parametrize_with_checks([SoftMajority(random_state=0)], expected_failed_checks=refused)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+@conventions.of(SoftMajority(random_state=0))
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, refused(estimator))
 
 
 @pytest.fixture(scope="module")

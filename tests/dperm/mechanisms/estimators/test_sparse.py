@@ -3,12 +3,13 @@
 import pickle
 import warnings
 
+import conventions
 import numpy as np
 import pytest
+import together
 from sklearn.base import clone, is_regressor
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from total_checks import contradicted
 
 from dperm import ExpMechSupport, SampAggSupport, SparseRegression, diagnostics
@@ -32,20 +33,17 @@ EVERY = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
 REGRESSIONS = pytest.mark.parametrize("make", [MODELS["sparse"], MODELS["sparse by votes"]], ids=["exp_mech", "votes"])
 
 
-@parametrize_with_checks(
-    [
-        ExpMechSupport(y_bound=1.0, clip=True, random_state=0),
+@conventions.of(
+    ExpMechSupport(y_bound=1.0, clip=True, random_state=0),
         SampAggSupport(penalty=1.0, blocks=3, clip=True, random_state=0),
         SparseRegression(y_bound=1.0, clip=True, random_state=0),
         SparseRegression(
             support="samp_agg", penalty=1.0, blocks=3, y_bound=1.0, delta=1e-6, clip=True, fit_intercept=True,
             random_state=0,
         ),
-    ],
-    expected_failed_checks=contradicted,
 )  # fmt: skip
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, contradicted(estimator))
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +110,7 @@ def test_the_statement_of_both_stages(make, data):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("make", "given", "guarantee"),
     [
         ("exp_mech", {"calibration": "paper"}, "proved"),
@@ -213,7 +211,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("make", "key", "value", "error", "message"),
     [(m, key, value, *rest) for makes, key, values, *rest in REFUSED for m in makes for value in values],
 )

@@ -2,10 +2,11 @@
 
 import warnings
 
+import conventions
 import numpy as np
 import pytest
+import together
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from total_checks import failing
 
 from dperm import StableERM, StableSGD, diagnostics, losses
@@ -17,17 +18,14 @@ BOTH = pytest.mark.parametrize("make", [StableERM, StableSGD])
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
-@parametrize_with_checks(
-    [
-        StableERM(epsilon=5.0, queries=100_000, clip=True, random_state=0),
-        StableERM(loss="huber", queries=100_000, clip=True, random_state=0),
-        StableSGD(epsilon=5.0, queries=100_000, clip=True, fit_intercept=True, random_state=0),
-        StableSGD(loss="squared", y_bound=1.0, queries=100_000, clip=True, random_state=0),
-    ],
-    expected_failed_checks=failing,
+@conventions.of(
+    StableERM(epsilon=5.0, queries=100_000, clip=True, random_state=0),
+    StableERM(loss="huber", queries=100_000, clip=True, random_state=0),
+    StableSGD(epsilon=5.0, queries=100_000, clip=True, fit_intercept=True, random_state=0),
+    StableSGD(loss="squared", y_bound=1.0, queries=100_000, clip=True, random_state=0),
 )
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, failing(estimator))
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +106,7 @@ def mistakes():
     ]
 
 
-@pytest.mark.parametrize(("make", "given", "error", "says"), mistakes())
+@together.over(("make", "given", "error", "says"), mistakes())
 def test_mistakes_are_named(make, given, error, says, data):
     X, y = data
     y = np.where(y == "yes", 1, -1)

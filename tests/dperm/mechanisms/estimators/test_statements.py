@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+import together
 from dp_accounting import dp_event
 from published_modes import BALL, PRINTED, SPARSE, VOTED, VOTES, fitted, modes, named, pair
 
@@ -41,14 +42,13 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize(
+@together.over(
     "mode",
     [
         *modes(ObjectivePerturbation, {}, BALL), *modes(OutputPerturbation, {}), *modes(NAPP, {}), *modes(TDIL, {}),
         *modes(TDDL, {"n_public": 9}), *modes(SparseRegression, SPARSE), *modes(ExpMechSupport, SPARSE),
         *modes(SampAggSupport, VOTES), *modes(PINP, {}), *modes(RKHSGaussian, {}), *modes(StableERM, {}),
     ],
-    ids=named,
 )  # fmt: skip
 def test_diagnostics_are_of_this_very_object_and_end_with_it(mode):
     D, other = pair(mode)
@@ -155,14 +155,13 @@ def test_votes_of_blocks_whose_lassos_missed_their_target_are_no_error(monkeypat
     assert not any(diagnostics(model).converged for model in models)
 
 
-@pytest.mark.parametrize(
+@together.over(
     "mode",
     [
         *modes(ObjectivePerturbation, {}), *modes(OutputPerturbation, {}), *modes(NAPP, {}), *modes(TDIL, {}),
         *modes(TDDL, {"n_public": 9}), *modes(PINP, {}), *modes(RKHSGaussian, {}), *modes(SoftMajority, {}),
         *modes(AveragedPrediction, {}), *modes(StableERM, {}), *modes(StableSGD, {"radius": 0.1}), *modes(ExpPW, {}),
     ],
-    ids=named,
 )  # fmt: skip
 def test_labels_from_the_data_leave_no_guarantee(mode):
     """The two labels of neighbours may differ, and `classes_` shows them."""
@@ -179,7 +178,7 @@ def test_labels_from_the_data_leave_no_guarantee(mode):
     assert declared.guarantee != "none" and not declared.reason
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("mode", "words"),
     [
         *((mode, "erratum K3") for mode in modes(ObjectivePerturbation, PRINTED, neighbours=("replace",))),

@@ -8,6 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
@@ -343,7 +344,7 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", ODD, ids=repr)
+@together.over("value", ODD)
 def test_an_entry_of_a_list_may_be_anything(value):
     """What JSON brings: NumPy would look into it, and say of how many records it is one."""
     rows, number = tame(True)

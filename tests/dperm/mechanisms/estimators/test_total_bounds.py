@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from total_fits import LABELS, NUMBERS, P, tame, told
 
 import dperm
@@ -11,8 +12,8 @@ from dperm.domain import LEAST, MOST
 from dperm.solvers import newton
 
 
-@pytest.mark.parametrize("x_norm", [1e-30, 1e-6, 1e6, 1e20, 1e30])
-@pytest.mark.parametrize("kind", ["objective", "output"])
+@together.over("x_norm", [1e-30, 1e-6, 1e6, 1e20, 1e30])
+@together.over("kind", ["objective", "output"])
 def test_extreme_public_bounds_of_linear_models(kind, x_norm):
     """Before, one long row overflowed a product in single precision from x_norm=1e20 on, with a warning."""
     make = {"objective": dperm.ObjectivePerturbation, "output": dperm.OutputPerturbation}[kind]
@@ -57,8 +58,8 @@ def test_extreme_public_bounds_of_kernels(loss, kernel, x_norm, reach):
         told(dperm.RKHSGaussian(**given, loss=loss, C=C, kernel=kernel, x_norm=x_norm), rows * x_norm, y)
 
 
-@pytest.mark.parametrize("name", sorted(KERNELS))
-@pytest.mark.parametrize(("loss", "heaviest"), [("hinge", 1e12), ("logistic", 1e12), ("huber", 1e4)])
+@together.over("name", sorted(KERNELS))
+@together.over(("loss", "heaviest"), [("hinge", 1e12), ("logistic", 1e12), ("huber", 1e4)])
 def test_beyond_the_tested_r2_c_kernels_refuse_before_a_record_is_looked_at(name, loss, heaviest):
     given = {**(NUMBERS if loss == "huber" else LABELS), "loss": loss, "kernel": "linear", "x_norm": 1e3}
     model = KERNELS[name](**given, C=1.001e-6 * heaviest)
@@ -74,8 +75,10 @@ STABLE = [
 ]
 
 
-@pytest.mark.parametrize("x_norm", [1e-9, 1.0, 1e7])
-@pytest.mark.parametrize(("loss", "reach"), STABLE)
+# Each reach of a loss at one size of rows, each size with each reach: total and radius are in units of the rows.
+@pytest.mark.parametrize(
+    ("loss", "reach", "x_norm"), [(*case, (1e-9, 1.0, 1e7)[(k + k // 3) % 3]) for k, case in enumerate(STABLE)]
+)
 def test_extreme_public_bounds_of_stable_erm(loss, reach, x_norm):
     """Before, the solvers missed their targets with x_norm=1e20, and with kinks from x_norm^2/total = 10^4 on."""
     numeric = loss in ("huber", "absolute")
@@ -297,8 +300,9 @@ def test_many_records_fail_no_support_and_no_sparse_fit(name, kind, n):
         assert OF_MANY[name](size).fit(X, y).privacy_.total is True
 
 
-@pytest.mark.parametrize("loss", ["absolute", "hinge"])
-@pytest.mark.parametrize("kind", ["separable", "equal", "two sides"])
+@pytest.mark.parametrize(
+    ("loss", "kind"), [("absolute", "separable"), ("hinge", "separable"), ("absolute", "equal"), ("hinge", "two sides")]
+)
 def test_many_records_at_few_kinks_fail_no_stable_erm(loss, kind):
     """Before, 100,000 passes over separable targets of the absolute loss missed the target, after a minute."""
     X = np.random.default_rng(0).normal(size=(100_000, 3))

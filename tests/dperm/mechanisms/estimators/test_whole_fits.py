@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import together
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.exceptions import NotFittedError
 
@@ -41,7 +42,7 @@ def made(model):
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
-@pytest.mark.parametrize("name", sorted(FITTED))
+@together.over("name", sorted(FITTED))
 def test_a_fit_that_is_refused_leaves_nothing_of_the_one_before(name):
     model = FITTED[name]().fit(X, Y)
     assert {"privacy_", "n_features_in_"} <= made(model)

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+import together
 from scipy import sparse
 
 from dperm import PINP, RKHSGaussian, kernels
@@ -33,9 +34,9 @@ def setting(R):
     return Setting(lipschitz=1.0, feature_norm=R, total=100.0)
 
 
-@pytest.mark.parametrize(("Estimator", "more"), [(RKHSGaussian, {}), (PINP, {}), (PINP, {"calibration": "corrected"})])
-@pytest.mark.parametrize(("kernel", "R"), [(tanh, 1.0), (turned, 2.0**0.5)])
-@pytest.mark.parametrize("one_by_one", [True, False])
+@together.over(("Estimator", "more"), [(RKHSGaussian, {}), (PINP, {}), (PINP, {"calibration": "corrected"})])
+@together.over(("kernel", "R"), [(tanh, 1.0), (turned, 2.0**0.5)])
+@together.over("one_by_one", [True, False])
 @pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
 def test_a_kernel_that_is_none_is_refused(Estimator, more, kernel, R, one_by_one):
     model = Estimator(kernel=kernel, feature_norm=R, classes=(0, 1), random_state=0, **more).fit(X, Y)

@@ -6,6 +6,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -133,8 +134,8 @@ def test_tight_noise_has_the_covariance_of_the_kernel():
     assert delta <= BUDGET.delta
 
 
-@pytest.mark.parametrize("T", [1, 2, 30, 300, 3000])
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 10.0])
+@together.over("T", [1, 2, 30, 300, 3000])
+@together.over("epsilon", [0.01, 1.0, 10.0])
 def test_scales_invert_theorem_eleven(T, epsilon):
     setting = Setting(0.5, 3.0, 200.0, slack=2e-3)
     delta_w = 2 * 0.5 * 3.0 / 200.0

@@ -5,6 +5,7 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from scipy import optimize
 from threadpoolctl import threadpool_limits
 
@@ -361,7 +362,7 @@ def test_a_perfect_fit_is_a_minimum_of_0():
     assert found.gap == 0 and (found.theta == 0).all() and found.converged.all()
 
 
-@pytest.mark.parametrize(
+@together.over(
     "change, match",
     [
         ({"variant": "vs+"}, "variant"),

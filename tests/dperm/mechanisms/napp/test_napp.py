@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+import together
 from scipy import optimize
 
 from dperm.domain import Budget, Domain
@@ -59,8 +60,8 @@ def tilts(made):
 
 
 @BUDGETS
-@pytest.mark.parametrize("calibration", ["corrected", "tight"])
-@pytest.mark.parametrize(
+@together.over("calibration", ["corrected", "tight"])
+@together.over(
     ("kind", "rest", "variant", "walls"),
     [
         ("lasso", {}, "erm", (-math.inf, math.inf)),
@@ -72,7 +73,7 @@ def tilts(made):
         ("elastic_net", {"kappa": 0.9, "moor": True, "strength": 9.0}, "erm", (-math.inf, math.inf)),
     ],
 )
-@pytest.mark.parametrize("loss", LOSSES)
+@together.over("loss", LOSSES)
 def test_the_proved_forms_are_objective_perturbation(loss, kind, rest, variant, walls, calibration, budget):
     """Another solver, given Lambda R + Lambda0 ||theta||^2 + <b, theta> in its own words."""
     low, high = walls
@@ -146,7 +147,7 @@ def test_as_published_is_the_limit_with_the_printed_noise(variant, moor):
     assert np.isinf(found.certificate).all() == (moor or variant == "vs")
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("given", "errata"),
     [
         ({"budget": Budget(0.8, 1e-4)}, []),
@@ -166,7 +167,6 @@ def test_as_published_is_the_limit_with_the_printed_noise(variant, moor):
         ({"budget": Budget(0.8, 1e-4), "bounds": Bounds(1.0, 1.0, 0.2)}, ["N10, N11, N12"]),
         ({"budget": Budget(0.8, 1e-4), "bounds": Bounds(1.0, 1.0, 0.25)}, []),
     ],
-    ids=str,
 )
 def test_what_is_not_proved_of_the_printed_forms(given, errata):
     found = release(calibration="paper", **given)
@@ -175,8 +175,8 @@ def test_what_is_not_proved_of_the_printed_forms(given, errata):
     assert found.theta.shape == (REPEATS, P) and np.isfinite(found.theta).all()
 
 
-@pytest.mark.parametrize("calibration", ["corrected", "tight"])
-@pytest.mark.parametrize(
+@together.over("calibration", ["corrected", "tight"])
+@together.over(
     ("given", "words"),
     [
         ({"moor": True}, r"moor=True with penalty='lasso', strength=1.5.*valid: moor=False; penalty='ridge'; or"),
@@ -191,7 +191,6 @@ def test_what_is_not_proved_of_the_printed_forms(given, errata):
         ({"method": "literal"}, r"method='literal'.*\(erratum N8\); valid: method='limit'"),
         ({"bounds": Bounds(1.0, 0.5, 0.25)}, "bounds .zeta1 zeta2=0.5, zeta3=0.25. do not hold.*leave bounds out"),
     ],
-    ids=str,
 )
 def test_what_has_no_valid_form_is_refused_with_one_that_has(calibration, given, words):
     with pytest.raises(ValueError, match=f"calibration='{calibration}' has no valid form here: {words}"):
@@ -276,7 +275,7 @@ def test_bounds_are_those_of_the_domain_and_of_theta():
         assert planned(loss, **given).bounds == Bounds(*zetas)
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("given", "error", "words"),
     [
         (
@@ -317,7 +316,6 @@ def test_bounds_are_those_of_the_domain_and_of_theta():
         ({"calibration": "loose"}, ValueError, "calibration='loose' is not one of"),
         ({"neighbours": "swap"}, ValueError, "neighbours='swap' is not one of"),
     ],
-    ids=str,
 )
 def test_what_is_wrong_is_named(given, error, words):
     with pytest.raises(error, match=words):

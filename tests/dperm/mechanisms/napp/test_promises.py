@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 
 from dperm.accounting.objective import objective_delta
 from dperm.domain import Budget, Domain
@@ -215,8 +216,8 @@ def test_the_strongest_ridge_that_recycling_takes_is_taken():
     assert made.obstacles == () and made.credit == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("name", ["rows", "steps", "rounds"])
-@pytest.mark.parametrize("value", [True, 6.0, "6", -2])
+@together.over("name", ["rows", "steps", "rounds"])
+@together.over("value", [True, 6.0, "6", -2])
 def test_numbers_of_things_are_whole(name, value):
     X, y = data_of("logistic")
     with pytest.raises(ValueError, match=f"^{name}={value!r} must be an (even )?integer, . or above"):

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 
 from dperm.domain import Budget
 from dperm.errors import InvalidBudget
@@ -18,7 +19,7 @@ SUM = Scheme("lasso", 1.0, moor=False)
 THETA = np.array([-0.5, 1.0, 4.0, 0.0])
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("scheme", "theta", "options", "expected"),
     [
         (LASSO, THETA, {}, 0.0),  # the third weight is the floor

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate
 
 from dperm.mechanisms.napp.scheme import Scheme, convexity, curvature, knee, modulus, penalty, quadratic, slope, weights
@@ -23,11 +24,11 @@ SCHEMES = [
     for moor in (True, False)
     for halved in (True, False)
 ]
-EVERY = pytest.mark.parametrize("scheme", SCHEMES, ids=str)
+EVERY = together.over("scheme", SCHEMES)
 POINTS = np.array([0.05, 0.3, 0.9, 1.7, 4.0, 30.0])
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("scheme", "first", "later"),
     [
         # Table 2 with Lambda0 = 2, Lambda = 3, |theta| = 0.25, 1.5 and 9: 3/u = 12, 2, 1/3.
@@ -48,7 +49,6 @@ POINTS = np.array([0.05, 0.3, 0.9, 1.7, 4.0, 30.0])
         (Scheme("bridge", 2.0, False, gamma=0.5, halved=True), 2.0, [6.5, 2 + 2.25 / 1.5**0.5, 2.75]),
         (Scheme("elastic_net", 2.0, False, kappa=0.5, halved=True), 3.5, [9.5, 4.5, 3.5 + 1 / 6]),
     ],
-    ids=str,
 )
 def test_the_table_by_hand(scheme, first, later):
     assert weights(scheme, 3.0, None) == pytest.approx(first)
@@ -68,7 +68,7 @@ def test_the_penalty_is_the_integral_of_its_slope(scheme):
 
 
 @EVERY
-@pytest.mark.parametrize("strength", [0.1, STRENGTH, 5.0])
+@together.over("strength", [0.1, STRENGTH, 5.0])
 def test_a_sum_of_a_norm_and_a_square_is_known_as_one(scheme, strength):
     u = np.concatenate([[0.0], POINTS, 1e3 * POINTS])
     form = quadratic(scheme, strength)

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import integrate, stats
 
 from dperm import mechanisms
@@ -33,8 +34,8 @@ def test_the_bits_mirror_each_other():
     assert (np.diff(p) > 0).all() and p[0] == pytest.approx(0.1 * (1 - math.exp(-5)))
 
 
-@pytest.mark.parametrize("r", [1, 2, 7, 60, 900])
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 4.0])
+@together.over("r", [1, 2, 7, 60, 900])
+@together.over("epsilon", [0.01, 0.3, 1.0, 4.0])
 def test_log_ratios_are_those_of_both_bits(r, epsilon):
     for calibration in ("paper", "tight"):
         b = averaged.scale(r, epsilon, calibration, bits=True)
@@ -44,8 +45,8 @@ def test_log_ratios_are_those_of_both_bits(r, epsilon):
         assert np.abs(np.diff(np.log1p(-p))).max() <= epsilon * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("r", [1, 2, 7, 60, 900])
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 4.0])
+@together.over("r", [1, 2, 7, 60, 900])
+@together.over("epsilon", [0.01, 0.3, 1.0, 4.0])
 def test_the_tight_scale_is_the_least(r, epsilon):
     tight, paper = (averaged.scale(r, epsilon, word, bits=True) for word in ("tight", "paper"))
     assert paper == 1 / (r * epsilon) and tight < paper

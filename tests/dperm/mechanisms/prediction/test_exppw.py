@@ -2,12 +2,12 @@
 
 import math
 
+import conventions
 import numpy as np
 import pytest
 from no_copies import refused
 from scipy import stats
 from scipy.special import expit
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dperm import ExpPW
 from dperm.errors import BudgetExhausted, DomainViolation, InvalidBudget, NoGuaranteeWarning, VacuousWarning
@@ -95,11 +95,9 @@ def test_mistakes_are_named():
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PrivacyLeakWarning")
 @pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
-@parametrize_with_checks(
-    [ExpPW(random_state=0), ExpPW(neighbours="add_remove", random_state=0)], expected_failed_checks=refused
-)
-def test_scikit_learn_conventions(estimator, check):
-    check(estimator)
+@conventions.of(ExpPW(random_state=0), ExpPW(neighbours="add_remove", random_state=0))
+def test_scikit_learn_conventions(estimator):
+    conventions.keep(estimator, refused(estimator))
 
 
 @pytest.fixture(scope="module")

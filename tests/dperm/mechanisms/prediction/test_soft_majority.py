@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import together
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import BaggingClassifier
@@ -220,8 +221,8 @@ def test_shards_needed_by_the_words_of_theorem_4_1():
         soft_majority.shards_needed(0.1, 0.0)
 
 
-@pytest.mark.parametrize("r", [2, 3, 8, 31])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+@together.over("r", [2, 3, 8, 31])
+@together.over("epsilon", [0.1, 1.0, 4.0])
 def test_the_law_is_the_exponential_mechanism_on_counts(r, epsilon):
     counts = np.arange(r + 1)
     # Scores count(b), of sensitivity 1: weights e^{eps count/2}; the prose's are e^{eps count}.

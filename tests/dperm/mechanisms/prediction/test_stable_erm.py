@@ -6,6 +6,7 @@ import math
 import cvxpy as cp
 import numpy as np
 import pytest
+import together
 from scipy import stats
 
 import dperm
@@ -97,10 +98,10 @@ def test_the_tight_rate_of_minimisers_is_attained(corollary, weight):
     assert first - second == pytest.approx(rate, abs=4e-9)
 
 
-@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
-@pytest.mark.parametrize("corollary", ["4.10", "4.11"])
-@pytest.mark.parametrize("tolerance", [1e-12, 0.01, 0.5, 0.51, 1.0])
-@pytest.mark.parametrize("calibration", ["paper", "tight"])
+@together.over("neighbours", ["replace", "add_remove"])
+@together.over("corollary", ["4.10", "4.11"])
+@together.over("tolerance", [1e-12, 0.01, 0.5, 0.51, 1.0])
+@together.over("calibration", ["paper", "tight"])
 def test_the_statement_says_proved_where_the_noise_covers_the_solver_and_nowhere_else(
     neighbours, corollary, tolerance, calibration
 ):

@@ -5,6 +5,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+import together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -205,7 +206,7 @@ def test_no_records_at_all_still_vote():
     assert found.votes.tolist() == [[1, 1, 0, 0, 0]] * 3
 
 
-@pytest.mark.parametrize(
+@together.over(
     ("changes", "error", "match"),
     [
         ({"neighbours": "add_remove"}, ValueError, "blocks is missing"),
