@@ -75,7 +75,8 @@ test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
 		$$(grep -rl --include='test_*.py' 'mark.slow' tests)
 
 test-faults: venv  ## kills, full and read-only disks, broken files: each injected, then healed (about 10 minutes)
-	$(PYTEST) -n 2 -m "faults and not cluster and not versions and not processors" tests/faults tests/security
+	@# The tests of a file may share a run of minutes.
+	$(PYTEST) -n 2 --dist loadfile -m "faults and not cluster and not versions and not processors" tests/faults tests/security
 
 test-cluster: venv  ## jobs through a real Slurm of one node, installed by apt if missing; needs root (about 5 minutes)
 	@sh tests/cluster/install.sh

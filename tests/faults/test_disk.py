@@ -127,18 +127,22 @@ READ_ONLY = read_only, "cannot be written (Read-only file system); make it writa
 
 # A full disk of results: the tests above.
 @pytest.mark.parametrize(
-    ("folder", "fault", "said"),
+    ("folders", "fault", "said"),
     [
-        *((folder, *FULL) for folder in ("logs", "benchmarks", ".snakemake")),
-        *((folder, *READ_ONLY) for folder in ("results", "logs", "benchmarks", ".snakemake")),
+        (("logs", "benchmarks", ".snakemake"), *FULL),
+        (("results", "logs", "benchmarks", ".snakemake"), *READ_ONLY),
     ],
+    ids=["full", "read only"],
 )
-def test_a_folder_that_cannot_be_written(finished, folder, fault, said):
+def test_a_folder_that_cannot_be_written(finished, folders, fault, said):
+    """One folder after the other; then all heals at once, whatever the failed runs have left."""
     undisturbed = finished.results()
     before = undone(finished, CELL)
-    with fault(finished.folder / folder):
-        output = finished.run(ROWS, check=False)
-    assert_said(output, f"{finished.folder}/{folder}", said)
+    for folder in folders:
+        with fault(finished.folder / folder):
+            output = finished.run(ROWS, check=False)
+        assert_said(output, f"{finished.folder}/{folder}", said)
+        assert not (finished.folder / CELL).exists()
     finished.run(ROWS)
     assert_healed(finished, undisturbed, before)
 
