@@ -74,7 +74,8 @@ class Locator(UserProvidedCacheLocator):
 def compiled(function: Callable) -> Callable:
     """Return `function`, compiled at its first call and kept for the next process; IEEE arithmetic, one thread.
 
-    It is of arrays and numbers only, and may call other compiled functions.
+    It is of arrays and numbers only, and may call other compiled functions: with np.int64(1) in the place of 1, which
+    is a type of its own, and would be compiled for anew with all that is called from there.
     """
     numba.config.CACHE_DIR = str(cache_folder())
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{Locator.__name__}"

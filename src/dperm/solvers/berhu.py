@@ -185,7 +185,7 @@ def _face_step(H, v, a, c, d, low, high, theta, g):
     Returns whether it is that minimum, with no coordinate on another piece, or no step worth the name leads to it.
     """
     p = len(theta)
-    free, slope, f = np.empty(p, np.int64), np.empty(p), 0
+    free, slope, f = np.empty(p, np.int64), np.empty(p), np.int64(0)
     A = np.empty((p, p))
     for j in range(p):
         u = abs(theta[j])

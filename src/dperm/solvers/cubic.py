@@ -288,7 +288,7 @@ def _epoch(
     block, margin = np.zeros((size, patterns.BLOCK)), np.empty(patterns.BLOCK)
     scratch = np.empty(patterns.BLOCK)
     seen[0], seen[1] = np.inf, -np.inf
-    _shuffle(by, 0, len(by), state)
+    _shuffle(by, np.int64(0), len(by), state)
     for pattern in by:
         if active[pattern] == 0:
             continue

@@ -155,7 +155,8 @@ def _coordinates(l1, low, high, p):
         values = np.asarray(values, dtype=np.float64)
         if values.shape not in ((), (p,)):
             raise ValueError(f"{name} has shape {values.shape}; give a number or ({p},), one for each coordinate")
-        arrays.append(np.ascontiguousarray(np.broadcast_to(values, p)))
+        # A copy: what is broadcast may not be written to, which is another type to Numba.
+        arrays.append(np.array(np.broadcast_to(values, p)))
     l1, low, high = arrays
     wrong = np.flatnonzero(~((l1 >= 0) & (l1 <= _LARGEST_ENTRY)))
     if len(wrong):

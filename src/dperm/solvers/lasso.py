@@ -125,7 +125,7 @@ def _one_block(X, y, rows, l1, target, max_sweeps, theta):
     for i in rows:
         for j in range(p):
             squares[j] += X[i, j] * X[i, j]
-    wanted, sweeps = _FIRST_WORKING_SET, 0
+    wanted, sweeps = _FIRST_WORKING_SET, np.int64(0)
     while True:
         r = _residual(X, y, rows, theta)
         _correlations(X, rows, r, c)

@@ -165,7 +165,7 @@ def _fit(code, bound, records, tilt, v, a, c, d, low, high, tolerance, few, shar
         before = gap
         there, model = theta.copy(), g.copy()
         aim = max(_MODEL_SHARE * gap, _MODEL_FLOOR * tolerance * abs(value))
-        _descend(H, v, a, c, d, least, greatest, aim, _PASSES, last, there, model)
+        _descend(H, v, a, c, d, least, greatest, aim, np.int64(_PASSES), last, there, model)
         step = there - theta
         _forward(records, step, move)
         fall = np.dot(g, step) + _penalties(there, v, a, c, d) - outer
@@ -296,7 +296,7 @@ def paths(code, bound, data, tilt, v, a, c, d, low, high, tolerance, sharp, most
         for s in range(strengths):
             gap[r, s], iterations[r, s] = _fit(
                 code, bound, records, tilt[r, s], v[r, s], a[r, s] * one, c[r, s] * one, d[r, s] * one,
-                low, high, tolerance, 1, sharp, most, now, state,
+                low, high, tolerance, np.int64(1), sharp, most, now, state,
             )  # fmt: skip
             _copy(now, theta[r, s])
 
@@ -322,7 +322,7 @@ def signed_paths(code, bound, data, b, first, v, a, c, d, low, high, tolerance, 
             own = b[r, s]
             _, steps = _fit(
                 code, bound, records, own, none, none, 2 * first[r, s] * one, none,
-                low, high, EXACT, 0, sharp, most, begin, early,
+                low, high, EXACT, np.int64(0), sharp, most, begin, early,
             )  # fmt: skip
             if s == 0:
                 now = begin.copy()
@@ -334,7 +334,8 @@ def signed_paths(code, bound, data, b, first, v, a, c, d, low, high, tolerance, 
             for _ in range(most):
                 gap[r, s], more = _fit(
                     code, bound, records, np.minimum(own, 0.0) * signs, v + np.maximum(own, 0.0),
-                    a[r, s] * one, c[r, s] * one, d[r, s] * one, least, greatest, tolerance, 1, sharp, most, now, late,
+                    a[r, s] * one, c[r, s] * one, d[r, s] * one, least, greatest, tolerance, np.int64(1), sharp, most,
+                    now, late,
                 )  # fmt: skip
                 steps += more
                 changed = (own < 0) & (now != 0) & (np.sign(now) != signs)
@@ -388,7 +389,7 @@ def reweighted(
                 former = now.copy()
                 gap[r, s], steps = _fit(
                     code, bound, records, tilt, none, none, 2 * weight, none,
-                    least, greatest, EXACT, 1, True, most, now, state,
+                    least, greatest, EXACT, np.int64(1), np.bool_(True), most, now, state,
                 )  # fmt: skip
                 iterations[r, s] += steps
                 # Signs that still change in the last turns: the iteration has not settled.
