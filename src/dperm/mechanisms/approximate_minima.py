@@ -62,11 +62,7 @@ _TRIED = np.concatenate([np.geomspace(1e-5, 0.1, 30), np.linspace(0.11, 0.99, 89
 
 
 class Split(NamedTuple):
-    """The parts of the budget, in the paper's symbols.
-
-    - epsilon1, epsilon2, epsilon3: for tilt and curvature together, for the output noise, and (part of epsilon1) for
-      the tilt.
-    """
+    """The budget's parts: epsilon1 for tilt and curvature, epsilon3 of it for the tilt, epsilon2 for the output."""
 
     epsilon1: float
     epsilon2: float
@@ -76,11 +72,7 @@ class Split(NamedTuple):
 
 
 def split(budget: Budget, *, output_share: float = 0.01, tilt_share: float | None = None) -> Split:
-    """Return the paper's parts of the budget.
-
-    - output_share: epsilon2/epsilon = delta2/delta in (0, 1).
-    - tilt_share: epsilon3/epsilon1 in (0, 1) with epsilon1 - epsilon3 < 1; by default the paper's f.
-    """
+    """Return the parts: output_share is epsilon2/epsilon = delta2/delta, tilt_share epsilon3/epsilon1 (default: f)."""
     remedy = "both noises are Gaussian; for pure privacy take 'objective' or 'cms11'"
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
     remedy = "it is the share of the budget that hides the solver's error; 0.01 is the paper's"
@@ -110,10 +102,7 @@ def default_curvature(
     output_share: float = 0.01,
     tilt_share: float | None = None,
 ) -> float:
-    """Return r beta/(epsilon1 - epsilon3), the least Lambda that Algorithm 1 allows.
-
-    - Returns: of the sum of losses; the same under either relation.
-    """
+    """Return r beta/(epsilon1 - epsilon3), the least Lambda that Algorithm 1 allows, under either relation."""
     parts = split(budget, output_share=output_share, tilt_share=tilt_share)
     return min(p, 2) * bounds_everywhere(loss, domain)[1] / (parts.epsilon1 - parts.epsilon3)
 

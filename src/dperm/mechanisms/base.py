@@ -53,10 +53,7 @@ def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:
 
 
 def searched(domain: Domain, region: Region, features: int) -> Domain:
-    """Return the domain with the size of the set that theta is searched in, and of no other.
-
-    - domain: its own `theta_norm` is ignored: what it says holds only if the search keeps to it.
-    """
+    """Return the domain with the size of F for `theta_norm`: its own holds only if the search keeps to it."""
     return Domain(x_norm=domain.x_norm, y_bound=domain.y_bound, theta_norm=region.theta_norm(features))
 
 
@@ -134,20 +131,13 @@ def check_steepness(loss: Loss, domain: Domain, curvature: float | None, epsilon
 
 
 def target(tolerance: float) -> float:
-    """Return the solver's public target, as a share of zeta.
-
-    - tolerance: in [1e-12, 1]: no coarser than one record's gradient, and above what rounding leaves of a small data
-      set's.
-    """
+    """Return the solver's public target, a share of zeta in [1e-12, 1]: above the rounding of a small data set."""
     remedy = "certificates hold with their rounding, which is above that; 1e-6 is usual"
     return number("tolerance", tolerance, LEAST_TOLERANCE, 1, ends="[]", remedy=remedy)
 
 
 def reachable(tolerance: float, length: float, budget: Budget) -> float:
-    """Return a default target, or 1e-12 of the noise's own length where that is more: rounding leaves no finer one.
-
-    - length: of the tilt, as a multiple of zeta; public (`noise.SphericalLaplace.length`).
-    """
+    """Return a default target, or 1e-12 of the noise's length (in zeta; public): rounding leaves no finer one."""
     needed = max(tolerance, _ROUNDED * length)
     if needed > max(tolerance, _MOST_ROUNDED):
         raise InvalidBudget(

@@ -58,11 +58,7 @@ _ROUNDING = 1e-12
 
 
 class Calibrated(NamedTuple):
-    """What CMS11's constants ask for.
-
-    - noise: law of z or b; its scale is 1/beta.
-    - curvature: Delta of the sum that is minimised, Delta_CMS included.
-    """
+    """The law of z or b (scale 1/beta) and the curvature Delta of the sum that is minimised, Delta_CMS included."""
 
     noise: SphericalLaplace
     curvature: float
@@ -84,10 +80,7 @@ def calibrate(
     curvature: float | None = None,
     neighbours: Neighbours = "replace",
 ) -> Calibrated:
-    """Return the noise and the curvature of Algorithm 1 or 2.
-
-    - Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithms 1 and 2, Theorems 6 and 9.
-    """
+    """Return noise and curvature of Algorithm 1 or 2 (Theorems 6 and 9 of the paper)."""
     one_of("perturbation", perturbation, Perturbation)
     if budget.delta != 0:
         raise InvalidBudget(

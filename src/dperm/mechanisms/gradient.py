@@ -75,10 +75,7 @@ def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours
 
 
 def summed_gradient(X: np.ndarray, y: np.ndarray, loss: Loss, theta: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """Return sum_i clip(l'_i x_i) at each theta.
-
-    - limit: shape (n,); c/||x_i||, to which |l'_i| is clipped; infinite where x_i = 0.
-    """
+    """Return sum_i clip(l'_i x_i) at each theta; limit holds c/||x_i||, infinite where x_i = 0."""
     total = np.zeros(theta.shape)
     rows = max(1, BLOCK_ENTRIES // len(theta))
     for low in range(0, len(X), rows):

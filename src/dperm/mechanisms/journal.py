@@ -54,10 +54,7 @@ os.register_at_fork(after_in_child=_begin_in_child)
 
 
 class Journal:
-    """A journal as one process has it open.
-
-    - header: its first line, as `born` returns it.
-    """
+    """A journal as one process has it open; header: its first line, as `born` returns it."""
 
     def __init__(self, path: Path, header: bytes):
         self.path, self._holds = path, None
@@ -129,10 +126,7 @@ class Journal:
         return records
 
     def append(self, records: Iterable[Sequence]) -> None:
-        """Write records; when this returns, they are on disk; needs the lock.
-
-        - Raises OSError: if the disk refuses; nobody knows then what was written.
-        """
+        """Write records to disk; needs the lock. After an OSError nobody knows what was written."""
         lines, checksum = [], self._checksum
         for record in records:
             lines.append(_line(json.dumps(record, separators=(",", ":")).encode("ascii"), checksum))
@@ -160,11 +154,7 @@ class Journal:
 
 
 def born(path: Path, terms: Mapping[str, Any], bound: bytes | None = None) -> bytes:
-    """Return the first line of a journal, which is made, with its folder, if it does not exist.
-
-    - terms: what is being spent; those of an existing journal must be the same.
-    - bound: what is fitted: that of an existing journal must be the same.
-    """
+    """Return a journal's first line; one that exists must have these terms and be bound to the same fit."""
     if path.is_dir():
         raise CorruptFile(f"state={str(path)!r} is a folder; name a file in it")
     if not path.exists():

@@ -23,10 +23,7 @@ from dperm.mechanisms.serving import Listener, Serving
 
 
 class Noise:
-    """Generators for the queries of one dialogue, one after another.
-
-    - rng: the secret is drawn from it.
-    """
+    """Generators for the queries of one dialogue, one after another, from a secret that `rng` draws."""
 
     def __init__(self, rng: np.random.Generator):
         self._state = rng.bytes(32)
@@ -48,10 +45,7 @@ class Fresh:
 
 
 class Known(Listener):
-    """First answers that are one number each; with a journal, those of others too that fitted the same.
-
-    - fit: what was fitted: answers of anything else are not taken for answers of this.
-    """
+    """First answers, each a number, of one fit; with a journal also those of others that fitted the same."""
 
     def __init__(self, serving: Serving, fit: bytes):
         self.serving, self._fit, self.answers = serving, serving.salted(fit), {}
@@ -108,10 +102,7 @@ def first_of(asked: Sequence[bytes], known: Container[bytes]) -> list[int]:
 
 
 def fitted(estimator: Any, *arrays: np.ndarray | sparse.csr_array) -> bytes:
-    """Return what tells one fit from another: its parameters and arrays.
-
-    - estimator: scikit-learn estimator; parameters that only say where noise and journal come from are not looked at.
-    """
+    """Return what tells fits apart: arrays, and parameters but for those that name noise and journal."""
     parts = [type(estimator).__qualname__, *parameters(estimator), *map(_array, arrays)]
     return b"".join(hashlib.blake2b(part.encode()).digest() for part in parts)
 

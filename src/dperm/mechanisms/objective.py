@@ -69,10 +69,7 @@ NOTHING, EVERYWHERE = Regularizer(), Region()
 
 
 def default_curvature(loss: Loss, domain: Domain, epsilon: float) -> float:
-    """Return Delta = 2 lambda/epsilon, the least that Algorithm 1 allows.
-
-    - epsilon: what pays for the tilt: of a release with a solver share, the rest of its epsilon.
-    """
+    """Return Delta = 2 lambda/epsilon, the least that Algorithm 1 allows, for the epsilon that pays for the tilt."""
     return curvature_or_default(None, loss, domain, epsilon)
 
 

@@ -50,10 +50,7 @@ CALIBRATIONS = ("paper", "tight")
 def calibrate(
     sensitivity: float, budget: Budget, *, calibration: Calibration
 ) -> tuple[Gaussian | SphericalLaplace, Guarantee]:
-    """Return the law of the noise for a vector of this l2 sensitivity, and whether the budget is proved for it.
-
-    - sensitivity: under the caller's neighbouring relation, solver slack included.
-    """
+    """Return the law of noise for this l2 sensitivity, solver slack included, and whether the budget is proved."""
     if calibration not in ("paper", "tight"):
         raise ValueError(f"calibration={calibration!r}: output perturbation offers 'paper' and 'tight'")
     if budget.delta == 0:
@@ -85,10 +82,7 @@ def release(
     repeats: int = 1,
     tolerance: float = 1e-6,
 ) -> Release:
-    """Release the regularised minimiser `repeats` times, each with fresh noise.
-
-    - Returns: the certificate is the solver's; the noise already covers it.
-    """
+    """Release the regularised minimiser `repeats` times, with fresh noise, which covers the certificate already."""
     solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
     noise, guarantee = calibrate(sensitivity, budget, calibration=calibration)
     theta = solution.theta + noise.sample((repeats, X.shape[1]), rng)

@@ -109,11 +109,7 @@ class Serving:
                     self._journal.unlock()
 
     def write(self, *records: Sequence) -> None:
-        """Record something in one's turn; when this returns, it is on disk. Without a journal there is nothing to do.
-
-        - Raises OSError: if the disk refuses; then nothing is answered any more from here, for nobody knows what was
-          written.
-        """
+        """Record on disk, in one's turn, if there is a journal; if the disk refuses, answer nothing more from here."""
         if self.path is None or not records:
             return
         try:

@@ -47,10 +47,7 @@ _GAP = 1e-9
 
 @dataclass(frozen=True)
 class Truncated:
-    """A law that is symmetric in every coordinate, given that every coordinate is above `point`.
-
-    - point: c, 0 or below.
-    """
+    """A law that is symmetric in every coordinate, given that every coordinate is above `point`, c <= 0."""
 
     law: Gaussian | SphericalLaplace | PrintedSpherical
     point: float
@@ -84,11 +81,7 @@ def highest(law: Gaussian, beta: float, features: int) -> float:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything about a release that does not depend on the data.
-
-    - base: the plan of the uncut mechanism.
-    - law: of b.
-    """
+    """Everything about a release that does not depend on the data: the uncut mechanism's plan, and the law of b."""
 
     base: napp.Plan
     law: Truncated
@@ -158,11 +151,7 @@ def release(
     high: float | np.ndarray = math.inf,
     bounds: napp.Bounds | None = None,
 ) -> Release:
-    """Release `repeats` independent estimates from one data set.
-
-    - point: c, below 0, in the units of b.
-    - Source: li2021, Equations 8 to 10, Section 3.5; erratum N2.
-    """
+    """Release `repeats` estimates with b cut at c = point < 0 (li2021, Equations 8 to 10, Section 3.5; erratum N2)."""
     made = plan(
         loss, X.shape[1], strength=strength, point=point, domain=domain, budget=budget, neighbours=neighbours,
         calibration=calibration, penalty=penalty, share=share, eta_bound=eta_bound, low=low, high=high, bounds=bounds,

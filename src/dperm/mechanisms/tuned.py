@@ -56,10 +56,7 @@ class TunedRelease(Release):
 
 
 def portions(n: int, number: int, *, by_place: bool, rng: np.random.Generator) -> np.ndarray:
-    """Return the portion of each record, shape (n,), in 0, ..., number - 1.
-
-    - by_place: consecutive records, in portions whose sizes differ by at most one; else drawn for each record.
-    """
+    """Return each record's portion: consecutive and as equal as can be if `by_place`, else drawn for each record."""
     return np.arange(n) * number // max(n, 1) if by_place else rng.integers(number, size=n)
 
 
@@ -74,10 +71,7 @@ def rate(epsilon: float, calibration: Calibration, neighbours: Neighbours) -> fl
 
 
 def mistakes(theta: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the number of wrong labels of every model, shape (...); the label is 1 iff <x, theta> > 0.
-
-    - Shapes: theta (..., p).
-    """
+    """Return the number of wrong labels of every theta (..., p); the label is 1 iff <x, theta> > 0."""
     return ((theta @ X.T > 0) != (y > 0)).sum(axis=-1)
 
 

@@ -40,11 +40,7 @@ SPHERE_SLACK = 16 * _EPS
 
 @dataclass(frozen=True)
 class Spectrum:
-    """A positive semidefinite G with its eigendecomposition, G = V diag(w) V'.
-
-    - values: shape (p,) or (R, p); w, ascending, at least 0.
-    - vectors: ndarray, shape of G; V.
-    """
+    """A positive semidefinite G = V diag(w) V', one or R of them; values: w >= 0, ascending; vectors: V."""
 
     G: np.ndarray
     values: np.ndarray
@@ -172,11 +168,7 @@ def between(radius: float, short: np.ndarray, free: np.ndarray, stiff: float, mo
 
 
 def diagonal(w: np.ndarray, d: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
-    """Solve the problem for a diagonal G, in O(p) a Newton step and row.
-
-    - theta: shape (R, p); d/(w + mu), and 0 where w is 0: no slope is expected there.
-    - mu: shape (R,); the least multiplier, 0 or above, with ||theta_r|| <= radius up to a few ulps.
-    """
+    """Return the minimisers d/(w + mu) (0 where w is 0) and the least mu for G = diag(w), in O(p) a Newton step."""
     curved = w > 0
     theta, mu = np.zeros(d.shape), np.zeros(len(d))
     theta[:, curved], mu[:] = _secular(w[curved], np.ascontiguousarray(d[:, curved]), float(radius), STEPS, 4 * _EPS)

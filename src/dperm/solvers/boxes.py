@@ -13,11 +13,7 @@ import numpy as np
 
 
 def smallest(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the corners of the smallest box around the ones.
-
-    - y: shape (n,); labels 0 and 1.
-    - low, high: shape (d,); infinity and minus infinity where no label is 1: nothing is inside.
-    """
+    """Return low and high of the smallest box around the ones; without ones infinity and minus infinity."""
     ones = X[np.asarray(y) == 1]
     return ones.min(axis=0, initial=np.inf), ones.max(axis=0, initial=-np.inf)
 

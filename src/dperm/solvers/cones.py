@@ -20,10 +20,7 @@ _EPS = float(np.finfo(float).eps)
 
 @dataclass(frozen=True)
 class Cone:
-    """One factor of a product of cones.
-
-    - exponents: of `power`.
-    """
+    """One factor of a product of cones; exponents: of `power`."""
 
     kind: str
     rows: slice
@@ -103,10 +100,7 @@ def smooth(factors: Sequence[Cone]) -> bool:
 
 
 def projection(v: np.ndarray, factors: Sequence[Cone]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearest point of the product, and the projection's derivative at v (one of them at a kink).
-
-    - factors: their own duals.
-    """
+    """Return the nearest point of a product of self-dual factors, and a derivative there (one of them at a kink)."""
     nearest, derivative = np.zeros_like(v), np.zeros((len(v), len(v)))
     for one in factors:
         nearest[one.rows], derivative[one.rows, one.rows] = _PROJECTIONS[one.kind](v[one.rows])
@@ -160,10 +154,7 @@ def _triangle(S: np.ndarray) -> np.ndarray:
 
 
 def inside(v: np.ndarray, radius: float, factors: Sequence[Cone], *, dual: bool = False) -> bool:
-    """Return whether the ball of this radius around v is certain to be in the product, or in its dual.
-
-    - Returns: false where rounding leaves it open.
-    """
+    """Return whether the ball around v is certain to be in the product, or its dual; False where rounding hides it."""
     return bool(np.isfinite(radius)) and all(_INSIDE[one.kind](v[one.rows], radius, one, dual) for one in factors)
 
 

@@ -58,10 +58,7 @@ _NEAR = 1e-4
 
 
 class Equations:
-    """M v = r for one M: the way to a solution, and how far a point is from the nearest one.
-
-    - M: shape (k, n); rows of zeros are left out, and rows that repeat another up to the sign.
-    """
+    """M v = r for one M, without its rows of zeros and repeated rows: solutions, and the distance from them."""
 
     def __init__(self, M: np.ndarray):
         self.M, self._signs = M, np.ones(len(M))
@@ -99,11 +96,7 @@ class Equations:
 
 @dataclass(frozen=True)
 class Program:
-    """The part of a conic program that is the same for all P and q.
-
-    - equalities: k.
-    - factors: of K.
-    """
+    """The part of a conic program that is the same for all P and q; equalities: k; factors: of K."""
 
     A: np.ndarray
     b: np.ndarray
@@ -153,11 +146,7 @@ class Program:
 
 
 class Certifier:
-    """Gaps for one program and one P.
-
-    - P: shape (n, n); symmetric, positive semidefinite: where an eigenvalue is below 0 by more than rounding nothing is
-      shown.
-    """
+    """Gaps for one program and one P; nothing is shown where an eigenvalue of P is below 0 by more than rounding."""
 
     def __init__(self, program: Program, P: np.ndarray):
         k, n = program.equalities, len(P)
@@ -172,10 +161,7 @@ class Certifier:
         self._multipliers = np.hstack([np.zeros((len(onto), n + k)), -onto]), np.zeros(len(onto))
 
     def certify(self, q: np.ndarray, x: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return a point next to x that is feasible up to rounding, and an upper bound on f there less min f.
-
-        - gap: 1/2 |x - x*|_P^2 for a minimiser x* is at most this too. Infinite where nothing is shown.
-        """
+        """Return a point by x that is feasible up to rounding, and a bound on f there less min f (infinite if none)."""
         if not (self._known and _moderate(q, x, z)):
             return x, math.inf
         unit, size = _units(self._P, q, self._program.factors)

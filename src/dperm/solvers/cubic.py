@@ -78,10 +78,7 @@ class Fit:
 
 
 def gaussian_predictions(Z: np.ndarray | sparse.csr_array, rng: np.random.Generator, draws: int) -> np.ndarray:
-    """Return <xi, phi(z)> of every row, for some xi, standard Gaussian on the monomials that the rows have.
-
-    - Returns: shape (draws, T); a row for each xi.
-    """
+    """Return <xi, phi(z)> of every row, (draws, T), each xi standard Gaussian on the monomials that the rows have."""
     rows = patterns.group(Z)
     columns, at = np.unique(rows.places(), return_inverse=True)
     at = at.reshape(-1, len(rows.order.triples))

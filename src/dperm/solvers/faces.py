@@ -26,11 +26,7 @@ _STEPS = 200
 
 @dataclass(frozen=True)
 class Solution:
-    """What `minimise` found.
-
-    - theta: shape (R, p); within the box, and within the ball up to a few ulps.
-    - iterations: shape (R,); multipliers tried.
-    """
+    """What `minimise` found: theta (R, p) within box and ball (up to a few ulps); iterations: multipliers tried."""
 
     theta: np.ndarray
     subgradient_norm: np.ndarray

@@ -62,11 +62,7 @@ def _traced(ones, zeros, k):
 
 
 def fewest_errors(ones: np.ndarray, zeros: np.ndarray, k: int) -> np.ndarray:
-    """Return the fewest errors of at most k ends on many samples.
-
-    - ones, zeros: shape (repeats, points); how many records of each label a sample has at each point, in the order of
-      the points.
-    """
+    """Return the fewest errors of at most k ends, from each sample's ones and zeros at its points, in their order."""
     return _fewest(np.ascontiguousarray(ones, dtype=np.int64), np.ascontiguousarray(zeros, dtype=np.int64), int(k))
 
 

@@ -210,10 +210,7 @@ def _dual(loss, y):
 
 
 def _terms(problem, mu, u):
-    """Return l(u) + l*(-total mu) + total mu u of every row, and the sizes of what is added up.
-
-    The terms are never negative but by rounding, which is cut off.
-    """
+    """Return l(u) + l*(-total mu) + total mu u >= 0 of every row, and the sizes of what is added up."""
     loss, dual, y, total = problem.loss, problem.dual, problem.y, problem.total
     theta = dual.sign * total * mu
     if loss.targets == "real":

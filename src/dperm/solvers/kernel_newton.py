@@ -29,10 +29,7 @@ _CUTS = 10
 
 
 def steps(problem: Any) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
-    """Yield feasible mu, u = K mu and J, of a smooth loss, after every step: of steps in w where those in mu end.
-
-    - J: at the iterate that mu is made of; it falls with every step.
-    """
+    """Yield mu, u = K mu and the falling J, of a smooth loss, after every step: in w where steps in mu end."""
     factors = _pivots(problem)
     # Where LL' is all of K there is no need to creep.
     complete = factors.shape[1] < PIVOTS or len(problem.y) <= PIVOTS
@@ -93,10 +90,7 @@ _JUMPS = {
 
 
 def exact_length(loss, y, u, moved, pull, bend):
-    """Return the step to the minimiser along a line, at most 1, where the slope is linear between jumps of l''.
-
-    - u, moved, pull, bend: as for `_length`, which serves other losses.
-    """
+    """Return the step to the minimiser along a line, as `_length`, where the slope is linear between jumps of l''."""
     if loss.name not in _JUMPS:
         return _length(loss, y, u, moved, pull, bend)
 

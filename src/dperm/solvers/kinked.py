@@ -88,10 +88,7 @@ def distance(
     alpha: np.ndarray,
     slack: float,
 ) -> float:
-    """Return an upper bound on ||w - w*||, with its own rounding, for a w and a dual point of another solver.
-
-    - X, t, low, high, total, slack: as for `minimise`; what is above `slack` may not be the least bound.
-    """
+    """Return an upper bound on ||w - w*|| for another solver's w and alpha; one above `slack` may not be the least."""
     with one_thread(), np.errstate(all="ignore"):
         bound = _distance(X, t, low, high, total, w, alpha)
         return bound if bound <= slack else min(bound, _distance(X, t, low, high, total, w, alpha, kinks=True))
@@ -267,11 +264,7 @@ def _bound(terms, left, total, moved) -> float:
 
 
 def _sets_of_kinks(X, t, near):
-    """Yield the places of the records that have one of k rows and t, and how far w' is from w; k falls.
-
-    - X, t: of the records near a kink.
-    - near: bounds on |u - t|.
-    """
+    """Yield the places of records near a kink that have one of k rows and t, and how far w' is from w; k falls."""
     # -0 is 0 here.
     records = np.ascontiguousarray(np.column_stack([X, t]) + 0.0)
     if not records.size:

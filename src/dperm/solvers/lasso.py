@@ -93,10 +93,7 @@ def minimise(
 
 
 def checked(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the data as contiguous doubles that may be written to, or refuse them.
-
-    - X, y: the arguments themselves where they are such already.
-    """
+    """Return the data as contiguous doubles that may be written to (X and y if they are such), or refuse them."""
     # Of arrays that may not be written to, as of a file that is mapped, Numba would compile all anew.
     X, y = (np.require(values, np.float64, ("C", "W")) for values in (X, y))
     if X.ndim != 2 or y.shape != (len(X),) or X.shape[1] == 0:

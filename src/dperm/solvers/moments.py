@@ -37,10 +37,7 @@ OFF = 4 * 2.0**-60
 
 
 def exact(Z: np.ndarray) -> np.ndarray:
-    """Return Z'Z, shape (p, p), off by at most u |Z'Z|_jk + OFF n max_i |z_ij| max_i |z_ik|, u = 2^-53.
-
-    - Z: shape (n, p); entries of at most 1e100 in size; n at most 2^33.
-    """
+    """Return Z'Z, off by at most u |Z'Z|_jk + OFF n max_i |z_ij| max_i |z_ik|, u = 2^-53; n <= 2^33, |z| <= 1e100."""
     n, p = Z.shape
     if n == 0:
         return np.zeros((p, p))

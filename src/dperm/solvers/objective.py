@@ -56,10 +56,7 @@ class Point:
         return Point(*(array[..., columns] for array in vars(self).values()))
 
     def put(self, columns: np.ndarray, other: "Point", its: np.ndarray) -> None:
-        """Overwrite these columns with the columns `its` of another point.
-
-        - columns, its: indices or masks of as many repeats.
-        """
+        """Overwrite these columns with as many columns `its` (indices or masks) of another point."""
         for name, array in vars(self).items():
             array[..., columns] = getattr(other, name)[..., its]
 
@@ -76,11 +73,7 @@ def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 class Objective:
-    """J for a data set, a loss and a ridge.
-
-    - X: shape (n, p), C-ordered.
-    - single: allow curvature in single precision where that is safe.
-    """
+    """J for X (C-ordered), y, a loss and a ridge; single: single precision will do for curvature where it is safe."""
 
     def __init__(self, loss: Loss, X: np.ndarray, y: np.ndarray, ridge: float, *, single: bool = True):
         self.loss, self.X, self.y, self.ridge = loss, X, y[:, None], ridge

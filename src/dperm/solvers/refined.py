@@ -61,10 +61,7 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Terms:
-    """What J has beside the smooth part: shape (p,) or a number for `l1`, `low` and `high`.
-
-    - penalty: P, with no ball.
-    """
+    """What J has beside the smooth part, l1, low and high for each coordinate or for all; no penalty P with a ball."""
 
     l1: float | np.ndarray = 0.0
     low: float | np.ndarray = -math.inf
@@ -179,10 +176,7 @@ def _newton(objective: Objective, here: _Point, terms: Terms) -> np.ndarray:
 
 
 def _model(H: np.ndarray, slope: np.ndarray, here: _Point, terms: Terms) -> np.ndarray:
-    """Return the step to the minimiser of 1/2 s'Hs + <slope, s>, the l1 norm and the penalty over the box, in doubles.
-
-    The penalty's curvature is in H.
-    """
+    """Return the step to the minimiser of 1/2 s'Hs + <slope, s> (with P's curvature in H), l1 and P over the box."""
     theta = here.a + here.d
     kinked = terms.kinked(theta)
     if not kinked.any() and np.isinf(terms.low).all() and np.isinf(terms.high).all():

@@ -14,11 +14,7 @@ import numpy as np
 
 
 class Stump(NamedTuple):
-    """A comparison of one feature.
-
-    - threshold: a; infinity for the constant.
-    - upper: what it says of x_j >= a, 0 or 1; of the others the contrary.
-    """
+    """A comparison with a threshold (infinity: the constant); upper: what it says of x_j >= a, 0 or 1."""
 
     feature: int
     threshold: float

@@ -74,10 +74,7 @@ def count(p: int, s: int) -> int:
 
 
 def subset(index: int, p: int, s: int) -> tuple[int, ...]:
-    """Return the subset at a place of the colexicographic order (the inverse of `rank`).
-
-    - Returns: features in [0, p), rising.
-    """
+    """Return the rising features at a place of the colexicographic order (the inverse of `rank`)."""
     _whole("index", index, 0, count(p, s) - 1, f"there are C({p}, {s}) subsets, counted from 0")
     found, rest, above = [], int(index), p
     for i in range(s, 0, -1):
@@ -89,10 +86,7 @@ def subset(index: int, p: int, s: int) -> tuple[int, ...]:
 
 
 def rank(features: Sequence[int]) -> int:
-    """Return the place of a subset in the colexicographic order, which is the same for every p.
-
-    - features: distinct, at least 0, in any order.
-    """
+    """Return the place of distinct features in the colexicographic order, which is the same for every p."""
     return sum(math.comb(z, i) for i, z in enumerate(_features(features, math.inf), start=1))
 
 

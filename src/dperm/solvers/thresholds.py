@@ -34,9 +34,5 @@ def minimise(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def least_positive(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the least point with label 1 of each sample, a consistent threshold wherever there is one.
-
-    - x, y: shape (repeats, n); points, and labels 0 and 1.
-    - Returns: shape (repeats,); infinity where no label is 1.
-    """
+    """Return each sample's least point with label 1 (infinity without one), consistent wherever a threshold is."""
     return np.where(np.asarray(y) == 1, x, np.inf).min(axis=-1, initial=np.inf)

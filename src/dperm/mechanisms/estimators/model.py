@@ -177,10 +177,7 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 def told(
     guarantee: Guarantee, event: dp_event.DpEvent, reason: str, *, leaked: bool
 ) -> tuple[Guarantee, dp_event.DpEvent, str]:
-    """Return guarantee, event and reason of a statement: those of the mechanism, unless the two labels leaked.
-
-    With `leaked` they were taken from the data, and no budget holds.
-    """
+    """Return guarantee, event and reason of a statement: none of a budget if the labels leaked from the data."""
     if not leaked:
         return guarantee, event, reason
     return "none", dp_event.NonPrivateDpEvent(), "; ".join(filter(None, [reason, LABELS_LEAKED]))
@@ -193,10 +190,9 @@ def answering(model: Any) -> tuple[str, ...]:
 
 
 def encoded(y: np.ndarray, classes: np.ndarray | None, *, clip: bool, stacklevel: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two labels, and y as -1 and +1.
+    """Return the two labels, or (with a `PrivacyLeakWarning`) those of y, and y as -1 and +1.
 
-    - classes: None takes the labels of y, with a `PrivacyLeakWarning` that names the caller `stacklevel` frames up.
-    - clip: with `classes`, take every other label for the negative one, instead of raising DataError.
+    With `clip` and `classes` every other label is the negative one, instead of a DataError.
     """
     if clip and classes is not None:
         return classes, signs(y, classes)

@@ -118,10 +118,7 @@ def heights(c: np.ndarray, d: int, rng: np.random.Generator) -> tuple[np.ndarray
 
 
 def sample(direction: np.ndarray, c: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw z with density proportional to exp(c |<z, u>|) on the unit ball, one for each row.
-
-    - direction: shape (n, d); u: unit rows.
-    """
+    """Draw z with density proportional to exp(c |<z, u>|) on the unit ball, one for each unit row u of direction."""
     n, d = direction.shape
     s, proposals = heights(c, d, rng)
     t = np.where(rng.random(n) < 0.5, -1.0, 1.0) * (1 - s)

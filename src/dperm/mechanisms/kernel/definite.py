@@ -27,11 +27,7 @@ MOST = 128
 
 
 def check(left: np.ndarray, allowed: float, kernel: Kernel) -> None:
-    """Refuse a kernel that leaves a query a negative variance.
-
-    - left: conditional variances K(z, z) - ||c||^2, given the queries before.
-    - allowed: kappa R^2.
-    """
+    """Refuse a kernel of which a query has K(z, z) - ||c||^2, given those before, below -kappa R^2."""
     least = float(np.min(left, initial=0.0))
     if least < -allowed:
         raise DomainViolation(

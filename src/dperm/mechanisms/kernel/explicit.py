@@ -33,11 +33,7 @@ _ENTRIES = 2**22
 
 
 def release(w: np.ndarray, setting: Setting, budget: Budget, *, rng: np.random.Generator, repeats: int = 1) -> Release:
-    """Release w itself `repeats` times, each with fresh noise.
-
-    - w: shape (D,); explicit, within setting.slack of w*.
-    - Returns: theta of shape (repeats, D); the certificate is the slack, which the noise covers.
-    """
+    """Release a w within setting.slack of w* `repeats` times; the noise covers the certificate, which is that slack."""
     scale = sigma(setting, budget)
     theta = np.asarray(w, dtype=np.float64) + scale * rng.standard_normal((repeats, len(w)))
     certificate = np.full(repeats, setting.slack)
@@ -53,11 +49,7 @@ def predictions(
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> rkhs.Release:
-    """Release w and predict some rows with it, drawing only the noise that these rows meet.
-
-    - answers: shape (m,); <w, phi(q)>, exact.
-    - features: shape (m, D); phi(q) of every row.
-    """
+    """Predict rows phi(q) with exact answers <w, phi(q)> by a release of w, drawing only the noise that they meet."""
     squares = features.multiply(features) if sparse.issparse(features) else np.square(features)
     within(np.asarray(squares.sum(axis=1)).ravel(), setting.feature_norm)
     scale = sigma(setting, budget)

@@ -49,10 +49,7 @@ class Run:
 
 
 def factor(K: np.ndarray) -> np.ndarray:
-    """Return Phi with Phi Phi' = K, as thin as rounding allows: coordinates of phi(z_1) .. phi(z_T).
-
-    - Returns: shape (T, rank).
-    """
+    """Return Phi, (T, rank), with Phi Phi' = K, as thin as rounding allows: coordinates of phi(z_1) .. phi(z_T)."""
     found = spectrum(K)
     kept = found.values > 0
     return np.ascontiguousarray(found.vectors[:, kept] * np.sqrt(found.values[kept]))

@@ -224,10 +224,7 @@ def _squared(setting: Setting, distance: float) -> float:
 
 
 def whole(needed: Callable[[int], float]) -> int:
-    """Return a B >= 1 with B >= floor(needed(B)), the least one if `needed` does not grow with B.
-
-    - needed: how many updates there can be at the noise that B updates need.
-    """
+    """Return a B >= 1 with B >= floor(needed(B)): the least one if `needed` does not grow with B."""
     high = 1
     while math.floor(min(needed(high), _MOST_UPDATES)) > high:
         high *= 2

@@ -57,11 +57,7 @@ _BLOCK = 1024
 
 @dataclass(frozen=True)
 class Release:
-    """Independent paths at the same points.
-
-    - answers: shape (repeats, T); each row spends the budget.
-    - scale: sigma, in units of w.
-    """
+    """Independent paths at the same points: answers (repeats, T), each row of which spends the budget; scale: sigma."""
 
     answers: np.ndarray
     scale: float
@@ -83,10 +79,7 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> Release:
-    """Release the answers at points known beforehand, `repeats` times, each on a path of its own.
-
-    - answers: shape (T,); exact: <w, phi(z_t)> of a w within setting.slack of w*.
-    """
+    """Release exact answers <w, phi(z_t)>, w within setting.slack of w*, on `repeats` paths, at points known before."""
     within(np.diag(spectrum.K), setting.feature_norm)
     scale = sigma(setting, budget)
     unit = rng.standard_normal((repeats, len(answers)))

@@ -71,10 +71,7 @@ class Spectrum:
     uncut: np.ndarray | None = None
 
     def roots(self, feature_norm: float) -> np.ndarray:
-        """Return the sd, in units of sigma, of Gaussian noise along every eigenvector.
-
-        - Returns: shape (T,); sqrt(s + kappa R^2), kappa of `constants.nugget`.
-        """
+        """Return sqrt(s + kappa R^2) (`constants.nugget`): the sd, in units of sigma, along every eigenvector."""
         return np.sqrt(self.uncut + nugget(len(self.uncut)) * feature_norm**2)
 
 
@@ -98,11 +95,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class Release(Fit):
-    """Releases of one budget.
-
-    - coefficients, norm, multiplier: as in `Fit`. Each row spends the budget.
-    - scale: nu of Laplace noise, or sigma of the tight calibration, in units of w.
-    """
+    """Fits that each spend one budget; scale: nu of Laplace noise, or sigma of the tight one, in units of w."""
 
     scale: float
     guarantee: Guarantee
@@ -205,10 +198,7 @@ def releases(
     repeats: int = 1,
     noise: np.ndarray | None = None,
 ) -> list[Release]:
-    """Release w^ under several budgets and calibrations, in one batch.
-
-    - asked: sequence of (Budget, calibration, bare); each of them spends its budget on each of the repeats.
-    """
+    """Release w^ under several (budget, calibration, bare) in one batch; each spends its budget on every repeat."""
     within(np.diag(spectrum.K), setting.feature_norm)
     roots = spectrum.roots(setting.feature_norm)
     sizes = [scale(setting, budget, len(answers), calibration, bare=bare) for budget, calibration, bare in asked]
@@ -256,10 +246,7 @@ def _fit(spectrum: Spectrum, rotated: np.ndarray, radius: float) -> Fit:
 
 
 def within(diagonal: np.ndarray, feature_norm: float) -> None:
-    """Refuse queries longer than R.
-
-    - Raises DomainViolation: if a query is longer, beyond rounding. The message gives no value of the data.
-    """
+    """Refuse queries longer than R, beyond rounding; the message gives no value of the data."""
     longer = int((np.asarray(diagonal) > (feature_norm * (1 + NORM_SLACK)) ** 2).sum())
     if longer:
         raise DomainViolation(

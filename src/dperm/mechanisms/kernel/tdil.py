@@ -47,10 +47,7 @@ class Run:
 
 
 def net_size(d: int, nu: float) -> float:
-    """Return (4/nu)^d, the paper's number of centres of a nu-net of the unit ball; infinite beyond the doubles.
-
-    - Source: jain2013, Appendix C (proof of Theorem 8); claim J-c07.
-    """
+    """Return (4/nu)^d, the paper's size of a nu-net of the unit ball (proof of Theorem 8, Appendix C; claim J-c07)."""
     power = d * math.log(4 / nu)
     return math.exp(power) if power < 709 else math.inf
 
@@ -117,11 +114,7 @@ def run(
 def run_linear(
     constants: Constants, setting: Setting, target: np.ndarray, *, rng: np.random.Generator, repeats: int = 1
 ) -> Run:
-    """Run Algorithm 3 with a linear kernel, over all of the ball ||z|| <= R.
-
-    - target: shape (d,); w*: private.
-    - Source: jain2013, Section 6.2 (claim J-c08).
-    """
+    """Run Algorithm 3 with a linear kernel over the ball ||z|| <= R, for the private w* (Section 6.2; claim J-c08)."""
     target = np.ascontiguousarray(target, dtype=np.float64)
     if target.ndim != 1 or not len(target) or not np.isfinite(target).all():
         raise DataError(f"w* has shape {target.shape}; give one finite vector (d,)")

@@ -26,10 +26,7 @@ _COUNTS = MappingProxyType(
 
 
 def box_of(low: float | np.ndarray, high: float | np.ndarray, features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return Theta = {low <= theta <= high} coordinate by coordinate.
-
-    - low, high: shape (p,); low < high; may be infinite.
-    """
+    """Return Theta = {low <= theta <= high}, low < high, coordinate by coordinate; a wall may be infinite."""
     walls = []
     for name, given in (("low", low), ("high", high)):
         try:
@@ -55,10 +52,7 @@ def box_of(low: float | np.ndarray, high: float | np.ndarray, features: int) -> 
 
 
 def truncation_of(truncation: float | None, variant: Variant, calibration: Calibration) -> None:
-    """Refuse a truncation point c of Eqs 9 and 10 that the variant does not have.
-
-    - truncation: c; None is the variant's own.
-    """
+    """Refuse a truncation point c of Eqs 9 and 10 that the variant does not have; None is the variant's own."""
     if truncation is None:
         return
     remedy = "c is 0 for variant='vs_plus' and -inf for 'vs'; leave it out"
@@ -83,10 +77,7 @@ def whole(name: str, value: Any, least: int, remedy: str, *, even: bool = False)
 
 
 def counts_of(rows: int, steps: int, rounds: int, *, rows_name: str = "rows") -> None:
-    """Refuse numbers of rows, steps and rounds that are no such integers, wherever they are used.
-
-    - rows, steps, rounds: n_e (even, 2 or above), T (1 or above), and re-runs (0 or above).
-    """
+    """Refuse numbers of rows (n_e, even, 2 or more), steps (T, 1 or more) and rounds (0 or more) that are none."""
     for name, value in (("rows", rows), ("steps", steps), ("rounds", rounds)):
         least, even, remedy = _COUNTS[name]
         whole(rows_name if name == "rows" else name, value, least, remedy, even=even)

@@ -31,10 +31,7 @@ _NEAR = 1e-20
 
 @dataclass(frozen=True)
 class Composite:
-    """The problem of one release.
-
-    - added: shape (p,); a, 0 or above: weights of |theta_j| beside the scheme's penalty.
-    """
+    """The problem of one release; added: a, 0 or above, the weights of |theta_j| beside the scheme's penalty."""
 
     loss: Loss
     X: np.ndarray
@@ -83,11 +80,7 @@ class Composite:
 
 
 def polished(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.ndarray, float]:
-    """Return a point at least as good, and the least norm of a subgradient there.
-
-    - target: norm at which to stop.
-    - norm: above the target if Newton's steps no longer lower it.
-    """
+    """Return a point at least as good, and the least norm of a subgradient there, which may stay above the target."""
     with one_thread():
         theta, residual = _without_stragglers(problem, theta)
         norm = float(np.linalg.norm(residual))

@@ -135,11 +135,7 @@ def augmented_targets(
 
 
 def unpenalised(loss: Loss, X: np.ndarray, y: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return argmin_theta sum_i l(<x_i, theta>, y_i), by Newton's method with step halving.
-
-    - X: shape (n, p); of full column rank where l'' > 0.
-    - Raises SolverError: if it does not converge: no minimiser, or columns that are nearly collinear.
-    """
+    """Return argmin_theta sum_i l(<x_i, theta>, y_i) by Newton's method; X has full column rank where l'' > 0."""
     if not len(start):
         return start
     theta = start

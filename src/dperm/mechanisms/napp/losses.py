@@ -47,10 +47,7 @@ _LOSSES = {
 
 
 def make(name: str, eta_bound: float = math.inf) -> Loss:
-    """Return one of the paper's losses.
-
-    - eta_bound: above 0: beyond |eta| = eta_bound the loss is continued linearly; infinity continues it nowhere.
-    """
+    """Return one of the paper's losses, continued linearly beyond |eta| = eta_bound (infinity: nowhere)."""
     if not (isinstance(name, str) and name in _LOSSES):
         raise ValueError(f"loss={name!r} is not one of {', '.join(map(repr, _LOSSES))}")
     remedy = "it is the public bound on |<x, theta>|, beyond which the loss goes on linearly"

@@ -103,20 +103,13 @@ def share_of(share: float) -> float:
 
 
 def floor(bounds: Bounds, epsilon: float, share: float) -> float:
-    """Return Lambda0 = zeta3/(2 (1 - r) epsilon), the least that Algorithm 1 allows.
-
-    - epsilon: above 0: the whole budget.
-    """
+    """Return Lambda0 = zeta3/(2 (1 - r) epsilon), of the whole epsilon: the least that Algorithm 1 allows."""
     epsilon = Budget(epsilon).epsilon
     return bounds.zeta3 / (2 * (1 - share_of(share)) * epsilon)
 
 
 def deviation(law: Law, features: int) -> float:
-    """Return sigma_b, the standard deviation of one coordinate of a two-sided law.
-
-    - features: p: E ||b||^2 = p sigma_b^2.
-    - Returns: Gaussian: its scale. SphericalLaplace: scale sqrt(p + 1). PrintedSpherical: scale sqrt(2/p).
-    """
+    """Return sigma_b, the sd of one of the `features` = p coordinates of a two-sided law: E ||b||^2 = p sigma_b^2."""
     return (
         law.scale
         * {

@@ -109,10 +109,7 @@ def retrieved(
 
 
 def noise_factor(budget: Budget, share: float, credit: np.ndarray) -> np.ndarray:
-    """Return by what Equation 14 multiplies the noise when a share of the Jacobian's budget is added to its own.
-
-    - credit: in [0, 1]: the noise then has r epsilon + credit (1 - r) epsilon.
-    """
+    """Return Equation 14's factor of noise that gets r epsilon + credit (1 - r) epsilon, credit in [0, 1]."""
     _check_share(share)
     first = share * budget.epsilon
     spent = first + np.asarray(credit) * (1 - share) * budget.epsilon
@@ -204,10 +201,7 @@ def split(bounds: Bounds, epsilon: float, modulus: float) -> float:
 
 
 def left(bounds: Bounds, epsilon: float, strength: float, least: float) -> float:
-    """Return the share of epsilon that a ridge leaves to b, where a double can tell it from 1.
-
-    - least: w = max{Lambda, Lambda0}.
-    """
+    """Return the share of epsilon that a ridge, w = max{Lambda, Lambda0} = least, leaves to b; refuse one that is 1."""
     share = split(bounds, epsilon, least)
     if share == 1:
         most = bounds.zeta3 / (2 * epsilon * np.finfo(float).eps)

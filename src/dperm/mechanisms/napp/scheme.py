@@ -100,11 +100,7 @@ def slope(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np
 
 
 def penalty(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Return P(theta), the penalty that the fixed point realises, elementwise.
-
-    - Returns: 0 at theta = 0; in units of the loss.
-    - Source: Erratum N6; with MOOR and lasso twice the reversed Huber ("berHu") function.
-    """
+    """Return the realised P(theta), elementwise (erratum N6); of lasso with MOOR twice the reversed Huber ("berHu")."""
     adaptive, constant = _parts(scheme, strength)
     u = _size(theta)
     power = 2 - scheme.gamma
@@ -116,11 +112,7 @@ def penalty(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> 
 
 
 def curvature(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """Return P''(u) at u = |theta|; at 0 and at MOOR's knee the limit from the right.
-
-    - Returns: may be 0 (lasso), negative (bridge with gamma > 1), or infinite at 0.
-    - Source: Errata N4 and N6.
-    """
+    """Return P''(u) (errata N4, N6), at 0 and MOOR's knee from the right: 0 of lasso, negative of bridge gamma > 1."""
     adaptive, constant = _parts(scheme, strength)
     u = _size(theta)
     below = 2 * (_power(adaptive * (1 - scheme.gamma), u, -scheme.gamma) + constant)
@@ -130,10 +122,7 @@ def curvature(scheme: Scheme, strength: float | np.ndarray, theta: np.ndarray) -
 
 
 def knee(scheme: Scheme, strength: float | np.ndarray) -> np.ndarray:
-    """Return where MOOR's floor takes over: A(u) + B = Lambda0 there, and A(u) + B < Lambda0 beyond.
-
-    - Returns: in [0, inf]: 0 if the floor binds everywhere, infinity if nowhere. Lasso: Lambda/Lambda0.
-    """
+    """Return where MOOR's floor takes over, A(u) + B < Lambda0 beyond: in [0, inf]; Lambda/Lambda0 of lasso."""
     adaptive, constant = _parts(scheme, strength)
     adaptive, room = np.broadcast_arrays(adaptive, scheme.floor - constant)
     if scheme.gamma == 0:
@@ -157,11 +146,7 @@ def quadratic(scheme: Scheme, strength: float) -> tuple[float, float] | None:
 
 
 def modulus(scheme: Scheme, strength: float | np.ndarray, previous: np.ndarray | None) -> np.ndarray:
-    """Return 2 min_j w_j = n_e l''(0) min_j V_j, the strong convexity of one iteration's quadratic.
-
-    - Returns: the minimum is over the last axis of the weights; at least 2 Lambda0.
-    - Source: li2021, Proposition 3.
-    """
+    """Return 2 min_j w_j >= 2 Lambda0, the strong convexity of one iteration's quadratic (Proposition 3)."""
     each = weights(scheme, strength, previous)
     return 2 * (each.min(axis=-1) if np.ndim(each) else each)
 

@@ -40,10 +40,7 @@ class Obstacle:
 
 
 def joined(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
-    """Return one sentence for all obstacles: what they are, and then what is valid for all of them together.
-
-    - found: at least one.
-    """
+    """Return one sentence for all obstacles (one at least): what they are, and then what mends all of them."""
     return f"{named(found)}; valid: {remedies(found)}"
 
 
@@ -59,10 +56,7 @@ def remedies(found: list[Obstacle] | tuple[Obstacle, ...]) -> str:
 
 
 def orthant(box: tuple[np.ndarray, np.ndarray]) -> np.ndarray | None:
-    """Return the signs of the orthant that holds a box, or None if it lies in no single one.
-
-    - Returns: shape (p,), or None; 1 where low >= 0, -1 where high <= 0.
-    """
+    """Return the signs of the orthant that holds a box: 1 where low >= 0, -1 where high <= 0; None if none does."""
     low, high = box
     return np.where(low >= 0, 1.0, -1.0) if ((low >= 0) | (high <= 0)).all() else None
 

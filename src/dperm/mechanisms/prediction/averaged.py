@@ -112,10 +112,7 @@ def expected_clip(
 
 
 def log_ratios(r: int, scale: float) -> np.ndarray:
-    """Return log p_b((j+1)/r) - log p_b(j/r), j = 0..r-1: the privacy loss of the bit 1; that of 0 is its mirror image.
-
-    - Returns: shape (r,); all above 0.
-    """
+    """Return log p_b((j+1)/r) - log p_b(j/r) > 0, j = 0..r-1: the privacy loss of bit 1, mirror image of bit 0's."""
     counts = np.arange(r)
     noise = np.exp(-counts / (r * scale)) + np.exp(-(r - 1 - counts) / (r * scale))
     step = 1 / r + scale / 2 * math.expm1(-1 / (r * scale)) * noise
@@ -148,11 +145,7 @@ def release(
     low: float = 0.0,
     high: float = 1.0,
 ) -> np.ndarray:
-    """Answer queries; each answer, and each repeat of it, spends its epsilon. Bits of users are drawn by `bits`.
-
-    - values: shape (m,); v of each query, in [low, high].
-    - bits: answer by bits: drawn, from doubles, with the probability that noise and clipping give, in closed form.
-    """
+    """Answer queries v = values in [low, high]: with noise, or by bits from doubles, by their chance in closed form."""
     shape = (repeats, len(values))
     if bits:
         return (rng.random(shape) < expected_clip(values, scale)).astype(np.int8)

@@ -108,10 +108,7 @@ def majority(count: np.ndarray | int, r: int) -> np.ndarray:
 
 
 class ContestedLedger(Count):
-    """Contested answers within (epsilon, delta), counted before they are given; free ones are not counted.
-
-    - event: dp_accounting.DpEvent; of all answers together.
-    """
+    """Contested answers within (epsilon, delta), counted before they are given; free ones are not counted."""
 
     def __init__(
         self,

@@ -55,11 +55,7 @@ _SHORT = 16
 
 
 class Walk(NamedTuple):
-    """The walk over one data set, ready for queries.
-
-    - x, keys: shape (n,); sorted by (x, key).
-    - v: shape (n + 1,); v_0, .., v_n, within [-T, T].
-    """
+    """The walk over one data set: x and keys sorted by (x, key), and v_0, .., v_n in [-T, T]."""
 
     x: np.ndarray
     keys: np.ndarray
@@ -135,10 +131,7 @@ def _sort_runs(ordered, keys, order):
 
 
 def walks(labels: np.ndarray, bound: float) -> np.ndarray:
-    """Return v_0, .., v_n for many rows of labels in the order of their points.
-
-    - labels: shape (repeats, n); 0 and 1, of any type.
-    """
+    """Return v_0, .., v_n for every row of labels 0 and 1, which are in the order of their points."""
     return _walks(np.ascontiguousarray(labels), float(bound))
 
 
@@ -219,11 +212,7 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> np.ndarray:
-    """Answer queries, each answer at epsilon of its own, for simulations: bits from doubles, which `bits` does not.
-
-    - x, y: shape (n,); points, and labels 0 and 1.
-    - rng: draws the keys, anew in every repeat, and the bits.
-    """
+    """Answer queries, each at epsilon of its own and each repeat with new keys, for simulations: bits from doubles."""
     bound = walk_bound(alpha, epsilon, calibration, neighbours)
     answers = np.empty((repeats, len(queries)), dtype=np.int8)
     for answer in answers:

@@ -71,11 +71,7 @@ class Count(Listener):
 
     @property
     def answered(self) -> int:
-        """Answers charged so far, with those that a crash left unanswered and others' blocks.
-
-        Of a journal that others spend from it is what was known at the last turn; what they charged since is met at the
-        next one.
-        """
+        """Answers charged so far, others' blocks and those lost in a crash included, as known at the last turn."""
         return self._spent - self._left
 
     @property

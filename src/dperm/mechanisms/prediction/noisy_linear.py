@@ -47,11 +47,7 @@ class NoisyLinear:
         return representable(self.rate / self.epsilon, budget)
 
     def answer(self, Z: np.ndarray, rngs: Sequence[np.random.Generator]) -> np.ndarray:
-        """Return one answer a row, each with noise from a generator of its own.
-
-        - Z: shape (m, p); rows of length at most L_f; not checked here.
-        - Returns: shape (m,); each spends epsilon.
-        """
+        """Return an answer a row, each with its own generator and at epsilon; that ||z|| <= L_f is not checked."""
         noise = np.array([rng.laplace(0.0, self.scale) for rng in rngs])
         return Z @ self.w + noise.reshape(len(Z))
 
@@ -66,8 +62,5 @@ class NoisyLinear:
         return grid.bits(lambda value, k: grid.above(Fraction(value) / scale, k), values, rngs)
 
     def release(self, Z: np.ndarray, *, rng: np.random.Generator, repeats: int = 1) -> np.ndarray:
-        """Return answers to every row, `repeats` times, each with fresh noise.
-
-        - Returns: shape (repeats, m); each entry spends epsilon.
-        """
+        """Return answers to every row, `repeats` times with fresh noise; each entry spends epsilon."""
         return Z @ self.w + rng.laplace(0.0, self.scale, (repeats, len(Z)))

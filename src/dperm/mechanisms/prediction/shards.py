@@ -116,11 +116,7 @@ def fit_shards(
 
 
 def predictions(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
-    """Return what each model says of each row.
-
-    - total: 0 for a model that fails or returns another shape, and no warning, instead of an error.
-    - Returns: shape (r, m); as the models say: NaN and infinity too.
-    """
+    """Return what each of r models says of each row, NaN too, (r, m); with `total` 0, in silence, where one fails."""
     found = np.empty((len(models), X.shape[0]))
     for k, model in enumerate(models):
         with quiet(total):
@@ -148,11 +144,7 @@ def within(said: np.ndarray, low: float, high: float) -> np.ndarray:
 
 
 def votes(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
-    """Return for each row how many models say 1.
-
-    - models: list of r models; each says 0 or 1.
-    - total: 0 for whatever is not 1, instead of an error.
-    """
+    """Return for each row how many models say 1; what is neither 0 nor 1 counts as 0 with `total`, and raises else."""
     said = predictions(models, X, total=total)
     if total:
         return (said == 1).sum(axis=0).astype(np.int64)

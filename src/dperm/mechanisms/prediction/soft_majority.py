@@ -36,10 +36,7 @@ _GUARANTEES: dict[str, Guarantee] = {"paper": "none", "tight": "proved"}
 
 
 def shards_needed(alpha: float, epsilon: float) -> int:
-    """Return r = ceil(6 ln(4/alpha)/epsilon), the number of shards of Theorem 4.1.
-
-    - alpha: error asked for, in (0, 1).
-    """
+    """Return r = ceil(6 ln(4/alpha)/epsilon), the number of shards of Theorem 4.1 for an error alpha in (0, 1)."""
     number("alpha", alpha, 0, 1, remedy="it is the error asked for")
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="it is that of one answer")
     return math.ceil(6 * math.log(4 / alpha) / epsilon)

@@ -53,11 +53,7 @@ _PASSES = 1_000
 
 
 def regulariser(lipschitz: float, x_norm: float, radius: float, n: int, epsilon: float) -> float:
-    """Return lambda of Corollary 4.11.
-
-    - lipschitz, x_norm, radius: L_l, L_f and R, each in [1e-30, 1e30].
-    - n: number of records, at least 1; public (replace-one).
-    """
+    """Return lambda of Corollary 4.11 for L_l, L_f, R and n, which is public (replace-one)."""
     number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
     for name, value in (("lipschitz", lipschitz), ("x_norm", x_norm), ("radius", radius)):
@@ -74,11 +70,7 @@ def rate(
     corollary: Corollary = "4.11",
     neighbours: Neighbours = "replace",
 ) -> float:
-    """Return how far one record moves an answer of the exact minimiser, as a calibration has it.
-
-    - total: lambda n, above 0; under add/remove fixed beforehand.
-    - corollary: which of the two weights lambda has: lambda/2 ||w||^2 or lambda ||w||^2.
-    """
+    """Return how far one record moves the exact minimiser's answer; total: lambda n, under add/remove fixed before."""
     _check(calibration, corollary)
     slope = x_norm**2 * lipschitz
     if calibration == "paper":
@@ -88,11 +80,7 @@ def rate(
 
 
 def guarantee(calibration: Calibration, tolerance: float, corollary: Corollary, neighbours: Neighbours) -> Guarantee:
-    """Return what is proved of an answer of what the solver returns.
-
-    - tolerance: in [1e-12, 1]: the solver's slack, as a share of how far one record moves the minimiser.
-    - Returns: `proved` where the noise covers the exact minimisers and twice the slack.
-    """
+    """Return `proved` where the noise covers the exact minimisers and twice the slack, else `proved_exact`."""
     fixed = {"corollary": corollary, "neighbours": neighbours}
     # Both are multiples of L_f^2 L_l/total, so that their ratio is that of any bounds.
     covered = rate(1.0, 1.0, 1.0, calibration="tight", **fixed) * (1 + 2 * target(tolerance))
@@ -201,11 +189,7 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> np.ndarray:
-    """Answer every row of Z, `repeats` times, each with fresh noise.
-
-    - Z: shape (m, p); queries with ||z||_2 <= domain.x_norm; not checked here.
-    - Returns: shape (repeats, m); each entry spends epsilon.
-    """
+    """Answer rows ||z|| <= x_norm, which is not checked, `repeats` times with fresh noise, each at epsilon."""
     predictor = prepare(
         X, y, loss, domain=domain, epsilon=epsilon, calibration=calibration, neighbours=neighbours, corollary=corollary,
         total=total, tolerance=tolerance,
@@ -235,10 +219,7 @@ def declared_total(
     neighbours: Neighbours,
     corollary: Corollary,
 ) -> float:
-    """Return lambda n: the one declared, or Corollary 4.11's.
-
-    - Raises DomainViolation: if none is declared and n is private, or there is no theory for it (4.10).
-    """
+    """Return lambda n: the one declared, or Corollary 4.11's of a public n; 4.10 has no theory for it."""
     if total is not None:
         remedy = "it is lambda n, the weight beside the sum of losses; leave it out for Corollary 4.11's"
         return number("total", total, LEAST, MOST, ends="[]", error=DomainViolation, remedy=remedy)

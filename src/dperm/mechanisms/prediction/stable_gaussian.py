@@ -39,10 +39,7 @@ CALIBRATIONS = ("paper", "tight")
 
 
 def calibrate(rate: float, budget: Budget, *, calibration: Calibration) -> tuple[Gaussian, Guarantee]:
-    """Return the noise of one answer, and whether the budget is proved for it.
-
-    - rate: gamma, above 0, in units of an answer; under the caller's neighbouring relation.
-    """
+    """Return the noise of one answer and whether the budget is proved, for gamma under the caller's relation."""
     number("rate", rate, 0, math.inf, remedy="it is gamma of Definition 4.4, in units of an answer")
     remedy = "Gaussian noise needs some; Laplace noise (averaged, stable_erm, stable_sgd) is for delta=0"
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
@@ -69,11 +66,7 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> np.ndarray:
-    """Answer queries; each answer, and each repeat of it, spends the budget.
-
-    - values: shape (m,); A(S, x) of each query.
-    - neighbours: the relation of the rate; the noise is the same.
-    """
+    """Answer queries with A(S, x) = values; each answer, and each repeat of it, spends the budget."""
     one_of("neighbours", neighbours, Neighbours)
     noise, _ = calibrate(rate, budget, calibration=calibration)
     return np.asarray(values, dtype=float) + noise.sample((repeats, len(values)), rng)

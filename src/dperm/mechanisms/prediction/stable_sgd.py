@@ -39,11 +39,7 @@ _LINE, _LOGISTIC, _POISSON = 0, 1, 2
 
 
 def step(lipschitz: float, x_norm: float, radius: float, n: int, eta: Eta = "printed") -> float:
-    """Return the step size eta.
-
-    - lipschitz, x_norm, radius: L_l, L_f and R, each in [1e-30, 1e30].
-    - n: number of records, at least 1; public (replace-one).
-    """
+    """Return eta = R/(L sqrt n), or half of it, for L_l, L_f, R and a public n (replace-one)."""
     one_of("eta", eta, Eta)
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
     for name, value in (("lipschitz", lipschitz), ("x_norm", x_norm), ("radius", radius)):
@@ -55,10 +51,7 @@ def step(lipschitz: float, x_norm: float, radius: float, n: int, eta: Eta = "pri
 def rate(
     lipschitz: float, x_norm: float, radius: float, n: int, *, calibration: Calibration, eta: Eta = "printed"
 ) -> float:
-    """Return how far one replaced record moves an answer, as a calibration has it.
-
-    - Returns: in units of an answer. `paper` is R L_f/sqrt n whatever `eta`: that is what halving it is for.
-    """
+    """Return how far one replaced record moves an answer; `paper` is R L_f/sqrt n whatever `eta` is."""
     one_of("calibration", calibration, Calibration)
     size = step(lipschitz, x_norm, radius, n, eta)
     if calibration == "paper":
@@ -83,10 +76,7 @@ def check_smooth(loss: Loss, domain: Domain, size: float) -> None:
 
 
 def descend(X: np.ndarray, y: np.ndarray, loss: Loss, *, eta: float, radius: float) -> np.ndarray:
-    """Return the mean of w_0 .. w_{n-1} of one pass, of one data set or many.
-
-    - X: shape (n, p) or (R, n, p); records in the order of the pass.
-    """
+    """Return the mean of w_0 .. w_{n-1} of one pass over X (n, p), in its order, or over many data sets (R, n, p)."""
     X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if X.ndim not in (2, 3) or y.ndim not in (1, 2) or X.shape[-2] != y.shape[-1] or not y.shape[-1]:
         raise DataError(f"X and y have shapes {X.shape} and {y.shape}: they must be (n, p) and (n,), with n >= 1")
@@ -145,11 +135,7 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> np.ndarray:
-    """Answer every row of Z, `repeats` times, each with fresh noise.
-
-    - Z: shape (m, p); queries with ||z||_2 <= domain.x_norm; not checked here.
-    - Returns: shape (repeats, m); each entry spends epsilon.
-    """
+    """Answer rows ||z|| <= x_norm, which is not checked, `repeats` times with fresh noise, each at epsilon."""
     predictor = prepare(
         X, y, loss, domain=domain, epsilon=epsilon, calibration=calibration, neighbours=neighbours, eta=eta
     )

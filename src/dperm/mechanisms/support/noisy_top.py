@@ -41,11 +41,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 def top(values: np.ndarray, size: int) -> np.ndarray:
-    """Return the indices of the `size` largest values of each row; of equal values those that come first.
-
-    - values: shape (R, p); no NaN.
-    - Returns: shape (R, s); ascending.
-    """
+    """Return the places, ascending, of the `size` largest of each row (no NaN); of equal ones those that come first."""
     p = values.shape[1]
     least = np.partition(values, p - size, axis=1)[:, p - size, None]
     above, equal = values > least, values == least

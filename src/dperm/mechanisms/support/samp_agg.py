@@ -77,10 +77,7 @@ def sensitivity(p: int, size: int, blocks: int) -> float:
 def calibrate(
     p: int, *, size: int, blocks: int, budget: Budget, neighbours: Neighbours, calibration: Offered
 ) -> tuple[float, Guarantee]:
-    """Return the scale of the Laplace noise on the shares, and whether epsilon is proved for it.
-
-    - Source: kifer2012, Algorithm 5 line 5, Theorem 36; erratum K6.
-    """
+    """Return the scale of the shares' Laplace noise, and whether it is proved (Algorithm 5, Theorem 36; erratum K6)."""
     one_of("neighbours", neighbours, Neighbours)
     one_of("calibration", calibration, Offered)
     number("size", size, 1, p, ends="[]", remedy="it is how many of the p features are taken")
@@ -108,18 +105,12 @@ def paper_penalty(sigma: float, rows: float, p: int) -> float:
 
 
 def partition(n: int, blocks: int) -> np.ndarray:
-    """Return the block of each of n records: consecutive, with sizes that differ by at most one.
-
-    - Returns: shape (n,); a function of n: one more record moves the ends of all blocks.
-    """
+    """Return the block of each of n consecutive records; one more record moves the ends of all blocks."""
     return np.arange(n) * blocks // max(n, 1)
 
 
 def assign(n: int, blocks: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the block of each of n records, drawn by each record for itself.
-
-    - Returns: shape (n,); the first entries do not depend on n.
-    """
+    """Return the block of each of n records, drawn by each for itself: the first entries do not depend on n."""
     return rng.integers(blocks, size=n)
 
 
