@@ -26,8 +26,11 @@ def outside(model):
 
 
 def told(model, X, y):
-    """Fit, ask, and return attributes and answers' shapes; a warning other than of public constants is an error."""
-    with warnings.catch_warnings():
+    """Fit, ask, and return attributes and answers' shapes; a warning other than of public constants is an error.
+
+    NumPy is set to raise where numbers underflow or overflow, as a user may have it: whether they do hangs on records.
+    """
+    with warnings.catch_warnings(), np.errstate(all="raise"):
         warnings.simplefilter("error")
         # Which runs are vacuous follows from public constants alone: `test_vacuous` holds that.
         warnings.simplefilter("ignore", VacuousWarning)

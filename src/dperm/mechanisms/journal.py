@@ -25,6 +25,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import secrets
 import threading
 import weakref
@@ -119,7 +120,11 @@ class Journal:
             checksum = zlib.crc32(line, 0)
         if size < self._at:
             raise self.damaged("its end was cut off")
-        if whole < len(content):
+        rest = content[whole:]
+        body = rest[:-1]
+        if body and body == _line(body[: body.rfind(b" ")], checksum)[:-1]:
+            raise self.damaged(f"line {number + 1} is whole, but its line feed is damaged")
+        if rest:
             os.ftruncate(self._file.fileno(), self._at + whole)
             os.fsync(self._file.fileno())
         self._at, self._checksum, self._lines = self._at + whole, checksum, number
@@ -223,7 +228,9 @@ def _same(path: Path, first: bytes, wanted: dict, bound: bytes | None) -> None:
         )
     if known != _FORMAT or not first.endswith(b"\n"):
         raise CorruptFile(f"{path} is no journal of answers; name another file, or a new one")
-    salt, fitted = found["salt"], found.get("fitted")
+    salt, fitted = found.get("salt"), found.get("fitted")
+    if not (isinstance(salt, str) and re.fullmatch("[0-9a-f]{32}", salt)):
+        raise CorruptFile(f"{path}: line 1 is damaged: it has no salt; what was spent is not known: take it as all")
     named = (found.keys() | wanted.keys()) - {"format", "salt", "fitted"}
     other = {key for key in named if found.get(key) != wanted.get(key)}
     if other:

@@ -86,7 +86,8 @@ class KernelEstimator(PrivateModel):
         X, y = validated(self, X, y, numeric=not classifies(self), accept_sparse="csr")
         given = Domain(x_norm=1.0)
         y = self._encoded(y, classes) if classifies(self) else loss.targets_of(y, given, clip=self.clip)
-        X = self._bounded(X, made)
+        # Copies: answers need the rows, and what their owner does with them afterwards must not change an answer.
+        X, y = self._bounded(X, made).copy(), y.copy()
         try:
             solved = solver.minimise(made, X, y, loss, total=setting.total, slack=setting.slack)
         except SolverError:

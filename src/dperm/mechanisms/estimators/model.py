@@ -216,7 +216,7 @@ def encoded(y: np.ndarray, classes: np.ndarray | None, *, clip: bool, stacklevel
 def two_labels(classes: Any) -> np.ndarray:
     """Return the declared labels; raise ValueError unless they are two different labels of one type, neither NaN."""
     try:
-        labels = np.asarray(classes)
+        labels = np.array(classes)
     except ValueError:  # ragged
         labels = np.empty(0)
     # As they were given: of "no" and 1 NumPy has made two texts, and no record's 1 would be one of them.

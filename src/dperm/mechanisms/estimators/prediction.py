@@ -17,7 +17,7 @@ from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of
 from dperm.errors import NoGuaranteeWarning
 from dperm.mechanisms.estimators.model import encoded, generator, told, two_labels
 from dperm.mechanisms.estimators.records import queried, total, validated
-from dperm.mechanisms.estimators.whole import one_fit, whole
+from dperm.mechanisms.estimators.whole import deaf, one_fit, whole
 from dperm.mechanisms.kept import Fresh, Known, Noise, first_of, fitted, keys, parameters
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
 
@@ -185,7 +185,9 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         ReleaseError
             If this is another process than that of `fit`, or the journal is gone, or was closed.
         """
-        return one_fit(self)._answered(X)
+        view = one_fit(self)
+        with deaf(view):
+            return view._answered(X)
 
     def _answered(self, X):
         check_is_fitted(self)

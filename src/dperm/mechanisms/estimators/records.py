@@ -46,7 +46,7 @@ def validated(estimator: Any, X: Any, y: Any, *, numeric: bool, **how: Any) -> t
     - **how: accept_sparse, for `validate_data`.
     """
     always = y is not None and total(estimator, numeric=numeric)
-    y = _listed(y)
+    y = _listed(_unmasked(y))
     with np.errstate(all="ignore"):
         rows = table(X, always=always)
         if y is not None:
@@ -88,7 +88,7 @@ def table(X: Any, *, always: bool = False) -> Any:
     With `always` what is no number is NaN, and no records are records too. It raises TypeError or ValueError, and
     the message gives no value and no number of rows.
     """
-    rows = _typed_rows(_listed(X))
+    rows = _typed_rows(_listed(_unmasked(X)))
     if len(rows.shape) != 2:
         raise ValueError(f"X has {len(rows.shape)} dimensions, not 2. Reshape your data to (records, columns)")
     if not rows.shape[1]:
@@ -127,6 +127,11 @@ def _listed(values: Any) -> Any:
     if typed or not several or isinstance(values, (str, bytes, Mapping)):
         return values
     return list(values)
+
+
+def _unmasked(values: Any) -> Any:
+    """Return a masked array as objects, NaN where the mask hides an entry: others would take what is hidden."""
+    return values.astype(object).filled(np.nan) if isinstance(values, np.ma.MaskedArray) else values
 
 
 def _typed(values: Any) -> Any:
@@ -231,6 +236,7 @@ def equal(label: Any, other: Any) -> bool:
     """Return whether two labels are equal; a missing one (pandas' NA), which does not say, is equal to none."""
     try:
         found = label == other
-        return found if isinstance(found, bool) else bool(np.all(found))
+        # An array is no label, whatever it holds.
+        return np.ndim(found) == 0 and bool(found)
     except Exception:
         return False

@@ -6,11 +6,14 @@ with forgetting, works on a view of the object that nobody else has, and puts al
 that raises leaves nothing; of two at once the one that ends last stands.
 """
 
+import contextlib
 import functools
 import os
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import numpy as np
 
 from dperm.mechanisms import diagnostics
 
@@ -40,7 +43,8 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
             made = one_fit(self)
             others = dict(vars(made))
         try:
-            fit(made, *args, **kwargs)
+            with deaf(made):
+                fit(made, *args, **kwargs)
         except BaseException:
             # Of an interrupt as well.
             _forget(made, _changed(made, others))
@@ -61,6 +65,12 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
         return self
 
     return fitted
+
+
+def deaf(model: Any) -> contextlib.AbstractContextManager:
+    """Where no record may raise or warn, what NumPy is set to do where numbers underflow or overflow has no say."""
+    clipped = getattr(model, "clip", False) is not False
+    return np.errstate(all="ignore") if clipped else contextlib.nullcontext()
 
 
 def _changed(made: Any, others: dict[str, Any]) -> dict[str, Any]:

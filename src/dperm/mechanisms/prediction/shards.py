@@ -25,6 +25,7 @@ Sources: dwork2018, Sections 2.1, 4.1; the proof: docs/privacy.md, section 12.
 import contextlib
 import math
 import os
+import re
 import threading
 import warnings
 from collections.abc import Iterator
@@ -162,59 +163,51 @@ def quiet(total: bool) -> Iterator[None]:
     if not total:
         yield
         return
-    _SILENCE.begin()
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    finally:
-        _SILENCE.end()
+    with np.errstate(all="ignore"), _SILENCE.wanted():
+        yield
 
 
 class _Silence:
-    """Shows no warning of the process as long as some thread wants none: filters are of all threads together."""
+    """A filter of Python's warnings that hides those of one fit, and no others.
+
+    `warnings.catch_warnings` would not do: it puts back the filters that it found, and of two threads the one that
+    leaves last puts back what the other one had for a while.
+    """
 
     def __init__(self):
-        # Reentrant: a signal's handler may fork in the middle of a change.
-        self._lock, self._own = threading.RLock(), threading.local()
-        self._wanted, self._filters = 0, warnings.catch_warnings(action="ignore")
+        # Of each fit that is going on: who fits, and the threads that were there before, which do other things.
+        self._fits: dict[object, tuple[threading.Thread, set[threading.Thread]]] = {}
+        self._filter = ("ignore", self, Warning, None, 0)
 
-    def begin(self) -> None:
-        with self._lock:
-            self._own.wanted = self._by_this_thread() + 1
-            self._change(self._wanted + 1)
+    @contextlib.contextmanager
+    def wanted(self) -> Iterator[None]:
+        """Hide the warnings of this thread and of those that it starts."""
+        fit, own = object(), threading.current_thread()
+        self._fits[fit] = own, {thread for thread in threading.enumerate() if thread is not own}
+        # First in line, whatever was put there since the last fit.
+        if warnings.filters[:1] != [self._filter]:
+            warnings.filters.insert(0, self._filter)
+        try:
+            yield
+        finally:
+            self._fits.pop(fit, None)
 
-    def end(self) -> None:
-        with self._lock:
-            self._own.wanted -= 1
-            self._change(self._wanted - 1)
+    def match(self, text: str) -> bool:
+        """Return whether this thread's warnings are hidden; Python asks, of the filter's pattern for the text."""
+        return any(threading.current_thread() not in others for _, others in list(self._fits.values()))
 
-    def hold(self) -> None:
-        """Before a fork: let no thread be in the middle of a change, which the child would never see ended."""
-        self._lock.acquire()
+    def __reduce__(self):
+        # Learners that work in several processes send them the filters: these hide all of them, or nothing.
+        return re.compile, ("" if self.match("") else "(?!)",)
 
-    def go_on(self) -> None:
-        """After a fork, in the parent."""
-        self._lock.release()
-
-    def renew(self) -> None:
-        """After a fork, in the child: only the thread that forked goes on, so the others want nothing any more."""
-        self._lock = threading.RLock()
-        self._change(self._by_this_thread())
-
-    def _by_this_thread(self) -> int:
-        return getattr(self._own, "wanted", 0)
-
-    def _change(self, wanted: int) -> None:
-        if wanted and not self._wanted:
-            self._filters = warnings.catch_warnings(action="ignore")
-            self._filters.__enter__()
-        if self._wanted and not wanted:
-            self._filters.__exit__(None, None, None)
-        self._wanted = wanted
+    def begin_in_child(self) -> None:
+        """Forget the fits of threads that a fork has left behind."""
+        own = threading.current_thread()
+        self._fits = {fit: (who, others) for fit, (who, others) in self._fits.items() if who is own}
 
 
 _SILENCE = _Silence()
-os.register_at_fork(before=_SILENCE.hold, after_in_parent=_SILENCE.go_on, after_in_child=_SILENCE.renew)
+os.register_at_fork(after_in_child=_SILENCE.begin_in_child)
 
 
 def _check_separate(base: Any) -> None:

@@ -141,17 +141,18 @@ def holds(loss, X, y, theta, bounds, lengths=None):
     size=st.floats(0.05, 2.0),
     intercept=st.booleans(),
     poly=st.booleans(),
-    directions=st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=4, max_size=4),
+    directions=st.lists(st.tuples(*[st.floats(-1, 1)] * 3), min_size=4, max_size=4),
 )
 def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(
     name, loss, x_norm, y_bound, knee, size, intercept, poly, directions
 ):
     rows = np.array([[0.0, 0.0], [1e3, -1e3], [1e-3, 0.1], [0.3, 1e200]])
     X, y = np.repeat(rows, len(WILD), axis=0), np.tile(WILD, len(rows))
-    kernel = {}
+    has = getattr(dperm, name)().get_params()
+    more = {"fit_intercept": intercept} if "fit_intercept" in has else {}
     if CASES[name][0] is seen_by_kernel:
-        kernel = {"fit_intercept": intercept, "kernel": "poly" if poly and name != "TDIL" else "linear"}
-    model, seen = model_of(name, loss, x_norm, y_bound, size, knee, **kernel), {}
+        more["kernel"] = "poly" if poly and name != "TDIL" else "linear"
+    model, seen = model_of(name, loss, x_norm, y_bound, size, knee, **more), {}
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         CASES[name][0](patch, seen)
@@ -160,8 +161,8 @@ def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(
     kept_X, kept_y = seen["data"]
     own = napp_losses.make(loss, size) if name == "NAPP" else model._loss()
     bounded = name in ("ObjectivePerturbation", "StableERM", "StableSGD") and loss != "huber"
-    for direction in [*directions, (0.0, 0.0)]:
-        theta = np.array(direction)
+    for direction in [*directions, (0.0, 0.0, 0.0)]:
+        theta = np.array(direction[: kept_X.shape[1]])
         if bounded:
             theta = theta * size / max(np.linalg.norm(theta), 1.0)
         for scale in (1.0,) if bounded else (1.0, 100.0):

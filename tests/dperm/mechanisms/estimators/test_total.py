@@ -330,6 +330,39 @@ def test_a_shard_s_overflow_is_clipped_to_the_declared_range():
             assert 0 <= model.fit(X, y).predict([[1e5]])[0] <= 1
 
 
+@pytest.mark.parametrize("label", [np.array([]), np.array([1, 1]), np.array([1]), np.array([[1]])], ids=repr)
+def test_an_array_is_no_label(label):
+    y = np.array([0, 1, None, 0], dtype=object)
+    y[2] = label
+    np.testing.assert_array_equal(
+        fitted_exactly(np.eye(4), y, classes=(0, 1)), fitted_exactly(np.eye(4), [0, 1, 0, 0], classes=(0, 1))
+    )
+
+
+@pytest.mark.parametrize("dtype", [float, np.float32, object])
+def test_what_a_mask_hides_is_not_looked_at(dtype):
+    """scikit-learn would drop the mask, and fit what it hides."""
+    X, hidden = np.eye(4, dtype=dtype), np.zeros((4, 4), bool)
+    hidden[1, 2] = True
+    X[1, 2] = 0.5
+    masked, blank = np.ma.masked_array(X, hidden), np.where(hidden.any(axis=1)[:, None], 0.0, np.eye(4))
+    labels, targets = [0, 1, 1, 0], [0.3, 0.2, 0.0, 0.1]
+    expected = fitted_exactly(blank, labels, classes=(0, 1))
+    np.testing.assert_array_equal(fitted_exactly(masked, labels, classes=(0, 1)), expected)
+    with pytest.raises(ValueError, match="NaN"):
+        dperm.OutputPerturbation(classes=(0, 1)).fit(masked, labels)
+
+    where = [False, False, True, False]
+    np.testing.assert_array_equal(
+        fitted_exactly(blank, np.ma.masked_array([0, 1, 1, 0], where), classes=(0, 1)),
+        fitted_exactly(blank, [0, 1, 0, 0], classes=(0, 1)),
+    )
+    np.testing.assert_array_equal(
+        fitted_exactly(blank, np.ma.masked_array([0.3, 0.2, 0.9, 0.1], where), loss="huber"),
+        fitted_exactly(blank, targets, loss="huber"),
+    )
+
+
 @pytest.mark.parametrize("make", [dperm.OutputPerturbation, dperm.StableERM])
 def test_a_masked_entry_is_no_number(make):
     """NumPy would take it for NaN, with a warning."""

@@ -195,6 +195,31 @@ def test_damage_is_told(path, place):
         opened(path)
 
 
+@pytest.mark.parametrize("end", [b"\x0b", b"\r", b"\x00", b" "])
+def test_a_whole_line_without_its_line_feed_gives_nothing_back(path, end):
+    """A crash cuts a line off; it does not end it with something else."""
+    with opened(path) as ledger:
+        ledger.charge(3)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + end)
+    with pytest.raises(CorruptFile, match="line 2 is whole, but its line feed is damaged"):
+        opened(path)
+    path.write_bytes(whole[:-1])
+    with opened(path) as ledger:
+        assert ledger.answered == 0
+
+
+@pytest.mark.parametrize("salt", [None, 1, "", "zz" * 16])
+def test_a_first_line_without_its_salt_is_damaged(path, salt):
+    with opened(path):
+        pass
+    head = json.loads(path.read_bytes())
+    del head["salt"]
+    path.write_text(json.dumps(head | ({} if salt is None else {"salt": salt})) + "\n")
+    with pytest.raises(CorruptFile, match="line 1 is damaged: it has no salt"):
+        opened(path)
+
+
 def test_what_is_no_journal_is_left_alone(path):
     path.parent.mkdir()
     for content in (b"hello\n", b"hello", b"{}\n", b"[1]\n", b"\x00\xff"):
