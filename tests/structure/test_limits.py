@@ -180,7 +180,9 @@ def test_a_suite_that_fails_by_itself_too_often_is_refused(declared, words):
 @pytest.mark.parametrize("mark", ["faults", "cluster", "versions", "processors"])
 def test_a_target_looks_into_every_folder_that_has_tests_of_its_mark(mark):
     """It collects these folders alone: all others together take half a minute to collect."""
-    recipes = re.findall(rf'PYTEST\) (?:-n \d )?-m "?{mark}\b(.*)', (ROOT / "Makefile").read_text(encoding="utf-8"))
+    recipes = re.findall(
+        rf'PYTEST\) (?:-n \d )?(?:--dist \w+ )?-m "?{mark}\b(.*)', (ROOT / "Makefile").read_text(encoding="utf-8")
+    )
     marked = [path for path in (ROOT / "tests").rglob("*.py") if f"mark.{mark}\n" in path.read_text(encoding="utf-8")]
     assert marked and recipes
     for recipe in recipes:

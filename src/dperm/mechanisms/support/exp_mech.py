@@ -59,7 +59,7 @@ class Selection:
     - log_probabilities: shape (C(p, s),); the law that they were drawn from, in the order of `subsets`: not private.
     - scores: shape (C(p, s),); q: not private.
     - certificate: bound on the error of a score.
-    - converged: whether that is within the public tolerance alpha; if not, nothing is promised.
+    - converged: whether that is within the public tolerance tau; if not, nothing is promised.
     """
 
     supports: np.ndarray

@@ -55,7 +55,7 @@ def worst_delta(epsilon: float, m: int, each: float, *, bounded_range: bool) -> 
 
 
 def adaptive_delta(epsilon: float, m: int, each: float) -> float:
-    """Return an upper bound, some per cent too large, on delta of the best adaptive choice of m bounded-range bits."""
+    """Return an upper bound, some per cent too large, on delta of every adaptive choice of m bits among `OFFSETS`."""
     width = each / _FINE
     reach = math.ceil(4 * each * math.sqrt(m) / width)
     grid = width * np.arange(-reach, math.ceil(epsilon / width) + reach + 1)
