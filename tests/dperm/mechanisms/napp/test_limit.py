@@ -380,9 +380,8 @@ def test_a_perfect_fit_is_a_minimum_of_0():
 )
 def test_what_path_refuses(change, match):
     own = problems("squared", *data("squared"))
-    arguments = {"noise": noise(), "strengths": STRENGTHS, "variant": "erm"} | change
     with pytest.raises(ValueError, match=match):
-        path(own, arguments.pop("noise"), MOOR, arguments.pop("strengths"), **arguments)
+        path(own, scheme=MOOR, **({"noise": noise(), "strengths": STRENGTHS, "variant": "erm"} | change))
 
 
 @pytest.mark.parametrize(
