@@ -9,14 +9,17 @@ import yaml
 from dperm.errors import ConfigError
 
 # In C where PyYAML has it: reading the configuration is a good part of what every start of Snakemake costs.
-_Plain = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+try:
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:
+    from yaml import SafeLoader
 
 
 # Our own files go eleven deep.
 _DEEPEST = 50
 
 
-class _Loader(_Plain):
+class _Loader(SafeLoader):
     """YAML with its traps taken out: `1e-6` is a number; keys are text and stand once."""
 
     def construct_mapping(self, node, deep=False):
@@ -34,7 +37,7 @@ class _Loader(_Plain):
 
 
 # The resolvers are shared with SafeLoader until copied.
-_Loader.yaml_implicit_resolvers = {key: list(value) for key, value in _Plain.yaml_implicit_resolvers.items()}
+_Loader.yaml_implicit_resolvers = {key: list(value) for key, value in SafeLoader.yaml_implicit_resolvers.items()}
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",
     re.compile(r"^[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"),

@@ -196,9 +196,13 @@ class _Silence:
         """Return whether this thread's warnings are hidden; Python asks, of the filter's pattern for the text."""
         return any(threading.current_thread() not in others for _, others in list(self._fits.values()))
 
+    @property
+    def pattern(self) -> str:
+        """Return what hides the same in another thread or process: scikit-learn takes the filters along to its own."""
+        return "" if self.match("") else "(?!)"
+
     def __reduce__(self):
-        # Learners that work in several processes send them the filters: these hide all of them, or nothing.
-        return re.compile, ("" if self.match("") else "(?!)",)
+        return re.compile, (self.pattern,)
 
     def begin_in_child(self) -> None:
         """Forget the fits of threads that a fork has left behind."""

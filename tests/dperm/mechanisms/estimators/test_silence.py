@@ -6,8 +6,11 @@ import threading
 import time
 import warnings
 
+import joblib
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.parallel import Parallel, delayed
 
 import dperm
 from dperm.mechanisms.prediction import shards
@@ -90,6 +93,27 @@ def test_who_enters_before_a_fit_ends_and_leaves_after_it_hears_every_later_warn
         other.__exit__(None, None, None)
         warnings.warn("later", UserWarning, stacklevel=1)
     assert shown == ["of another thread, meanwhile", "later"]
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_learners_that_work_in_parallel_are_silent_and_go_on_working(backend):
+    """scikit-learn takes the filters along, as patterns; before and after a silent fit they hide nothing."""
+    with joblib.parallel_backend(backend, n_jobs=2), warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        with shards.quiet(True):
+            Parallel()(delayed(warned)(k) for k in range(3))
+        assert shown == []
+        assert Parallel()(delayed(heard)(k) for k in range(3)) == [1, 1, 1]
+
+
+def warned(k):
+    warnings.warn(f"record {k}", UserWarning, stacklevel=1)
+
+
+def heard(k):
+    with warnings.catch_warnings(record=True) as shown:
+        warned(k)
+    return len(shown)
 
 
 def test_filters_go_to_other_processes():
