@@ -66,7 +66,7 @@ report-zip: venv  ## figures, tables, ledgers and the report in one zip, by snak
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 
 # What a worker has left at the end, the other takes over.
-test: venv  ## all tests but those of the targets below (under 10 minutes)
+test: venv  ## all tests but those of the targets below (10 to 17 minutes on two cores)
 	$(PYTEST) -n 2 --dist worksteal -m "not slow and not faults and not cluster and not versions and not processors"
 
 test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
