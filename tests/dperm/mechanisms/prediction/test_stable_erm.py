@@ -170,3 +170,17 @@ def test_mistakes_are_named():
         stable_erm.regulariser(1.0, 1.0, 0.0, 10, 1.0)
     with pytest.raises(DomainViolation, match="total=-1"):
         stable_erm.declared_total(-1.0, 1.0, domain, 10, 1.0, "replace", "4.11")
+
+
+def test_targets_beyond_every_margin_pull_as_one_there_and_fail_no_solver():
+    """Before, targets of 1e9 and more beside an intercept were too far out for a certificate in double precision."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-0.1, 0.1, (44, 2)), np.ones(44)])
+    side, fixed = rng.choice([-1.0, 1.0], 44), {"total": 250.0, "radius": 0.05, "slack": 1e-6}
+    near = stable_erm.minimise(X, 10 * side, losses.absolute(), **fixed)[0]
+    for far in (1e9, 1e20, 1e30):
+        w, certificate = stable_erm.minimise(X, far * side, losses.absolute(), **fixed)
+        assert certificate <= 1e-6
+        np.testing.assert_allclose(w, near, atol=2e-6)
+    # All slopes are those of the sides there: ridge w = sum_i side_i x_i, with the lambda n of Corollary 4.11.
+    np.testing.assert_allclose(near, side @ X / np.linalg.norm(side @ X) * np.linalg.norm(near), atol=2e-6)
