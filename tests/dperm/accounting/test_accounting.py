@@ -294,3 +294,17 @@ def test_gamma_scale_names_the_remedy_when_the_curvature_costs_all_of_epsilon():
 def test_gamma_epsilon_refuses_scales_that_are_none(scale, zeta):
     with pytest.raises(ValueError, match="must be a finite number above 0"):
         objective.gamma_epsilon(scale, zeta, log_det=0.0, neighbours="replace")
+
+
+@given(epsilon=st.floats(1e-3, 20.0), log_delta=st.floats(-60.0, -0.1))
+def test_halvings_at_once_come_to_the_ratio_of_one_after_the_other(epsilon, log_delta):
+    delta = math.exp(log_delta)
+
+    def curve(a):
+        return gaussian.hockey_stick(epsilon, a)
+
+    one_by_one, at_once = (
+        gaussian.largest_ratio(curve, epsilon=epsilon, delta=delta, arrays=arrays) for arrays in (False, True)
+    )
+    assert one_by_one == pytest.approx(at_once, rel=1e-8)
+    assert curve(at_once) <= delta

@@ -10,7 +10,7 @@ from dperm.domain import Calibration, one_of
 from dperm.errors import DomainViolation, VacuousWarning
 from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.estimators.model import answering
-from dperm.mechanisms.estimators.whole import deaf, one_fit
+from dperm.mechanisms.estimators.whole import ignoring_numpy_errors, one_fit
 from dperm.mechanisms.kernel import pinp
 from dperm.mechanisms.kernel.constants import Setting, a_priori_radius
 from dperm.mechanisms.kernel.dialogue import Answers, Dialogue
@@ -230,7 +230,7 @@ class PINP(KernelEstimator):
         view = one_fit(self)
         X = view._bounded(view._queries(X), view._kernel())
         warn_vacuous("PINP", view.constants_, 2)
-        with deaf(view):
+        with ignoring_numpy_errors(view):
             return view.dialogue_.answer(X)
 
     def __getstate__(self):
@@ -241,5 +241,5 @@ class PINP(KernelEstimator):
     def _margin(self, X):
         X = self._bounded(self._queries(X), self._kernel())
         warn_vacuous("PINP", self.constants_, 3)
-        with deaf(self):
+        with ignoring_numpy_errors(self):
             return self.dialogue_.answer(X).values

@@ -84,10 +84,11 @@ class KernelEstimator(PrivateModel):
         classes = None if self.classes is None else two_labels(self.classes)
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not classifies(self), accept_sparse="csr")
+        # Copies: answers need the rows, and what their owner does with them afterwards must not change an answer.
+        X, y = X.copy(), y.copy()
         given = Domain(x_norm=1.0)
         y = self._encoded(y, classes) if classifies(self) else loss.targets_of(y, given, clip=self.clip)
-        # Copies: answers need the rows, and what their owner does with them afterwards must not change an answer.
-        X, y = self._bounded(X, made).copy(), y.copy()
+        X = self._bounded(X, made)
         try:
             solved = solver.minimise(made, X, y, loss, total=setting.total, slack=setting.slack)
         except SolverError:

@@ -17,7 +17,7 @@ from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of
 from dperm.errors import NoGuaranteeWarning
 from dperm.mechanisms.estimators.model import encoded, generator, told, two_labels
 from dperm.mechanisms.estimators.records import queried, total, validated
-from dperm.mechanisms.estimators.whole import deaf, one_fit, whole
+from dperm.mechanisms.estimators.whole import ignoring_numpy_errors, one_fit, whole
 from dperm.mechanisms.kept import Fresh, Known, Noise, first_of, fitted, keys, parameters
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
 
@@ -186,7 +186,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             If this is another process than that of `fit`, or the journal is gone, or was closed.
         """
         view = one_fit(self)
-        with deaf(view):
+        with ignoring_numpy_errors(view):
             return view._answered(X)
 
     def _answered(self, X):

@@ -2,7 +2,7 @@
 
 from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.estimators.model import answering
-from dperm.mechanisms.estimators.whole import deaf
+from dperm.mechanisms.estimators.whole import ignoring_numpy_errors
 from dperm.mechanisms.kernel.constants import sigma
 from dperm.mechanisms.kernel.rkhs import Path
 
@@ -148,5 +148,5 @@ class RKHSGaussian(KernelEstimator):
         X = self._bounded(self._queries(X), self._kernel())
         # Of the path's own fit, whatever is fitted meanwhile.
         path = self.path_
-        with deaf(self):
+        with ignoring_numpy_errors(self):
             return path.answer(X, path.exactly(X))

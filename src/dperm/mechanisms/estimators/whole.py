@@ -43,7 +43,7 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
             made = one_fit(self)
             others = dict(vars(made))
         try:
-            with deaf(made):
+            with ignoring_numpy_errors(made):
                 fit(made, *args, **kwargs)
         except BaseException:
             # Of an interrupt as well.
@@ -67,8 +67,8 @@ def whole(fit: Callable[..., Any]) -> Callable[..., Any]:
     return fitted
 
 
-def deaf(model: Any) -> contextlib.AbstractContextManager:
-    """Where no record may raise or warn, what NumPy is set to do where numbers underflow or overflow has no say."""
+def ignoring_numpy_errors(model: Any) -> contextlib.AbstractContextManager:
+    """Ignore what the user has set by `numpy.seterr` where the model clips: there no record may raise or warn."""
     clipped = getattr(model, "clip", False) is not False
     return np.errstate(all="ignore") if clipped else contextlib.nullcontext()
 

@@ -163,7 +163,7 @@ def quiet(total: bool) -> Iterator[None]:
     if not total:
         yield
         return
-    with np.errstate(all="ignore"), _SILENCE.wanted():
+    with np.errstate(all="ignore"), _SILENCE.for_a_fit():
         yield
 
 
@@ -180,13 +180,17 @@ class _Silence:
         self._filter = ("ignore", self, Warning, None, 0)
 
     @contextlib.contextmanager
-    def wanted(self) -> Iterator[None]:
+    def for_a_fit(self) -> Iterator[None]:
         """Hide the warnings of this thread and of those that it starts."""
         fit, own = object(), threading.current_thread()
         self._fits[fit] = own, {thread for thread in threading.enumerate() if thread is not own}
         # First in line, whatever was put there since the last fit.
         if warnings.filters[:1] != [self._filter]:
             warnings.filters.insert(0, self._filter)
+            # Further back it is of no use, and there would be one more for each fit.
+            for place in range(len(warnings.filters) - 1, 0, -1):
+                if warnings.filters[place] is self._filter:
+                    del warnings.filters[place]
         try:
             yield
         finally:

@@ -106,8 +106,8 @@ def minimise(
     """
     ridge = _convexity(corollary) * total
     if loss.name == "absolute" and len(X):
-        # ridge w = -sum_i l'_i x_i bounds every margin at the minimiser; a target beyond that pulls as one there does,
-        # and rounds less.
+        # At the minimiser ridge w = -sum_i l'_i x_i with |l'_i| <= 1, so |<x, w>| <= n max ||x_i||^2/ridge. A target
+        # beyond that has the same slope wherever it is, and far out its rounding would hide the slack.
         furthest = 2 * len(X) * np.square(X).sum(axis=1).max() / ridge
         y = np.clip(y, -furthest, furthest)
     if loss.name in _KINKED:

@@ -116,6 +116,14 @@ def heard(k):
     return len(shown)
 
 
+def test_many_fits_leave_one_filter():
+    with warnings.catch_warnings():
+        for _ in range(5):
+            warnings.simplefilter("always")
+            with shards.quiet(True):
+                assert len(warnings.filters) - len(others()) == 1
+
+
 def test_filters_go_to_other_processes():
     """scikit-learn sends them along where a learner works in several."""
     with shards.quiet(True):
