@@ -9,6 +9,7 @@ from dperm.catalogue import Catalogue
 
 PUBLIC: Catalogue[str, str] = {
     "AdaptiveLedger": "dperm.mechanisms.prediction.ledger",
+    "ApproximateMinima": "dperm.mechanisms.estimators.approximate_minima",
     "AveragedPrediction": "dperm.mechanisms.estimators.averaged",
     "BoxLearner": "dperm.mechanisms.prediction.learners",
     "ExpMechSupport": "dperm.mechanisms.estimators.support",

@@ -9,6 +9,7 @@ from dperm import (
     PINP,
     TDDL,
     TDIL,
+    ApproximateMinima,
     AveragedPrediction,
     ExpMechSupport,
     ExpPW,
@@ -84,6 +85,10 @@ PUBLISHED = [
     *modes(
         OutputPerturbation, {}, {"delta": 1e-6}, {"loss": "huber"}, {"loss": "smoothed_hinge", "fit_intercept": True},
         {"delta": 1e-6, "calibration": "paper", "epsilon": 20.0}, neighbours=RELATIONS,
+    ),
+    *modes(
+        ApproximateMinima, {}, {"loss": "huber", "fit_intercept": True}, {"output_share": 0.999},
+        neighbours=RELATIONS, n_public=(61,),
     ),
     *modes(
         NAPP,

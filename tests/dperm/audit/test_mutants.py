@@ -200,6 +200,19 @@ def test_a_quiet_path_spends_what_a_gaussian_with_less_noise_spends():
         assert 1e-6 <= gaussian.hockey_stick(found, factor * ratio) < 1.5e-6
 
 
+def test_counted_records_spend_what_two_gaussians_of_different_widths_tell_apart():
+    """Zero rows: N(0, (sigma1/Delta)^2 + sigma2^2) by Algorithm 1's constants, sigma2 half as wide for two records."""
+    delta, curvature, f = 1e-6, 8.0, max(min(0.887 + 0.019 / 0.99**0.373, 0.99), 1 - 0.99 / 0.99)
+    tilt = (1 + np.sqrt(2 * np.log(1 / (0.99 * delta)))) / (f * 0.99) / curvature
+    output = (1 + np.sqrt(2 * np.log(1 / (0.01 * delta)))) / 0.01 / curvature
+    one, two = np.hypot(tilt, output), np.hypot(tilt, output / 2)
+    # The likeliest event: all beyond a point, which is one of the bins' edges.
+    mass = 2 * stats.norm.sf(np.arange(1, 65)[:, None] * 0.3 / 8 * one / [one, two])
+    found = np.log((mass[:, 0] - delta) / mass[:, 1]).max()
+    assert exactly("counted-records", True) == pytest.approx(found, rel=1e-3) and found > 5
+    assert exactly("counted-records", False) == 0
+
+
 def test_half_of_the_noise_on_votes_spends_almost_twice():
     """The l1 norm of four votes moves by 4/k: 4/k over the scale, in the limit of many blocks."""
     assert 1.9 < exactly("half-noise-top", True) <= 2

@@ -30,7 +30,10 @@ def _variants(mechanism: str) -> tuple[str, ...]:
     return tuple(_PREFIX + name for name in (*losses, *objects_of, *asked))
 
 
-KNOWN = {(mechanism, "tight"): _variants(mechanism) for mechanism in (*cases.CALLS, *threads.SHARED)}
+KNOWN = {
+    (mechanism, "paper" if mechanism in cases.PRINTED else "tight"): _variants(mechanism)
+    for mechanism in (*cases.CALLS, *threads.SHARED)
+}
 KNOWN |= {
     (mechanism, "corrected"): tuple(_PREFIX + loss for loss in cases.CALLS[mechanism][1])
     for mechanism in cases.CORRECTED

@@ -15,6 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from dperm.audit.called import supports
 from dperm.audit.called.corners import FAR
+from dperm.mechanisms.estimators.approximate_minima import ApproximateMinima
 from dperm.mechanisms.estimators.averaged import AveragedPrediction
 from dperm.mechanisms.estimators.interactive import PINP
 from dperm.mechanisms.estimators.napp import NAPP
@@ -62,6 +63,8 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
         OutputPerturbation,
         {loss: {} for loss in _RISKS} | {loss + _RELEASE: {"loss": loss, "release": True} for loss in _RISKS},
     ),
+    # A public number of records at which the output noise is small.
+    "approximate_minima": (ApproximateMinima, {loss: {"n_public": 1_000} for loss in _RISKS}),
     "napp": (
         NAPP,
         {
@@ -94,10 +97,11 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
         {NUMBERS: {"base": KNeighborsRegressor(1), "shards": 20, "queries": 1, "low": -1.0, "high": 1.0}},
     ),
 }
-# Mechanisms whose estimators offer calibration="corrected" as well.
+# Mechanisms whose estimators offer calibration="corrected" as well; those that have the printed constants alone.
 CORRECTED = ("napp", "stable_sgd")
+PRINTED = ("approximate_minima",)
 # Mechanisms that release theta; of the others an answer is attacked.
-THETA = ("objective", "output", "napp")
+THETA = ("objective", "output", "approximate_minima", "napp")
 CROWD = "crowd"
 _LARGE, _MIDDLE = {"curvature": 200.0}, {"curvature": 3.0, CROWD: (200, 0.4)}
 _CLIP, _INTERCEPT = {"clip": True}, {"fit_intercept": True}
@@ -111,6 +115,7 @@ _KERNEL = ({"C": 0.1}, {"C": 0.1} | _CLIP, {"C": 0.1} | _INTERCEPT)
 WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     "objective": ({}, _LARGE, _MIDDLE, _LARGE | _CLIP, _LARGE | _INTERCEPT, _L1, _L2, _BALL),
     "output": ({}, _MIDDLE, _CLIP, _INTERCEPT),
+    "approximate_minima": ({}, _LARGE, _LARGE | _CLIP, _LARGE | _INTERCEPT),
     "napp": (
         {},
         {CROWD: (200, 0.4)},
@@ -143,6 +148,7 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     "published": {
         "objective": CLASSES,
         "output": CLASSES,
+        "approximate_minima": {**CLASSES, "n_public": 1_000},
         "napp": CLASSES,
         "tddl": {"kernel": "linear", **_KERNEL_OBJECT},
         "tdil": {"kernel": "poly", **_KERNEL_OBJECT},

@@ -1,8 +1,8 @@
 """Mistakes around a right core, each beside its proper form: what a check, a lock or an attribute was forgotten at.
 
 Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). Of the others
-one counts an answer after it has looked whether one is left, and one draws less noise than its statement names: an
-attack that believed the statement could not see it.
+one counts an answer after it has looked whether one is left, one counts records whose number is private, and one draws
+less noise than its statement names: an attack that believed the statement could not see it.
 """
 
 import contextlib
@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dperm.audit.called import answers, linear, objects, threads
+from dperm.audit.called import answers, linear, objects, recording, threads
 from dperm.audit.called.corners import Call
 from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.errors import DomainViolation
 from dperm.laws.tails import lower_tail
 from dperm.losses import Loss
 from dperm.mechanisms.diagnostics import diagnostics
+from dperm.mechanisms.estimators.approximate_minima import ApproximateMinima
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
 from dperm.mechanisms.estimators.output import OutputPerturbation
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
@@ -48,6 +49,14 @@ class _Unchecked(ObjectivePerturbation):
 
     def _loss(self):
         return _AnyTarget(**vars(super()._loss()))
+
+
+class _Counting(ApproximateMinima):
+    """Approximate minima perturbation that counts its records where it asks for a public number of them."""
+
+    def _release(self, X, y, loss, domain, rng):
+        self.n_public = len(X)
+        return super()._release(X, y, loss, domain, rng)
 
 
 class _Open(Serving):
@@ -111,6 +120,31 @@ def unchecked_domain(broken: bool) -> Finite:
         return np.array([below, 1 - below - above, above])
 
     return Finite(law, [(None, corner) for corner in found.rows if corner])
+
+
+@mutant("a private number of records in the place of a public guess", "a classic", "add_remove", delta=1e-6)
+def counted_records(broken: bool) -> Finite:
+    """Approximate minima perturbation whose output noise is made for the number of its records.
+
+    Its data are zero rows, on which the release is Gaussian: the tilt over Delta, and the output noise.
+    """
+    curvature, rng = 8.0, np.random.default_rng(0)
+    make = partial(_Counting if broken else ApproximateMinima, classes=(0, 1), curvature=curvature, n_public=2)
+
+    def scale(records):
+        zero = np.zeros((records, 1))
+        fit = recording.fit(make(neighbours="add_remove"), "_release", zero, zero[:, 0], int(rng.integers(2**63)))
+        (tilt, _), (output, _) = fit.drawn
+        return np.hypot(tilt.scale / curvature, output.scale)
+
+    # Up to 2.4 deviations of the wider law: further out the narrower one has no mass that a double holds.
+    edges = 0.3 * _BINS * scale(1)
+
+    def law(records):
+        between = special.ndtr(edges / scale(records))
+        return np.diff(np.concatenate([[0.0], between, [1.0]]))
+
+    return Finite(law, [(1, 2)])
 
 
 @mutant("a path that several threads ask at once", _SOURCE, "replace", delta=1e-6)

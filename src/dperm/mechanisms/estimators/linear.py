@@ -25,6 +25,8 @@ class LinearEstimator(PrivateModel):
 
     # What brings the exact minimiser nearer, beside a coarser tolerance.
     _easing: ClassVar[str] = "`curvature` or `epsilon`"
+    # The parameter that says how near the solver has to come.
+    _target: ClassVar[str] = "tolerance"
 
     @abstractmethod
     def _release(
@@ -100,9 +102,10 @@ class LinearEstimator(PrivateModel):
         release = self._release(X, y, loss, domain, rng)
         keep(self, self._known(release))
         if not release.converged.all():
-            now = "left out" if self.tolerance is None else f"now {self.tolerance}"
+            target = getattr(self, self._target)
+            now = "left out" if target is None else f"now {target}"
             raise SolverError(
-                f"the solver did not reach its public target; raise `tolerance` ({now}), {self._easing} "
+                f"the solver did not reach its public target; raise `{self._target}` ({now}), {self._easing} "
                 "(how near it came is not public: dperm.diagnostics of this object)"
             )
         theta = release.theta[0]

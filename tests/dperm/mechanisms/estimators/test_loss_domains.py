@@ -20,6 +20,7 @@ from dperm.mechanisms.napp import limit
 from dperm.mechanisms.napp import losses as napp_losses
 from dperm.mechanisms.prediction import stable_erm, stable_sgd
 from dperm.mechanisms.support import exp_mech
+from dperm.solvers import newton
 
 # Far out, out of every domain, at its corners and in it.
 WILD = [-1e308, -1000.0, -2.5, -1.0, -0.0, 5e-324, 0.3, 1.0, 3.0, 1e6, 1.7e308]
@@ -43,9 +44,9 @@ def record(monkeypatch, module, name, keep):
 
 
 def seen_by_linear(monkeypatch, seen):
-    for module in (objective, output):
-        record(monkeypatch, module, "bounds", lambda a, k, result: seen.update(bounds=result))
-    for module, name in ((objective.composite, "minimise"), (output.newton, "minimise")):
+    for module, name in ((objective, "bounds"), (output, "bounds"), (approximate_minima, "bounds_everywhere")):
+        record(monkeypatch, module, name, lambda a, k, result: seen.update(bounds=result))
+    for module, name in ((objective.composite, "minimise"), (newton, "minimise")):
         record(monkeypatch, module, name, lambda a, k, result: seen.update(data=a[1:3], loss=a[0]))
 
 
@@ -85,6 +86,7 @@ def seen_by_stable(monkeypatch, seen):
 CASES = {
     "ObjectivePerturbation": (seen_by_linear, {"radius": None}),
     "OutputPerturbation": (seen_by_linear, {}),
+    "ApproximateMinima": (seen_by_linear, {}),
     "NAPP": (seen_by_napp, {"eta_bound": None}),
     "RKHSGaussian": (seen_by_kernel, {"kernel": "linear"}),
     "PINP": (seen_by_kernel, {"kernel": "linear", "queries": 3}),
@@ -97,6 +99,7 @@ CASES = {
 ACCEPTED = {
     "ObjectivePerturbation": {"huber", "logistic", "poisson", "smoothed_hinge", "squared"},
     "OutputPerturbation": {"huber", "logistic", "smoothed_hinge"},
+    "ApproximateMinima": {"huber", "logistic", "smoothed_hinge"},
     "NAPP": {"logistic", "poisson", "smoothed_hinge", "squared"},
     "RKHSGaussian": {"hinge", "huber", "logistic", "smoothed_hinge"},
     "PINP": {"hinge", "huber", "logistic", "smoothed_hinge"},

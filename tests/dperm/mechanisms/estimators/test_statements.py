@@ -15,6 +15,7 @@ from dperm import (
     PINP,
     TDDL,
     TDIL,
+    ApproximateMinima,
     AveragedPrediction,
     ExpMechSupport,
     ExpPW,
@@ -158,9 +159,10 @@ def test_votes_of_blocks_whose_lassos_missed_their_target_are_no_error(monkeypat
 @together.over(
     "mode",
     [
-        *modes(ObjectivePerturbation, {}), *modes(OutputPerturbation, {}), *modes(NAPP, {}), *modes(TDIL, {}),
-        *modes(TDDL, {"n_public": 9}), *modes(PINP, {}), *modes(RKHSGaussian, {}), *modes(SoftMajority, {}),
-        *modes(AveragedPrediction, {}), *modes(StableERM, {}), *modes(StableSGD, {"radius": 0.1}), *modes(ExpPW, {}),
+        *modes(ObjectivePerturbation, {}), *modes(OutputPerturbation, {}), *modes(ApproximateMinima, {}),
+        *modes(NAPP, {}), *modes(TDIL, {}), *modes(TDDL, {"n_public": 9}), *modes(PINP, {}), *modes(RKHSGaussian, {}),
+        *modes(SoftMajority, {}), *modes(AveragedPrediction, {}), *modes(StableERM, {}),
+        *modes(StableSGD, {"radius": 0.1}), *modes(ExpPW, {}),
     ],
 )  # fmt: skip
 def test_labels_from_the_data_leave_no_guarantee(mode):

@@ -61,6 +61,10 @@ def labelled():
         "objective, lasso in a ball": lambda: dperm.ObjectivePerturbation(**linear, l1=0.5, radius=1.0),
         "objective, box in a ball": lambda: dperm.ObjectivePerturbation(**linear, low=-0.5, high=0.2, radius=0.6),
         "output": lambda: dperm.OutputPerturbation(**linear),
+        "approximate minima": lambda: dperm.ApproximateMinima(**linear),
+        "approximate minima, intercept, open": lambda: dperm.ApproximateMinima(
+            **linear, **OPEN, n_public=5, fit_intercept=True, loss="smoothed_hinge"
+        ),
         "napp": lambda: dperm.NAPP(**linear),
         "napp, ridge, moor": lambda: dperm.NAPP(**linear, penalty="ridge", moor=True, loss="smoothed_hinge"),
         "rkhs": lambda: dperm.RKHSGaussian(**kernel),
@@ -105,6 +109,7 @@ def numbered():
         ),
         "objective, poisson": lambda: dperm.ObjectivePerturbation(**NUMBERS, loss="poisson", radius=0.5, y_bound=2.0),
         "output, huber": lambda: dperm.OutputPerturbation(**NUMBERS, loss="huber", fit_intercept=True),
+        "approximate minima, huber": lambda: dperm.ApproximateMinima(**NUMBERS, loss="huber"),
         "napp, poisson": lambda: dperm.NAPP(**NUMBERS, loss="poisson", y_bound=3.0, eta_bound=1.0, penalty="ridge"),
         "napp, squared": lambda: dperm.NAPP(**NUMBERS, loss="squared", y_bound=3.0, eta_bound=1.0),
         "rkhs, huber": lambda: dperm.RKHSGaussian(**NUMBERS, loss="huber"),
