@@ -170,9 +170,10 @@ def test_the_bracket_agrees_with_the_audit_on_a_line():
 
 def test_a_fit_is_overheard_and_not_changed():
     X, y = np.array([[0.5], [-0.2]]), np.array([1, 0])
-    model = ObjectivePerturbation(classes=(0, 1), delta=1e-6)
+    given = {"classes": (0, 1), "delta": 1e-6, "n_public": 2}
+    model = ObjectivePerturbation(**given)
     one = recording.fit(model, "_release", X, y, 7)
-    plain = ObjectivePerturbation(classes=(0, 1), delta=1e-6, random_state=np.random.Generator(np.random.PCG64(7)))
+    plain = ObjectivePerturbation(**given, random_state=np.random.Generator(np.random.PCG64(7)))
     assert one.model.coef_ == pytest.approx(plain.fit(X, y).coef_, abs=0)
     (law, drawn), *_ = one.drawn
     assert isinstance(law, Gaussian)

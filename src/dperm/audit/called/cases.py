@@ -106,14 +106,22 @@ CROWD = "crowd"
 _LARGE, _MIDDLE = {"curvature": 200.0}, {"curvature": 3.0, CROWD: (200, 0.4)}
 _CLIP, _INTERCEPT = {"clip": True}, {"fit_intercept": True}
 # Regularizers and a set of objective perturbation; of NAPP, whose default is the lasso, the penalty that has no kink.
-_L1, _L2, _BALL, _RIDGE = {"l1": 0.5}, {"l2": 2.0}, {"radius": 0.01, "curvature": 200.0}, {"penalty": "ridge"}
+# The default curvature hangs on a count; a public guess makes it one number, as the law on a line needs. What a noisy
+# count spends besides, its own law tells (`balanced.noisy_count`).
+_GUESS = {"n_public": 2}
+_L1, _L2, _BALL, _RIDGE = (
+    {"l1": 0.5, **_GUESS},
+    {"l2": 2.0, **_GUESS},
+    {"radius": 0.01, "curvature": 200.0},
+    {"penalty": "ridge"},
+)
 # Stable SGD takes fewer steps of less the more records there are.
 _STILL = {CROWD: (100, 0.0)}
 # C is so small that no record is at its margin.
 _KERNEL = ({"C": 0.1}, {"C": 0.1} | _CLIP, {"C": 0.1} | _INTERCEPT)
 # Mechanism -> ways of calling it. Theta of a bounded set is at its walls, which tell no Delta: it is declared there.
 WAYS: dict[str, tuple[dict[str, Any], ...]] = {
-    "objective": ({}, _LARGE, _MIDDLE, _LARGE | _CLIP, _LARGE | _INTERCEPT, _L1, _L2, _BALL),
+    "objective": (_GUESS, _LARGE, _MIDDLE, _LARGE | _CLIP, _LARGE | _INTERCEPT, _L1, _L2, _BALL),
     "output": ({}, _MIDDLE, _CLIP, _INTERCEPT),
     "approximate_minima": ({}, _LARGE, _LARGE | _CLIP, _LARGE | _INTERCEPT),
     "napp": (

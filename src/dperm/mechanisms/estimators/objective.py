@@ -1,12 +1,21 @@
 """Objective perturbation as a scikit-learn estimator."""
 
 import math
+from dataclasses import replace
 
-from dperm.domain import Budget
-from dperm.errors import ReleaseError
+from dperm.domain import MOST, Budget, number
+from dperm.errors import InvalidBudget, ReleaseError
 from dperm.feasible import Region, Regularizer
-from dperm.mechanisms import objective
-from dperm.mechanisms.base import bounds, check_steepness, checked_share, searched, share_or_default
+from dperm.mechanisms import balanced, objective
+from dperm.mechanisms.base import (
+    bounds,
+    budget_event,
+    check_steepness,
+    checked_share,
+    curvature_or_default,
+    searched,
+    share_or_default,
+)
 from dperm.mechanisms.estimators.linear import LinearEstimator
 from dperm.solvers import composite
 
@@ -34,8 +43,12 @@ class ObjectivePerturbation(LinearEstimator):
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".
     curvature : float, optional
-        Delta, for the sum of losses; default 2 lambda/epsilon, of the epsilon that `solver_share` leaves. Larger is
-        more bias and less noise. With `clip=True` at least lambda/100, so that the default serves epsilon up to 200.
+        Delta, for the sum of losses; larger is more bias and less noise. Left out, it balances both for a usual data
+        set of this size (`dperm.mechanisms.balanced`), or is 2 lambda/epsilon with calibration="paper". With
+        `clip=True` at least lambda/100.
+    n_public : int, optional
+        A public number of records, or a guess, for the default `curvature`; accuracy alone depends on it. Left out, it
+        is n under "replace"; under "add_remove", where n is private, 1 % of epsilon pays for a noisy count.
     l1, l2 : float, default=0.0
         Weights of ||theta||_1 and of ||theta||^2/2 in r, beside the sum of losses: lasso, ridge, elastic net.
     regularizer : callable, optional
@@ -109,6 +122,7 @@ class ObjectivePerturbation(LinearEstimator):
         loss="logistic",
         loss_parameters=None,
         curvature=None,
+        n_public=None,
         l1=0.0,
         l2=0.0,
         regularizer=None,
@@ -133,6 +147,7 @@ class ObjectivePerturbation(LinearEstimator):
         self.loss = loss
         self.loss_parameters = loss_parameters
         self.curvature = curvature
+        self.n_public = n_public
         self.l1 = l1
         self.l2 = l2
         self.regularizer = regularizer
@@ -191,24 +206,60 @@ class ObjectivePerturbation(LinearEstimator):
         )
 
     def _release(self, X, y, loss, domain, rng):
-        if self.clip:
-            within, tilting = (
-                searched(domain, self._region(), X.shape[1]),
-                self.epsilon * (1 - checked_share(self._share())),
+        within = searched(domain, self._region(), X.shape[1])
+        # What is impossible for all of epsilon is named so.
+        curvature_or_default(self.curvature, loss, within, self.epsilon)
+        if self.curvature is not None or self.calibration == "paper":
+            return self._of_curvature(self.curvature, Budget(self.epsilon, self.delta), X, y, loss, domain, rng)
+        n, budget = self._count(len(X), rng)
+        try:
+            curvature = balanced.balanced_curvature(
+                loss,
+                within,
+                budget.share(1 - checked_share(self._share())),
+                n=n,
+                p=X.shape[1],
+                neighbours=self.neighbours,
+                steepest=_STEEPEST,
             )
-            check_steepness(loss, within, self.curvature, tilting, _STEEPEST)
-        return objective.release(
+            return self._of_curvature(curvature, budget, X, y, loss, domain, rng)
+        except InvalidBudget as error:
+            if budget.epsilon == self.epsilon:
+                raise
+            raise InvalidBudget(
+                f"{error}; of epsilon={self.epsilon:g} counting the records leaves {budget.epsilon:g}, and `n_public` "
+                "or `curvature` all"
+            ) from error
+
+    def _count(self, n, rng):
+        """Return a number of records that may be known, and the budget that it leaves."""
+        budget = Budget(self.epsilon, self.delta)
+        if self.n_public is not None:
+            remedy = "it is a guess of the number of records"
+            return number("n_public", self.n_public, 1, MOST, ends="[]", remedy=remedy), budget
+        if self.neighbours == "replace":
+            return n, budget
+        counted = balanced.COUNT_SHARE * budget.epsilon
+        return balanced.noisy_count(n, counted, rng), Budget(budget.epsilon - counted, budget.delta)
+
+    def _of_curvature(self, curvature, budget, X, y, loss, domain, rng):
+        """Release at this Delta; the statement's event is of the whole budget."""
+        if self.clip:
+            within, tilting = searched(domain, self._region(), X.shape[1]), 1 - checked_share(self._share())
+            check_steepness(loss, within, curvature, budget.epsilon * tilting, _STEEPEST)
+        release = objective.release(
             X,
             y,
             loss,
             domain=domain,
-            budget=Budget(self.epsilon, self.delta),
+            budget=budget,
             neighbours=self.neighbours,
             calibration=self.calibration,
-            curvature=self.curvature,
+            curvature=curvature,
             rng=rng,
             tolerance=self.tolerance,
             solver_share=self._share(),
             regularizer=self._regularizer(),
             region=self._region(),
         )
+        return replace(release, event=budget_event(Budget(self.epsilon, self.delta)))

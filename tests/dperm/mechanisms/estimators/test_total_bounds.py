@@ -201,7 +201,7 @@ def test_a_small_epsilon_fails_for_no_record_or_is_refused(given, epsilon):
     """Before, the target was below the rounding of so long a noise."""
     for rows, targets in few_of_all_kinds(20)[::3]:
         told(dperm.ObjectivePerturbation(**LABELS, **given, epsilon=epsilon), rows, np.where(targets > 0, "yes", "no"))
-    with pytest.raises(dperm.errors.InvalidBudget, match=r"epsilon=1e-12 makes the noise .* raise epsilon"):
+    with pytest.raises(dperm.errors.InvalidBudget, match=r"makes the noise .* raise epsilon.* of epsilon=1e-12 "):
         dperm.ObjectivePerturbation(**LABELS, **given, epsilon=1e-12).fit(rows, np.where(targets > 0, "yes", "no"))
 
 
