@@ -16,6 +16,7 @@ PUBLIC: Catalogue[str, str] = {
     "ExpPW": "dperm.mechanisms.estimators.exppw",
     "IntervalsLearner": "dperm.mechanisms.prediction.learners",
     "NAPP": "dperm.mechanisms.estimators.napp",
+    "NoisyGradientDescent": "dperm.mechanisms.estimators.gradient",
     "ObjectivePerturbation": "dperm.mechanisms.estimators.objective",
     "OutputPerturbation": "dperm.mechanisms.estimators.output",
     "PINP": "dperm.mechanisms.estimators.interactive",

@@ -319,12 +319,12 @@ def tame_rows(X: Any) -> Any:
     return X
 
 
-def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndarray:
+def bounded_rows(X: Any, x_norm: float, *, clip: bool = False) -> Any:
     """Return X with every row within the public bound ||x||_2 <= x_norm.
 
     Parameters
     ----------
-    X : ndarray, shape (n, p)
+    X : ndarray or CSR, shape (n, p)
         Numbers of any type; the result is float64.
     x_norm : float
         The bound R, in (0, inf).
@@ -334,7 +334,7 @@ def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndar
 
     Returns
     -------
-    ndarray, shape (n, p)
+    ndarray or CSR, shape (n, p)
         `X` itself if it is float64 and no row had to be scaled, else a copy.
 
     Raises
@@ -343,7 +343,8 @@ def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndar
         If `clip` is False and a row holds NaN or infinity, or is longer than the bound. The message gives nothing of
         the data, nor how many rows there are.
     """
-    X = np.asarray(X, dtype=np.float64)
+    is_sparse = hasattr(X, "indptr")
+    X = X.astype(np.float64, copy=False) if is_sparse else np.asarray(X, dtype=np.float64)
     X = tame_rows(X) if clip else X
     norms = _norms(X)
     if not np.isfinite(norms).all():
@@ -361,15 +362,21 @@ def bounded_rows(X: np.ndarray, x_norm: float, *, clip: bool = False) -> np.ndar
         )
     # Rounding in the norm and in the product stays below this many ulps, so no scaled row ends above the bound.
     inward = 1 - (X.shape[1] + 8) * np.finfo(float).eps
-    X = X.copy()
-    X[above] *= (inward * x_norm / norms[above])[:, None]
+    X, factors = X.copy(), inward * x_norm / norms[above]
+    if is_sparse:
+        entries = np.diff(X.indptr)
+        X.data[np.repeat(above, entries)] *= np.repeat(factors, entries[above])
+    else:
+        X[above] *= factors[:, None]
     return X
 
 
-def _norms(X: np.ndarray) -> np.ndarray:
+def _norms(X: Any) -> np.ndarray:
     """Row norms, also of finite rows whose squares overflow."""
+    is_sparse = hasattr(X, "indptr")
     with np.errstate(over="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+        squares = X.multiply(X).sum(axis=1) if is_sparse else np.einsum("ij,ij->i", X, X)
+        norms = np.sqrt(np.asarray(squares).ravel())
     for row in np.flatnonzero(np.isinf(norms)):
-        norms[row] = math.hypot(*X[row])
+        norms[row] = math.hypot(*(X[[row]].data if is_sparse else X[row]))
     return norms

@@ -13,6 +13,7 @@ from dperm import (
     AveragedPrediction,
     ExpMechSupport,
     ExpPW,
+    NoisyGradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
     RKHSGaussian,
@@ -89,6 +90,11 @@ PUBLISHED = [
     *modes(
         ApproximateMinima, {}, {"loss": "huber", "fit_intercept": True}, {"output_share": 0.999},
         neighbours=RELATIONS, n_public=(61,),
+    ),
+    *modes(
+        NoisyGradientDescent,
+        {}, {"loss": "huber"}, {"loss": "smoothed_hinge", "fit_intercept": True, "step_size": 0.1},
+        neighbours=RELATIONS,
     ),
     *modes(
         NAPP,

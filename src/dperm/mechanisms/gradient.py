@@ -23,16 +23,18 @@ Step size. It must be public. Smoothness of F is at most M = n lambda + ridge, a
 - n public (replace-one, or `n_public` given: any public guess, which bears on accuracy, not on privacy): eta_t = 1/M;
 - else, or where lambda is infinite: eta_t = D/sqrt(sum_{s<=t} ||g_s||^2) with D = 1/x_norm, a step that the noisy
   gradients themselves determine (post-processing; AdaGrad-Norm, Ward, Wu & Bottou 2020), at which margins move by order
-  one at the start.
+  one at the start; `distance` is another public D, whether or not n is public.
 
 Sources: Bassily, Smith & Thakurta 2014; Abadi et al. 2016 (without subsampling). Iyengar et al. 2019 compare it with
 kifer2012's Algorithm 1, which needs the exact minimiser.
 """
 
 import math
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
+from scipy import sparse
 
 from dperm.accounting import gaussian
 from dperm.domain import LEAST, MOST, Budget, Calibration, Domain, Neighbours, changed_gradients, number, one_of
@@ -45,8 +47,13 @@ from dperm.solvers.blas import one_thread
 CALIBRATIONS = ("tight",)
 
 Average = Literal["none", "tail"]
+Move = Callable[[np.ndarray, np.ndarray], np.ndarray]
 # Margins (rows, repeats) are made in blocks that stay within the cache.
 BLOCK_ENTRIES = 2**16
+# Of a single repeat: entries of X.
+CACHED_ENTRIES = 2**17
+# Sums of squares between it and its inverse have lost nothing to underflow or overflow.
+_SMALLEST_SQUARE = 1e-200
 
 
 def default_clip(loss: Loss, domain: Domain) -> float:
@@ -71,25 +78,31 @@ def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
     sensitivity = changed_gradients(neighbours) * clip
     sigma = math.sqrt(steps) * sensitivity / gaussian.gaussian_ratio(budget.epsilon, budget.delta)
-    return Gaussian(representable(sigma, budget, "raise epsilon, or lower clip or steps;"))
+    return Gaussian(representable(sigma, budget, "raise epsilon (usual values are 0.1 to 10), lower clip, steps"))
 
 
-def summed_gradient(X: np.ndarray, y: np.ndarray, loss: Loss, theta: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """Return sum_i clip(l'_i x_i) at each theta; limit holds c/||x_i||, infinite where x_i = 0."""
+def summed_gradient(X: Any, y: np.ndarray, loss: Loss, theta: np.ndarray, limit: np.ndarray) -> np.ndarray:
+    """Return sum_i clip(l'_i x_i) at each theta; limit holds c/||x_i||, infinite where x_i = 0. X: array or CSR."""
     total = np.zeros(theta.shape)
     rows = max(1, BLOCK_ENTRIES // len(theta))
-    for low in range(0, len(X), rows):
+    if sparse.issparse(X):
+        # A slice is a copy.
+        rows = max(1, X.shape[0])
+    elif len(theta) == 1:
+        # Then the rows are what has to stay in the cache between the two products.
+        rows = max(1, CACHED_ENTRIES // X.shape[1])
+    for low in range(0, X.shape[0], rows):
         part = slice(low, low + rows)
-        bound = limit[part, None]
+        some, bound = X if rows >= X.shape[0] else X[part], limit[part, None]
         # Poisson's derivative may overflow to infinity, which the limit cuts.
         with np.errstate(over="ignore"):
-            weight = loss.derivative(X[part] @ theta.T, y[part, None])
-        total += np.clip(weight, -bound, bound).T @ X[part]
+            weight = loss.derivative(some @ theta.T, y[part, None])
+        total += np.clip(weight, -bound, bound).T @ some
     return total
 
 
 def release(
-    X: np.ndarray,
+    X: Any,
     y: np.ndarray,
     loss: Loss,
     *,
@@ -103,15 +116,17 @@ def release(
     momentum: float = 0.0,
     step_size: float | None = None,
     n_public: int | None = None,
+    distance: float | None = None,
     average: Average = "none",
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> Release:
     """Release the end of `repeats` independent noisy descents, run as one batch.
 
-    - X: shape (n, p); longer rows than domain.x_norm cost accuracy (their gradients are clipped), never privacy.
+    - X: shape (n, p), array or CSR; longer rows than domain.x_norm cost accuracy (their gradients are clipped), never
+      privacy.
     - ridge: in [0, 1e30], public; of the sum of losses.
-    - clip: c in [1e-30, 1e30], in the units of zeta; by default zeta.
+    - clip: c in [1e-60, 1e60], in the units of zeta; by default zeta.
     - average: release the last iterate, or the mean of the last ceil(T/2).
     - Returns: with certificate 0. `converged` says that theta is finite: a step size too large overflows.
     """
@@ -123,42 +138,87 @@ def release(
     number("momentum", momentum, 0, 1, ends="[)", remedy="0 (none) and 0.9 are usual")
     if clip is None:
         clip = default_clip(loss, domain)
-    number("clip", clip, LEAST, MOST, ends="[]", remedy="it is the largest norm of one record's gradient")
+    number("clip", clip, LEAST**2, MOST**2, ends="[]", remedy="it is the largest norm of one record's gradient")
     noise = calibrate(clip, budget, steps=steps, neighbours=neighbours)
-    X, y = _checked(X, y)
+    X, y = checked(X, y)
     y = loss.targets_of(y, domain)
-    step = _step_size(step_size, loss, domain, ridge, len(X) if neighbours == "replace" else None, n_public)
-    limit = limits(X, clip)
-
-    theta, velocity, tail = (np.zeros((repeats, X.shape[1])) for _ in range(3))
-    travelled, tail_steps = np.zeros((repeats, 1)), math.ceil(steps / 2)
-    # A step size too large may overflow: the caller learns of it from `converged`.
-    with one_thread(), np.errstate(over="ignore", invalid="ignore"):
-        for t in range(steps):
-            gradient = summed_gradient(X, y, loss, theta, limit) + noise.sample(theta.shape, rng) + ridge * theta
-            if step is None:
-                travelled += (gradient**2).sum(axis=1, keepdims=True)
-                eta = 1 / (domain.x_norm * np.sqrt(travelled))
-            else:
-                eta = step
-            velocity = momentum * velocity + gradient
-            theta = theta - eta * velocity
-            if average == "tail" and t >= steps - tail_steps:
-                tail += theta / tail_steps
-    theta = tail if average == "tail" else theta
+    step = _step_size(step_size, loss, domain, ridge, X.shape[0] if neighbours == "replace" else None, n_public)
+    if distance is not None:
+        number("distance", distance, LEAST**2, MOST**2, ends="[]", remedy="it is how far from 0 theta is expected")
+    fixed = step is not None and (distance is None or step_size is not None)
+    reach = 1 / domain.x_norm if distance is None else distance
+    move = (lambda gradient, velocity: step * velocity) if fixed else adaptive(reach, repeats)
+    theta = descend(
+        X, y, loss, limits(X, clip), noise, move,
+        steps=steps, ridge=ridge, momentum=momentum, average=average, rng=rng, repeats=repeats,
+    )  # fmt: skip
     sensitivity = changed_gradients(neighbours) * clip
     event = "GaussianDpEvent", {"noise_multiplier": noise.scale / (math.sqrt(steps) * sensitivity)}
     return Release(theta, np.zeros(repeats), np.isfinite(theta).all(axis=1), "proved", event)
 
 
-def limits(X: np.ndarray, clip: float) -> np.ndarray:
-    """Return c/||x_i||, at most the largest double, shape (n,); infinite where x_i = 0."""
+def descend(
+    X: Any,
+    y: np.ndarray,
+    loss: Loss,
+    limit: np.ndarray,
+    noise: Gaussian,
+    move: Move,
+    *,
+    steps: int,
+    ridge: float = 0.0,
+    momentum: float = 0.0,
+    average: Average = "none",
+    rng: np.random.Generator,
+    repeats: int = 1,
+) -> np.ndarray:
+    """Return where the descents end, shape (repeats, p); what they read of the data are the noisy sums alone.
+
+    `move` maps (g_t, v_{t+1}), each of shape (repeats, p), to theta_t - theta_{t+1}.
+    """
+    theta, velocity, tail = (np.zeros((repeats, X.shape[1])) for _ in range(3))
+    tail_steps = math.ceil(steps / 2)
+    # A step size too large may overflow: the caller learns of it from `converged`.
+    with one_thread(), np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        for t in range(steps):
+            gradient = summed_gradient(X, y, loss, theta, limit) + noise.sample(theta.shape, rng) + ridge * theta
+            velocity = momentum * velocity + gradient
+            theta = theta - move(gradient, velocity)
+            if average == "tail" and t >= steps - tail_steps:
+                tail += theta / tail_steps
+    return tail if average == "tail" else theta
+
+
+def adaptive(distance: float, repeats: int) -> Move:
+    """Return steps of D/sqrt(sum_{s<=t} ||g_s||^2)."""
+    travelled = np.zeros((repeats, 1))
+
+    def move(gradient: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+        travelled[:] += (gradient**2).sum(axis=1, keepdims=True)
+        # 0 if all noise was too small to be squared.
+        return np.divide(distance, np.sqrt(travelled), out=np.zeros_like(travelled), where=travelled > 0) * velocity
+
+    return move
+
+
+def limits(X: Any, clip: float) -> np.ndarray:
+    """Return c/||x_i||, at most the largest double, shape (n,); infinite where x_i = 0. X: array or CSR."""
+    with np.errstate(over="ignore", under="ignore"):
+        squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
+    squares = np.asarray(squares, dtype=float).ravel()
+    limit = np.full(X.shape[0], np.inf)
+    usual = (squares > _SMALLEST_SQUARE) & (squares < 1 / _SMALLEST_SQUARE)
+    limit[usual] = clip / np.sqrt(squares[usual])
+    if usual.all():
+        return limit
+    odd = np.flatnonzero(~usual)
+    X = X[odd].toarray() if sparse.issparse(X) else X[odd]
     largest = np.abs(X).max(axis=1, initial=0.0)
-    limit, rows = np.full(len(X), np.inf), largest > 0
+    odd, X, largest = odd[largest > 0], X[largest > 0], largest[largest > 0]
     # In units of the largest entry, so that no square overflows or vanishes.
-    scaled = np.linalg.norm(X[rows] / largest[rows, None], axis=1)
-    with np.errstate(over="ignore"):
-        limit[rows] = np.minimum(clip / scaled / largest[rows], np.finfo(float).max)
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = np.linalg.norm(X / largest[:, None], axis=1)
+        limit[odd] = np.minimum(clip / scaled / largest, np.finfo(float).max)
     return limit
 
 
@@ -183,12 +243,13 @@ def _step_size(
     return 1 / (max(n, 1) * domain.x_norm**2 * curvature + ridge)
 
 
-def _checked(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return X and y as doubles that fit each other; no message gives a value of the data."""
-    X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=float)
+def checked(X: Any, y: np.ndarray) -> tuple[Any, np.ndarray]:
+    """Return X (array or CSR) and y as doubles that fit each other; no message gives a value of the data."""
+    X = sparse.csr_array(X, dtype=float) if sparse.issparse(X) else np.ascontiguousarray(X, dtype=float)
+    y = np.asarray(y, dtype=float)
     if X.ndim != 2 or y.shape != X.shape[:1]:
         raise DataError(f"X has shape {X.shape} and y {y.shape}: they must be (n, p) and (n,)")
-    for name, array in (("X", X), ("y", y)):
+    for name, array in (("X", X.data if sparse.issparse(X) else X), ("y", y)):
         if not np.isfinite(array).all():
             raise DataError(f"{name} holds values that are not finite: remove or impute them first")
     return X, y

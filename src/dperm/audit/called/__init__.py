@@ -1,10 +1,10 @@
 """Attacks through the front door: estimators as a user calls them, on extreme records of what is declared.
 
 The other families attack the cores; here the records go through `fit`, which has to refuse or clip what no constant
-covers. `linear` listens to fits of the linear models and attacks the exact law of what they release, `integers` that of
-what leaves the house, `answers` and `dialogues` listen to those that answer, `supports` and `sparse` read the law of a
-choice off `fit`; `threads` asks one model at once, `objects` looks at what is handed on; `cases` is the table of what
-is called, and how.
+covers. `linear` and `descents` listen to fits of the linear models and attack the exact law of what they release,
+`integers` that of what leaves the house, `answers` and `dialogues` listen to those that answer, `supports` and `sparse`
+read the law of a choice off `fit`; `threads` asks one model at once, `objects` looks at what is handed on; `cases` is
+the table of what is called, and how.
 
 Neighbouring relation: each row's.
 """
@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from dperm.audit import jobs
-from dperm.audit.called import answers, cases, dialogues, integers, linear, objects, sparse, supports, threads
+from dperm.audit.called import answers, cases, descents, dialogues, integers, linear, objects, sparse, supports, threads
 from dperm.audit.called.corners import Call
 
 PAIRS = ("corners",)
@@ -79,6 +79,8 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
         made = Call(partial(make, **arguments), extreme, words, mechanism == "output", walls, crowd)
         if arguments.get("release"):
             yield integers.attack(made, neighbours, delta, rng(words))
+        elif mechanism in cases.DESCENTS:
+            yield descents.attack(made, neighbours, delta, rng(words))
         elif mechanism in cases.THETA:
             yield linear.attack(made, neighbours, delta, rng(words))
         elif mechanism == "pinp":

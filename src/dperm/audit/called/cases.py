@@ -17,6 +17,7 @@ from dperm.audit.called import supports
 from dperm.audit.called.corners import FAR
 from dperm.mechanisms.estimators.approximate_minima import ApproximateMinima
 from dperm.mechanisms.estimators.averaged import AveragedPrediction
+from dperm.mechanisms.estimators.gradient import NoisyGradientDescent
 from dperm.mechanisms.estimators.interactive import PINP
 from dperm.mechanisms.estimators.napp import NAPP
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
@@ -55,6 +56,8 @@ _SLOPED = ("hinge", "smoothed_hinge", "logistic", "huber")
 _LINEAR = {"kernel": "linear", "tolerance": 1e-3}
 # The linear kernel as one that is asked at public points alone: at one, next to x.
 _NEAR = {"kernel": "poly", "degree": 1, "coef0": 0.0, "tolerance": 1e-3, "public": [[1 - 1e-9]], "radius": 1.0}
+# Every record but those at x = 0 is clipped wherever theta comes.
+_CLIPPED = {"gradient_clip": 1e-3, "step_size": 1.0, "momentum": 0.0}
 _ANSWERED = {"queries": 1, "total": 4.0, "tolerance": 1e-3}
 # Mechanism -> its estimator, and loss -> what it needs besides.
 CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
@@ -65,6 +68,7 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     ),
     # A public number of records at which the output noise is small.
     "approximate_minima": (ApproximateMinima, {loss: {"n_public": 1_000} for loss in _RISKS}),
+    "gradient": (NoisyGradientDescent, {loss: _CLIPPED for loss in _RISKS}),
     "napp": (
         NAPP,
         {
@@ -100,7 +104,9 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
 # Mechanisms whose estimators offer calibration="corrected" as well; those that have the printed constants alone.
 CORRECTED = ("napp", "stable_sgd")
 PRINTED = ("approximate_minima",)
-# Mechanisms that release theta; of the others an answer is attacked.
+# Mechanisms that release where a descent ends.
+DESCENTS = ("gradient",)
+# Others that release theta; of the others an answer is attacked.
 THETA = ("objective", "output", "approximate_minima", "napp")
 CROWD = "crowd"
 _LARGE, _MIDDLE = {"curvature": 200.0}, {"curvature": 3.0, CROWD: (200, 0.4)}
@@ -124,6 +130,8 @@ WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     "objective": (_GUESS, _LARGE, _MIDDLE, _LARGE | _CLIP, _LARGE | _INTERCEPT, _L1, _L2, _BALL),
     "output": ({}, _MIDDLE, _CLIP, _INTERCEPT),
     "approximate_minima": ({}, _LARGE, _LARGE | _CLIP, _LARGE | _INTERCEPT),
+    # One step carries all that its noise costs; of several the average weighs the later ones less.
+    "gradient": ({"steps": 1}, {"steps": 3}, {"steps": 1} | _CLIP, {"steps": 1} | _INTERCEPT),
     "napp": (
         {},
         {CROWD: (200, 0.4)},
@@ -157,6 +165,7 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
         "objective": CLASSES,
         "output": CLASSES,
         "approximate_minima": {**CLASSES, "n_public": 1_000},
+        "gradient": CLASSES,
         "napp": CLASSES,
         "tddl": {"kernel": "linear", **_KERNEL_OBJECT},
         "tdil": {"kernel": "poly", **_KERNEL_OBJECT},

@@ -107,7 +107,7 @@ def law(call: Call, fits: dict[Corner, Recorded], more: list[Recorded]) -> Found
     rows = {corner: _rows(one) for corner, one in fits.items()}
     hidden = hiding[0][0](hiding[0][1]) if hiding else None
     if call.additive:
-        centres = {corner: _number(one) - _noise(one) for corner, one in fits.items()}
+        centres = {corner: number(one) - _noise(one) for corner, one in fits.items()}
         # What is left of a number when the noise is taken off again.
         slack = 1e-12 * (scale + max(map(abs, centres.values())))
         return Found(rows, kind, scale, 1.0, slack, loss, hidden, model.privacy_.guarantee, centres)
@@ -125,7 +125,7 @@ def law(call: Call, fits: dict[Corner, Recorded], more: list[Recorded]) -> Found
     slack += _NEAR_KINK * hidden.scale if l1 and hidden else 0.0
     found = Found(rows, kind, scale, ridge, slack, loss, hidden, model.privacy_.guarantee, {}, l1)
     for one in (*fits.values(), *more):
-        _check(call, found, one, target + error * abs(_number(one)))
+        _check(call, found, one, target + error * abs(number(one)))
     return found
 
 
@@ -223,7 +223,7 @@ def _forces(loss: Loss, rows: Rows, points: np.ndarray) -> np.ndarray:
     return (count * x * loss.derivative(x * np.reshape(points, -1), y)).sum(axis=0).reshape(shape)
 
 
-def _direction(one: Recorded) -> np.ndarray:
+def direction(one: Recorded) -> np.ndarray:
     """Return u, the unit vector that all rows are multiples of."""
     X = one.handed["X"]
     longest = X[np.abs(X).sum(axis=1).argmax()]
@@ -232,37 +232,37 @@ def _direction(one: Recorded) -> np.ndarray:
 
 def _rows(one: Recorded) -> Rows:
     X, y = one.handed["X"], one.handed["y"]
-    u = np.abs(_direction(one)) if X.shape[1] == 1 else _direction(one)
+    u = np.abs(direction(one)) if X.shape[1] == 1 else direction(one)
     if np.abs(X - np.outer(X @ u, u)).max() > 1e-12:
         raise DataError("rows of an audit with an intercept are multiples of one vector")
     records, count = np.unique(np.column_stack([X @ u, y]), axis=0, return_counts=True)
     return Rows(*records.T, count.astype(float))
 
 
-def _number(one: Recorded) -> float:
+def number(one: Recorded) -> float:
     """Return what was released, along u."""
     theta = np.append(np.ravel(one.model.coef_), np.ravel(one.model.intercept_)[: one.handed["X"].shape[1] - 1])
-    return float(theta @ (np.abs(_direction(one)) if len(theta) == 1 else _direction(one)))
+    return float(theta @ (np.abs(direction(one)) if len(theta) == 1 else direction(one)))
 
 
 def _noise(one: Recorded, which: int = 0) -> float:
     """Return a noise of the fit, along u."""
     vector = one.drawn[which][1]
-    return float(vector @ (np.abs(_direction(one)) if len(vector) == 1 else _direction(one)))
+    return float(vector @ (np.abs(direction(one)) if len(vector) == 1 else direction(one)))
 
 
 def _theta(one: Recorded) -> float:
     """Return the release without the noise that hides the solver's error."""
-    return _number(one) - (_noise(one, 1) if len(one.drawn) > 1 else 0.0)
+    return number(one) - (_noise(one, 1) if len(one.drawn) > 1 else 0.0)
 
 
 def _at_kink(one: Recorded) -> bool:
     """Return whether theta is 0, or so near that the release was put there."""
-    return _number(one) == 0.0
+    return number(one) == 0.0
 
 
 def _free(call: Call, one: Recorded) -> bool:
     """Return whether neither the release nor what it is without the noise on top lies at a wall."""
     low, high = call.walls
-    places = _number(one), _theta(one)
+    places = number(one), _theta(one)
     return all(theta - low > 1e-9 * abs(theta) and high - theta > 1e-9 * abs(theta) for theta in places)

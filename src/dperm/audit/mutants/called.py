@@ -1,7 +1,7 @@
 """Mistakes around a right core, each beside its proper form: what a check, a lock or an attribute was forgotten at.
 
 Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). Of the others
-one counts an answer after it has looked whether one is left, one counts records whose number is private, and one draws
+one counts an answer after it has looked whether one is left, two count records whose number is private, and one draws
 less noise than its statement names: an attack that believed the statement could not see it.
 """
 
@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dperm.audit.called import answers, linear, objects, recording, threads
+from dperm.audit.called import answers, descents, linear, objects, recording, threads
 from dperm.audit.called.corners import Call
 from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.errors import DomainViolation
 from dperm.laws.tails import lower_tail
 from dperm.losses import Loss
+from dperm.mechanisms import gradient
 from dperm.mechanisms.diagnostics import diagnostics
 from dperm.mechanisms.estimators.approximate_minima import ApproximateMinima
+from dperm.mechanisms.estimators.gradient import NoisyGradientDescent
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
 from dperm.mechanisms.estimators.output import OutputPerturbation
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
@@ -79,6 +81,13 @@ class _Quiet(RKHSGaussian):
         path = super()._start(X, y, made, exact, loss, setting, budget, rng)
         path.scale *= _QUIET
         return path
+
+
+class _Counting(NoisyGradientDescent):
+    """A descent whose step is divided by the number of records, as if that were public under add/remove."""
+
+    def _release(self, X, y, loss, domain, rng):
+        return gradient.release(X, y, loss, **self._fixed(loss, domain), steps=self.steps, n_public=len(X), rng=rng)
 
 
 class _Certified(OutputPerturbation):
@@ -175,6 +184,24 @@ def counted_together(broken: bool) -> Finite:
 def quiet_path(broken: bool) -> Finite:
     """A Gaussian path with less noise than an attack that believed the statement would look for."""
     return _asked_at_once(_Quiet if broken else RKHSGaussian)
+
+
+@mutant("a step divided by the number of records, which is private", "textbooks", "add_remove", delta=1e-6)
+def counted_records(broken: bool) -> Finite:
+    """One step of a descent: theta in bins; its data are corners that `fit` accepts, and nothing beside what is there.
+
+    The twin's step is a public number.
+    """
+    given = {"steps": 1, "gradient_clip": 1e-3, "classes": (0, 1), **({} if broken else {"step_size": 4.0})}
+    make = partial(_Counting if broken else NoisyGradientDescent, **given)
+    found, _ = descents.laws(Call(make, (0, 1), ""), np.random.default_rng(0))
+    edges = _BINS * found[None].scale
+
+    def law(corner):
+        between = special.ndtr((edges - found[corner].centre) / found[corner].scale)
+        return np.diff(np.concatenate([[0.0], between, [1.0]]))
+
+    return Finite(law, [(None, corner) for corner in found if corner])
 
 
 @mutant("a released model with its solver's certificate", _SOURCE, "add_remove")

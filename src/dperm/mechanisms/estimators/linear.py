@@ -1,9 +1,10 @@
 """The scikit-learn estimator around a batched core of a linear model."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from dperm import losses
@@ -27,6 +28,8 @@ class LinearEstimator(PrivateModel):
     _easing: ClassVar[str] = "`curvature` or `epsilon`"
     # The parameter that says how near the solver has to come.
     _target: ClassVar[str] = "tolerance"
+    # Whether the core takes CSR matrices.
+    _takes_sparse: ClassVar[bool] = False
 
     @abstractmethod
     def _release(
@@ -93,11 +96,11 @@ class LinearEstimator(PrivateModel):
         self._check_bounds(loss, domain)
         classes = None if self.classes is None else two_labels(self.classes)
         rng = generator(self.random_state)
-        X, y = validated(self, X, y, numeric=not classifies(self))
+        X, y = validated(self, X, y, numeric=not classifies(self), **self._sparse())
         y = self._encoded(y, classes) if classifies(self) else loss.targets_of(y, domain, clip=self.clip)
         X = bounded_rows(X, self.x_norm, clip=self.clip)
         if self.fit_intercept:
-            X = np.column_stack([X, np.ones(len(X))])
+            X = with_ones(X)
             domain = Domain(x_norm=float(np.hypot(self.x_norm, 1.0)), y_bound=y_bound)
         release = self._release(X, y, loss, domain, rng)
         keep(self, self._known(release))
@@ -115,11 +118,27 @@ class LinearEstimator(PrivateModel):
         self.privacy_ = self._statement(budget, release)
         return self
 
+    def _sparse(self) -> dict[str, str]:
+        """Return how scikit-learn's checks are told that X may be sparse."""
+        return {"accept_sparse": "csr"} if self._takes_sparse else {}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
     def _known(self, release: Release) -> Diagnostics:
         """Return what is true of the fit and not private."""
         return Diagnostics(float(release.certificate[0]), bool(release.converged.all()))
 
     def _margin(self, X) -> np.ndarray:
         check_is_fitted(self)
-        X = queried(self, X)
+        X = queried(self, X, **self._sparse())
         return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
+
+
+def with_ones(X: Any) -> Any:
+    """Return X (array or CSR) with a column of ones at its end."""
+    if sparse.issparse(X):
+        return sparse.hstack([X, np.ones((X.shape[0], 1))], format="csr")
+    return np.column_stack([X, np.ones(len(X))])

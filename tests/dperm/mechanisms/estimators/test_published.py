@@ -28,6 +28,7 @@ from dperm import (
     TDDL,
     TDIL,
     AveragedPrediction,
+    NoisyGradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
     SparseRegression,
@@ -106,6 +107,7 @@ def test_what_differs_for_certain_is_nothing_and_what_differs_is_named(mode):
     [
         ((ObjectivePerturbation, {"fit_intercept": True}), {"coef_", "intercept_"}),
         ((OutputPerturbation, {"fit_intercept": True}), {"coef_", "intercept_"}),
+        ((NoisyGradientDescent, {"fit_intercept": True}), {"coef_", "intercept_"}),
         ((NAPP, {"fit_intercept": True, "penalty": "ridge"}), {"coef_", "intercept_"}),
         ((TDDL, {"n_public": 9}), {"dual_coef_", "norm_"}),
         ((TDIL, {"epsilon": 1e5, "C": 0.01, "fit_intercept": True}), {"coef_", "intercept_"}),

@@ -19,6 +19,7 @@ from dperm import (
     AveragedPrediction,
     ExpMechSupport,
     ExpPW,
+    NoisyGradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
     RKHSGaussian,
@@ -48,7 +49,8 @@ pytestmark = [
     [
         *modes(ObjectivePerturbation, {}, BALL), *modes(OutputPerturbation, {}), *modes(NAPP, {}), *modes(TDIL, {}),
         *modes(TDDL, {"n_public": 9}), *modes(SparseRegression, SPARSE), *modes(ExpMechSupport, SPARSE),
-        *modes(SampAggSupport, VOTES), *modes(PINP, {}), *modes(RKHSGaussian, {}), *modes(StableERM, {}),
+        *modes(SampAggSupport, VOTES), *modes(NoisyGradientDescent, {}), *modes(PINP, {}), *modes(RKHSGaussian, {}),
+        *modes(StableERM, {}),
     ],
 )  # fmt: skip
 def test_diagnostics_are_of_this_very_object_and_end_with_it(mode):
@@ -162,7 +164,7 @@ def test_votes_of_blocks_whose_lassos_missed_their_target_are_no_error(monkeypat
         *modes(ObjectivePerturbation, {}), *modes(OutputPerturbation, {}), *modes(ApproximateMinima, {}),
         *modes(NAPP, {}), *modes(TDIL, {}), *modes(TDDL, {"n_public": 9}), *modes(PINP, {}), *modes(RKHSGaussian, {}),
         *modes(SoftMajority, {}), *modes(AveragedPrediction, {}), *modes(StableERM, {}),
-        *modes(StableSGD, {"radius": 0.1}), *modes(ExpPW, {}),
+        *modes(StableSGD, {"radius": 0.1}), *modes(ExpPW, {}), *modes(NoisyGradientDescent, {}),
     ],
 )  # fmt: skip
 def test_labels_from_the_data_leave_no_guarantee(mode):

@@ -65,6 +65,10 @@ def labelled():
         "approximate minima, intercept, open": lambda: dperm.ApproximateMinima(
             **linear, **OPEN, n_public=5, fit_intercept=True, loss="smoothed_hinge"
         ),
+        "descent": lambda: dperm.NoisyGradientDescent(**linear),
+        "descent, step, replace": lambda: dperm.NoisyGradientDescent(
+            **linear, neighbours="replace", step_size=1e30, gradient_clip=1e30, loss="smoothed_hinge"
+        ),
         "napp": lambda: dperm.NAPP(**linear),
         "napp, ridge, moor": lambda: dperm.NAPP(**linear, penalty="ridge", moor=True, loss="smoothed_hinge"),
         "rkhs": lambda: dperm.RKHSGaussian(**kernel),
@@ -110,6 +114,7 @@ def numbered():
         "objective, poisson": lambda: dperm.ObjectivePerturbation(**NUMBERS, loss="poisson", radius=0.5, y_bound=2.0),
         "output, huber": lambda: dperm.OutputPerturbation(**NUMBERS, loss="huber", fit_intercept=True),
         "approximate minima, huber": lambda: dperm.ApproximateMinima(**NUMBERS, loss="huber"),
+        "descent, huber": lambda: dperm.NoisyGradientDescent(**NUMBERS, loss="huber", fit_intercept=True),
         "napp, poisson": lambda: dperm.NAPP(**NUMBERS, loss="poisson", y_bound=3.0, eta_bound=1.0, penalty="ridge"),
         "napp, squared": lambda: dperm.NAPP(**NUMBERS, loss="squared", y_bound=3.0, eta_bound=1.0),
         "rkhs, huber": lambda: dperm.RKHSGaussian(**NUMBERS, loss="huber"),
@@ -210,7 +215,7 @@ def test_shapes_and_labels_of_no_known_type_are_refused_without_their_values():
     assert "SECRET" not in str(caught.value) and "7.125" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["rkhs", "tddl", "pinp", "rkhs, linear, open"])
+@pytest.mark.parametrize("name", ["rkhs", "tddl", "pinp", "rkhs, linear, open", "descent"])
 def test_sparse_rows_are_as_dense_ones(name):
     X, y = tame(False)
     X[1:4, 0], X[2, 1], X[4] = [math.nan, math.inf, 1.7e308], 1e300, 0

@@ -23,6 +23,7 @@ REAL = {"y_bound": 1.0, "random_state": 0}
 FITTED = {
     "objective": lambda: dperm.ObjectivePerturbation(**LABELS),
     "output": lambda: dperm.OutputPerturbation(**LABELS),
+    "descent": lambda: dperm.NoisyGradientDescent(**LABELS),
     "napp": lambda: dperm.NAPP(**LABELS),
     "tddl": lambda: dperm.TDDL(n_public=5, **LABELS),
     "tdil": lambda: dperm.TDIL(kernel="linear", **LABELS),
