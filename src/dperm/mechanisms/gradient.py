@@ -134,7 +134,7 @@ def release(
         raise ValueError(f"calibration={calibration!r}: noisy gradient descent offers 'tight', which is exact")
     one_of("average", average, Average)
     number("ridge", ridge, 0, MOST, ends="[]", remedy="it is of the sum of losses")
-    _whole("steps", steps, "each is one pass over the data; 100 is usual")
+    whole("steps", steps, "each is one pass over the data; 100 is usual")
     number("momentum", momentum, 0, 1, ends="[)", remedy="0 (none) and 0.9 are usual")
     if clip is None:
         clip = default_clip(loss, domain)
@@ -189,7 +189,7 @@ def descend(
     return tail if average == "tail" else theta
 
 
-def adaptive(distance: float, repeats: int) -> Move:
+def adaptive(distance: float | np.ndarray, repeats: int) -> Move:
     """Return steps of D/sqrt(sum_{s<=t} ||g_s||^2)."""
     travelled = np.zeros((repeats, 1))
 
@@ -222,7 +222,8 @@ def limits(X: Any, clip: float) -> np.ndarray:
     return limit
 
 
-def _whole(name: str, value: int, remedy: str) -> None:
+def whole(name: str, value: int, remedy: str) -> None:
+    """Refuse what is no whole number of 1 or above."""
     if number(name, value, 1, 1e6 if name == "steps" else MOST, ends="[]", remedy=remedy) != int(value):
         raise ValueError(f"{name}={value} must be a whole number; {remedy}")
 
@@ -232,7 +233,7 @@ def _step_size(
 ) -> float | None:
     """Return eta, or None for the adaptive rule; `n` is the number of records where it is public."""
     if n_public is not None:
-        _whole("n_public", n_public, "it is a public guess of the number of records, for the step size")
+        whole("n_public", n_public, "it is a public guess of the number of records, for the step size")
     if step_size is not None:
         remedy = "leave it out for 1/smoothness (n public) or the adaptive rule"
         return number("step_size", step_size, LEAST, MOST, ends="[]", remedy=remedy)
