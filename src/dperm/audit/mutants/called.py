@@ -83,7 +83,7 @@ class _Quiet(RKHSGaussian):
         return path
 
 
-class _Counting(NoisyGradientDescent):
+class _Dividing(NoisyGradientDescent):
     """A descent whose step is divided by the number of records, as if that were public under add/remove."""
 
     def _release(self, X, y, loss, domain, rng):
@@ -187,13 +187,13 @@ def quiet_path(broken: bool) -> Finite:
 
 
 @mutant("a step divided by the number of records, which is private", "textbooks", "add_remove", delta=1e-6)
-def counted_records(broken: bool) -> Finite:
+def divided_step(broken: bool) -> Finite:
     """One step of a descent: theta in bins; its data are corners that `fit` accepts, and nothing beside what is there.
 
     The twin's step is a public number.
     """
     given = {"steps": 1, "gradient_clip": 1e-3, "classes": (0, 1), **({} if broken else {"step_size": 4.0})}
-    make = partial(_Counting if broken else NoisyGradientDescent, **given)
+    make = partial(_Dividing if broken else NoisyGradientDescent, **given)
     found, _ = descents.laws(Call(make, (0, 1), ""), np.random.default_rng(0))
     edges = _BINS * found[None].scale
 
