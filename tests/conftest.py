@@ -1,5 +1,6 @@
 """What every kind of test shares."""
 
+import atexit
 import contextlib
 import gc
 import os
@@ -87,11 +88,9 @@ def pytest_collection():
         gc.collect()
         gc.freeze()
         gc.enable()
-
-
-def pytest_sessionfinish():
-    """At the end all is tidied up, as extensions that count what is left expect it."""
-    gc.unfreeze()
+        # At the very end all is tidied up, as extensions that count what is left expect it. Before that pytest
+        # collects twice more, in seconds if it has to look at all of this.
+        atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(tryfirst=True)

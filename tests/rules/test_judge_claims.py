@@ -7,21 +7,18 @@ import fake_audits
 import fake_rows
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
-from dperm_pipeline import claims, plan
+from dperm_pipeline import claims, config_files, places
 
 ROOT = Path(__file__).parents[2]
 CATALOGUE, SCHEMA = ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"
 ROWS, OUT = "results/tiny/kifer2012-output/rows.parquet", "results/tiny/claims.parquet"
 PRIVACY = "results/tiny/privacy.parquet"
-CLAIMS = yaml.safe_load(CATALOGUE.read_text(encoding="utf-8"))
+CLAIMS = config_files.parse(CATALOGUE)
 # Claims that the privacy ledger has a say in.
 LEDGER = {claim["id"] for claim in CLAIMS if claim["test"] == "ledger"}
-_CONFIG = yaml.safe_load((ROOT / "config/config.yaml").read_text(encoding="utf-8"))
-_PLAN = plan.load({**_CONFIG, "mirror": None}, ROOT)
-DATASETS = sorted({*_PLAN.datasets, *_PLAN.designs})
-PREPARED = sorted(_PLAN.datasets)
+PREPARED = sorted(config_files.parse(ROOT / "config/datasets.yaml"))
+DATASETS = sorted({*PREPARED, *(name for known in places.experiments().values() for name in known.designs)})
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Libraries, scripts and styles of the page, and the data packed into it."""
 
 import base64
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -9,14 +10,19 @@ import logging
 import re
 from collections.abc import Sequence
 from importlib import resources
+from pathlib import Path
 
 from markupsafe import Markup
+
+from dperm_pipeline import files
 
 # In this order; each file is a script or a style of its own.
 SCRIPTS = ("page.js", "tables.js", "privacy.js", "claims.js", "explorer.js", "provenance.js")
 STYLES = ("page.css", "privacy.css", "claims.css", "explorer.css", "provenance.css")
 # What a page may weigh, in bytes: it is sent by mail, and opened on phones.
 LIMIT = 8_000_000
+# Where Snakemake keeps what it remembers.
+KEPT = Path(".snakemake/dperm-libraries")
 _PACKED = re.compile(r'<script type="text/plain" data-packed id="packed-([^"]+)"[^>]*>[^<]*')
 # Where an SVG names points, and what of their numbers is too fine to be seen.
 _PATH = re.compile(rb'(?<= d=")[^"]*|(?<= [xy]=")[^"]*')
@@ -77,18 +83,37 @@ def libraries() -> dict[str, str]:
 
     `datatables` leaves DataTable, `vega` leaves vegaEmbed, vega and vegaLite.
     """
-    # Loaded here: only a report needs it, and it takes a while.
-    import vl_convert
-
     module = resources.files("itables").joinpath("html", "dt_bundle.js").read_text(encoding="utf-8")
     # A page that allows scripts by their checksums alone cannot load a module from within: its export gets a name.
     code, found = re.subn(r"export\{[^}]*?([\w$]+) as default[^}]*\};?", r"window.DataTable=\1;", module)
     if found != 1:
         raise RuntimeError("itables' DataTables has no default export; report.assets must learn the new form")
-    return {
-        name: f"(()=>{{{text}\n}})();"
-        for name, text in (("datatables", code), ("vega", vl_convert.javascript_bundle()))
-    }
+    return {name: f"(()=>{{{text}\n}})();" for name, text in (("datatables", code), ("vega", _vega()))}
+
+
+def _vega() -> str:
+    """Return Vega and its parts as one script: as the last report put it together, if this release of vl-convert did.
+
+    To put it together takes two seconds, more than all the rest of a report.
+    """
+    # Loaded here: only a report needs it, and it takes a while.
+    import vl_convert
+
+    kept = KEPT / f"vega-{vl_convert.__version__}.js"
+    with contextlib.suppress(OSError, ValueError):
+        digest, script = kept.read_text(encoding="utf-8").split("\n", 1)
+        if digest == _digest(script):
+            return script
+    script = vl_convert.javascript_bundle()
+    # Without such a folder, or on a full disk, the next report puts it together again.
+    if KEPT.parent.is_dir():
+        with contextlib.suppress(OSError), files.replacing(kept, durable=False) as path:
+            path.write_text(f"{_digest(script)}\n{script}", encoding="utf-8", newline="\n")
+    return script
+
+
+def _digest(script: str) -> str:
+    return hashlib.sha256(script.encode()).hexdigest()
 
 
 @functools.cache

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +45,27 @@ def context(claims_path: str | Path, *, scale: str, errata: Container[str] = ())
     answered = answers.answers(judged)
     selected = tables.metadata(claims_path).get("papers", ())
     chosen = selected if set(judged["paper"]) - set(selected) else ()
-    first = {line.id: row_id(line.id, line.variant, line.dataset) for line in judged[::-1].itertuples()}
+    # Once: a table of each claim and each figure would take most of the report's time.
+    lines = list(judged.itertuples())
+    first = {line.id: row_id(line.id, line.variant, line.dataset) for line in reversed(lines)}
+    tests = _grouped(lines, lambda line: answers.number(line.id))
     return {
-        "answers": [_answer(answer, judged) for answer in answered],
+        "answers": [_answer(answer, tests[answer.claim]) for answer in answered],
         "counts": sections.counted(pd.Series([answer.kind for answer in answered]), answers.ANSWERS),
-        "rows": [_row(line, command(line.id, scale, chosen), errata, first) for line in judged.itertuples()],
-        "by_figure": {figure: _claims(part) for figure, part in judged.groupby("figure", sort=False)},
+        "rows": [_row(line, command(line.id, scale, chosen), errata, first) for line in lines],
+        "by_figure": {figure: _claims(part) for figure, part in _grouped(lines, lambda line: line.figure).items()},
         "rules": {test: words.RULES[test] for test in sorted(judged["test"].unique())},
         "answer_options": json.dumps({"filters": _ANSWER_FILTERS}),
         "options": json.dumps({"filters": _FILTERS}),
     }
+
+
+def _grouped(lines: Sequence[Any], name: Callable[[Any], str]) -> dict[str, list[Any]]:
+    """Return the lines of each name, both in the order in which they come."""
+    found: dict[str, list[Any]] = {}
+    for line in lines:
+        found.setdefault(name(line), []).append(line)
+    return found
 
 
 def row_id(name: str, variant: str, dataset: str) -> str:
@@ -67,9 +79,8 @@ def command(name: str, scale: str, papers: Sequence[str] = ()) -> str:
     return f"snakemake --cores all results/{scale}/claims/{name}.md --config scale={scale}{chosen}"
 
 
-def _answer(answer: answers.Answer, judged: pd.DataFrame) -> dict[str, Any]:
+def _answer(answer: answers.Answer, tests: Sequence[Any]) -> dict[str, Any]:
     """One claim's line: what became of it, and the verdicts that this rests on."""
-    tests = judged[judged["id"].map(answers.number) == answer.claim]
     return {
         **{key: getattr(answer, key) for key in ("claim", "paper", "place", "statement", "kind", "words", "where")},
         "row": f"answer-{answer.claim}",
@@ -88,7 +99,7 @@ def _answer(answer: answers.Answer, judged: pd.DataFrame) -> dict[str, Any]:
                 "verdict": line.verdict,
                 "beside": line.beside,
             }
-            for line in tests.itertuples()
+            for line in tests
         ],
     }
 
@@ -98,14 +109,13 @@ def test_name(line: Any) -> str:
     return f"{line.id} {line.variant}" + (f" on {line.dataset}" if line.dataset else "")
 
 
-def _claims(part: pd.DataFrame) -> list[dict[str, Any]]:
+def _claims(part: Sequence[Any]) -> list[dict[str, Any]]:
     """The claims of one figure: id, place, its first row, and how often each verdict was given."""
     found = []
-    for name, lines in part.groupby("id", sort=False):
-        first, given = lines.iloc[0], lines["verdict"].value_counts(sort=False)
-        row = row_id(name, first["variant"], first["dataset"])
-        verdicts = {verdict: int(count) for verdict, count in given.items()}
-        found.append({"id": name, "place": first["place"], "row": row, "verdicts": verdicts})
+    for name, lines in _grouped(part, lambda line: line.id).items():
+        row = row_id(name, lines[0].variant, lines[0].dataset)
+        verdicts = dict(Counter(line.verdict for line in lines))
+        found.append({"id": name, "place": lines[0].place, "row": row, "verdicts": verdicts})
     return found
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 import dperm
 from dperm.audit.called import cases, sparse, supports, threads
 from dperm.losses import LOSSES
+from dperm_pipeline import config_files
 
 ROOT = Path(__file__).parents[3]
-BLOCKS = yaml.safe_load((ROOT / "config/audits.yaml").read_text())["attacks"]
+BLOCKS = config_files.parse(ROOT / "config/audits.yaml")["attacks"]
 ROWS = {
     (block["mechanism"], row["variant"].removeprefix("called-"), row["neighbours"], row["delta"] > 0)
     for block in BLOCKS

@@ -102,13 +102,16 @@ def test_calibrations_share_a_job():
 # Mutants.
 
 
-@pytest.mark.parametrize("mutant", [one for one in mutants.MUTANTS if one.attack == "exact"], ids=lambda one: one.name)
-def test_exact_mutants_spend_more_and_their_twins_do_not(mutant):
-    spends = {}
-    for broken in (True, False):
-        subject = mutant.make(broken)
-        spends[broken] = exact.exact(subject.law, subject.pairs, delta=mutant.delta).epsilon
-    assert spends[True] > 1.4 and 0.2 < spends[False] <= 1
+def test_exact_mutants_spend_more_and_their_twins_do_not():
+    # How one is attacked shows when it is made, which takes a while: not as cases, which are made to be collected.
+    found = [one for one in mutants.MUTANTS if one.attack == "exact"]
+    for mutant in found:
+        broken, twin = (
+            exact.exact(subject.law, subject.pairs, delta=mutant.delta).epsilon
+            for subject in (mutant.make(True), mutant.make(False))
+        )
+        assert broken > 1.4 and 0.2 < twin <= 1, mutant.name
+    assert found
 
 
 @pytest.mark.parametrize(

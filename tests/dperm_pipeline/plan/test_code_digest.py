@@ -1,6 +1,7 @@
 """What changes the fingerprint of a module, and what does not."""
 
 import ast
+import functools
 import importlib
 from pathlib import Path
 
@@ -21,8 +22,7 @@ SOURCE = (
 )
 ENTRY = '"a": Made("b", ("c", WORD), released=True)'
 SRC = Path(dperm.__file__).parents[1]
-FILES = [path for package in catalogue.OURS for path in sorted((SRC / package).rglob("*.py"))]
-PARSED = {path.relative_to(SRC).as_posix(): ast.parse(path.read_text("utf-8")) for path in FILES}
+FILES = [p.relative_to(SRC).as_posix() for package in catalogue.OURS for p in sorted((SRC / package).rglob("*.py"))]
 # Who reads a catalogue outside `plan`, `report` and the workflow's rules, which compute nothing: these look up where
 # the code of one entry stands, which is a root of the job's digest, or list names.
 READERS = {
@@ -31,6 +31,12 @@ READERS = {
     ("dperm/audit/__init__.py", "__getattr__"), ("dperm/audit/__init__.py", "__dir__"),
     ("dperm_pipeline/figures/__init__.py", "_LEDGERS = {'FIGURES': _FIGURES, 'TABLES': _TABLES}"),
 }  # fmt: skip
+
+
+@functools.cache
+def parsed():
+    """The syntax tree of each file; whoever only collects these tests need not wait for that."""
+    return {path: ast.parse((SRC / path).read_text("utf-8")) for path in FILES}
 
 
 @pytest.fixture
@@ -182,7 +188,7 @@ def catalogues(tree):
 
 
 def test_all_that_is_declared_is_left_out():
-    assert all(catalogues(tree) == catalogue.catalogues(tree) for tree in PARSED.values())
+    assert all(catalogues(tree) == catalogue.catalogues(tree) for tree in parsed().values())
 
 
 def is_assignment(node):
@@ -192,7 +198,7 @@ def is_assignment(node):
 @pytest.mark.parametrize("package", catalogue.OURS)
 def test_each_constant_of_each_module_counts(package):
     """Each value that a module gives a name, and each number and word within it: another one is another digest."""
-    for path, tree in PARSED.items():
+    for path, tree in parsed().items():
         for node in filter(is_assignment, of_module(tree) if path.startswith(f"{package}/") else ()):
             counted, where = node not in catalogues(tree), f"{ast.unparse(node)} of {path}"
             # A catalogue is one by what its module imports.
@@ -229,9 +235,9 @@ def test_a_constant_anywhere_in_a_module_changes_the_digest_of_what_loads_it(mon
 
 def test_catalogues_are_read_where_a_job_looks_up_its_own_entry_alone():
     """So what an entry says beside where its code stands cannot change a number: it reaches a job by its params."""
-    names = {node.target.id for tree in PARSED.values() for node in catalogues(tree)}
+    names = {node.target.id for tree in parsed().values() for node in catalogues(tree)}
     found = set()
-    for path, tree in PARSED.items():
+    for path, tree in parsed().items():
         nodes = [*ast.walk(tree)]
         known = {node.target.id for node in catalogues(tree)}
         known |= {
@@ -251,7 +257,7 @@ def test_catalogues_are_read_where_a_job_looks_up_its_own_entry_alone():
     assert found == READERS
 
 
-@together.over("path", sorted(path for path in PARSED if path.endswith("/figures.py")))
+@together.over("path", sorted(path for path in FILES if path.endswith("/figures.py")))
 def test_a_caption_draws_nothing_again(path):
     """A figure's own words are among its job's params; those of its neighbours are not its code."""
     tree, edited = ast.parse((SRC / path).read_text(encoding="utf-8")), 0
