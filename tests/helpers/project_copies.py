@@ -15,9 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from dperm_pipeline.report import assets
+
 ROOT = Path(__file__).parents[2]
-# `plan` gives a function of this name.
-KEPT = importlib.import_module("dperm_pipeline.plan.code_digest").KEPT
+# What a start of Snakemake has read out of the sources, and what a report has put together: by their bytes and their
+# release, so that an edit is read anew. (`plan` gives a function of the module's name.)
+KEPT = importlib.import_module("dperm_pipeline.plan.code_digest").KEPT, assets.KEPT
 FILES = ("CITATION.cff", "Makefile", "Snakefile", "pyproject.toml", "requirements.lock")
 EXPERIMENT = "kifer2012-output"
 PARTS = (*FILES, "docs/errata.md", "resources/claims", "config", "profiles", "workflow", "src")
@@ -103,11 +106,10 @@ def copy_whole(target: Path) -> Project:
             shutil.copytree(source, target / part, ignore=shutil.ignore_patterns("*.egg-info"))
         else:
             shutil.copy2(source, target / part)
-    # And what a start of Snakemake has read out of the sources: by their bytes, so that an edit is read anew.
-    kept = ROOT / KEPT
-    kept.mkdir(parents=True, exist_ok=True)
-    (target / KEPT.parent).mkdir()
-    (target / KEPT).symlink_to(kept)
+    for kept in KEPT:
+        (ROOT / kept).mkdir(parents=True, exist_ok=True)
+        (target / kept.parent).mkdir(exist_ok=True)
+        (target / kept).symlink_to(ROOT / kept)
     return Project(target)
 
 

@@ -16,13 +16,25 @@ from dperm_pipeline.claims import catalogue as catalogue_of
 ROOT = Path(__file__).parents[2]
 RESULTS = Path("results/tiny")
 ROWS, OUT = RESULTS / "kifer2012-output/rows.parquet", RESULTS / "report/index.html"
+PRIVACY, MUTANTS, LEDGER = (
+    RESULTS / name for name in ("privacy.parquet", "mutants.parquet", "tables/privacy-ledger.md")
+)
+SVG, MD = RESULTS / "figures/kifer2012-output.svg", RESULTS / "tables/kifer2012-output.md"
+DATA = Path("resources/prepared/breast-cancer.parquet")
 # No claim speaks of the second: only the page can tell of it.
 SKIPPED = {"adult": "no mirror is set", "moon": "its only <disk> is lost"}
 
 
-@pytest.fixture
-def build_report(run_script, breast_cancer, tiny):
-    """Make everything that the page shows, without scripts; return a function that builds it."""
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory, breast_cancer, tiny):
+    """A folder with everything that the page shows, made once and without scripts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("parts"))
+        make_parts(breast_cancer, tiny)
+        return Path.cwd()
+
+
+def make_parts(breast_cancer, tiny):
     fake_rows.write(fake_rows.rows(datasets=("breast-cancer",), epsilons=(1.0,), repeats=20), ROWS)
     catalogue = catalogue_of.load(
         ROOT / "resources/claims/kifer2012.yaml", ROOT / "workflow/schemas/claims.schema.yaml"
@@ -30,29 +42,32 @@ def build_report(run_script, breast_cancer, tiny):
     claims.judge(
         catalogue, {"kifer2012-output": ROWS}, RESULTS / "claims.parquet", unavailable=SKIPPED, metadata={}
     )  # fmt: skip
-    privacy, mutants = fake_audits.write_ledgers(RESULTS)
-    ledger = RESULTS / "tables/privacy-ledger.md"
-    svg, md = RESULTS / "figures/kifer2012-output.svg", RESULTS / "tables/kifer2012-output.md"
-    figures.draw("kifer2012-output", ROWS, svg=svg, png=svg.with_suffix(".png"))
-    figures.make_table("kifer2012-output", ROWS, csv=md.with_suffix(".csv"), md=md)
-    figures.make_table("privacy-ledger", privacy, csv=ledger.with_suffix(".csv"), md=ledger)
+    assert fake_audits.write_ledgers(RESULTS) == (PRIVACY, MUTANTS)
+    figures.draw("kifer2012-output", ROWS, svg=SVG, png=SVG.with_suffix(".png"))
+    figures.make_table("kifer2012-output", ROWS, csv=MD.with_suffix(".csv"), md=MD)
+    figures.make_table("privacy-ledger", PRIVACY, csv=LEDGER.with_suffix(".csv"), md=LEDGER)
     (RESULTS / "config.yaml").write_text(yaml.safe_dump(tiny.resolved("tiny")), encoding="utf-8")
-    data = Path("resources/prepared/breast-cancer.parquet")
-    data.parent.mkdir(parents=True)
-    shutil.copy(breast_cancer, data)
+    DATA.parent.mkdir(parents=True)
+    shutil.copy(breast_cancer, DATA)
     cost = Path("benchmarks/tiny/kifer2012-output/collect.tsv")
     cost.parent.mkdir(parents=True)
     cost.write_text("s\tmax_rss\n2.5\t100\n")
     # Of a grid that was bracketed in another way.
     shutil.copy(cost, cost.with_stem("gone"))
 
+
+@pytest.fixture
+def build_report(run_script, parts):
+    """Return a function that builds the page of a copy of its parts."""
+    shutil.copytree(parts, ".", dirs_exist_ok=True)
+
     def run(what):
         return what(
             "build_report",
             input={
                 "claims": RESULTS / "claims.parquet", "config": RESULTS / "config.yaml", "rows": [ROWS],
-                "privacy": privacy, "mutants": mutants, "figures": [svg], "tables": [md, ledger],
-                "page": ["index.html", "page.css"], "data": [data],
+                "privacy": PRIVACY, "mutants": MUTANTS, "figures": [SVG], "tables": [MD, LEDGER],
+                "page": ["index.html", "page.css"], "data": [DATA],
                 "errata": ROOT / "docs/errata.md", "citation": ROOT / "CITATION.cff",
             },
             output={"html": OUT},

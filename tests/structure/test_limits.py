@@ -67,12 +67,12 @@ def test_comes_after_it():
 """
 
 
-def run(*arguments, **settings):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, arguments)]
+def run(*arguments, start=("-m", "pytest"), **settings):
+    command = [sys.executable, *start, "-q", "-p", "no:cacheprovider", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **settings)
 
 
-def limited(folder, source, *arguments, limit=60.0):
+def limited(folder, source, *arguments, limit=60.0, **settings):
     """Run tests under our limits, made short."""
     text = CONFTEST.read_text(encoding="utf-8")
     assert "\nLIMIT = 900.0\n" in text and "\nAGAIN = 10.0\n" in text
@@ -83,7 +83,7 @@ def limited(folder, source, *arguments, limit=60.0):
     )
     (folder / "test_it.py").write_text(source, encoding="utf-8")
     # In a folder of its own: no test here is one of the project's.
-    return run("--rootdir", folder, "-c", "/dev/null", *arguments, folder / "test_it.py")
+    return run("--rootdir", folder, "-c", "/dev/null", *arguments, folder / "test_it.py", **settings)
 
 
 def test_whatever_a_test_waits_for_it_fails_at_the_limit_and_what_it_does_to_signals_ends_with_it(tmp_path):
@@ -154,9 +154,17 @@ def test_fourth():
     grid.add_noise(np.zeros((1, 1)), sensitivity=1.0, budget=Budget(1.0))
 """
 
+# Two sessions in one process: what they load takes most of the time.
+TWICE = """
+import sys, pytest
+pytest.main(sys.argv[1:])
+print("and again", flush=True)
+pytest.main([*sys.argv[1:], "-k", "not first"])
+"""
+
 
 def test_what_has_no_seed_is_the_same_in_any_order_or_declares_a_chance(tmp_path):
-    said = [limited(tmp_path, DRAWS, "-s", "-o", "markers=chance", *more).stdout for more in ([], ["-k", "not first"])]
+    said = limited(tmp_path, DRAWS, "-s", "-o", "markers=chance", start=("-c", TWICE)).stdout.split("and again")
     first, second = (dict(re.findall(r"drew (\w+) (.*)", words)) for words in said)
     assert first["second"] == second["second"] and first["first"].split()[:2] != first["second"].split()[:2]
     assert first["third"].split()[:2] != second["third"].split()[:2]

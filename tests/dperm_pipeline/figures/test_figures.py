@@ -1,6 +1,7 @@
 """Figures and tables draw what is in the rows, the same bytes each time, and say in words what is not there."""
 
 import csv
+import functools
 import itertools
 import math
 import re
@@ -32,6 +33,12 @@ def rows():
     return fake_rows.rows(datasets=("breast-cancer", "diabetes"), epsilons=(0.1, 1.0), repeats=8)
 
 
+@pytest.fixture(scope="module")
+def plain(rows):
+    """Draw the rows as they are, once for all tests that look at a figure; they change nothing in it."""
+    return functools.cache(lambda function: function(rows))
+
+
 def words(figure: Figure) -> str:
     """All text of the caption and inside panels, on one line."""
     texts = [text.get_text() for text in figure.texts]
@@ -43,8 +50,8 @@ def lines_of(axis, colour):
     return [line for line in axis.lines if line.get_color() == colour and len(line.get_xdata()) > 0]
 
 
-def test_lines_and_bands_are_means_and_t_intervals_of_the_chosen_rows(rows):
-    figure = kifer2012.output(rows)
+def test_lines_and_bands_are_means_and_t_intervals_of_the_chosen_rows(rows, plain):
+    figure = plain(kifer2012.output)
     axis = figure.axes[0]  # breast-cancer, excess risk
     here = rows[(rows["dataset"] == "breast-cancer") & (rows["metric"] == "excess_risk") & rows["chosen"]]
     here = here[(here["mechanism"] == "output") & (here["delta"] == 0.0)]
@@ -61,8 +68,8 @@ def test_lines_and_bands_are_means_and_t_intervals_of_the_chosen_rows(rows):
     assert any(high == pytest.approx(style.mean_interval(values)[2], rel=1e-9) for high in highs)
 
 
-def test_every_panel_has_each_method_with_each_noise_and_the_nonprivate_level(rows):
-    figure = kifer2012.output(rows)
+def test_every_panel_has_each_method_with_each_noise_and_the_nonprivate_level(rows, plain):
+    figure = plain(kifer2012.output)
     assert [axis.get_title() for axis in figure.axes[:2]] == ["breast-cancer", "diabetes"]
     assert len(figure.axes) == 2 * 2 * 2  # data sets, deltas, metrics
     for k, axis in enumerate(figure.axes):
@@ -84,8 +91,8 @@ def test_every_panel_has_each_method_with_each_noise_and_the_nonprivate_level(ro
 @pytest.mark.parametrize(
     ("function", "metric"), [(kifer2012.output_sweep, "excess_risk"), (kifer2012.output_sweep_test, "test_loss")]
 )
-def test_the_sweep_has_a_line_for_each_setting_and_rings_on_the_chosen_ones(function, metric, rows):
-    figure = function(rows)
+def test_the_sweep_has_a_line_for_each_setting_and_rings_on_the_chosen_ones(function, metric, rows, plain):
+    figure = plain(function)
     methods = list(fake_rows.METHODS)
     assert len(figure.axes) == len(methods) * 2
     for k, axis in enumerate(figure.axes):
@@ -122,16 +129,16 @@ def test_steps_are_shades_and_clips_are_markers(rows):
     assert list(looks)[:3] == ["30 steps, clip 0.01", "30 steps, clip 0.1", "30 steps, clip 1"]
 
 
-def test_the_panels_of_one_data_set_and_metric_share_their_axis(rows):
+def test_the_panels_of_one_data_set_and_metric_share_their_axis(plain):
     for function, panels in ((kifer2012.output, ((0, 2), (4, 6))), (kifer2012.output_sweep, (range(0, 12, 2),))):
-        limits = [axis.get_ylim() for axis in function(rows).axes]
+        limits = [axis.get_ylim() for axis in plain(function).axes]
         for shared, column in itertools.product(panels, range(2)):
             assert len({limits[k + column] for k in shared}) == 1
 
 
-def test_equal_lines_stand_side_by_side(rows):
+def test_equal_lines_stand_side_by_side(plain):
     """Two methods with the same numbers: the data are not touched, the display is moved by points."""
-    axis = kifer2012.output(rows).axes[0]
+    axis = plain(kifer2012.output).axes[0]
     tight, paper = (lines_of(axis, colour)[0] for colour in ("#0072B2", "#009E73"))
     assert list(tight.get_xdata()) == list(paper.get_xdata()) == [0.1, 1.0]
     places = [line.get_transform().transform((0.1, 0.5))[0] for line in (tight, paper)]
