@@ -39,10 +39,24 @@ _KEYWORDS = {"pattern": _pattern, "is_paper": _one_of_the_papers}
 _Validator = jsonschema.validators.extend(jsonschema.Draft202012Validator, _KEYWORDS)
 
 
+def read_schema(path: str | Path) -> Mapping[str, Any]:
+    """Return a schema from its YAML file, read once though many files are held against it: leave it as it is."""
+    return _schema(str(path), _changed(path))
+
+
 @functools.lru_cache(maxsize=32)
-def _validator(schema: str, changed: int) -> jsonschema.Draft202012Validator:
-    """Read a schema once, though many files are held against it."""
-    return _Validator(parse(schema))
+def _schema(path: str, changed: int) -> Mapping[str, Any]:
+    return parse(path)
+
+
+def _changed(path: str | Path) -> int:
+    path = Path(path)
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+@functools.lru_cache(maxsize=32)
+def _validator(path: str, changed: int) -> jsonschema.Draft202012Validator:
+    return _Validator(_schema(path, changed))
 
 
 def validate(document: Any, schema: str | Path | Mapping[str, Any], name: str) -> None:
@@ -51,11 +65,7 @@ def validate(document: Any, schema: str | Path | Mapping[str, Any], name: str) -
     ConfigError lists all mistakes at once, a line each: file, key, value, what is allowed, nearest key.
     """
     _check_size(document, name)
-    if isinstance(schema, Mapping):
-        validator = _Validator(schema)
-    else:
-        path = Path(schema)
-        validator = _validator(str(path), path.stat().st_mtime_ns if path.exists() else 0)
+    validator = _Validator(schema) if isinstance(schema, Mapping) else _validator(str(schema), _changed(schema))
     errors = sorted(validator.iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
     lines = [f"{_key(document, error)}: {line}" for error in errors for line in _explain(error)]
     lines += [f"{key}: {_short(value)} is not a finite number" for key, value in _not_finite(document)]

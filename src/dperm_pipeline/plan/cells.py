@@ -140,13 +140,13 @@ def read_experiment(path: Path, head: Path) -> dict[str, Any]:
     ConfigError if it does not keep to them. An experiment without code declares no settings: `_unknown` refuses it.
     """
     declared = config_files.parse(path)
-    schema = config_files.parse(head)
+    schema = config_files.read_schema(head)
     properties = schema["properties"]
     name = declared.get("experiment") if isinstance(declared, dict) else None
     if isinstance(name, str) and name in places.experiments():
         known = places.experiments()[name]
         grid, given = settings.grid_schema(known.axes), settings.schema(known.settings)
-        properties |= {"grid": _at_scales(grid), "settings": _at_scales(given), "common": given}
+        properties = properties | {"grid": _at_scales(grid), "settings": _at_scales(given), "common": given}
     config_files.validate(declared, {**schema, "properties": properties}, str(path))
     return declared
 
