@@ -21,6 +21,7 @@ PUBLIC: Catalogue[str, str] = {
     "OutputPerturbation": "dperm.mechanisms.estimators.output",
     "PINP": "dperm.mechanisms.estimators.interactive",
     "PredictionLedger": "dperm.mechanisms.prediction.ledger",
+    "PrivateSearchCV": "dperm.mechanisms.estimators.search",
     "RKHSGaussian": "dperm.mechanisms.estimators.rkhs",
     "SampAggSupport": "dperm.mechanisms.estimators.support",
     "SoftMajority": "dperm.mechanisms.estimators.soft_majority",

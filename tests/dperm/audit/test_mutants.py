@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from dperm.accounting import gaussian
+from dperm.accounting import gaussian, stopping
 from dperm.audit import exact, mutants
 from dperm.audit.families import FAMILIES
 from dperm.audit.mutants.mutant import Finite
+from dperm.domain import Budget
 from dperm_pipeline.audits import attacks
 
 ALL = {mutant.name: mutant for group in mutants.GROUPS.values() for mutant in group}
@@ -190,6 +191,15 @@ def test_mistakes_of_selection_spend_what_arithmetic_says(name, mutant, twin):
     assert exactly(name, True) == pytest.approx(mutant, rel=2e-4)
     assert exactly(name, False) == pytest.approx(twin, rel=2e-4)
     assert exactly(name, True) > ALL[name].epsilon >= exactly(name, False)
+
+
+def test_mistakes_of_a_private_search_spend_what_arithmetic_says():
+    """Ten trials: ten times a trial's epsilon. phi(1/2) = 1/11 for the geometric law of mean ten: all are the other."""
+    base = stopping.base_budget(Budget(1.0), stopping.trials(10, 1.0), stopping.worst)
+    assert exactly("number-of-trials-fixed", True) == pytest.approx(10 * base.epsilon, rel=1e-4)
+    assert exactly("number-of-trials-fixed", False) == pytest.approx(1.0, abs=1e-4)
+    assert exactly("score-for-free", True) == pytest.approx(np.log(11 / 2), rel=1e-9)
+    assert 0.5 < exactly("score-for-free", False) < 1
 
 
 def test_a_quiet_path_spends_what_a_gaussian_with_less_noise_spends():

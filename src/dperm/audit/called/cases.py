@@ -155,7 +155,9 @@ _RELEASES = ({}, _CLIP)
 _WALLED = ({"curvature": 2.5}, _LARGE, _LARGE | _CLIP)
 # Public estimators that nobody calls, and why.
 _LEARNER = "a learner without privacy, for shards: what asks it takes any learner, and says what is promised"
+_SEARCH = "a choice among fits that are called: the twins of mutants of the group `selection` are its law, exactly"
 UNCALLED = dict.fromkeys(("BoxLearner", "IntervalsLearner", "StumpLearner", "ThresholdLearner"), _LEARNER)
+UNCALLED["PrivateSearchCV"] = _SEARCH
 # Those that choose features are called as `supports` and `sparse` say.
 CHOOSE = {"exp_mech": ExpMechSupport, "samp_agg": SampAggSupport, "sparse": SparseRegression}
 # Objects that are made to be published: variant -> mechanism -> parameters.

@@ -6,19 +6,22 @@ import numpy as np
 from scipy import special
 
 from dperm import losses
+from dperm.accounting import stopping
 from dperm.audit import comparators, composed, constrained_target, linear_targets, pairs, support, voting
 from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.audit.mutants.noise import ONE, TOLERANCE
 from dperm.domain import Budget
+from dperm.laws.tails import lower_tail
 from dperm.mechanisms import approximate_minima, gradient
 from dperm.mechanisms.support import noisy_top
-from dperm.noise import Gaussian, SphericalLaplace
+from dperm.noise import Gaussian, Laplace, SphericalLaplace
 from dperm.solvers import newton
 
 # |y| <= 1, |theta| <= 1, one feature: a record's loss is at most 2.
 ALPHA = 2.0
 APPROXIMATE = Budget(1.0, 1e-6)
 STEPS = 9
+TRIALS = stopping.trials(10, 1.0)
 
 
 @mutant("exponential mechanism with weights exp(-epsilon q alpha)", "kifer2012, K4", "replace")
@@ -98,6 +101,40 @@ def ridge_counted_twice(broken: bool) -> Finite:
     credited = 2 * ridge if broken else ridge
     scale = 1 / (ONE.epsilon - np.log1p(1 / credited))
     return _inside_the_knee(ridge, SphericalLaplace(scale))
+
+
+@mutant("the best of ten trials, paid for as one of a random number of mean ten", "a classic", "add_remove")
+def number_of_trials_fixed(broken: bool) -> Finite:
+    """Ten trials for certain, each with what the geometric law of mean ten leaves it; the twin draws how many.
+
+    A trial has three outputs, by rising score, of which the neighbour has more of the first, or more of the last.
+    """
+    up, rare = np.exp(stopping.base_budget(ONE, TRIALS, stopping.worst).epsilon), 1e-6
+    above = 1 / (1 + up)
+    data, neighbour = (1 - above - up * rare, up * rare, above), (1 - up * above - rare, rare, up * above)
+    upto = (lambda t: t**10) if broken else TRIALS.generating
+    return Finite(lambda p: np.diff(upto(np.cumsum([0.0, *p]).clip(0, 1))), [(data, neighbour)])
+
+
+@mutant("trials chosen by a score without noise, of which nothing is published", "a classic", "add_remove")
+def score_for_free(broken: bool) -> Finite:
+    """A random number of trials that guess one of two models: the record that comes is put aside, and right for one.
+
+    The twin adds noise to the score, rounds it, and shows it too. Of equally good trials the first is taken.
+    """
+    scale = 1 / stopping.base_budget(ONE, TRIALS, stopping.worst).epsilon
+    edges = np.concatenate([[-np.inf], np.arange(-60.5, 60), [np.inf]])
+
+    def law(present):
+        scores = np.array([[0.0], [present]])
+        below = (edges > scores) if broken else lower_tail(Laplace, (edges - scores) / scale)
+        trial = np.diff(below.astype(float)) / 2
+        each = trial.sum(axis=0)
+        best = np.diff(TRIALS.generating(np.cumsum([0.0, *each]).clip(0, 1)))
+        chosen = np.divide(trial * best, each, where=each > 0, out=np.zeros_like(trial))
+        return chosen.sum(axis=1) if broken else chosen.ravel()
+
+    return Finite(law, [(0.0, 1.0)])
 
 
 @mutant("gradient descent: noise for clipped gradients that were not clipped", "a classic", "add_remove", delta=1e-6)
