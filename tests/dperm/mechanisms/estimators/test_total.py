@@ -96,6 +96,9 @@ def labelled():
         "averaged, fails, open": lambda: dperm.AveragedPrediction(**predictor, **OPEN, shards=3, base=Fails()),
         "exppw": lambda: dperm.ExpPW(**predictor),
         "exppw, open": lambda: dperm.ExpPW(**predictor, **OPEN, feature=2),
+        "search": lambda: dperm.PrivateSearchCV(
+            dperm.ObjectivePerturbation(**LABELS), {"l2": [0.0, 1.0]}, epsilon=2.0, n_iter=3, random_state=0
+        ),
     }
 
 
@@ -137,6 +140,14 @@ def numbered():
         "samp agg": lambda: dperm.SampAggSupport(**votes),
         "samp agg, replace": lambda: dperm.SampAggSupport(**votes, neighbours="replace"),
         "sparse": lambda: dperm.SparseRegression(**sparse_model, delta=1e-6, fit_intercept=True),
+        "search, huber": lambda: dperm.PrivateSearchCV(
+            dperm.OutputPerturbation(clip=True, loss="huber"),
+            {"curvature": [1.0, 5.0]},
+            delta=1e-6,
+            n_iter=3,
+            error_bound=1.0,
+            random_state=0,
+        ),
         "sparse by votes": lambda: dperm.SparseRegression(**sparse_model, penalty=1.0, blocks=2, support="samp_agg"),
     }
 
