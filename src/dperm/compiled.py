@@ -4,23 +4,30 @@ Numba's own cache looks at the file of the outer function alone: an edit of a co
 another file would go unnoticed. So the cache's folder is named after all of dperm's compiled code; in it, what is
 compiled stands under the name of its package, where any copy of the same code finds it: Numba's own names, which are of
 the path, would make every clone compile for minutes what another one has compiled.
+Processes that need the same function at the same time take turns: one compiles it, the others load it.
 """
 
 import contextlib
+import fcntl
 import functools
 import hashlib
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numba
 from numba.core.caching import UserProvidedCacheLocator
+from numba.core.compiler_lock import global_compiler_lock
 
 from dperm.catalogue import OURS
 
 _SRC = Path(__file__).parents[1]
+# Seconds for which a process waits for another one that compiles the same function, and between two looks. The longest
+# takes half a minute, and many times that on a busy machine.
+_PATIENCE, _LOOK = 600.0, 0.05
 
 
 @functools.cache
@@ -79,4 +86,39 @@ def compiled(function: Callable) -> Callable:
     """
     numba.config.CACHE_DIR = str(cache_folder())
     numba.config.CACHE_LOCATOR_CLASSES = f"{__name__}.{Locator.__name__}"
-    return numba.njit(cache=True, nogil=True)(function)
+    made = numba.njit(cache=True, nogil=True)(function)
+    if not numba.config.DISABLE_JIT:
+        made.compile = _in_turn(made.compile, f"{function.__module__}.{function.__qualname__}")
+    return made
+
+
+def _in_turn(compile_or_load: Callable, name: str) -> Callable:
+    """Return Numba's method such that a process that waited finds in the cache what another one has compiled meanwhile.
+
+    A function waits for those that it calls, never the other way round; and one thread of a process at a time: so no
+    two wait for each other.
+    """
+
+    @functools.wraps(compile_or_load)
+    def turn(signature):
+        with global_compiler_lock, _alone(cache_folder() / f"{name}.lock"):
+            return compile_or_load(signature)
+
+    return turn
+
+
+@contextlib.contextmanager
+def _alone(path: Path):
+    """Hold a lock that ends with this process and is not inherited; after some patience, or without locks, go on."""
+    with contextlib.ExitStack() as held:
+        # Where the folder may not be written, or its disk has no locks, all compile for themselves.
+        with contextlib.suppress(OSError):
+            file = held.enter_context(path.open("ab"))
+            until = time.monotonic() + _PATIENCE
+            while time.monotonic() < until:
+                try:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except (BlockingIOError, PermissionError):  # somebody else has it
+                    time.sleep(_LOOK)
+        yield

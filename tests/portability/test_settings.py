@@ -109,6 +109,25 @@ def test_what_numba_compiles_is_kept_in_a_folder_of_any_name(tmp_path):
     assert run() == [b"1", b"0"]
 
 
+# Both are ready before either compiles.
+TOGETHER = """
+import os, pathlib, time
+ready = pathlib.Path(__file__).parent / f"{os.getpid()}.ready"
+ready.touch()
+while len(list(ready.parent.glob("*.ready"))) < 2:
+    time.sleep(0.01)
+import numpy as np
+"""
+
+
+def test_of_two_processes_that_need_the_same_at_once_one_compiles_it(tmp_path):
+    (tmp_path / "loop.py").write_text(COMPILED.replace("import numpy as np\n", TOGETHER), encoding="utf-8")
+    given = environment(PYTHONPATH=str(ROOT / "src"), DPERM_NUMBA_CACHE=str(tmp_path / "cache"))
+    command = [sys.executable, str(tmp_path / "loop.py")]
+    both = [subprocess.Popen(command, env=given, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(one.communicate()[0].split() for one in both) == [["0", "1"], ["1", "0"]]
+
+
 COPIED = """
 import sys
 from dperm.solvers import berhu
