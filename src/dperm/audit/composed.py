@@ -207,13 +207,13 @@ def probe(stage_one: str, budget: Budget, neighbours: str, calibration: str) -> 
 
 def guarantee(problem: Problem) -> str:
     """Return what is proved of the whole: the weaker one of its stages."""
-    _, second = sparse.stage_two(**problem.second)
+    _, dry = sparse.stage_two(**problem.second)
     if problem.stage_one == "samp_agg":
         fixed = {"budget": sparse.split(problem.budget, 0.5)[0], "neighbours": problem.neighbours}
         calibration = _STAGE_ONE[problem.calibration]["samp_agg"]
         if samp_agg.calibrate(2, size=1, blocks=2, calibration=calibration, **fixed)[1] == "none":
             return "none"
-    return second
+    return dry.guarantee
 
 
 def candidates(

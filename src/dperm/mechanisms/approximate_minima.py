@@ -50,6 +50,7 @@ from dperm.domain import MOST, Budget, Calibration, Domain, Guarantee, Neighbour
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
 from dperm.mechanisms.base import TARGET, Release, bounds_everywhere, budget_event, curvature_or_default, representable
+from dperm.mechanisms.vacuous import Noise
 from dperm.noise import Gaussian
 from dperm.solvers import newton
 
@@ -237,4 +238,6 @@ def release(
     solution = newton.minimise(loss, X, y, ridge=made.curvature, tilt=tilt, tolerance=aim)
     theta = solution.theta + made.output.sample(shape, rng)
     converged = solution.gradient_norm <= made.gradient_norm
-    return Release(theta, solution.certificate, converged, made.guarantee, budget_event(budget))
+    zeta, lam = bounds_everywhere(loss, domain)
+    noise = Noise(made.tilt.scale / zeta, made.output.scale * lam / zeta)
+    return Release(theta, solution.certificate, converged, made.guarantee, budget_event(budget), noise=noise)

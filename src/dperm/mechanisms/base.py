@@ -12,6 +12,7 @@ from dperm.domain import Budget, Domain, Guarantee, Mode, number
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.feasible import Region
 from dperm.losses import Loss
+from dperm.mechanisms.vacuous import Noise
 from dperm.noise import Gaussian, SphericalLaplace
 
 # The share of its budget that an estimator spends on hiding the solver's error where its user names none, and the
@@ -37,6 +38,7 @@ class Release:
     - converged: shape (repeats,); whether the certificate is within the public target; where it is not, nothing is
       promised of that row.
     - event: name of the `dp_accounting` event, or of ours in `dperm.accounting.events`, and its keyword arguments.
+    - noise: how much there is, by public numbers; None where the core does not say.
     """
 
     theta: np.ndarray
@@ -45,6 +47,7 @@ class Release:
     guarantee: Guarantee
     event: tuple[str, dict[str, float]]
     mode: Mode = "science"
+    noise: Noise | None = None
 
 
 def budget_event(budget: Budget) -> tuple[str, dict[str, float]]:

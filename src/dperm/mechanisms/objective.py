@@ -58,6 +58,7 @@ from dperm.mechanisms.base import (
     searched,
     target,
 )
+from dperm.mechanisms.vacuous import Noise, deviation
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm.solvers import composite, newton
 
@@ -259,4 +260,6 @@ def _released(
         theta = covered(theta, 2 * tau, budget.share(solver_share), rng, sticky=sticky)
         theta = project(theta, region)
         guarantee = "proved" if guarantee == "proved_exact" else guarantee
-    return Release(theta, solution.certificate, solution.certificate <= tau, guarantee, budget_event(budget))
+    strength = Noise(deviation(noise, features) / zeta)
+    reached = solution.certificate <= tau
+    return Release(theta, solution.certificate, reached, guarantee, budget_event(budget), noise=strength)

@@ -22,6 +22,8 @@ which may be published; `release` is for science.
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -31,6 +33,7 @@ from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, cha
 from dperm.errors import InvalidBudget
 from dperm.feasible import Region
 from dperm.losses import Loss
+from dperm.mechanisms import vacuous
 from dperm.mechanisms.base import (
     Release,
     bounds,
@@ -83,14 +86,15 @@ def release(
     tolerance: float = 1e-6,
 ) -> Release:
     """Release the regularised minimiser `repeats` times, with fresh noise, which covers the certificate already."""
-    solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
+    solution, sensitivity, tau, added = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
     noise, guarantee = calibrate(sensitivity, budget, calibration=calibration)
     theta = solution.theta + noise.sample((repeats, X.shape[1]), rng)
     certificate = np.repeat(solution.certificate, repeats)
     event = budget_event(budget)
     if isinstance(noise, Gaussian):
         event = "GaussianDpEvent", {"noise_multiplier": noise.scale / sensitivity}
-    return Release(theta, certificate, certificate <= tau, guarantee, event)
+    strength = added(vacuous.deviation(noise, X.shape[1]))
+    return Release(theta, certificate, certificate <= tau, guarantee, event, noise=strength)
 
 
 def publish(
@@ -114,13 +118,15 @@ def publish(
       it.
     """
     grid.available()
-    solution, sensitivity, tau = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
+    solution, sensitivity, tau, added = _minimised(X, y, loss, domain, budget, neighbours, curvature, tolerance)
     outward = 1 + (X.shape[1] + _ROUNDINGS) * float(np.finfo(float).eps)
     vectors = np.repeat(solution.theta, repeats, axis=0)
     released = grid.add_noise(vectors, sensitivity=sensitivity * outward, budget=budget)
     certificate = np.repeat(solution.certificate, repeats)
     event = budget_event(budget) if released.rho is None else ("ZCDpEvent", {"rho": released.rho, "xi": 0.0})
-    return Release(released.values, certificate, certificate <= tau, "proved", event, mode="release")
+    # Of the discrete laws: Laplace's scale is its mean, Gauss's its deviation, to the last digits.
+    strength = added(released.step * released.scale * (math.sqrt(2) if released.rho is None else 1.0))
+    return Release(released.values, certificate, certificate <= tau, "proved", event, mode="release", noise=strength)
 
 
 def _minimised(
@@ -132,15 +138,15 @@ def _minimised(
     neighbours: Neighbours,
     curvature: float | None,
     tolerance: float,
-) -> tuple[newton.Solution, float, float]:
-    """Return the minimiser, the sensitivity of what was found of it, and tau."""
+) -> tuple[newton.Solution, float, float, Callable[[float], vacuous.Noise]]:
+    """Return the minimiser, the sensitivity of what was found of it, tau, and what noise of a deviation amounts to."""
     bounds_everywhere(loss, domain)
     y = loss.targets_of(y, domain)
     domain = searched(domain, Region(), X.shape[1])
     curvature = curvature_or_default(curvature, loss, domain, budget.epsilon)
     tolerance = target(tolerance)
-    zeta, _ = bounds(loss, domain)
+    zeta, lam = bounds(loss, domain)
     tau = tolerance * zeta / curvature
     sensitivity = changed_gradients(neighbours) * zeta / curvature + 2 * tau
     solution = newton.minimise(loss, X, y, ridge=curvature, tolerance=tolerance * zeta)
-    return solution, sensitivity, tau
+    return solution, sensitivity, tau, partial(vacuous.added, zeta=zeta, lam=lam, curvature=curvature)

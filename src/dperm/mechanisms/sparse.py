@@ -127,8 +127,8 @@ def stage_two(
     solver_share: float = 0.0,
     tolerance: float | None = None,
     fit_intercept: bool = False,
-) -> tuple[dict[str, Any], Guarantee]:
-    """Return how stage two calls `objective.release_gram`, whatever the support is, and what is proved of it.
+) -> tuple[dict[str, Any], Release]:
+    """Return how stage two calls `objective.release_gram`, whatever the support is, and its release of no data.
 
     What it refuses is refused here, without data: `release` asks before stage one starts.
 
@@ -152,7 +152,7 @@ def stage_two(
     }
     nothing = np.zeros((features, features)), np.zeros(features)
     dry = objective.release_gram(*nothing, **arguments, rng=np.random.default_rng(0), repeats=0)
-    return arguments, dry.guarantee
+    return arguments, dry
 
 
 def release(
@@ -199,7 +199,7 @@ def release(
     - rng: stage one draws first, then stage two for one support after the other, in lexicographic order.
     """
     one_of("support", support, Support)
-    on_support, proved = stage_two(
+    on_support, dry = stage_two(
         size, domain=domain, budget=budget, neighbours=neighbours, calibration=calibration,
         support_share=support_share, bound=bound, curvature=curvature, solver_share=solver_share, tolerance=tolerance,
         fit_intercept=fit_intercept,
@@ -230,8 +230,8 @@ def release(
     theta, certificate, converged = on_supports(X, y, selection.supports, on_support | {"rng": rng}, fit_intercept)
     if support == "exp_mech":
         converged &= selection.converged
-    guarantee = min(selection.guarantee, proved, key=_WORTH.index)
-    return SparseRelease(theta, certificate, converged, guarantee, budget_event(budget), selection=selection)
+    guarantee, event = min(selection.guarantee, dry.guarantee, key=_WORTH.index), budget_event(budget)
+    return SparseRelease(theta, certificate, converged, guarantee, event, noise=dry.noise, selection=selection)
 
 
 def on_supports(X, y, supports, on_support, fit_intercept) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

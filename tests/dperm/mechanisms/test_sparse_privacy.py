@@ -28,10 +28,10 @@ def one_of_two(records, budget, neighbours, calibration, curvature, louder):
     P(theta <= t) = P(b >= B(t)), B(t) = -(G t - c + Delta t): a density inside the box and an atom at each end.
     """
     X, y = records[:, :2], records[:, 2]
-    arguments, guarantee = sparse.stage_two(
+    arguments, dry = sparse.stage_two(
         1, domain=sparse.case_study(1), budget=budget, neighbours=neighbours, calibration=calibration
     )
-    assert guarantee == "proved_exact"
+    assert dry.guarantee == "proved_exact"
     domain = objective.searched(arguments["domain"], arguments["region"], 1)
     law, _ = objective.calibrate(
         losses.squared(), domain, arguments["budget"], curvature=curvature, neighbours=neighbours,

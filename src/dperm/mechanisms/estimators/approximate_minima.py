@@ -70,6 +70,12 @@ class ApproximateMinima(LinearEstimator):
         As in scikit-learn.
     privacy_ : PrivacyStatement
 
+    Warns
+    -----
+    VacuousWarning
+        Where the noise is as strong as n records (under "add_remove" `n_public`), or the output noise in a score at the
+        bound as large as the margin that the loss tells apart (`dperm.mechanisms.vacuous`).
+
     References
     ----------
     Iyengar, Near, Song, Thakkar, Thakurta & Wang 2019, Algorithm 1; a comparator of kifer2012; erratum K8.

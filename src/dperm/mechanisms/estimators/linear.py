@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from dperm import losses
 from dperm.domain import Budget, Calibration, Domain, bounded_rows, one_of
 from dperm.errors import ReleaseError, SolverError
+from dperm.mechanisms import vacuous
 from dperm.mechanisms.base import Release, bounds_everywhere
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import PrivateModel, classifies, generator, two_labels
@@ -111,6 +112,7 @@ class LinearEstimator(PrivateModel):
                 f"the solver did not reach its public target; raise `{self._target}` ({now}), {self._easing} "
                 "(how near it came is not public: dperm.diagnostics of this object)"
             )
+        vacuous.warn(self, release.noise, X.shape[0], stacklevel=4)
         theta = release.theta[0]
         weights, intercept = (theta[:-1], theta[-1]) if self.fit_intercept else (theta, 0.0)
         self.coef_ = weights[None, :] if classifies(self) else weights

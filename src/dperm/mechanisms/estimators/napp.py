@@ -102,6 +102,11 @@ class NAPP(LinearEstimator):
     privacy_ : PrivacyStatement
         Its source names the theorem that proves the release, or the errata that leave it without a proof.
 
+    Warns
+    -----
+    VacuousWarning
+        Under "replace", where the noise is as strong as n records; without a public n there is no such criterion.
+
     References
     ----------
     li2021, Algorithms 1 and 2, Theorem 4; errata N1 to N12, N17.

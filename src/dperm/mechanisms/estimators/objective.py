@@ -93,6 +93,12 @@ class ObjectivePerturbation(LinearEstimator):
         As in scikit-learn.
     privacy_ : PrivacyStatement
 
+    Warns
+    -----
+    VacuousWarning
+        Where the noise is as strong as n records: n under "replace", else `n_public`; without either there is no such
+        criterion (`dperm.mechanisms.vacuous`).
+
     References
     ----------
     kifer2012, Algorithm 1, Theorems 1 and 2; errata K1, K2, K3, K8.

@@ -1,13 +1,33 @@
 """Output perturbation as a scikit-learn estimator."""
 
-from dperm.domain import Budget
+from dperm.domain import Budget, Calibration, Domain, Neighbours, changed_gradients
 from dperm.errors import ReleaseError
+from dperm.losses import Loss
 from dperm.mechanisms import output
-from dperm.mechanisms.base import check_steepness
+from dperm.mechanisms.base import bounds_everywhere, check_steepness, curvature_or_default
 from dperm.mechanisms.estimators.linear import LinearEstimator
+from dperm.mechanisms.vacuous import deviation
 
 # The largest lambda/Delta of a total fit; at 1e4 records were found, 20,000 of them, that missed their target.
 _STEEPEST = 1e3
+# The default's noise in a score at the bound, as a share of the largest margin that the loss tells apart.
+MARGIN = 1 / 20
+
+
+def default_curvature(
+    loss: Loss, domain: Domain, budget: Budget, *, neighbours: Neighbours, calibration: Calibration, p: int
+) -> float:
+    """Return the Delta at which the noise in a score at the bound is `MARGIN` of the margin zeta R/lambda.
+
+    With Delta = 1 the noise has the standard deviation s in one direction, with Delta it has s/Delta, and R s/Delta in
+    the score: so Delta = s lambda/(zeta MARGIN), but lambda, one record's curvature, at least. Neither n nor any other
+    thing of the data is in it; docs/assumptions.md has the reason, and what was simulated.
+    """
+    # Refuses an epsilon so small that constants leave the doubles.
+    curvature_or_default(None, loss, domain, budget.epsilon)
+    zeta, lam = bounds_everywhere(loss, domain)
+    noise, _ = output.calibrate(changed_gradients(neighbours) * zeta, budget, calibration=calibration)
+    return max(deviation(noise, p) * lam / (zeta * MARGIN), lam)
 
 
 class OutputPerturbation(LinearEstimator):
@@ -27,8 +47,10 @@ class OutputPerturbation(LinearEstimator):
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".
     curvature : float, optional
-        Delta, for the sum of losses; default 2 lambda/epsilon, as for objective perturbation. The noise is
-        proportional to 1/Delta, so a larger value often serves better here. With `clip=True` at least lambda/1000.
+        Delta, for the sum of losses. The noise is proportional to 1/Delta, the bias to Delta. Default: where the
+        noise's standard deviation in the score of a row at the bound is 1/20 of the margin zeta R/lambda (of 4 for the
+        logistic loss), and at least lambda; it depends on budget, relation and number of features, not on n. With
+        `clip=True` at least lambda/1000.
     calibration : {"tight", "paper"}, default="tight"
     neighbours : {"add_remove", "replace"}, default="add_remove"
         A `curvature` that depends on n is allowed under "replace" only.
@@ -56,6 +78,12 @@ class OutputPerturbation(LinearEstimator):
     coef_, intercept_
         As in scikit-learn.
     privacy_ : PrivacyStatement
+
+    Warns
+    -----
+    VacuousWarning
+        Where the noise in a score at the bound is as large as the margin that the loss tells apart, or under "replace"
+        as strong as n records (`dperm.mechanisms.vacuous`).
 
     References
     ----------
@@ -109,13 +137,18 @@ class OutputPerturbation(LinearEstimator):
         self.random_state = random_state
 
     def _release(self, X, y, loss, domain, rng):
+        budget = Budget(self.epsilon, self.delta)
+        curvature = self.curvature
+        if curvature is None:
+            words = {"neighbours": self.neighbours, "calibration": self.calibration}
+            curvature = default_curvature(loss, domain, budget, **words, p=X.shape[1])
         if self.clip:
-            check_steepness(loss, domain, self.curvature, self.epsilon, _STEEPEST)
+            check_steepness(loss, domain, curvature, self.epsilon, _STEEPEST)
         fixed = {
             "domain": domain,
-            "budget": Budget(self.epsilon, self.delta),
+            "budget": budget,
             "neighbours": self.neighbours,
-            "curvature": self.curvature,
+            "curvature": curvature,
             "tolerance": self.tolerance,
         }
         if self.release:

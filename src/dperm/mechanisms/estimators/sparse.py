@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dperm.domain import Budget, Calibration, Domain, one_of
 from dperm.errors import SolverError
-from dperm.mechanisms import sparse
+from dperm.mechanisms import sparse, vacuous
 from dperm.mechanisms.base import share_or_default
 from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
@@ -80,6 +80,12 @@ class SparseRegression(RegressorMixin, SparseEstimator):
         The support that stage one selected.
     privacy_ : PrivacyStatement
         Of the support and the coefficients together.
+
+    Warns
+    -----
+    VacuousWarning
+        Under "replace", where stage two's noise is as strong as n records; without a public n there is no such
+        criterion.
 
     References
     ----------
@@ -182,6 +188,7 @@ class SparseRegression(RegressorMixin, SparseEstimator):
                 "a stage did not reach its public target, which the statement needs; raise `tolerance`, `curvature` "
                 "or `epsilon`"
             )
+        vacuous.warn(self, released.noise, len(X), stacklevel=4)
         theta = released.theta[0]
         self.coef_ = theta[: self.n_features_in_]
         self.intercept_ = float(theta[-1]) if self.fit_intercept else 0.0

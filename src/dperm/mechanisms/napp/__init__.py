@@ -45,9 +45,10 @@ from dperm.mechanisms.napp import limit, literal, losses
 from dperm.mechanisms.napp import retrieval as retrieving
 from dperm.mechanisms.napp.arguments import box_of, counts_of, truncation_of
 from dperm.mechanisms.napp.certify import Composite, polished, refined
-from dperm.mechanisms.napp.noise import Absolute, Bounds, Law, Variant, calibrate, floor, lawful
+from dperm.mechanisms.napp.noise import Absolute, Bounds, Law, Variant, calibrate, deviation, floor, lawful
 from dperm.mechanisms.napp.scheme import Scheme, Target, convexity, slope
 from dperm.mechanisms.napp.validity import Method, Obstacle, Retrieval, joined, obstacles, runnable
+from dperm.mechanisms.vacuous import Noise
 
 CALIBRATIONS = ("paper", "corrected", "tight")
 
@@ -259,7 +260,8 @@ def release(
     solver = {"extra_l1": made.extra_l1, "box": made.box}
     gap = _GAP if made.certified else tolerance
     retrieved = np.full(repeats, made.credit)
-    if retrieval == "recycle" and penalty != "ridge":
+    recycled = retrieval == "recycle" and penalty != "ridge"
+    if recycled:
         runs = retrieving.recycle(
             *fixed, variant=variant, budget=budget, share=share, rounds=rounds, solver={**solver, "tolerance": gap}
         )
@@ -296,7 +298,15 @@ def release(
         theta = np.clip(theta, *made.box)
         guarantee = "none" if made.obstacles else "proved"
     event = budget_event(made.spent)
-    return NappRelease(theta, certificate, converged, guarantee, event, retrieved=retrieved, obstacles=made.obstacles)
+    strength = None if recycled or isinstance(made.law, Absolute) else _strength(made, X.shape[1])
+    return NappRelease(
+        theta, certificate, converged, guarantee, event, noise=strength, retrieved=retrieved, obstacles=made.obstacles
+    )
+
+
+def _strength(made: Plan, features: int) -> Noise:
+    """Return how much noise a two-sided tilt is."""
+    return Noise(deviation(made.law, features) / made.bounds.zeta12)
 
 
 def _by_augmentation(made, loss, X, y, noise, strength, variant, rows, steps, eta_bound, rng) -> NappRelease:

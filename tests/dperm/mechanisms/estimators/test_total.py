@@ -246,7 +246,10 @@ def test_a_kernel_of_the_users_own_needs_an_allowed_zero_row():
         far.fit(X, y)
 
 
-@pytest.mark.parametrize("name", [name for name in sorted(MODELS) if "open" in name])
+# A search over models is silent of their fits.
+@pytest.mark.parametrize(
+    "name", [name for name in sorted(MODELS) if getattr(MODELS[name](), "neighbours", "") == "add_remove"]
+)
 def test_vacuous_warnings_do_not_depend_on_a_private_n(name):
     numeric, found = name in numbered(), []
     for n in (0, 1, 50):
