@@ -10,7 +10,9 @@ import numpy as np
 from dperm.errors import DomainViolation, InvalidBudget, ReleaseError
 
 Neighbours = Literal["add_remove", "replace"]
-Calibration = Literal["paper", "corrected", "tight"]
+# What printed mechanisms have: the paper's constants, those with a slip mended, ours.
+Mended = Literal["paper", "corrected", "tight"]
+Calibration = Literal[Mended, "separate"]
 Guarantee = Literal["proved", "proved_exact", "claimed", "none"]
 Mode = Literal["science", "release"]
 
@@ -211,7 +213,7 @@ class PrivacyStatement:
         The promise: (epsilon, delta)-differential privacy.
     neighbours : {"add_remove", "replace"}
         The relation under which it is promised.
-    calibration : {"paper", "corrected", "tight"}
+    calibration : {"paper", "corrected", "tight", "separate"}
         Which constants were used.
     guarantee : {"proved", "proved_exact", "claimed", "none"}
         `proved`: a proof covers exactly the released value. `proved_exact`: a proof covers the exact minimiser, and the

@@ -58,6 +58,9 @@ class Loss:
     unit : float
         What u is measured by: 1 for a margin of labels or a logarithm; 0 where l' is made of u - y alone, so that
         another unit of y changes nothing but the scale.
+    cap : float, optional
+        Given if l'(., y) keeps its sign and s = |l'| <= cap and l'' <= s (1 - s): a record's force and curvature are
+        tied, which the tight calibrations know (docs/privacy.md, Theorem 4). 1 for the logistic loss.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Loss:
     suprema: Callable[[Domain], tuple[float, float]]
     one_sided: bool
     unit: float = 1.0
+    cap: float | None = None
 
     def targets_of(self, y: np.ndarray, domain: Domain, *, clip: bool = False) -> np.ndarray:
         """Return the targets, all within the domain for which the suprema hold.
@@ -222,6 +226,7 @@ def logistic() -> Loss:
         second_within=lambda low, high, y: second(np.clip(0.0, low, high), y),
         suprema=lambda domain: (1.0, 0.25),
         one_sided=True,
+        cap=1.0,
     )
 
 
@@ -253,10 +258,6 @@ def huber(knee: float = 1.0) -> Loss:
     ----------
     knee : float
         In [1e-30, 1e30], in units of y.
-
-    Returns
-    -------
-    Loss
 
     Raises
     ------
@@ -305,10 +306,6 @@ def smoothed_hinge(width: float = 0.5) -> Loss:
     ----------
     width : float
         In [1e-30, 1e30], in units of y u.
-
-    Returns
-    -------
-    Loss
 
     Raises
     ------

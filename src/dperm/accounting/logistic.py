@@ -14,6 +14,7 @@ differs; zeta and R are one record's in both cases. An unpenalised intercept (no
 bounds of Theorems 1 to 3, with the curvature bound lambda = R^2 max_{s <= cap} s (1 - s), are never below these.
 """
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -110,6 +111,12 @@ def logistic_ratio(*, epsilon: float, delta: float, leverage: float, neighbours:
     docs/privacy.md, Theorem 4.
     """
     _check_curved(epsilon, leverage, neighbours, cap)
+    return _ratio(float(epsilon), float(delta), float(leverage), neighbours, float(cap))
+
+
+# A fit asks for the same budgets as the fit before it.
+@functools.lru_cache(maxsize=1024)
+def _ratio(epsilon: float, delta: float, leverage: float, neighbours: Neighbours, cap: float) -> float:
     fixed = {"epsilon": epsilon, "leverage": leverage, "neighbours": neighbours, "cap": cap}
     return largest_ratio(lambda a: logistic_delta(a, **fixed), epsilon=epsilon, delta=delta)
 
@@ -240,7 +247,7 @@ def logistic_leverage(a: float, *, epsilon: float, delta: float, neighbours: Nei
         return logistic_delta(a * _STEP_UP, epsilon=epsilon, **fixed) <= delta
 
     # A smaller leverage would be the rounding of a and epsilon.
-    low, high = 1e-12 * epsilon / _peak(cap), math.expm1(min(epsilon, 700.0)) / _peak(cap)
+    low, high = 1e-12 * epsilon / most_curved(cap), math.expm1(min(epsilon, 700.0)) / most_curved(cap)
     if not enough(low):
         raise InvalidBudget(
             f"a={a:g} is too little noise for ({epsilon:g}, {delta:g}), whatever the curvature: lower it"
@@ -249,6 +256,17 @@ def logistic_leverage(a: float, *, epsilon: float, delta: float, neighbours: Nei
         middle = 0.5 * (low + high)
         low, high = (middle, high) if enough(middle) else (low, middle)
     return low * (1 - 1e-9)
+
+
+def most_curved(cap: float) -> float:
+    """Return max_{s <= cap} s (1 - s), the largest l'' of a record.
+
+    Parameters
+    ----------
+    cap : float
+        In (0, 1].
+    """
+    return 0.25 if cap >= 0.5 else cap * (1 - cap)
 
 
 def _log_m(slope: float | np.ndarray, leverage: float) -> float | np.ndarray:
@@ -260,12 +278,8 @@ def _fall(slope: float | np.ndarray, leverage: float) -> float | np.ndarray:
     return (2 * slope - 1) * leverage / (1 + slope * (1 - slope) * leverage)
 
 
-def _peak(cap: float) -> float:
-    return 0.25 if cap >= 0.5 else cap * (1 - cap)
-
-
 def _log_det(leverage: float, cap: float) -> float:
-    return math.log1p(leverage * _peak(cap))
+    return math.log1p(leverage * most_curved(cap))
 
 
 def _pull(neighbours: Neighbours, cap: float) -> float:
@@ -368,7 +382,7 @@ def _check_positive(name: str, value: float) -> None:
 
 
 def _too_flat(epsilon: float, leverage: float, cap: float) -> str:
-    least = _peak(cap) / math.expm1(min(epsilon, 700.0))
+    least = most_curved(cap) / math.expm1(min(epsilon, 700.0))
     return (
         f"epsilon={epsilon:g} does not cover log(1 + lambda/Delta) = {_log_det(leverage, cap):g}, which the curvature "
         f"costs: raise Delta above {least:g} R^2, or raise epsilon"

@@ -9,7 +9,7 @@ from dperm.domain import Budget
 from dperm.errors import ConfigError
 from dperm.noise import Gaussian
 
-PAIRS = ("saturating", "knee", "line", "linear", "random", "edge", "sixteen")
+PAIRS = ("saturating", "pulled", "knee", "line", "linear", "random", "edge", "sixteen")
 # Releases whose noise is recovered and tested: enough to see noise that is a fifth too small.
 WHITE_BOX = 200
 # Mechanisms that add their noise to a vector: with Gaussian noise, their trade-off curve is a Gaussian's.
@@ -66,7 +66,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     if case.data[0].shape[1] == 1:
         yield record | columns.on_a_line(target, *pair, delta=budget.delta)
     # The events of a pair that is placed for exact attacks are too thin to be sampled.
-    if job["pair"] != "line":
+    if job["pair"] not in ("line", "pulled"):
         additive = job["mechanism"] in _ADDITIVE and isinstance(target.law, Gaussian)
         fixed = {"delta": budget.delta, "draws": job["draws"], "confidence": job["confidence"]}
         model = "gaussian" if additive else "none"

@@ -81,8 +81,8 @@ def saturating(
 
     Curvature: lambda (2/epsilon + n^0.4). More of it makes log(1 + lambda/Delta), which this pair does not show, a
     smaller part of the claim; but it holds theta back. By quadrature this is near the best for n of 10 to 200 and
-    epsilon of 1/2 to 3: with tight constants, delta = 0 and 10^6 draws a side, add/remove at epsilon = 1 can certify
-    0.68 with n = 10 and 0.82 with n = 200, replace-one 0.55 and 0.70.
+    epsilon of 1/2 to 3: with the noise of `separate`, delta = 0 and 10^6 draws a side, add/remove at epsilon = 1 can
+    certify 0.68 with n = 10 and 0.82 with n = 200, replace-one 0.55 and 0.70.
 
     - records: of `data`, 2 or above.
     """
@@ -101,6 +101,45 @@ def saturating(
         data, neighbour = with_record(common, (-c, s), 1.0), with_record(common, (c, s), -1.0)
         words = f"saturating: {records - 1} records push a misclassified one to full force, as its replacement"
     return Case(words, loss, UNIT, curvature, data, neighbour)
+
+
+def pulled(
+    *,
+    neighbours: Neighbours,
+    budget: Budget,
+    rng: np.random.Generator,
+    calibration: Calibration = "tight",
+) -> Case:
+    r"""Return logistic data on a line that spend all of what Theorem 4 of docs/privacy.md allows, for exact audits.
+
+    The record is x = 1 with label 1. Others, copies of (-h) with label 1, pull theta below 0, where it is
+    misclassified, with a force c that hardly varies: with h small their slope is 1/2 and c = n h/2, while their
+    curvature c h/2 is a hundredth of Delta. So nothing hides the record's determinant, and b stays on its far side.
+
+    Gamma noise, Delta = 2 lambda/epsilon: c = zeta + 5 Delta, and down to theta = -5 the log-likelihood ratio is
+    s zeta/scale + log(1 + s (1 - s) R^2/Delta) with every slope s from 1/2 to 0.993 in turn, also the worst of them.
+    Gaussian noise, Delta = 4 lambda/epsilon, at which the determinant is free: c is 10 Delta beyond seven standard
+    deviations of b, so that s is nearly 1 whatever b is, and b moves by zeta. (There their curvature is half of Delta:
+    it hides nothing, and so few are enough.)
+
+    Replace-one: the record takes the place of one of zeros. On a line two logistic records cannot pull in opposite
+    directions with slopes near 1 (`saturating`), so no more than half of a claim shows.
+
+    - calibration: whose noise decides how far the others pull.
+    """
+    loss = losses.logistic()
+    pure = budget.delta == 0
+    curvature = (2 if pure else 4) * loss.curvature_bound(UNIT) / budget.epsilon
+    fixed = {"curvature": curvature, "calibration": calibration, "neighbours": neighbours}
+    law, _ = objective.calibrate(loss, UNIT, budget, **fixed)
+    pull = 1 + 5 * curvature if pure else 7 * law.scale + 10 * curvature
+    h = min(1.0, (0.02 if pure else 1.0) * curvature / pull)
+    common = repeated((-h,), 1.0, math.ceil(2 * pull / h))
+    data = common if neighbours == "add_remove" else with_record(common, (0.0,), 1.0)
+    words = f"pulled: {len(common[0])} short records pull a misclassified one, which is added, to every slope"
+    if neighbours == "replace":
+        words = f"pulled: {len(common[0])} short records pull a misclassified one, which replaces zeros, to every slope"
+    return Case(words, loss, UNIT, curvature, data, with_record(common, (1.0,), 1.0))
 
 
 def knee(
@@ -238,6 +277,7 @@ def first_example(
 
 PAIRS: dict[str, Callable[..., Case]] = {
     "saturating": saturating,
+    "pulled": pulled,
     "knee": knee,
     "line": line,
     "linear": linear,

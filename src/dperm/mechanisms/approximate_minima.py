@@ -33,23 +33,34 @@ function of the data alone, but on two data sets it may point to opposite sides:
 is made for tau. For small delta2 step 6 therefore does not spend (epsilon2, delta2), and the paper's split proves
 nothing. Step 3 has room to spare, though. So the statement is `proved` if for some t in (0, epsilon)
 
-    objective_delta(epsilon - t) + H_t(2 tau/sigma2) <= delta
+    delta_1(epsilon - t) + H_t(2 tau/sigma2) <= delta
 
-(docs/privacy.md, section 9: Theorem 1 or 2 for b1, the exact curve of a Gaussian for b2, adaptive composition): so it
-is for the default shares at every usual budget. Else it is `claimed`: the paper's word only. No trust in the solver is
-needed beyond tau, which is certified: where `converged` is False, nothing is promised.
+(docs/privacy.md, section 9: Theorem 1 or 2 for b1, or for the logistic loss Theorem 4, the exact curve of a Gaussian
+for b2, adaptive composition): so it is for the default shares at every usual budget. Else it is `claimed`: the paper's
+word only. No trust in the solver is needed beyond tau, which is certified: where `converged` is False, nothing is
+promised.
 """
 
+import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from dperm.accounting import gaussian, objective
+from dperm.accounting import gaussian
+from dperm.accounting.tilt import Record
 from dperm.domain import MOST, Budget, Calibration, Domain, Guarantee, Neighbours, changed_gradients, number, one_of
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
-from dperm.mechanisms.base import TARGET, Release, bounds_everywhere, budget_event, curvature_or_default, representable
+from dperm.mechanisms.base import (
+    TARGET,
+    Release,
+    bounds_everywhere,
+    budget_event,
+    curvature_or_default,
+    record,
+    representable,
+)
 from dperm.mechanisms.vacuous import Noise
 from dperm.noise import Gaussian
 from dperm.solvers import newton
@@ -163,21 +174,19 @@ def calibrate(
     root = math.sqrt(2 * (math.log(1 / budget.delta) + math.log(1 / output_share)))
     sigma2 = gradient_norm / curvature * (1 + root) / parts.epsilon2
     tilt, output = Gaussian(representable(sigma1, budget)), Gaussian(representable(sigma2, budget))
-    ratios = zeta / sigma1, 2 * gradient_norm / curvature / sigma2
-    proved = _proved(*ratios, budget, math.log1p(lam / curvature), loss.one_sided, neighbours)
+    one, ratio = record(loss, (zeta, lam)), 2 * gradient_norm / curvature / sigma2
+    proved = _proved(one, sigma1, ratio, budget, curvature, neighbours)
     return Calibrated(tilt, output, curvature, gradient_norm, "proved" if proved else "claimed")
 
 
-def _proved(
-    tilt: float, output: float, budget: Budget, log_det: float, one_sided: bool, neighbours: Neighbours
-) -> bool:
-    """Say whether some t proves the budget: epsilon - t for the tilt, t for the output noise."""
-    fixed = {"log_det": log_det, "one_sided": one_sided, "neighbours": neighbours}
+@functools.lru_cache
+def _proved(one: Record, sigma: float, output: float, budget: Budget, curvature: float, neighbours: Neighbours) -> bool:
+    """Say whether some t proves the budget: epsilon - t for the tilt, t for the output noise of this ratio."""
     for share in _TRIED:
         spent = float(share) * budget.epsilon
-        rest = budget.epsilon - spent
-        delta = objective.objective_delta(tilt, epsilon=rest, **fixed) + gaussian.hockey_stick(spent, output)
-        if delta <= budget.delta:
+        rest = {"epsilon": budget.epsilon - spent, "curvature": curvature, "neighbours": neighbours}
+        hidden = gaussian.hockey_stick(spent, output)
+        if hidden < budget.delta and one.delta(sigma, **rest) + hidden <= budget.delta:
             return True
     return False
 

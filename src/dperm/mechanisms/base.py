@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dperm.accounting import gaussian
-from dperm.domain import Budget, Domain, Guarantee, Mode, number
+from dperm.accounting.tilt import Record
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Mode, number
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.feasible import Region
 from dperm.losses import Loss
@@ -97,6 +98,16 @@ def bounds_everywhere(loss: Loss, domain: Domain) -> tuple[float, float]:
                 "take 'logistic' or 'smoothed_hinge' (two labels), or 'huber' (real targets)"
             )
     return loss.gradient_bound(everywhere), loss.curvature_bound(everywhere)
+
+
+def record(loss: Loss, bounds: tuple[float, float], calibration: Calibration = "tight") -> Record:
+    """Return what one record can do, for the theorems about tilts.
+
+    - bounds: (zeta, lambda), which hold for every theta.
+    - calibration: "separate" forgets that force and curvature are tied.
+    """
+    cap = None if calibration == "separate" else loss.cap
+    return Record(*bounds, one_sided=loss.one_sided, cap=cap)
 
 
 def curvature_or_default(curvature: float | None, loss: Loss, domain: Domain, epsilon: float) -> float:

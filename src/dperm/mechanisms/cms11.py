@@ -35,7 +35,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from dperm.accounting import objective
 from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, changed_gradients, one_of
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
@@ -44,6 +43,7 @@ from dperm.mechanisms.base import (
     bounds_everywhere,
     budget_event,
     curvature_or_default,
+    record,
     representable,
     target,
 )
@@ -53,8 +53,6 @@ from dperm.solvers import composite
 CALIBRATIONS = ("paper",)
 
 Perturbation = Literal["output", "objective"]
-# Rounding of the scales themselves, when the printed constants are held against our theorem.
-_ROUNDING = 1e-12
 
 
 class Calibrated(NamedTuple):
@@ -99,9 +97,7 @@ def calibrate(
         curvature = curvature_or_default(default_curvature(loss, domain, budget.epsilon), loss, domain, budget.epsilon)
         rest = budget.epsilon / 2
     scale = representable(moved / rest, budget)
-    log_det = math.log1p(lam / curvature)
-    spent = objective.gamma_epsilon(scale, zeta, log_det=log_det, neighbours=neighbours)
-    holds = spent <= budget.epsilon * (1 + _ROUNDING)
+    holds = record(loss, (zeta, lam)).enough(scale, budget, curvature=curvature, neighbours=neighbours)
     return Calibrated(SphericalLaplace(scale), curvature, "proved_exact" if holds else "none")
 
 

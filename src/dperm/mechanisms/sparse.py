@@ -44,7 +44,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dperm import losses
-from dperm.domain import Budget, Calibration, Domain, Guarantee, Neighbours, number, one_of
+from dperm.domain import Budget, Calibration, Domain, Guarantee, Mended, Neighbours, number, one_of
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.feasible import Region
 from dperm.mechanisms import objective
@@ -134,7 +134,7 @@ def stage_two(
 
     - arguments: all but the Gram matrix, the generator and the repeats.
     """
-    one_of("calibration", calibration, Calibration)
+    one_of("calibration", calibration, Mended)
     one_of("neighbours", neighbours, Neighbours)
     features = limits.checked_size(size) + bool(fit_intercept)
     if domain.y_bound is None:

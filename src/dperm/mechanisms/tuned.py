@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.domain import Budget, Calibration, Domain, Neighbours, one_of
+from dperm.domain import Budget, Calibration, Domain, Mended, Neighbours, one_of
 from dperm.mechanisms import napp
 from dperm.mechanisms.base import Release, budget_event
 from dperm.mechanisms.napp import losses
@@ -109,7 +109,7 @@ def release(
     - strengths: shape (m,); Lambda_1, ..., Lambda_m, public.
     - Source: Chaudhuri, Monteleoni & Sarwate 2011, Algorithm 3; li2021, Section 3.4.
     """
-    one_of("calibration", calibration, Calibration)
+    one_of("calibration", calibration, Mended)
     one_of("neighbours", neighbours, Neighbours)
     if losses.make(loss).targets != "binary":
         raise ValueError(f"loss={loss!r} has no mistakes to count; take 'logistic' or 'smoothed_hinge'")

@@ -13,7 +13,12 @@ from dperm_pipeline.figures import style
 
 _ORDER = ("refuted", "holds up", "not audited")
 # Calibration -> colour (Okabe & Ito, 2008) and its lane; relation -> marker and its lane.
-_CALIBRATIONS = {"paper": ("#E69F00", 0), "corrected": ("#009E73", 1), "tight": ("#0072B2", 2)}
+_CALIBRATIONS = {
+    "paper": ("#E69F00", 0),
+    "corrected": ("#009E73", 1),
+    "tight": ("#0072B2", 2),
+    "separate": ("#56B4E9", 2),
+}
 _RELATIONS = {"add_remove": "add/remove", "replace": "replace-one"}
 _MARKERS = {"add_remove": ("o", 0), "replace": ("s", 1)}
 _REFUTED = "#9C3F00"

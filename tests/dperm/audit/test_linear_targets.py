@@ -107,8 +107,10 @@ def test_recovered_noise_is_the_noise_that_was_drawn(mechanism, p, calibration, 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_the_law_is_the_one_that_the_mechanism_calibrates(mechanism):
     for neighbours, count in (("add_remove", 1), ("replace", 2)):
-        law = make(mechanism, neighbours=neighbours, curvature=0.5).law
-        scales = {"output": (count + 2e-6) / 0.5 / 2.0, "objective": count / (2.0 - math.log1p(0.25 / 0.5))}
+        law = make(mechanism, "huber", neighbours=neighbours, curvature=2.0).law
+        scales = {
+            "output": 0.5 * (count + 2e-6) / 2.0 / 2.0, "objective": 0.5 * count / (2.0 - math.log1p(1.0 / 2.0))
+        }  # fmt: skip
         assert isinstance(law, SphericalLaplace)
         assert law.scale == pytest.approx(scales[mechanism], rel=1e-12)
 

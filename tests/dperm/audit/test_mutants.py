@@ -270,6 +270,16 @@ def gradient(name, broken):
     )
 
 
+@pytest.mark.parametrize(("name", "scale"), [("forgotten-curvature", 1.0), ("half-slope", 0.5 / (1 - np.log(1.5)))])
+def test_logistic_noise_that_forgets_how_force_and_curvature_are_tied_is_refuted(name, scale):
+    """At Delta = 2 lambda/epsilon q = 2: the worst slope's ratio, which the others' curvature (1 %) hides a little."""
+    mutant, slopes = ALL[name], np.linspace(0.5, 0.993, 2001)
+    worst = (slopes / scale + np.log1p(2 * slopes * (1 - slopes))).max()
+    broken, twin = (exact.exact(made.law, made.pairs, delta=0.0).epsilon for made in map(mutant.make, (True, False)))
+    assert 1.05 < worst - 0.015 < broken <= worst + 1e-9
+    assert 0.98 < twin <= 1
+
+
 @BOTH
 @pytest.mark.parametrize("name", ["missing-curvature", "curvature-not-squared"])
 def test_too_little_curvature_is_felt_by_the_determinant(name, broken):

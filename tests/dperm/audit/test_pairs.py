@@ -59,6 +59,20 @@ def test_the_printed_constants_may_be_used_with_every_pair(name, neighbours, eps
     aim(build(name, neighbours, epsilon=epsilon), neighbours, epsilon=epsilon, calibration="paper")
 
 
+@together.over("epsilon", [0.1, 1.0, 5.0])
+@together.over(("delta", "least"), [(0.0, 0.99), (1e-4, 0.9999), (1e-9, 0.9999)])
+def test_pulled_spends_all_that_theorem_4_allows_and_less_than_a_separate_calibration(delta, least, epsilon):
+    case = build("pulled", "add_remove", epsilon=epsilon, delta=delta)
+    for calibration, low, high in (("tight", least, 1.0), ("separate", 0.3, 0.95)):
+        target = aim(case, "add_remove", epsilon=epsilon, delta=delta, calibration=calibration)
+        found = line.lower_bound(target, case.data, case.neighbour, delta=delta).epsilon / epsilon
+        assert low < found <= high
+    # On a line one record's pull is all that a replaced one shows.
+    case = build("pulled", "replace", epsilon=epsilon, delta=delta)
+    target = aim(case, "replace", epsilon=epsilon, delta=delta)
+    assert line.lower_bound(target, case.data, case.neighbour, delta=delta).epsilon < 0.7 * epsilon
+
+
 @pytest.mark.parametrize(("neighbours", "records", "share"), [("add_remove", 10, 0.6), ("add_remove", 200, 0.9)])
 def test_saturating_moves_the_noise_by_nearly_zeta(neighbours, records, share):
     """At the minimiser of `data`: B_D' - B_D is nearly -zeta along the first axis."""

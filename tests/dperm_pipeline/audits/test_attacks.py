@@ -22,7 +22,7 @@ COUNT_COLUMNS = ["hits", "tries", "other_hits", "other_tries"]
 # Pairs with outputs on a line are attacked exactly; "line" is placed for that alone.
 ATTACKED_BY = {
     "saturating": {"sampling"}, "knee": {"sampling"}, "random": {"sampling"},
-    "line": {"exact law on a line"}, "linear": {"sampling", "exact law on a line"},
+    "line": {"exact law on a line"}, "pulled": {"exact law on a line"}, "linear": {"sampling", "exact law on a line"},
 }  # fmt: skip
 
 
@@ -266,13 +266,14 @@ def test_known_names_are_read(read):
             "[knee, sat",
             "[first_example, sat",
             "attacks.0.pairs.quick: 'first_example' is no pair of the family 'linear'; "
-            "known: edge, knee, line, linear, random, saturating, sixteen",
+            "known: edge, knee, line, linear, pulled, random, saturating, sixteen",
         ),
         ("quick: [noise]", "quick: [noises]", "mutants.quick: 'noises' is no group of mutants; did you mean 'noise'?"),
         (
             "calibration: tight",
             "calibration: corrected",
-            "attacks.0.budgets: calibration 'corrected' is not offered by 'objective': must be one of paper, tight",
+            "attacks.0.budgets: calibration 'corrected' is not offered by 'objective': must be one of paper, tight, "
+            "separate",
         ),
     ],
 )

@@ -6,9 +6,10 @@ import numpy as np
 
 from dperm import losses
 from dperm.audit import linear_targets, pairs
-from dperm.audit.mutants.mutant import Sampled, mutant, mutants_of
+from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.audit.target import Target
 from dperm.domain import Budget, Domain
+from dperm.laws import tails
 from dperm.noise import Gaussian, SphericalLaplace
 from dperm.solvers import newton
 
@@ -163,6 +164,19 @@ def curvature_not_squared(broken: bool) -> Sampled:
     return Sampled(tilted(case, of_law(SphericalLaplace(domain.x_norm / (ONE.epsilon / 2)))), case.data, case.neighbour)
 
 
+@mutant("logistic noise made for the force alone", "Theorem 4 without its curvature", "add_remove")
+def forgotten_curvature(broken: bool) -> Finite:
+    """Objective perturbation whose noise pays for a logistic slope, s zeta/scale, and not for log(1 + s (1 - s) q)."""
+    return _pulled(1 / ONE.epsilon if broken else None)
+
+
+@mutant("logistic noise made for the slope 1/2", "Theorem 4 where curvature is largest", "add_remove")
+def half_slope(broken: bool) -> Finite:
+    """Objective perturbation whose noise is enough for the logistic slope 1/2, where the curvature is largest."""
+    # q = R^2/Delta = 2 epsilon at Delta = 2 lambda/epsilon.
+    return _pulled(0.5 / (ONE.epsilon - np.log1p(0.25 * 2 * ONE.epsilon)) if broken else None)
+
+
 @mutant("Laplace noise added in floating point", "numpy.random", "add_remove", raw=True)
 def raw_laplace(broken: bool) -> Sampled:
     """NumPy's Laplace noise, added to a count in doubles; the twin adds whole multiples of 2^-10 to such a multiple."""
@@ -176,6 +190,23 @@ def raw_laplace(broken: bool) -> Sampled:
         return data + step * (rng.geometric(stop, repeats) - rng.geometric(stop, repeats))
 
     return Sampled(draw, 0.0, 1.0)
+
+
+def _pulled(scale: float | None) -> Finite:
+    """Return the pair that is pulled with noise of this scale, or the proved one, seen in pieces of the line."""
+    case = pairs.pulled(neighbours="add_remove", budget=ONE, rng=_RNG)
+    whole = _objective(case, ONE, "add_remove", "tight")
+    problem = linear_targets.Problem(case.loss, case.domain, case.curvature, TOLERANCE)
+    parts = linear_targets.tilted(problem, whole.law if scale is None else SphericalLaplace(scale))
+    # Where the slope is 0.993 to 1/2.
+    edges = np.linspace(-5.0, 0.0, 101)
+
+    def law(data):
+        lower = np.concatenate([[0.0], parts["cdf"](edges, data), [1.0]])
+        upper = np.concatenate([[1.0], parts["sf"](edges, data), [0.0]])
+        return tails.differences(lower, upper)
+
+    return Finite(law, [(case.data, case.neighbour)])
 
 
 def _objective(case: pairs.Case, budget: Budget, neighbours, calibration) -> Target:

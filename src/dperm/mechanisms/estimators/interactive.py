@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from dperm.domain import Calibration, one_of
+from dperm.domain import Mended, one_of
 from dperm.errors import DomainViolation, VacuousWarning
 from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.estimators.model import answering
@@ -193,7 +193,7 @@ class PINP(KernelEstimator):
         return answering(self)
 
     def _check_declared(self, setting, budget):
-        one_of("calibration", self.calibration, Calibration)
+        one_of("calibration", self.calibration, Mended)
         check_radius(setting, self.radius)
         self._constants(dataclasses.replace(setting, radius=self.radius or 1.0), budget)
 

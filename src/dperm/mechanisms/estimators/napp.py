@@ -24,8 +24,8 @@ class NAPP(LinearEstimator):
 
     Minimises sum_i l(<x_i, theta>, y_i) + Lambda R(theta) + Lambda0 ||theta||^2 + <b, theta>, or one of the paper's
     variations on it; the mathematics stands in `dperm.mechanisms.napp`, the proofs in docs/privacy.md. With
-    calibration="paper" everything runs as printed, and the statement says what is proved of it; "corrected" and "tight"
-    run proved forms and refuse the others, naming one that is valid.
+    calibration="paper" everything runs as printed, and the statement says what is proved of it; the others run
+    proved forms and refuse what is not, naming one that is valid.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ class NAPP(LinearEstimator):
         drawn (Algorithm 2). Valid for "ridge".
     rounds : int, default=1
         Of recycling.
-    calibration : {"tight", "corrected", "paper"}, default="tight"
+    calibration : {"tight", "corrected", "paper", "separate"}, default="tight"
+        "separate", for comparison, knows nothing of how the logistic loss ties force and curvature: more noise.
     neighbours : {"add_remove", "replace"}, default="add_remove"
         The paper's are add/remove.
     low, high : float or array_like, default=-inf, inf
@@ -209,7 +210,7 @@ class NAPP(LinearEstimator):
         """Return paper and the theorem that proves a release, or the errata that leave it without a proof."""
         obstacles = getattr(self, "_obstacles", ())
         if not obstacles:
-            theorem = "Theorems 1 to 3" if self.calibration == "tight" else "Theorem N"
+            theorem = {"tight": "Theorems 1 to 4", "separate": "Theorems 1 to 3"}.get(self.calibration, "Theorem N")
             return f"li2021; docs/privacy.md, section 10, {theorem}"
         errata = ", ".join(dict.fromkeys(obstacle.erratum for obstacle in obstacles if obstacle.erratum))
         return "li2021, Theorem 4; no proof" + (f": errata {errata}" if errata else "")

@@ -60,7 +60,8 @@ class ObjectivePerturbation(LinearEstimator):
         F: low <= theta <= high in every coordinate.
     constraints : callable, optional
         F: maps the coefficients, as for `regularizer`, to a list of cvxpy constraints.
-    calibration : {"tight", "paper"}, default="tight"
+    calibration : {"tight", "paper", "separate"}, default="tight"
+        "separate", for comparison, knows nothing of how the logistic loss ties force and curvature: more noise.
     neighbours : {"add_remove", "replace"}, default="add_remove"
         The paper's Definition 1 is add/remove. A `curvature` that depends on n is allowed under "replace" only.
     x_norm : float, default=1.0

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from dperm.domain import Budget, Calibration, Domain, one_of
+from dperm.domain import Budget, Domain, Mended, one_of
 from dperm.errors import SolverError
 from dperm.mechanisms import sparse, vacuous
 from dperm.mechanisms.base import share_or_default
@@ -104,7 +104,7 @@ class SparseRegression(RegressorMixin, SparseEstimator):
     """
 
     source = "kifer2012, Algorithms 2 and 6, Theorem 38"
-    _offered = Calibration
+    _offered = Mended
     _covered = ("coef_", "intercept_", "support_")
 
     def __init__(

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from dperm import kernels
-from dperm.domain import Calibration, number, one_of
+from dperm.domain import Mended, number, one_of
 from dperm.mechanisms.estimators.interactive import check_radius, warn_vacuous, with_radius
 from dperm.mechanisms.estimators.kernel import KernelEstimator
 from dperm.mechanisms.kernel import tddl, tdil
@@ -153,7 +153,7 @@ class TDIL(KernelEstimator):
         return ("coef_", "intercept_") if self._is_linear() else ("dual_coef_",)
 
     def _check_declared(self, setting, budget):
-        one_of("calibration", self.calibration, Calibration)
+        one_of("calibration", self.calibration, Mended)
         number("nu", self.nu, 0, math.inf, remedy="it is the net's width in units of x_norm; 0.5 is usual")
         if self.public is not None and self._is_linear():
             raise ValueError(

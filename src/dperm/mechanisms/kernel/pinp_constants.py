@@ -47,7 +47,7 @@ from dataclasses import dataclass
 from scipy import special
 
 from dperm.accounting import composition, rounds
-from dperm.domain import Budget, Calibration, Guarantee, Mode, number, one_of
+from dperm.domain import Budget, Calibration, Guarantee, Mended, Mode, number, one_of
 from dperm.errors import InvalidBudget
 from dperm.mechanisms.base import budget_event, representable
 from dperm.mechanisms.kernel.constants import Setting
@@ -119,7 +119,7 @@ def constants(
     - beta: in (0, 1): how often the error may be larger.
     - Source: jain2013, Algorithm 1, lines 1 and 2; errata J2 to J4.
     """
-    one_of("calibration", calibration, Calibration)
+    one_of("calibration", calibration, Mended)
     number("queries", queries, 1, math.inf, ends="[)", remedy="it is T, the number of queries")
     number("beta", beta, 0, 1, remedy="it is the probability of a larger error; 0.05 is usual")
     number("delta", budget.delta, 0, 1, error=InvalidBudget, remedy="composition needs some: say 1e-6")
@@ -248,7 +248,7 @@ def log_queries(
     - Returns: below 0 if not even one query is. (The cap B <= T, of use for small T only, is ignored.)
     - Source: jain2013, Sections 2 and 5 (claim J-c02).
     """
-    one_of("calibration", calibration, Calibration)
+    one_of("calibration", calibration, Mended)
     number("error", error, 0, math.inf, remedy="it is the largest error of an answer")
     sigma = error / 1.25
     offset = math.log(beta) - math.log(2)

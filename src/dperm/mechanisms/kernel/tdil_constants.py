@@ -33,7 +33,7 @@ import math
 from dataclasses import dataclass
 
 from dperm.accounting import composition
-from dperm.domain import Budget, Calibration, Guarantee, Mode, number, one_of
+from dperm.domain import Budget, Calibration, Guarantee, Mended, Mode, number, one_of
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.mechanisms.base import budget_event, representable
 from dperm.mechanisms.kernel.constants import Setting
@@ -100,7 +100,7 @@ def constants(
     - feature_lipschitz: L_phi of phi over the ball, 1 for a linear kernel; only in the printed nu.
     - Source: jain2013, Algorithm 3, line 1; errata J1, J3.
     """
-    one_of("calibration", calibration, Calibration)
+    one_of("calibration", calibration, Mended)
     number("records", records, 1, math.inf, ends="[)", remedy="it is n, the number of training records")
     number("dimension", dimension, 1, math.inf, ends="[)", remedy="it is d of the input ball")
     number("beta", beta, 0, 1, remedy="it is the probability of a larger error; 0.05 is usual")

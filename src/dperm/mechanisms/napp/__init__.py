@@ -15,8 +15,8 @@ same with b > 0.
 calibration="paper" runs all of that as printed: weights that reach a lasso of 2 Lambda, the printed laws of b. What is
 proved of it is DP-ERM with Gaussian noise under add/remove, bounds given; each other form has an obstacle (`validity`).
 
-calibration="corrected" and "tight" are the same mechanisms in the forms that objective perturbation proves, for the
-target Lambda R (`halved`), under add/remove or replace-one (docs/privacy.md):
+calibration="corrected", "tight" and "separate" are the same mechanisms in the forms that objective perturbation proves,
+for the target Lambda R (`halved`), under add/remove or replace-one (docs/privacy.md):
 
     erm         min over Theta of sum l + Lambda R + Lambda0 ||theta||^2 + <b, theta>
     vs          the same, inside one orthant Theta only
@@ -45,12 +45,12 @@ from dperm.mechanisms.napp import limit, literal, losses
 from dperm.mechanisms.napp import retrieval as retrieving
 from dperm.mechanisms.napp.arguments import box_of, counts_of, truncation_of
 from dperm.mechanisms.napp.certify import Composite, polished, refined
-from dperm.mechanisms.napp.noise import Absolute, Bounds, Law, Variant, calibrate, deviation, floor, lawful
+from dperm.mechanisms.napp.noise import WHOLE, Absolute, Bounds, Law, Variant, calibrate, deviation, floor, lawful
 from dperm.mechanisms.napp.scheme import Scheme, Target, convexity, slope
 from dperm.mechanisms.napp.validity import Method, Obstacle, Retrieval, joined, obstacles, runnable
 from dperm.mechanisms.vacuous import Noise
 
-CALIBRATIONS = ("paper", "corrected", "tight")
+CALIBRATIONS = ("paper", "corrected", "tight", "separate")
 
 # The relative gap at which Newton's last steps take over, where the problem is strongly convex.
 _GAP = 1e-9
@@ -134,10 +134,10 @@ def plan(
             f"method='literal' with retrieval={retrieval!r}: Algorithm 1 to the letter retrieves nothing; take "
             "method='limit', or retrieval='none'"
         )
-    if penalty == "ridge" and retrieval == "return" and calibration == "tight":
+    if penalty == "ridge" and retrieval == "return" and calibration in WHOLE:
         raise ValueError(
-            "retrieval='return' with calibration='tight': take retrieval='recycle', which spends on b what the ridge "
-            "leaves of epsilon, or calibration='corrected'"
+            f"retrieval='return' with calibration={calibration!r}: take retrieval='recycle', which spends on b what "
+            "the ridge leaves of epsilon, or calibration='corrected'"
         )
     number("strength", strength, 0, 1e100, remedy="it is Lambda, the weight of the penalty beside the sum of losses")
     box = box_of(low, high, features)
@@ -149,7 +149,7 @@ def plan(
     kappa = 0.0 if kappa is None and penalty != "elastic_net" else kappa
     halved = calibration != "paper" if halved is None else halved
     scheme = Scheme(penalty, floor(bounds, budget.epsilon, share), moor, gamma, kappa, halved)
-    fixed = {"calibration": calibration, "features": features, "neighbours": neighbours, "one_sided": made.one_sided}
+    fixed = {"calibration": calibration, "features": features, "neighbours": neighbours, "loss": made}
     # Ridge alone has a modulus that no data decide; Algorithm 2 is then another r, known beforehand.
     credit, spent, modulus = 0.0, budget, 2 * float(scheme.floor)
     if retrieval != "none" and penalty == "ridge":

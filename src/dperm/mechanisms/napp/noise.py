@@ -18,7 +18,8 @@ calibration="corrected": what docs/privacy.md proves for the same Lambda0 and r.
     vs_plus:    the two-sided law, and beside it the public lasso t sigma_b ||theta||_1, t = sqrt(2/pi): the part of
                 a half-normal b'|theta| that is not random (Algorithm `erm` with another regularizer)
 
-calibration="tight": `dperm.accounting.objective` at the whole (epsilon, delta) with Delta = 2 Lambda0.
+calibration="tight": `dperm.accounting.tilt` at the whole (epsilon, delta) with Delta = 2 Lambda0.
+calibration="separate": the same without Theorem 4, that is as if the logistic loss's force and curvature were not tied.
 
 The printed constants are add/remove's; read as replace-one, nothing is promised of them (erratum K3).
 
@@ -31,17 +32,19 @@ from typing import Literal
 
 import numpy as np
 
-from dperm.accounting import gaussian, objective
+from dperm.accounting import gaussian
+from dperm.accounting.tilt import Record
 from dperm.domain import Budget, Calibration, Guarantee, Neighbours, changed_gradients, number, one_of
 from dperm.errors import DomainViolation, InvalidBudget
-from dperm.mechanisms.base import representable
+from dperm.losses import Loss
+from dperm.mechanisms.base import record, representable
 from dperm.noise import Gaussian, SphericalLaplace, spherical
 
 Variant = Literal["erm", "vs", "vs_plus"]
 # The mean of |Z| for a standard normal Z: what VS+ adds to the lasso on average, in standard deviations of b_j.
 HALF_NORMAL_MEAN = math.sqrt(2 / math.pi)
-# Rounding, when a printed constant meets its bound with equality.
-_ROUNDING = 1e-12
+# The calibrations that leave nothing of the budget over.
+WHOLE = ("tight", "separate")
 
 
 @dataclass(frozen=True)
@@ -129,14 +132,15 @@ def calibrate(
     calibration: Calibration,
     features: int,
     neighbours: Neighbours = "add_remove",
-    one_sided: bool = False,
+    loss: Loss | None = None,
     modulus: float | None = None,
 ) -> tuple[Law, float, Guarantee]:
     """Return the law of b, the public lasso that goes with it, and what is proved of the law.
 
-    - one_sided: whether l'(., y) keeps its sign for every y (logistic, hinge); sharpens `tight` alone.
+    - loss: says whether l'(., y) keeps its sign for every y, and whether force and curvature are tied, which sharpens
+      `tight`; by default any loss with these bounds.
     - modulus: strong convexity that the problem has for all data, at least 2 Lambda0; by default 2 Lambda0. Used by
-      `tight`.
+      `tight` and `separate`.
     - extra_l1: weight of ||theta||_1 beside the scheme's penalty; 0 unless `vs_plus` is corrected.
     - guarantee: of the exact minimiser of the *valid form*: a problem with the tilt <b, theta>, bounds that hold for
       all theta, and a penalty that is `modulus`-strongly convex for all data. Whether a scheme is of this form is
@@ -149,13 +153,13 @@ def calibrate(
     ):
         one_of(name, value, kind)
     least = 2 * floor(bounds, budget.epsilon, share)
-    log_det = math.log1p(bounds.zeta3 / (least if modulus is None else modulus))
-    law = _law(bounds.zeta12, budget, share, calibration, neighbours, one_sided, log_det)
+    modulus = least if modulus is None else modulus
+    law = _law(bounds, budget, share, calibration, neighbours, loss, modulus)
     if variant == "vs_plus" and calibration == "paper":
         return Absolute(law), 0.0, "none"
     holds = lawful(
-        law, bounds, budget, calibration=calibration, features=features, neighbours=neighbours, one_sided=one_sided,
-        modulus=least if modulus is None else modulus,
+        law, bounds, budget, calibration=calibration, features=features, neighbours=neighbours, loss=loss,
+        modulus=modulus,
     )  # fmt: skip
     extra_l1 = HALF_NORMAL_MEAN * deviation(law, features) if variant == "vs_plus" else 0.0
     return law, extra_l1, "proved_exact" if holds else "none"
@@ -169,7 +173,7 @@ def lawful(
     calibration: Calibration,
     features: int,
     neighbours: Neighbours,
-    one_sided: bool,
+    loss: Loss | None,
     modulus: float,
 ) -> bool:
     """Return whether docs/privacy.md proves the budget for a tilt of this law in the valid form.
@@ -178,31 +182,29 @@ def lawful(
     - bounds: that hold for all records and theta.
     - calibration: the printed constants are never proved under replace-one (erratum K3).
     - modulus: strong convexity that the penalty has for all data.
-    - Source: docs/privacy.md, Theorems 1 to 3.
+    - Source: docs/privacy.md, Theorems 1 to 4.
     """
     if calibration == "paper" and neighbours == "replace":
         return False
-    pair = {"log_det": math.log1p(bounds.zeta3 / modulus), "neighbours": neighbours}
-    if isinstance(law, Gaussian):
-        ratio = bounds.zeta12 / law.scale
-        return bool(
-            objective.objective_delta(ratio, epsilon=budget.epsilon, one_sided=one_sided, **pair) <= budget.delta
-        )
     # In one dimension the printed radius is Laplace noise's; in more its density is infinite at 0 (erratum N1).
-    spherical = isinstance(law, SphericalLaplace) or (isinstance(law, PrintedSpherical) and features == 1)
-    spent = objective.gamma_epsilon(law.scale, bounds.zeta12, **pair) if spherical else math.inf
-    return spent <= budget.epsilon * (1 + _ROUNDING)
+    if isinstance(law, PrintedSpherical) and features > 1:
+        return False
+    one = _record(bounds, loss, calibration)
+    return one.enough(law.scale, budget, curvature=modulus, neighbours=neighbours)
 
 
-def _law(zeta, budget, share, calibration, neighbours, one_sided, log_det) -> Law:
+def _record(bounds: Bounds, loss: Loss | None, calibration: Calibration) -> Record:
+    both = bounds.zeta12, bounds.zeta3
+    return Record(*both) if loss is None else record(loss, both, calibration)
+
+
+def _law(bounds, budget, share, calibration, neighbours, loss, modulus) -> Law:
     """Return the two-sided law."""
-    pair = {"log_det": log_det, "neighbours": neighbours}
-    if calibration == "tight":
-        if budget.delta == 0:
-            scale = objective.gamma_scale(zeta, epsilon=budget.epsilon, **pair)
-            return SphericalLaplace(representable(scale, budget))
-        ratio = objective.objective_ratio(epsilon=budget.epsilon, delta=budget.delta, one_sided=one_sided, **pair)
-        return Gaussian(representable(zeta / ratio, budget))
+    zeta = bounds.zeta12
+    if calibration in WHOLE:
+        one = _record(bounds, loss, calibration)
+        scale = representable(one.scale(budget, curvature=modulus, neighbours=neighbours), budget)
+        return (SphericalLaplace if budget.delta == 0 else Gaussian)(scale)
     spent = share_of(share) * budget.epsilon
     times = changed_gradients(neighbours) if calibration == "corrected" else 1
     if budget.delta == 0:

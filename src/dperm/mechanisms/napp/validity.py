@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from dperm.domain import Budget, Calibration, Neighbours
-from dperm.mechanisms.napp.noise import Bounds, Variant
+from dperm.mechanisms.napp.noise import WHOLE, Bounds, Variant
 from dperm.mechanisms.napp.scheme import Scheme, convexity
 
 Method = Literal["limit", "literal"]
@@ -84,7 +84,7 @@ def obstacles(
     """
     low, high = (f"{name}={np.unique(wall).tolist()}" for name, wall in zip(("low", "high"), box, strict=True))
     printed = calibration == "paper"
-    # `return` takes from what `corrected` leaves over; `tight` leaves nothing.
+    # `return` takes from what `corrected` leaves over; the others leave nothing.
     proved = "calibration='corrected'" + ("" if retrieval == "return" else " or 'tight'")
     covers = true_bounds is not None and (
         bounds.zeta12 >= true_bounds.zeta12 * (1 - _ROUNDING) and bounds.zeta3 >= true_bounds.zeta3 * (1 - _ROUNDING)
@@ -139,7 +139,7 @@ def obstacles(
         retrieval != "none" and scheme.target != "ridge", "N5",
         f"retrieval={retrieval!r} with penalty={scheme.target!r}: what is retrieved depends on the data and on b",
         "retrieval='none', or penalty='ridge', whose modulus is public"
-        + (", with retrieval='recycle'" if calibration == "tight" else ""),
+        + (", with retrieval='recycle'" if calibration in WHOLE else ""),
     )  # fmt: skip
     when(
         method == "literal", "N8",

@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 
 from dperm.compiled import compiled
-from dperm.domain import LEAST, MOST, Calibration, Domain, Guarantee, Neighbours, number, one_of
+from dperm.domain import LEAST, MOST, Calibration, Domain, Guarantee, Mended, Neighbours, number, one_of
 from dperm.errors import DataError, DomainViolation
 from dperm.losses import Loss
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
@@ -52,7 +52,7 @@ def rate(
     lipschitz: float, x_norm: float, radius: float, n: int, *, calibration: Calibration, eta: Eta = "printed"
 ) -> float:
     """Return how far one replaced record moves an answer; `paper` is R L_f/sqrt n whatever `eta` is."""
-    one_of("calibration", calibration, Calibration)
+    one_of("calibration", calibration, Mended)
     size = step(lipschitz, x_norm, radius, n, eta)
     if calibration == "paper":
         return radius * x_norm / math.sqrt(n)

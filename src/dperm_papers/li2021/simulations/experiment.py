@@ -201,7 +201,7 @@ def _fit(setting: _Setting, method: Method, delta: float, r: float, *, null: boo
     cell, design, epsilon = setting.cell, setting.design, setting.cell.point["epsilon"]
     law, extra_l1, guarantee = calibrate(
         setting.bounds, Budget(epsilon, delta), share=r, variant=method.kind, calibration=cell.calibration,
-        features=design.p, neighbours=cell.neighbours, one_sided=design.loss == "logistic",
+        features=design.p, neighbours=cell.neighbours, loss=losses.make(design.loss),
     )  # fmt: skip
     names = (cell.calibration, cell.neighbours, cell.point["design"], epsilon, delta)
     names += () if setting.zeta == "range" else (setting.zeta,)

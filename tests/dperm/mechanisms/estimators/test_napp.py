@@ -99,7 +99,7 @@ def test_the_statement_of_a_proved_form(data):
     privacy = model.privacy_
     assert (privacy.epsilon, privacy.delta, privacy.neighbours) == (1.5, 1e-6, "replace")
     assert (privacy.guarantee, privacy.calibration) == ("proved", "tight")
-    assert privacy.source == "li2021; docs/privacy.md, section 10, Theorems 1 to 3"
+    assert privacy.source == "li2021; docs/privacy.md, section 10, Theorems 1 to 4"
     assert (privacy.event.epsilon, privacy.event.delta, privacy.seeded) == (1.5, 1e-6, True)
     assert NAPP(solver_share=0.0, random_state=0, **LABELS).fit(*data).privacy_.guarantee == "proved_exact"
     assert 0 < diagnostics(model).certificate < 1e-5 and diagnostics(model).retrieved == 0

@@ -88,7 +88,7 @@ def test_the_proved_forms_are_objective_perturbation(loss, kind, rest, variant, 
     }[kind]
     extra = calibrate(
         made.bounds, budget, share=0.5, variant=variant, calibration=calibration, features=P,
-        one_sided=loss in ("logistic", "smoothed_hinge"),
+        loss=losses.make(loss),
     )[1]  # fmt: skip
     assert (extra > 0) == (variant == "vs_plus")
     X, y = data_of(loss)
@@ -228,8 +228,9 @@ class TestRidge:
     def test_tight_recycling_uses_the_whole_modulus(self, budget):
         made = planned(**self.GIVEN, budget=budget, calibration="tight", retrieval="recycle")
         least = calibrate(
-            made.bounds, budget, share=0.5, variant="erm", calibration="tight", features=P, one_sided=True, modulus=4.0
-        )[0]
+            made.bounds, budget, share=0.5, variant="erm", calibration="tight", features=P, modulus=4.0,
+            loss=losses.make("logistic"),
+        )[0]  # fmt: skip
         assert made.law == least
         assert made.law.scale < planned(**self.GIVEN, budget=budget, retrieval="recycle").law.scale
 
