@@ -5,12 +5,13 @@ import dataclasses
 import functools
 import inspect
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import together
 
 from dperm import losses, mechanisms
-from dperm.domain import Budget, Domain
+from dperm.domain import Budget, Calibration, Domain
 from dperm.mechanisms.kernel import pinp, tddl, tdil
 from dperm.mechanisms.kernel.constants import Setting
 from dperm.mechanisms.prediction import averaged, exppw, soft_majority, stable_erm, stable_gaussian, stable_sgd
@@ -18,7 +19,7 @@ from dperm_pipeline import places, plan
 
 ROOT = Path(__file__).parents[3]
 # What a configuration may ask for.
-CALIBRATIONS = ("paper", "corrected", "tight")
+CALIBRATIONS = get_args(Calibration)
 
 
 def test_experiments_declare_what_their_code_reads():

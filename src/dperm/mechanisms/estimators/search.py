@@ -235,7 +235,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """
         rows, targets = np.zeros((2, columns)), np.zeros(2) if classes is None else classes
         base = stopping.base_budget(budget, law, stopping.worst)
-        made = self._unfitted(params, base, classes, 0).fit(rows, targets).privacy_
+        with quiet(True):
+            made = self._unfitted(params, base, classes, 0).fit(rows, targets).privacy_
         if not isinstance(made, PrivacyStatement) or set(made.covers) & set(answering(self.estimator)):
             raise ValueError(_HELD.format(self.estimator))
         event: dp_event.DpEvent = EpsilonDeltaDpEvent(budget.epsilon, budget.delta)
