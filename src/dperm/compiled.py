@@ -14,13 +14,13 @@ import hashlib
 import os
 import stat
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numba
 from numba.core.caching import UserProvidedCacheLocator
-from numba.core.compiler_lock import global_compiler_lock
 
 from dperm.catalogue import OURS
 
@@ -28,6 +28,7 @@ _SRC = Path(__file__).parents[1]
 # Seconds for which a process waits for another one that compiles the same function, and between two looks. The longest
 # takes half a minute, and many times that on a busy machine.
 _PATIENCE, _LOOK = 600.0, 0.05
+_IN_VAIN = threading.Event()
 
 
 @functools.cache
@@ -95,13 +96,13 @@ def compiled(function: Callable) -> Callable:
 def _in_turn(compile_or_load: Callable, name: str) -> Callable:
     """Return Numba's method such that a process that waited finds in the cache what another one has compiled meanwhile.
 
-    A function waits for those that it calls, never the other way round; and one thread of a process at a time: so no
-    two wait for each other.
+    A function waits for those that it calls, never the other way round: so no two wait for each other. Threads of one
+    process do not wait here, but for Numba's own lock.
     """
 
     @functools.wraps(compile_or_load)
     def turn(signature):
-        with global_compiler_lock, _alone(cache_folder() / f"{name}.lock"):
+        with _alone(cache_folder() / f"{name}.lock"):
             return compile_or_load(signature)
 
     return turn
@@ -109,16 +110,21 @@ def _in_turn(compile_or_load: Callable, name: str) -> Callable:
 
 @contextlib.contextmanager
 def _alone(path: Path):
-    """Hold a lock that ends with this process and is not inherited; after some patience, or without locks, go on."""
+    """Hold a lock that ends with this process and is not inherited; without locks, or without patience, go on.
+
+    Who has waited in vain once, for a process that is stopped, does not wait again.
+    """
     with contextlib.ExitStack() as held:
         # Where the folder may not be written, or its disk has no locks, all compile for themselves.
         with contextlib.suppress(OSError):
             file = held.enter_context(path.open("ab"))
             until = time.monotonic() + _PATIENCE
-            while time.monotonic() < until:
+            while not _IN_VAIN.is_set():
                 try:
                     fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except (BlockingIOError, PermissionError):  # somebody else has it
                     time.sleep(_LOOK)
+                if time.monotonic() > until:
+                    _IN_VAIN.set()
         yield

@@ -29,6 +29,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 # Panels that are short where an integral begins: the integrand rises there at a rate of a.
 _PANELS = np.linspace(0, 1, 49) ** 3
 _ULPS = 4 * np.finfo(float).eps
+# The least share of epsilon that the curvature may leave.
+_LEFT = 1e-9
 # Covers a relative error in delta also where delta does not depend on the leverage; half of `largest_ratio`'s step
 # down, so that its ratios still pass.
 _STEP_UP = 1 + 5e-10
@@ -76,7 +78,8 @@ def logistic_delta(a: float, *, epsilon: float, leverage: float, neighbours: Nei
     _check(epsilon, leverage, neighbours, cap)
     if not 0 <= a < math.inf:
         raise ValueError(f"a={a!r} must be finite and 0 or above: zeta/sigma with sigma above 0")
-    if epsilon < _log_det(leverage, cap):
+    # What is left of epsilon is a difference: where it is next to nothing, its rounding would be charged to nobody.
+    if epsilon * (1 - _LEFT) < _log_det(leverage, cap):
         return 1.0
     if a == 0:
         return 0.0

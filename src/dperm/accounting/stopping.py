@@ -41,6 +41,8 @@ Curve = Callable[[float], float]
 # A trial is handed this share of the delta that it is charged for: room for what its own calibration rounds.
 _ROOM = 0.999
 _HALVINGS = 50
+# The smallest P(K = 1).
+_RAREST = 1e-250
 
 
 @dataclass(frozen=True)
@@ -119,10 +121,17 @@ def trials(mean: float, shape: float) -> Trials:
     """
     mean = number("n_iter", mean, 1, 1e6, ends="[]", remedy="it is the expected number of trials; 10 is usual")
     shape = number("shape", shape, 0, 100, ends="[]", remedy="0 is the logarithmic law, 1 the geometric one")
-    if mean == 1:
+    if mean - 1 < 1e-9:
         return Trials(1.0, shape)
     # E[K] falls in gamma, and is at most 1/gamma.
-    return Trials(math.exp(optimize.brentq(lambda x: _mean(x, shape) - mean, -60.0, -1e-12, xtol=1e-14)), shape)
+    log_gamma = optimize.brentq(lambda x: _mean(x, shape) - mean, -60.0, -1e-12, xtol=1e-14)
+    # P(K = 1), from which all others are computed.
+    if math.log(mean) + (1 + shape) * log_gamma < math.log(_RAREST):
+        raise ValueError(
+            f"n_iter={mean:g} with shape={shape:g} makes a single trial rarer than {_RAREST:g}, which doubles do not "
+            "hold; lower shape (0 and 1 are usual)"
+        )
+    return Trials(math.exp(log_gamma), shape)
 
 
 def worst(budget: Budget) -> Curve:

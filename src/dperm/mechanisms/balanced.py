@@ -22,7 +22,8 @@ import math
 
 import numpy as np
 
-from dperm.domain import MOST, Budget, Domain, Neighbours
+from dperm.domain import MOST, Budget, Domain, Neighbours, number
+from dperm.errors import InvalidBudget
 from dperm.losses import Loss
 from dperm.mechanisms import objective
 from dperm.mechanisms.base import bounds
@@ -35,7 +36,11 @@ _MULTIPLES = (1.2, 2.0, 4.0, 8.0, 16.0)
 
 
 def noisy_count(n: int, epsilon: float, rng: np.random.Generator) -> int:
-    """Return n + Z, Z discrete Laplace, at least 1; pure epsilon-DP under add/remove (the count moves by 1)."""
+    """Return n + Z, Z discrete Laplace, at least 1; pure epsilon-DP under add/remove (the count moves by 1).
+
+    Raises InvalidBudget: if epsilon is below 1e-15, where Z is beyond the whole numbers that a machine has.
+    """
+    number("epsilon", epsilon, 1e-15, math.inf, ends="[]", error=InvalidBudget, remedy="raise epsilon, or say n_public")
     stop = -math.expm1(-epsilon)
     return max(1, n + int(rng.geometric(stop)) - int(rng.geometric(stop)))
 
@@ -51,7 +56,8 @@ def balanced_curvature(
     - steepest: the largest lambda/Delta that may come out.
     """
     zeta, lam = bounds(loss, domain)
-    bend = BENT * n * lam / p
+    # Under replace-one there may be no record at all.
+    bend = BENT * max(n, 1) * lam / p
     size = min(HALF * zeta / lam, domain.theta_norm / math.sqrt(p))
     unit = objective.default_curvature(loss, domain, budget.epsilon) / 2
 

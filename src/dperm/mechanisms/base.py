@@ -136,11 +136,12 @@ def check_steepness(loss: Loss, domain: Domain, curvature: float | None, epsilon
     """
     curvature = curvature_or_default(curvature, loss, domain, epsilon)
     lam = bounds(loss, domain)[1]
-    if lam > most * curvature:
+    # Room for the rounding of a curvature that was made to meet this.
+    if lam > most * curvature * (1 + 1e-12):
         raise InvalidBudget(
             f"curvature={curvature:g} is too small beside lambda={lam:g}, the largest curvature of one record's loss: "
             "with clip=True no record may make fit fail, and with so little curvature a few records can keep the "
-            f"solver from its target; raise curvature to {lam / most:g} or more"
+            f"solver from its target; raise curvature to {1.00001 * lam / most:g} or more"
         )
 
 

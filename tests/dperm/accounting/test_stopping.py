@@ -143,6 +143,13 @@ def test_a_wrong_law_is_refused_by_its_name(given, words):
         stopping.trials(*given)
 
 
+def test_a_law_whose_first_chance_underflows_is_refused():
+    """At P(K = 1) = 7.8e-319 a denormal had lost digits, and the law 16 % of its mass."""
+    with pytest.raises(ValueError, match=r"n_iter=158500 with shape=100 .* lower shape"):
+        stopping.trials(158_500, 100)
+    assert stopping.trials(1 + 1e-13, 0) == stopping.Trials(1.0, 0.0)
+
+
 def test_a_delta_that_leaves_nothing_is_refused():
     with pytest.raises(InvalidBudget, match=r"epsilon=0\.01, delta=0\.9 leave nothing for one of n_iter=30 trials"):
         stopping.base_budget(Budget(0.01, 0.9), stopping.trials(30, 1.0), stopping.worst)

@@ -1,6 +1,7 @@
 """The default curvature: its excess against a fine grid, its count against its law, its budget against a sum."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from scipy import optimize, stats
 
 from dperm import ObjectivePerturbation, losses
 from dperm.domain import Budget, Domain
+from dperm.errors import InvalidBudget, VacuousWarning
 from dperm.mechanisms import balanced, objective
 
 UNIT = Domain(x_norm=1.0)
@@ -58,6 +60,29 @@ def test_a_noisy_count_is_discrete_laplace():
 def test_a_count_is_never_below_one():
     rng = np.random.default_rng(0)
     assert min(balanced.noisy_count(0, 0.01, rng) for _ in range(50)) == 1
+
+
+def test_a_count_for_next_to_nothing_is_refused():
+    """Beyond 1e-15 NumPy's geometric numbers saturate, and the count would be exact."""
+    with pytest.raises(InvalidBudget, match="epsilon="):
+        balanced.noisy_count(5, 1e-16, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_no_record_at_all_is_a_fit(delta):
+    given = {"neighbours": "replace", "clip": True, "delta": delta, "classes": (0, 1), "random_state": 0}
+    model = ObjectivePerturbation(**given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", VacuousWarning)
+        assert np.isfinite(model.fit(np.zeros((0, 2)), np.zeros(0)).coef_).all()
+
+
+@pytest.mark.parametrize("x_norm", np.linspace(0.5, 3, 41))
+def test_the_default_meets_the_limit_of_a_total_fit(x_norm):
+    """At epsilon 1000 the default is lambda/100, to the last digit what clip=True allows."""
+    X, y = data(30)
+    given = {"epsilon": 1e3, "clip": True, "classes": (0, 1), "x_norm": x_norm, "random_state": 0}
+    assert np.isfinite(ObjectivePerturbation(**given).fit(X, y).coef_).all()
 
 
 def data(n=300, p=4):
