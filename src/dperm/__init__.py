@@ -20,6 +20,7 @@ PUBLIC: Catalogue[str, str] = {
     "ObjectivePerturbation": "dperm.mechanisms.estimators.objective",
     "OutputPerturbation": "dperm.mechanisms.estimators.output",
     "PINP": "dperm.mechanisms.estimators.interactive",
+    "PreconditionedGradientDescent": "dperm.mechanisms.estimators.preconditioned",
     "PredictionLedger": "dperm.mechanisms.prediction.ledger",
     "PrivateSearchCV": "dperm.mechanisms.estimators.search",
     "RKHSGaussian": "dperm.mechanisms.estimators.rkhs",

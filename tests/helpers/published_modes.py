@@ -16,6 +16,7 @@ from dperm import (
     NoisyGradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    PreconditionedGradientDescent,
     RKHSGaussian,
     SampAggSupport,
     SoftMajority,
@@ -94,6 +95,11 @@ PUBLISHED = [
     *modes(
         NoisyGradientDescent,
         {}, {"loss": "huber"}, {"loss": "smoothed_hinge", "fit_intercept": True, "step_size": 0.1},
+        neighbours=RELATIONS,
+    ),
+    *modes(
+        PreconditionedGradientDescent,
+        {"loss": "huber"}, {"loss": "smoothed_hinge", "fit_intercept": True, "gram_share": 0.5},
         neighbours=RELATIONS,
     ),
     *modes(

@@ -29,7 +29,7 @@ both = {"epsilon": 1.0, "clip": True, "classes": (-1, 1), "random_state": 0}
 for model in (
     dperm.ObjectivePerturbation(**both, l1=0.1, radius=5.0), dperm.OutputPerturbation(**both), dperm.NAPP(**both),
     dperm.TDDL(**both, n_public=4), dperm.StableERM(**both, queries=3),
-    dperm.NoisyGradientDescent(**both),
+    dperm.NoisyGradientDescent(**both), dperm.PreconditionedGradientDescent(**both),
 ):
     answers = model.fit(X, y).predict(X[:2])
     assert set(np.ravel(answers)) <= {-1, 1}, model

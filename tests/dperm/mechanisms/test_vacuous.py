@@ -118,7 +118,7 @@ OF_COEFFICIENTS = {
 def test_every_estimator_of_coefficients_is_held():
     """TDIL has its own warning, of more than this noise (`test_kernel_interactive`); a descent's core says nothing."""
     found = {Estimator.__name__ for Estimator, _ in PUBLISHED if "    coef_" in Estimator.__doc__}
-    assert found - {"TDIL", "NoisyGradientDescent"} == OF_COEFFICIENTS.keys()
+    assert found - {"TDIL", "NoisyGradientDescent", "PreconditionedGradientDescent"} == OF_COEFFICIENTS.keys()
 
 
 def heard(model, X, y):

@@ -70,7 +70,8 @@ def core_of(name):
     given = {
         "loss": losses.logistic(), "domain": Domain(x_norm=1.0, y_bound=1.0), "neighbours": "add_remove", "rng": rng,
         "budget": Budget(1.0, 0.0 if name in ("cms11", "exp_mech", "samp_agg", "random_features") else 1e-6),
-        "omega": np.ones((2, 1)), "n_public": 20, "size": 1, "support": "samp_agg", "penalty": 1.0, "blocks": 2,
+        "omega": np.ones((2, 1)), "clip": 1.0, "distance": 1.0,
+        "n_public": 20, "size": 1, "support": "samp_agg", "penalty": 1.0, "blocks": 2,
     }  # fmt: skip
     if name in ("napp", "truncated", "tuned"):
         given |= {

@@ -158,6 +158,10 @@ _LEARNER = "a learner without privacy, for shards: what asks it takes any learne
 _SEARCH = "a choice among fits that are called: the twins of mutants of the group `selection` are its law, exactly"
 UNCALLED = dict.fromkeys(("BoxLearner", "IntervalsLearner", "StumpLearner", "ThresholdLearner"), _LEARNER)
 UNCALLED["PrivateSearchCV"] = _SEARCH
+UNCALLED["PreconditionedGradientDescent"] = (
+    "its steps are those of `gradient`, which is called, and with one feature they do not hang on the Gram matrix; the "
+    "twin of the mutant `gram-not-charged` is its core's law with one feature and a public step, exactly"
+)
 # Those that choose features are called as `supports` and `sparse` say.
 CHOOSE = {"exp_mech": ExpMechSupport, "samp_agg": SampAggSupport, "sparse": SparseRegression}
 # Objects that are made to be published: variant -> mechanism -> parameters.

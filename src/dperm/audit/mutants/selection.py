@@ -6,13 +6,13 @@ import numpy as np
 from scipy import special
 
 from dperm import losses
-from dperm.accounting import stopping
+from dperm.accounting import gaussian, stopping
 from dperm.audit import comparators, composed, constrained_target, linear_targets, pairs, support, voting
 from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.audit.mutants.noise import ONE, TOLERANCE
 from dperm.domain import Budget
 from dperm.laws.tails import lower_tail
-from dperm.mechanisms import approximate_minima, gradient
+from dperm.mechanisms import approximate_minima, gradient, preconditioned
 from dperm.mechanisms.support import noisy_top
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 from dperm.solvers import newton
@@ -21,6 +21,9 @@ from dperm.solvers import newton
 ALPHA = 2.0
 APPROXIMATE = Budget(1.0, 1e-6)
 STEPS = 9
+# Of preconditioned descent: the clip, the Gram matrix's share of the squared ratio, and what is added to it.
+PULL, HALF = 0.02, 0.5
+FLOOR = preconditioned.FLOOR / gaussian.gaussian_ratio(APPROXIMATE.epsilon, APPROXIMATE.delta)
 TRIALS = stopping.trials(10, 1.0)
 
 
@@ -147,6 +150,47 @@ def clipping_forgotten(broken: bool) -> Sampled:
 def noise_of_one_step(broken: bool) -> Sampled:
     """Noisy gradient descent of nine steps, each with noise as if it were the only one."""
     return _descent(broken, shrunk=np.sqrt(STEPS))
+
+
+@mutant("preconditioned descent: a Gram matrix that nobody pays for", "a classic", "add_remove", delta=1e-6)
+def gram_not_charged(broken: bool) -> Finite:
+    """One step of preconditioned descent on one feature, theta = -g/(B_+ + FLOOR), in bins.
+
+    g ~ N(m, sigma^2) and B ~ N(b, s^2) are independent, and B < 0 has a chance below 1e-16, so that exactly
+    P(theta <= t) = P(g + t (B + FLOOR) >= 0) = Phi((m + t (b + FLOOR))/sqrt(sigma^2 + t^2 s^2)). The record that comes
+    makes g less and B more, each by all of its sensitivity.
+    """
+    fixed = {"steps": 1, "neighbours": "add_remove"}
+    on_gram, on_step = preconditioned.calibrate(PULL, APPROXIMATE, x_norm=1.0, gram_share=HALF, **fixed)
+    if broken:
+        on_step = gradient.calibrate(PULL, APPROXIMATE, **fixed)
+    data, neighbour = preconditioned_pair()
+
+    def sums(X, y):
+        (start,) = gradient.summed_gradient(X, y, losses.logistic(), np.zeros((1, 1)), gradient.limits(X, PULL))
+        return start.item(), preconditioned.gram(X, 1.0).item() + FLOOR
+
+    m, b = sums(*data)
+    centre = -m / b
+    edges = centre * (1 + np.hypot(on_step.scale / m, on_gram.scale / b) * np.linspace(-8, 8, 257))
+
+    def law(records):
+        m, b = sums(*records)
+        below = special.ndtr((m + edges * b) / np.hypot(on_step.scale, edges * on_gram.scale))
+        return np.diff(np.concatenate([[0.0], below, [1.0]]))
+
+    return Finite(law, [(data, neighbour)])
+
+
+def preconditioned_pair() -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Return so many short records that a clipped gradient and a row of length 1 are the same share of g and of B.
+
+    The neighbour has one record more, which pulls the other way.
+    """
+    short = 0.25
+    number = round(FLOOR / (1 - short**2))
+    data = np.full((number, 1), short), np.ones(number)
+    return data, (np.append(data[0], [[1.0]], axis=0), np.append(data[1], -1.0))
 
 
 @mutant("approximate minima without output noise, from a solver that tells", "kifer2012, K8", "replace", delta=1e-6)

@@ -13,10 +13,10 @@ import together
 from sklearn.base import clone, is_classifier, is_regressor
 from total_checks import contradicted
 
-from dperm import NoisyGradientDescent, ObjectivePerturbation, OutputPerturbation
+from dperm import NoisyGradientDescent, ObjectivePerturbation, OutputPerturbation, PreconditionedGradientDescent
 from dperm.errors import DataError, DomainViolation, InvalidBudget, PrivacyLeakWarning, ReleaseError
 
-DESCENTS = [NoisyGradientDescent]
+DESCENTS = [NoisyGradientDescent, PreconditionedGradientDescent]
 ESTIMATORS = [ObjectivePerturbation, OutputPerturbation, *DESCENTS]
 
 NOT_ABOVE_0 = ["a", None, True, [1.0], 1j, 0, -1, np.nan, np.inf, 10**400]

@@ -5,13 +5,13 @@ import pytest
 import together
 from scipy import sparse
 
-from dperm import NoisyGradientDescent, losses
+from dperm import NoisyGradientDescent, PreconditionedGradientDescent, losses
 from dperm.domain import Budget, Domain
 from dperm.errors import DomainViolation, InvalidBudget
-from dperm.mechanisms import gradient
+from dperm.mechanisms import gradient, preconditioned
 from dperm.mechanisms.estimators.gradient import MOMENTUM, STEPS, longest_at_0
 
-DESCENTS = [NoisyGradientDescent]
+DESCENTS = [NoisyGradientDescent, PreconditionedGradientDescent]
 LABELS = {"classes": (0, 1), "random_state": 0}
 
 
@@ -29,6 +29,19 @@ def test_a_fit_is_the_core_with_what_its_words_say():
         np.column_stack([X, np.ones(len(X))]), 2.0 * y - 1, losses.logistic(), domain=Domain(x_norm=2**0.5),
         budget=Budget(0.7, 1e-6), neighbours="add_remove", calibration="tight", steps=STEPS, momentum=MOMENTUM,
         clip=2**0.5 / 6, distance=2 / 2**0.5, average="tail", rng=np.random.default_rng(0),
+    )  # fmt: skip
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), core.theta[0], rtol=1e-12)
+    assert model.privacy_.guarantee == "proved" and model.privacy_.event.noise_multiplier > 0
+
+
+def test_a_preconditioned_fit_is_the_core_with_what_its_words_say():
+    """R is the bound with the intercept: the Gram matrix has its feature too. D = c0/(6 lambda)."""
+    X, y = records()
+    model = PreconditionedGradientDescent(**LABELS, epsilon=0.7, fit_intercept=True).fit(X, y)
+    core = preconditioned.release(
+        np.column_stack([X, np.ones(len(X))]), 2.0 * y - 1, losses.logistic(), domain=Domain(x_norm=2**0.5),
+        budget=Budget(0.7, 1e-6), neighbours="add_remove", calibration="tight", steps=50, momentum=0.9,
+        clip=2**0.5 / 6, distance=2**0.5 / 6, gram_share=0.05, floor=200.0, rng=np.random.default_rng(0),
     )  # fmt: skip
     np.testing.assert_allclose(np.append(model.coef_, model.intercept_), core.theta[0], rtol=1e-12)
     assert model.privacy_.guarantee == "proved" and model.privacy_.event.noise_multiplier > 0
@@ -100,6 +113,7 @@ def test_the_defaults_learn(Estimator):
         ({"steps": 2.5}, ValueError, "steps=2.5 must be a whole number"),
         ({"momentum": 1.0}, ValueError, "momentum=1.0 must be"),
         ({"step_size": -1.0}, ValueError, "step_size=-1.0 must be .* leave it out"),
+        ({"gram_share": 1.5}, ValueError, "gram_share=1.5 must be"),
         ({"calibration": "paper"}, ValueError, "calibration='paper'.*'tight'"),
     ],
 )

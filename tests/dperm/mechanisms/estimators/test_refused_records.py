@@ -21,6 +21,7 @@ LABELLED = {
     "output": lambda **how: dperm.OutputPerturbation(**TWO | how),
     "approximate minima": lambda **how: dperm.ApproximateMinima(**TWO | how),
     "descent": lambda **how: dperm.NoisyGradientDescent(**TWO | how),
+    "preconditioned": lambda **how: dperm.PreconditionedGradientDescent(**TWO | how),
     "napp": lambda **how: dperm.NAPP(**TWO | how),
     "rkhs": lambda **how: dperm.RKHSGaussian(**TWO | how, C=0.01),
     "tddl": lambda **how: dperm.TDDL(**TWO | how, C=0.01, n_public=4),

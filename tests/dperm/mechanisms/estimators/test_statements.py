@@ -22,6 +22,7 @@ from dperm import (
     NoisyGradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    PreconditionedGradientDescent,
     RKHSGaussian,
     SampAggSupport,
     SoftMajority,
@@ -49,7 +50,8 @@ pytestmark = [
     [
         *modes(ObjectivePerturbation, {}, BALL), *modes(OutputPerturbation, {}), *modes(NAPP, {}), *modes(TDIL, {}),
         *modes(TDDL, {"n_public": 9}), *modes(SparseRegression, SPARSE), *modes(ExpMechSupport, SPARSE),
-        *modes(SampAggSupport, VOTES), *modes(NoisyGradientDescent, {}), *modes(PINP, {}), *modes(RKHSGaussian, {}),
+        *modes(SampAggSupport, VOTES), *modes(NoisyGradientDescent, {}), *modes(PINP, {}),
+        *modes(PreconditionedGradientDescent, {}), *modes(RKHSGaussian, {}),
         *modes(StableERM, {}),
     ],
 )  # fmt: skip
@@ -165,6 +167,7 @@ def test_votes_of_blocks_whose_lassos_missed_their_target_are_no_error(monkeypat
         *modes(NAPP, {}), *modes(TDIL, {}), *modes(TDDL, {"n_public": 9}), *modes(PINP, {}), *modes(RKHSGaussian, {}),
         *modes(SoftMajority, {}), *modes(AveragedPrediction, {}), *modes(StableERM, {}),
         *modes(StableSGD, {"radius": 0.1}), *modes(ExpPW, {}), *modes(NoisyGradientDescent, {}),
+        *modes(PreconditionedGradientDescent, {}),
     ],
 )  # fmt: skip
 def test_labels_from_the_data_leave_no_guarantee(mode):

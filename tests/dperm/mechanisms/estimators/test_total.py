@@ -69,6 +69,10 @@ def labelled():
         "descent, step, replace": lambda: dperm.NoisyGradientDescent(
             **linear, neighbours="replace", step_size=1e30, gradient_clip=1e30, loss="smoothed_hinge"
         ),
+        "preconditioned": lambda: dperm.PreconditionedGradientDescent(**linear),
+        "preconditioned, intercept, replace": lambda: dperm.PreconditionedGradientDescent(
+            **linear, neighbours="replace", gradient_clip=1e30, gram_share=0.999, fit_intercept=True
+        ),
         "napp": lambda: dperm.NAPP(**linear),
         "napp, ridge, moor": lambda: dperm.NAPP(**linear, penalty="ridge", moor=True, loss="smoothed_hinge"),
         "rkhs": lambda: dperm.RKHSGaussian(**kernel),
@@ -118,6 +122,7 @@ def numbered():
         "output, huber": lambda: dperm.OutputPerturbation(**NUMBERS, loss="huber", fit_intercept=True),
         "approximate minima, huber": lambda: dperm.ApproximateMinima(**NUMBERS, loss="huber"),
         "descent, huber": lambda: dperm.NoisyGradientDescent(**NUMBERS, loss="huber", fit_intercept=True),
+        "preconditioned, huber": lambda: dperm.PreconditionedGradientDescent(**NUMBERS, loss="huber"),
         "napp, poisson": lambda: dperm.NAPP(**NUMBERS, loss="poisson", y_bound=3.0, eta_bound=1.0, penalty="ridge"),
         "napp, squared": lambda: dperm.NAPP(**NUMBERS, loss="squared", y_bound=3.0, eta_bound=1.0),
         "rkhs, huber": lambda: dperm.RKHSGaussian(**NUMBERS, loss="huber"),
@@ -226,7 +231,7 @@ def test_shapes_and_labels_of_no_known_type_are_refused_without_their_values():
     assert "SECRET" not in str(caught.value) and "7.125" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["rkhs", "tddl", "pinp", "rkhs, linear, open", "descent"])
+@pytest.mark.parametrize("name", ["rkhs", "tddl", "pinp", "rkhs, linear, open", "descent", "preconditioned"])
 def test_sparse_rows_are_as_dense_ones(name):
     X, y = tame(False)
     X[1:4, 0], X[2, 1], X[4] = [math.nan, math.inf, 1.7e308], 1e300, 0

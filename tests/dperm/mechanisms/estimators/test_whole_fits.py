@@ -24,6 +24,7 @@ FITTED = {
     "objective": lambda: dperm.ObjectivePerturbation(**LABELS),
     "output": lambda: dperm.OutputPerturbation(**LABELS),
     "descent": lambda: dperm.NoisyGradientDescent(**LABELS),
+    "preconditioned": lambda: dperm.PreconditionedGradientDescent(**LABELS),
     "napp": lambda: dperm.NAPP(**LABELS),
     "tddl": lambda: dperm.TDDL(n_public=5, **LABELS),
     "tdil": lambda: dperm.TDIL(kernel="linear", **LABELS),
