@@ -26,7 +26,7 @@ from dperm.domain import MOST, Budget, Domain, Neighbours, number
 from dperm.errors import InvalidBudget
 from dperm.losses import Loss
 from dperm.mechanisms import objective
-from dperm.mechanisms.base import bounds
+from dperm.mechanisms.base import TARGET, bounds, reachable
 
 # Of epsilon, for the number of records: a count is right to 1 % when epsilon n is above 1e4.
 COUNT_SHARE = 0.01
@@ -46,7 +46,15 @@ def noisy_count(n: int, epsilon: float, rng: np.random.Generator) -> int:
 
 
 def balanced_curvature(
-    loss: Loss, domain: Domain, budget: Budget, *, n: int, p: int, neighbours: Neighbours, steepest: float
+    loss: Loss,
+    domain: Domain,
+    budget: Budget,
+    *,
+    n: int,
+    p: int,
+    neighbours: Neighbours,
+    steepest: float,
+    declared: Budget | None = None,
 ) -> float:
     """Return the Delta of least excess, for the noise of calibration="tight".
 
@@ -54,6 +62,8 @@ def balanced_curvature(
     - budget: what the tilt may spend.
     - n: a public number of records, or a noisy one; 1 or above.
     - steepest: the largest lambda/Delta that may come out.
+    - declared: the budget that a refusal names. Where it is given and some Delta has a noise that no solver serves,
+      InvalidBudget is raised whatever n is: else whether there is an error, and its words, would hang on a noisy n.
     """
     zeta, lam = bounds(loss, domain)
     # Under replace-one there may be no record at all.
@@ -72,7 +82,9 @@ def balanced_curvature(
 
     tried = {max(multiple * unit, lam / steepest) for multiple in _MULTIPLES}
     noises = {curvature: square(curvature) for curvature in sorted(tried)}
+    if declared is not None:
+        reachable(TARGET, math.sqrt(p * max(noises.values())) / zeta, declared)
     # Beyond them the noise hardly falls, and at a constant s the least excess stands at s^2/(h t^2).
     last, noise = max(noises.items())
-    noises[min(max(last, noise / (bend * size**2)), MOST)] = noise
+    noises[max(last, min(noise / (bend * size**2), MOST))] = noise
     return min(noises, key=lambda curvature: excess(curvature, noises[curvature]))

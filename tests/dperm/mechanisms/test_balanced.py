@@ -85,6 +85,28 @@ def test_the_default_meets_the_limit_of_a_total_fit(x_norm):
     assert np.isfinite(ObjectivePerturbation(**given).fit(X, y).coef_).all()
 
 
+@pytest.mark.filterwarnings("ignore::dperm.errors.VacuousWarning")
+@pytest.mark.parametrize("epsilon", [1e-12, 2.87e-9])
+def test_no_refusal_hangs_on_the_noisy_count(epsilon):
+    """Before, at 2.87e-9 some counts were refused and others not, and below each named its own noise."""
+    X, y = data(5)
+    said = set()
+    for _ in range(20):
+        with pytest.raises(InvalidBudget, match=f"of epsilon={epsilon:g} counting the records leaves") as caught:
+            ObjectivePerturbation(epsilon=epsilon, clip=True, classes=(0, 1)).fit(X, y)
+        said.add(str(caught.value))
+    assert len(said) == 1
+
+
+def test_with_rows_so_long_no_count_leads_below_what_is_tried():
+    """Before, some counts came to 1e30 beside lambda = 1e60, which clip=True refuses, and others were a fit."""
+    fixed = {"p": 2, "neighbours": "add_remove", "steepest": 100}
+    domain, budget = Domain(x_norm=1e30), Budget(1.0, 0.1)
+    least = losses.huber().curvature_bound(domain) / 100
+    found = [balanced.balanced_curvature(losses.huber(), domain, budget, n=n, **fixed) for n in (1, 5, 100, 10**6)]
+    assert min(found) >= least * (1 - 1e-12)
+
+
 def data(n=300, p=4):
     rng = np.random.default_rng(2)
     X = rng.standard_normal((n, p))

@@ -228,6 +228,7 @@ class ObjectivePerturbation(LinearEstimator):
                 p=X.shape[1],
                 neighbours=self.neighbours,
                 steepest=_STEEPEST,
+                declared=budget,
             )
             return self._of_curvature(curvature, budget, X, y, loss, domain, rng)
         except InvalidBudget as error:
