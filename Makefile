@@ -65,13 +65,14 @@ report-zip: venv  ## figures, tables, ledgers and the report in one zip, by snak
 # pytest keeps the tests that it has rewritten, for the targets after it.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 
-# What a worker has left at the end, the other takes over.
-test: venv  ## all tests but those of the targets below (10 to 17 minutes on two cores)
-	$(PYTEST) -n 2 --dist worksteal -m "not slow and not faults and not cluster and not versions and not processors"
+# What a worker has left at the end, another takes over. Three of them for two cores: each waits for a fifth of its time,
+# for browsers, for processes that it starts and for clocks.
+test: venv  ## all tests but those of the targets below (about 10 minutes on two cores)
+	$(PYTEST) -n 3 --dist worksteal -m "not slow and not faults and not cluster and not versions and not processors"
 
 test-slow: venv  ## the full-power statistical tests (at most 30 minutes)
 	@# Collecting all files takes each worker half a minute.
-	$(PYTEST) -n 2 --dist worksteal -m "slow and not faults and not cluster and not versions and not processors" \
+	$(PYTEST) -n 3 --dist worksteal -m "slow and not faults and not cluster and not versions and not processors" \
 		$$(grep -rl --include='test_*.py' 'mark.slow' tests)
 
 test-faults: venv  ## kills, full and read-only disks, broken files: each injected, then healed (about 10 minutes)

@@ -105,6 +105,7 @@ def test_answers(run, answered):
     same(exact(shown, "measured"), [lows[row["attributes"]["data-claim"]] for row in shown])
 
 
+@pytest.mark.slow
 def test_counts_at_the_top_are_those_of_the_ledgers(run, desk, answered, ledger):
     overview = " ".join(desk.locator("#overview").inner_text().split())
     for verdicts, given in ((answers.ANSWERS, answered["kind"]), (ledgers.PRIVACY, ledger["verdict"])):
@@ -112,6 +113,7 @@ def test_counts_at_the_top_are_those_of_the_ledgers(run, desk, answered, ledger)
             assert re.search(rf"\b{(given == verdict).sum()} ?[✓◐◇✗~–]? ?{verdict}", overview), (verdict, overview)
 
 
+@pytest.mark.slow
 def test_counts_of_each_paper(run, desk, answered, ledger):
     for paper in answered["paper"].unique():
         row = desk.locator(f"tr[data-paper='{paper}']").first

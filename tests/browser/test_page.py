@@ -175,6 +175,7 @@ def test_the_address_of_a_row_opens_it(visit, run):
     expect(page.locator(f"[id='{last}-details']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_an_address_that_says_nothing_is_passed_over(visit):
     """No error, which is asked after every test."""
     assert visit(hash="#%").locator("h1").count() == 1
@@ -214,6 +215,7 @@ def brightness(colour):
     return sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
 
 
+@pytest.mark.slow
 def test_keyboard_alone(visit):
     """From the top: the skip link, then a claim found by search, opened with Enter and closed with Space."""
     page = visit()
@@ -269,6 +271,7 @@ def test_what_is_folded_away_is_printed(desk):
     expect(desk.locator(":is(details.errata, details.rules)[open]")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_an_open_row_on_a_phone_has_one_background(visit):
     page = visit(width=390, scheme="dark")
     page.locator("#guarantees button.open").first.click()

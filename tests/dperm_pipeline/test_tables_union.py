@@ -281,6 +281,7 @@ def test_the_union_never_stands_in_memory_whole(tmp_path):
     assert peaks[1] < 1.5 * peaks[0]
 
 
+@pytest.mark.slow
 def test_a_million_rows_take_seconds(tmp_path):
     """About one second of one core in all; a Python loop over the rows of each column would take far longer."""
     frame = pd.concat([rows(1000)] * 1000, ignore_index=True)

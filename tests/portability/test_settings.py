@@ -1,5 +1,6 @@
 """The bytes of rows do not depend on settings of the machine: an experiment of each paper, without Snakemake."""
 
+import functools
 import json
 import os
 import shutil
@@ -12,40 +13,50 @@ from machines import ASCII, PLACE, PLAIN, ROOT, bytes_of, environment, finish, l
 
 # Short ones, with linear algebra, compiled loops, a data set and a baseline between them.
 ONE_OF_EACH = ("kifer2012-output", "jain2013-queries", "dwork2018-realdata", "li2021-recycling")
+# Of these, what `make test` computes.
+FAST = ONE_OF_EACH[:2]
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory) -> dict[str, bytes]:
-    """The bytes of the plainest machine."""
-    out = tmp_path_factory.mktemp("plain") / "out"
-    finish(start(out, "--only", *ONE_OF_EACH, **PLAIN))
-    found = bytes_of(out)
-    assert {path.split("/")[0] for path in found} == set(ONE_OF_EACH)
-    return found
+def plain(tmp_path_factory):
+    """Return a function that gives the bytes of the plainest machine, of some experiments."""
+
+    @functools.cache
+    def computed(*only: str) -> dict[str, bytes]:
+        out = tmp_path_factory.mktemp("plain") / "out"
+        finish(start(out, "--only", *only, **PLAIN))
+        found = bytes_of(out)
+        assert {path.split("/")[0] for path in found} == set(only)
+        return found
+
+    return computed
 
 
+@pytest.mark.slow
 def test_hash_seed_and_ascii(plain, tmp_path):
     only = "jain2013-queries"
     finish(start(tmp_path / "out", "--only", only, **ASCII, PYTHONHASHSEED="2"))
-    assert bytes_of(tmp_path / "out") == {path: found for path, found in plain.items() if path.startswith(f"{only}/")}
+    assert bytes_of(tmp_path / "out") == plain(only)
 
 
-def test_order_more_threads_and_turkish_on_an_island_far_east(plain, tmp_path):
+@pytest.mark.parametrize("only", [FAST, pytest.param(ONE_OF_EACH, marks=pytest.mark.slow)], ids=["two", "four"])
+def test_order_more_threads_and_turkish_on_an_island_far_east(plain, tmp_path, only):
     settings = {**threads(7), **locale(tmp_path / "locales", "tr_TR"), "TZ": "Pacific/Kiritimati"}
     out = tmp_path / PLACE / "out"
-    finish(start(out, "--backwards", "--only", *ONE_OF_EACH, umask=0o077, PYTHONHASHSEED="7", **settings))
-    assert bytes_of(out) == plain
+    finish(start(out, "--backwards", "--only", *only, umask=0o077, PYTHONHASHSEED="7", **settings))
+    assert bytes_of(out) == plain(*only)
     # Nor is anything readable that should not be.
     assert [path for path in out.rglob("*.parquet") if path.stat().st_mode & 0o077] == []
 
 
+@pytest.mark.slow
 def test_no_locale_in_a_folder_of_any_name(plain, tmp_path):
     # The code and the configuration stand there too. Nothing compiled: that would take half a minute.
     root, only = tmp_path / PLACE, "kifer2012-output"
     for part in ("src", "config", "workflow/schemas"):
         shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("*.egg-info"))
     finish(start(root / "out", "--root", str(root), "--only", only, LC_ALL="C", LANG="C"))
-    assert bytes_of(root / "out") == {path: found for path, found in plain.items() if path.startswith(f"{only}/")}
+    assert bytes_of(root / "out") == plain(only)
 
 
 ASKED = """
@@ -137,6 +148,7 @@ print(sum(berhu.penalty.stats.cache_hits.values()), sum(berhu.penalty.stats.cach
 """
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_code_does_not_compile_what_another_has_compiled(tmp_path):
     def run(name):
         given = environment(PYTHONPATH=str(tmp_path / name), DPERM_NUMBA_CACHE=str(tmp_path / "cache"))

@@ -106,11 +106,12 @@ def test_the_page_shows_it_all(build_report, run_script):
     ("path", "words"),
     [
         ("figures/kifer2012-output.svg", "is not an SVG figure"),
-        ("tables/kifer2012-output.md", "holds no table"),
+        pytest.param("tables/kifer2012-output.md", "holds no table", marks=pytest.mark.slow),
         ("claims.parquet", "is not a readable Parquet file"),
-        ("kifer2012-output/rows.parquet", "is not a readable Parquet file"),
-        ("privacy.parquet", "is not a readable Parquet file"),
-        ("mutants.parquet", "is not a readable Parquet file"),
+        *(
+            pytest.param(path, "is not a readable Parquet file", marks=pytest.mark.slow)
+            for path in ("kifer2012-output/rows.parquet", "privacy.parquet", "mutants.parquet")
+        ),
     ],
 )
 def test_a_broken_part(build_report, run_script, path, words):

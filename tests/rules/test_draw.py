@@ -13,8 +13,8 @@ import pytest
 from dperm_papers.kifer2012.output import figures as output
 from dperm_pipeline import figures
 
-# One figure of each paper and a ledger's; `make test-slow` draws them all.
-QUICK = {"kifer2012-output", "jain2013-noise", "dwork2018-free", "li2021-fig2", "privacy-ledger"}
+# A figure of rows and a ledger's; `make test-slow` draws them all.
+QUICK = {"kifer2012-output", "privacy-ledger"}
 NAMES = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in sorted(figures.FIGURES)]
 RULE = "draw_kifer2012_output"
 OF_RULE = ("kifer2012-output", "kifer2012-output-sweep", "kifer2012-output-sweep-test")

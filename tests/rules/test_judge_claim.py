@@ -63,8 +63,8 @@ def judge_claim(what, name, *, rows=(), privacy=()):
     ("name", "needed"),
     [
         (BY_ROWS, {"rows": [ROWS]}),
-        (BY_LEDGER, {"privacy": [RESULTS / "privacy.parquet"]}),
-        (BY_OTHERS, {}),
+        pytest.param(BY_LEDGER, {"privacy": [RESULTS / "privacy.parquet"]}, marks=pytest.mark.slow),
+        pytest.param(BY_OTHERS, {}, marks=pytest.mark.slow),
     ],
 )
 def test_the_verdict_is_the_one_among_all(all_verdicts, run_script, name, needed):
@@ -77,6 +77,7 @@ def test_the_verdict_is_the_one_among_all(all_verdicts, run_script, name, needed
         assert "not run" not in set(decided["breast-cancer"]) and set(decided["adult"]) == {"not run"}
 
 
+@pytest.mark.slow
 def test_the_words_say_statement_place_verdicts_and_rule(all_verdicts, run_script):
     text = judge_claim(run_script, BY_ROWS, rows=[ROWS])["words"].read_text(encoding="utf-8")
     rows = [row for row in all_verdicts.to_pylist() if row["id"] == BY_ROWS]
@@ -93,6 +94,7 @@ def test_a_claim_that_there_is_not(run_script):
     assert "no claim 'K-c98' in resources/claims; did you mean" in said
 
 
+@pytest.mark.slow
 def test_it_needs_the_rows_of_its_own_experiment_alone(workflow):
     """D-c42 is a sum of parts, decided by the rows of the parts."""
     names = (BY_ROWS, "J-c34", "D-c42")
@@ -109,6 +111,7 @@ def test_it_needs_the_rows_of_its_own_experiment_alone(workflow):
     assert collected == set().union(*needed.values())
 
 
+@pytest.mark.slow
 def test_the_ledger_is_made_for_a_claim_that_needs_it(workflow):
     jobs = workflow.jobs(f"results/tiny/claims/{BY_LEDGER}.md")
     (job,) = [job for job in jobs if job.rule == "judge_claim"]

@@ -115,7 +115,7 @@ def files(cell, data, baseline):
     return {"data": str(data), "baseline": str(baseline)} if "baseline" in cell else {}
 
 
-@pytest.mark.parametrize("name", ["kifer2012-output", "li2021-recycling"])
+@pytest.mark.parametrize("name", ["kifer2012-output", pytest.param("li2021-recycling", marks=pytest.mark.slow)])
 def test_rows_do_not_depend_on_what_shares_a_job(run_script, breast_cancer, baseline, name):
     declared = config_files.parse(ROOT / f"config/experiments/{name}.yaml")
     declared["mechanisms"] = declared["mechanisms"][:1]

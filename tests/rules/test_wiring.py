@@ -171,6 +171,7 @@ def test_every_file_has_one_maker(everything):
         assert (ROOT / path).is_file(), path
 
 
+@pytest.mark.slow
 def test_a_set_that_cannot_be_had_is_left_out_and_named(own_workflow):
     """Adult without an address and without a mirror; with a mirror it is back."""
     path = own_workflow.folder / "config/datasets.yaml"
@@ -201,6 +202,7 @@ def test_a_set_that_cannot_be_had_is_left_out_and_named(own_workflow):
     assert [job.params["skipped"] for job in with_data] == [{}]
 
 
+@pytest.mark.slow
 def test_what_an_edit_of_the_catalogue_runs_again(own_workflow):
     """The title and an address: nothing; a range: the preparation alone; a checksum: the fetch, too."""
     path = own_workflow.folder / "config/datasets.yaml"

@@ -138,6 +138,7 @@ def check(found, project):
     assert not list(project.rglob(CANARY)) and not Path(CANARY).exists()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), new=VALUES)
 def test_any_key_or_value_of_any_file(project, sound, data, new):
@@ -146,21 +147,26 @@ def test_any_key_or_value_of_any_file(project, sound, data, new):
     check(loaded(project, {**sound, name: put(sound[name], kind, path, new)}), project)
 
 
+# A key and a value of each file, and where else a word becomes a path: each is a plan for every nasty word.
+BECOME_PATHS = [
+    ("datasets.yaml", "key", ("own",)),
+    ("datasets.yaml", "value", ("adult", "sources", 0, 0)),
+    (FILES[-1], "value", ("mechanisms", 0, "mechanism")),
+    ("audits.yaml", "value", ("attacks", 0, "pairs", "tiny", 0)),
+]
+SO_DO = [
+    ("datasets.yaml", "key", ("adult", "files", "adult.data")),
+    ("datasets.yaml", "value", ("own", "format")),
+    (FILES[-1], "value", ("experiment",)),
+    (FILES[-1], "value", ("grid", "tiny", "dataset", 0)),
+    (FILES[-1], "value", ("figures", 0)),
+    ("audits.yaml", "value", ("attacks", 0, "mechanism")),
+    ("audits.yaml", "value", ("attacks", 0, "budgets", 0, "variant")),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "kind", "path"),
-    [
-        ("datasets.yaml", "key", ("own",)),
-        ("datasets.yaml", "key", ("adult", "files", "adult.data")),
-        ("datasets.yaml", "value", ("adult", "sources", 0, 0)),
-        ("datasets.yaml", "value", ("own", "format")),
-        (FILES[-1], "value", ("experiment",)),
-        (FILES[-1], "value", ("grid", "tiny", "dataset", 0)),
-        (FILES[-1], "value", ("mechanisms", 0, "mechanism")),
-        (FILES[-1], "value", ("figures", 0)),
-        ("audits.yaml", "value", ("attacks", 0, "mechanism")),
-        ("audits.yaml", "value", ("attacks", 0, "pairs", "tiny", 0)),
-        ("audits.yaml", "value", ("attacks", 0, "budgets", 0, "variant")),
-    ],
+    ("name", "kind", "path"), [*BECOME_PATHS, *(pytest.param(*place, marks=pytest.mark.slow) for place in SO_DO)]
 )
 def test_what_becomes_a_path_is_a_plain_word(project, sound, name, kind, path):
     """The nasty words where they would become a part of a path: refused, but for the plain ones."""
@@ -171,7 +177,10 @@ def test_what_becomes_a_path_is_a_plain_word(project, sound, name, kind, path):
             assert PLAIN.match(nasty) or path[-2:] == (0, 0), nasty
 
 
-@pytest.mark.parametrize("paths", [[("own", "path")], [("own", "title"), ("own", "target", "column")]])
+@pytest.mark.parametrize(
+    "paths",
+    [[("own", "path")], pytest.param([("own", "title"), ("own", "target", "column")], marks=pytest.mark.slow)],
+)
 def test_free_text_stays_what_it_is(project, sound, paths):
     kept = 0
     for nasty in NASTY[:20]:

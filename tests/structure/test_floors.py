@@ -120,7 +120,9 @@ def test_imports_only_from_below():
 
 
 def imports_snakemake(path: Path) -> bool:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    source = path.read_text(encoding="utf-8")
+    # Most do not even name it, and need not be parsed.
+    for node in ast.walk(ast.parse(source)) if "snakemake" in source else ():
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         if any(name.split(".")[0] == "snakemake" for name in names):

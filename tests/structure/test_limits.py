@@ -163,6 +163,7 @@ pytest.main([*sys.argv[1:], "-k", "not first"])
 """
 
 
+@pytest.mark.slow
 def test_what_has_no_seed_is_the_same_in_any_order_or_declares_a_chance(tmp_path):
     said = limited(tmp_path, DRAWS, "-s", "-o", "markers=chance", start=("-c", TWICE)).stdout.split("and again")
     first, second = (dict(re.findall(r"drew (\w+) (.*)", words)) for words in said)

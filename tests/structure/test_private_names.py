@@ -25,8 +25,10 @@ def imported_names(tree: ast.AST) -> set[str]:
             found |= {
                 alias.asname or alias.name.split(".")[0] for alias in node.names if alias.name.split(".")[0] in OURS
             }
-        elif isinstance(node, ast.Assign) and ast.unparse(node.value).startswith(
-            tuple(f"importlib.import_module('{name}" for name in OURS)
+        elif (
+            isinstance(node, ast.Assign)
+            and isinstance(node.value, ast.Call | ast.Attribute)
+            and ast.unparse(node.value).startswith(tuple(f"importlib.import_module('{name}" for name in OURS))
         ):
             found |= {ast.unparse(target) for target in node.targets}
     return found

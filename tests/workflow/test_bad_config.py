@@ -11,12 +11,10 @@ NEW = "config/experiments/kifer2012-foo.yaml"
 
 # --config, edit of a file, words of the message. A Snakemake of its own for each takes its time, so that most are slow
 # tests, and most messages have theirs elsewhere: tests/dperm_pipeline/plan/test_config.py, audits/test_attacks.py.
-FAST = [
+FAST = [((), (EXPERIMENT, "epsilon: [1.0]", "epsilon: [-1.0]"), "must be above 0")]
+SLOW = [
     (("scale=papper",), None, "did you mean 'paper'"),
     ((), ("config/config.yaml", "scale: quick", "scale: [quick"), "config.yaml"),
-    ((), (EXPERIMENT, "epsilon: [1.0]", "epsilon: [-1.0]"), "must be above 0"),
-]
-SLOW = [
     ((), ("config/config.yaml", "mirror: null", "mirror: &a [*a]"), "aliases (*name) are not read"),
     ((), (AUDITS, "pairs:", "piars:"), "did you mean 'pairs'"),
     ((), (NEW, "experiment: kifer2012-output", "experiment: kifer2012-foo"), "'kifer2012-foo' has no folder"),

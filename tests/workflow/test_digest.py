@@ -162,7 +162,10 @@ def test_audits(finished, declared, loaded):
         assert repr(plan.code_digest(*audits.modules([job]), packages=("threadpoolctl",))) in recorded(finished, rows)
 
 
-@pytest.mark.parametrize("name", ["breast-cancer", "digits", "diabetes", "people"])
+@pytest.mark.parametrize(
+    "name",
+    ["breast-cancer", "people", *(pytest.param(name, marks=pytest.mark.slow) for name in ("digits", "diabetes"))],
+)
 def test_prepared_data(finished, declared, loaded, name):
     (finished.folder / "people.csv").write_text("height,tall\n110,no\n190,yes\n", encoding="utf-8")
     entry = {**declared.datasets, "people": OWN}[name]
@@ -236,8 +239,13 @@ def others():
     }, set()  # fmt: skip
 
 
+# To draw, to judge and to put a page together takes seconds each.
+LONG = {"draw", "judge_claims", "build_report"}
+
+
 @pytest.mark.parametrize(
-    ("rule", "roots", "packages", "given", "no_matter"), list(others()), ids=[row[0] for row in others()]
+    ("rule", "roots", "packages", "given", "no_matter"),
+    [pytest.param(*row, marks=pytest.mark.slow if row[0] in LONG else (), id=row[0]) for row in others()],
 )
 def test_other_rules(finished, loaded, rule, roots, packages, given, no_matter):
     found = loaded(rule, **given)
@@ -251,6 +259,7 @@ def test_other_rules(finished, loaded, rule, roots, packages, given, no_matter):
         assert repr(plan.code_digest(*roots, packages=packages)) in recorded(finished, output)
 
 
+@pytest.mark.slow
 def test_one_claim(loaded):
     """Its verdict in words, too; nobody asks for it in a run of all."""
     given = {

@@ -89,6 +89,7 @@ def test_every_block_of_the_page_is_a_step():
         assert any((step.path or "").startswith(part) for step in found), part
 
 
+@pytest.mark.slow
 def test_a_mechanism_of_my_own_in_a_figure_that_is_there(finished):
     *written, command = steps("## A mechanism", "### An attack on it")
     for step in written:

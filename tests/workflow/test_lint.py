@@ -5,10 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 ADVICE = "Specify a conda environment or container for each rule"  # ours comes from requirements.lock
 
 
+# `make lint` runs it too.
+@pytest.mark.slow
 def test_snakemake_lint():
     command = [sys.executable, "-m", "snakemake", "--lint"]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -28,6 +28,7 @@ def cell_jobs(jobs):
     return [job.removeprefix(head) for job in jobs if " at " in job and job.startswith(head)]
 
 
+@pytest.mark.slow
 def test_second_run_does_nothing(finished, tmp_path):
     """Nor is a mirror a reason to run again."""
     (tmp_path / "mirror").mkdir()
@@ -83,6 +84,7 @@ def test_editing_a_mechanism_runs_exactly_its_cells_and_attacks_it_again(finishe
     assert set(AUDITS[1:]) <= set(jobs)
 
 
+@pytest.mark.slow
 def test_editing_shared_code_runs_all_cells(finished):
     finished.edit("src/dperm/noise.py", "import math", "import math\n\nUNUSED = 1")
     assert cell_jobs(finished.jobs()) == [f"{cell} at breast-cancer_epsilon-1" for cell in CELLS]
@@ -104,6 +106,7 @@ def test_editing_the_style_draws_all_and_computes_nothing_else(finished):
     assert {"draw kifer2012-output", "draw mutants", "draw privacy"} <= set(jobs)
 
 
+@pytest.mark.slow
 def test_editing_a_figure_draws_those_of_its_experiment_alone(finished):
     finished.edit("src/dperm_papers/kifer2012/output/figures.py", "\nimport ", "\nUNUSED = 1\nimport ")
     assert finished.jobs() == ["build the report at scale tiny", "draw kifer2012-output"]

@@ -27,6 +27,7 @@ def test_targets_by_paper_and_by_figure(project):
     assert "draw kifer2012-output" in jobs and not any("report" in job for job in jobs)
 
 
+@pytest.mark.slow
 def test_a_paper_target_of_another_scale_needs_no_flag(project):
     jobs = project.jobs("results/paper/figures/kifer2012-output.svg", config=("scale=quick",))
     assert "prepare adult" in jobs

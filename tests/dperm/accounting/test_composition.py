@@ -126,7 +126,12 @@ def bill(lam, e, mu, p_yes, ratios, rest):
     return yes + (rest ** (lam + 1) / q_no**lam if q_no > 0 else 0.0)
 
 
-@pytest.mark.parametrize(("lam", "e"), [(0.1, 0.01), (3.0, 0.01), (0.5, 0.1), (4.0, 0.1), (0.3, 1.0), (0.05, 2.0)])
+AT = [(0.1, 0.01), (0.5, 0.1), (4.0, 0.1), (0.05, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("lam", "e"), [(3.0, 0.01), (0.3, 1.0), *(pytest.param(*given, marks=pytest.mark.slow) for given in AT)]
+)
 def test_no_round_costs_more_and_one_costs_as_much(lam, e):
     mu, rng = rounds.yes_cost(lam, e), np.random.default_rng(0)
     worst = 0.0

@@ -91,7 +91,9 @@ def test_a_lasso_is_attacked_with_its_kink():
     assert len(lasso) == 3 and 0.68 < max(lasso) <= 1 + 1e-9
 
 
-@pytest.mark.parametrize(("neighbours", "least"), [("add_remove", 0.499), ("replace", 0.999)])
+@pytest.mark.parametrize(
+    ("neighbours", "least"), [("add_remove", 0.499), pytest.param("replace", 0.999, marks=pytest.mark.slow)]
+)
 def test_an_average_of_numbers_spends_what_it_claims(neighbours, least):
     """A record is a shard's whole say: it comes beside 0, or turns from one end of the range to the other."""
     for bound in bounds(row("numbers", neighbours, mechanism="averaged")):

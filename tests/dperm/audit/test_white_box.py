@@ -92,7 +92,7 @@ def found(make, law, *, runs=50, level=0.05):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("p", [2, 5])
+@pytest.mark.parametrize("p", [pytest.param(2, marks=pytest.mark.slow), 5])
 def test_half_the_scale_is_found_from_fifty_outputs(law, p):
     source = rng("half", law.__name__, p)
     assert found(lambda: law(SCALE / 2).sample((50, p), source), law(SCALE)) >= 0.98
@@ -106,7 +106,10 @@ def test_half_the_scale_is_found_from_fifty_numbers(law, least):
     assert found(lambda: law(SCALE / 2).sample((50, 1), source), law(SCALE)) >= least
 
 
-@pytest.mark.parametrize(("p", "m", "least"), [(2, 50, 0.44), (2, 100, 0.8), (5, 50, 0.98), (40, 50, 0.98)])
+@pytest.mark.parametrize(
+    ("p", "m", "least"),
+    [(2, 50, 0.44), pytest.param(2, 100, 0.8, marks=pytest.mark.slow), (5, 50, 0.98), (40, 50, 0.98)],
+)
 def test_the_radius_printed_in_li2021_is_found(p, m, least):
     """Erratum N1: ||b|| ~ Gamma(shape 1, scale 2 s). At p = 2 its mean is the promised one; the short ones tell.
 
@@ -121,7 +124,7 @@ def test_the_radius_printed_in_li2021_is_found(p, m, least):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("p", [1, 2, 5])
+@pytest.mark.parametrize("p", [1, pytest.param(2, marks=pytest.mark.slow), 5])
 def test_noise_used_twice_is_found(law, p):
     """One of 50 vectors comes twice, but for a solver's error of 1e-6 (one number: 1e-8)."""
     source = rng("reused", law.__name__, p)

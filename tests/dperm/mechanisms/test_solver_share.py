@@ -58,8 +58,15 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize(("core", "given"), WAYS, ids=lambda value: getattr(value, "__name__", str(value)))
+# Each way at both, in turns: one of them in `make test`.
+BOTH = [
+    pytest.param(*way, delta, marks=pytest.mark.slow if k % 2 == (delta > 0) else ())
+    for k, way in enumerate(WAYS)
+    for delta in (0.0, 1e-6)
+]
+
+
+@pytest.mark.parametrize(("core", "given", "delta"), BOTH, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_the_noise_is_for_twice_tau_at_the_shares_budget(monkeypatch, data, core, given, delta):
     """Chance of a false alarm: 1e-7 a case, by the seeds it is none."""
     drawn = []

@@ -80,7 +80,7 @@ def reference(G, c, radius, ridge):
 @pytest.mark.parametrize("scale", [1e-20, 1.0, 1e20])
 @pytest.mark.parametrize("condition", [1.0, 1e3])
 @pytest.mark.parametrize("radius", [1e-6, 0.3, 1e6])
-@pytest.mark.parametrize("p", [1, 5, 12])
+@pytest.mark.parametrize("p", [1, 5, pytest.param(12, marks=pytest.mark.slow)])
 def test_it_agrees_with_arbitrary_precision_in_any_units(scale, condition, radius, p):
     _, G, c = problem(p, 20, condition, seed=3, repeats=3)
     found = ball.minimise(scale * G, scale * c, radius=radius, ridge=1e-3 * scale)

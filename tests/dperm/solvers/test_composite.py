@@ -163,7 +163,14 @@ def test_too_few_steps_are_said_by_the_certificate():
     assert (np.linalg.norm(found.theta - exact.theta, axis=1) <= found.certificate * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize(("p", "total", "size"), [(5, 1.0, 1.0), (100, 1.0, 100.0), (100, 1000.0, 1.0), (30, 1.0, 1e4)])
+@pytest.mark.parametrize(
+    ("p", "total", "size"),
+    [
+        (5, 1.0, 1.0),
+        *(pytest.param(*given, marks=pytest.mark.slow) for given in ((100, 1.0, 100.0), (100, 1000.0, 1.0))),
+        (30, 1.0, 1e4),
+    ],
+)
 def test_certificates_of_cvxpy_are_above_the_distance_from_an_exact_projection(p, total, size):
     """Projections on a simplex by sorting. Value less dual value is negative in three of these, which certifies 0."""
     points = size * np.random.default_rng(0).normal(size=(10, p))

@@ -230,6 +230,7 @@ def test_directions_get_more_exact_where_steps_are_cut_short():
     assert (solution.gradient_norm <= 1e-7).all()
 
 
+@pytest.mark.slow
 def test_narrow_bands_do_not_shrink_the_steps_to_nothing():
     """Steps that merely decrease J stop short of the next jump of l'' again and again, far from the solution."""
     X, y = data("smoothed_hinge", 300, MANY, seed=11)

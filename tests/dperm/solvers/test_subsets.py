@@ -132,7 +132,7 @@ def test_some_bounds_are_active_and_some_are_not():
     assert {0, 1, 2} <= set(active)
 
 
-@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [1e-9, *(pytest.param(scale, marks=pytest.mark.slow) for scale in (1.0, 1e6))])
 @pytest.mark.parametrize("kind", ["plain", "duplicated", "zero", "near", "uneven"])
 @pytest.mark.parametrize("s", [1, 2, 3])
 def test_the_gap_bounds_the_error_in_exact_arithmetic(kind, s, scale):

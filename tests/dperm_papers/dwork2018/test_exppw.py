@@ -97,7 +97,7 @@ def test_lemma_bound():
     assert labellings.lemma_bound(1, 6, 360, 0.5) == pytest.approx(18 / 360 + math.exp(-3))
 
 
-@pytest.mark.parametrize(("points", "n"), [(1, 12), (3, 12)])
+@pytest.mark.parametrize(("points", "n"), [pytest.param(1, 12, marks=pytest.mark.slow), (3, 12)])
 def test_errors_with_ties_are_those_of_the_walk(points, n):
     T, step, rng = 2, 0.5, np.random.default_rng(points)
     x, every = np.repeat(np.arange(points), n // points), labellings.exhaustive(n)

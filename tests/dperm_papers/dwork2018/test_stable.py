@@ -33,7 +33,7 @@ def signs_loss(a, y, curvature):
     return curvature * np.where(np.abs(a) <= 1, a**2 / 2, np.abs(a) - 0.5) - y * a
 
 
-@pytest.mark.parametrize("mu", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("mu", [0.3, *(pytest.param(mu, marks=pytest.mark.slow) for mu in (0.0, 1.0))])
 @pytest.mark.parametrize(("curvature", "scale"), [(0.2, 0.0), (0.2, 0.4), (1.5, 3.0)])
 def test_the_excess_of_minimisers_is_the_sum_over_labels_and_the_integral_over_noise(curvature, scale, mu):
     n, p = 7, (1 + mu) / 2

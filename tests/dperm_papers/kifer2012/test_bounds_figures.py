@@ -29,6 +29,7 @@ def of(rows, metric, row, form="printed", **where):
     return rows
 
 
+@pytest.mark.slow
 def test_the_table_counts_violations_and_finds_the_largest_ratio(rows):
     for gamma in (0.1, 0.9):
         for place, row in (("Theorem 30 (a)", "theorem-30-a"), ("Theorem 26.2", "theorem-26.2")):

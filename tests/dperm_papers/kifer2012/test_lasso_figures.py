@@ -65,7 +65,7 @@ def test_one_data_set_and_metric_share_their_axis_and_counts_start_at_zero(rows)
     assert axes[2].get_ylim()[0] < 0 < axes[2].get_ylim()[1] and axes[4].get_ylim()[1] >= 1
 
 
-@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("many", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_no_text_leaves_the_figure_or_covers_another(rows, many):
     frame = rows
     if many:
@@ -85,6 +85,7 @@ def test_no_text_leaves_the_figure_or_covers_another(rows, many):
         assert all(left.x1 <= right.x0 for left, right in itertools.pairwise(ticks))
 
 
+@pytest.mark.slow
 def test_failures_are_said_and_not_drawn(rows):
     assert "did not converge" not in words(lasso.lasso(rows))
     lost = (rows["calibration"] == "tight") & (rows["epsilon"] == 1.0) & (rows["repeat"] == 0)

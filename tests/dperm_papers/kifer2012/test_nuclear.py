@@ -41,7 +41,9 @@ def ranks(theta):
 
 
 @pytest.mark.parametrize("noise", [Gaussian(1.5), SphericalLaplace(0.7)], ids=["gaussian", "gamma"])
-@pytest.mark.parametrize("x", nuclear.RECORDS)
+@pytest.mark.parametrize(
+    "x", [pytest.param(x, marks=pytest.mark.slow if k else ()) for k, x in enumerate(nuclear.RECORDS)]
+)
 def test_the_ratio_carries_one_law_into_the_other(noise, x):
     """Means under q, drawn anew by another solver, are means under p weighted by q/p: on every rank by itself."""
     case = setting(noise, x)

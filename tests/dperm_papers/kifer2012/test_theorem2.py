@@ -46,7 +46,7 @@ def literal_density(loss, records, noise, l1, t):
     return distribution(noise).pdf(literal_slope(loss, records, l1, t)) * steep
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", ["gaussian", pytest.param("gamma", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_divergences_are_the_integrals_of_the_densities(case, noise):
     """(f - e^epsilon g)_+ by SciPy over every smooth piece, and each atom from the distribution function of b."""
@@ -128,6 +128,7 @@ def test_cuts_twice_as_fine_give_the_same(monkeypatch):
 # The search
 
 
+@pytest.mark.slow
 def test_no_target_of_a_fine_scan_spends_more_than_the_worst_found():
     case, budget = worst_pairs.Case("", HUBER, Domain(x_norm=1.0)), Budget(1.0, 1e-6)
     noise, curvature = Gaussian(7.0), 2.0

@@ -140,7 +140,9 @@ def test_theorem_29_draws_both_bounds_and_the_ratios(coins):
     np.testing.assert_allclose(stated.get_ydata(), np.sqrt(np.array([8.0, 16.0, 32.0]) / 8))
 
 
-@pytest.mark.parametrize("draw", [theorem4.theorem4, theorem4.gap, theorem29.theorem29])
+@pytest.mark.parametrize(
+    "draw", [theorem4.theorem4, pytest.param(theorem4.gap, marks=pytest.mark.slow), theorem29.theorem29]
+)
 def test_no_text_leaves_the_figure_and_tick_labels_do_not_touch(draw, rows, coins):
     with style.applied():
         figure = draw(coins if draw is theorem29.theorem29 else rows)

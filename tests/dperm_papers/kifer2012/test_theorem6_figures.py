@@ -56,6 +56,7 @@ def test_the_stated_slope_is_three(rows):
     np.testing.assert_allclose(measured.get_ydata(), here["value"])
 
 
+@pytest.mark.slow
 def test_one_problem_and_one_data_set_are_drawn_too():
     rows = fake_rows.theorem6(features=(10,), supports=(2,), repeats=1)
     with style.applied():

@@ -66,6 +66,7 @@ def test_failed_runs_are_said_and_left_out(rows):
     np.testing.assert_allclose(figure.axes[4].lines[1].get_ydata(), kept)
 
 
+@pytest.mark.slow
 def test_without_runs_there_is_no_panel_for_them():
     figure = theorem8.theorem8(fake_rows.theorem8(designs=("votes",)))
     assert len(figure.axes) == 4 and "Runs" not in words(figure)
@@ -86,6 +87,7 @@ def test_enough_blocks_are_tabulated(rows):
     assert list(shown["p"]) == ["30", "30", "1000", "1000"]
 
 
+@pytest.mark.slow
 def test_no_text_leaves_the_figure_or_covers_another(rows):
     with style.applied():
         figure = theorem8.theorem8(rows)

@@ -230,7 +230,7 @@ def test_failures_are_said_and_left_out(rows):
     assert "6 of 144 values did not converge and are left out" in words(figures.fig6(fake_rows.fail(rows, mask)))
 
 
-@pytest.mark.parametrize("which", ["paper", "corrected"])
+@pytest.mark.parametrize("which", ["paper", pytest.param("corrected", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("epsilons", [(0.1, 1.0), tuple(np.arange(1, 11) / 10)])
 def test_no_text_leaves_the_figure_or_covers_another(which, epsilons):
     with style.applied():

@@ -47,7 +47,7 @@ def berhu(theta, strength, floor):
 
 
 # Beyond the knee 2 Lambda u + Lambda0 (u - k)^2 = Lambda0 u^2 + Lambda k: the same function.
-@pytest.mark.parametrize(("k", "strength"), [(1, 1.0), (2, 4.0), (2, 0.25)])
+@pytest.mark.parametrize(("k", "strength"), [(1, 1.0), pytest.param(2, 4.0, marks=pytest.mark.slow), (2, 0.25)])
 def test_distances_are_those_of_independent_minimisers(case, k, strength):
     name, rows = case
     design, floor = designs.find(name), 1.0 / 2.0

@@ -221,8 +221,8 @@ PUBLISHED = {"erm-moor": "#0072B2", "vs-moor": "#009E73", "vs_plus-moor": "#D55E
 PROVED = {"erm": "#0072B2", "vs_plus": "#D55E00"}
 DRAWN = [
     (figures.fig8, "paper", 1e-4, PUBLISHED),
-    (figures.figs4, "paper", 0.0, PUBLISHED),
-    (figures.fig8_corrected, "corrected", 1e-4, PROVED),
+    pytest.param(figures.figs4, "paper", 0.0, PUBLISHED, marks=pytest.mark.slow),
+    pytest.param(figures.fig8_corrected, "corrected", 1e-4, PROVED, marks=pytest.mark.slow),
     (figures.figs4_corrected, "corrected", 0.0, PROVED),
 ]
 

@@ -182,6 +182,7 @@ def test_entry_is_where_the_path_leaves_zero(calibration, kind):
         assert empty == [1, 0]
 
 
+@pytest.mark.slow
 def test_what_is_only_where_it_makes_sense(rows):
     private = rows[rows["mechanism"] == "napp"]
     six = {"erm", "erm-moor", "vs", "vs-moor", "vs_plus", "vs_plus-moor"}
@@ -312,7 +313,7 @@ def points(rows, where, metric, delta, zeta="range"):
     return here.sort_values("step")["value"].to_numpy()
 
 
-@pytest.mark.parametrize("name", ["fig4", "figs1"])
+@pytest.mark.parametrize("name", ["fig4", pytest.param("figs1", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("form", ["", "_corrected"])
 def test_selection_joins_the_mean_rates(rows, name, form):
     figure = getattr(figures, name + form)(rows)
@@ -326,7 +327,7 @@ def test_selection_joins_the_mean_rates(rows, name, form):
         assert len(line.get_xdata()) == 5
 
 
-@pytest.mark.parametrize("name", ["fig5", "figs2"])
+@pytest.mark.parametrize("name", ["fig5", pytest.param("figs2", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("form", ["", "_corrected"])
 def test_prediction_draws_errors_over_lambda(rows, name, form):
     figure = getattr(figures, name + form)(rows)
@@ -340,7 +341,7 @@ def test_prediction_draws_errors_over_lambda(rows, name, form):
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
 
 
-@pytest.mark.parametrize("name", ["fig7", "figs3"])
+@pytest.mark.parametrize("name", ["fig7", pytest.param("figs3", marks=pytest.mark.slow)])
 def test_retrieval_draws_shares_and_the_options_of_equation_13(rows, name):
     figure = getattr(figures, name)(rows)
     assert len(figure.axes) == 10

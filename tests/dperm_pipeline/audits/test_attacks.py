@@ -300,7 +300,7 @@ def test_a_variant_that_is_not_the_law_is_refused_before_any_work(variant, delta
         linear.run(job)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-9])
+@pytest.mark.parametrize("delta", [0.0, pytest.param(1e-9, marks=pytest.mark.slow)])
 def test_half_of_the_noise_in_the_code_is_named_in_the_ledger(monkeypatch, tmp_path, delta):
     """Exact bounds speak of the promised law; that the code draws another one is what the recovered noise shows."""
     law = noise.Gaussian if delta else noise.SphericalLaplace

@@ -74,7 +74,9 @@ def p_value_upper(k, n, gamma):
     return stats.binom.cdf(k, n, gamma)
 
 
-@pytest.mark.parametrize(("n", "gamma"), [(1000, 0.1), (200, 0.5), (60, 0.9), (500, 0.01)])
+@pytest.mark.parametrize(
+    ("n", "gamma"), [pytest.param(1000, 0.1, marks=pytest.mark.slow), (200, 0.5), (60, 0.9), (500, 0.01)]
+)
 @pytest.mark.parametrize("points", [1, 6])
 def test_coverage_turns_where_the_binomial_tail_crosses_the_level(n, gamma, points):
     others = [violated(0, 2000, gamma=0.5, p=100 + other) for other in range(points - 1)]

@@ -209,7 +209,7 @@ def simulated(shift, seed, *, common=0.0, count=20, repeats=30):
     )
 
 
-@pytest.mark.parametrize("common", [0.0, 0.9])
+@pytest.mark.parametrize("common", [pytest.param(0.0, marks=pytest.mark.slow), 0.9])
 def test_without_an_order_none_is_found_and_with_one_it_is(common):
     null = [say(ordered, simulated(0.0, seed, common=common), margin=0.0).verdict for seed in range(30)]
     # One interval in 40 lies above 0; however strongly the points hang together, no more verdicts than that may.
@@ -218,7 +218,7 @@ def test_without_an_order_none_is_found_and_with_one_it_is(common):
     assert clear.count("reproduced") == 10
 
 
-@pytest.mark.parametrize("common", [0.0, 0.9])
+@pytest.mark.parametrize("common", [pytest.param(0.0, marks=pytest.mark.slow), 0.9])
 def test_equality_is_neither_found_at_its_edge_nor_missed_inside(common):
     edge = [say(equal, simulated(1.0, seed, common=common), margin=1.0).verdict for seed in range(30)]
     assert edge.count("reproduced") <= 5 and edge.count("not reproduced") <= 3

@@ -64,6 +64,7 @@ def test_zeros_and_ones_have_the_exact_bounds():
     assert found.verdict == "reproduced"
 
 
+@pytest.mark.slow
 def test_threshold_bounds_cover_skewed_values():
     trials, mean = 150, math.exp(0.5**2 / 2)
     rng = np.random.default_rng(9)

@@ -57,6 +57,7 @@ def test_the_member_comes_without_the_lines_before_it(index, folder):
     assert list(folder.parent.iterdir()) == [folder]
 
 
+@pytest.mark.slow
 def test_a_file_that_begins_with_its_first_line(index, folder):
     source = {key: value for key, value in SOURCE.items() if key != "skip_lines"}
     fetch.fetch(asked(source, content=HEAD + ROWS), folder)
@@ -67,9 +68,9 @@ def test_a_file_that_begins_with_its_first_line(index, folder):
     ("change", "words"),
     [
         ({"version": "9.9"}, "did not bring toy-data==9.9: No matching distribution"),
-        ({"package": "other"}, "did not bring other==1.2"),
-        ({"python": "3.5"}, "did not bring toy-data==1.2"),
-        ({"member": "toy/data/others.csv"}, "others.csv"),
+        pytest.param({"package": "other"}, "did not bring other==1.2", marks=pytest.mark.slow),
+        pytest.param({"python": "3.5"}, "did not bring toy-data==1.2", marks=pytest.mark.slow),
+        pytest.param({"member": "toy/data/others.csv"}, "others.csv", marks=pytest.mark.slow),
         ({"skip_lines": 0}, "sha256"),
     ],
     ids=["version", "package", "python", "member", "lines"],
@@ -88,6 +89,7 @@ def test_a_wheel_that_unpacks_to_more_than_it_may_is_given_up(index, folder):
         fetch.fetch(asked(SOURCE), folder)
 
 
+@pytest.mark.slow
 def test_a_first_line_without_end_is_refused(index, tmp_path):
     index({"toy/data/rows.csv": b"0" * 200_000})
     (tmp_path / "files").mkdir()

@@ -81,6 +81,7 @@ def test_every_row_is_within_the_stated_bound(name, request):
     assert np.abs(data.y).max() <= data.bounds.y_bound == 1
 
 
+@pytest.mark.slow
 def test_lasso_logistic_regression_on_adult_errs_as_published(census):
     """15.2 % +- 0.2 of the test rows without privacy: the encoding keeps what the data can tell."""
     from sklearn.linear_model import LogisticRegression

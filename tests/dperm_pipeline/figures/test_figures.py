@@ -89,7 +89,11 @@ def test_every_panel_has_each_method_with_each_noise_and_the_nonprivate_level(ro
 
 
 @pytest.mark.parametrize(
-    ("function", "metric"), [(kifer2012.output_sweep, "excess_risk"), (kifer2012.output_sweep_test, "test_loss")]
+    ("function", "metric"),
+    [
+        (kifer2012.output_sweep, "excess_risk"),
+        pytest.param(kifer2012.output_sweep_test, "test_loss", marks=pytest.mark.slow),
+    ],
 )
 def test_the_sweep_has_a_line_for_each_setting_and_rings_on_the_chosen_ones(function, metric, rows, plain):
     figure = plain(function)
@@ -145,31 +149,37 @@ def test_equal_lines_stand_side_by_side(plain):
     assert 0.5 < (places[1] - places[0]) * 72 / axis.figure.dpi < 3
 
 
+WIDE = [
+    lambda rows: rows,
+    lambda rows: fake_rows.rows(epsilons=(0.1, 3.0), multiples=(2.0, 200.0), repeats=3),
+    lambda rows: fake_rows.rows(datasets=("digits",), epsilons=(1.0,), repeats=3),
+]
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_no_text_leaves_the_figure_or_covers_another(function, rows):
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        lambda rows: fake_rows.fail(rows, rows["mechanism"] == "output"),
+        *(pytest.param(drawn, marks=pytest.mark.slow) for drawn in WIDE),
+    ],
+    ids=["failed", "whole", "wide", "one data set"],
+)
+def test_no_text_leaves_the_figure_or_covers_another(function, drawn, rows):
     """The legend, the caption and each panel's labels lie inside the canvas; legend and caption do not touch panels."""
-    worst = fake_rows.fail(rows, rows["mechanism"] == "output")
-    for frame in (
-        rows,
-        worst,
-        fake_rows.rows(epsilons=(0.1, 3.0), multiples=(2.0, 200.0), repeats=3),
-        fake_rows.rows(datasets=("digits",), epsilons=(1.0,), repeats=3),
-    ):
-        with style.applied():
-            figure = function(frame)
-            FigureCanvasAgg(figure).draw()
-        whole = figure.bbox
-        panels = [axis.get_tightbbox() for axis in figure.axes]
-        caption, legend = figure.texts[0].get_window_extent(), figure.legends[0].get_window_extent()
-        for box in (*panels, caption, legend):
-            assert whole.x0 - 1 <= box.x0 and box.x1 <= whole.x1 + 1
-            assert whole.y0 - 1 <= box.y0 and box.y1 <= whole.y1 + 1
-        assert caption.y1 <= legend.y0 + 1
-        assert all(legend.y1 <= panel.y0 + 1 for panel in panels)
-        sizes = [
-            label.get_fontsize() for axis in figure.axes for label in axis.get_xticklabels() + axis.get_yticklabels()
-        ]
-        assert min(sizes) >= 7 and figure.texts[0].get_fontsize() >= 7
+    with style.applied():
+        figure = function(drawn(rows))
+        FigureCanvasAgg(figure).draw()
+    whole = figure.bbox
+    panels = [axis.get_tightbbox() for axis in figure.axes]
+    caption, legend = figure.texts[0].get_window_extent(), figure.legends[0].get_window_extent()
+    for box in (*panels, caption, legend):
+        assert whole.x0 - 1 <= box.x0 and box.x1 <= whole.x1 + 1
+        assert whole.y0 - 1 <= box.y0 and box.y1 <= whole.y1 + 1
+    assert caption.y1 <= legend.y0 + 1
+    assert all(legend.y1 <= panel.y0 + 1 for panel in panels)
+    sizes = [label.get_fontsize() for axis in figure.axes for label in axis.get_xticklabels() + axis.get_yticklabels()]
+    assert min(sizes) >= 7 and figure.texts[0].get_fontsize() >= 7
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -196,12 +206,14 @@ def test_a_few_failed_repeats_are_counted(function, rows):
     assert "No value is left" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_panels_without_any_line_say_so(function, rows):
     everything = rows["mechanism"] != "nonprivate"
     assert words(function(fake_rows.fail(rows, everything))).count("no converged fit") >= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_a_value_of_zero_makes_the_axis_linear_and_a_band_below_zero_is_cut(function, rows):
     zero = rows.copy()

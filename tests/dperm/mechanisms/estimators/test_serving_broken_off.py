@@ -69,7 +69,7 @@ def keeps(name, told, model, rows):
 
 
 @EVERY
-@pytest.mark.parametrize("how", ["before", "torn", "after"])
+@pytest.mark.parametrize("how", ["torn", *(pytest.param(how, marks=pytest.mark.slow) for how in ("before", "after"))])
 def test_what_a_killed_process_told_was_on_disk(name, how, tmp_path):
     rows = interactive_models.X[:8]
     # Before a write is after the one before it, but for what was told in between.
@@ -99,7 +99,10 @@ def test_a_query_that_was_broken_off_counts_as_an_update(name, tmp_path):
     np.testing.assert_array_equal(asked(again, rows), asked(model, rows))
 
 
-@EVERY
+# A kernel's journal and a ledger's; the others have the same two.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in ("pinp", "averaged") else pytest.mark.slow) for name in MODELS]
+)
 def test_a_process_that_is_killed_at_any_time(name, tmp_path):
     rows, rng = interactive_models.X[:40], np.random.default_rng(5)
     model = fitted(name, state=tmp_path / "journal")

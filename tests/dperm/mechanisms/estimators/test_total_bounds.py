@@ -292,7 +292,9 @@ OF_MANY = {
 
 
 @pytest.mark.parametrize(("kind", "n"), MANY)
-@pytest.mark.parametrize("name", OF_MANY)
+@pytest.mark.parametrize(
+    "name", ["exp mech", "sparse", pytest.param("sparse, gaussian, intercept", marks=pytest.mark.slow)]
+)
 def test_many_records_fail_no_support_and_no_sparse_fit(name, kind, n):
     """Before, equal rows fitted up to n = 1,109,862 (sparse: 938,245), and one record more was a SolverError."""
     X, y = many(kind, n)
@@ -301,7 +303,13 @@ def test_many_records_fail_no_support_and_no_sparse_fit(name, kind, n):
 
 
 @pytest.mark.parametrize(
-    ("loss", "kind"), [("absolute", "separable"), ("hinge", "separable"), ("absolute", "equal"), ("hinge", "two sides")]
+    ("loss", "kind"),
+    [
+        pytest.param("absolute", "separable", marks=pytest.mark.slow),
+        ("hinge", "separable"),
+        ("absolute", "equal"),
+        ("hinge", "two sides"),
+    ],
 )
 def test_many_records_at_few_kinks_fail_no_stable_erm(loss, kind):
     """Before, 100,000 passes over separable targets of the absolute loss missed the target, after a minute."""

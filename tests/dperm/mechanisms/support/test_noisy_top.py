@@ -42,8 +42,8 @@ CASES = [
     ([0.0, 0.4], 1, 0.3),
     ([0.2, 0.9, 0.2], 1, 0.5),
     ([1.0, 0.0, 0.5, 0.5], 2, 0.2),
-    ([0.1, 0.7, 0.3, 1.0], 3, 0.4),
-    ([0.0, 0.0, 0.0, 0.0], 2, 2.0),
+    pytest.param([0.1, 0.7, 0.3, 1.0], 3, 0.4, marks=pytest.mark.slow),
+    pytest.param([0.0, 0.0, 0.0, 0.0], 2, 2.0, marks=pytest.mark.slow),
 ]
 
 
@@ -111,7 +111,9 @@ def test_no_noise_draws_the_top_and_many_repeats_extend_few(monkeypatch):
 # ---- noisy top-s: privacy (Theorem 37)
 
 
-@pytest.mark.parametrize(("p", "size"), [(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), (4, 3)])
+@pytest.mark.parametrize(
+    ("p", "size"), [(2, 1), (3, 1), (3, 2), (4, 1), (4, 2), pytest.param(4, 3, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("epsilon", [0.3, 2.0])
 def test_theorem_37_every_score_moved_by_the_sensitivity(p, size, epsilon):
     """All shifts in {-Dq, 0, Dq}^p: the printed scale holds, and so does the smaller one with min(s, p - s)."""
@@ -126,7 +128,9 @@ def test_theorem_37_every_score_moved_by_the_sensitivity(p, size, epsilon):
                 assert max(abs(moved[chosen] - base[chosen]) for chosen in base) <= epsilon + 1e-10
 
 
-@pytest.mark.parametrize(("p", "size"), [(2, 1), (3, 1), (3, 2), (4, 2), (4, 3), (6, 3), (5, 4)])
+@pytest.mark.parametrize(
+    ("p", "size"), [(2, 1), (3, 1), (3, 2), (4, 2), (4, 3), pytest.param(6, 3, marks=pytest.mark.slow), (5, 4)]
+)
 def test_one_changed_vote_spends_epsilon_and_no_less_will_do(p, size):
     """Shares of k votes: all pairs of a changed vote within epsilon; with many blocks the ratio tends to epsilon."""
     epsilon, k = 1.5, 3
