@@ -43,7 +43,9 @@ def released(core, budget, relation, X=NOTHING[0], y=NOTHING[1], **more):
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_the_cores_say_how_strong_their_noise_is(core, budget, relation):
-    found = released(core, budget, relation)
+    # Seven deviations of what is drawn; a fit of NAPP takes the longest.
+    repeats, near = (3_000, 0.05) if core is napp else (20_000, 0.02)
+    found = released(core, budget, relation, repeats=repeats)
     curvature = DELTA
     if core is napp:
         # Of Lambda ||theta||^2, which is above the floor.
@@ -53,8 +55,8 @@ def test_the_cores_say_how_strong_their_noise_is(core, budget, relation):
     if core is approximate_minima:
         made = core.calibrate(losses.logistic(), Domain(2.0), budget, n=900, p=P, curvature=DELTA, neighbours=relation)
         margin, deviation = made.output.scale / 2, np.sqrt(deviation**2 - made.output.scale**2)
-    assert found.noise.records == pytest.approx(deviation * curvature / 2, rel=0.02)
-    assert found.noise.margin == pytest.approx(margin, rel=0.02)
+    assert found.noise.records == pytest.approx(deviation * curvature / 2, rel=near)
+    assert found.noise.margin == pytest.approx(margin, rel=near)
 
 
 # Seven deviations of what 3,000 draws say, and more.
