@@ -33,7 +33,7 @@ from dperm.errors import InvalidBudget
 from dperm.mechanisms import napp
 from dperm.mechanisms.base import TARGET, Release, budget_event
 from dperm.mechanisms.napp import limit, losses
-from dperm.mechanisms.napp.certify import Composite, polished
+from dperm.mechanisms.napp.certify import Composite, certified
 from dperm.mechanisms.napp.noise import PrintedSpherical
 from dperm.mechanisms.napp.validity import orthant
 from dperm.noise import Gaussian, SphericalLaplace
@@ -171,9 +171,7 @@ def release(
     certificate = np.full(repeats, math.inf)
     if proved:
         aim = TARGET * base.bounds.zeta12
-        for repeat, b in enumerate(noise):
-            composite = Composite(continued, X, y, b, base.extra_l1, base.scheme, strength, base.box)
-            theta[repeat], _ = polished(composite, theta[repeat], 0.5 * aim)
-            known = composite.known(theta[repeat], base.bounds.zeta3 / base.bounds.zeta1**2)
-            certificate[repeat], converged[repeat] = known / base.modulus, known <= aim
+        composite = Composite(continued, X, y, noise, base.extra_l1, base.scheme, strength, base.box)
+        theta, known = certified(composite, theta, aim, base.bounds.zeta3 / base.bounds.zeta1**2)
+        certificate, converged = known / base.modulus, known <= aim
     return Release(theta, certificate, converged, "proved_exact" if proved else "none", budget_event(budget))

@@ -10,6 +10,8 @@ start at the untilted optimum, and their directions come from Newton's equation 
   preconditioned by the Hessian at the shared start (one Cholesky factor for all) and truncated as Eisenstat and Walker
   advise.
 
+Equal records that follow each other are merged (`objective.merged`): worst cases repeat a few of them many times.
+
 A step is taken if it decreases J (Armijo) or, where J differs by rounding alone, if it meets the approximate Wolfe
 condition of Hager and Zhang. J is strongly convex and its gradient Lipschitz on each level set, so this converges from
 any start, also where l'' jumps (Huber, smoothed hinge).
@@ -26,7 +28,7 @@ from dperm.domain import Domain
 from dperm.losses import Loss
 from dperm.solvers.blas import one_thread
 from dperm.solvers.directions import Direction, suits_exact, through
-from dperm.solvers.objective import Objective, Point
+from dperm.solvers.objective import Objective, Point, merged
 from dperm.solvers.refined import Terms, refine_all
 
 # Work arrays: (n, chunk) stays below CHUNK_BYTES and its part for one block of rows within the cache.
@@ -109,7 +111,8 @@ def minimise(
     theta, norm, iterations = np.empty((repeats, p)), np.empty(repeats), np.empty(repeats, int)
     limits = {"tolerance": tolerance, "max_iterations": max_iterations}
     with one_thread():
-        objective = Objective(loss, X, y, ridge, single=not suits_exact(X))
+        X, y, counts = merged(X, y)
+        objective = Objective(loss, X, y, ridge, single=not suits_exact(X), counts=counts)
         origin = objective.evaluate(_centre(start, p), np.zeros((p, 1)))
         direction = through(objective, origin)
         if start is None and repeats > 1:
@@ -202,8 +205,7 @@ def _certified(
         iterations[left] += more
     # What rounding alone keeps from the tolerance: no double has a smaller gradient, but one may be near enough.
     stuck = np.flatnonzero((bound > tolerance) & (norm <= np.maximum(tolerance, objective.rounding(theta, tilt))))
-    doubles = Objective(objective.loss, objective.X, objective.y[:, 0], objective.ridge, single=False)
-    refine_all(doubles, theta, tilt, bound, stuck, Terms(), tolerance)
+    refine_all(objective.in_full(), theta, tilt, bound, stuck, Terms(), tolerance)
     return theta, bound, iterations
 
 

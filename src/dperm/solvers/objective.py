@@ -29,6 +29,8 @@ BLOCK_ROWS = 64
 BLOCK_ENTRIES = 8_192
 # Single precision is used for curvature where its rounding stays this many times below the ridge, else double.
 SINGLE_MARGIN = 16.0
+# Equal neighbours are merged where they leave this share of the records: less would not repay the products with counts.
+MERGED = 0.5
 # Of one operation; and what is left for the products of several.
 _UNIT, _MORE = 2.0**-53, 1.01
 # Rounding error of J, as a share of the sizes that cancel in it: a few dozen units in the last place.
@@ -41,7 +43,7 @@ class Point:
 
     - theta, gradient: shape (p, k).
     - value, slack, norm: shape (k,); J, a bound on the order of its rounding error, and ||gradient||_2.
-    - weights: shape (n, k); l''(u_i, y_i); single precision if the curvature is.
+    - weights: shape (n, k); l''(u_i, y_i), times the record's count; single precision if the curvature is.
     """
 
     theta: np.ndarray
@@ -61,6 +63,14 @@ class Point:
             array[..., columns] = getattr(other, name)[..., its]
 
 
+def merged(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return records, y and their counts, equal neighbours in the list as one; None for counts where few are equal."""
+    starts = np.flatnonzero(np.append(True, (X[1:] != X[:-1]).any(axis=1) | (y[1:] != y[:-1])))
+    if len(starts) > MERGED * len(X):
+        return X, y, None
+    return X[starts], y[starts], np.diff(np.append(starts, len(X))).astype(float)
+
+
 def steepest(loss: Loss, margin: np.ndarray, y: np.ndarray, width: np.ndarray) -> np.ndarray:
     """Return the largest l'' within `width` of each margin, in doubles."""
     found = loss.second_within(margin - width, margin + width, y)
@@ -73,19 +83,40 @@ def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 class Objective:
-    """J for X (C-ordered), y, a loss and a ridge; single: single precision will do for curvature where it is safe."""
+    """J for X (C-ordered), y, a loss and a ridge; single: single precision will do for curvature where it is safe.
 
-    def __init__(self, loss: Loss, X: np.ndarray, y: np.ndarray, ridge: float, *, single: bool = True):
-        self.loss, self.X, self.y, self.ridge = loss, X, y[:, None], ridge
+    With `counts` (n,) record i stands for so many equal ones: its l, l' and l'' are multiplied by its number.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        X: np.ndarray,
+        y: np.ndarray,
+        ridge: float,
+        *,
+        single: bool = True,
+        counts: np.ndarray | None = None,
+    ):
+        self.loss, self.X, self.y, self.ridge, self.counts = loss, X, y[:, None], ridge, counts
+        # What l' and the norms of records are summed with.
+        self.heavy = X if counts is None else X * counts[:, None]
         # Curvature only steers the search (what is certified is a double-precision gradient), and costs most of the
         # time: half-size numbers double its speed. Where their rounding would rival the ridge they could misdirect.
-        supremum, squares = loss.suprema(Domain(x_norm=1.0))[1], float(np.vdot(X, X))
+        supremum, squares = loss.suprema(Domain(x_norm=1.0))[1], float(np.vdot(X, self.heavy))
         # Without rows there is none, however steep the loss.
         rounding = float(np.finfo(np.float32).eps) * supremum * squares if squares else 0.0
         self.design, self.scale = X, 1.0
         if single and ridge >= SINGLE_MARGIN * rounding:
             self.scale = float(max(X.max(initial=0.0), -X.min(initial=0.0))) or 1.0
             self.design = (X / self.scale).astype(np.float32)
+
+    def in_full(self) -> "Objective":
+        """Return J in double precision with every record on its own."""
+        X, y = self.X, self.y[:, 0]
+        if self.counts is not None:
+            X, y = (np.repeat(part, self.counts.astype(int), axis=0) for part in (X, y))
+        return Objective(self.loss, X, y, self.ridge, single=False)
 
     def blocks(self, columns: int) -> list[slice]:
         """Return the row blocks in which `columns` repeats are worked through."""
@@ -99,11 +130,16 @@ class Objective:
         weights = np.empty((len(self.X), theta.shape[1]), self.design.dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             for rows in self.blocks(theta.shape[1]):
-                x, y = self.X[rows], self.y[rows]
-                margin = x @ theta
-                data += self.loss.value(margin, y).sum(axis=0)
-                gradient += x.T @ self.loss.derivative(margin, y)
-                weights[rows] = self.loss.second(margin, y)
+                y, heavy = self.y[rows], self.heavy[rows]
+                margin = self.X[rows] @ theta
+                value, second = self.loss.value(margin, y), self.loss.second(margin, y)
+                if self.counts is None:
+                    data += value.sum(axis=0)
+                    weights[rows] = second
+                else:
+                    data += self.counts[rows] @ value
+                    weights[rows] = self.counts[rows, None] * second
+                gradient += heavy.T @ self.loss.derivative(margin, y)
             data += 0.5 * self.ridge * _dots(theta, theta)
             tilted = _dots(tilt, theta)
             slack = ROUNDING * (np.abs(data) + _dots(np.abs(tilt), np.abs(theta)))
@@ -135,6 +171,8 @@ class Objective:
         terms = n + 4 if blocks else n + len(theta) + 4
         if blocks and n > BLOCK_ENTRIES:
             terms = max(rows + n / rows for rows in (BLOCK_ROWS, BLOCK_ENTRIES)) + 4
+        # The product with a count is rounded too.
+        terms += self.counts is not None
         known = total * slope, total * (slope + bend * (self.loss.unit + reach * size)), bend * squares
         found = self._bound(terms, *known, size, tilt)
         return found if largest < MOST else np.where(size < MOST, found, np.inf)
@@ -153,15 +191,18 @@ class Objective:
             for low in range(0, n, BLOCK_ROWS):
                 rows = slice(low, low + BLOCK_ROWS)
                 x, y, lengths = self.X[rows].astype(kind), self.y[rows].astype(kind), self.lengths[rows]
+                heavy, weighted = x, lengths
+                if self.counts is not None:
+                    heavy, weighted = x * self.counts[rows, None].astype(kind), lengths * self.counts[rows]
                 margin = x @ theta
                 width = 2 * (p + 2) * unit * lengths[:, None] * size
                 slope = self.loss.derivative(margin, y)
                 # l'' may jump between the margin as computed and the true one.
                 second = steepest(self.loss, margin, y, width + 2 * unit * (np.abs(margin) + np.abs(y)))
-                slopes += lengths @ np.abs(slope).astype(float)
-                evaluated += lengths @ (np.abs(slope) + second * (self.loss.unit + np.abs(margin))).astype(float)
-                bent += lengths**2 @ second
-                parts.append(x.T @ slope)
+                slopes += weighted @ np.abs(slope).astype(float)
+                evaluated += weighted @ (np.abs(slope) + second * (self.loss.unit + np.abs(margin))).astype(float)
+                bent += lengths * weighted @ second
+                parts.append(heavy.T @ slope)
                 # Sums of as many blocks are added to each other: none is of more than log2(blocks) sums.
                 count = low // BLOCK_ROWS + 1
                 while count % 2 == 0:
@@ -170,7 +211,7 @@ class Objective:
                     count //= 2
             gradient = sum(parts[::-1], self.ridge * theta + tilt).astype(float)
             tilt = tilt.astype(float)
-            terms = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4
+            terms = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4 + (self.counts is not None)
             error = unit / float(np.finfo(float).eps) * self._bound(terms, slopes, evaluated, bent, size, tilt)
             # Of the gradient as it is returned, and of the sum of squares that its norm is.
             return gradient, error + 2 * (p + 4) * _UNIT * np.sqrt(_dots(gradient, gradient))
@@ -181,7 +222,8 @@ class Objective:
         lengths = self.lengths
         largest = (float(values.max(initial=0.0)) for values in (lengths, np.abs(self.y)))
         reach, height = (min(max(value, LEAST), MOST) for value in largest)
-        return reach, height, float(lengths.sum()), float(lengths @ lengths)
+        weighted = lengths if self.counts is None else lengths * self.counts
+        return reach, height, float(weighted.sum()), float(lengths @ weighted)
 
     def stiffness(self, theta_norm: float) -> float:
         """Return the largest eigenvalue that the Hessian can have at any theta of this norm or a smaller one."""

@@ -211,14 +211,16 @@ def test_napps_certificate_holds_with_its_rounding_for_many_records():
     X = rng.uniform(-0.4, 0.4, (30_000, P))
     y, tilt, aim = np.where(rng.random(30_000) < special.expit(X[:, 0]), 1.0, -1.0), rng.normal(size=P), 1e-9
     scheme = Scheme("lasso", 0.25, moor=False, halved=True)
-    problem = Composite(losses.logistic(), X, y, tilt, 0.0, scheme, 2.0, (np.full(P, -np.inf), np.full(P, np.inf)))
-    theta, _ = polished(problem, np.full(P, 0.1), aim / 2)
+    problem = Composite(
+        losses.logistic(), X, y, tilt[None], 0.0, scheme, 2.0, (np.full(P, -np.inf), np.full(P, np.inf))
+    )
+    theta = polished(problem, np.full((1, P), 0.1), aim / 2)[0][0]
     u = X.astype(np.longdouble) @ theta
     slopes = -y / (1 + np.exp(y * u))
     gradient = np.array([math.fsum((column * slopes).astype(float)) for column in X.T]) + tilt
     # theta has no zeros here: P'(u) = 2 (1 + 0.25 u).
     true = np.linalg.norm(gradient + np.sign(theta) * 2 * (1 + 0.25 * np.abs(theta)))
-    assert (theta != 0).all() and true <= problem.known(theta, 0.25) <= aim
+    assert (theta != 0).all() and true <= problem.known(theta[None], 0.25)[0] <= aim
 
 
 def spent(made, tau, hiding):

@@ -13,6 +13,7 @@ from dperm.domain import Budget, Domain
 from dperm.feasible import Region, Regularizer
 from dperm.mechanisms import objective, output
 from dperm.solvers import composite, newton
+from dperm.solvers import objective as risk
 from dperm.solvers.objective import SINGLE_MARGIN
 
 TOLERANCES = [1e-6, 1e-10, 1e-12, 1e-13, 1e-14, 1e-15, 1e-17]
@@ -118,9 +119,31 @@ def test_targets_below_rounding_are_refused_by_name(tolerance):
             estimator(epsilon=1.0, classes=(-1, 1), tolerance=tolerance).fit(X, y)
 
 
+@pytest.mark.usefixtures("unrefined")
+@pytest.mark.parametrize("p", [3, 30])
+@pytest.mark.parametrize("name", ["squared", "logistic", "poisson", "huber", "smoothed_hinge"])
+def test_equal_records_that_are_merged_are_the_same_problem(name, p, monkeypatch):
+    """Against every record on its own; norms are never below the true ones."""
+    loss, kinds = losses.make(name), 12
+    X, y, tilt = data(loss, kinds, p, seed=p)
+    counts = np.random.default_rng(p).integers(1, 60, kinds)
+    X, y = np.repeat(X, counts, axis=0), np.repeat(y, counts)
+    assert len(risk.merged(X, y)[0]) == kinds
+    for tolerance in TOLERANCES:
+        found = newton.minimise(loss, X, y, ridge=0.5, tilt=tilt, tolerance=tolerance)
+        true = np.linalg.norm(gradient(loss, X, y, 0.5, tilt, found.theta).astype(float), axis=1)
+        assert (true <= found.gradient_norm).all()
+        assert (found.gradient_norm <= max(tolerance, 1e-9)).all()
+        with monkeypatch.context() as patch:
+            patch.setattr(risk, "MERGED", 0.0)
+            apart = newton.minimise(loss, X, y, ridge=0.5, tilt=tilt, tolerance=tolerance)
+        assert (np.linalg.norm(found.theta - apart.theta, axis=1) <= found.certificate + apart.certificate).all()
+
+
 @pytest.mark.parametrize("multiple", [1.0, 1.02])
-def test_rows_that_are_alike_round_alike_in_single_precision(multiple):
+def test_rows_that_are_alike_round_alike_in_single_precision(multiple, monkeypatch):
     """Before, just above where single precision is allowed, the preconditioner's factorisation raised."""
+    monkeypatch.setattr(risk, "MERGED", 0.0)
     n, p = 1000, 25
     row = np.random.default_rng(0).normal(size=p)
     X = np.repeat(row[None] / np.linalg.norm(row), n, axis=0)
@@ -150,8 +173,10 @@ def huber_minimiser(rows, targets, n, knee, ridge, tilt):
     raise AssertionError("none of the nine fits")
 
 
-def test_a_margin_that_rounding_puts_beyond_a_knee_counts_in_the_certificate():
+@pytest.mark.parametrize("merged", [0.0, risk.MERGED])
+def test_a_margin_that_rounding_puts_beyond_a_knee_counts_in_the_certificate(merged, monkeypatch):
     """Both residuals are computed just outside Huber's knee, where l'' = 0, and are truly inside, where it is 1."""
+    monkeypatch.setattr(risk, "MERGED", merged)
     hexes = (
         "0x1.f59f53cc54626p-1 0x1.09b5fefebf3fep-13 0x1.f5b6e3ae27199p-1 -0x1.f7256169f2390p-14 "
         "0x1.0a3b3aca92eb7p+20 0x1.2c580d96ea2f8p+19"

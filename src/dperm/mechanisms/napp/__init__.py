@@ -44,7 +44,7 @@ from dperm.mechanisms.base import COVERED_TARGET, TARGET, Release, budget_event,
 from dperm.mechanisms.napp import limit, literal, losses
 from dperm.mechanisms.napp import retrieval as retrieving
 from dperm.mechanisms.napp.arguments import box_of, counts_of, truncation_of
-from dperm.mechanisms.napp.certify import Composite, polished, refined
+from dperm.mechanisms.napp.certify import Composite, certified
 from dperm.mechanisms.napp.noise import WHOLE, Absolute, Bounds, Law, Variant, calibrate, deviation, floor, lawful
 from dperm.mechanisms.napp.scheme import Scheme, Target, convexity, slope
 from dperm.mechanisms.napp.validity import Method, Obstacle, Retrieval, joined, obstacles, runnable
@@ -276,20 +276,10 @@ def release(
     certificate = np.full(repeats, math.inf)
     if made.certified:
         aim = tolerance * made.bounds.zeta12
-        for repeat, b in enumerate(noise):
-            tilt, added = (np.zeros_like(b), b) if variant == "vs_plus" else (b, 0.0)
-            composite = Composite(continued, X, y, tilt, added + made.extra_l1, made.scheme, strength, made.box)
-            # No norm is known better than its own rounding, not even one that comes out as 0: half the aim leaves room.
-            for goal in (aim, 0.5 * aim):
-                theta[repeat], _ = polished(composite, theta[repeat], goal)
-                known = composite.known(theta[repeat], made.bounds.zeta3 / made.bounds.zeta1**2)
-                if known <= aim:
-                    break
-            else:
-                near, bound = refined(composite, theta[repeat], aim)
-                if bound < known:
-                    theta[repeat], known = near, bound
-            certificate[repeat], converged[repeat] = known / made.modulus, known <= aim
+        tilt, added = (np.zeros_like(noise), noise) if variant == "vs_plus" else (noise, 0.0)
+        composite = Composite(continued, X, y, tilt, added + made.extra_l1, made.scheme, strength, made.box)
+        theta, known = certified(composite, theta, aim, made.bounds.zeta3 / made.bounds.zeta1**2)
+        certificate, converged = known / made.modulus, known <= aim
     guarantee = "none" if made.obstacles else "proved_exact"
     if solver_share > 0:
         tau = tolerance * made.bounds.zeta12 / made.modulus

@@ -4,11 +4,12 @@ The problem is  sum_i l(<x_i, theta>, y_i) + <tilt, theta> + sum_j (P(theta_j) +
 m-strongly convex, the least norm of a subgradient (walls of the box included) over m bounds the distance ||theta -
 theta*||: the certificate that a statement `proved_exact` carries (erratum K8). A duality gap bounds only the square of
 that distance, and ends at its rounding; so a point that `limit` found is improved by Newton steps in the coordinates
-that lie neither in a kink nor at a wall.
+that lie neither in a kink nor at a wall. Most points need none: all repeats of a release are looked at together, in
+products of matrices, and those that miss their target go on, each by itself.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from dperm.solvers.refined import Penalty, Terms, refine
 _STEPS, _HALVINGS = 100, 20
 # Rows whose gradients are added up before they join the sum: short sums round less.
 _ROWS = 512
+# Entries of the margins of as many repeats as are looked at together.
+ENTRIES = 2**15
 # Roundings beside those of the two sums: of l', of the slope, of the norm.
 _OPERATIONS = 16
 # A coordinate this small may be an exact 0 that reweighting approaches for ever.
@@ -31,7 +34,11 @@ _NEAR = 1e-20
 
 @dataclass(frozen=True)
 class Composite:
-    """The problem of one release; added: a, 0 or above, the weights of |theta_j| beside the scheme's penalty."""
+    """The problems of all repeats of a release; those of one repeat are arrays of one axis less.
+
+    - tilt: shape (R, p).
+    - added: a, 0 or above, the weights of |theta_j| beside the scheme's penalty; shape (R, p), or one number for all.
+    """
 
     loss: Loss
     X: np.ndarray
@@ -42,9 +49,14 @@ class Composite:
     strength: float
     box: tuple[np.ndarray, np.ndarray]
 
+    def of(self, repeats: int | np.ndarray | slice) -> "Composite":
+        """Return the problems of these repeats; of a single one, if it is given as a number."""
+        added = self.added[repeats] if np.ndim(self.added) else self.added
+        return replace(self, tilt=self.tilt[repeats], added=added)
+
     def residual(self, theta: np.ndarray) -> np.ndarray:
-        """Return the subgradient of least norm (theta (p,); the result (p,))."""
-        return self._least(theta, self.X.T @ self.loss.derivative(self.X @ theta, self.y) + self.tilt)
+        """Return the subgradients of least norm (theta (R, p); the result (R, p))."""
+        return self._least(theta, self.loss.derivative(theta @ self.X.T, self.y) @ self.X + self.tilt)
 
     def _least(self, theta: np.ndarray, gradient: np.ndarray) -> np.ndarray:
         """Return the subgradient of least norm where the smooth part has this gradient."""
@@ -56,52 +68,94 @@ class Composite:
         most = np.where(theta >= self.box[1], np.inf, most)
         return np.where(least > 0, least, np.where(most < 0, most, 0.0))
 
-    def known(self, theta: np.ndarray, bend: float) -> float:
-        """Return an upper bound on the norm of `residual`: in extended precision, and with the rounding that is left.
+    def known(self, theta: np.ndarray, bend: float) -> np.ndarray:
+        """Return upper bounds on the norms of `residual`: in extended precision, and with the rounding that is left.
 
         - bend: bound on l'': it carries the rounding of <x, theta> on to l'.
-        - Returns: above 0, of first order in the unit of rounding: each sum errs by at most as many units of the sum of
-          sizes as it has products.
+        - Returns: shape (R,); above 0, of first order in the unit of rounding: each sum errs by at most as many units
+          of the sum of sizes as it has products.
         """
         kind, n = np.longdouble, len(self.X)
         gradient = self.tilt.astype(kind)
         for low in range(0, n, _ROWS):
             X, y = (values[low : low + _ROWS].astype(kind) for values in (self.X, self.y))
-            gradient += X.T @ self.loss.derivative(X @ theta.astype(kind), y)
-        norm = float(np.linalg.norm(self._least(theta, gradient).astype(float)))
-        sizes = np.abs(self.X)
-        margin = self.X @ theta
-        slopes = np.abs(self.loss.derivative(margin, self.y)) + np.abs(self.y) + bend * (sizes @ np.abs(theta))
+            gradient += self.loss.derivative(theta.astype(kind) @ X.T, y) @ X
+        norm = _norms(self._least(theta, gradient).astype(float))
+        sizes, slopes = np.abs(self.X), np.abs(self.loss.derivative(theta @ self.X.T, self.y))
+        slopes = slopes + np.abs(self.y) + bend * (np.abs(theta) @ sizes.T)
         own = np.abs(self.tilt) + slope(self.scheme, self.strength, theta) + self.added
-        terms = min(n, _ROWS) + n / _ROWS + len(theta) + _OPERATIONS
-        rounding = terms * float(np.finfo(kind).eps) * float(np.linalg.norm(sizes.T @ slopes + own))
+        terms = min(n, _ROWS) + n / _ROWS + theta.shape[-1] + _OPERATIONS
+        rounding = terms * float(np.finfo(kind).eps) * _norms(slopes @ sizes + own)
         # The scheme's slope is a few operations in doubles; so are the norm and the conversion.
-        return norm + rounding + _OPERATIONS * np.finfo(float).eps * (norm * len(theta) + float(np.linalg.norm(own)))
+        return norm + rounding + _OPERATIONS * np.finfo(float).eps * (norm * theta.shape[-1] + _norms(own))
 
 
-def polished(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.ndarray, float]:
-    """Return a point at least as good, and the least norm of a subgradient there, which may stay above the target."""
+def certified(problem: Composite, theta: np.ndarray, aim: float, bend: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return points at least as good, and upper bounds on the least norms of their subgradients, `aim` if possible.
+
+    - theta: shape (R, p); what `limit` found.
+    - bend: as of `Composite.known`.
+    """
+    theta, known = theta.copy(), np.full(len(theta), math.inf)
+    # So many repeats at once that their margins stay in the cache.
+    size = max(1, ENTRIES // max(len(problem.X), 1))
+    for low in range(0, len(theta), size):
+        part = slice(low, low + size)
+        theta[part], known[part] = _certified(problem.of(part), theta[part], aim, bend)
+    return theta, known
+
+
+def _certified(problem: Composite, theta: np.ndarray, aim: float, bend: float) -> tuple[np.ndarray, np.ndarray]:
+    known, left = np.full(len(theta), math.inf), np.arange(len(theta))
+    # No norm is known better than its own rounding, not even one that comes out as 0: half the aim leaves room.
+    for goal in (aim, 0.5 * aim):
+        if len(left):
+            theta[left], _ = polished(problem.of(left), theta[left], goal)
+            known[left] = problem.of(left).known(theta[left], bend)
+            left = left[known[left] > aim]
+    for repeat in left:
+        near, bound = refined(problem.of(repeat), theta[repeat], aim)
+        if bound < known[repeat]:
+            theta[repeat], known[repeat] = near, bound
+    return theta, known
+
+
+def polished(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return points at least as good, and the least norms of subgradients there, which may stay above the target.
+
+    - theta: shape (R, p).
+    """
     with one_thread():
         theta, residual = _without_stragglers(problem, theta)
-        norm = float(np.linalg.norm(residual))
-        for _ in range(_STEPS):
-            if norm <= target:
+        norm = _norms(residual)
+        for repeat in np.flatnonzero(norm > target):
+            theta[repeat], norm[repeat] = _descended(
+                problem.of(repeat), theta[repeat], residual[repeat], float(norm[repeat]), target
+            )
+    return theta, norm
+
+
+def _descended(problem, theta, residual, norm: float, target: float) -> tuple[np.ndarray, float]:
+    """Return what Newton's steps of one repeat reach."""
+    for _ in range(_STEPS):
+        if norm <= target:
+            break
+        step = _newton(problem, theta, residual)
+        for halving in range(_HALVINGS):
+            trial = _moved(problem, theta, 0.5**halving * step)
+            residual_there = problem.residual(trial)
+            if (reached := float(np.linalg.norm(residual_there))) < norm:
                 break
-            step = _newton(problem, theta, residual)
-            for halving in range(_HALVINGS):
-                trial = _moved(problem, theta, 0.5**halving * step)
-                residual_there = problem.residual(trial)
-                if (reached := float(np.linalg.norm(residual_there))) < norm:
-                    break
-            else:
-                break
-            theta, residual, norm = trial, residual_there, reached
+        else:
+            break
+        theta, residual, norm = trial, residual_there, reached
     return theta, norm
 
 
 def refined(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.ndarray, float]:
     """Return a point that is nearer than sums in doubles can tell, and the modulus times a bound on its distance.
 
+    The problem is that of one repeat, theta its point, shape (p,).
     For many records: no double has a gradient as small as the target then, but one may be near enough.
 
     - target: where the bound may stop falling; infinite where P is not strongly convex.
@@ -125,15 +179,20 @@ def refined(problem: Composite, theta: np.ndarray, target: float) -> tuple[np.nd
         return refine(objective, theta, problem.tilt, Terms(linear + problem.added, low, high, penalty=penalty), target)
 
 
+def _norms(vectors: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(vectors, axis=-1)
+
+
 def _without_stragglers(problem, theta) -> tuple[np.ndarray, np.ndarray]:
-    """Put at 0 what is nearly there, where that lowers the residual."""
+    """Put at 0 what is nearly there, where that lowers the residual (theta (R, p))."""
     residual = problem.residual(theta)
     bare = np.where(np.abs(theta) < _NEARLY_ZERO, 0.0, theta)
     bare = np.clip(bare, *problem.box)
     # Those that belong elsewhere have a residual at 0, and stay where they were.
     trial = np.where(problem.residual(bare) == 0, bare, theta)
     there = problem.residual(trial)
-    return (trial, there) if np.linalg.norm(there) < np.linalg.norm(residual) else (theta, residual)
+    better = (_norms(there) < _norms(residual))[:, None]
+    return np.where(better, trial, theta), np.where(better, there, residual)
 
 
 def _newton(problem, theta, residual) -> np.ndarray:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import dperm
-from dperm.mechanisms.napp import losses
+from dperm.mechanisms.napp import certify, losses
 from dperm.mechanisms.napp.certify import Composite, polished, refined
 from dperm.mechanisms.napp.scheme import Scheme, convexity
 
@@ -111,17 +111,33 @@ def test_the_bound_holds_where_doubles_cannot_tell(scheme, added, name, n):
     refined_at_all = False
     for _ in range(2):
         tilt, weights = rng.normal(0, 10, p), added * np.array([1.0, 2.0])
-        problem = Composite(loss, X, y, tilt, weights, scheme, strength, FREE)
-        theta, _ = polished(problem, np.zeros(p), 0.0)
+        problem = Composite(loss, X, y, tilt[None], weights[None], scheme, strength, FREE)
+        theta, _ = polished(problem, np.zeros((1, p)), 0.0)
         bend = float(np.exp(eta_bound)) if name == "poisson" else 1.0
-        before = problem.known(theta, bend)
-        near, bound = refined(problem, theta, 1e-14)
+        before = problem.known(theta, bend)[0]
+        near, bound = refined(problem.of(0), theta[0], 1e-14)
         with mpmath.workdps(50):
             away = distance(name, eta_bound, rows, targets, counts, tilt, weights, scheme, strength, near)
             assert away <= bound / mpmath.mpf(float(convexity(scheme, strength)))
         assert bound <= 1e-9
         refined_at_all |= bound < 0.1 * before
     assert refined_at_all
+
+
+def test_repeats_together_are_certified_as_each_alone(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (60, 2))
+    y, tilt, added = np.where(X[:, 0] > 0, 1.0, -1.0), rng.normal(0, 3, (40, 2)), rng.uniform(0, 1, (40, 2))
+    scheme, start = Scheme("lasso", 0.25, moor=False, halved=True), np.zeros((40, 2))
+    problem = Composite(losses.make("logistic"), X, y, tilt, added, scheme, 0.5, FREE)
+    # Sixteen at a time.
+    monkeypatch.setattr(certify, "ENTRIES", 16 * 60)
+    theta, known = certify.certified(problem, start, 1e-9, 0.25)
+    assert (known <= 1e-9).all() and (theta != 0).any() and (start == 0).all()
+    for repeat in range(40):
+        alone, its = certify.certified(problem.of([repeat]), start[[repeat]], 1e-9, 0.25)
+        np.testing.assert_allclose(theta[[repeat]], alone, rtol=0, atol=1e-12)
+        assert known[repeat] == pytest.approx(its[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [3_000, 30_000])
