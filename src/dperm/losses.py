@@ -388,7 +388,8 @@ def make(name: str, **parameters: float) -> Loss:
             f"loss={name!r} is not one of {', '.join(sorted(LOSSES))}; every loss here is of the form "
             "l(<x, theta>, y), which the proofs need (erratum K1)"
         )
-    known = inspect.signature(LOSSES[name]).parameters
+    # Seldom any: to look at a signature takes longer than all the rest.
+    known = inspect.signature(LOSSES[name]).parameters if parameters else {}
     for parameter in parameters:
         if parameter not in known:
             raise ValueError(f"loss {name} has no parameter {parameter!r}; it has {', '.join(known) or 'none'}")
