@@ -264,8 +264,10 @@ class Objective:
         p = self.X.shape[1]
         total = np.zeros((p, p))
         for rows in self.blocks(8):
-            x = self.design[rows]
-            total += x.T @ (x * weights[rows, None])
+            # Losses with flat parts have weights of zero: at 0 the hinges have no other.
+            if weights[rows].any():
+                x = self.design[rows]
+                total += x.T @ (x * weights[rows, None])
         total *= self.scale**2
         total[np.diag_indices(p)] += self.ridge
         return total

@@ -106,17 +106,19 @@ def release(
     rng: np.random.Generator,
     repeats: int = 1,
     tolerance: float = 1e-6,
+    mapped: np.ndarray | None = None,
 ) -> Release:
     """Release `repeats` independent linear models over the random features.
 
     - domain: its `y_bound`; its `x_norm` is ignored.
+    - mapped: `features(X, omega)`, where many releases of the same rows share them.
     - Returns: theta of shape (repeats, 2 D): `features(Q, omega) @ theta.T` are predictions.
     """
     one_of("perturbation", perturbation, Perturbation)
     one_of("neighbours", neighbours, Neighbours)
     if calibration not in CALIBRATIONS:
         raise ValueError(f"calibration={calibration!r}: random features offer 'paper' and 'tight'")
-    Z, domain = features(X, omega), _unit(domain)
+    Z, domain = features(X, omega) if mapped is None else mapped, _unit(domain)
     fixed = {
         "domain": domain, "budget": budget, "neighbours": neighbours, "calibration": calibration,
         "curvature": curvature, "rng": rng, "repeats": repeats, "tolerance": tolerance,

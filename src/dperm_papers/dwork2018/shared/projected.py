@@ -129,6 +129,25 @@ def step(law: str, n: int, share: float) -> float:
 
 
 @compiled
+def move(now, new, above, below, up, stay, down):
+    """Write to `new` the law one step after `now`, on the lattices of `Walk`: a step up, none, or a step down."""
+    states = len(now)
+    for first, last in ((0, above - 1), (above, below - 1), (below, states - 1)):
+        # Four views that begin at 0: an index that might be negative keeps a loop out of the vector registers.
+        inner, here, left = new[first + 1 : last], now[first + 1 : last], now[first : last - 1]
+        right = now[first + 2 : last + 1]
+        for k in range(len(inner)):
+            inner[k] = stay * here[k] + up * left[k] + down * right[k]
+        new[first], new[last] = stay * now[first], stay * now[last]
+        if last > first:
+            new[first] += down * now[first + 1]
+            new[last] += up * now[last - 1]
+    # Beyond the end of any lattice is the wall: the top of the second, the bottom of the third.
+    new[below - 1] += up * (now[above - 1] + now[below - 1] + now[states - 1])
+    new[below] += down * (now[0] + now[above] + now[below])
+
+
+@compiled
 def _forward(places, above, below, mean, n, weight):
     """Step the law of w forward; return sum of E w_t (for weights 1) and the mean product of the weights of all w_t."""
     states = len(places)
@@ -141,15 +160,6 @@ def _forward(places, above, below, mean, n, weight):
             spent[k] += now[k]
         if t == n - 1:
             break
-        for first, last in ((0, above - 1), (above, below - 1), (below, states - 1)):
-            for k in range(first + 1, last):
-                new[k] = 0.5 * now[k] + up * now[k - 1] + down * now[k + 1]
-            new[first], new[last] = 0.5 * now[first], 0.5 * now[last]
-            if last > first:
-                new[first] += down * now[first + 1]
-                new[last] += up * now[last - 1]
-        # Beyond the end of any lattice is the wall: the top of the second, the bottom of the third.
-        new[below - 1] += up * (now[above - 1] + now[below - 1] + now[states - 1])
-        new[below] += down * (now[0] + now[above] + now[below])
+        move(now, new, above, below, up, 0.5, down)
         now, new = new, now
     return np.dot(spent, places), now.sum()

@@ -118,19 +118,11 @@ def _erm_at(k, n, mu, curvature, scale, curved):
 def _forward(places, above, below, up, n):
     """Sum of E w_t over t < n; lattices as in `projected.walk`, each rising."""
     states = len(places)
-    now, new = np.zeros(states), np.zeros(states)
+    now, new, spent = np.zeros(states), np.zeros(states), np.zeros(states)
     now[above // 2] = 1.0
-    total = 0.0
     for _ in range(n):
         for k in range(states):
-            total += now[k] * places[k]
-            new[k] = 0.0
-        for first, last in ((0, above - 1), (above, below - 1), (below, states - 1)):
-            for k in range(first, last):
-                new[k + 1] += up * now[k]
-                new[k] += (1 - up) * now[k + 1]
-        # Beyond the end of any lattice is the wall: the top of the second, the bottom of the third.
-        new[below - 1] += up * (now[above - 1] + now[below - 1] + now[states - 1])
-        new[below] += (1 - up) * (now[0] + now[above] + now[below])
+            spent[k] += now[k]
+        projected.move(now, new, above, below, up, 0.0, 1 - up)
         now, new = new, now
-    return total
+    return np.dot(spent, places)

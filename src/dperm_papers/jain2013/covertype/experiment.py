@@ -23,6 +23,8 @@ scaling too (column `scaling`; `scaling_splits` splits, T = `public_points`, C =
 import functools
 from collections.abc import Iterator
 
+import numpy as np
+
 from dperm import kernels
 from dperm.solvers import cubic
 from dperm_papers.jain2013.shared import accuracy
@@ -34,6 +36,8 @@ from dperm_pipeline.rows import Rows
 _C, _PRINTED_ROWS = 0.001, 500_000
 # Slack over Delta_w: a twentieth, and a quarter from this many rows on (the catalogue's defaults).
 _FINE, _COARSE, _MANY = 1 / 20, 1 / 4, 400_000
+# Test rows at a time in the explicit map: hundreds of monomials each.
+_BLOCK = 10_000
 
 
 def totals(n: int) -> dict[str, float]:
@@ -93,4 +97,8 @@ def _libsvm(split: accuracy.Split, most: int) -> float:
     rows = min(most, len(split.y))
     machine = SVC(C=_C * len(split.y) / rows, kernel="poly", degree=3, gamma=1.0, coef0=1.0, cache_size=500)
     machine.fit(split.X[:rows], split.y[:rows])
-    return accuracy.agreement(machine.decision_function(split.Q), split.target)
+    # LibSVM's own sum over its vectors takes ten times as long as one product in the explicit map.
+    w = kernels.monomials(machine.support_vectors_).T @ machine.dual_coef_.toarray()[0]
+    blocks = (split.Q[low : low + _BLOCK] for low in range(0, split.Q.shape[0], _BLOCK))
+    decisions = np.concatenate([kernels.monomials(block) @ w for block in blocks]) + machine.intercept_
+    return accuracy.agreement(decisions, split.target)

@@ -100,7 +100,7 @@ def _one(cell: Cell, rows: Rows, split: accuracy.Split, omega: np.ndarray, repea
                 calibration=calibration, perturbation=perturbation, curvature=total,
                 rng=generator(cell, "noise", variant, Q.shape[1], repeat, epsilon),
                 repeats=settings.tilted_draws if perturbation == "objective" else settings.draws,
-                tolerance=settings.tolerance,
+                tolerance=settings.tolerance, mapped=X,
             )  # fmt: skip
             here = rows.at(mechanism="random_features", calibration=calibration, variant=variant)
             here = here.at(guarantee=released.guarantee)

@@ -14,6 +14,7 @@ Metric `accuracy`: share of test rows with sign <w^, phi(x)> = y, the mean over 
 Where the rows were prepared by a look at all of them, `guarantee` is `none` for every method, and `reason` says why.
 """
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,14 +42,18 @@ _BLOCK = 4_000_000
 
 @dataclass(frozen=True)
 class Split:
-    """Training rows X, y; the pool Z of public points; test rows Q, target; how many of Z equal a training row."""
+    """Training rows X, y; the pool Z of public points; test rows Q, target."""
 
     X: sparse.csr_array
     y: np.ndarray
     Z: sparse.csr_array
     Q: sparse.csr_array
     target: np.ndarray
-    equal_rows: int
+
+    @functools.cached_property
+    def equal_rows(self) -> int:
+        """How many rows of the pool equal a training row."""
+        return int(overlap.overlapping(self.Z, self.X).sum())
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ def splits(cell: Cell, dataset: prepared.Dataset, count: int) -> Iterator[Split]
         # Of millions of columns, those that a row of the split has.
         train, pool, test = _cut(touched(X[order]), cuts)
         y, _, target = np.split(dataset.y[order], cuts)
-        yield Split(train, y, pool, test, target, int(overlap.overlapping(pool, train).sum()))
+        yield Split(train, y, pool, test, target)
 
 
 def _cut(X: sparse.csr_array, cuts: np.ndarray) -> list[sparse.csr_array]:

@@ -68,6 +68,12 @@ def test_features_of_sparse_rows_are_those_of_dense_rows():
     np.testing.assert_allclose(made, transcribed(X, omega), atol=1e-12)
 
 
+def test_features_that_are_given_are_not_made_again():
+    X, y, omega = design()
+    made, shared = (release(X, y, omega, mapped=Z) for Z in (None, random_features.features(X, omega)))
+    np.testing.assert_array_equal(made.theta, shared.theta)
+
+
 def test_objective_perturbation_is_algorithm_3_of_chaudhuri_et_al():
     X, y, omega = design()
     loss, n, c, epsilon = losses.smoothed_hinge(), len(X), 1.0, 1.0
