@@ -52,6 +52,8 @@ from dperm.solvers.newton import Solution
 _CHUNK_BYTES, CHUNK_REPEATS = 64 * 2**20, 32
 # Passes over the rows within their bounds, after each over all; they end sooner at this share of the gap they began at.
 _FREE_PASSES, _FREE_SHARE = 20, 0.1
+# From so many entries on, more than a processor's second cache holds, rows are laid out in the order of their pass.
+_LAID_OUT = 2**16
 _CENTRED, _SIGNED = ("squared", "huber", "absolute"), ("hinge", "smoothed_hinge")
 
 
@@ -128,7 +130,7 @@ def minimise(
     n, d = X.shape
     columns, local = _active(X)
     centre, h, low, high = _shape(loss, y)
-    problem = (X.indptr, local, X.data, _squares(X))
+    rows, square = _local(X, local, len(columns)), _squares(X)
     repeats = 1 if tilts is None else len(tilts)
     weights, dual = np.empty((repeats, len(columns))), np.empty((repeats, n))
     gap, most = np.empty(repeats), 0
@@ -140,8 +142,8 @@ def minimise(
             moved, t = 0.0, centre[:, None].copy()
         else:
             moved = tilts[part][:, columns] / total
-            t = centre[:, None] + (_local(X, local, len(columns)) @ moved.T)
-        alpha, A, gap[part], passes = _descend(problem, t, h, low, high, total, target, len(columns), max_passes)
+            t = centre[:, None] + (rows @ moved.T)
+        alpha, A, gap[part], passes = _descend(rows, square, t, h, low, high, total, target, max_passes)
         weights[part], dual[part], most = -A.T / total - moved, alpha.T, max(most, passes)
     rest = None if tilts is None else -tilts / total
     norm2 = np.einsum("rj,rj->r", weights, weights)
@@ -222,18 +224,25 @@ def _shape(loss: Loss, y: np.ndarray) -> tuple[np.ndarray, float, np.ndarray, np
     return y * (1 + h / 2), h, np.minimum(-y, 0.0), np.maximum(-y, 0.0)
 
 
-def _descend(problem, t, h, low, high, total, target, width, max_passes):
+def _descend(rows, square, t, h, low, high, total, target, max_passes):
     """Return alpha (n, k), A (m, k), the gaps (k,) and the passes made, for the k columns of t."""
     n, k = t.shape
     rng = np.random.default_rng(0)
-    alpha, A = np.zeros((n, k)), np.zeros((width, k))
+    alpha, A = np.zeros((n, k)), np.zeros((rows.shape[1], k))
     everyone, passes = np.arange(n), 0
+
+    def one_pass(some):
+        order = rng.permutation(some)
+        # To read rows here and there keeps the processor waiting for memory: copied first, they are read in one stream.
+        met = _entries(rows[order]) if rows.nnz >= _LAID_OUT else _entries(rows, order)
+        return _pass(*met, order, square, t, h, low, high, total, alpha, A)
+
     while True:
-        seen = _pass(*problem, rng.permutation(everyone), t, h, low, high, total, alpha, A)
+        seen = one_pass(everyone)
         passes += 1
         if (seen <= target).all() or passes >= max_passes:
-            A = _gather(*problem, alpha, width)
-            gap = _gap(*problem, t, h, low, high, total, alpha, A)
+            A = _gather(rows.indptr, rows.indices, rows.data, alpha, rows.shape[1])
+            gap = _gap(rows.indptr, rows.indices, rows.data, t, h, low, high, total, alpha, A)
             if (gap <= target).all() or passes >= max_passes:
                 return alpha, A, gap, passes
         free = np.flatnonzero(((alpha > low[:, None]) & (alpha < high[:, None])).any(axis=1))
@@ -242,18 +251,28 @@ def _descend(problem, t, h, low, high, total, target, width, max_passes):
         aim = np.maximum(_FREE_SHARE * seen, 0.3 * target)
         for _ in range(min(_FREE_PASSES, max_passes - passes)):
             passes += 1
-            if (_pass(*problem, rng.permutation(free), t, h, low, high, total, alpha, A) <= aim).all():
+            if (one_pass(free) <= aim).all():
                 break
 
 
+def _entries(rows, order=None):
+    """Return where the rows of an order begin and end, and the columns and the values of all entries."""
+    begin, end = rows.indptr[:-1], rows.indptr[1:]
+    return *((begin, end) if order is None else (begin[order], end[order])), rows.indices, rows.data
+
+
 @compiled
-def _pass(start, index, entry, square, order, t, h, low, high, total, alpha, A):
-    """Maximise the dual along each alpha_i in turn; return the gaps' terms as they were met, summed."""
+def _pass(begin, end, index, entry, order, square, t, h, low, high, total, alpha, A):
+    """Maximise the dual along each alpha_i in turn; return the gaps' terms as they were met, summed.
+
+    The entries of the row that is met at a place of `order` stand from `begin` to `end` of that place.
+    """
     k = t.shape[1]
     u, step, seen = np.empty(k), np.empty(k), np.zeros(k)
-    for i in order:
+    for place in range(len(order)):
+        i = order[place]
         u[:] = 0.0
-        for j in range(start[i], start[i + 1]):
+        for j in range(begin[place], end[place]):
             a, row = entry[j], A[index[j]]
             for r in range(k):
                 u[r] += a * row[r]
@@ -267,7 +286,7 @@ def _pass(start, index, entry, square, order, t, h, low, high, total, alpha, A):
             alpha[i, r] = new
             moved = moved or new != former
         if moved:
-            for j in range(start[i], start[i + 1]):
+            for j in range(begin[place], end[place]):
                 a, row = entry[j], A[index[j]]
                 for r in range(k):
                     row[r] += a * step[r]
@@ -290,7 +309,7 @@ def _term(off, dual, h, low, high):
 
 
 @compiled
-def _gap(start, index, entry, square, t, h, low, high, total, alpha, A):
+def _gap(start, index, entry, t, h, low, high, total, alpha, A):
     """Return the duality gap at v = -A/total."""
     k = t.shape[1]
     u, gap = np.empty(k), np.zeros(k)
@@ -306,7 +325,7 @@ def _gap(start, index, entry, square, t, h, low, high, total, alpha, A):
 
 
 @compiled
-def _gather(start, index, entry, square, alpha, width):
+def _gather(start, index, entry, alpha, width):
     """Return A = X'alpha."""
     A = np.zeros((width, alpha.shape[1]))
     for i in range(len(alpha)):
