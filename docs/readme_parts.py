@@ -73,9 +73,11 @@ REFUTED = (
     Promise("kifer2012", "sparse", "samp_agg_gamma", "add_remove", "Algorithm 6: Samp-Agg with √n blocks", "K6"),
     Promise("jain2013", "tdil", "laplace", "replace", "Algorithm 3: a factor stands twice in its exponent", "J1"),
     Promise("jain2013", "pinp", "theorem9", "replace", "Theorem 9, misquoted with √(BS) for S√B", "J2"),
-    Promise("dwork2018", "soft_majority", "exponential", "replace", "soft majority, a sentence of Section 4.1", "D1"),
-    Promise("dwork2018", "stable_sgd", "laplace", "replace", "stable gradient descent at rate RL/√n", "D2"),
-    Promise("dwork2018", "averaged", "upside-down", "replace", "averaging, a word of a proof: scale ε/γ", "D3"),
+    Promise("dwork2018", "soft_majority", "exponential", "replace", "soft majority, a slip in Section 4.1", "D1"),
+    Promise("dwork2018", "stable_sgd", "laplace", "replace", "stable gradient descent at rate R L_f/√n", "D2"),
+    Promise(
+        "dwork2018", "averaged", "upside-down", "replace", "averaging, a slip in a proof: at γ = 2; fine if γ ≤ ε", "D3"
+    ),
     Promise("li2021", "napp", "erm", "add_remove", "NAPP-ERM with the printed radius of pure noise", "N1"),
     Promise("li2021", "napp", "vs_plus", "add_remove", "NAPP-VS+: noise truncated", "N2"),
     Promise("li2021", "napp", "erm-moor", "add_remove", "NAPP-ERM with the dual-purpose regularizer", "N4"),
@@ -214,7 +216,8 @@ def section(paper: str, claims: list[dict[str, str]], assets: Path) -> str:
 def answer_in_words(answer: of_claims.Answer) -> str:
     """Return the answer to a claim in a line: its words, where it holds, what was measured, at how many points."""
     parts = [answer.where, f"{answer.quantity}: {answer.range.replace('-', '−')}" if answer.range else ""]
-    parts.append(f"shown to hold at {answer.held} of {answer.points} points" if answer.points else "")
+    shown = "not refuted" if answer.quantity == of_claims.QUANTITIES["ledger"] else "shown to hold"
+    parts.append(f"{shown} at {answer.held} of {answer.points} points" if answer.points else "")
     told = "; ".join(part for part in parts if part)
     return f"{of_claims.GLYPHS[answer.kind]} **{answer.words}**" + (f": {told}" if told else "")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from dperm_pipeline import claims
-from dperm_pipeline.claims import answers
+from dperm_pipeline.claims import answers, ledger
 from dperm_pipeline.report import ledgers
 
 DOCS = Path(__file__).parent
@@ -34,8 +34,6 @@ COLUMNS = {
 }  # fmt: skip
 # A number in the prose of a page.
 MARKED = re.compile(r"(<!-- measured (\S+ \S+(?: \S+)?) -->)[^<]*(<!-- /measured -->)")
-# How the reason of a claim about privacy gives the epsilon whose share of the claimed one is `measured`.
-CERTIFIED = re.compile(r"certifies epsilon (\S+) of")
 
 
 def cells(text: str) -> list[list[str]]:
@@ -60,7 +58,7 @@ def between(page: str, name: str) -> str:
 
 def measured(row: Any) -> str:
     """Return what a verdict measured, with its interval if it has one; of the auditor, as the ledger says it."""
-    certified = CERTIFIED.search(row.reason)
+    certified = ledger.CERTIFIED.search(row.reason)
     if certified and ledgers.unbounded(float(certified[1])):
         return "no bound"
     if math.isnan(row.measured):
@@ -71,7 +69,8 @@ def measured(row: Any) -> str:
 
 def measured_of(answer: answers.Answer) -> str:
     """Return what was measured of a claim, in words and numbers."""
-    return f"{answer.quantity}: {answer.range}" if answer.range else ""
+    form = f" ({answer.form})" if answer.form != answers.PRINTED else ""
+    return f"{answer.quantity}{form}: {answer.range}" if answer.range else ""
 
 
 def answered(paper: str, verdicts: pd.DataFrame) -> str:
@@ -83,6 +82,7 @@ def answered(paper: str, verdicts: pd.DataFrame) -> str:
         words = f"{answers.GLYPHS[answer.kind]} **{answer.words}**" + (f": {answer.where}" if answer.where else "")
         stated = "" if math.isnan(answer.expected) else f"{answer.expected:.4g}"
         points = f"{answer.held} of {answer.points}" if answer.points else ""
+        points += " not refuted" if points and answer.quantity == answers.QUANTITIES["ledger"] else ""
         said = answer.statement.replace("|", "\\|")
         lines.append(
             (answer.claim, answer.place, said, words, measured_of(answer), stated, points, f"`{answer.figure}`")

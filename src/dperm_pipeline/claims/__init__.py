@@ -231,9 +231,14 @@ def _record(question: _Question, rows: Rows, sources: _Sources, others: Sequence
         "headline": claim.get("headline", False),
         "variant": question.variant,
         "dataset": question.dataset,
-        "expected": question.rule.get("expected"),
+        "expected": _stated(question.rule),
         **asdict(verdict),
     }
+
+
+def _stated(rule: Mapping[str, Any]) -> float | None:
+    """Return the value that the paper states; a one-sided bound without a margin is a threshold of ours."""
+    return None if rule.get("margin") == 0 and "side" in rule else rule.get("expected")
 
 
 def _note(claim: Mapping[str, Any]) -> str:

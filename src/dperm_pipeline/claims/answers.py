@@ -24,11 +24,14 @@ all are.
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+
+from dperm_pipeline.claims import ledger
 
 # From the strongest to the weakest; of `depends on`, the answer adds what on.
 ANSWERS = ("holds as printed", "holds when mended", "depends on", "undecided", "fails", "not run")
@@ -41,7 +44,7 @@ QUANTITIES = {
     "crossing": "where they cross",
     "equal": "difference",
     "exact": "excess over the bound",
-    "ledger": "epsilon spent over claimed, or its excess",
+    "ledger": "epsilon spent over claimed",
     "monotone": "rank correlation",
     "ordered": "difference",
     "paired": "gain",
@@ -62,7 +65,8 @@ class Answer:
     `kind` is one of `ANSWERS`, `open_choice` what the claim depends on, `where` at which values of it the claim holds,
     and what else the answer has to be read with. `low` to `high` is the range of what was measured in the weakest part,
     in its form `form`. As printed, the tests of the parts with this answer show the claim to hold at `held` of `points`
-    points; `tests` counts those of all parts. `quantity` says what the numbers are (`QUANTITIES`).
+    points; `tests` counts those of all parts. `quantity` says what the numbers are (`QUANTITIES`). Of an attacked
+    promise, `held` points are those that are not refuted, and infinity is a spent epsilon without a bound.
     """
 
     claim: str
@@ -147,7 +151,7 @@ def _answer(claim: str, verdicts: _Tests) -> Answer:
         open_choice=weakest.open_choice,
         where="; ".join(filter(None, (weakest.where, *_stronger(ran, weakest), *remarks))),
         form=weakest.form,
-        quantity=QUANTITIES[weakest.tests[0]["test"]],
+        quantity=_quantity(weakest.tests[0]),
         low=low,
         high=high,
         expected=float(weakest.tests[0]["expected"]),
@@ -161,8 +165,27 @@ def _answer(claim: str, verdicts: _Tests) -> Answer:
 
 def _range(tests: _Tests) -> tuple[float, float]:
     """Return the least and the largest that was measured; NaN twice where nothing was."""
-    measured = [float(test["measured"]) for test in tests if not pd.isna(test["measured"])]
+    measured = [_measured(test) for test in tests if not pd.isna(test["measured"])]
     return min(measured, default=math.nan), max(measured, default=math.nan)
+
+
+def _measured(test: dict[str, Any]) -> float:
+    """Return what was measured; infinity where an outcome is impossible for the neighbour, and no epsilon bounds it."""
+    bound = _certified(test)
+    return math.inf if bound and float(bound[1]) > ledger.NO_BOUND else float(test["measured"])
+
+
+def _certified(test: dict[str, Any]) -> re.Match | None:
+    """Find the epsilon that an attack certifies; None of a promise that quadratures decide, and of other tests."""
+    return ledger.CERTIFIED.search(test["reason"]) if test["test"] == "ledger" else None
+
+
+def _quantity(test: dict[str, Any]) -> str:
+    """Say what a test's numbers are: of an equality to a value that the paper states, that value."""
+    if test["test"] == "ledger" and not _certified(test):
+        return QUANTITIES["exact"]
+    stated = test["test"] == "equal" and not pd.isna(test["expected"])
+    return "value" if stated else QUANTITIES[test["test"]]
 
 
 def _sum(counts: Iterable[Any]) -> int:

@@ -13,6 +13,7 @@ in the ledger: only the quadrature attacks it, and the claim states the guarante
 A *control*, such as the mechanism with half of its noise, has to be refuted: an attack that misses it decides nothing.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,10 @@ _STRENGTH = ("none", "claimed", "proved_exact", "proved")
 _PROVED = _STRENGTH[2:]
 # What the ledger says of a row whose recovered noise is not the promised one (`dperm_pipeline.audits.ledger.NOISE`).
 NOISE = "the code does not draw the promised noise"
+# How a reason gives the epsilon whose share of the claimed one is `measured`.
+CERTIFIED = re.compile(r"certifies epsilon (\S+) of")
+# An exact probability of 0 counts as 1e-300, so a bound near -log(1e-300) = 690.8 is none.
+NO_BOUND = 600.0
 
 
 def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.DataFrame | None) -> Verdict:

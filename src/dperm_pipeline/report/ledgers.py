@@ -8,7 +8,7 @@ import pandas as pd
 
 from dperm.errors import CorruptFile
 from dperm_pipeline import tables
-from dperm_pipeline.claims.ledger import NOISE
+from dperm_pipeline.claims.ledger import NO_BOUND, NOISE
 
 # Verdicts as the ledgers write them, worst first.
 PRIVACY = ("refuted", "holds up", "not audited")
@@ -17,8 +17,6 @@ MUTANTS = ("not caught", "refuted", "caught by the white-box test")
 CONTROLS = ("half-noise",)
 # How the reason of a row begins that was not attacked itself, but whose law was.
 OTHER_BUDGET = "attacked at its worst budget"
-# An exact probability of 0 counts as 1e-300, so a bound near -log(1e-300) = 690.8 is none.
-NO_BOUND = 600.0
 NO_BOUND_WORDS = "no bound (an outcome that is impossible for the neighbour)"
 
 

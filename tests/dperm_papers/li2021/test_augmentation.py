@@ -254,6 +254,18 @@ def test_table_1_by_hand():
         assert here[loss, "sum", "excess"] < 1e-12
 
 
+def test_vs_plus_errs_as_the_literal_algorithm_with_positive_noise_does(monkeypatch):
+    kept, parts = [], augmentation.PARTS
+    monkeypatch.setattr(augmentation, "PARTS", (lambda problem: kept.append(problem) or parts[1](problem),))
+    rows = experiments.run(cell("linear-500"))
+    found = rows[(rows["variant"] == "vs_plus-moor") & (rows["form"] == "augmented") & (rows["repeat"] == 0)]
+    made, own = kept[0], {"variant": "vs_plus", "rows": READ.augmented_rows, "steps": READ.iterations}
+    rng = made.rng("rows", "vs_plus", READ.augmented_rows, 0)
+    theta = literal("squared", made.X[0], made.y[0], np.abs(made.b[0]), made.rule, READ.strength, rng=rng, **own)[-1]
+    X, y = designs.test(3, "li2021-augmentation", "linear-500", READ.test_rows)
+    np.testing.assert_allclose(found["value"], [np.mean((y - X @ theta) ** 2)], rtol=1e-7)
+
+
 def test_software_meets_ours_but_for_an_intercept():
     rows = run("linear-500")
     worst = rows[rows["row"] == "software"].groupby(["form", "at"])["value"].max()

@@ -134,6 +134,16 @@ def test_what_stands_beside_a_claim_decides_nothing_and_remarks_are_read_with_th
     assert answers.answers(pd.DataFrame([control])) == []
 
 
+def test_a_promise_says_what_is_spent_and_that_nothing_bounds_it():
+    attack = "its strongest attack certifies epsilon {} of 1 at delta 0"
+    spent = line("printed", NO, test="ledger", measured=1.5, reason=attack.format("1.5"))
+    endless = line("printed-over-gap", NO, test="ledger", measured=687.0, reason=attack.format("687"))
+    found = answer(spent, endless)
+    assert (found.quantity, found.range) == ("epsilon spent over claimed", "1.5 to ∞")
+    by_quadrature = line("printed", YES, test="ledger", measured=0.0, reason="the bound holds at 3 of 3 grid points")
+    assert answer(by_quadrature).quantity == "excess over the bound"
+
+
 def test_points_are_those_of_the_parts_that_decide():
     found = answer(line("printed", YES, points=1000), line("printed", NO, id="K-c38a", statement="b", held=0, points=3))
     assert (found.words, found.held, found.points) == ("fails", 0, 3)

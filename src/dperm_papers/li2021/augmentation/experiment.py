@@ -9,7 +9,7 @@ MOOR, Lambda = `strength`. Rows (`row`, `form`, `metric`):
                  mean         distance   the same from the T steps with the mean over the rows in place of drawn rows:
                                          what is left is drawing alone (erratum N8)
     error        augmented    error      on test records, at n_e = `augmented_rows`: mean squared error, or the share
-                 limit                   misclassified
+                 limit                   misclassified; of VS and VS+ too (`variant`), on the same data and b
     software     plain        excess     scikit-learn's unpenalised fit of the very same augmented rows against ours, as
                  scaled                  a share of the largest coefficient, at iterations 1 and T (`at`); of columns
                  intercept               of length 1; and by its default, with an intercept
@@ -96,11 +96,11 @@ class Problem:
         """Return the generator of this design's part."""
         return self.cell.rng(self.name, *names)
 
-    def limit(self, rule: scheme.Scheme, strength: float, repeats: int, steps: int) -> np.ndarray:
+    def limit(self, rule: scheme.Scheme, strength: float, repeats: int, steps: int, variant: str = "erm") -> np.ndarray:
         """Return theta^(T) of the first repeats at n_e = infinity, shape (repeats, p)."""
         some = limit.problems(self.design.loss, self.X[:repeats], self.y[:repeats])
-        found = limit.reweighted(some, self.b[:repeats], rule, np.array([strength]), variant="erm", steps=steps)
-        return found.theta[:, 0]
+        b = np.abs(self.b[:repeats]) if variant == "vs_plus" else self.b[:repeats]
+        return limit.reweighted(some, b, rule, np.array([strength]), variant=variant, steps=steps).theta[:, 0]
 
     def least(self, rule: scheme.Scheme, strength: float, repeats: int) -> np.ndarray:
         """Return the minimiser of the penalised objective itself, shape (repeats, p)."""
@@ -153,6 +153,21 @@ def _convergence(problem: Problem) -> Iterator[Record]:
                         "metric": "error",
                         "value": _error(problem, one, *test),
                     }
+
+
+def _rivals(problem: Problem) -> Iterator[Record]:
+    """Give test errors of VS and VS+ at the paper's n_e and at infinity; those of NAPP-ERM are in `_convergence`."""
+    settings, rows = problem.settings, problem.settings.augmented_rows
+    test = designs.test(problem.cell.seed, problem.cell.experiment, problem.name, settings.test_rows)
+    for variant in ("vs", "vs_plus"):
+        at_limit = problem.limit(problem.rule, problem.strength, settings.repeats, settings.iterations, variant)
+        for repeat in range(settings.repeats):
+            theta = problem.last(repeat, rows, settings.iterations, variant)[0]
+            for form, one in (("augmented", theta), ("limit", at_limit[repeat])):
+                yield {
+                    "row": "error", "form": form, "variant": f"{variant}-moor", "rows_added": rows, "repeat": repeat,
+                    "metric": "error", "value": _error(problem, one, *test),
+                }  # fmt: skip
 
 
 def _apart(theta: np.ndarray, aim: np.ndarray) -> float:
@@ -327,4 +342,4 @@ def _table3(problem: Problem) -> Iterator[Record]:
             yield {"row": "table-3", "form": form, "metric": metric, "value": value}
 
 
-PARTS = (_convergence, _software, _claim2, signs, _table3)
+PARTS = (_convergence, _rivals, _software, _claim2, signs, _table3)

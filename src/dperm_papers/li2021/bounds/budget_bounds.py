@@ -21,8 +21,10 @@ E = zeta3 u u', ||u|| = 1, A = c I + D, p = 2: c the curvature of the records th
 `fixed` D = diag P''(theta), the Jacobian of the map that is released, for `frozen` D = 2 diag w, as if the weights did
 not depend on theta.
 
-Section 4.1 (`target`): where the target is strongly convex enough, the realised penalty P is the target Lambda R:
-excess = |P - Lambda R|/(Lambda R). `halved`: the weights as erratum N6 mends them.
+Section 4 (`target`): where the target is strongly convex enough, R^(t) tends to Lambda R. `own`: R^(t)(theta) of
+Proposition 1, sum_j w_j theta_j^2, with the weights at theta itself, where the iteration stands; excess =
+|R^(t) - Lambda R|/(Lambda R). `printed`: the penalty P that is minimised there, P' = 2 u w(u), in place of R^(t);
+`halved`: P with the weights as erratum N6 mends them.
 
 Section 4.2 (`ridge-term`): with r = 1/2, zeta <= 1 and C of Theorem 10, the noise's term becomes 16 p^2 log^2(p/pi)/
 (epsilon^2 n^2 Lambda) for ridge Lambda ||theta||^2/2 (means). `printed` puts n Lambda/2 for n_e l'' V_(1), as the text
@@ -188,12 +190,15 @@ def _target(epsilon: float, thetas: np.ndarray) -> Iterator[dict[str, Any]]:
         kappa = _KAPPA if target == "elastic_net" else 0.0
         scheme = Scheme(target, floor, moor=True, kappa=kappa, halved=halved)
         strength = multiple * floor / (kappa or 1.0)
-        reached = penalty(scheme, strength, thetas).sum(axis=1)
+        forms = {"halved" if halved else "printed": penalty(scheme, strength, thetas)}
+        if not halved:
+            forms["own"] = weights(scheme, strength, thetas) * thetas**2
         wanted = strength * ((np.abs(thetas) if kappa else 0.0) + (kappa or 1.0) * thetas**2).sum(axis=1)
-        yield {
-            "row": "target", "form": "halved" if halved else "printed", "target": target, "epsilon": epsilon,
-            "multiple": multiple, "metric": "excess", "value": float(np.max(np.abs(reached - wanted) / wanted)),
-        }  # fmt: skip
+        for form, regularizer in forms.items():
+            yield {
+                "row": "target", "form": form, "target": target, "epsilon": epsilon, "multiple": multiple,
+                "metric": "excess", "value": float(np.max(np.abs(regularizer.sum(axis=1) - wanted) / wanted)),
+            }  # fmt: skip
 
 
 def _ridge_term(epsilon: float, failures: list[float]) -> Iterator[dict[str, Any]]:
