@@ -54,8 +54,9 @@ def test_errors_are_those_of_predictions_written_out(name):
     design, rng = designs.find(name), np.random.default_rng(3)
     X, y = designs.test(1, "e", name, 1100)
     theta = design.truth + 3 * rng.standard_normal((7, 90, 16))
+    theta[3, 20:60] = 0.0
     found = measures.test_error(design.loss, X, y, theta, eta_bound=7.5)
-    for r, k in ((0, 0), (3, 40), (6, 89)):
+    for r, k in ((0, 0), (3, 19), (3, 40), (3, 60), (6, 89)):
         eta = X @ theta[r, k]
         expected = {
             "squared": lambda eta=eta: math.log(np.mean((y - eta) ** 2)),

@@ -43,6 +43,7 @@ the methods of a cell share its noise (|b| for truncated noise), and r its stand
 Neighbours: add/remove.
 """
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -50,6 +51,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms.napp import limit, losses, retrieval
 from dperm.mechanisms.napp.noise import Bounds, calibrate, floor
@@ -85,9 +87,9 @@ CORRECTED = (*TIGHT, *(method._replace(target="elastic_net", floors=2.0) for met
 METHODS = {"paper": PUBLISHED, "corrected": CORRECTED, "tight": TIGHT}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Data:
-    """What is drawn once for a cell: training sets, those of the null design, and the test set."""
+    """What is drawn once for a design: training sets, those of the null design, and the test set."""
 
     training: tuple[np.ndarray, np.ndarray]
     null: tuple[np.ndarray, np.ndarray]
@@ -134,7 +136,8 @@ class _Fits:
 
 def run(cell: Cell, rows: Rows) -> None:
     """Measure one design at one epsilon; columns target, strength, step, budget_share (r), zeta."""
-    settings, data = cell.settings, _data(cell)
+    settings = cell.settings
+    data = _data(cell.seed, cell.experiment, cell.point["design"], settings.repeats, settings.test_rows)
     # The rows of a whole path have no strength of their own.
     rows = rows.at(delta=0.0, target="lasso", budget_share=settings.budget_share, strength=0.0, step=-1)
     own = _setting(cell, data, "range", settings.repeats)
@@ -148,7 +151,7 @@ def run(cell: Cell, rows: Rows) -> None:
             _private(setting, rows.at(delta=delta, zeta=zeta), delta)
     nonprivate = rows.at(mechanism="nonprivate")
     if own.paper:
-        _benchmark(own, nonprivate.at(calibration="", zeta=""))
+        _benchmark(own, data, nonprivate.at(calibration="", zeta=""))
         for zeta, setting in (settled | {"range": own}).items():
             _facts(setting, nonprivate.at(calibration="", zeta=zeta))
     elif cell.calibration == "corrected":
@@ -156,17 +159,15 @@ def run(cell: Cell, rows: Rows) -> None:
             _ridge(setting, nonprivate.at(target="ridge", zeta=zeta))
 
 
-def _data(cell: Cell) -> _Data:
-    name, settings = cell.point["design"], cell.settings
+@functools.lru_cache(maxsize=1)
+def _data(seed: int, experiment: str, name: str, repeats: int, test_rows: int) -> _Data:
+    """Return the data of a design: a job asks for them at one epsilon after another."""
     design = designs.find(name)
     nothing = replace(design, truth=np.zeros(design.p))
-    drawn = [designs.draw(nothing, design.n, cell.rng("null", name, r)) for r in range(settings.repeats)]
-    X, y = map(np.array, zip(*drawn, strict=True))
-    return _Data(
-        designs.training(cell.seed, cell.experiment, name, settings.repeats),
-        (X, y),
-        designs.test(cell.seed, cell.experiment, name, settings.test_rows),
-    )
+    rngs = (seeds.generator(seed, experiment, "null", name, r) for r in range(repeats))
+    X, y = map(np.array, zip(*(designs.draw(nothing, design.n, rng) for rng in rngs), strict=True))
+    training = designs.training(seed, experiment, name, repeats)
+    return _Data(training, (X, y), designs.test(seed, experiment, name, test_rows))
 
 
 def _setting(cell: Cell, data: _Data, zeta: str, repeats: int) -> _Setting:
@@ -244,7 +245,7 @@ def _private(setting: _Setting, rows: Rows, delta: float) -> None:
             paths["entry"] = measures.entry(setting.gradient, 2, extra_l1=fits.tilt)
         _add_paths(here, paths)
         _add_fits(setting, here, at_each)
-        _scan(setting, here, delta, method, fits)
+        _scan(setting, here, delta, method, fits, at_each["error"])
 
 
 def _measured(setting: _Setting, fits: _Fits) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -275,8 +276,8 @@ def _unless(theta: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(theta).any(axis=-1), math.nan, values)
 
 
-def _scan(setting: _Setting, rows: Rows, delta: float, method: Method, fits: _Fits) -> None:
-    """Vary r, the part of epsilon that b spends, of one method at one delta."""
+def _scan(setting: _Setting, rows: Rows, delta: float, method: Method, fits: _Fits, error: np.ndarray) -> None:
+    """Vary r, the part of epsilon that b spends, of one method at one delta; fits and error are those of its own r."""
     settings = setting.cell.settings
     scanned = Method("erm", moor=setting.paper), min((delta for delta in settings.deltas if delta > 0), default=0.0)
     if setting.cell.calibration == "tight" or (method, delta) != scanned:
@@ -285,7 +286,8 @@ def _scan(setting: _Setting, rows: Rows, delta: float, method: Method, fits: _Fi
     for r in (own, *(other for other in settings.other_shares if other != own)):
         at = fits if r == own else _fit(setting, method, delta, r)
         false, true = (_unless(at.theta, rate) for rate in measures.rates(at.theta, setting.design.relevant))
-        found[r] = {"scan_auc": measures.area(false, true), "scan_error": _error(setting, at.theta).mean(axis=1)}
+        at_each = error if r == own else _error(setting, at.theta)
+        found[r] = {"scan_auc": measures.area(false, true), "scan_error": at_each.mean(axis=1)}
         _add_paths(rows.at(guarantee=at.guarantee, budget_share=r), found[r])
     lost = {}
     for metric, sign in (("scan_auc", -1), ("scan_error", 1)):
@@ -295,19 +297,32 @@ def _scan(setting: _Setting, rows: Rows, delta: float, method: Method, fits: _Fi
     _add_paths(rows, lost)
 
 
-def _benchmark(setting: _Setting, rows: Rows) -> None:
+def _benchmark(setting: _Setting, data: _Data, rows: Rows) -> None:
     """Measure the lasso without privacy, on the same data: its means alone."""
-    nothing = np.zeros((setting.repeats, setting.design.p))
+    settings = setting.cell.settings
     for variant, halved in (("lasso", True), ("lasso-2", False)):
-        scheme = Scheme("lasso", _NO_FLOOR, moor=True, halved=halved)
-        found = limit.path(
-            setting.problems, nothing, scheme, setting.strengths, variant="erm",
-            tolerance=setting.cell.settings.tolerance,
-        )  # fmt: skip
-        paths, at_each = _measured(setting, _Fits(_certified(found), scheme, nothing, 0.0, "none"))
+        name, ends = setting.cell.point["design"], tuple(settings.strengths)
+        area, at_each = _lasso(data, name, halved, ends, settings.steps, settings.tolerance)
         here = rows.at(variant=variant)
-        _add_paths(here, {"auc": paths["auc"]})
-        _add_fits(setting, here, {name: at_each[name] for name in ("fpr", "tpr", "error")}, each=())
+        _add_paths(here, {"auc": area})
+        _add_fits(setting, here, at_each, each=())
+
+
+@functools.lru_cache(maxsize=2)
+def _lasso(
+    data: _Data, name: str, halved: bool, ends: tuple[float, float], steps: int, tolerance: float
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the auc, shape (R,), and what is measured on each fit, (R, L), of a lasso: epsilon has no part in it."""
+    design, (X, y) = designs.find(name), data.training
+    scheme = Scheme("lasso", _NO_FLOOR, moor=True, halved=halved)
+    found = limit.path(
+        limit.problems(design.loss, X, y), np.zeros((len(X), design.p)), scheme, np.geomspace(*ends, steps),
+        variant="erm", tolerance=tolerance,
+    )  # fmt: skip
+    theta = _certified(found)
+    false, true = (_unless(theta, rate) for rate in measures.rates(theta, design.relevant))
+    error = measures.test_error(design.loss, *data.test, theta, eta_bound=design.eta_bound)
+    return measures.area(false, true), {"fpr": false, "tpr": true, "error": error}
 
 
 def _ridge(setting: _Setting, rows: Rows) -> None:
