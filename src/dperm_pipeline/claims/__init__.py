@@ -17,7 +17,7 @@ point, or a value outside its range.
 
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -68,6 +68,9 @@ TESTS = {
     "weakest": weakest,
     "within": within,
 }
+
+# Rows of several metrics that are held together: far fewer than some metric has alone.
+ROWS_TOGETHER = 3_000_000
 
 SCHEMA = pa.schema(
     [
@@ -148,25 +151,50 @@ def judge(
     """
     sources = _Sources(None if privacy is None else tables.read_records(privacy), unavailable, prepared)
     questions = [_questions(claim) for claim in catalogue]
-
-    def turn(place: int) -> tuple[bool, str, list[str]]:
-        # Claims that stand on the verdicts of others come last, wherever they stand in the catalogue. Of the rest,
-        # those that read the same metrics of an experiment follow each other: rows are read once, and no others held.
-        asked = [question.columns_and_filters for question in questions[place] if question.reads_rows]
-        metrics = {str(filters[-1]) for _, filters in asked}
-        return catalogue[place]["test"] == "weakest", catalogue[place]["experiment"], sorted(metrics)
-
     # Place in the catalogue -> its records.
     found: dict[int, list[dict[str, Any]]] = {}
-    for (_, experiment, _), group in itertools.groupby(sorted(range(len(catalogue)), key=turn), key=turn):
-        places = list(group)
-        here = [question for place in places for question in questions[place] if question.reads_rows]
-        held = Rows(rows.get(experiment), [question.columns_and_filters for question in here])
+    for places, held in _turns(catalogue, questions, rows):
         for place in places:
             others = [record for judged in sorted(found) for record in found[judged]]
             found[place] = [_record(question, held, sources, others) for question in questions[place]]
     records = [record for place in sorted(found) for record in found[place] if only in (None, record["id"])]
     tables.write_records(records, SCHEMA, out, metadata=dict(metadata))
+
+
+def _turns(
+    catalogue: Sequence[Mapping[str, Any]],
+    questions: Sequence[Sequence[_Question]],
+    rows: Mapping[str, str | Path | None],
+) -> Iterator[tuple[list[int], Rows]]:
+    """Give the places of the claims that are judged together, with the rows of their experiment.
+
+    Claims that stand on the verdicts of others come last, wherever they stand in the catalogue. Of the rest, those that
+    read the same metrics of an experiment follow each other: rows are read once, and no others held. Where metrics have
+    few rows, those of several are held: each pass through a file takes seconds, however few it finds.
+    """
+
+    def asked(place: int) -> list[tuple]:
+        return [question.columns_and_filters for question in questions[place] if question.reads_rows]
+
+    def turn(place: int) -> tuple[bool, str, list[str]]:
+        metrics = {str(filters[-1]) for _, filters in asked(place)}
+        return catalogue[place]["test"] == "weakest", catalogue[place]["experiment"], sorted(metrics)
+
+    def source(places: Sequence[int]) -> Rows:
+        wanted = [question for place in places for question in asked(place)]
+        return Rows(rows.get(catalogue[places[0]]["experiment"]), wanted)
+
+    waiting: list[int] = []
+    for _, group in itertools.groupby(sorted(range(len(catalogue)), key=turn), key=turn):
+        following = list(group)
+        if waiting and (
+            turn(waiting[0])[:2] != turn(following[0])[:2] or source(waiting + following).at_most > ROWS_TOGETHER
+        ):
+            yield waiting, source(waiting)
+            waiting = []
+        waiting += following
+    if waiting:
+        yield waiting, source(waiting)
 
 
 def read(path: str | Path) -> pd.DataFrame:

@@ -39,6 +39,15 @@ class Rows:
         """Where the solvers of whole cells gave up, in words."""
         return [] if self.path is None else tables.given_up(self.path)
 
+    @property
+    def at_most(self) -> int:
+        """How many rows the metrics that are asked for have in the file, whatever else narrows them."""
+        if self.path is None or not self._questions:
+            return 0
+        counts = _metrics(str(self.path), Path(self.path).stat().st_mtime_ns)
+        asked = [_by_column(filters).get("metric", list(counts)) for _, filters in self._questions]
+        return sum(counts.get(metric, 0) for metric in set().union(*asked))
+
     def of(self, columns: Sequence[str], filters: Sequence[tuple[str, str, list[Any]]]) -> pd.DataFrame:
         """Return the rows that pass all filters, as `dperm_pipeline.tables.read` gives them.
 
@@ -102,6 +111,11 @@ class Rows:
 @lru_cache(maxsize=1)
 def _datasets(path: str, changed: int) -> set[str]:
     return set(tables.read(path, columns=["dataset"])["dataset"].unique())
+
+
+@lru_cache(maxsize=1)
+def _metrics(path: str, changed: int) -> dict[str, int]:
+    return tables.read(path, columns=["metric"])["metric"].value_counts().to_dict()
 
 
 def _by_column(filters: Sequence[tuple[str, str, list[Any]]]) -> dict[str, list[Any]]:

@@ -1,6 +1,7 @@
 """Verdicts are what the stated tests say, and whoever reads one can see why."""
 
 import math
+from types import SimpleNamespace
 
 import fake_rows
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from dperm.errors import CorruptFile, DataError
 from dperm_pipeline import claims, plan, tables
+from dperm_pipeline.claims import rows as rows_module
 from dperm_pipeline.claims import wilcoxon
 
 EXPERIMENT = "kifer2012-output"
@@ -36,6 +38,28 @@ def judged(frame, tmp_path, catalogue, **kwargs):
     kwargs = {"unavailable": {}, "metadata": {"scale": "quick"}, **kwargs}
     claims.judge(catalogue, {EXPERIMENT: path}, out, **kwargs)
     return claims.read(out).set_index(["variant", "dataset"])
+
+
+def test_few_rows_of_several_metrics_are_read_in_one_pass_and_decide_the_same(tmp_path, catalogue, monkeypatch):
+    frame, reads = rows_with(lambda *_: 5.0), []
+    one = {"metrics": ["test_loss"], "measured": "test_loss", "ratio": "test_loss"}
+    two = [*catalogue, {**catalogue[0], **one, "id": "K-c39"}]
+
+    def read(path, **what):
+        reads.append(what)
+        return tables.read(path, **what)
+
+    monkeypatch.setattr(rows_module, "tables", SimpleNamespace(read=read, given_up=tables.given_up))
+    found = {}
+    for limit in (0, claims.ROWS_TOGETHER):
+        monkeypatch.setattr(claims, "ROWS_TOGETHER", limit)
+        found[limit] = judged(frame, tmp_path, two)
+        passes = [what for what in reads if "value" in what["columns"]]
+        assert len(passes) == (2 if limit == 0 else 1)
+        reads.clear()
+    apart, together = found.values()
+    pd.testing.assert_frame_equal(apart, together)
+    assert set(together["id"]) == {"K-c38", "K-c39"}
 
 
 # -- verdicts --------------------------------------------------------------------------------------------------------

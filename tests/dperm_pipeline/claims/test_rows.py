@@ -41,6 +41,14 @@ def test_rows_read_once_are_those_read_one_by_one(path, number):
     pd.testing.assert_frame_equal(found.astype(dict.fromkeys(texts, str)), alone.astype(dict.fromkeys(texts, str)))
 
 
+def test_rows_of_the_metrics_that_are_asked_for_are_counted(path):
+    every = tables.read(path)
+    assert Rows(path, QUESTIONS[:1]).at_most == every["metric"].isin(["test_loss", "slack"]).sum() > 0
+    # The second question is about all metrics.
+    assert Rows(path, QUESTIONS[:2]).at_most == len(every)
+    assert Rows(None, QUESTIONS).at_most == Rows(path, []).at_most == 0
+
+
 def test_a_question_that_does_not_fit_is_refused(path):
     wrong = (["value"], [("dataset", "in", ["digits"]), ("epsilon", "in", ["high"])])
     with pytest.raises(ValueError, match=r"'epsilon', 'in', \['high'\].* do not fit .*rows\.parquet"):
