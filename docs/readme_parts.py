@@ -46,7 +46,10 @@ SECTIONS = {
                 "J-c34",
                 ("printed", *(f"printed-over-{name}" for name in ("raw", "symmetric", "zscore", "minmax", "libsvm"))),
             ),
-            ("J-c35", ("printed", "printed-over-bare", "corrected", "tight")),
+            (
+                "J-c35",
+                ("printed", "printed-over-bare", "printed-over-rawbarefive", "corrected", "tight", "tight-over-five"),
+            ),
         ),
     ),
     "dwork2018": Section(("dwork2018-queries",), (("D-c01c", ("printed", "tight")), ("D-c57", ("printed",)))),
@@ -72,7 +75,6 @@ class Promise(NamedTuple):
 REFUTED = (
     Promise("kifer2012", "sparse", "samp_agg_gamma", "add_remove", "Algorithm 6: Samp-Agg with √n blocks", "K6"),
     Promise("jain2013", "tdil", "laplace", "replace", "Algorithm 3: a factor stands twice in its exponent", "J1"),
-    Promise("jain2013", "pinp", "theorem9", "replace", "Theorem 9, misquoted with √(BS) for S√B", "J2"),
     Promise("dwork2018", "soft_majority", "exponential", "replace", "soft majority, a slip in Section 4.1", "D1"),
     Promise("dwork2018", "stable_sgd", "laplace", "replace", "stable gradient descent at rate R L_f/√n", "D2"),
     Promise(
@@ -153,10 +155,13 @@ def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], priv
     attacked = [row for row in privacy if row["verdict"] != "not audited"]
     refuted = [row for row in attacked if row["verdict"] == "refuted"]
     controls = sum(row["variant"] in CONTROLS for row in refuted)
+    broken = [row for row in refuted if row["claims"]]
+    others = len(refuted) - len(broken) - controls
     proved = sum(row["guarantee"] != "none" for row in attacked)
     alt = (
         "Left: bars of the answers to the claims of each paper. Right: every attacked guarantee as a dot at what it is "
-        "certified to spend over what it claims; those with a proof end at 1, refuted ones lie beyond. The counts are "
+        "certified to spend over what it claims; those with a proof end at 1, refuted ones lie beyond, hollow where "
+        "no paper promises them. The counts are "
         "in the table below."
     )
     rows = []
@@ -164,9 +169,11 @@ def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], priv
         kinds = [answer.kind for answer in answered if answer.paper == paper]
         held = [row["verdict"] for row in attacked if row["paper"] == paper]
         rows.append((f"[{paper}](docs/papers/{paper}.md)", *(str(kinds.count(kind)) for kind in of_claims.ANSWERS),
-                     str(held.count("holds up")), str(held.count("refuted"))))  # fmt: skip
+                     str(held.count("holds up")), str(held.count("refuted")),
+                     str(sum(row["paper"] == paper for row in broken))))  # fmt: skip
     rows.append(("**all**", *(f"**{sum(int(row[k]) for row in rows)}**" for k in range(1, len(rows[0])))))
-    header = ("paper", *(f"{of_claims.GLYPHS[kind]} {kind}" for kind in of_claims.ANSWERS), "✓ holds up", "✗ refuted")
+    header = ("paper", *(f"{of_claims.GLYPHS[kind]} {kind}" for kind in of_claims.ANSWERS), "✓ holds up", "✗ refuted",
+              "of these promised")  # fmt: skip
     return (
         f"![{alt}](docs/assets/summary.svg)\n\n"
         f"**{len(answered)} claims, one answer each**: {in_words(answered)}. They rest on {len(claims) - beside} "
@@ -174,9 +181,10 @@ def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], priv
         "stand beside them and decide nothing. Of the "
         f"{sum(answer.headline for answer in answered)} that a paper is read for, "
         f"{in_words([answer for answer in answered if answer.headline])}.\n\n"
-        f"**{len(attacked)} guarantees attacked**: {len(refuted)} are refuted, {len(refuted) - controls} of them as "
-        f"printed and {controls} controls that have to fall. Of the {proved} with a proof none is.\n\n"
-        + table(header, rows)
+        f"**{len(attacked)} guarantees attacked**: {len(refuted)} are refuted. {len(broken)} of them are promises "
+        f"of the papers as printed, {controls} are controls that have to fall, and {others} are "
+        "of readings, neighbours or solvers on which no claim of a paper rests. Of the "
+        f"{proved} with a proof none is.\n\n" + table(header, rows)
     )
 
 
@@ -207,8 +215,11 @@ def section(paper: str, claims: list[dict[str, str]], assets: Path) -> str:
                 (answer,) = answers(assets, name)
                 lines.append(f"{answer_in_words(answer)}\n")
             choice = f", {here[0]['choice']}" if here[0]["choice"] else ""
-            choice += ", beside the claim" if here[0]["beside"] == "True" else ""
-            lines.append(f"- *{variant.split('-over-')[0] if choice else variant}*{choice}: {verdicts(here)}")
+            label = variant.split("-over-")[0] if here[0]["choice"] else variant
+            for beside, told in (("False", ""), ("True", ", beside the claim")):
+                rows = [row for row in here if row["beside"] == beside]
+                if rows:
+                    lines.append(f"- *{label}*{choice}{told}: {verdicts(rows)}")
         lines[-1] += "\n"
     return "\n".join(lines)
 
@@ -251,6 +262,7 @@ def ledger(privacy: list[dict[str, str]]) -> str:
             for row in here
             if (row["variant"], row["neighbours"], row["calibration"], row["verdict"])
             == (promise.variant, promise.neighbours, "paper", "refuted")
+            and row["claims"]
         ]
         mended = [row for row in here if row["calibration"] != "paper" and row["guarantee"] != "none"]
         if not printed or not mended:

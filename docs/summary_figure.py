@@ -24,7 +24,7 @@ BLUE, RED, INK, SOFT, LINE = "#0072B2", "#b94700", "#222222", "#595959", "#ddddd
 # Shares of the claim at the ends of the axis of dots; what is beyond them stands there.
 LEAST, MOST = 0.1, 1000.0
 # Kind of guarantee -> shape, in the order of the legend.
-KINDS = ("proved, holds up", "no proof, holds up", "no proof, refuted")
+KINDS = ("proved, holds up", "no proof, holds up", "promised, refuted", "not promised, refuted")
 
 
 def draw(assets: Path) -> str:
@@ -107,7 +107,8 @@ def _dots(rows: list[dict[str, str]], middle: float) -> list[str]:
     columns: dict[int, list[tuple[int, float]]] = {}
     for row in rows:
         share = readme_parts.share(row)
-        kind = 2 if row["verdict"] == "refuted" else int(row["guarantee"] == "none")
+        refuted = row["verdict"] == "refuted"
+        kind = 3 - bool(row["claims"]) if refuted else int(row["guarantee"] == "none")
         columns.setdefault(round(_x(share) / 8), []).append((kind, _x(share)))
     parts = []
     for _, marks in sorted(columns.items()):
@@ -120,8 +121,9 @@ def _dots(rows: list[dict[str, str]], middle: float) -> list[str]:
 def _mark(kind: int, x: float, y: float, *, rim: bool = True) -> str:
     """Draw a dot; with a white rim where it may touch others without being lost among them."""
     white = f'stroke="#ffffff" stroke-width="{0.6 if rim else 0}"'
-    if kind == 2:
-        return f'<path d="M{x:.1f} {y - 4.5:.1f}l4.5 4.5l-4.5 4.5l-4.5 -4.5z" fill="{RED}" {white}/>'
+    if kind >= 2:
+        look = f'fill="{RED}" {white}' if kind == 2 else f'fill="#ffffff" stroke="{RED}" stroke-width="1.4"'
+        return f'<path d="M{x:.1f} {y - 4.5:.1f}l4.5 4.5l-4.5 4.5l-4.5 -4.5z" {look}/>'
     look = f'fill="{BLUE}" {white}' if kind == 0 else f'fill="#ffffff" stroke="{SOFT}" stroke-width="1.4"'
     return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.4" {look}/>'
 
@@ -136,6 +138,8 @@ def _legend(y: float) -> list[str]:
         x += 36 + 6.2 * (len(kind) + 2)
     x, y = float(DOTS[0]), y - 18
     for kind, words in enumerate(KINDS):
+        if kind == 2:
+            x, y = float(DOTS[0]), y + 18
         parts += [_mark(kind, x + 5, y - 4), _text(x + 14, y, words, size=11, fill=SOFT)]
         x += 28 + 5.6 * len(words)
     return parts

@@ -22,10 +22,11 @@ import yaml
 
 from dperm.errors import CorruptFile, DpermError
 from dperm_pipeline import claims, files, tables
-from dperm_pipeline.claims import answers
+from dperm_pipeline.claims import answers, catalogue, select
 
 ROOT = Path(__file__).parents[1]
 ASSETS = ROOT / "docs/assets"
+SCHEMA = ROOT / "workflow/schemas/claims.schema.yaml"
 # What decides a number; docs and tests do not.
 CODE = ("Snakefile", "config", "requirements.lock", "resources", "src", "workflow")
 
@@ -34,9 +35,26 @@ def ledgers(results: Path, assets: Path) -> None:
     """Write claims.csv, privacy.csv and answers.csv: every row of the ledgers, every digit of their numbers."""
     for name in ("claims", "privacy"):
         frame = tables.read_records(results / f"{name}.parquet")
+        if name == "privacy":
+            frame = frame.assign(claims=promises(frame))
         files.write_text(assets / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
     answered = pd.DataFrame(answers.answers(claims.read(results / "claims.parquet")))
     files.write_text(assets / "answers.csv", answered.to_csv(index=False, lineterminator="\n"))
+
+
+def promises(privacy: pd.DataFrame) -> list[str]:
+    """Return which claims, as a paper prints them, each row of the privacy ledger is a promise of; empty where of none.
+
+    Rows that only tests beside a claim rest on are other readings, neighbours or solvers: no paper promises them.
+    """
+    found: list[list[str]] = [[] for _ in range(len(privacy))]
+    for claim in catalogue.load([*(ROOT / "resources/claims").glob("*.yaml")], SCHEMA):
+        for variant in {*claim["variants"]} - {*claim.get("beside", ())}:
+            rule = select.settings(claim, variant)
+            if variant.split("-over-")[0] == answers.PRINTED and "ledger" in rule:
+                for place in select.matches(privacy, rule["ledger"]).nonzero()[0]:
+                    found[place].append(claim["id"])
+    return [" ".join(sorted({*names})) for names in found]
 
 
 def figures(results: Path) -> dict[str, str]:

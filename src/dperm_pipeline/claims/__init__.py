@@ -265,8 +265,9 @@ def _record(question: _Question, rows: Rows, sources: _Sources, others: Sequence
 
 
 def _stated(rule: Mapping[str, Any]) -> float | None:
-    """Return the value that the paper states; a one-sided bound without a margin is a threshold of ours."""
-    return None if rule.get("margin") == 0 and "side" in rule else rule.get("expected")
+    """Return the value that the paper states; `unstated`, or a one-sided bound without a margin, is a limit of ours."""
+    ours = "unstated" in rule or (rule.get("margin") == 0 and "side" in rule)
+    return None if ours else rule.get("expected")
 
 
 def _note(claim: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """One answer a claim: what became of a numbered statement of a paper, from all verdicts on it.
 
-A *claim* is every entry of the catalogue with one number (K-c20, K-c20a, K-c20b). Its *parts* are the statements that
+A *claim* is every entry of the catalogue with one number (K-c26, K-c26a, K-c26b). Its *parts* are the statements that
 its entries make; entries of rule `weakest` sum up others and are no evidence of their own, and a claim that has no
 other is not counted again. Each part is tested in one or several *forms*: as `printed`; with a slip of the paper mended
 (`mended`, `corrected`, `halved`); with our own calibration (`tight`). A form holds if all its tests are reproduced
@@ -37,6 +37,7 @@ from dperm_pipeline.claims import ledger
 ANSWERS = ("holds as printed", "holds when mended", "depends on", "undecided", "fails", "not run")
 GLYPHS = dict(zip(ANSWERS, "✓◐◇~✗–", strict=True))
 PRINTED = "printed"
+MANY = 8
 # Rule -> what its verdicts measure.
 QUANTITIES = {
     "bound": "error over bound",
@@ -65,7 +66,8 @@ class Answer:
     `kind` is one of `ANSWERS`, `open_choice` what the claim depends on, `where` at which values of it the claim holds,
     and what else the answer has to be read with. `low` to `high` is the range of what was measured in the weakest part,
     in its form `form`. As printed, the tests of the parts with this answer show the claim to hold at `held` of `points`
-    points; `tests` counts those of all parts. `quantity` says what the numbers are (`QUANTITIES`). Of an attacked
+    points, 0 of 0 where the printed form has no test; `tests` counts those of all parts. `expected` is the number that
+    the paper prints, where it prints one. `quantity` says what the numbers are (`QUANTITIES`). Of an attacked
     promise, `held` points are those that are not refuted, and infinity is a spent epsilon without a bound.
     """
 
@@ -111,7 +113,7 @@ class _Part:
 
 
 def number(name: str) -> str:
-    """Return the claim that an entry belongs to: `K-c20` of `K-c20a`."""
+    """Return the claim that an entry belongs to: `K-c26` of `K-c26a`."""
     return name.rstrip("abcdefghijklmnopqrstuvwxyz") if name[-1].isalpha() else name
 
 
@@ -137,9 +139,9 @@ def _answer(claim: str, verdicts: _Tests) -> Answer:
     weakest = max(ran, key=lambda part: ANSWERS.index(part.kind))
     # The entry that sums up the others says the whole; else what the weakest part says is what the answer is about.
     says = next((test for test in verdicts if test["test"] == "weakest"), weakest.tests[0])
-    shown = [
-        test for part in ran if part.kind == weakest.kind for test in _in_form(part.tests, _first_form(part.tests))
-    ]
+    shown = [test for part in ran if part.kind == weakest.kind for test in _in_form(part.tests, PRINTED)]
+    stated = {float(test["expected"]) for test in _in_form(weakest.tests, PRINTED) if not pd.isna(test["expected"])}
+    untested = "" if shown else "the printed form has no test"
     remarks = dict.fromkeys(test["remark"] for test in verdicts)
     low, high = _range(_in_form(weakest.tests, weakest.form))
     return Answer(
@@ -149,12 +151,12 @@ def _answer(claim: str, verdicts: _Tests) -> Answer:
         statement=says["statement"],
         kind=weakest.kind,
         open_choice=weakest.open_choice,
-        where="; ".join(filter(None, (weakest.where, *_stronger(ran, weakest), *remarks))),
+        where="; ".join(filter(None, (weakest.where, *_stronger(ran, weakest), untested, *remarks))),
         form=weakest.form,
         quantity=_quantity(weakest.tests[0]),
         low=low,
         high=high,
-        expected=float(weakest.tests[0]["expected"]),
+        expected=stated.pop() if len(stated) == 1 else math.nan,
         held=_sum(test["held"] for test in shown),
         points=_sum(test["points"] for test in shown),
         tests=len(tests),
@@ -278,10 +280,10 @@ def _by_value(tests: _Tests) -> Iterator[tuple[str, _Tests]]:
 
 
 def _listed(outcomes: dict[str, str]) -> str:
-    """Say at which values a claim holds, fails and is undecided."""
+    """Say at which values a claim holds, fails and is undecided; more than `MANY` of one outcome are counted."""
     parts = []
     for outcome in ("holds", "fails", "undecided"):
         values = [value for value, found in outcomes.items() if found == outcome]
         if values:
-            parts.append(f"{outcome} at {', '.join(values)}")
+            parts.append(f"{outcome} at {', '.join(values) if len(values) <= MANY else f'{len(values)} others'}")
     return "; ".join(parts)

@@ -105,7 +105,7 @@ def _answer(answer: answers.Answer, tests: Sequence[Any]) -> dict[str, Any]:
 
 
 def test_name(line: Any) -> str:
-    """Return a test as people tell it from others of its claim, such as `K-c20a printed on adult`."""
+    """Return a test as people tell it from others of its claim, such as `K-c26a printed on adult`."""
     return f"{line.id} {line.variant}" + (f" on {line.dataset}" if line.dataset else "")
 
 

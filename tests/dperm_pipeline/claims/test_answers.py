@@ -86,6 +86,8 @@ def test_variants_with_a_choice_are_alternatives_and_others_hold_for_all():
     other = line("printed-over-large", NO, depends_on="zeta", choice="20")
     assert answer(one, other).where == "holds at 1; fails at 20"
     assert answer(one, other, line("printed-over-n", NO, depends_on="zeta")).words == "fails"
+    more = [line(f"printed-over-{k}", NO, depends_on="zeta", choice=str(k)) for k in range(20, 29)]
+    assert answer(one, *more).where == "holds at 1; fails at 9 others"
 
 
 def test_of_several_things_left_open_those_count_that_make_a_difference():
@@ -142,6 +144,16 @@ def test_a_promise_says_what_is_spent_and_that_nothing_bounds_it():
     assert (found.quantity, found.range) == ("epsilon spent over claimed", "1.5 to ∞")
     by_quadrature = line("printed", YES, test="ledger", measured=0.0, reason="the bound holds at 3 of 3 grid points")
     assert answer(by_quadrature).quantity == "excess over the bound"
+
+
+def test_what_is_stated_is_the_number_of_the_printed_form_and_points_are_its_own():
+    printed, mended = line("printed", NO, expected=0.5), line("mended", YES, expected=1.0, held=7, points=7)
+    found = answer(mended, printed)
+    assert (found.words, found.expected, found.held, found.points) == ("holds when mended", 0.5, 1, 2)
+    assert math.isnan(answer(mended, printed, line("printed-over-n", YES, expected=-1.0)).expected)
+    alone = answer(mended)
+    assert (alone.words, alone.where, alone.points) == ("holds when mended", "the printed form has no test", 0)
+    assert math.isnan(alone.expected)
 
 
 def test_points_are_those_of_the_parts_that_decide():
