@@ -3,8 +3,8 @@
 The other families attack the cores; here the records go through `fit`, which has to refuse or clip what no constant
 covers. `linear` and `descents` listen to fits of the linear models and attack the exact law of what they release,
 `integers` that of what leaves the house, `answers` and `dialogues` listen to those that answer, `supports` and `sparse`
-read the law of a choice off `fit`; `threads` asks one model at once, `objects` looks at what is handed on; `cases` is
-the table of what is called, and how.
+read the law of a choice off `fit`, and `signs` that of a sign; `threads` asks one model at once, `objects` looks at
+what is handed on; `cases` is the table of what is called, and how.
 
 Neighbouring relation: each row's.
 """
@@ -16,7 +16,19 @@ from functools import partial
 from typing import Any
 
 from dperm.audit import jobs
-from dperm.audit.called import answers, cases, descents, dialogues, integers, linear, objects, sparse, supports, threads
+from dperm.audit.called import (
+    answers,
+    cases,
+    descents,
+    dialogues,
+    integers,
+    linear,
+    objects,
+    signs,
+    sparse,
+    supports,
+    threads,
+)
 from dperm.audit.called.corners import Call
 
 PAIRS = ("corners",)
@@ -55,9 +67,7 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
     mechanism, name = job["mechanism"], row["variant"].removeprefix(_PREFIX)
     neighbours, delta = row["neighbours"], row["delta"]
     if name in cases.PUBLISHED:
-        make = (
-            cases.Taught if name.endswith(cases.STUDENT) else cases.CHOOSE.get(mechanism) or cases.CALLS[mechanism][0]
-        )
+        make = cases.published_by(mechanism, name)
         for words, arguments in cases.published(mechanism, name, row):
             yield from objects.attacks(Call(partial(make, **arguments), (0, 1), words), neighbours)
         return
@@ -81,6 +91,8 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
             yield integers.attack(made, neighbours, delta, rng(words))
         elif mechanism in cases.DESCENTS:
             yield descents.attack(made, neighbours, delta, rng(words))
+        elif mechanism in cases.SIGNS:
+            yield signs.attack(made, neighbours, delta, rng(words))
         elif mechanism in cases.THETA:
             yield linear.attack(made, neighbours, delta, rng(words))
         elif mechanism == "pinp":

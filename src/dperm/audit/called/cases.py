@@ -22,7 +22,9 @@ from dperm.mechanisms.estimators.interactive import PINP
 from dperm.mechanisms.estimators.napp import NAPP
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
 from dperm.mechanisms.estimators.output import OutputPerturbation
+from dperm.mechanisms.estimators.preconditioned import PreconditionedGradientDescent
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
+from dperm.mechanisms.estimators.search import PrivateSearchCV
 from dperm.mechanisms.estimators.sparse import SparseRegression
 from dperm.mechanisms.estimators.stable_erm import StableERM
 from dperm.mechanisms.estimators.stable_sgd import StableSGD
@@ -32,7 +34,7 @@ from dperm.mechanisms.estimators.tddl import TDDL
 from dperm.mechanisms.estimators.tdil import TDIL
 
 CLASSES = {"classes": (0, 1)}
-STUDENT = "student"
+STUDENT, SEARCH = "student", "search"
 # What a loss is called with release=True, the mode that leaves the house.
 _RELEASE = "_release"
 # Loss -> extreme targets, and what declares them.
@@ -69,6 +71,8 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     # A public number of records at which the output noise is small.
     "approximate_minima": (ApproximateMinima, {loss: {"n_public": 1_000} for loss in _RISKS}),
     "gradient": (NoisyGradientDescent, {loss: _CLIPPED for loss in _RISKS}),
+    # One step, of which the sign is left.
+    "preconditioned": (PreconditionedGradientDescent, {loss: {"gradient_clip": 1e-3, "steps": 1} for loss in _RISKS}),
     "napp": (
         NAPP,
         {
@@ -106,6 +110,8 @@ CORRECTED = ("napp", "stable_sgd")
 PRINTED = ("approximate_minima",)
 # Mechanisms that release where a descent ends.
 DESCENTS = ("gradient",)
+# Mechanisms of whose first step the sign is attacked.
+SIGNS = ("preconditioned",)
 # Others that release theta; of the others an answer is attacked.
 THETA = ("objective", "output", "approximate_minima", "napp")
 CROWD = "crowd"
@@ -132,6 +138,12 @@ WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     "approximate_minima": ({}, _LARGE, _LARGE | _CLIP, _LARGE | _INTERCEPT),
     # One step carries all that its noise costs; of several the average weighs the later ones less.
     "gradient": ({"steps": 1}, {"steps": 3}, {"steps": 1} | _CLIP, {"steps": 1} | _INTERCEPT),
+    # So many that pull one way that the other sign is as rare as delta asks: 18 under add/remove, 36 under replace-one.
+    # Fewer are for noise that is less than stated.
+    "preconditioned": (
+        *({CROWD: (n, 1.0), "gram_share": 1e-3} for n in (9, 16, 18, 32, 36)),
+        *({CROWD: (n, 1.0)} | _CLIP for n in (18, 36)),
+    ),
     "napp": (
         {},
         {CROWD: (200, 0.4)},
@@ -155,13 +167,12 @@ _RELEASES = ({}, _CLIP)
 _WALLED = ({"curvature": 2.5}, _LARGE, _LARGE | _CLIP)
 # Public estimators that nobody calls, and why.
 _LEARNER = "a learner without privacy, for shards: what asks it takes any learner, and says what is promised"
-_SEARCH = "a choice among fits that are called: the twins of mutants of the group `selection` are its law, exactly"
+_SEARCH = (
+    "a choice among fits that are called, itself called as an object that is handed on: the twins of mutants of the "
+    "group `selection` are its law, exactly"
+)
 UNCALLED = dict.fromkeys(("BoxLearner", "IntervalsLearner", "StumpLearner", "ThresholdLearner"), _LEARNER)
 UNCALLED["PrivateSearchCV"] = _SEARCH
-UNCALLED["PreconditionedGradientDescent"] = (
-    "its steps are those of `gradient`, which is called, and with one feature they do not hang on the Gram matrix; the "
-    "twin of the mutant `gram-not-charged` is its core's law with one feature and a public step, exactly"
-)
 # Those that choose features are called as `supports` and `sparse` say.
 CHOOSE = {"exp_mech": ExpMechSupport, "samp_agg": SampAggSupport, "sparse": SparseRegression}
 # Objects that are made to be published: variant -> mechanism -> parameters.
@@ -172,6 +183,7 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
         "output": CLASSES,
         "approximate_minima": {**CLASSES, "n_public": 1_000},
         "gradient": CLASSES,
+        "preconditioned": CLASSES,
         "napp": CLASSES,
         "tddl": {"kernel": "linear", **_KERNEL_OBJECT},
         "tdil": {"kernel": "poly", **_KERNEL_OBJECT},
@@ -181,6 +193,7 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
     },
     # A student of a stable predictor, made on two public rows.
     "published_student": {"stable_erm": {**CLASSES, "queries": 2, "total": 4.0}},
+    "published_search": {"output": CLASSES},
     "published_release": {"output": {**CLASSES, "release": True}},
 }
 
@@ -189,11 +202,34 @@ def published(mechanism: str, variant: str, row: Mapping[str, Any]) -> Iterator[
     """Give the ways in which what is published (`PUBLISHED`) is made: as it is by default, and with `clip`."""
     keys = ("epsilon", "neighbours") if mechanism in supports.CHOICES else ("epsilon", "delta", "neighbours")
     budget = {key: row[key] for key in keys}
-    for clip in (False, True):
+    # Without `clip` a search that puts its few records aside has none to fit, by chance.
+    for clip in (True,) if variant.endswith(SEARCH) else (False, True):
         arguments = {**PUBLISHED[variant][mechanism], "clip": clip}
         words = ", ".join(f"{key}={value!r}" for key, value in arguments.items() if key != "classes")
-        make = CHOOSE.get(mechanism) or CALLS[mechanism][0]
+        make = published_by(mechanism, variant)
         yield f"{make.__name__}({words})", arguments | budget
+
+
+def published_by(mechanism: str, variant: str) -> type:
+    """Return what makes a published object."""
+    if variant.endswith(STUDENT):
+        return Taught
+    return Searched if variant.endswith(SEARCH) else CHOOSE.get(mechanism) or CALLS[mechanism][0]
+
+
+class Searched:
+    """A private search over output perturbation with `given`, but for the budget, which is the search's."""
+
+    def __init__(self, *, epsilon, delta, **given):
+        self._budget, self._given, self.clip, self.loss = (epsilon, delta), given, given["clip"], "logistic"
+
+    def fit(self, X, y) -> PrivateSearchCV:
+        """Search on private records."""
+        epsilon, delta = self._budget
+        grid = {"curvature": [1.0, 10.0]}
+        return PrivateSearchCV(OutputPerturbation(**self._given), grid, epsilon=epsilon, delta=delta, n_iter=2).fit(
+            X, y
+        )
 
 
 class Taught:

@@ -52,17 +52,7 @@ def fits(call: Call, step: str, number: int, rng: np.random.Generator) -> tuple[
     The first value holds the corners that are accepted; `step` is as of `recording.fit`; every fit has noise of its
     own.
     """
-    model = call.make()
-    far = _BEYOND if model.clip else 1.0
-    # With an intercept all rows are parallel, and -x is no multiple of x.
-    number_there, share = call.crowd
-    intercept, x_norm = getattr(model, "fit_intercept", False), getattr(model, "x_norm", 1.0)
-    share = 1.0 if intercept else share
-    sides = (1.0,) if intercept else (1.0, -1.0)
-    # Labels are what they are declared to be.
-    targets = [far * y for y in call.targets] if model.classes is None else list(call.targets)
-    common = [(share * x_norm, call.targets[0])] * number_there
-    tried = [(side * far * x_norm, y) for side in sides for y in targets]
+    common, tried = _records(call)
     found: dict[Corner, Recorded] = {None: _fitted(call, step, common, rng)}
     for corner in tried:
         try:
@@ -91,6 +81,27 @@ def words(call: Call, first: Corner, second: Corner) -> str:
     return f"{call.words}{there}: {other} comes" if one is None else f"{call.words}{there}: {one} becomes {other}"
 
 
-def _fitted(call: Call, step: str, records: list[tuple[float, float]], rng) -> Recorded:
+def again(call: Call, step: str, corner: Corner, make: Callable[..., recording.RecordingGenerator]) -> Recorded:
+    """Fit a corner that `fit` accepts once more, with a generator of this make (as of `recording.fit`)."""
+    common, _ = _records(call)
+    return _fitted(call, step, [corner, *common] if corner else common, np.random.default_rng(0), make)
+
+
+def _records(call: Call) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """Return the records that all data sets have, and the corners."""
+    model = call.make()
+    far = _BEYOND if model.clip else 1.0
+    # With an intercept all rows are parallel, and -x is no multiple of x.
+    number_there, share = call.crowd
+    intercept, x_norm = getattr(model, "fit_intercept", False), getattr(model, "x_norm", 1.0)
+    share = 1.0 if intercept else share
+    sides = (1.0,) if intercept else (1.0, -1.0)
+    # Labels are what they are declared to be.
+    targets = [far * y for y in call.targets] if model.classes is None else list(call.targets)
+    common = [(share * x_norm, call.targets[0])] * number_there
+    return common, [(side * far * x_norm, y) for side in sides for y in targets]
+
+
+def _fitted(call: Call, step: str, records: list[tuple[float, float]], rng, *make) -> Recorded:
     x, y = np.array(records, dtype=float).T
-    return recording.fit(call.make(), step, x[:, None], y, int(rng.integers(2**63)))
+    return recording.fit(call.make(), step, x[:, None], y, int(rng.integers(2**63)), *make)

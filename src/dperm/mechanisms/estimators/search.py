@@ -66,7 +66,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         eta of the law of the number of trials: 1 is the geometric law. 0, the logarithmic one, costs less and more
         often has few trials.
     holdout : float, default=0.2
-        Probability with which a record is put aside, in (0, 1).
+        Probability with which a record is put aside, in (0, 1). If all are, trials of an estimator without `clip=True`
+        raise, as it does without records.
     scoring : {"accuracy", "squared_error", "absolute_error"}, optional
         What is summed over the records put aside: 1 for a right label; or 1 - (e/B)^2 or 1 - e/B with e = |y - f(x)|,
         at most B. By default "accuracy" of labels and "squared_error" of numbers.

@@ -1,0 +1,83 @@
+r"""A first step whose length is public, as a user calls it: what it tells is the sign of one noisy sum.
+
+A step of preconditioned descent is as long as the noisy Gram matrix and D say, and with one feature and `steps=1` no
+more than +-D is left of theta: the sign of -(m + z), m the sum of clipped gradients and z the noise of the step. The
+law is read off `fit`: z is told to the generator, and where the sign of theta changes is found by bisection, which is
+-m in the scale that the generator was asked for, whatever the fit made of the records. So no formula of
+the mechanism is used. At what is left of epsilon once the Gram matrix has its share the best event of a Gaussian
+noise is one side of a point, and a crowd that pulls one way puts 0 there.
+
+Records are the corners of `corners`. No intercept: then theta has two coordinates, and the Gram matrix counts.
+
+Neighbouring relation: each row's.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from dperm.audit import columns, exact
+from dperm.audit.called import corners, linear
+from dperm.audit.called.brackets import first_of_best
+from dperm.audit.called.corners import Call, Corner
+from dperm.audit.called.recording import RecordingGenerator
+from dperm.errors import DataError
+
+# In scales of the noise: where the sign changes lies between, and is found to rounding.
+_REACH, _BISECTIONS = 30.0, 48
+
+
+class ToldGenerator(RecordingGenerator):
+    """A recording generator whose last of two normal draws is the number that it is told, in the scale asked for."""
+
+    def __init__(self, told: float, *given):
+        super().__init__(*given)
+        self.told = told
+
+    def normal(self, loc=0.0, scale=1.0, size=None):
+        """Draw as NumPy does, but for the number."""
+        values = super().normal(loc, scale, size)
+        if len(self.drawn) > 1:
+            values[...] = loc + scale * self.told
+        return values
+
+
+def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the strongest attack on one estimator with `steps=1`, as columns of an attack.
+
+    DataError if the law of the noise depends on the records, or no sign changes.
+    """
+    fits, _ = corners.fits(call, linear.STEP, 0, rng)
+    kinds = {tuple((type(law), law.scale, vector.shape) for law, vector in one.drawn) for one in fits.values()}
+    if len(kinds) > 1:
+        raise DataError(f"{call.words}: the law of the noise depends on the records: {sorted(map(str, kinds))}")
+    chances = {corner: special.ndtr(turning(call, corner)) for corner in fits}
+    laws = {corner: np.array([chance, 1 - chance]) for corner, chance in chances.items()}
+    tried = [exact.exact(laws.__getitem__, [pair], delta=delta) for pair in corners.pairs(laws, neighbours)]
+    best = first_of_best(tried, lambda found: found.epsilon)
+    some = fits[None]
+    return {
+        "guarantee": some.model.privacy_.guarantee,
+        "loss": some.handed["loss"].name,
+        "pair_words": corners.words(call, *best.pair),
+        "white_box_p": None,
+        **columns.of_finite(best),
+    }
+
+
+def turning(call: Call, corner: Corner) -> float:
+    """Return the noise of the step, in its scale, at which the sign of theta changes on the data of a corner."""
+
+    def above(told: float) -> bool:
+        one = corners.again(call, linear.STEP, corner, partial(ToldGenerator, told))
+        return linear.number(one) > 0
+
+    low, high = -_REACH, _REACH
+    if not above(low) or above(high):
+        raise DataError(f"{call.words}: the sign of theta hangs on more than the noise of its step")
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return 0.5 * (low + high)
