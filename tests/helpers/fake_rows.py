@@ -239,7 +239,7 @@ def simulations(*, designs=("linear-200", "logistic-500"), epsilons=(0.4, 1.0), 
     settings = {
         "repeats": repeats, "deltas": [1e-4, 0.0], "strengths": [100.0, 0.05], "steps": 5, "budget_share": 0.5,
         "other_shares": [0.25], "test_rows": 300, "tolerance": 1e-6, "side_repeats": 2, "side_deltas": [1e-3],
-        "side_zetas": ["typical", "unit"],
+        "side_zetas": ["typical", "unit"], "density_zetas": ["typical"],
     }  # fmt: skip
     head = {"experiment": "li2021-simulations", "paper": "li2021", "mechanism": "napp", "seed": 1}
     head |= {"neighbours": "add_remove", "settings": settings}

@@ -274,8 +274,8 @@ def test_software_meets_ours_but_for_an_intercept():
 
 
 def test_a_sign_that_settles_is_no_violation(monkeypatch):
-    """Tails made by hand: one that stands, one that flips once, one that flips for ever, one that is small."""
-    stands, once = np.ones(10), np.r_[np.full(5, -1.0), np.ones(5)]
+    """Tails made by hand: of signs that stand, change once, change twice, change for ever; and a small one."""
+    stands, once, twice = np.ones(10), np.r_[np.full(5, -1.0), np.ones(5)], np.r_[1.0, -1.0, np.ones(8)]
     ever, small = np.where(np.arange(10) % 2, 1.0, -1.0), 1e-5 * np.where(np.arange(10) % 2, 1.0, -1.0)
 
     def violations(tail):
@@ -285,9 +285,11 @@ def test_a_sign_that_settles_is_no_violation(monkeypatch):
         found = found[found["row"] == "signs"]
         return found[found["metric"] == "violated"].groupby("form")["value"].max().to_dict()
 
-    assert violations(np.stack([stands, small], axis=1)) == {"size": 0, "zero-rule": 0}
-    assert violations(np.stack([stands, ever], axis=1)) == {"size": 1, "zero-rule": 0}
-    assert violations(np.stack([stands, once], axis=1)) == {"size": 1, "zero-rule": 1}
+    # Of one column: size, and the rule that asks for three changes, two, one.
+    forms = ("size", "zero-rule", "changes-2", "changes-1")
+    for tail, expected in ((small, "0000"), (ever, "1000"), (once, "1110"), (twice, "1100")):
+        found = violations(np.stack([stands, tail], axis=1))
+        assert "".join(str(int(found[form])) for form in forms) == expected
 
 
 # Figures and tables

@@ -8,7 +8,7 @@ from scipy import stats
 
 from dperm.errors import ConfigError
 from dperm.mechanisms.napp import losses
-from dperm_papers.li2021.shared import designs
+from dperm_papers.li2021.shared import designs, measures
 
 
 @pytest.mark.parametrize("name", designs.DESIGNS)
@@ -62,3 +62,17 @@ def test_typical_bounds_are_what_99_percent_of_the_records_keep(name):
 def test_a_design_that_is_not_in_the_table_is_refused():
     with pytest.raises(ConfigError, match=r"unknown design 'linear-20'; .* linear-200"):
         designs.find("linear-20")
+
+
+def test_the_area_under_a_path():
+    false, true = np.array([[0.0, 0.25, 0.5]]), np.array([[0.5, 0.5, 1.0]])
+    # By hand: 0.25 * 0.5 + 0.25 * 0.75 + 0.5 * 1; the first stretch is vertical.
+    assert measures.area(false, true) == pytest.approx([0.8125])
+    nothing, all_of_it = np.zeros((2, 4)), np.ones((2, 4))
+    np.testing.assert_allclose(measures.area(nothing, nothing), 0.5)
+    np.testing.assert_allclose(measures.area(all_of_it, all_of_it), 0.5)
+    # The rank statistic of a score that has no ties within its path.
+    score, relevant = np.random.default_rng(2).permutation(16), np.arange(16) < 8
+    path = np.array([np.where(score >= least, 1.0, 0.0) for least in range(16, -1, -1)])
+    wins = (score[relevant][:, None] > score[~relevant]).mean()
+    assert measures.area(*(rate[None] for rate in measures.rates(path, relevant)))[0] == pytest.approx(wins)

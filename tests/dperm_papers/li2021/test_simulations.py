@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dperm import seeds
+from dperm import noise, seeds
 from dperm.errors import ConfigError
 from dperm.mechanisms.napp import limit
 from dperm_papers.li2021.shared import designs, measures
@@ -21,6 +21,7 @@ from dperm_pipeline import experiments
 SETTINGS = {
     "repeats": 3, "deltas": [1e-4, 0.0], "strengths": [100.0, 0.05], "steps": 4, "budget_share": 0.5,
     "other_shares": [0.25], "test_rows": 300, "tolerance": 1e-8, "side_repeats": 2, "side_deltas": [], "side_zetas": [],
+    "density_zetas": [],
 }  # fmt: skip
 
 
@@ -33,20 +34,6 @@ def cell(design="linear-200", epsilon=1.0, calibration="paper", **settings):
 @pytest.fixture(scope="module")
 def rows():
     return fake_rows.simulations()
-
-
-def test_the_area_under_a_path():
-    false, true = np.array([[0.0, 0.25, 0.5]]), np.array([[0.5, 0.5, 1.0]])
-    # By hand: 0.25 * 0.5 + 0.25 * 0.75 + 0.5 * 1; the first stretch is vertical.
-    assert measures.area(false, true) == pytest.approx([0.8125])
-    nothing, all_of_it = np.zeros((2, 4)), np.ones((2, 4))
-    np.testing.assert_allclose(measures.area(nothing, nothing), 0.5)
-    np.testing.assert_allclose(measures.area(all_of_it, all_of_it), 0.5)
-    # The rank statistic of a score that has no ties within its path.
-    score, relevant = np.random.default_rng(2).permutation(16), np.arange(16) < 8
-    path = np.array([np.where(score >= least, 1.0, 0.0) for least in range(16, -1, -1)])
-    wins = (score[relevant][:, None] > score[~relevant]).mean()
-    assert measures.area(*(rate[None] for rate in measures.rates(path, relevant)))[0] == pytest.approx(wins)
 
 
 @pytest.mark.parametrize("name", ["linear-200", "poisson-500", "logistic-500"])
@@ -137,6 +124,17 @@ def test_a_published_fit_is_the_convex_programme_written_out(method, zeta, zeta2
     assert value(rows, "share", step=2, **where) == pytest.approx(share, abs=2e-4)
 
 
+def test_pure_noise_of_the_density_of_equation_4(rows):
+    """Without MOOR theta leaves 0 at Lambda = ||b - X'y||_inf/2; b has the radius Gamma(16, 1.52/r)."""
+    rng = seeds.generator(
+        1, "li2021-simulations", "noise", "paper", "add_remove", "linear-200", 1.0, 0.0, "typical-density"
+    )
+    b = noise.SphericalLaplace(1.52 / 0.5).sample((2, 16), rng)[1]
+    X, y = (part[1] for part in designs.training(1, "li2021-simulations", "linear-200", 2))
+    where = {"dataset": "linear-200", "epsilon": 1.0, "zeta": "typical-density", "variant": "erm", "repeat": 1}
+    assert value(rows, "entry", **where) == pytest.approx(np.abs(b - X.T @ y).max() / 2)
+
+
 @pytest.mark.parametrize(
     ("kind", "target", "zeta", "zeta2"),
     [
@@ -200,6 +198,7 @@ def test_what_is_only_where_it_makes_sense(rows):
     keys.append("zeta")
     assert set(zip(private["zeta"], private["delta"], strict=True)) == {
         ("range", 1e-3),
+        ("typical-density", 0.0),
         *itertools.product(("range", "typical", "unit"), (1e-4, 0.0)),
     }
     assert not rows.duplicated([*keys, "budget_share"]).any()

@@ -99,6 +99,17 @@ class Absolute:
 Law = PrintedSpherical | SphericalLaplace | Gaussian | Absolute
 
 
+def by_density(law: Law) -> Law:
+    """Return the law with the density that Equations 4 and 9 print, of one with Section 3.1's radius (erratum N1).
+
+    The printed radius is Gamma(1, 2 zeta12/(r epsilon)); the printed density, proportional to
+    exp(-||b|| r epsilon/zeta12), has the radius Gamma(p, zeta12/(r epsilon)). Other laws are printed once.
+    """
+    if isinstance(law, Absolute):
+        return Absolute(by_density(law.law))
+    return SphericalLaplace(law.scale / 2) if isinstance(law, PrintedSpherical) else law
+
+
 def share_of(share: float) -> float:
     """Return r, or refuse it."""
     remedy = "it is r, the part of epsilon that b spends; the rest pays for the Jacobian, and 0.5 is usual"

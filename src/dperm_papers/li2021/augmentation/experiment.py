@@ -17,6 +17,7 @@ MOOR, Lambda = `strength`. Rows (`row`, `form`, `metric`):
                  doubled                 minimiser of Eq 2 with Lambda, and with 2 Lambda in its adaptive part
     signs        zero-rule    violated   a coefficient that is not 0 by `settled` changes its sign among the last 10
                  size         violated   of `settled_iterations`; or one whose mean |theta_j| over them is at least 1e-3
+                 changes-k    violated   the same where k changes of sign, 1 or 2, are set to 0, not 3: of 1 never
                  zero-rule    alive      coefficients that are not 0
                  size         swing      the largest mean |theta_j| that the zero rule sets to 0
     table-3      L, J, ...    minimum    each loss of Table 3 at its minimiser (linear-500, repeat 0); norm of the
@@ -273,7 +274,9 @@ def signs(problem: Problem) -> Iterator[Record]:
         fine, size = np.isfinite(tail).all(), np.abs(tail).mean(axis=0)
         flips = (np.sign(tail[1:]) != np.sign(tail[:-1])).any(axis=0)
         nonzero = settled(tail, last=_TAIL, threshold=_ZERO) != 0
+        fewer = {k: settled(tail, last=_TAIL, threshold=_ZERO, flips=k) != 0 for k in (1, 2)}
         values = {
+            **{(f"changes-{k}", "violated"): float((alive & flips).any()) for k, alive in fewer.items()},
             ("zero-rule", "violated"): float((nonzero & flips).any()), ("zero-rule", "alive"): float(nonzero.sum()),
             ("size", "violated"): float(((size >= _ZERO) & flips).any()),
             ("size", "swing"): float(np.max(size, where=~nonzero, initial=0.0)),

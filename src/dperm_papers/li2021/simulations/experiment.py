@@ -36,7 +36,9 @@ mechanism `nonprivate`: the lasso with Lambda and with 2 Lambda on the same data
 
 Column `zeta`: which bounds stand for those that li2021 does not print (`designs.bounded`): `range` with all repeats,
 the others, and the deltas of `side_deltas`, with the first `side_repeats`. Under `unit`, which are no bounds, only the
-published methods are run. Without privacy it is "".
+published methods are run. `typical-density`: the bounds of `typical`, and pure noise of the density that Equations 4
+and 9 print, radius Gamma(p, zeta12/(r epsilon)), in the place of Section 3.1's radius (erratum N1); as published, with
+`side_repeats`. Without privacy it is "".
 
 `step` counts strengths from the largest, 0. Data depend on design and repeat, noise on the whole cell, delta and zeta;
 the methods of a cell share its noise (|b| for truncated noise), and r its standard draws.
@@ -54,7 +56,7 @@ import numpy as np
 from dperm import seeds
 from dperm.domain import Budget
 from dperm.mechanisms.napp import limit, losses, retrieval
-from dperm.mechanisms.napp.noise import Bounds, calibrate, floor
+from dperm.mechanisms.napp.noise import Bounds, by_density, calibrate, floor
 from dperm.mechanisms.napp.scheme import Scheme
 from dperm_papers.li2021.shared import designs, measures
 from dperm_papers.li2021.shared.designs import Design
@@ -111,6 +113,7 @@ class _Setting:
     gradient: np.ndarray
     test: tuple[np.ndarray, np.ndarray]
     strengths: np.ndarray
+    density: bool = False
 
     @property
     def paper(self) -> bool:
@@ -149,6 +152,9 @@ def run(cell: Cell, rows: Rows) -> None:
     for zeta, setting in settled.items():
         for delta in beside[zeta]:
             _private(setting, rows.at(delta=delta, zeta=zeta), delta)
+    for zeta in settings.density_zetas if own.paper else ():
+        setting = replace(_setting(cell, data, zeta, settings.side_repeats), zeta=f"{zeta}-density", density=True)
+        _private(setting, rows.at(delta=0.0, zeta=setting.zeta), 0.0)
     nonprivate = rows.at(mechanism="nonprivate")
     if own.paper:
         _benchmark(own, data, nonprivate.at(calibration="", zeta=""))
@@ -204,6 +210,8 @@ def _fit(setting: _Setting, method: Method, delta: float, r: float, *, null: boo
         setting.bounds, Budget(epsilon, delta), share=r, variant=method.kind, calibration=cell.calibration,
         features=design.p, neighbours=cell.neighbours, loss=losses.make(design.loss),
     )  # fmt: skip
+    if setting.density:
+        law = by_density(law)
     names = (cell.calibration, cell.neighbours, cell.point["design"], epsilon, delta)
     names += () if setting.zeta == "range" else (setting.zeta,)
     noise = law.sample((setting.repeats, design.p), cell.rng("noise", *names))
@@ -215,7 +223,7 @@ def _fit(setting: _Setting, method: Method, delta: float, r: float, *, null: boo
         variant=method.kind if setting.paper else "erm", extra_l1=extra_l1, box=None if setting.paper else design.box,
         tolerance=cell.settings.tolerance,
     )  # fmt: skip
-    bounded = design.loss == "logistic" and setting.zeta != "unit"
+    bounded = design.loss == "logistic" and setting.zeta != "unit" and not setting.density
     if setting.paper and (method.moor or method.kind != "erm" or not bounded):
         guarantee = "none"
     return _Fits(_certified(found), scheme, noise, extra_l1, guarantee)

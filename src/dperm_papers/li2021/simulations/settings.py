@@ -12,6 +12,13 @@ class Settings:
     side_repeats: int = number("private runs at side_deltas and under side_zetas", low=1, high=100_000)
     side_deltas: list[float] = numbers("failure probabilities beside deltas", least=0, low=0, below=1)
     side_zetas: list[str] = names("bounds on a record beside those of the range", "typical", "unit", least=0)
+    density_zetas: list[str] = names(
+        "bounds under which pure noise has, besides, the density of Equations 4 and 9",
+        "range",
+        "typical",
+        "unit",
+        least=0,
+    )
     strengths: list[float] = numbers(
         "ends of a geometric grid of Lambda, the largest first", least=2, most=2, above=0, high=1_000_000
     )

@@ -16,6 +16,7 @@ from dperm.mechanisms.napp.noise import (
     Absolute,
     Bounds,
     PrintedSpherical,
+    by_density,
     calibrate,
     deviation,
     floor,
@@ -62,6 +63,18 @@ def test_the_radius_of_the_printed_law_is_gamma_1_and_its_direction_uniform(p):
     if p > 1:
         # The half-plane beside a diagonal is as likely as any other.
         assert (b[:, 0] > b[:, 1]).mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_the_density_of_equations_4_and_9_takes_the_place_of_the_printed_radius():
+    """log f(b) + ||b|| r epsilon/zeta12 is constant, where zeta12 = 3; the other laws stay."""
+    for variant in ("erm", "vs_plus"):
+        pure = by_density(law_of(Budget(0.8), share=0.5, variant=variant)[0])
+        b = pure.sample((20_000, 16), np.random.default_rng(3))
+        radius = stats.gamma(16, scale=3.0 / (0.5 * 0.8))
+        assert stats.kstest(np.linalg.norm(b, axis=1), radius.cdf).pvalue > 0.01
+        assert (b > 0).all() == (variant == "vs_plus")
+        gaussian = law_of(Budget(0.8, 1e-4), share=0.5, variant=variant)[0]
+        assert by_density(gaussian) == gaussian
 
 
 @pytest.mark.parametrize(("law", "p"), [(SphericalLaplace(1.3), 1), (SphericalLaplace(1.3), 16), (Gaussian(0.4), 3)])
