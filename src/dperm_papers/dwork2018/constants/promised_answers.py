@@ -47,7 +47,7 @@ def _ratios(cell: Cell, epsilon: float) -> Iterator[Line]:
         law = multisets.laws(counts, T, rule)
         found = multisets.greatest_ratios(law, exppw.step(epsilon, calibration), *multisets.families(counts))
         forms[form] = (epsilon, found["replace"])
-    at = {"claim": "D-c40", "place": "Section 2.2", "series": f"log ratio of a bit, T = {T}", "n": records}
+    at = {"claim": "finding", "place": "Section 2.2", "series": f"log ratio of a bit, T = {T}", "n": records}
     yield {**at, "forms": forms}
 
 
@@ -94,7 +94,7 @@ def _walks(cell: Cell) -> Iterator[Line]:
         excess = (labellings.sample_errors(labels, T, step, own=own) - best).max() / n
         forms[form] = (labellings.lemma_bound(1, T, n, step), float(excess))
     at = {"place": "Section 2.2", "series": "largest Err_S − Opt_S, k = 1", "n": n, "epsilon": epsilon}
-    yield {**at, "claim": "D-c40", "forms": forms}
+    yield {**at, "claim": "finding", "forms": forms}
 
 
 def _ties(cell: Cell, epsilon: float) -> Iterator[Line]:
