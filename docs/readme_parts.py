@@ -196,7 +196,13 @@ def in_words(answered: list[of_claims.Answer]) -> str:
         "depends on": "depend on the data or on what is not printed", "undecided": "are undecided", "fails": "fail",
         "not run": "are not run",
     }  # fmt: skip
-    return ", ".join(f"{counts[kind]} {words}" for kind, words in many.items() if counts[kind])
+    one = {"hold": "holds", "depend": "depends", "are": "is", "fail": "fails"}
+    parts = []
+    for kind, words in many.items():
+        verb, _, rest = words.partition(" ")
+        if counts[kind]:
+            parts.append(f"{counts[kind]} {one[verb] if counts[kind] == 1 else verb} {rest}".rstrip())
+    return ", ".join(parts)
 
 
 def section(paper: str, claims: list[dict[str, str]], assets: Path) -> str:
