@@ -37,7 +37,7 @@ rule collect_rows:
         "benchmarks/{scale}/{experiment}/collect.tsv"
     threads: 1
     resources:
-        mem_mb=700,
+        mem_mb=900,
         runtime=5,
     params:
         skipped=given(jobs.ROWS, "skipped"),

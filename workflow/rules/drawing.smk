@@ -21,7 +21,7 @@ for drawing in JOBS.drawings.values():
         priority: -1
         threads: 1
         resources:
-            mem_mb=1300,
+            mem_mb=1600,
             runtime=5,
         params:
             figures=drawing.params["figures"],

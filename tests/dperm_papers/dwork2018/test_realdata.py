@@ -125,14 +125,16 @@ def test_errors_are_those_of_answers_that_are_drawn(data):
 def test_series_and_references(rows, data):
     assert set(rows["series"]) == {"epsilon", "queries", "radius"}
     counts = rows.groupby(["series", "mechanism"]).size()
-    assert counts["epsilon", "objective"] == 3 * 2 and counts["queries", "objective"] == 3
+    assert counts["epsilon", "objective"] == 2 * 3 * 2 and counts["queries", "objective"] == 2 * 3
     assert counts["queries", "exppw"] == 3 * 2 and counts["radius", "stable_sgd"] == 1 * 2
     # Soft majority at the numbers between too, and no other.
     own = rows[rows["series"] == "queries"].groupby("mechanism")["queries"].unique()
     assert sorted(own["soft_majority"]) == [1, 7, 50] and sorted(own["averaged"]) == [1, 50]
     # One release of the model serves as many queries as anyone asks: the same number in both series.
-    model = rows[(rows["mechanism"] == "objective") & (rows["epsilon"] == 5.0)].set_index(["series", "repeat"])["value"]
+    model = rows[(rows["mechanism"] == "objective") & (rows["epsilon"] == 5.0)]
+    model = model.set_index(["series", "calibration", "repeat"])["value"].sort_index()
     assert model["queries"].equals(model["epsilon"])
+    assert not model["queries", "tight"].equals(model["queries", "separate"])
     base = experiments.run_baseline(cell(), data=str(data))
     means = base.groupby("variant")["value"].mean()
     assert means["logistic"] < 0.3 < means["majority"] and len(base) == 2 * 3

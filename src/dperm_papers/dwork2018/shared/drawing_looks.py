@@ -19,5 +19,6 @@ METHODS = {
         for calibration, words in (("paper", ", as printed"), ("corrected", ", mended"), ("tight", ""))
     },
     ("objective", "tight"): Look("objective, tight", "#0072B2", "o"),
+    ("objective", "separate"): Look("objective, without Theorem 4", "#56606B", "x"),
 }
 look = functools.partial(find, METHODS)
