@@ -7,8 +7,8 @@ from dperm_pipeline.target import Catalogue, Target
 
 _PREDICTIONS = ("soft_majority", "averaged", "stable_erm", "stable_sgd", "exppw")
 _METHODS = {name: look(name, "tight") for name in _PREDICTIONS}
-_METHODS["objective"] = like(look("objective", "tight"), label="private model (objective perturbation)")
-_METHODS["objective-separate"] = like(look("objective", "separate"), label="private model, noise without our Theorem 4")
+_METHODS["objective"] = like(look("objective", "tight"), label="private model")
+_METHODS["objective-separate"] = like(look("objective", "separate"), label="the same without Theorem 4")
 _LEVELS = {"logistic": ("logistic regression (not private)", "--"), "majority": ("majority class (not private)", ":")}
 # What a column of panels is over: a series, and the column of the same name.
 _OVER = {"epsilon": "ε, one query", "queries": "queries answered", "radius": "R, one query"}
@@ -82,7 +82,8 @@ realdata = Figure(
         "Data: {dataset.all}; means over {repeat.count:series=epsilon} random splits (over R: "
         "{repeat.count:series=radius}), bands: 95 % intervals. All answers of a curve's point, or the private model, "
         "spend ε and {delta.max:series=epsilon} together; {R=radius.max:series=epsilon,mechanism=stable_erm} on the "
-        "left and in the middle. The error of an answer is exact over noise and bits.",
+        "left and in the middle. The error of an answer is exact over noise and bits. Private model: objective "
+        "perturbation, with our noise, and with that without our Theorem 4, which is later than the paper.",
     ],
 )  # fmt: skip
 
