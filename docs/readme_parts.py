@@ -178,9 +178,9 @@ def summary(answered: list[of_claims.Answer], claims: list[dict[str, str]], priv
               "of these promised")  # fmt: skip
     return (
         f"![{alt}](docs/assets/summary.svg)\n\n"
-        f"**{len(answered)} claims, one answer each**: {in_words(answered)}. They rest on {len(claims) - beside} "
-        f"tests: each claim as printed and as mended, on every data set; {beside} more, readings and findings of ours, "
-        "stand beside them and decide nothing. Of the "
+        f"**{len(answered)} claims, one answer each**: {in_words(answered)}. They rest on "
+        f"{sum(answer.tests for answer in answered)} tests: each claim as printed and as mended, on every data set; "
+        f"{beside} more, readings and findings of ours, stand beside them and decide nothing. Of the "
         f"{sum(answer.headline for answer in answered)} that a paper is read for, "
         f"{in_words([answer for answer in answered if answer.headline])}.\n\n"
         f"**{len(attacked)} guarantees attacked**: {len(refuted)} are refuted. {len(broken)} of them are promises "

@@ -312,7 +312,7 @@ def test_realdata_shows_the_private_model_as_one_level_over_the_queries_and_what
     figure = realdata(rows)
     level = of(rows, dataset="digits", mechanism="objective", series="queries")["value"].mean()
     assert drawn(figure.axes[4], pd.Series(level, [1, 100]))
-    assert sum("not private" in label for label in labels(figure)) == 2 and len(labels(figure)) == 8
+    assert sum("not private" in label for label in labels(figure)) == 2 and len(labels(figure)) == 9
     assert "Data: breast-cancer, digits" in words(figure) and "5 random splits (over R: 5)" in words(figure)
     for axis in figure.axes:
         assert drawn(axis, pd.Series(0.05, [0, 1])) and drawn(axis, pd.Series(0.45, [0, 1]))

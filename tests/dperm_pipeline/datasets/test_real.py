@@ -1,6 +1,7 @@
 """The sets of the catalogue, as they really are."""
 
 import gzip
+import hashlib
 import subprocess
 import sys
 import time
@@ -250,6 +251,23 @@ def test_the_subsample_of_covertype(mirror_only):
     np.testing.assert_allclose(raw[:, :10] * np.diff(ranges).ravel() + ranges[:, 0], table[:, :10], atol=1e-6)
     np.testing.assert_array_equal(raw[:, 10:], table[:, 10:54])
     assert not overlap.overlapping(data.X[:40000], data.X[40000:]).any()
+
+
+@pytest.mark.slow
+def test_all_of_covertype_has_four_sources_and_one_checksum(mirror, tmp_path):
+    """The mirror's file is unpacked, checked by SHA-256 and prepared; no address of a package index is given."""
+    entry = ENTRIES["covertype"]
+    if reason := fetch.unavailable(entry | {"sources": []}, mirror):
+        pytest.skip(reason)
+    fetch.fetch(entry | {"sources": []}, tmp_path / "covertype", mirror=mirror)
+    unpacked = (tmp_path / "covertype" / "covtype.data").read_bytes()
+    assert hashlib.sha256(unpacked).hexdigest() == entry["files"]["covtype.data"]["sha256"]
+    data = prepare.prepare(entry, tmp_path / "covertype")
+    assert data.X.shape == (581012, 54) and (data.y > 0).sum() == 283301
+    addresses, packages = entry["sources"][:3], entry["sources"][3:]
+    assert all(address.startswith("https://") for source in addresses for address in source)
+    assert [source["package"] for source in packages] == ["scikit-multiflow"]
+    assert not any(isinstance(value, str) and "://" in value for source in packages for value in source.values())
 
 
 def test_covertype_like_is_like_covertype(mirror_only):

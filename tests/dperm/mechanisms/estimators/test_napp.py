@@ -14,6 +14,7 @@ from dperm import NAPP, diagnostics
 from dperm.domain import Budget, Domain
 from dperm.errors import DomainViolation, InvalidBudget, NoGuaranteeWarning, ReleaseError, SolverError
 from dperm.mechanisms import napp
+from dperm.mechanisms.napp import certify
 
 LABELS = {"classes": ("no", "yes")}
 BOUNDED = {"y_bound": 4.0, "eta_bound": 1.5}
@@ -252,8 +253,8 @@ def test_a_release_that_nobody_could_vouch_for_is_refused(data):
 
 
 def test_nothing_is_released_of_a_fit_that_did_not_converge(data, monkeypatch):
-    monkeypatch.setattr(napp, "polished", lambda composite, theta, aim: (theta + 1.0, 2 * aim))
-    monkeypatch.setattr(napp, "refined", lambda composite, theta, aim: (theta, 2 * aim))
+    monkeypatch.setattr(certify, "polished", lambda problem, theta, aim: (theta + 1.0, 2 * aim))
+    monkeypatch.setattr(certify, "refined", lambda problem, theta, aim: (theta, 2 * aim))
     with pytest.raises(SolverError, match=r"did not reach its public target.*`strength` or `epsilon`"):
         NAPP(random_state=0, **LABELS).fit(*data)
 

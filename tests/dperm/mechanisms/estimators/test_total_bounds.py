@@ -196,7 +196,7 @@ def test_another_unit_of_y_is_another_unit_of_theta_and_no_more(case, s):
 
 
 @pytest.mark.parametrize("given", [{}, {"l1": 0.5, "radius": 1.0}, {"low": -0.5, "high": 0.2, "radius": 0.6}])
-@pytest.mark.parametrize("epsilon", [1e-8, 1e-5])
+@pytest.mark.parametrize("epsilon", [3e-8, 1e-5])
 def test_a_small_epsilon_fails_for_no_record_or_is_refused(given, epsilon):
     """Before, the target was below the rounding of so long a noise."""
     for rows, targets in few_of_all_kinds(20)[::3]:
