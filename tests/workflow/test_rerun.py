@@ -17,6 +17,7 @@ AUDITS = (
     "audit exp-mech.paper: shifted",
     "audit exp-mech.tight: shifted",
     "audit objective.paper: saturating",
+    "audit objective.separate: saturating",
     "audit objective.tight: saturating",
     "audit output.paper: linear",
     "audit output.tight: linear",
