@@ -8,182 +8,17 @@ l''(u, y) x x^T, so with ||x||_2 <= R
 
 Both are meant for one record's loss in a sum (not a mean) over records. Neighbouring relation: none here; a mechanism
 doubles zeta for replace-one where it has to.
-
-The suprema hold for targets of the loss's own domain alone, which `Loss.targets_of` checks or clips into:
-
-    binary    y in {-1, +1},
-    real      |y| <= Y,
-    count     0 <= y <= Y; whole numbers or not, as the bounds need no more than the sign.
-
-Every mechanism's core and every estimator passes its targets through it. (The Poisson loss with y = -Y would have
-|l'| = e^M + Y, more than any calibration used.)
 """
 
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.domain import LEAST, MOST, NORM_SLACK, Domain, number
+from dperm.domain import LEAST, MOST, number
 from dperm.errors import DomainViolation
-
-Pointwise = Callable[[np.ndarray, np.ndarray], np.ndarray]
-Between = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-# Where no y_bound is declared, targets are clipped so many times sup |l'| beyond every margin that is bounded: no slope
-# changes there but of models that predict nearly as far out.
-FAR = 1e6
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A convex GLM loss with its first two derivatives in u and their suprema.
-
-    Parameters
-    ----------
-    name : str
-        Key in `LOSSES`.
-    targets : {"binary", "real", "count"}
-        The domain of y (`targets_of`): {-1, +1}, the reals, or the reals of 0 and above.
-    value, derivative, second : callable
-        l, l' and l'' as functions of (u, y), broadcasting. At a kink `derivative` is a subgradient, and where l'' jumps
-        `second` is one of its limits.
-    second_within : callable
-        sup l'' over the margins in [low, high], as a function of (low, high, y): what a rounded margin may hide.
-    suprema : callable
-        Maps a `Domain` to (sup |l'|, sup l''); infinite where the domain does not bound it.
-    one_sided : bool
-        True if, given y, l'(., y) never changes sign: halves the tail in the tight calibrations.
-    unit : float
-        What u is measured by: 1 for a margin of labels or a logarithm; 0 where l' is made of u - y alone, so that
-        another unit of y changes nothing but the scale.
-    cap : float, optional
-        Given if l'(., y) keeps its sign and s = |l'| <= cap and l'' <= s (1 - s): a record's force and curvature are
-        tied, which the tight calibrations know (docs/privacy.md, Theorem 4). 1 for the logistic loss.
-    """
-
-    name: str
-    targets: str
-    value: Pointwise
-    derivative: Pointwise
-    second: Pointwise
-    second_within: Between
-    suprema: Callable[[Domain], tuple[float, float]]
-    one_sided: bool
-    unit: float = 1.0
-    cap: float | None = None
-
-    def targets_of(self, y: np.ndarray, domain: Domain, *, clip: bool = False) -> np.ndarray:
-        """Return the targets, all within the domain for which the suprema hold.
-
-        Parameters
-        ----------
-        y : ndarray, shape (n,)
-            Numbers of any type; the result is float64.
-        domain : Domain
-            Its `y_bound` is Y; without one, real targets and counts have no bound.
-        clip : bool
-            Move every other target to the nearest of the domain instead of raising (NaN to 0, of labels all but
-            positive ones to -1; without a `y_bound` to `FAR` times sup |l'| beyond the margins). Each by itself, so
-            that neighbouring data sets stay neighbours under both relations.
-
-        Returns
-        -------
-        ndarray, shape (n,)
-
-        Raises
-        ------
-        DomainViolation
-            If a target is outside the domain and `clip` is False. The message gives nothing of the data.
-        """
-        y = np.asarray(y, dtype=np.float64)
-        if self.targets == "binary":
-            if clip:
-                return np.where(y > 0, 1.0, -1.0)
-            if not (np.abs(y) == 1).all():
-                raise DomainViolation(f"the {self.name} loss takes the labels -1 and +1 alone; encode them so")
-            return y
-        high = self._far(domain) if domain.y_bound is None and clip else _y_bound(domain)
-        low = 0.0 if self.targets == "count" else -high
-        if clip:
-            return np.clip(np.where(np.isnan(y), 0.0, y), low, high)
-        if not np.isfinite(y).all():
-            raise DomainViolation("y holds NaN or infinity; drop or mend such targets first, or pass clip=True")
-        if not (y >= low * (1 + NORM_SLACK)).all() and self.targets == "count":
-            raise DomainViolation(
-                f"loss={self.name!r} is of counts, 0 or above, and y holds a negative number: the bounds on its slope "
-                "do not hold there; drop such records, or pass clip=True to move their targets to 0"
-            )
-        if not (np.abs(y) <= high * (1 + NORM_SLACK)).all():
-            raise DomainViolation(
-                f"y holds targets beyond y_bound={high:g}; declare the larger public bound, or pass clip=True to move "
-                "such targets to it"
-            )
-        return np.clip(y, low, high)
-
-    def _far(self, domain: Domain) -> float:
-        """Return a public Y for clipping where none is declared."""
-        slope = self.suprema(Domain(x_norm=1.0))[0]
-        margin = domain.margin_bound if math.isfinite(domain.margin_bound) else 0.0
-        return min(FAR * (slope if math.isfinite(slope) else 1.0) + margin, MOST)
-
-    def gradient_bound(self, domain: Domain) -> float:
-        """Return zeta = R sup |l'|.
-
-        Parameters
-        ----------
-        domain : Domain
-
-        Returns
-        -------
-        float
-            In units of the loss over theta.
-
-        Raises
-        ------
-        DomainViolation
-            If the domain does not bound the derivative; the message names the missing bound.
-        """
-        return domain.x_norm * self._finite(domain, 0, "gradient")
-
-    def curvature_bound(self, domain: Domain) -> float:
-        """Return lambda = R^2 sup l''.
-
-        Parameters
-        ----------
-        domain : Domain
-
-        Returns
-        -------
-        float
-            In units of the loss over theta squared.
-
-        Raises
-        ------
-        DomainViolation
-            If the loss has a kink (no finite lambda: smooth it) or the domain does not bound its curvature.
-        """
-        return domain.x_norm**2 * self._finite(domain, 1, "curvature")
-
-    def _finite(self, domain: Domain, which: int, word: str) -> float:
-        supremum = self.suprema(domain)[which]
-        if math.isfinite(supremum):
-            return supremum
-        if math.isinf(self.suprema(Domain(1.0, 1.0, 1.0))[which]):
-            raise DomainViolation(
-                f"the {self.name} loss has a kink, so no bounded {word} on any domain: "
-                "take smoothed_hinge for hinge, huber for absolute"
-            )
-        raise DomainViolation(
-            f"the {self.name} loss has no bounded {word} on this domain (x_norm={domain.x_norm}, "
-            f"y_bound={domain.y_bound}, theta_norm={domain.theta_norm}): declare the missing bound (or smaller ones), "
-            "or take a loss that is bounded everywhere (logistic, huber)"
-        )
-
-
-def _y_bound(domain: Domain) -> float:
-    return math.inf if domain.y_bound is None else domain.y_bound
+from dperm.loss import Loss, y_bound
 
 
 def squared() -> Loss:
@@ -195,7 +30,7 @@ def squared() -> Loss:
         derivative=lambda u, y: u - y,
         second=lambda u, y: np.ones(np.broadcast_shapes(np.shape(u), np.shape(y))),
         second_within=lambda low, high, y: np.ones(np.broadcast_shapes(np.shape(low), np.shape(y))),
-        suprema=lambda domain: (domain.margin_bound + _y_bound(domain), 1.0),
+        suprema=lambda domain: (domain.margin_bound + y_bound(domain), 1.0),
         one_sided=False,
         unit=0.0,
     )
@@ -230,6 +65,56 @@ def logistic() -> Loss:
     )
 
 
+def capped_logistic(cap: float = 0.5) -> Loss:
+    r"""Return the logistic loss whose slope is cut off at `cap`: a straight line for records that are badly wrong.
+
+    With z = y u and the margin z_0 = log((1 - cap)/cap), at which the logistic slope is `cap`, it is
+
+        log(1 + e^{-z})                       for z >= z_0,
+        -log(1 - cap) + cap (z_0 - z)         for z <  z_0.
+
+    |l'| = min(cap, 1/(1 + e^z)), so zeta is `cap` times that of the logistic loss. l'' is s (1 - s) above z_0, with
+    s = |l'|, and 0 below: at most s (1 - s) everywhere, which is what Theorem 4 of docs/privacy.md asks for.
+
+    Parameters
+    ----------
+    cap : float
+        In (0, 1): the largest |l'|. From 1/2 down, no record that is on the wrong side pulls with more than `cap`.
+
+    Raises
+    ------
+    DomainViolation
+        If `cap` is outside its range.
+    """
+    remedy = "it is the largest slope; 0.5 is usual, and 1 is the logistic loss"
+    number("capped_logistic cap", cap, LEAST, 1 - 1e-9, ends="[]", error=DomainViolation, remedy=remedy)
+    whole, start = logistic(), math.log1p(-cap) - math.log(cap)
+
+    def value(u, y):
+        z = y * u
+        return whole.value(np.maximum(z, start), 1.0) + cap * np.maximum(start - z, 0.0)
+
+    def second(u, y):
+        return np.where(y * u >= start, whole.second(u, y), 0.0)
+
+    def second_within(low, high, y):
+        least, most = np.minimum(y * low, y * high), np.maximum(y * low, y * high)
+        steepest = np.clip(0.0, np.maximum(least, start), np.maximum(most, start))
+        return np.where(most >= start, whole.second(steepest, 1.0), 0.0)
+
+    return Loss(
+        "capped_logistic",
+        "binary",
+        value=value,
+        derivative=lambda u, y: -y * np.minimum(cap, np.abs(whole.derivative(u, y))),
+        second=second,
+        second_within=second_within,
+        suprema=lambda domain: (cap, cap * (1 - cap) if cap < 0.5 else 0.25),
+        one_sided=True,
+        cap=cap,
+    )
+
+
 def poisson() -> Loss:
     """Return exp(u) - y u, y >= 0 (counts, or any such numbers); bounded only where both theta and y are."""
 
@@ -237,7 +122,7 @@ def poisson() -> Loss:
         # l' = exp(u) - y runs from exp(-M) - Y up to exp(M), where y = 0.
         with np.errstate(over="ignore"):
             top = float(np.exp(domain.margin_bound))
-        return max(top, _y_bound(domain) - math.exp(-domain.margin_bound)), top
+        return max(top, y_bound(domain) - math.exp(-domain.margin_bound)), top
 
     return Loss(
         "poisson",
@@ -354,6 +239,7 @@ def absolute() -> Loss:
 LOSSES: dict[str, Callable[..., Loss]] = {
     "squared": squared,
     "logistic": logistic,
+    "capped_logistic": capped_logistic,
     "poisson": poisson,
     "huber": huber,
     "hinge": hinge,

@@ -198,6 +198,8 @@ def test_agreement_of_rankings():
     lost[0, 1, 0] = np.nan
     assert len(recycling.agreement(lost, base + 1)) == 3
     assert len(recycling.agreement(np.zeros((3, 25, 2)), np.zeros((3, 25, 2)))) == 10
+    # What differs by rounding has not changed: it counts at no strength, and alone it says nothing.
+    assert np.isnan(recycling.agreement(base, base * (1 + 1e-15))).all()
 
 
 def test_strengths_at_which_recycling_changes_nothing_say_nothing_of_the_ranking():

@@ -40,6 +40,7 @@ _RELEASE = "_release"
 # Loss -> extreme targets, and what declares them.
 EXTREME: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
     "logistic": ((0, 1), CLASSES),
+    "capped_logistic": ((0, 1), CLASSES),
     "hinge": ((0, 1), CLASSES),
     "smoothed_hinge": ((0, 1), CLASSES),
     "huber": ((-FAR, -2.0, 0.0, 2.0, FAR), {}),
@@ -51,7 +52,7 @@ EXTREME: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
 NUMBERS = "numbers"
 _NUMBERS = (0.0, -1.0, 1.0)
 # Losses of output perturbation.
-_RISKS = ("logistic", "smoothed_hinge", "huber")
+_RISKS = ("logistic", "capped_logistic", "smoothed_hinge", "huber")
 _BOX = {"squared": {"low": -1.0, "high": 1.0}, "poisson": {"low": -0.01, "high": 0.01}}
 # Losses whose slope is bounded everywhere.
 _SLOPED = ("hinge", "smoothed_hinge", "logistic", "huber")
@@ -63,7 +64,7 @@ _CLIPPED = {"gradient_clip": 1e-3, "step_size": 1.0, "momentum": 0.0}
 _ANSWERED = {"queries": 1, "total": 4.0, "tolerance": 1e-3}
 # Mechanism -> its estimator, and loss -> what it needs besides.
 CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
-    "objective": (ObjectivePerturbation, {"logistic": {}, "smoothed_hinge": {}, "huber": {}, **_BOX}),
+    "objective": (ObjectivePerturbation, {loss: {} for loss in _RISKS} | _BOX),
     "output": (
         OutputPerturbation,
         {loss: {} for loss in _RISKS} | {loss + _RELEASE: {"loss": loss, "release": True} for loss in _RISKS},
@@ -91,7 +92,7 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
         StableERM,
         # The student hands its teacher's one answer on.
         {
-            **{loss: _ANSWERED for loss in (*_SLOPED, "absolute", "squared", "poisson")},
+            **{loss: _ANSWERED for loss in (*_SLOPED, "capped_logistic", "absolute", "squared", "poisson")},
             STUDENT: _ANSWERED | {"loss": "huber"},
         },
     ),

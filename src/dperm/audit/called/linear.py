@@ -38,7 +38,7 @@ _TRIED = 3
 # In scales of the noise on top: ten are 7 deviations of Laplace's law, and 10 of Gauss's.
 _NEAR_KINK = 10
 # Losses whose slope is bounded everywhere.
-_SLOPED = ("logistic", "smoothed_hinge", "huber")
+_SLOPED = ("logistic", "capped_logistic", "smoothed_hinge", "huber")
 # Infinity, for forces.
 _FURTHEST = 1e12
 

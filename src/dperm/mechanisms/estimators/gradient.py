@@ -76,7 +76,7 @@ class NoisyGradientDescent(DescentEstimator):
         Above 0.
     delta : float, default=1e-6
         In (0, 1).
-    loss : {"logistic", "huber", "smoothed_hinge"}, default="logistic"
+    loss : {"logistic", "capped_logistic", "huber", "smoothed_hinge"}, default="logistic"
         "huber" is regression, the others are binary classification.
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".

@@ -37,7 +37,7 @@ class ObjectivePerturbation(LinearEstimator):
         Above 0.
     delta : float, default=0.0
         In [0, 1); 0 draws b from the spherical Laplace ("gamma") law, else Gaussian.
-    loss : {"logistic", "huber", "smoothed_hinge", "squared", "poisson"}, default="logistic"
+    loss : {"logistic", "capped_logistic", "huber", "smoothed_hinge", "squared", "poisson"}, default="logistic"
         "huber" and "squared" are regression, "poisson" of targets 0 and above, the others binary classification.
         "squared" and "poisson" need a bounded set (`radius`, or `low` and `high`) and `y_bound`.
     loss_parameters : dict, optional

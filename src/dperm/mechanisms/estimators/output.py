@@ -42,7 +42,7 @@ class OutputPerturbation(LinearEstimator):
         Above 0.
     delta : float, default=0.0
         In [0, 1); 0 adds spherical Laplace noise, else Gaussian.
-    loss : {"logistic", "huber", "smoothed_hinge"}, default="logistic"
+    loss : {"logistic", "capped_logistic", "huber", "smoothed_hinge"}, default="logistic"
         "huber" is regression, the others are binary classification.
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".

@@ -161,6 +161,10 @@ def _shape(loss: Loss, y: np.ndarray):
         raise ValueError(f"loss={loss.name!r} has a kink: take a smooth one (smoothed_hinge for hinge, huber)")
     if loss.name == "smoothed_hinge":
         return _LINE, y * (1 + 1 / (2 * curvature)), 1 / curvature, np.minimum(-y, 0.0), np.maximum(-y, 0.0)
+    if loss.name not in ("huber", "squared"):
+        raise ValueError(
+            f"loss={loss.name!r} has no single pass here: take logistic, smoothed_hinge, huber, squared or poisson"
+        )
     bound = np.full(y.shape, steepest)
     return _LINE, y, 1 / curvature, -bound, bound
 

@@ -97,15 +97,15 @@ CASES = {
 }
 # What `fit` accepts with these; held by the test, so that no pair is left out unseen.
 ACCEPTED = {
-    "ObjectivePerturbation": {"huber", "logistic", "poisson", "smoothed_hinge", "squared"},
-    "OutputPerturbation": {"huber", "logistic", "smoothed_hinge"},
-    "ApproximateMinima": {"huber", "logistic", "smoothed_hinge"},
+    "ObjectivePerturbation": {"capped_logistic", "huber", "logistic", "poisson", "smoothed_hinge", "squared"},
+    "OutputPerturbation": {"capped_logistic", "huber", "logistic", "smoothed_hinge"},
+    "ApproximateMinima": {"capped_logistic", "huber", "logistic", "smoothed_hinge"},
     "NAPP": {"logistic", "poisson", "smoothed_hinge", "squared"},
     "RKHSGaussian": {"hinge", "huber", "logistic", "smoothed_hinge"},
     "PINP": {"hinge", "huber", "logistic", "smoothed_hinge"},
     "TDDL": {"hinge", "huber", "logistic", "smoothed_hinge"},
     "TDIL": {"hinge", "huber", "logistic", "smoothed_hinge"},
-    "StableERM": {"absolute", "hinge", "huber", "logistic", "poisson", "smoothed_hinge", "squared"},
+    "StableERM": {"absolute", "capped_logistic", "hinge", "huber", "logistic", "poisson", "smoothed_hinge", "squared"},
     "StableSGD": {"huber", "logistic", "poisson", "smoothed_hinge", "squared"},
 }
 
