@@ -328,7 +328,7 @@ def test_make_knows_every_loss_by_its_name_and_passes_parameters_on():
 
 @pytest.mark.parametrize("name", [None, 3, ["huber"], {}])
 def test_make_refuses_what_is_no_name(name):
-    with pytest.raises(ValueError, match=rf"loss={re.escape(repr(name))} is not one of absolute, capped_logistic, hinge"):
+    with pytest.raises(ValueError, match=rf"loss={re.escape(repr(name))} is not one of absolute, capped_logistic,"):
         losses.make(name)
 
 

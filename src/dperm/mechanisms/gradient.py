@@ -41,6 +41,7 @@ from dperm.domain import LEAST, MOST, Budget, Calibration, Domain, Neighbours, c
 from dperm.errors import DataError, DomainViolation, InvalidBudget
 from dperm.losses import Loss
 from dperm.mechanisms.base import Release, representable
+from dperm.mechanisms.vacuous import Noise
 from dperm.noise import Gaussian
 from dperm.solvers.blas import one_thread
 
@@ -154,7 +155,8 @@ def release(
     )  # fmt: skip
     sensitivity = changed_gradients(neighbours) * clip
     event = "GaussianDpEvent", {"noise_multiplier": noise.scale / (math.sqrt(steps) * sensitivity)}
-    return Release(theta, np.zeros(repeats), np.isfinite(theta).all(axis=1), "proved", event)
+    strength = Noise(noise.scale / (math.sqrt(steps) * clip))
+    return Release(theta, np.zeros(repeats), np.isfinite(theta).all(axis=1), "proved", event, noise=strength)
 
 
 def descend(

@@ -39,6 +39,7 @@ from dperm.domain import LEAST, MOST, Budget, Calibration, Domain, Neighbours, n
 from dperm.losses import Loss
 from dperm.mechanisms import gradient
 from dperm.mechanisms.base import Release, representable
+from dperm.mechanisms.vacuous import Noise
 from dperm.noise import Gaussian
 from dperm.solvers.blas import one_thread
 
@@ -119,7 +120,8 @@ def release(
         steps=steps, momentum=momentum, average="tail", rng=rng, repeats=repeats,
     )  # fmt: skip
     event = "GaussianDpEvent", {"noise_multiplier": 1 / ratio}
-    return Release(theta, np.zeros(repeats), np.isfinite(theta).all(axis=1), "proved", event)
+    strength = Noise(on_step.scale / (math.sqrt(steps) * clip))
+    return Release(theta, np.zeros(repeats), np.isfinite(theta).all(axis=1), "proved", event, noise=strength)
 
 
 def gram(X: Any, x_norm: float) -> np.ndarray:

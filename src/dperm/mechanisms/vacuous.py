@@ -15,9 +15,15 @@ the curvature of the objective (its strong convexity).
 
        sd >= zeta/lambda.
 
+3. *Noise in every step of a descent, n public.* The clipped gradients of n records sum to n c at most in a step, to
+   T n c in T steps, and the noises of all steps in one direction have a standard deviation of sqrt(T) sigma together. A
+   run is vacuous if that is as large; for steps that weigh less than others the noise is even larger beside the pull:
+
+       n <= sigma/(sqrt(T) c).
+
 Of a tilt nothing can be said without n: the more records there are, the less it moves theta. So under add/remove, where
-n is private, objective perturbation warns by a declared `n_public` alone, and NAPP-ERM and sparse regression never.
-Noisy gradient descent has no such warning: what its steps add up to depends on the records.
+n is private, objective perturbation warns by a declared `n_public` alone, and NAPP-ERM, sparse regression and descents
+never.
 
 Either is a lower limit of use: a run that passes may still be worse than answering one label. Neighbouring relation:
 the release's.
@@ -35,7 +41,7 @@ class Noise(NamedTuple):
     """How much noise a release has, by public numbers.
 
     - records: the number of records that pull no harder than the noise: its standard deviation in one direction over
-      zeta, of noise on theta that times Delta.
+      zeta, of noise on theta that times Delta, of a descent all steps' over the clip of all steps.
     - margin: standard deviation of the noise on theta, over zeta/lambda; 0 where there is none.
     """
 
