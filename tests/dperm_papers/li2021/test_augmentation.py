@@ -216,6 +216,23 @@ def test_c12_holds_for_what_is_drawn_and_not_for_what_is_reached():
     np.testing.assert_allclose(excess["reached"], np.where(u < 1, u, 1 + u**2 - u) - u**2, atol=1e-12)
 
 
+def test_scad_is_realised_by_rows_and_by_the_iteration_and_l_0_by_rows_alone():
+    u = np.linspace(0.01, 6, 200)
+    value, slope = regularizers.scad(u)
+    # Fan and Li 2001, Equation 2.7 with lambda = 1: the slope is their definition, the value its integral.
+    steep = np.where(u <= 1, 1.0, np.maximum(3.7 - u, 0) / 2.7)
+    np.testing.assert_allclose(slope, steep)
+    whole = [integrate.quad(lambda t: regularizers.scad(np.array([t]))[1][0], 0, end, points=[1, 3.7])[0] for end in u]
+    np.testing.assert_allclose(value, whole, rtol=1e-7)
+    rows = run("no-data")
+    here = rows[rows["row"] == "beyond"].set_index(["form", "target", "at"])["value"].sort_index()
+    # 2,000 rows: five standard deviations of sqrt(2/1000).
+    assert here["augmented"].max() < 0.22 and len(here["augmented"]) == 16
+    assert here["reached", "scad"].max() < 1e-9
+    # w = Lambda/u^2 stands where the slope is 2 Lambda/u.
+    np.testing.assert_allclose(here["reached", "l_0"], 2 / here["reached", "l_0"].index.to_numpy(), rtol=1e-9)
+
+
 def test_moduli_and_continuity():
     rows = run("no-data")
     worst = rows[rows["metric"] == "excess"].groupby(["row", "form", "calibration"])["value"].max()

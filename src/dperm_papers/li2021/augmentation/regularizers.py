@@ -11,13 +11,15 @@ One coefficient, u = |theta|, target Lambda R, floor Lambda0. Three things are c
 weights are iterated as printed until they stand, and the slope c (z - theta) of what was reached is held against that
 of Lambda R, and of 2 Lambda R (bridge: 2 Lambda/(2 - gamma)).
 
+Section 6 names two targets that Table 2 does not have: `beyond` gives them, SCAD of Fan and Li (2001) and l_0.
+
 Every record has `row` (the part) and `form` (the reading); `excess` is a deviation, or measured minus bound, that a
 claim compares with 0. Neighbours: add/remove (Definition 1).
 """
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,9 @@ _FEATURES = 16
 # theta of five coefficients, for Fig 2 and its two cases.
 _SCHEMATIC = {"nothing": (0.2, 0.45, 0.8, 1.6, 2.5), "some": (0.15, 0.2, 0.3, 0.4, 0.5)}
 _TABLE_AT = (0.5, 2.0)
+# Fan and Li's a, and theta on each of SCAD's three pieces (up to 1, up to a, beyond).
+_SCAD = 3.7
+_BEYOND_AT = (0.2, 0.5, 0.9, 1.5, 2.5, 3.5, 4.5, 6.0)
 
 Record = dict[str, Any]
 
@@ -43,7 +48,7 @@ def measured(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
 
     `settings.points` is even, so that theta = 0 is not among them.
     """
-    for part in (_figure1, _nearer, _reached, _moduli, _schematic, _weights):
+    for part in (_figure1, _nearer, _reached, _moduli, _schematic, _weights, _beyond):
         yield from part(settings, rng)
 
 
@@ -95,7 +100,10 @@ def _figure1(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
         }
         yield from _curves("figure-1", target, strength, theta, curves)
         few = theta[:: max(1, len(theta) // 24)]
-        crosses = np.array([_augmented(moor, strength, at, settings.augmented_rows, rng) for at in few]).T
+        heights = scheme.weights(moor, strength, few)
+        crosses = np.array(
+            [_augmented(float(w), at, settings.augmented_rows, rng) for w, at in zip(heights, few, strict=True)]
+        ).T
         for record in _curves("figure-1", target, strength, few, {"augmented": tuple(crosses)}):
             yield {**record, "rows_added": settings.augmented_rows}
     for target, strength, moor in corrected(settings):
@@ -120,14 +128,12 @@ def _plain(settings, target, strength, theta) -> tuple[np.ndarray, np.ndarray]:
     return stated(settings, target, strength, theta), stated(settings, target, strength, np.abs(theta), 2)
 
 
-def _augmented(
-    rule: scheme.Scheme, strength: float, theta: float, rows: int, rng: np.random.Generator
-) -> tuple[float, float]:
+def _augmented(weight: float, theta: float, rows: int, rng: np.random.Generator) -> tuple[float, float]:
     """Return what n_e drawn rows of a logistic regression add at theta, and l''(0) sum_i e~_i^2 (Eq 5, b = 0)."""
     loss = losses.logistic()
     curvature = float(loss.second(np.zeros(1), -1.0)[0])
     half = rng.standard_normal(rows // 2)
-    half *= math.sqrt(2 * float(scheme.weights(rule, strength, np.array(theta))) / (rows * curvature))
+    half *= math.sqrt(2 * weight / (rows * curvature))
     drawn = np.concatenate([half, -half])
     value = loss.value(theta * drawn, -1.0).sum() - rows * float(loss.value(np.zeros(1), -1.0)[0])
     return float(value), curvature * float(drawn @ drawn)
@@ -195,7 +201,7 @@ def _reached(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
         rule = schemes(settings, target, moor=True, halved=halved)
         knee = float(scheme.knee(rule, strength))
         u = _SHARES_OF_KNEE * (knee if math.isfinite(knee) else 1.0)
-        slope = _iterate(rule, strength, u)
+        slope = _iterate(lambda at, rule=rule: scheme.weights(rule, strength, at), u)
         plain = stated(settings, target, strength, u, 1)
         constant = 2 * u * {"elastic_net": strength * settings.kappa, "ridge": strength}.get(target, 0.0)
         power = 2 - rule.gamma
@@ -213,12 +219,15 @@ def _reached(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     yield {**head, "metric": "excess", "value": abs(first / strength - 1)}
 
 
-def _iterate(rule: scheme.Scheme, strength: float, u: np.ndarray) -> np.ndarray:
-    """Return c (z - theta) where the reweighting of c (theta - z)^2/2 stands, z such that u would be its end."""
-    pull = _CURVATURE * u + 2 * u * scheme.weights(rule, strength, u)
-    theta = pull / (_CURVATURE + 2 * scheme.weights(rule, strength, None))
+def _iterate(weights: Callable[[np.ndarray | None], np.ndarray], u: np.ndarray) -> np.ndarray:
+    """Return c (z - theta) where the reweighting of c (theta - z)^2/2 stands, z such that u would be its end.
+
+    `weights` maps theta, or None before there is one, to w.
+    """
+    pull = _CURVATURE * u + 2 * u * weights(u)
+    theta = pull / (_CURVATURE + 2 * weights(None))
     for _ in range(_STEPS):
-        following = pull / (_CURVATURE + 2 * scheme.weights(rule, strength, theta))
+        following = pull / (_CURVATURE + 2 * weights(theta))
         if np.array_equal(following, theta):
             break
         theta = following
@@ -299,3 +308,38 @@ def _weights(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
         for metric, column in values.items():
             for at, value in zip(_TABLE_AT, column, strict=True):
                 yield {**head, "at": at, "metric": metric, "value": float(value)}
+
+
+def scad(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return SCAD, with its knots at 1 and a, and its slope at u > 0."""
+    middle = (2 * _SCAD * u - u**2 - 1) / (2 * (_SCAD - 1))
+    value = np.select([u <= 1, u <= _SCAD], [u, middle], (_SCAD + 1) / 2)
+    return value, np.clip((_SCAD - u) / (_SCAD - 1), 0.0, 1.0)
+
+
+def _beyond(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
+    """Give how far SCAD and l_0 are missed, as a share of Lambda R by drawn rows, of Lambda by the slope reached.
+
+    Drawn rows have the variance of w = Lambda R(u)/u^2, which the paper gives lasso and bridge. The iteration has
+    w = Lambda R'(u)/(2 u) for SCAD, whose fixed point has its slope (erratum N6). Of l_0, whose slope is 0, no such
+    weight is left: the iteration keeps w = Lambda/u^2, and reaches another penalty.
+    """
+    # What is drawn here moves no other draw.
+    (rng,) = rng.spawn(1)
+    strength, u = settings.strength, np.array(_BEYOND_AT)
+    value, slope = scad(u)
+    once = np.ones_like(u)
+    targets = {
+        "scad": (value, slope, lambda at: scad(at)[1] / (2 * at)),
+        "l_0": (once, 0 * once, lambda at: 1 / at**2),
+    }
+    for target, (aim, steepness, weights) in targets.items():
+        head = {"row": "beyond", "target": target, "strength": strength, "metric": "excess"}
+        rows = settings.augmented_rows
+        for at, height in zip(u, strength * aim, strict=True):
+            drawn, _ = _augmented(height / at**2, at, rows, rng)
+            yield {**head, "form": "augmented", "at": at, "rows_added": rows, "value": abs(drawn / height - 1)}
+        # It starts as ridge does, at weights of Lambda.
+        reached = _iterate(lambda at, weights=weights: strength * (once if at is None else weights(at)), u)
+        for at, missed in zip(u, np.abs(reached / strength - steepness), strict=True):
+            yield {**head, "form": "reached", "at": at, "value": float(missed)}
