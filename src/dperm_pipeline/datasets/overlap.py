@@ -22,11 +22,20 @@ def overlapping(Z: np.ndarray | sp.csr_array, X: np.ndarray | sp.csr_array) -> n
         raise ValueError(f"Z has {Z.shape[1]} columns and X has {X.shape[1]}; give rows of the same space")
     of_Z, of_X = hashes(Z), hashes(X)
     # Rows of either matrix whose hash occurs in the other one; equal hashes may still belong to different rows.
-    candidates, others = np.flatnonzero(np.isin(of_Z, of_X)), np.flatnonzero(np.isin(of_X, of_Z))
+    others = np.flatnonzero(_among(of_X, of_Z))
+    candidates = np.flatnonzero(_among(of_Z, of_X[others]))
     known = {content for rows in _blocks(X, others) for content in _contents(rows)}
     found = np.zeros(Z.shape[0], dtype=bool)
     found[candidates] = [content in known for rows in _blocks(Z, candidates) for content in _contents(rows)]
     return found
+
+
+def _among(words: np.ndarray, few: np.ndarray) -> np.ndarray:
+    """Return which words are among a few, as `np.isin`, which would sort them all."""
+    if not len(few):
+        return np.zeros(len(words), dtype=bool)
+    known = np.sort(few)
+    return known[np.minimum(np.searchsorted(known, words), len(known) - 1)] == words
 
 
 def hashes(X: np.ndarray | sp.csr_array) -> np.ndarray:

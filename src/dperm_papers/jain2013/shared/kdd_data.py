@@ -76,8 +76,11 @@ def tuning(cell: Cell) -> tuple[sparse.csr_array, np.ndarray]:
 
 def touched(X: sparse.csr_array) -> sparse.csr_array:
     """Return X without the columns that no row touches."""
-    columns, place = np.unique(X.indices, return_inverse=True)
-    return sparse.csr_array((X.data, place.ravel().astype(np.int32), X.indptr), shape=(X.shape[0], len(columns)))
+    place = np.zeros(X.shape[1], np.int32)
+    place[X.indices] = 1
+    columns = np.flatnonzero(place)
+    place[columns] = np.arange(len(columns))
+    return sparse.csr_array((X.data, place[X.indices], X.indptr), shape=(X.shape[0], len(columns)))
 
 
 def _drawn(cell: Cell, sizes: list[int], split: int) -> tuple[sparse.csr_array, np.ndarray, list[np.ndarray]]:
