@@ -116,28 +116,26 @@ class _Sums(_Records):
         return float(found)
 
     def gradient(self, theta: np.ndarray) -> np.ndarray:
-        even, odd = self._first(theta, self.model.derivative)
-        return super().gradient(theta) + even * self.shift + odd * self.spread
-
-    def hessian(self, theta: np.ndarray) -> np.ndarray:
-        even, odd = self._first(theta, self.model.second)
-        gram = np.zeros((len(theta), len(theta)))
-        for z, up, upper, down, lower in self._blocks(theta):
-            both = self.model.second(up, upper) + self.model.second(down, lower)
-            gram += z.T @ (both[:, None] * z)
-        cross = np.outer(self.shift, odd * self.spread)
-        pairs = even * np.outer(self.shift, self.shift) + cross + cross.T
-        return super().hessian(theta) + pairs + gram * np.outer(self.spread, self.spread)
-
-    def _first(self, theta: np.ndarray, derivative: Callable) -> tuple[float, np.ndarray]:
-        """Return sum (f+ + f-) and sum (f+ - f-) z over the pairs."""
         even, odd = 0.0, np.zeros(len(theta))
         with np.errstate(over="ignore"):
             for z, up, upper, down, lower in self._blocks(theta):
-                first, second = derivative(up, upper), derivative(down, lower)
+                first, second = self.model.derivative(up, upper), self.model.derivative(down, lower)
                 even += (first + second).sum()
                 odd += (first - second) @ z
-        return even, odd
+        return super().gradient(theta) + even * self.shift + odd * self.spread
+
+    def hessian(self, theta: np.ndarray) -> np.ndarray:
+        even, odd, gram = 0.0, np.zeros(len(theta)), np.zeros((len(theta), len(theta)))
+        with np.errstate(over="ignore"):
+            for z, up, upper, down, lower in self._blocks(theta):
+                first, second = self.model.second(up, upper), self.model.second(down, lower)
+                both = first + second
+                even += both.sum()
+                odd += (first - second) @ z
+                gram += z.T @ (both[:, None] * z)
+        cross = np.outer(self.shift, odd * self.spread)
+        pairs = even * np.outer(self.shift, self.shift) + cross + cross.T
+        return super().hessian(theta) + pairs + gram * np.outer(self.spread, self.spread)
 
     def _blocks(self, theta: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
         middle, slopes = self.shift @ theta, self.spread * theta
