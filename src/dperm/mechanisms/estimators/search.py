@@ -222,10 +222,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """Return rows, targets, and the two labels if these are labels."""
         labels = is_classifier(self.estimator)
         classes = two_labels(self.classes) if labels and self.classes is not None else None
-        X, y = validated(self, X, y, numeric=not labels, accept_sparse=get_tags(self.estimator).input_tags.sparse)
+        X, y = validated(self, X, y, numeric=not labels, **self._sparse())
         if not labels:
             return X, y, None
         return X, y, encoded(y, classes, clip=self.clip, stacklevel=5)[0]
+
+    def _sparse(self) -> dict[str, str | bool]:
+        """Return how scikit-learn's checks are told that X may be sparse: by rows, which are put aside."""
+        return {"accept_sparse": "csr" if get_tags(self.estimator).input_tags.sparse else False}
 
     def _planned(
         self, budget: Budget, law: stopping.Trials, columns: int, classes: np.ndarray | None, params: dict
@@ -294,7 +298,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _best(self, X):
         view = one_fit(self)
         check_is_fitted(view)
-        return view.best_estimator_, queried(view, X, accept_sparse=get_tags(self.estimator).input_tags.sparse)
+        return view.best_estimator_, queried(view, X, **self._sparse())
 
     def predict(self, X):
         """Return what the best model predicts.

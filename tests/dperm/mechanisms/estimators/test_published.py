@@ -18,7 +18,7 @@ import joblib
 import numpy as np
 import pytest
 from dp_accounting import dp_event
-from published_modes import HELD, PUBLIC, PUBLISHED, fitted, named, pair
+from published_modes import HELD, PUBLIC, PUBLISHED, fitted, named, neighbours, pair
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor
@@ -32,6 +32,7 @@ from dperm import (
     ObjectivePerturbation,
     OutputPerturbation,
     PreconditionedGradientDescent,
+    PrivateSearchCV,
     SparseRegression,
     Student,
     diagnostics,
@@ -143,6 +144,17 @@ def test_of_what_is_held_only_answers_are_covered(mode):
         for model in (one, two)
     ]
     assert dict(leaves(shown[0])) == dict(leaves(shown[1])) and words(one) == words(two)
+
+
+def test_a_search_carries_its_best_trial_and_nothing_of_the_others():
+    model, grid = OutputPerturbation(classes=("no", "yes")), {"curvature": [5.0, 50.0]}
+    sides = [
+        [PrivateSearchCV(model, grid, delta=1e-6, n_iter=3, random_state=seed).fit(*data) for seed in SEEDS]
+        for data in neighbours("add_remove", "labels")
+    ]
+    differ, certain = difference(*([carried(search) for search in side] for side in sides))
+    assert {"best_estimator_", "best_score_"} <= differ <= set(sides[0][0].privacy_.covers) and certain == set()
+    assert words(sides[0][0]) == words(sides[1][0])
 
 
 # Three integers alike in two releases: each as probable as 1 / (2 scale) at most, and the scale is above 1000.

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import together
 from dp_accounting import dp_event
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from total_checks import contradicted
 
 from dperm import (
     NAPP,
+    NoisyGradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
     PrivateSearchCV,
@@ -178,6 +179,21 @@ def test_no_record_makes_it_fail_or_warn(data, recwarn):
     regressor = PrivateSearchCV(OutputPerturbation(loss="huber", clip=True), GRID, **BOUND, random_state=0)
     regressor.fit(X, np.full(len(X), np.nan))
     assert np.isfinite(regressor.best_score_) and not recwarn.list
+
+
+def test_sparse_rows_are_as_dense_ones_however_they_are_stored(data):
+    """Records are put aside by rows: columns first, an error told how many there are, and in a list of places one."""
+    X, y = data[0][:40].copy(), data[1][:40]
+    X[3], X[5, 0], X[7] = np.nan, np.inf, 1e300
+    model = NoisyGradientDescent(classes=("no", "yes"), clip=True, steps=2)
+    fits = [
+        PrivateSearchCV(model, {}, delta=1e-6, n_iter=2, random_state=0).fit(rows, y)
+        for rows in (X, sparse.csr_array(X), sparse.csc_array(X), sparse.coo_matrix(X))
+    ]
+    for fit in fits:
+        np.testing.assert_allclose(fit.best_estimator_.coef_, fits[0].best_estimator_.coef_, rtol=1e-9)
+        assert fit.best_score_ == pytest.approx(fits[0].best_score_)
+        np.testing.assert_array_equal(fit.predict(sparse.coo_matrix(data[0])), fits[0].predict(data[0]))
 
 
 @pytest.mark.filterwarnings("error::dperm.errors.NoGuaranteeWarning")
