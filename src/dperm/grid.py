@@ -25,6 +25,9 @@ more narrowly. So a bit has the probability p exactly, however small p or 1 - p:
 y = x/2^h < 1/2, the terms of e^{-y} = 1 - y + y^2/2 - ... are rounded down, and the ends hold all that this loses;
 squaring h times gives e^{-x}. No logarithm, no double. (As exact as Algorithm 1 of Canonne, Kamath & Steinke 2020, in
 which the number of draws depends on x.)
+
+Of many bits the first look is at 32 bits and an enclosure of 2^32 p in 64-bit integers, whole arrays at a time: what
+lies outside is decided, as it would be by more bits, and only the rest is enclosed more narrowly.
 """
 
 import functools
@@ -48,8 +51,10 @@ FARTHEST = 2**40
 LARGEST_SCALE = 2.0**50
 # The scale is searched to this share of itself.
 _STEP_UP = 1e-6
-# Random bits at a time, for one bit.
-_WORD = 64
+# Random bits at a time, for one bit, and those of the first look at many.
+_WORD, _LOOK = 64, 32
+# Of the fast e^{-x}: it is squared so many times, and of its series so many terms are above 0 (13! > 2^32).
+_SQUARINGS, _TERMS = 5, 13
 Bits = Callable[[int], int]
 
 
@@ -191,13 +196,41 @@ def exponential(x: Fraction, bits: int) -> tuple[int, int]:
     return low >> (width - bits), min(1 << bits, -(-high >> (width - bits)))
 
 
-def happens(enclosed: Callable[[int], tuple[int, int]], draw: Bits = secrets.randbits) -> bool:
+def exponentials(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Enclose 2^31 e^{-x} of many x between integers, as `exponential` does, in 64-bit integers.
+
+    Each x, 0 or above, is a double within 2^-48 of the number that is meant, or both are above 31 (as is where a
+    division has rounded once).
+    Returns low and high, int64; where x < 31, at most 2000 apart. ValueError if an x is negative or NaN.
+    """
+    if not (x >= 0).all():
+        raise ValueError("x must be 0 or above everywhere")
+    width = _LOOK - 1
+    # The largest stands for all that are larger: it has e^{-x} < 2^-44.
+    far = x >= 31
+    y = (np.where(far, 31.0, x) * 2.0 ** (width - _SQUARINGS)).astype(np.int64)
+    term = total = np.full(x.shape, 1 << width)
+    for n in range(1, _TERMS + 1):
+        term = (term * y >> width) // n
+        total = total - term if n % 2 else total + term
+    # Of every term two units; of the rest of the series one, of y, rounded twice, two.
+    error = 2 * _TERMS + 3
+    low, high = total - error, np.minimum(total + error, 1 << width)
+    for _ in range(_SQUARINGS):
+        low, high = low * low >> width, np.minimum((high * high >> width) + 1, 1 << width)
+    return np.where(far, 0, low), high
+
+
+def happens(
+    enclosed: Callable[[int], tuple[int, int]], draw: Bits = secrets.randbits, first: int | None = None
+) -> bool:
     """Return True with a probability p, exactly.
 
     `enclosed` maps a number of bits to integers low <= 2^bits p <= high, whose distance over 2^bits goes to 0; `draw` a
-    number of bits, a multiple of 8, to a uniform integer of so many; the operating system's by default.
+    number of bits, a multiple of 8, to a uniform integer of so many; the operating system's by default. `first`: the
+    first 64 bits, where they are drawn already.
     """
-    bits, u = _WORD, draw(_WORD)
+    bits, u = _WORD, draw(_WORD) if first is None else first
     while True:
         low, high = enclosed(bits)
         if not low <= u < high:
@@ -206,21 +239,28 @@ def happens(enclosed: Callable[[int], tuple[int, int]], draw: Bits = secrets.ran
 
 
 def bits(
-    enclosed: Callable[[Any, int], tuple[int, int]], values: Sequence[Any], rngs: Sequence[np.random.Generator]
+    enclosed: Callable[[Any, int], tuple[int, int]],
+    values: Sequence[Any],
+    rngs: Sequence[np.random.Generator],
+    rough: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> np.ndarray:
     """Return whether each of some events happens, each with the bits of its own generator, exactly.
 
-    `enclosed` maps a value and a number of bits to what `happens` takes; equal values are enclosed once.
+    `enclosed` maps a value and a number of bits to what `happens` takes; equal values are enclosed once. `rough`, for
+    values that are all different: integers low <= 2^32 p <= high of each event (int64), so that `enclosed` is asked
+    only where the first 32 bits do not decide. The bits are the same with it and without.
     """
-    known: dict[tuple[Any, int], tuple[int, int]] = {}
-
-    def once(value, bits):
-        if (value, bits) not in known:
-            known[value, bits] = enclosed(value, bits)
-        return known[value, bits]
-
-    drawn = zip(values, rngs, strict=True)
-    return np.array([happens(functools.partial(once, value), words(rng)) for value, rng in drawn], dtype=bool)
+    if rough is None:
+        known = {value: enclosed(value, _WORD) for value in dict.fromkeys(values)}
+        ends = [(low >> _LOOK, -(-high >> _LOOK)) for low, high in map(known.__getitem__, values)]
+        rough = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+    low, high = rough
+    drawn = [words(rng)(_WORD) for rng in rngs]
+    seen = (np.array(drawn, dtype=np.uint64) >> (_WORD - _LOOK)).astype(np.int64)
+    found = seen < low
+    for i in np.flatnonzero(~found & (seen < high)):
+        found[i] = happens(functools.partial(enclosed, values[i]), words(rngs[i]), drawn[i])
+    return found
 
 
 def logistic_bit(x: Fraction, draw: Bits = secrets.randbits) -> bool:
@@ -250,6 +290,12 @@ def above(x: Fraction, bits: int) -> tuple[int, int]:
     """Enclose 2^bits P(x + Z > 0), Z of the Laplace law of scale 1, between integers at most 2 apart; bits >= 2."""
     low, high = exponential(abs(x), bits - 1)
     return (low, high) if x <= 0 else ((1 << bits) - high, (1 << bits) - low)
+
+
+def aboves(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Enclose 2^32 P(x + Z > 0) of many x, as `above` does; x as for `exponentials`, of either sign."""
+    low, high = exponentials(np.abs(x))
+    return np.where(x <= 0, low, (1 << _LOOK) - high), np.where(x <= 0, high, (1 << _LOOK) - low)
 
 
 def words(rng: np.random.Generator) -> Bits:

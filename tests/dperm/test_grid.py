@@ -182,6 +182,29 @@ def test_integers_enclose_any_log_odds(x, bits):
             assert low <= exact(number(x)) * 2**bits <= high and high - low <= 4
 
 
+# Of the fast enclosures: beside the ends of their range, and a little of everything between.
+DOUBLES = np.array([0.0, 5e-324, 1e-9, 0.3, 1.0, 7.7, np.nextafter(31, 0), 31.0, 1e9, np.inf, *np.linspace(0, 33, 89)])
+
+
+def test_many_are_enclosed_at_once():
+    (low, high), (first, last) = grid.exponentials(DOUBLES), grid.aboves(np.concatenate([-DOUBLES, DOUBLES]))
+    assert low.dtype == first.dtype == np.int64 and (high - low <= 2000).all()
+    with mpmath.workprec(200):
+        exact = [mpmath.exp(-mpmath.mpf(x)) * 2**31 for x in DOUBLES]
+        assert all(0 <= a <= p <= b <= 2**31 for a, p, b in zip(low, exact, high, strict=True))
+        signs = [*exact, *(2**32 - p for p in exact)]
+        assert all(0 <= a <= p <= b <= 2**32 for a, p, b in zip(first, signs, last, strict=True))
+    # What stands for a quotient is off by its rounding: half a unit in the last place.
+    below, above = np.nextafter(DOUBLES, 0), np.nextafter(DOUBLES, np.inf)
+    with mpmath.workprec(200):
+        for x in (below, above):
+            values = [mpmath.exp(-mpmath.mpf(number)) * 2**31 for number in x]
+            assert all(a <= p <= b for a, p, b in zip(low, values, high, strict=True))
+    for wrong in (-0.1, np.nan):
+        with pytest.raises(ValueError, match="0 or above"):
+            grid.exponentials(np.array([1.0, wrong]))
+
+
 class Tape:
     """Words that are drawn, one after another."""
 
@@ -219,6 +242,37 @@ def test_a_bit_is_one_exactly_below_its_probability(bit, x):
         undecided = Fraction(high - low, 2**bits)
         assert undecided <= Fraction(4, 2**bits) and Fraction(low, 2**bits) >= known
         known = Fraction(low, 2**bits)
+
+
+class Given:
+    """A generator whose words are given."""
+
+    def __init__(self, *words):
+        self.given = [word.to_bytes(8, "little") for word in words]
+
+    def bytes(self, number):
+        assert number == 8
+        return self.given.pop(0)
+
+
+@together.over("x", [-3.0, 0.0, 1.3, 20.0, 40.0])
+def test_a_first_look_changes_no_bit(x):
+    """At and beside every end of the rough enclosure and of the fine one, with bits that follow and without."""
+
+    def enclosed(value, bits):
+        return grid.above(Fraction(value), bits)
+
+    rough, fine = [int(end[0]) << 32 for end in grid.aboves(np.array([x]))], enclosed(x, 64)
+    assert rough[0] <= fine[0] and fine[1] <= rough[1]
+    around = {end + d for end in (*rough, *fine) for d in (-(2**32), -1, 0, 1, 2**32)}
+    heads = sorted(u for u in {*around, 0, 2**63, 2**64 - 1} if 0 <= u < 2**64)
+    expected = [grid.happens(lambda bits: enclosed(x, bits), Tape(u, 5, 7)) for u in heads]
+
+    values, rngs = [x] * len(heads), [[Given(u, 5, 7) for u in heads] for _ in range(2)]
+    ends = tuple(np.repeat(end, len(heads)) for end in grid.aboves(np.array([x])))
+    assert grid.bits(enclosed, values, rngs[0]).tolist() == expected
+    assert grid.bits(enclosed, values, rngs[1], ends).tolist() == expected
+    assert grid.bits(enclosed, [], []).tolist() == []
 
 
 @pytest.mark.parametrize("x", [Fraction(-5, 2), Fraction(0), Fraction(0.7), Fraction(3)])

@@ -56,10 +56,13 @@ class NoisyLinear:
 
         A function of an answer, so as private; but of the noise its sign alone is drawn, and no label is impossible.
         """
-        values, scale = (Z @ self.w).tolist(), Fraction(self.scale)
+        values, scale = Z @ self.w, Fraction(self.scale)
         if not scale:
-            return np.array([value > 0 for value in values], dtype=bool)
-        return grid.bits(lambda value, k: grid.above(Fraction(value) / scale, k), values, rngs)
+            return values > 0
+        # A quotient below 31 that was rounded once is right to 2^-48.
+        with np.errstate(over="ignore"):
+            rough = grid.aboves(values / self.scale)
+        return grid.bits(lambda value, k: grid.above(Fraction(value) / scale, k), values.tolist(), rngs, rough)
 
     def release(self, Z: np.ndarray, *, rng: np.random.Generator, repeats: int = 1) -> np.ndarray:
         """Return answers to every row, `repeats` times with fresh noise; each entry spends epsilon."""
