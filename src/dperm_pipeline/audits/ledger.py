@@ -35,6 +35,8 @@ NOISE = "the code does not draw the promised noise"
 _STRENGTH = ("none", "claimed", "proved_exact", "proved")
 # What a variant is called that is nothing but the law of its noise.
 _PLAIN = ("exponential", "gamma", "gaussian", "laplace")
+# How the name of an attack through the front door begins (`dperm.audit.called`): on one loss, on threads, on an object.
+_CALLED = "called-"
 _KEY = ("paper", "mechanism", "variant", "calibration", "neighbours", "epsilon", "delta")
 _FAMILY = ("paper", "mechanism", "calibration", "neighbours")
 
@@ -255,10 +257,13 @@ def _nearest(given: Mapping[str, Any], attacked: Sequence[Mapping[str, Any]]) ->
 
 
 def _unnamed(guarantee: str, alike: Sequence[Mapping[str, Any]]) -> str:
-    """Return the law of rows that name none: a plain one before its variants, and none that promises nothing itself."""
+    """Return the law of rows that name none: a plain one before its variants, and none that promises nothing itself.
+
+    An attack on threads, or on one loss as it is called, is one on such rows' law only where no other was made.
+    """
     laws = {row["variant"] for row in alike if row["guarantee"] != "none" or guarantee == "none"}
     # "gamma_objective" stands before "gamma_output".
-    return min(laws, key=lambda law: (law not in _PLAIN, law), default="")
+    return min(laws, key=lambda law: (law not in _PLAIN, law.startswith(_CALLED), law), default="")
 
 
 def _or_one(p: float | None) -> float:
