@@ -94,3 +94,13 @@ def test_text_is_sorted_by_its_letters_and_numbers_by_size():
     assert found["dataset"].tolist() == ["a", "a", "b", "b"] and found["epsilon"].tolist() == [2.0, 10.0, 2.0, 10.0]
     assert found["value"].isna().tolist() == [False, True, True, False]
     assert not isinstance(found["dataset"].dtype, pd.CategoricalDtype)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[0.1], [1], [math.inf, -0.0], [math.nan, 1.0], [True], ["1.0"], [None], list(np.arange(20) / 10)],
+    ids=str,
+)
+def test_numbers_among_values_are_those_that_pandas_finds(values):
+    for column in (pd.Series([0.1, 1.0, 0.0, math.nan, math.inf]), pd.Series([1, 0, 7])):
+        np.testing.assert_array_equal(select.among(column, values), column.isin(values).to_numpy(dtype=bool))
