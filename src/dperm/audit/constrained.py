@@ -86,10 +86,12 @@ def best_place(
     def bound(place, curvature, width):
         case = _BUILD[variant](variant, neighbours, place, curvature, width)
         made = target(case, **fixed)
-        return exact_line.lower_bound(made, case.data, case.neighbour, delta=budget.delta).epsilon
+        return exact_line.lower_bound(made, case.data, case.neighbour, delta=budget.delta, kept=kept).epsilon
 
     found = []
     for curvature, width in _candidates(variant, budget, neighbours):
+        # The target hangs on the curvature alone, and one side of a pair may be the same at all places.
+        kept: dict = {}
         law, _ = objective.calibrate(*_problem(variant, 1), **fixed, curvature=curvature)
         if not isinstance(law, Gaussian):
             found.append((bound(0.0, curvature, width), (0.0, curvature, width)))

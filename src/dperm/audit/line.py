@@ -6,6 +6,7 @@ which the caller hands in.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,9 @@ class LineAudit:
         return self.epsilon > epsilon * (1 + ROUNDING)
 
 
-def lower_bound(target: Target, data: Data, neighbour: Data, *, delta: float) -> LineAudit:
+def lower_bound(
+    target: Target, data: Data, neighbour: Data, *, delta: float, kept: dict[Any, line.Law] | None = None
+) -> LineAudit:
     """Return the largest lower bound on epsilon that a union of intervals proves for this pair, in either direction.
 
     Parameters
@@ -69,6 +72,9 @@ def lower_bound(target: Target, data: Data, neighbour: Data, *, delta: float) ->
         What the mechanism takes.
     delta : float
         In [0, 1).
+    kept : dict, optional
+        Of a scan over pairs of data sets (tuples of arrays) under one target: what is found of a data set is kept here,
+        for the next pair that it is in.
 
     Returns
     -------
@@ -82,17 +88,18 @@ def lower_bound(target: Target, data: Data, neighbour: Data, *, delta: float) ->
     delta = number("delta", delta, 0, 1, ends="[)", remedy="take 0 for pure privacy")
     if target.cdf is None:
         raise ValueError("this target has no cdf: give it one (outputs on a line), or audit it by sampling")
-    found = line.lower_bound(_law(target, data), _law(target, neighbour), delta)
+    found = line.lower_bound(_law(target, data, kept), _law(target, neighbour, kept), delta)
     likelier = "neighbour" if found.reversed else "data"
     words = _words(found.intervals)
     return LineAudit(found.epsilon, delta, likelier, words, found.intervals, found.probability, found.other_probability)
 
 
-def _law(target: Target, data: Data) -> line.Law:
+def _law(target: Target, data: Data, kept: dict[Any, line.Law] | None) -> line.Law:
     def sf(points):
         return target.sf(points, data)
 
-    return line.Law(lambda points: target.cdf(points, data), sf if target.sf is not None else None, target.atoms)
+    law = line.Law(lambda points: target.cdf(points, data), sf if target.sf is not None else None, target.atoms)
+    return law if kept is None else kept.setdefault(tuple((part.shape, part.tobytes()) for part in data), law)
 
 
 def _words(intervals: np.ndarray, most: int = 3) -> str:

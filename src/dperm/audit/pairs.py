@@ -313,9 +313,12 @@ def _gaussian_knee(
         problem = {"loss": loss, "domain": UNIT, "budget": budget, "neighbours": neighbours}
         target = linear_targets.target("objective", **problem, calibration=calibration, curvature=curvature)
 
-        def bound(z, target=target, curvature=curvature):
+        # One side of every pair is the same.
+        kept: dict = {}
+
+        def bound(z, target=target, curvature=curvature, kept=kept):
             case = _knee_case(neighbours, -1 - z * target.law.scale / curvature, curvature, features=1)
-            return exact_line.lower_bound(target, case.data, case.neighbour, delta=delta).epsilon
+            return exact_line.lower_bound(target, case.data, case.neighbour, delta=delta, kept=kept).epsilon
 
         # z from the middle of the noise out to where its tail is delta.
         deepest = float(-special.ndtri(delta)) + 6

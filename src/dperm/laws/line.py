@@ -20,8 +20,9 @@ Without `sf` the upper half is 1 - F, off by up to 1e-12 in absolute terms. What
 disjoint supports give a large bound (at most 690) and not an infinite one.
 """
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -101,24 +102,25 @@ class Law:
         lower = _values("cdf", self.cdf, points)
         return 1.0 - lower if upper else lower
 
-    def masses(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the probability of every piece between the points (and outside them), and its error."""
-        inner = self.tails(points)
-        # -inf below the first point and inf above the last: the tails there are known.
-        tails = np.column_stack([[0.0, 1.0], inner, [1.0, 0.0]])
-        return self._between(tails[:, :-1], tails[:, 1:])
+    @functools.cached_property
+    def quantiles(self) -> np.ndarray:
+        """Return points that cut the law evenly: in steps of 1/400 of probability, of a tenth of a decade in tails."""
+        steps = int(10 * -math.log10(self.deepest))
+        levels = np.unique(np.concatenate([np.linspace(0, 0.5, 201)[1:], np.geomspace(self.deepest, 0.5, steps + 1)]))
+        reach = 1.0
+        while (ends := self.tails(np.array([-reach, reach])))[0, 0] > self.deepest or ends[1, 1] > self.deepest:
+            reach *= 4
+            if reach > _FARTHEST:
+                raise ValueError(
+                    f"cdf does not tend to 0 and 1 within {_FARTHEST:g} of 0: it must be a law on the line"
+                )
+        return np.concatenate([_inverse(self, levels, reach, upper) for upper in (False, True)])
 
-    def probability(self, intervals: np.ndarray) -> tuple[float, float]:
-        """Return the probability of a union of disjoint intervals, and its error."""
-        finite = np.where(np.isfinite(intervals), intervals, 0.0)
-        ends = self.tails(finite.ravel()).reshape(2, *intervals.shape)
-        ends[0] = np.where(np.isinf(intervals), intervals > 0, ends[0])
-        ends[1] = np.where(np.isinf(intervals), intervals < 0, ends[1])
-        mass, error = self._between(ends[..., 0], ends[..., 1])
-        return math.fsum(mass), math.fsum(error)
+    def between(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return P(low < output <= high) and its error, of the tails at both ends, each of shape (2, pieces).
 
-    def _between(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return P(low < output <= high) from whichever tail is thinner, or as 1 less both where they are apart."""
+        From whichever tail is thinner, or as 1 less both where they are apart.
+        """
         below, above = high[0] - low[0], low[1] - high[1]
         wide = 1.0 - low[0] - high[1]
         in_lower, in_upper = high[0] <= 0.5, low[1] <= 0.5
@@ -141,9 +143,10 @@ def lower_bound(first: Law, second: Law, delta: float) -> Bound:
     # An atom is a piece of its own: (the double below it, itself].
     atoms = np.asarray(first.atoms, dtype=np.float64)
     alone = np.concatenate([atoms, np.nextafter(atoms, -np.inf)])
-    points = np.unique(np.concatenate([_quantiles(first), _quantiles(second), alone]))
-    forth = _search(first, second, points, delta, False)
-    back = _search(second, first, points, delta, True)
+    points = np.unique(np.concatenate([first.quantiles, second.quantiles, alone]))
+    tails = [_with_ends(law.tails(points)) for law in (first, second)]
+    forth = _search((first, second), points, tails, delta, False)
+    back = _search((second, first), points, tails[::-1], delta, True)
     # For a symmetric pair both find the same but for rounding, and the event must not depend on that.
     return back if back.epsilon > forth.epsilon + _GAIN else forth
 
@@ -155,18 +158,6 @@ def _values(name: str, function: Callable, points: np.ndarray) -> np.ndarray:
     if not ((values >= 0) & (values <= 1 + _ERROR)).all():
         raise ValueError(f"{name} gave a value outside [0, 1]: it must be a probability")
     return values
-
-
-def _quantiles(law: Law) -> np.ndarray:
-    """Return points that cut the law evenly: in steps of 1/400 of probability, and of a tenth of a decade in tails."""
-    steps = int(10 * -math.log10(law.deepest))
-    levels = np.unique(np.concatenate([np.linspace(0, 0.5, 201)[1:], np.geomspace(law.deepest, 0.5, steps + 1)]))
-    reach = 1.0
-    while (ends := law.tails(np.array([-reach, reach])))[0, 0] > law.deepest or ends[1, 1] > law.deepest:
-        reach *= 4
-        if reach > _FARTHEST:
-            raise ValueError(f"cdf does not tend to 0 and 1 within {_FARTHEST:g} of 0: it must be a law on the line")
-    return np.concatenate([_inverse(law, levels, reach, upper) for upper in (False, True)])
 
 
 def _inverse(law: Law, levels: np.ndarray, reach: float, upper: bool) -> np.ndarray:
@@ -184,11 +175,16 @@ def _inverse(law: Law, levels: np.ndarray, reach: float, upper: bool) -> np.ndar
     return 0.5 * (low + high)
 
 
-def _search(likelier: Law, other: Law, points: np.ndarray, delta: float, reverse: bool) -> Bound:
-    """Return the best bound for events that are likelier under the first law, refining the grid as long as it helps."""
+def _search(
+    laws: tuple[Law, Law], points: np.ndarray, tails: Sequence[np.ndarray], delta: float, reverse: bool
+) -> Bound:
+    """Return the best bound for events that are likelier under the first law, refining the grid as long as it helps.
+
+    `tails` are those of both laws at -inf, at the points and at inf.
+    """
     best = None
     for turn in range(_ROUNDS):
-        (p, p_error), (q, q_error) = likelier.masses(points), other.masses(points)
+        (p, p_error), (q, q_error) = (law.between(at[:, :-1], at[:, 1:]) for law, at in zip(laws, tails, strict=True))
         # Piece by piece as careful as with the whole in the end: one thinner than its error counts for nothing.
         value, chosen = best_event(np.maximum(p - p_error, 0.0), q + q_error, delta)
         # Pieces that rounding alone keeps out join in, so that the event is not torn to shreds.
@@ -196,14 +192,29 @@ def _search(likelier: Law, other: Law, points: np.ndarray, delta: float, reverse
         inside = known.all(axis=0) & (p + p_error >= math.exp(value) * (q - q_error))
         inside[chosen] = True
         _fill_holes(inside, ~known.all(axis=0))
-        found = _certified(likelier, other, _merged(inside, points), delta, reverse)
+        found = _certified(laws, points, tails, inside, delta, reverse)
         gained = best is None or found.epsilon > best.epsilon + _GAIN
         best = found if gained else best
         finer = _cut(points, _to_cut(inside, chosen, known, p, q))
         if len(finer) == len(points) or not (gained or turn < _SURE):
             break
+        tails = [_finer_tails(law, points, at, finer) for law, at in zip(laws, tails, strict=True)]
         points = finer
     return best
+
+
+def _with_ends(inner: np.ndarray) -> np.ndarray:
+    """Return tails with those at -inf and inf, which are known."""
+    return np.column_stack([[0.0, 1.0], inner, [1.0, 0.0]])
+
+
+def _finer_tails(law: Law, points: np.ndarray, tails: np.ndarray, finer: np.ndarray) -> np.ndarray:
+    """Return the tails at the points of a finer grid, of which those at `points` are known."""
+    new = np.ones(len(finer), dtype=bool)
+    new[np.searchsorted(finer, points)] = False
+    inner = np.empty((2, len(finer)))
+    inner[:, new], inner[:, ~new] = law.tails(finer[new]), tails[:, 1:-1]
+    return _with_ends(inner)
 
 
 def _fill_holes(inside: np.ndarray, unknown: np.ndarray) -> None:
@@ -218,20 +229,24 @@ def _fill_holes(inside: np.ndarray, unknown: np.ndarray) -> None:
     inside[between] = inside[left[between]] & inside[right[between]]
 
 
-def _certified(likelier: Law, other: Law, intervals: np.ndarray, delta: float, reverse: bool) -> Bound:
-    p, p_error = likelier.probability(intervals)
-    q, q_error = other.probability(intervals)
+def _certified(
+    laws: tuple[Law, Law],
+    points: np.ndarray,
+    tails: Sequence[np.ndarray],
+    inside: np.ndarray,
+    delta: float,
+    reverse: bool,
+) -> Bound:
+    """Return what the union of the chosen pieces proves; as disjoint intervals, shape (k, 2)."""
+    edges = np.concatenate([[-np.inf], points, [np.inf]])
+    turns = np.diff(np.concatenate([[0], inside.astype(int), [0]]))
+    low, high = np.flatnonzero(turns == 1), np.flatnonzero(turns == -1)
+    parts = [law.between(at[:, low], at[:, high]) for law, at in zip(laws, tails, strict=True)]
+    (p, p_error), (q, q_error) = ((math.fsum(mass), math.fsum(error)) for mass, error in parts)
     # Probabilities of the union, as far as rounding lets us claim them.
     p, q = max(p - p_error, 0.0), min(q + q_error, 1.0)
     epsilon = math.log((p - delta) / q) if p - delta > q else 0.0
-    return Bound(epsilon, reverse, intervals, p, q)
-
-
-def _merged(inside: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return the union of the chosen pieces as disjoint intervals, shape (k, 2)."""
-    edges = np.concatenate([[-np.inf], points, [np.inf]])
-    turns = np.diff(np.concatenate([[0], inside.astype(int), [0]]))
-    return np.column_stack([edges[np.flatnonzero(turns == 1)], edges[np.flatnonzero(turns == -1)]])
+    return Bound(epsilon, reverse, np.column_stack([edges[low], edges[high]]), p, q)
 
 
 def _to_cut(inside: np.ndarray, chosen: np.ndarray, known: np.ndarray, p: np.ndarray, q: np.ndarray) -> np.ndarray:

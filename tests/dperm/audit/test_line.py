@@ -142,6 +142,21 @@ def test_scale_and_place_do_not_matter(shift):
     )
 
 
+def test_a_scan_that_keeps_what_recurs_finds_the_same():
+    def cdf(z, data):
+        return laplace_cdf(z - data[0])
+
+    def sf(z, data):
+        return laplace_cdf(data[0] - z)
+
+    target, first, kept = Target(draw=None, cdf=cdf, sf=sf), (np.zeros(1),), {}
+    for other in [(np.full(1, x),) for x in (0.5, 1.0, 0.5)]:
+        alone = line.lower_bound(target, first, other, delta=1e-3)
+        found = line.lower_bound(target, first, other, delta=1e-3, kept=kept)
+        assert found.epsilon == pytest.approx(alone.epsilon, rel=1e-12)
+    assert len(kept) == 3  # 0, 0.5 and 1: by what they hold
+
+
 def test_equal_laws_give_nothing():
     audit = line.lower_bound(shifted(special.ndtr), 1.0, 1.0, delta=0.0)
     assert audit.epsilon == pytest.approx(0, abs=1e-9)
