@@ -14,7 +14,7 @@ import dperm
 from dperm import losses
 from dperm.domain import LEAST, MOST, Budget, Domain
 from dperm.errors import DomainViolation
-from dperm.mechanisms import approximate_minima, cms11, gradient, napp, objective, output, sparse
+from dperm.mechanisms import approximate_minima, cms11, gradient, napp, objective, output, preconditioned, sparse
 from dperm.mechanisms.estimators import kernel as kernel_estimators
 from dperm.mechanisms.napp import limit
 from dperm.mechanisms.napp import losses as napp_losses
@@ -227,6 +227,9 @@ CORES = {
     "gradient": lambda y, loss, d: gradient.release(
         X3, y, loss, domain=d, calibration="tight", steps=2, **PAPER | {"budget": Budget(1.0, 1e-6)}
     ),
+    "preconditioned": lambda y, loss, d: preconditioned.release(
+        X3, y, loss, domain=d, calibration="tight", clip=0.3, distance=1.0, **PAPER | {"budget": Budget(1.0, 1e-6)}
+    ),
     "approximate_minima": lambda y, loss, d: approximate_minima.release(
         X3, y, loss, domain=d, calibration="paper", n_public=3, **PAPER | {"budget": Budget(1.0, 1e-6)}
     ),
@@ -251,7 +254,9 @@ def test_every_core_refuses_a_target_outside_the_domain(core, bad):
         assert isinstance(refused.value, DomainViolation)
 
 
-@pytest.mark.parametrize("core", ["objective", "output", "cms11", "gradient", "approximate_minima", "stable_erm"])
+@pytest.mark.parametrize(
+    "core", ["objective", "output", "cms11", "gradient", "preconditioned", "approximate_minima", "stable_erm"]
+)
 def test_every_core_refuses_a_label_that_is_none(core):
     CORES[core](np.array([1.0, -1.0, 1.0]), losses.logistic(), Domain(1.0))
     with pytest.raises(DomainViolation, match="labels -1 and \\+1"):
