@@ -6,6 +6,8 @@ r"""Noisy gradient descent: full-batch descent on the sum of losses, each step w
 
 clip(g) = g min(1, c/||g||). The gradient of a GLM loss is l' x, so that clipping it means clipping l' to c/||x||, and a
 step of a whole batch of repeats is two matrix products. The default c is zeta, which clips nothing within the domain.
+With more than two classes the loss is the multinomial one (`dperm.mechanisms.multinomial`), and theta and each gradient
+have k p numbers; nothing else changes.
 
 Privacy. Whatever the data, the summed gradient at a given theta moves at most S = c (add/remove) or 2c (replace-one),
 so that a step is a Gaussian mechanism with ratio S/sigma, and all else (ridge, momentum, step size, averaging) is
@@ -41,6 +43,7 @@ from dperm.domain import LEAST, MOST, Budget, Calibration, Domain, Neighbours, c
 from dperm.errors import DataError, DomainViolation, InvalidBudget
 from dperm.losses import Loss
 from dperm.mechanisms.base import Release, representable
+from dperm.mechanisms.multinomial import Multinomial
 from dperm.mechanisms.vacuous import Noise
 from dperm.noise import Gaussian
 from dperm.solvers.blas import one_thread
@@ -57,7 +60,7 @@ CACHED_ENTRIES = 2**17
 _SMALLEST_SQUARE = 1e-200
 
 
-def default_clip(loss: Loss, domain: Domain) -> float:
+def default_clip(loss: Loss | Multinomial, domain: Domain) -> float:
     """Return zeta over all theta, at which no record of the domain is clipped."""
     everywhere = Domain(x_norm=domain.x_norm, y_bound=domain.y_bound)
     if not math.isfinite(loss.suprema(everywhere)[0]):
@@ -82,8 +85,12 @@ def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours
     return Gaussian(representable(sigma, budget, "raise epsilon (usual values are 0.1 to 10), lower clip, steps"))
 
 
-def summed_gradient(X: Any, y: np.ndarray, loss: Loss, theta: np.ndarray, limit: np.ndarray) -> np.ndarray:
+def summed_gradient(
+    X: Any, y: np.ndarray, loss: Loss | Multinomial, theta: np.ndarray, limit: np.ndarray
+) -> np.ndarray:
     """Return sum_i clip(l'_i x_i) at each theta; limit holds c/||x_i||, infinite where x_i = 0. X: array or CSR."""
+    if isinstance(loss, Multinomial):
+        return loss.summed(X, y, theta, limit)
     total = np.zeros(theta.shape)
     rows = max(1, BLOCK_ENTRIES // len(theta))
     if sparse.issparse(X):
@@ -105,7 +112,7 @@ def summed_gradient(X: Any, y: np.ndarray, loss: Loss, theta: np.ndarray, limit:
 def release(
     X: Any,
     y: np.ndarray,
-    loss: Loss,
+    loss: Loss | Multinomial,
     *,
     domain: Domain,
     budget: Budget,
@@ -162,7 +169,7 @@ def release(
 def descend(
     X: Any,
     y: np.ndarray,
-    loss: Loss,
+    loss: Loss | Multinomial,
     limit: np.ndarray,
     noise: Gaussian,
     move: Move,
@@ -174,11 +181,12 @@ def descend(
     rng: np.random.Generator,
     repeats: int = 1,
 ) -> np.ndarray:
-    """Return where the descents end, shape (repeats, p); what they read of the data are the noisy sums alone.
+    """Return where the descents end, shape (repeats, p), or k p; they read nothing of the data but the noisy sums.
 
-    `move` maps (g_t, v_{t+1}), each of shape (repeats, p), to theta_t - theta_{t+1}.
+    `move` maps (g_t, v_{t+1}), each of that shape, to theta_t - theta_{t+1}.
     """
-    theta, velocity, tail = (np.zeros((repeats, X.shape[1])) for _ in range(3))
+    width = loss.width(X.shape[1]) if isinstance(loss, Multinomial) else X.shape[1]
+    theta, velocity, tail = (np.zeros((repeats, width)) for _ in range(3))
     tail_steps = math.ceil(steps / 2)
     # A step size too large may overflow: the caller learns of it from `converged`.
     with one_thread(), np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -231,7 +239,7 @@ def whole(name: str, value: int, remedy: str) -> None:
 
 
 def _step_size(
-    step_size: float | None, loss: Loss, domain: Domain, ridge: float, n: int | None, n_public: int | None
+    step_size: float | None, loss: Loss | Multinomial, domain: Domain, ridge: float, n: int | None, n_public: int | None
 ) -> float | None:
     """Return eta, or None for the adaptive rule; `n` is the number of records where it is public."""
     if n_public is not None:

@@ -7,7 +7,8 @@ r"""Preconditioned noisy gradient descent: noisy gradients (dperm.mechanisms.gra
 
 These are the steps of AdaGrad-Norm (Ward, Wu & Bottou 2020) in the coordinates P^{-1/2} theta, in which features that
 go together, or are rare, weigh alike where the data stand out of the noise; rho/a is a floor above the size of that
-noise. With one feature P cancels, and they are the steps of plain descent. `step_size` is another public eta_t.
+noise. With one feature P cancels, and they are the steps of plain descent. `step_size` is another public eta_t. With k
+classes (`dperm.mechanisms.multinomial`) theta is k rows of p numbers, and P is applied to each.
 
 Privacy. Let a be the ratio of the whole budget (`dperm.accounting.gaussian.gaussian_ratio`) and f = `gram_share`.
 Whatever the data, no x~ is longer than R, so that the p^2 numbers of the Gram matrix move by at most
@@ -39,6 +40,7 @@ from dperm.domain import LEAST, MOST, Budget, Calibration, Domain, Neighbours, n
 from dperm.losses import Loss
 from dperm.mechanisms import gradient
 from dperm.mechanisms.base import Release, representable
+from dperm.mechanisms.multinomial import Multinomial
 from dperm.mechanisms.vacuous import Noise
 from dperm.noise import Gaussian
 from dperm.solvers.blas import one_thread
@@ -71,7 +73,7 @@ def calibrate(
 def release(
     X: Any,
     y: np.ndarray,
-    loss: Loss,
+    loss: Loss | Multinomial,
     *,
     domain: Domain,
     budget: Budget,
@@ -147,10 +149,12 @@ def preconditioned(noisy: np.ndarray, floor: float, distance: float, step_size: 
     adaptive = gradient.adaptive(distance * np.sqrt(values.sum(axis=1, keepdims=True)), len(noisy))
 
     def move(gradients: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-        step = (half @ (half.transpose(0, 2, 1) @ velocity[:, :, None]))[:, :, 0]
+        # The p numbers of each class are a row, which half multiplies from the right.
+        each = len(noisy), -1, values.shape[1]
+        step = ((velocity.reshape(each) @ half) @ half.transpose(0, 2, 1)).reshape(velocity.shape)
         if step_size is not None:
             return step_size * step
         # <g, P g> is the square of its length in the coordinates of P^{-1/2} theta.
-        return adaptive((half.transpose(0, 2, 1) @ gradients[:, :, None])[:, :, 0], step)
+        return adaptive((gradients.reshape(each) @ half).reshape(gradients.shape), step)
 
     return move

@@ -62,6 +62,9 @@ _NEAR = {"kernel": "poly", "degree": 1, "coef0": 0.0, "tolerance": 1e-3, "public
 # Every record but those at x = 0 is clipped wherever theta comes.
 _CLIPPED = {"gradient_clip": 1e-3, "step_size": 1.0, "momentum": 0.0}
 _ANSWERED = {"queries": 1, "total": 4.0, "tolerance": 1e-3}
+# Three classes, whose loss is the multinomial one.
+MULTINOMIAL = "multinomial"
+_THREE = {"loss": "logistic", "classes": (0, 1, 2)}
 # Mechanism -> its estimator, and loss -> what it needs besides.
 CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     "objective": (ObjectivePerturbation, {loss: {} for loss in _RISKS} | _BOX),
@@ -71,7 +74,7 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     ),
     # A public number of records at which the output noise is small.
     "approximate_minima": (ApproximateMinima, {loss: {"n_public": 1_000} for loss in _RISKS}),
-    "gradient": (NoisyGradientDescent, {loss: _CLIPPED for loss in _RISKS}),
+    "gradient": (NoisyGradientDescent, {**{loss: _CLIPPED for loss in _RISKS}, MULTINOMIAL: {**_CLIPPED, **_THREE}}),
     # One step, of which the sign is left.
     "preconditioned": (PreconditionedGradientDescent, {loss: {"gradient_clip": 1e-3, "steps": 1} for loss in _RISKS}),
     "napp": (
@@ -164,6 +167,8 @@ WAYS: dict[str, tuple[dict[str, Any], ...]] = {
     # So many that no shard is empty.
     "averaged": ({CROWD: (400, 0.0)}, {CROWD: (400, 0.0)} | _CLIP),
 }
+# A softmax turns its force with theta: one step alone has a constant one.
+_ONE_STEP = ({"steps": 1}, {"steps": 1} | _CLIP, {"steps": 1} | _INTERCEPT)
 _RELEASES = ({}, _CLIP)
 _WALLED = ({"curvature": 2.5}, _LARGE, _LARGE | _CLIP)
 # Public estimators that nobody calls, and why.
@@ -248,6 +253,8 @@ class Taught:
 
 def extreme(name: str, arguments: Mapping[str, Any]) -> tuple[tuple[float, ...], dict[str, Any]]:
     """Return the extreme targets of a way of calling (a name of `calls`), and what declares them."""
+    if len(arguments.get("classes", ())) > 2:
+        return arguments["classes"], {}
     return (_NUMBERS, {}) if name == NUMBERS else EXTREME[arguments.get("loss", name)]
 
 
@@ -260,13 +267,15 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     own = losses[name]
     loss = {} if name == NUMBERS else {"loss": own.get("loss", name)}
     _, declared = extreme(name, own)
-    for way in _RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism]:
+    several = _ONE_STEP if name == MULTINOMIAL else None
+    for way in several or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism]):
         # On a line the noise of theta with an intercept is known if it is Gaussian.
         if mechanism in THETA and way.get("fit_intercept") and not row["delta"]:
             continue
         given = {key: value for key, value in way.items() if key != CROWD}
         arguments = {**loss, **declared, **own, **given}
-        words = ", ".join(f"{key}={value!r}" for key, value in arguments.items() if key != "classes")
+        shown = {key: value for key, value in arguments.items() if key != "classes" or len(value) > 2}
+        words = ", ".join(f"{key}={value!r}" for key, value in shown.items())
         budget = {key: row[key] for key in ("epsilon", "delta", "neighbours")}
         if row["calibration"] != "tight":
             words = f"calibration={row['calibration']!r}, {words}"

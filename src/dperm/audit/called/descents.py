@@ -7,7 +7,9 @@ nothing of the descent (momentum, averages, step size) has to be known here. Wei
 step size made of their number, show as two variances.
 
 Records are the corners of `corners`; those whose force is not constant are left out. With an intercept all rows are
-multiples of one vector u, and theta is looked at along u.
+multiples of one vector u, and theta is looked at along u. Of k classes that is k numbers, whose law is N(a, sigma^2
+||w||^2 I): a pair is attacked along the line through its two centres. A softmax turns its force with theta, so that of
+several classes one step alone has a constant one.
 
 Neighbouring relation: each row's.
 """
@@ -31,18 +33,21 @@ _ROUNDING = 1e-9
 
 
 class Law(NamedTuple):
-    """Theta along u on the data of one corner: N(centre, scale^2)."""
+    """Theta along u on the data of one corner: N(centre, scale^2 I), of one number or one for each class."""
 
-    centre: float
+    centre: np.ndarray
     scale: float
+
+    def along(self, line: np.ndarray) -> "Law":
+        """Return the law of one number, where theta is on a line (a unit vector)."""
+        return Law(np.array([self.centre @ line]), self.scale)
 
 
 def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one estimator, as columns of an attack."""
     found, one = laws(call, rng)
-    lines = {corner: _line(law) for corner, law in found.items()}
     tried = [
-        (brackets.attack(lines[first], lines[second], delta=delta), first, second)
+        (brackets.attack(*map(_line, between(found[first], found[second])), delta=delta), first, second)
         for first, second in corners.pairs(found, neighbours)
     ]
     best, first, second = brackets.first_of_best(tried, lambda found: found[0].epsilon)
@@ -65,19 +70,44 @@ def laws(call: Call, rng: np.random.Generator) -> tuple[dict[Corner, Law], Recor
     return known, fits[0][None]
 
 
+def between(first: Law, second: Law) -> tuple[Law, Law]:
+    """Return both laws on the line through their centres; one number is on a line already."""
+    apart = second.centre - first.centre
+    if len(apart) == 1 or not apart.any():
+        apart = np.eye(len(apart))[0]
+    line = apart / np.linalg.norm(apart)
+    return first.along(line), second.along(line)
+
+
 def _law(fits: list[Recorded]) -> Law | None:
     """Return the law that fits on the same records say, or None if theta is not affine in the noise."""
-    scale = fits[0].drawn[0][0].scale
+    scale, theta = fits[0].drawn[0][0].scale, np.array([_numbers(one) for one in fits])
     u = linear.direction(fits[0])
-    noise = np.array([[1.0, *(-vector @ u / scale for _, vector in one.drawn)] for one in fits])
-    theta = np.array([linear.number(one) for one in fits])
-    (centre, *weights), *_ = np.linalg.lstsq(noise, theta)
-    size = np.abs(theta).max() + np.linalg.norm(weights)
-    if np.abs(noise @ [centre, *weights] - theta).max() > _ROUNDING * size:
+    # Shape (fits, steps, numbers): of each class the same steps have the same weights.
+    noise = np.array([[-vector.reshape(-1, len(u)) @ u / scale for _, vector in one.drawn] for one in fits])
+    centre, weights = [], []
+    for some, one in zip(noise.transpose(2, 0, 1), theta.T, strict=True):
+        known = np.column_stack([np.ones(len(one)), some])
+        found, *_ = np.linalg.lstsq(known, one)
+        centre.append(found[0])
+        weights.append(found[1:])
+        if np.abs(known @ found - one).max() > _ROUNDING * (np.abs(one).max() + np.linalg.norm(found[1:])):
+            return None
+    if np.ptp(np.abs(weights), axis=0).max() > _ROUNDING * np.linalg.norm(weights[0]):
         return None
-    return Law(float(centre), float(np.linalg.norm(weights)))
+    return Law(np.array(centre), float(np.linalg.norm(weights[0])))
+
+
+def _numbers(one: Recorded) -> np.ndarray:
+    """Return what was released, along u: a number, or one for each of several classes."""
+    if np.ndim(one.model.coef_) < 2 or len(one.model.coef_) == 1:
+        return np.array([linear.number(one)])
+    theta = np.column_stack([one.model.coef_, one.model.intercept_])[:, : one.handed["X"].shape[1]]
+    u = linear.direction(one)
+    return theta @ (np.abs(u) if len(u) == 1 else u)
 
 
 def _line(law: Law) -> BracketedLaw:
-    slack = _ROUNDING * (law.scale + abs(law.centre))
-    return BracketedLaw(lambda t: (t - law.centre) / law.scale, Gaussian, slack)
+    (centre,) = law.centre
+    slack = _ROUNDING * (law.scale + abs(centre))
+    return BracketedLaw(lambda t: (t - centre) / law.scale, Gaussian, slack)

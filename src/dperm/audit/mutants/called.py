@@ -1,8 +1,9 @@
 """Mistakes around a right core, each beside its proper form: what a check, a lock or an attribute was forgotten at.
 
 Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). Of the others
-one counts an answer after it has looked whether one is left, two count records whose number is private, and one draws
-less noise than its statement names: an attack that believed the statement could not see it.
+one counts an answer after it has looked whether one is left, one cuts a gradient class by class, two count records
+whose number is private, and one draws less noise than its statement names: an attack that believed the statement could
+not see it.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ from dperm.mechanisms.estimators.objective import ObjectivePerturbation
 from dperm.mechanisms.estimators.output import OutputPerturbation
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
 from dperm.mechanisms.estimators.tddl import TDDL
+from dperm.mechanisms.multinomial import Multinomial
 from dperm.mechanisms.serving import Serving
 
 # Fits of an object, on either side.
@@ -89,6 +91,22 @@ class _Dividing(NoisyGradientDescent):
 
     def _release(self, X, y, loss, domain, rng):
         return gradient.release(X, y, loss, **self._fixed(loss, domain), steps=self.steps, n_public=len(X), rng=rng)
+
+
+class _ClassByClass(Multinomial):
+    """A multinomial loss whose gradients are cut to the clip class by class: sqrt(k) times too long."""
+
+    def summed(self, X, y, theta, limit):
+        """Return the sum of gradients that are cut class by class."""
+        weight = special.softmax(X @ theta.reshape(self.classes, -1).T, axis=1) - np.eye(self.classes)[y.astype(int)]
+        return (np.clip(weight, -limit[:, None], limit[:, None]).T @ X).reshape(theta.shape)
+
+
+class _Cut(NoisyGradientDescent):
+    """A descent of several classes that cuts each class's part of a gradient by itself."""
+
+    def _release(self, X, y, loss, domain, rng):
+        return super()._release(X, y, _ClassByClass(loss.classes), domain, rng)
 
 
 class _Certified(OutputPerturbation):
@@ -206,6 +224,25 @@ def divided_step(broken: bool) -> Finite:
         return np.diff(np.concatenate([[0.0], between, [1.0]]))
 
     return Finite(law, [(None, corner) for corner in found if corner])
+
+
+@mutant("a gradient of several classes that is cut class by class", "textbooks", "add_remove", delta=1e-6)
+def class_by_class(broken: bool) -> Finite:
+    """One step of a descent of three classes: the release on the line on which a record moves it, in bins.
+
+    Its data are whether the record at the bound is there.
+    """
+    given = {"steps": 1, "gradient_clip": 1e-3, "step_size": 1.0, "momentum": 0.0, "classes": (0, 1, 2)}
+    call = Call(partial(_Cut if broken else NoisyGradientDescent, **given), (0, 1, 2), "")
+    found, _ = descents.laws(call, np.random.default_rng(0))
+    laws = dict(zip((False, True), descents.between(found[None], found[1.0, 2]), strict=True))
+    edges = _BINS * laws[False].scale + laws[False].centre
+
+    def law(there):
+        between = special.ndtr((edges - laws[there].centre) / laws[there].scale)
+        return np.diff(np.concatenate([[0.0], between, [1.0]]))
+
+    return Finite(law, [(False, True)])
 
 
 @mutant("a released model with its solver's certificate", _SOURCE, "add_remove")

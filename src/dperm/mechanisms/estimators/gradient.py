@@ -1,5 +1,6 @@
 """Noisy gradient descent as a scikit-learn estimator."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from dperm.errors import ReleaseError
 from dperm.losses import Loss
 from dperm.mechanisms import gradient
 from dperm.mechanisms.estimators.linear import LinearEstimator
+from dperm.mechanisms.multinomial import Multinomial
 
 # The settings of a fit that names none, chosen on simulated data (docs/assumptions.md).
 STEPS, MOMENTUM = 50, 0.9
@@ -33,13 +35,16 @@ class DescentEstimator(LinearEstimator):
     tolerance = None
     _takes_sparse = True
 
-    def _clip(self, loss: Loss, domain: Domain) -> float:
+    def _several(self):
+        return self.loss == "logistic"
+
+    def _clip(self, loss: Loss | Multinomial, domain: Domain) -> float:
         if self.gradient_clip is None:
             return CLIP_SHARE * longest_at_0(loss, domain)
         remedy = "it is the largest norm of one record's gradient; leave it out for a third of the largest at theta = 0"
         return number("gradient_clip", self.gradient_clip, LEAST, MOST, ends="[]", remedy=remedy)
 
-    def _fixed(self, loss: Loss, domain: Domain) -> dict:
+    def _fixed(self, loss: Loss | Multinomial, domain: Domain) -> dict:
         """Return what every core takes."""
         return {
             "domain": domain,
@@ -68,7 +73,8 @@ class NoisyGradientDescent(DescentEstimator):
     Descends on sum_i l(<x_i, theta>, y_i) from theta = 0; each step reads the sum of the records' gradients, each cut
     to the l2 norm `gradient_clip`, plus Gaussian noise. The mean of the last half of the iterates is released. The
     mathematics stands in `dperm.mechanisms.gradient`; all steps together are exactly one Gaussian mechanism
-    (docs/privacy.md, section 9).
+    (docs/privacy.md, section 9). More than two classes have the multinomial loss
+    (`dperm.mechanisms.multinomial`), one gradient a record, and one budget.
 
     Parameters
     ----------
@@ -77,19 +83,21 @@ class NoisyGradientDescent(DescentEstimator):
     delta : float, default=1e-6
         In (0, 1).
     loss : {"logistic", "capped_logistic", "huber", "smoothed_hinge"}, default="logistic"
-        "huber" is regression, the others are binary classification.
+        "huber" is regression, the others are classification; with more than two classes "logistic" alone, which then is
+        the cross-entropy of the softmax.
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".
     steps : int, optional
         Passes over the data; default 50.
     gradient_clip : float, optional
         The l2 norm to which a record's gradient is cut, and so what the noise is proportional to; default a third of
-        the longest that a record of the domain has at theta = 0: `x_norm`/6 for the logistic loss.
+        the longest that a record of the domain has at theta = 0: `x_norm`/6 for the logistic loss, of k > 2
+        classes `x_norm` sqrt((k - 1)/k)/3.
     momentum : float, optional
         In [0, 1); default 0.9.
     step_size : float, optional
         A public eta, at most 1e30. Left out, steps of D/sqrt(sum_{s<=t} ||g_s||^2), which need no number of records
-        and no curvature; D is the longest gradient at theta = 0 over lambda.
+        and no curvature; D is the longest gradient at theta = 0 over lambda (times sqrt(k/2) of k > 2 classes).
     calibration : {"tight"}, default="tight"
     neighbours : {"add_remove", "replace"}, default="add_remove"
     x_norm : float, default=1.0
@@ -99,8 +107,9 @@ class NoisyGradientDescent(DescentEstimator):
     clip : bool, default=False
         Scale longer rows down to `x_norm`, and bring targets into their domain, instead of raising: with declared
         `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md, section 1).
-    classes : tuple of two labels, optional
-        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    classes : tuple of labels, optional
+        Public labels, (negative, positive) or more than two. Left out, they are taken from y with a
+        `PrivacyLeakWarning`.
     release : bool, default=False
         True is refused: the noise of this mechanism cannot be made safe against floating point (`fit` says why).
     random_state : int, Generator, RandomState or None, default=None
@@ -109,7 +118,7 @@ class NoisyGradientDescent(DescentEstimator):
     Attributes
     ----------
     coef_, intercept_
-        As in scikit-learn.
+        As in scikit-learn; with k > 2 classes of the shapes (k, p) and (k,).
     privacy_ : PrivacyStatement
 
     References
@@ -174,13 +183,24 @@ class NoisyGradientDescent(DescentEstimator):
             steps=STEPS if self.steps is None else self.steps,
             momentum=MOMENTUM if self.momentum is None else self.momentum,
             step_size=self.step_size,
-            distance=longest_at_0(loss, domain) / loss.curvature_bound(domain),
+            distance=newton_step(loss, domain),
             average="tail",
             rng=rng,
         )
 
 
-def longest_at_0(loss: Loss, domain: Domain) -> float:
+def longest_at_0(loss: Loss | Multinomial, domain: Domain) -> float:
     """Return the largest norm of a record's gradient at theta = 0, R sup_y |l'(0, y)|."""
+    if isinstance(loss, Multinomial):
+        return loss.longest_at_0(domain)
     ends = [-1.0, 1.0] if loss.targets == "binary" else [-_FAR, _FAR]
     return domain.x_norm * max(abs(float(loss.derivative(0.0, end))) for end in ends)
+
+
+def newton_step(loss: Loss | Multinomial, domain: Domain) -> float:
+    """Return c0/lambda, how far one Newton step of a single record goes from theta = 0, c0 being `longest_at_0`.
+
+    k classes have sqrt(k/2) times that: then each of the k rows may go as far as each of two, whatever k is.
+    """
+    rows = loss.classes / 2 if isinstance(loss, Multinomial) else 1.0
+    return math.sqrt(rows) * longest_at_0(loss, domain) / loss.curvature_bound(domain)

@@ -15,7 +15,7 @@ from dperm.errors import DomainViolation, SolverError
 from dperm.losses import Loss
 from dperm.mechanisms.base import target
 from dperm.mechanisms.diagnostics import Diagnostics, keep
-from dperm.mechanisms.estimators.model import PrivateModel, classifies, generator, two_labels
+from dperm.mechanisms.estimators.model import PrivateModel, classifies, declared, generator
 from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.kept import fitted, parameters
@@ -81,7 +81,7 @@ class KernelEstimator(PrivateModel):
         setting = self._setting(loss, made)
         self._check_declared(setting, budget)
         parameters(self)
-        classes = None if self.classes is None else two_labels(self.classes)
+        classes = None if self.classes is None else declared(self.classes)
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not classifies(self), accept_sparse="csr")
         # Copies: answers need the rows, and what their owner does with them afterwards must not change an answer.

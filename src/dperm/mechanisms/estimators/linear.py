@@ -13,9 +13,10 @@ from dperm.errors import ReleaseError, SolverError
 from dperm.mechanisms import vacuous
 from dperm.mechanisms.base import Release, bounds_everywhere
 from dperm.mechanisms.diagnostics import Diagnostics, keep
-from dperm.mechanisms.estimators.model import PrivateModel, classifies, generator, two_labels
+from dperm.mechanisms.estimators.model import PrivateModel, classifies, declared, generator
 from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import whole
+from dperm.mechanisms.multinomial import Multinomial
 
 
 class LinearEstimator(PrivateModel):
@@ -58,7 +59,7 @@ class LinearEstimator(PrivateModel):
         X : array_like, shape (n, p)
             Rows with ||x||_2 <= `x_norm`.
         y : array_like, shape (n,)
-            Two labels for a classification loss, real numbers for a regression loss.
+            Labels for a classification loss, real numbers for a regression loss.
 
         Returns
         -------
@@ -95,10 +96,12 @@ class LinearEstimator(PrivateModel):
                     "classes=(negative, positive), which are public"
                 )
         self._check_bounds(loss, domain)
-        classes = None if self.classes is None else two_labels(self.classes)
+        classes = None if self.classes is None else declared(self.classes, several=self._several())
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not classifies(self), **self._sparse())
         y = self._encoded(y, classes) if classifies(self) else loss.targets_of(y, domain, clip=self.clip)
+        several = classifies(self) and len(self.classes_) > 2
+        loss = Multinomial(len(self.classes_)) if several else loss
         X = bounded_rows(X, self.x_norm, clip=self.clip)
         if self.fit_intercept:
             X = with_ones(X)
@@ -113,10 +116,10 @@ class LinearEstimator(PrivateModel):
                 "(how near it came is not public: dperm.diagnostics of this object)"
             )
         vacuous.warn(self, release.noise, X.shape[0], stacklevel=4)
-        theta = release.theta[0]
-        weights, intercept = (theta[:-1], theta[-1]) if self.fit_intercept else (theta, 0.0)
-        self.coef_ = weights[None, :] if classifies(self) else weights
-        self.intercept_ = np.array([intercept]) if classifies(self) else float(intercept)
+        theta = release.theta.reshape(len(self.classes_) if several else 1, X.shape[1])
+        weights, intercept = (theta[:, :-1], theta[:, -1]) if self.fit_intercept else (theta, np.zeros(len(theta)))
+        self.coef_ = weights if classifies(self) else weights[0]
+        self.intercept_ = intercept if classifies(self) else float(intercept[0])
         self.privacy_ = self._statement(budget, release)
         return self
 
@@ -136,6 +139,8 @@ class LinearEstimator(PrivateModel):
     def _margin(self, X) -> np.ndarray:
         check_is_fitted(self)
         X = queried(self, X, **self._sparse())
+        if np.ndim(self.coef_) == 2 and len(self.coef_) > 1:
+            return X @ self.coef_.T + self.intercept_
         return X @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
 
 

@@ -19,16 +19,16 @@ from dperm import losses
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.domain import Budget, Guarantee, PrivacyStatement
 from dperm.errors import DataError, NoGuaranteeWarning, PrivacyLeakWarning
-from dperm.mechanisms.estimators.records import equal, signs, total
+from dperm.mechanisms.estimators.records import equal, places, signs, total
 from dperm.mechanisms.estimators.whole import one_fit
 
-# What a statement says where the two labels were not declared.
-LABELS_LEAKED = "the two labels were taken from the data; pass classes=(negative, positive), which are public"
+# What a statement says where the labels were not declared.
+LABELS_LEAKED = "the labels were taken from the data; pass classes=(negative, positive), which are public"
 _EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, dp_event.ZCDpEvent, EpsilonDeltaDpEvent)}
 
 
 def classifies(estimator: "PrivateModel") -> bool:
-    """Return whether the loss is one of two labels."""
+    """Return whether the loss is one of labels."""
     return estimator._loss().targets == "binary"
 
 
@@ -37,7 +37,10 @@ def _has_probabilities(estimator: "PrivateModel") -> bool:
 
 
 class PrivateModel(BaseEstimator, metaclass=ABCMeta):
-    """A private model that predicts by one real margin a row; subclasses say how it is fitted and evaluated."""
+    """A private model that predicts by a real margin a row, or one for each of several classes.
+
+    Subclasses say how it is fitted and evaluated.
+    """
 
     source: ClassVar[str]
     # Why this mechanism has no guarantee, where it has none.
@@ -49,11 +52,15 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _margin(self, X) -> np.ndarray:
-        """Return the released margin of each row of X."""
+        """Return the released margin of each row of X, shape (n,); with more than two classes (n, k)."""
+
+    def _several(self) -> bool:
+        """Return whether there may be more than two classes."""
+        return False
 
     def _encoded(self, y: np.ndarray, classes: np.ndarray | None) -> np.ndarray:
-        """Map the two labels `classes`, or without any those found in y, to -1 and +1."""
-        self.classes_, encodings = encoded(y, classes, clip=self.clip, stacklevel=5)
+        """Map the labels `classes`, or without any those found in y, to -1 and +1; more than two to their places."""
+        self.classes_, encodings = encoded(y, classes, clip=self.clip, stacklevel=5, several=self._several())
         return encodings
 
     def _statement(self, budget: Budget, release: Any) -> PrivacyStatement:
@@ -104,7 +111,7 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 
     @available_if(classifies)
     def decision_function(self, X):
-        """Return <x, theta> for each row; positive for `classes_[1]`.
+        """Return <x, theta> for each row; positive for `classes_[1]`, or of more than two classes one for each.
 
         Parameters
         ----------
@@ -112,13 +119,13 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray, shape (n,)
+        ndarray, shape (n,), or (n, k) with k > 2 classes
         """
         return one_fit(self)._margin(X)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X):
-        """Return the two classes' probabilities under the logistic model.
+        """Return the classes' probabilities under the logistic model.
 
         Parameters
         ----------
@@ -126,9 +133,12 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
 
         Returns
         -------
-        ndarray, shape (n, 2)
+        ndarray, shape (n, k)
         """
-        positive = special.expit(one_fit(self)._margin(X))
+        margin = one_fit(self)._margin(X)
+        if margin.ndim == 2:
+            return special.softmax(margin, axis=1)
+        positive = special.expit(margin)
         return np.column_stack([1 - positive, positive])
 
     def predict(self, X):
@@ -144,7 +154,9 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         """
         view = one_fit(self)
         margin = view._margin(X)
-        return view.classes_[(margin > 0).astype(int)] if classifies(view) else margin
+        if not classifies(view):
+            return margin
+        return view.classes_[margin.argmax(axis=1) if margin.ndim == 2 else (margin > 0).astype(int)]
 
     def score(self, X, y):
         """Return accuracy (classification) or R^2 (regression) on the given rows; not private.
@@ -167,7 +179,7 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         # Noise at a small budget may drown any signal: accuracy is not a property of correct code here.
         if classifies(self):
             tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=False, poor_score=True)
+            tags.classifier_tags = ClassifierTags(multi_class=self._several(), poor_score=True)
         else:
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags(poor_score=True)
@@ -189,15 +201,17 @@ def answering(model: Any) -> tuple[str, ...]:
     return tuple(name for name in methods if hasattr(model, name))
 
 
-def encoded(y: np.ndarray, classes: np.ndarray | None, *, clip: bool, stacklevel: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two labels, or (with a `PrivacyLeakWarning`) those of y, and y as -1 and +1.
+def encoded(
+    y: np.ndarray, classes: np.ndarray | None, *, clip: bool, stacklevel: int, several: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the labels, or (with a `PrivacyLeakWarning`) those of y, and y as -1 and +1; of more than two as places.
 
-    With `clip` and `classes` every other label is the negative one, instead of a DataError.
+    With `clip` and `classes` every other label is the first one, instead of a DataError.
     """
     if clip and classes is not None:
-        return classes, signs(y, classes)
+        return classes, _numbered(y, classes)
     kind = type_of_target(y, input_name="y")
-    if kind != "binary":
+    if kind != "binary" and not (several and kind == "multiclass"):
         check_classification_targets(y)
         raise ValueError(
             f"Only binary classification is supported. The type of the target is {kind}; "
@@ -206,26 +220,35 @@ def encoded(y: np.ndarray, classes: np.ndarray | None, *, clip: bool, stacklevel
     if classes is None:
         warnings.warn(LABELS_LEAKED, PrivacyLeakWarning, stacklevel=stacklevel)
         classes = np.unique(y)
-        if len(classes) != 2:
+        if len(classes) < 2:
             raise ValueError("y holds one class only; pass classes=(negative, positive), which are public")
     if not np.isin(y, classes).all():
         raise DataError(f"y holds a label that is not in classes={classes.tolist()}")
-    return classes, np.where(y == classes[1], 1.0, -1.0)
+    return classes, _numbered(y, classes)
 
 
-def two_labels(classes: Any) -> np.ndarray:
-    """Return the declared labels; raise ValueError unless they are two different labels of one type, neither NaN."""
+def _numbered(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    return signs(y, classes) if len(classes) == 2 else places(y, classes)
+
+
+def declared(classes: Any, *, several: bool = False) -> np.ndarray:
+    """Return the declared labels; raise ValueError unless they are two different ones of one type, neither NaN.
+
+    With `several` there may be more.
+    """
     try:
         labels = np.array(classes)
     except ValueError:  # ragged
         labels = np.empty(0)
     # As they were given: of "no" and 1 NumPy has made two texts, and no record's 1 would be one of them.
-    given = list(classes) if labels.shape == (2,) else []
+    some = labels.ndim == 1 and (len(labels) == 2 or (several and len(labels) > 2))
+    given = list(classes) if some else []
     alike = len({_kind(label) for label in given}) == 1 and all(equal(label, label) for label in given)
-    if not alike or labels[0] == labels[1]:
+    if not alike or len(np.unique(labels)) < len(labels):
+        more = ", or more than two, such as (0, 1, 2)" if several else ""
         raise ValueError(
-            f"classes={classes!r} must be two different labels: (negative, positive), such as (0, 1); both numbers or "
-            "both text, and neither of them NaN"
+            f"classes={classes!r} must be two different labels: (negative, positive), such as (0, 1){more}; all "
+            "numbers or all text, and none of them NaN"
         )
     return labels
 

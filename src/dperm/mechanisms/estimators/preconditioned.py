@@ -1,7 +1,7 @@
 """Preconditioned noisy gradient descent as a scikit-learn estimator."""
 
 from dperm.mechanisms import preconditioned
-from dperm.mechanisms.estimators.gradient import MOMENTUM, STEPS, DescentEstimator, longest_at_0
+from dperm.mechanisms.estimators.gradient import MOMENTUM, STEPS, DescentEstimator, newton_step
 
 # Chosen on simulated data, as the floor of the eigenvalues is (docs/assumptions.md): f, and D as a share of c0/lambda.
 GRAM_SHARE, DISTANCE = 0.05, 1 / 6
@@ -22,14 +22,16 @@ class PreconditionedGradientDescent(DescentEstimator):
     delta : float, default=1e-6
         In (0, 1).
     loss : {"logistic", "capped_logistic", "huber", "smoothed_hinge"}, default="logistic"
-        "huber" is regression, the others are binary classification.
+        "huber" is regression, the others are classification; with more than two classes "logistic" alone, which then is
+        the cross-entropy of the softmax.
     loss_parameters : dict, optional
         Such as {"knee": 0.5} for "huber".
     steps : int, optional
         Passes over the data; default 50.
     gradient_clip : float, optional
         The l2 norm to which a record's gradient is cut, and so what the noise is proportional to; default a third of
-        the longest that a record of the domain has at theta = 0: `x_norm`/6 for the logistic loss.
+        the longest that a record of the domain has at theta = 0: `x_norm`/6 for the logistic loss, of k > 2
+        classes `x_norm` sqrt((k - 1)/k)/3.
     momentum : float, optional
         In [0, 1); default 0.9.
     gram_share : float, optional
@@ -43,8 +45,9 @@ class PreconditionedGradientDescent(DescentEstimator):
     clip : bool, default=False
         Scale longer rows down to `x_norm`, and bring targets into their domain, instead of raising: with declared
         `classes` (or real targets) no record makes `fit` fail or warn (docs/privacy.md, section 1).
-    classes : tuple of two labels, optional
-        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+    classes : tuple of labels, optional
+        Public labels, (negative, positive) or more than two. Left out, they are taken from y with a
+        `PrivacyLeakWarning`.
     release : bool, default=False
         True is refused: the noise of this mechanism cannot be made safe against floating point (`fit` says why).
     random_state : int, Generator, RandomState or None, default=None
@@ -53,7 +56,7 @@ class PreconditionedGradientDescent(DescentEstimator):
     Attributes
     ----------
     coef_, intercept_
-        As in scikit-learn.
+        As in scikit-learn; with k > 2 classes of the shapes (k, p) and (k,).
     privacy_ : PrivacyStatement
 
     References
@@ -118,6 +121,6 @@ class PreconditionedGradientDescent(DescentEstimator):
             steps=STEPS if self.steps is None else self.steps,
             momentum=MOMENTUM if self.momentum is None else self.momentum,
             gram_share=GRAM_SHARE if self.gram_share is None else self.gram_share,
-            distance=DISTANCE * longest_at_0(loss, domain) / loss.curvature_bound(domain),
+            distance=DISTANCE * newton_step(loss, domain),
             rng=rng,
         )

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from dperm.accounting import filters
 from dperm.domain import Budget, Guarantee, Neighbours, PrivacyStatement, one_of, tame_rows
 from dperm.errors import NoGuaranteeWarning
-from dperm.mechanisms.estimators.model import encoded, generator, told, two_labels
+from dperm.mechanisms.estimators.model import declared, encoded, generator, told
 from dperm.mechanisms.estimators.records import queried, total, validated
 from dperm.mechanisms.estimators.whole import ignoring_numpy_errors, one_fit, whole
 from dperm.mechanisms.kept import Fresh, Known, Noise, first_of, fitted, keys, parameters
@@ -139,7 +139,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             )
         self._check_declared()
         parameters(self)
-        classes = None if self.classes is None else two_labels(self.classes)
+        classes = None if self.classes is None else declared(self.classes)
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not self._classifies())
         X = tame_rows(X) if self.clip else X

@@ -6,7 +6,8 @@ raises, warns, or changes a message or a shape. Each record is mapped by itself 
     features    what is no number: NaN; NaN or infinity in a row: the zero row; rows too long: scaled down
                 (`dperm.domain.tame_rows`, `bounded_rows`),
     targets     moved to the nearest number of the loss's domain, NaN to 0           (`dperm.losses.Loss.targets_of`),
-    labels      whatever is not the positive label is the negative one               (`signs`),
+    labels      whatever is not the positive label is the negative one; of several classes, whatever is none of
+                them is the first                                            (`signs`, `places`),
 
 so data sets that differ by one record are mapped to data sets that differ by at most one, under add/remove and
 replace-one alike, and what a mechanism promises of the latter holds of the former. n may be 0. The number of columns
@@ -226,10 +227,22 @@ def _number(value: Any) -> float | None:
 
 def signs(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return +1 where a label is `classes[1]` and -1 elsewhere, whatever stands there."""
+    return np.where(_is(y, classes, 1), 1.0, -1.0)
+
+
+def places(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return which of the classes each label is, as a float; 0 where it is none of them, whatever stands there."""
+    found = np.zeros(len(y))
+    for place in range(1, len(classes)):
+        found[_is(y, classes, place)] = place
+    return found
+
+
+def _is(y: np.ndarray, classes: np.ndarray, place: int) -> np.ndarray:
+    """Return where a label is this one of the classes."""
     alike = any(y.dtype.kind in kinds and classes.dtype.kind in kinds for kinds in (_NUMBERS, _TEXT))
     # Of different types labels are compared one by one, as Python does: '1' is not 1.
-    positive = y == classes[1] if alike else np.array([equal(label, classes[1]) for label in y.tolist()], bool)
-    return np.where(positive, 1.0, -1.0)
+    return y == classes[place] if alike else np.array([equal(label, classes[place]) for label in y.tolist()], bool)
 
 
 def equal(label: Any, other: Any) -> bool:

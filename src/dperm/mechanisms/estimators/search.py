@@ -17,7 +17,7 @@ from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import Budget, PrivacyStatement, number, tame_rows
 from dperm.errors import ReleaseError
 from dperm.mechanisms.estimators import held_out
-from dperm.mechanisms.estimators.model import answering, encoded, generator, told, two_labels
+from dperm.mechanisms.estimators.model import answering, declared, encoded, generator, told
 from dperm.mechanisms.estimators.records import queried, total, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.prediction.shards import quiet
@@ -221,7 +221,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     def _records(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
         """Return rows, targets, and the two labels if these are labels."""
         labels = is_classifier(self.estimator)
-        classes = two_labels(self.classes) if labels and self.classes is not None else None
+        classes = declared(self.classes) if labels and self.classes is not None else None
         X, y = validated(self, X, y, numeric=not labels, **self._sparse())
         if not labels:
             return X, y, None

@@ -47,7 +47,7 @@ class Warns(LogisticRegression):
 
 
 def labelled():
-    """Estimators of two labels: name to a new one."""
+    """Estimators of labels: name to a new one."""
     linear = {**LABELS, "epsilon": 2.0}
     kernel = {**LABELS, "epsilon": 2.0, "C": 0.01}
     predictor = {**LABELS, "queries": 5}
@@ -68,6 +68,9 @@ def labelled():
         "descent": lambda: dperm.NoisyGradientDescent(**linear),
         "descent, step, replace": lambda: dperm.NoisyGradientDescent(
             **linear, neighbours="replace", step_size=1e30, gradient_clip=1e30, loss="smoothed_hinge"
+        ),
+        "descent, classes, step": lambda: dperm.NoisyGradientDescent(
+            **linear | {"classes": ("no", "maybe", "yes")}, step_size=1e30, gradient_clip=1e30, fit_intercept=True
         ),
         "preconditioned": lambda: dperm.PreconditionedGradientDescent(**linear),
         "preconditioned, intercept, replace": lambda: dperm.PreconditionedGradientDescent(
