@@ -225,10 +225,12 @@ class _Risk:
 
     def hessians(self, theta):
         """Return the Hessians, shape (R, p, p)."""
-        weights = self.loss.second(self.margins(theta), self.y[:, None])
+        # Of A'A with A = diag(weights)^(1/2) X BLAS computes one half: in half of the time of X' diag(weights) X.
+        roots = np.sqrt(self.loss.second(self.margins(theta), self.y[:, None]))
         found = np.empty((len(theta), theta.shape[1], theta.shape[1]))
         for r in range(len(theta)):
-            np.matmul((self.X * weights[:, r, None]).T, self.X, out=found[r])
+            heavy = self.X * roots[:, r, None]
+            np.matmul(heavy.T, heavy, out=found[r])
         found[:, *np.diag_indices(theta.shape[1])] += self.modulus
         return found
 
