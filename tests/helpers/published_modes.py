@@ -103,6 +103,11 @@ PUBLISHED = [
         neighbours=RELATIONS,
     ),
     *modes(
+        StableERM, {}, {"loss": "huber", "fit_intercept": True}, {"delta": 0.0},
+        neighbours=RELATIONS, total=(30.0,), answers=("model",),
+    ),
+    *modes(StableSGD, {}, {"loss": "huber", "fit_intercept": True}, radius=(0.1,), answers=("model",)),
+    *modes(
         NAPP,
         {}, {"solver_share": 0.0}, {"penalty": "ridge"}, {"penalty": "ridge", "retrieval": "recycle", "strength": 5.0},
         {"penalty": "bridge", "gamma": 0.5}, {"penalty": "elastic_net", "kappa": 0.5}, {"variant": "vs_plus"},

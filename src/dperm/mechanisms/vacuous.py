@@ -21,6 +21,11 @@ the curvature of the objective (its strong convexity).
 
        n <= sigma/(sqrt(T) c).
 
+4. *Noise on theta that is to compete with a ball.* No model of the ball ||theta|| <= B has a score above R B, and the
+   noise has R sd at the bound. A run is vacuous if
+
+       sd >= B.
+
 Of a tilt nothing can be said without n: the more records there are, the less it moves theta. So under add/remove, where
 n is private, objective perturbation warns by a declared `n_public` alone, and NAPP-ERM, sparse regression and descents
 never.
@@ -43,10 +48,12 @@ class Noise(NamedTuple):
     - records: the number of records that pull no harder than the noise: its standard deviation in one direction over
       zeta, of noise on theta that times Delta, of a descent all steps' over the clip of all steps.
     - margin: standard deviation of the noise on theta, over zeta/lambda; 0 where there is none.
+    - ball: the same over the radius of the ball that theta competes with; 0 where there is none.
     """
 
     records: float
     margin: float = 0.0
+    ball: float = 0.0
 
 
 def deviation(law: Gaussian | SphericalLaplace, features: int) -> float:
@@ -66,6 +73,11 @@ def reason(noise: Noise, n: float | None) -> str:
             f"the noise moves the score of a row at the bound by {noise.margin:.3g} times the largest margin that the "
             "loss tells apart"
         )
+    if noise.ball >= 1:
+        return (
+            f"the noise moves the score of a row at the bound by {noise.ball:.3g} times the largest score that a model "
+            "of the declared radius gives"
+        )
     if n is not None and n <= noise.records:
         return f"the noise is as strong as {noise.records:.3g} records that all pull the same way, and n={n:g}"
     return ""
@@ -82,7 +94,7 @@ def warn(model: Any, noise: Noise | None, n: int, *, stacklevel: int) -> None:
     if found:
         warnings.warn(
             f"{type(model).__name__}: {found}; predictions are noise. Raise `epsilon` or `delta`, or take more records "
-            "(where the noise is added to theta a larger `curvature` makes it smaller)",
+            "(where the noise is added to theta a larger `curvature`, or `total`, makes it smaller)",
             VacuousWarning,
             stacklevel=stacklevel + 1,
         )

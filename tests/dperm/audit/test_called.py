@@ -113,11 +113,18 @@ def test_an_average_of_numbers_spends_what_it_claims(neighbours, least):
         ("tddl", "huber", 1e-6, 0.99),
         ("stable_erm", "huber", 0.0, 0.99),
         ("stable_erm", "hinge", 0.0, 0.99),
+        ("stable_erm", "absolute_model", 1e-6, 0.99),
     ],
 )
 def test_attacks_through_the_front_door_get_far(mechanism, loss, delta, least):
     found = bounds(row(loss, "add_remove", delta, mechanism))
     assert least < max(found) <= 1 + 1e-9
+
+
+def test_a_stable_model_whose_noise_hangs_on_a_public_number_of_records_is_attacked_among_as_many():
+    """Of stable SGD: the record that is first in the pass; 2e-3 under what is claimed, for delta and cuts."""
+    found = bounds(row("huber_model", "replace", 1e-6, "stable_sgd"))
+    assert 0.998 < max(found) <= 1 + 1e-9
 
 
 @pytest.fixture
@@ -288,7 +295,7 @@ def test_grid_and_noise_of_a_release_do_not_depend_on_the_records(monkeypatch):
 def test_what_is_handed_on_tells_nothing_but_what_is_covered(monkeypatch, variant, mechanism):
     monkeypatch.setattr(objects, "FITS", 5)
     delta = 1e-6 if mechanism in ("tddl", "tdil", "gradient", "preconditioned", "approximate_minima") else 0.0
-    found = called.run(row(variant, "add_remove", delta, mechanism))
+    found = called.run(row(variant, "replace" if mechanism == "stable_sgd" else "add_remove", delta, mechanism))
     assert [one["hits"] == one["other_hits"] == one["tries"] == 5 for one in found] == [True] * len(found)
     assert len(found) >= (5 if variant == "published_search" else 6)
 

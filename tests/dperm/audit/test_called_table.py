@@ -88,6 +88,21 @@ def test_each_loss_relation_and_kind_of_noise_that_fit_accepts_has_a_row(name):
     assert wanted and wanted <= ROWS, f"no row in config/audits.yaml for {sorted(wanted - ROWS)}"
 
 
+# Models are fitted, and nothing of them is looked at.
+@pytest.mark.chance(0.0)
+@pytest.mark.parametrize("mechanism", ["stable_erm", "stable_sgd"])
+def test_a_model_that_is_released_once_has_rows_for_every_relation_and_kind_of_noise(mechanism):
+    """One loss at least: how w is made, the answers' rows attack for each loss."""
+    make, losses = cases.CALLS[mechanism]
+    models = [name for name in losses if name.endswith(cases.MODEL)]
+    assert len(models) >= 2
+    for name in models:
+        declared = cases.EXTREME[losses[name]["loss"]][1]
+        found = list(kinds(partial(make, **losses[name], **declared), np.arange(40) % 2))
+        assert len(found) == (4 if mechanism == "stable_erm" else 2)
+        assert {(mechanism, name, *kind) for kind in found} <= ROWS
+
+
 ATTACKED = {(block["mechanism"], row["calibration"]) for block in BLOCKS for row in block["budgets"]}
 # Ways to make a model that fits some forty records, of which each takes one.
 GIVEN = (

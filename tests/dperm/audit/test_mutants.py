@@ -245,6 +245,20 @@ def test_a_quiet_path_spends_what_a_gaussian_with_less_noise_spends():
         assert 1e-6 <= gaussian.hockey_stick(found, factor * ratio) < 1.5e-6
 
 
+@pytest.mark.parametrize(
+    ("name", "factor", "twin"), [("half-of-a-model", 2.0, 1 / 1.02), ("solver-for-free", 2.0, 1.0)]
+)
+def test_a_stable_model_with_less_noise_spends_what_a_gaussian_with_less_noise_spends(name, factor, twin):
+    """Half of the noise; or the solver errs by half of a record's move on either side, which is not paid for.
+
+    Of the first twin .02 of 1.02 is for a solver that has no error.
+    """
+    ratio = gaussian.gaussian_ratio(1.0, 1e-6)
+    for broken, share in ((True, factor * (twin if name == "half-of-a-model" else 1.0)), (False, twin)):
+        found = exactly(name, broken)
+        assert 1e-6 <= gaussian.hockey_stick(found, share * ratio) < 1.5e-6
+
+
 def test_counted_records_spend_what_two_gaussians_of_different_widths_tell_apart():
     """Zero rows: N(0, (sigma1/Delta)^2 + sigma2^2) by Algorithm 1's constants, sigma2 half as wide for two records."""
     delta, curvature, f = 1e-6, 8.0, max(min(0.887 + 0.019 / 0.99**0.373, 0.99), 1 - 0.99 / 0.99)

@@ -14,6 +14,8 @@ from dperm.domain import Budget, Domain
 from dperm.errors import VacuousWarning
 from dperm.mechanisms import approximate_minima, gradient, napp, objective, output, vacuous
 from dperm.mechanisms.estimators.output import default_curvature
+from dperm.mechanisms.prediction import stable_model
+from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
 from dperm.mechanisms.vacuous import Noise
 
 PURE, GAUSSIAN = Budget(0.7), Budget(0.7, 1e-6)
@@ -71,6 +73,16 @@ def test_a_descent_is_moved_by_its_records_as_far_as_by_its_noise_at_the_limit()
     assert moved.mean() / moved.std() == pytest.approx(n / found.noise.records, rel=0.03)
 
 
+@pytest.mark.parametrize("budget", [PURE, GAUSSIAN], ids=["laplace", "gaussian"])
+def test_a_stable_model_says_how_its_noise_compares_with_the_ball(budget):
+    predictor = NoisyLinear(np.zeros(P), 3.0, budget.epsilon, "proved")
+    found = stable_model.release(
+        predictor, domain=Domain(2.0, None, 5.0), budget=budget, rng=np.random.default_rng(3), repeats=20_000
+    )
+    assert found.noise.ball == pytest.approx(found.theta.std() / 5, rel=0.02)
+    assert found.noise.records == found.noise.margin == 0.0
+
+
 # Seven deviations of what 3,000 draws say, and more.
 @pytest.mark.chance(1e-9)
 @pytest.mark.parametrize("budget", [PURE, GAUSSIAN], ids=["laplace", "gaussian"])
@@ -111,7 +123,8 @@ def test_no_records_reach_a_score_above_the_first_limit(loss):
     [
         (Noise(10.0), None, ""), (Noise(10.0), 10.1, ""), (Noise(10.0), 10, "as strong as 10 records"),
         (Noise(10.0), 0, "n=0"), (Noise(0.1, 0.99), None, ""), (Noise(0.1, 1.0), None, "1 times the largest margin"),
-        (Noise(0.1, 3.5), 10**6, "3.5 times"),
+        (Noise(0.1, 3.5), 10**6, "3.5 times"), (Noise(0.0, ball=0.99), 0.5, ""),
+        (Noise(0.0, ball=1.5), None, "1.5 times the largest score that a model of the declared radius gives"),
     ],
 )  # fmt: skip
 def test_the_criterion_as_stated(noise, n, words):
@@ -120,6 +133,7 @@ def test_the_criterion_as_stated(noise, n, words):
 
 
 TINY = {"epsilon": 0.05}
+ONCE = {"answers": "model"}
 OF_COEFFICIENTS = {
     "ObjectivePerturbation": [{}, {"delta": 1e-6, "l1": 0.1}, {**BALL, "clip": True}, {"fit_intercept": True}],
     "OutputPerturbation": [{}, {"delta": 1e-6}, {"curvature": 0.5}, {"loss": "huber", "curvature": 20.0}],
@@ -128,7 +142,15 @@ OF_COEFFICIENTS = {
     "NoisyGradientDescent": [{}, {"loss": "huber", "steps": 7}],
     "PreconditionedGradientDescent": [{}],
     "SparseRegression": [SPARSE | TINY, {**SPARSE, **TINY, "delta": 1e-6, "fit_intercept": True}],
+    "StableERM": [{**ONCE, "total": 30.0}, {**ONCE, "total": 3.0, "loss": "huber", "delta": 0.0, "clip": True}],
+    "StableSGD": [ONCE, {**ONCE, "loss": "huber", "fit_intercept": True}],
 }
+CALLED = [
+    (name, relation)
+    for name in sorted(OF_COEFFICIENTS)
+    for relation in ("add_remove", "replace")
+    if (name, relation) != ("StableSGD", "add_remove")
+]
 
 
 def test_every_estimator_of_coefficients_is_held():
@@ -144,8 +166,7 @@ def heard(model, X, y):
     return [str(one.message) for one in caught if one.category is VacuousWarning]
 
 
-@pytest.mark.parametrize("relation", ["add_remove", "replace"])
-@pytest.mark.parametrize("name", sorted(OF_COEFFICIENTS))
+@pytest.mark.parametrize(("name", "relation"), CALLED)
 def test_neighbours_warn_alike_and_where_the_criterion_says(name, relation):
     """Of D, of D', and of other records: the same words, at budgets on both sides of the limit."""
     said = []
@@ -162,7 +183,7 @@ def test_neighbours_warn_alike_and_where_the_criterion_says(name, relation):
         said.append(len(words[0]))
     assert max(said) <= 1
     # Without a public n only noise on theta can be known to drown a model.
-    silent = relation == "add_remove" and name not in ("OutputPerturbation", "ApproximateMinima")
+    silent = relation == "add_remove" and name not in ("OutputPerturbation", "ApproximateMinima", "StableERM")
     assert (sum(said) == 0) == silent and 0 in said
 
 

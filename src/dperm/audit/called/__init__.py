@@ -47,7 +47,7 @@ KNOWN = {
     for mechanism in (*cases.CALLS, *threads.SHARED)
 }
 KNOWN |= {
-    (mechanism, "corrected"): tuple(_PREFIX + loss for loss in cases.CALLS[mechanism][1])
+    (mechanism, "corrected"): tuple(_PREFIX + loss for loss in cases.CALLS[mechanism][1] if cases.MODEL not in loss)
     for mechanism in cases.CORRECTED
 }
 _CHOSEN = (_PREFIX + "squared", _PREFIX + "published")
@@ -86,14 +86,16 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
         radius = arguments.get("radius", math.inf) if mechanism in cases.THETA else math.inf
         walls = arguments.get("low", -radius), arguments.get("high", radius)
         extreme, _ = cases.extreme(name, arguments)
-        made = Call(partial(make, **arguments), extreme, words, mechanism == "output", walls, crowd)
+        noisy_model = name.endswith(cases.MODEL)
+        additive = mechanism == "output" or noisy_model
+        made = Call(partial(make, **arguments), extreme, words, additive, walls, crowd)
         if arguments.get("release"):
             yield integers.attack(made, neighbours, delta, rng(words))
         elif mechanism in cases.DESCENTS:
             yield descents.attack(made, neighbours, delta, rng(words))
         elif mechanism in cases.SIGNS:
             yield signs.attack(made, neighbours, delta, rng(words))
-        elif mechanism in cases.THETA:
+        elif mechanism in cases.THETA or noisy_model:
             yield linear.attack(made, neighbours, delta, rng(words))
         elif mechanism == "pinp":
             yield dialogues.attack(made, neighbours, delta, rng(words), job["draws"])

@@ -37,6 +37,8 @@ CLASSES = {"classes": (0, 1)}
 STUDENT, SEARCH = "student", "search"
 # What a loss is called with release=True, the mode that leaves the house.
 _RELEASE = "_release"
+# What a loss is called of a predictor that releases its model once.
+MODEL = "_model"
 # Loss -> extreme targets, and what declares them.
 EXTREME: dict[str, tuple[tuple[float, ...], dict[str, Any]]] = {
     "logistic": ((0, 1), CLASSES),
@@ -65,6 +67,8 @@ _ANSWERED = {"queries": 1, "total": 4.0, "tolerance": 1e-3}
 # Three classes, whose loss is the multinomial one.
 MULTINOMIAL = "multinomial"
 _THREE = {"loss": "logistic", "classes": (0, 1, 2)}
+# One loss of each solver of stable minimisers.
+_MODELS = ("hinge", "absolute", "smoothed_hinge", "huber")
 # Mechanism -> its estimator, and loss -> what it needs besides.
 CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
     "objective": (ObjectivePerturbation, {loss: {} for loss in _RISKS} | _BOX),
@@ -97,11 +101,16 @@ CALLS: dict[str, tuple[type, dict[str, dict[str, Any]]]] = {
         {
             **{loss: _ANSWERED for loss in (*_SLOPED, "capped_logistic", "absolute", "squared", "poisson")},
             STUDENT: _ANSWERED | {"loss": "huber"},
+            **{loss + MODEL: _ANSWERED | {"loss": loss, "answers": "model"} for loss in _MODELS},
         },
     ),
     "stable_sgd": (
         StableSGD,
-        {loss: {"queries": 1} for loss in ("logistic", "smoothed_hinge", "huber", "squared", "poisson")},
+        {
+            **{loss: {"queries": 1} for loss in ("logistic", "smoothed_hinge", "huber", "squared", "poisson")},
+            "smoothed_hinge" + MODEL: {"loss": "smoothed_hinge", "answers": "model"},
+            "huber" + MODEL: {"loss": "huber", "answers": "model"},
+        },
     ),
     # A shard says at x what its record there says: the record moves the mean by a shard's whole share.
     "averaged": (
@@ -191,6 +200,8 @@ PUBLISHED: dict[str, dict[str, dict[str, Any]]] = {
         "gradient": CLASSES,
         "preconditioned": CLASSES,
         "napp": CLASSES,
+        "stable_erm": {**CLASSES, "answers": "model", "total": 4.0},
+        "stable_sgd": {**CLASSES, "answers": "model"},
         "tddl": {"kernel": "linear", **_KERNEL_OBJECT},
         "tdil": {"kernel": "poly", **_KERNEL_OBJECT},
         "exp_mech": {"y_bound": 1.0, "size": 1},
@@ -270,7 +281,7 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     several = _ONE_STEP if name == MULTINOMIAL else None
     for way in several or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism]):
         # On a line the noise of theta with an intercept is known if it is Gaussian.
-        if mechanism in THETA and way.get("fit_intercept") and not row["delta"]:
+        if (mechanism in THETA or name.endswith(MODEL)) and way.get("fit_intercept") and not row["delta"]:
             continue
         given = {key: value for key, value in way.items() if key != CROWD}
         arguments = {**loss, **declared, **own, **given}

@@ -72,7 +72,8 @@ class Found(NamedTuple):
 
 def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) -> dict[str, Any]:
     """Return the strongest attack on one estimator, as columns of an attack."""
-    found = listen(call, rng)
+    # Of additive noise under replace-one: the number of records is public, and the noise may be made of it.
+    found = listen(call, rng, counted=call.additive and neighbours == "replace")
     lines = {corner: line(call, found, corner) for corner in found.rows}
     tried = [
         (brackets.attack(lines[first], lines[second], delta=delta), first, second)
@@ -88,12 +89,14 @@ def attack(call: Call, neighbours: str, delta: float, rng: np.random.Generator) 
     }
 
 
-def listen(call: Call, rng: np.random.Generator) -> Found:
-    """Fit on every corner, and find the law.
+def listen(call: Call, rng: np.random.Generator, *, counted: bool = False) -> Found:
+    """Fit on every corner, and find the law; `counted`: with a record each, so that all fits have as many.
 
     DataError if the law of the noise depends on the records, or a fit does not solve the equation.
     """
     fits, more = corners.fits(call, STEP, _FITS, rng)
+    if counted:
+        del fits[None]
     return law(call, fits, more)
 
 
@@ -103,7 +106,8 @@ def law(call: Call, fits: dict[Corner, Recorded], more: list[Recorded]) -> Found
     if len(kinds) > 1:
         raise DataError(f"{call.words}: the law of the noise depends on the records: {sorted(map(str, kinds))}")
     (kind, scale), *hiding = next(iter(kinds))
-    model, loss = fits[None].model, fits[None].handed["loss"]
+    some = next(iter(fits.values()))
+    model, loss = some.model, some.handed["loss"]
     rows = {corner: _rows(one) for corner, one in fits.items()}
     hidden = hiding[0][0](hiding[0][1]) if hiding else None
     if call.additive:

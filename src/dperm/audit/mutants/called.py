@@ -2,11 +2,12 @@
 
 Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). Of the others
 one counts an answer after it has looked whether one is left, one cuts a gradient class by class, two count records
-whose number is private, and one draws less noise than its statement names: an attack that believed the statement could
-not see it.
+whose number is private, two make noise for less than a record, or a record and the solver, can do, and one draws less
+noise than its statement names: an attack that believed the statement could not see it.
 """
 
 import contextlib
+import dataclasses
 import warnings
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dperm.audit.called import answers, descents, linear, objects, recording, threads
+from dperm.audit.called import answers, corners, descents, linear, objects, recording, threads
 from dperm.audit.called.corners import Call
 from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.errors import DomainViolation, VacuousWarning
@@ -27,6 +28,7 @@ from dperm.mechanisms.estimators.gradient import NoisyGradientDescent
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
 from dperm.mechanisms.estimators.output import OutputPerturbation
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
+from dperm.mechanisms.estimators.stable_erm import StableERM
 from dperm.mechanisms.estimators.tddl import TDDL
 from dperm.mechanisms.multinomial import Multinomial
 from dperm.mechanisms.serving import Serving
@@ -107,6 +109,32 @@ class _Cut(NoisyGradientDescent):
 
     def _release(self, X, y, loss, domain, rng):
         return super()._release(X, y, _ClassByClass(loss.classes), domain, rng)
+
+
+class _Halved(StableERM):
+    """A stable model with noise for half of what a record can do."""
+
+    def _learn(self, X, y, loss, domain, each):
+        made = super()._learn(X, y, loss, domain, each)
+        return dataclasses.replace(made, rate=made.rate / 2)
+
+
+class _Slack(StableERM):
+    """A stable model whose solver stops as far from the minimiser as it may, on the side that tells most."""
+
+    def _learn(self, X, y, loss, domain, each):
+        made = super()._learn(X, y, loss, domain, each)
+        # rate = exact (1 + 2 tolerance), slack = tolerance exact/x_norm.
+        slack = self.tolerance * made.rate / (1 + 2 * self.tolerance) / domain.x_norm
+        return dataclasses.replace(made, w=made.w + np.where(made.w > slack, slack, -slack))
+
+
+class _Free(_Slack):
+    """The same, with noise for exact minimisers."""
+
+    def _learn(self, X, y, loss, domain, each):
+        made = super()._learn(X, y, loss, domain, each)
+        return dataclasses.replace(made, rate=made.rate / (1 + 2 * self.tolerance))
 
 
 class _Certified(OutputPerturbation):
@@ -245,6 +273,18 @@ def class_by_class(broken: bool) -> Finite:
     return Finite(law, [(False, True)])
 
 
+@mutant("a stable model with noise for half of its sensitivity", "dwork2018, D2", "replace", delta=1e-6)
+def half_of_a_model(broken: bool) -> Finite:
+    """Stable ERM that releases its model once, in bins; its data are corners that `fit` accepts."""
+    return _released_once(_Halved if broken else StableERM, "replace")
+
+
+@mutant("a stable model whose noise forgets the solver's error", "dwork2018, J9", "add_remove", delta=1e-6)
+def solver_for_free(broken: bool) -> Finite:
+    """Stable ERM whose solver errs by all that its tolerance allows, in bins; the twin's noise is made for that too."""
+    return _released_once(_Free if broken else _Slack, "add_remove", tolerance=0.5)
+
+
 @mutant("a released model with its solver's certificate", _SOURCE, "add_remove")
 def published_certificate(broken: bool) -> Sampled:
     """A model whose public attributes tell how near its solver came to the minimum."""
@@ -271,6 +311,18 @@ def _asked_at_once(make: type, serving: type | None = None) -> Finite:
             one.model.path_.serving = serving()
         number = max(number, threads.noises(one.model, kernel, scale))
     return _binned([one for one, _ in fits], scale, scale / np.sqrt(number))
+
+
+def _released_once(make: type, neighbours: str, **given: Any) -> Finite:
+    """Return a stable model that is released once, in bins of its noise."""
+    how = {"loss": "smoothed_hinge", "total": 400.0, "answers": "model", "classes": (0, 1), "neighbours": neighbours}
+    found = linear.listen(Call(partial(make, **how, **given), (0, 1), "", additive=True), np.random.default_rng(0))
+
+    def law(corner):
+        between = special.ndtr(_BINS - found.centres[corner] / found.scale)
+        return np.diff(np.concatenate([[0.0], between, [1.0]]))
+
+    return Finite(law, list(corners.pairs(found.centres, neighbours)))
 
 
 def _binned(fits: list, width: float, scale: float) -> Finite:

@@ -24,7 +24,8 @@ from dperm.mechanisms.estimators.whole import one_fit
 
 # What a statement says where the labels were not declared.
 LABELS_LEAKED = "the labels were taken from the data; pass classes=(negative, positive), which are public"
-_EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, dp_event.ZCDpEvent, EpsilonDeltaDpEvent)}
+# By name, as a core's `Release` has it.
+EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, dp_event.ZCDpEvent, EpsilonDeltaDpEvent)}
 
 
 def classifies(estimator: "PrivateModel") -> bool:
@@ -74,7 +75,7 @@ class PrivateModel(BaseEstimator, metaclass=ABCMeta):
         name, arguments = release.event
         reason = self.unproved if release.guarantee == "none" else ""
         guarantee, event, reason = told(
-            release.guarantee, _EVENTS[name](**arguments), reason, leaked=classifies(self) and self.classes is None
+            release.guarantee, EVENTS[name](**arguments), reason, leaked=classifies(self) and self.classes is None
         )
         return PrivacyStatement(
             budget.epsilon,

@@ -95,6 +95,10 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             reserve=1,
         )
 
+    def _covers(self) -> tuple[str, ...]:
+        """Return the attributes or methods whose values are released."""
+        return ("predict",)
+
     def _told(self) -> dict[str, str]:
         """Say what an answer is, for the journal; its neighbours it knows."""
         return {
@@ -147,7 +151,11 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             self.classes_, signs = encoded(y, classes, clip=self.clip, stacklevel=4)
             y = (signs + 1) / 2
         self._fixed = SimpleNamespace(**self.get_params(deep=False), classifies=self._classifies())
-        X = self._rows(X)
+        self._begin(self._rows(X), y, rng)
+        return self
+
+    def _begin(self, X: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> None:
+        """Open the ledger, and keep what answers need (X: rows within their bounds; y in {0, 1} of a classifier)."""
         self.ledger_ = self._open(len(y))
         self.epsilon_each_ = self.ledger_.each
         self.privacy_ = self._statement()
@@ -156,7 +164,6 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         # answers need noise of their own.
         self._noise = Noise(rng) if self.state is None else Fresh()
         self._known = Known(self.ledger_.serving, fitted(self, X, y))
-        return self
 
     def __sklearn_is_fitted__(self) -> bool:
         # What `fit` sets last.
@@ -219,7 +226,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
                 f"{type(self).__name__}: calibration={self.calibration!r} with neighbours={self.neighbours!r} gives no "
                 f"guarantee; {self._valid_form()}",
                 NoGuaranteeWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         guarantee, event, reason = told(
             guarantee,
@@ -236,7 +243,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             self.random_state is not None,
             event,
             f"{self.source}; docs/privacy.md, section 12",
-            covers=("predict",),
+            covers=self._covers(),
             reason=reason,
             total=total(self, numeric=not self._classifies()),
         )

@@ -1,35 +1,145 @@
-"""What the stable predictors share: bounds, labels, and one noisy linear answer a row."""
+"""What the stable predictors share: bounds, labels, and one noisy linear answer a row, or one noisy model for all."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Literal
 
 import numpy as np
+from scipy import special
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from dperm import losses
-from dperm.domain import Domain, bounded_rows
+from dperm.domain import Budget, Domain, bounded_rows, one_of
+from dperm.mechanisms import vacuous
+from dperm.mechanisms.base import Release
+from dperm.mechanisms.estimators.model import EVENTS
 from dperm.mechanisms.estimators.prediction import PrivatePredictor
+from dperm.mechanisms.estimators.records import queried
+from dperm.mechanisms.estimators.whole import one_fit
+from dperm.mechanisms.prediction import stable_model
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
 from dperm.mechanisms.prediction.stable_erm import slope
 
+Answers = Literal["each", "model"]
+
+
+def _given(estimator: "StablePredictor") -> SimpleNamespace:
+    """Return the parameters as they were at `fit`, of an unfitted estimator as they are."""
+    if hasattr(estimator, "_fixed"):
+        return estimator._fixed
+    return SimpleNamespace(answers=estimator.answers, loss=estimator.loss, classifies=estimator._classifies())
+
+
+def _scores(estimator: "StablePredictor") -> bool:
+    given = _given(estimator)
+    return given.answers == "model" and given.classifies
+
+
+def _has_probabilities(estimator: "StablePredictor") -> bool:
+    return _scores(estimator) and _given(estimator).loss == "logistic"
+
 
 class StablePredictor(PrivatePredictor):
-    """Answers <w, x> + Laplace noise, of a classifier the sign of that; subclasses say how w is made."""
+    """Answers <w, x> + Laplace noise, or <w + noise, x>, of a classifier the sign; subclasses say how w is made."""
 
     @abstractmethod
     def _learn(self, X: np.ndarray, y: np.ndarray, loss: losses.Loss, domain: Domain, each: float) -> NoisyLinear:
         """Return the predictor; y in {-1, 1} of a loss of labels."""
 
+    def _begin(self, X, y, rng):
+        if self.answers == "each":
+            super()._begin(X, y, rng)
+            return
+        release = self._release(X, self._targets(y), self._loss(), self._domain(), rng)
+        vacuous.warn(self, release.noise, len(y), stacklevel=5)
+        theta = release.theta[0]
+        weights, intercept = (theta[:-1], theta[-1]) if self.fit_intercept else (theta, 0.0)
+        self.coef_ = weights[None, :] if self._classifies() else weights
+        self.intercept_ = np.array([intercept]) if self._classifies() else float(intercept)
+        name, arguments = release.event
+        self._released = EVENTS[name](**arguments)
+        self.privacy_ = self._statement()
+
+    def _release(
+        self, X: np.ndarray, y: np.ndarray, loss: losses.Loss, domain: Domain, rng: np.random.Generator
+    ) -> Release:
+        """Release the model once."""
+        budget = Budget(self.epsilon, self.delta)
+        predictor = self._learn(X, y, loss, domain, self.epsilon)
+        return stable_model.release(predictor, domain=domain, budget=budget, rng=rng)
+
     def _prepare(self, X, y, each, rng):
-        loss = self._loss()
-        y = 2 * y - 1 if self._classifies() else loss.targets_of(y, self._domain(), clip=self.clip)
-        self._predictor = self._learn(X, y, loss, self._domain(), each)
+        self._predictor = self._learn(X, self._targets(y), self._loss(), self._domain(), each)
+
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        """Return the targets as the loss has them."""
+        return 2 * y - 1 if self._classifies() else self._loss().targets_of(y, self._domain(), clip=self.clip)
 
     def _answer(self, X, rngs):
         return (self._predictor.labels if self._fixed.classifies else self._predictor.answer)(X, rngs)
 
+    def _answered(self, X):
+        if _given(self).answers == "each":
+            return super()._answered(X)
+        margins = self._margins(X)
+        return self.classes_[(margins > 0).astype(int)] if self._fixed.classifies else margins
+
+    def _margins(self, X) -> np.ndarray:
+        """Return what the released model says to each row, which may be of any length."""
+        check_is_fitted(self)
+        return queried(self, X) @ np.ravel(self.coef_) + np.ravel(self.intercept_)[0]
+
+    @available_if(_scores)
+    def decision_function(self, X):
+        """Return the released model's score of each row, positive for `classes_[1]`; with `answers="model"` only.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        return one_fit(self)._margins(X)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """Return both classes' probabilities under the released logistic model; with `answers="model"` only.
+
+        Parameters
+        ----------
+        X : array_like, shape (n, p)
+
+        Returns
+        -------
+        ndarray, shape (n, 2)
+        """
+        positive = special.expit(one_fit(self)._margins(X))
+        return np.column_stack([1 - positive, positive])
+
+    def _covers(self):
+        return ("predict",) if self.answers == "each" else ("coef_", "intercept_")
+
+    def _event(self, guarantee):
+        return super()._event(guarantee) if self.answers == "each" else self._released
+
     def _check_declared(self):
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise ValueError(f"fit_intercept={self.fit_intercept!r} must be True or False")
+        one_of("answers", self.answers, Answers)
+        if self.answers == "model" and self.calibration != "tight":
+            raise ValueError(
+                f"calibration={self.calibration!r} with answers='model': the paper puts noise on each answer, and has "
+                "no constants for a model; take calibration='tight', or answers='each'"
+            )
+        if self.answers == "model" and self.state is not None:
+            raise ValueError(
+                f"state={self.state!r} with answers='model': the model is released once and no answer is counted, so "
+                "that a journal would hold nothing; leave state out"
+            )
         slope(self._loss(), self._domain())
 
     def _rows(self, X):

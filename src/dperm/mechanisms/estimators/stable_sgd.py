@@ -13,14 +13,19 @@ class StableSGD(StablePredictor):
     `dperm.mechanisms.prediction.stable_sgd`, the proof in docs/privacy.md, section 12, Theorem W.
 
     The fitted object holds w: keep it in the house. What `predict` returns is private, up to `queries` different rows;
-    a row that was asked before gets its first answer again and costs nothing.
+    a row that was asked before gets its first answer again and costs nothing. With `answers="model"` the object holds
+    w + noise instead, which is private itself, and answers any number of rows of any length.
 
     Parameters
     ----------
     epsilon, delta : float, default=1.0, 1e-6
         Of all answers together: above 0, and in [0, 1).
     queries : int, default=1000
-        How many different rows are answered.
+        How many different rows are answered; with `answers="model"` any number is.
+    answers : {"each", "model"}, default="each"
+        What carries the noise. "each": every answer, Laplace noise, as in the paper. "model": w, once, and all answers
+        are computed from that; Gaussian noise (`delta` 0: spherical Laplace). At the default budget this is less noise
+        from three queries on (docs/privacy.md, section 12, Theorem M); needs `calibration="tight"` and no `state`.
     loss : str, default="logistic"
         "logistic" and "smoothed_hinge" are of two labels, "huber" and, with `y_bound`, "squared" of real targets,
         "poisson" of counts. Its smoothness must be at most 2/eta: n large enough.
@@ -54,10 +59,19 @@ class StableSGD(StablePredictor):
     Attributes
     ----------
     epsilon_each_ : float
-        epsilon of one answer.
+        epsilon of one answer; with `answers="each"`.
     ledger_ : PredictionLedger
+        With `answers="each"`.
+    coef_, intercept_
+        As in scikit-learn, with their noise; with `answers="model"`, as `decision_function` and `predict_proba`.
     privacy_ : PrivacyStatement
-        Of all answers together.
+        Of all answers together; with `answers="model"` of `coef_` and `intercept_`.
+
+    Warns
+    -----
+    VacuousWarning
+        With `answers="model"`, where the noise in the score of a row at the bound is as large as any score that a model
+        of the declared radius gives (`dperm.mechanisms.vacuous`).
 
     References
     ----------
@@ -86,6 +100,7 @@ class StableSGD(StablePredictor):
         epsilon=1.0,
         delta=1e-6,
         queries=1000,
+        answers="each",
         loss="logistic",
         loss_parameters=None,
         eta="printed",
@@ -103,6 +118,7 @@ class StableSGD(StablePredictor):
         self.epsilon = epsilon
         self.delta = delta
         self.queries = queries
+        self.answers = answers
         self.loss = loss
         self.loss_parameters = loss_parameters
         self.eta = eta

@@ -65,7 +65,7 @@ def leaves(thing, place=()):
             yield from leaves(value, (*place, i))
     elif isinstance(thing, types.FunctionType):
         yield from leaves([cell.cell_contents for cell in thing.__closure__ or ()], (*place, thing.__qualname__))
-    elif isinstance(thing, BaseEstimator | dp_event.DpEvent) or dataclasses.is_dataclass(thing):
+    elif isinstance(thing, BaseEstimator | dp_event.DpEvent | types.SimpleNamespace) or dataclasses.is_dataclass(thing):
         yield from leaves(vars(thing), (*place, type(thing).__name__))
     else:
         raise AssertionError(f"{'.'.join(map(str, place))} is a {type(thing)}, which this test cannot look into")

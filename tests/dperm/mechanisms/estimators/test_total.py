@@ -89,6 +89,7 @@ def labelled():
         "tdil, public, open": lambda: dperm.TDIL(**kernel, **OPEN, radius=1.0, kernel="rbf", public=QUERIES),
         "stable erm": lambda: dperm.StableERM(**predictor, fit_intercept=True),
         "stable erm, open": lambda: dperm.StableERM(**predictor, **OPEN, total=3.0, loss="hinge"),
+        "stable erm, once, open": lambda: dperm.StableERM(**predictor, **OPEN, total=30.0, answers="model"),
         "stable sgd": lambda: dperm.StableSGD(**predictor, radius=0.1),
         "soft majority": lambda: dperm.SoftMajority(**predictor, shards=2),
         "soft majority, open": lambda: dperm.SoftMajority(**predictor, **OPEN, shards=4, base=GaussianNB()),
