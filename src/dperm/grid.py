@@ -24,7 +24,8 @@ more narrowly. So a bit has the probability p exactly, however small p or 1 - p:
 64 bits some 2^-62 of all draws are undecided. p is a function of e^{-x}, x rational, which integers enclose: with
 y = x/2^h < 1/2, the terms of e^{-y} = 1 - y + y^2/2 - ... are rounded down, and the ends hold all that this loses;
 squaring h times gives e^{-x}. No logarithm, no double. (As exact as Algorithm 1 of Canonne, Kamath & Steinke 2020, in
-which the number of draws depends on x.)
+which the number of draws depends on x.) One of k outcomes is drawn by the same number: it is how many of the k - 1
+probabilities of "this one or a later one" the number lies below; of two outcomes that is a bit.
 
 Of many bits the first look is at 32 bits and an enclosure of 2^32 p in 64-bit integers, whole arrays at a time: what
 lies outside is decided, as it would be by more bits, and only the rest is enclosed more narrowly.
@@ -260,6 +261,43 @@ def bits(
     found = seen < low
     for i in np.flatnonzero(~found & (seen < high)):
         found[i] = happens(functools.partial(enclosed, values[i]), words(rngs[i]), drawn[i])
+    return found
+
+
+def choices(
+    enclosed: Callable[[Any, int], Sequence[tuple[int, int]]],
+    values: Sequence[Any],
+    rngs: Sequence[np.random.Generator],
+) -> np.ndarray:
+    """Return below how many of some probabilities a uniform number lies, each with its own generator's bits, exactly.
+
+    `enclosed` maps a value and a number of bits to what `happens` takes of each probability, none above the one before
+    it; equal values are enclosed once.
+    """
+    once = functools.cache(enclosed)
+    drawn = zip(values, rngs, strict=True)
+    return np.array([_below(functools.partial(once, value), words(rng)) for value, rng in drawn], dtype=np.int64)
+
+
+def _below(enclosed: Callable[[int], Sequence[tuple[int, int]]], draw: Bits) -> int:
+    bits, u = _WORD, draw(_WORD)
+    while True:
+        ends = enclosed(bits)
+        if not any(low <= u < high for low, high in ends):
+            return sum(u < low for low, _ in ends)
+        bits, u = bits + _WORD, u << _WORD | draw(_WORD)
+
+
+def tails(x: Sequence[Fraction], bits: int) -> list[tuple[int, int]]:
+    """Enclose 2^bits sum_{i >= j} e^{x_i}/sum_i e^{x_i} for j = 1 .. k - 1, each between integers at most 4 k apart."""
+    largest = max(x)
+    weights = [exponential(largest - one, bits) for one in x]
+    found = []
+    for j in range(1, len(x)):
+        (low, high), (less, more) = (
+            (sum(one for one, _ in part), sum(one for _, one in part)) for part in (weights[j:], weights[:j])
+        )
+        found.append(((low << bits) // (low + more), -((-high << bits) // (high + less))))
     return found
 
 

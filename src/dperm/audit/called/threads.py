@@ -10,7 +10,9 @@ attacked. Threads meet (`concurrency`), and ask rows that are 1e-9 apart, so tha
                      answered, and all others are refused. k answers are k bits of known probability: how many are 1.
 
 Probability of a bit: the uniform number that decides it is told to the model, and where its answer changes is found by
-bisection. Neighbouring relation: each row's.
+bisection. So is the law of an answer of several classes, which nobody asks twice (`classes`).
+
+Neighbouring relation: each row's.
 """
 
 import threading
@@ -196,13 +198,39 @@ def predictor(mechanism: str, budget: Mapping[str, Any], rng: np.random.Generato
     return model.fit(x[:, None], y.astype(int))
 
 
-def chance(model: Any) -> float:
-    """Return the probability of the answer 1 at x = 1, found by bisection of the uniform number that decides."""
+def chance(model: Any, least: int = 1) -> float:
+    """Return the probability of an answer from `least` on at x = 1, by bisection of the uniform number that decides."""
     rows, (low, high) = model._rows(np.array([[1.0]])), (0.0, 1.0)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if model._answer(rows, [_ScriptedBits(middle)])[0] else (low, middle)
+        low, high = (middle, high) if model._answer(rows, [_ScriptedBits(middle)])[0] >= least else (low, middle)
     return 0.5 * (low + high)
+
+
+def classes(neighbours: str, epsilon: float, delta: float, rng: np.random.Generator, make: type = SoftMajority) -> Any:
+    """Return the attack on one answer of a soft majority (`make`) of three classes, as columns of an attack.
+
+    All shards but one hold the class 0; the record comes, or takes another one's place, and says 1 or 2.
+    """
+    budget = {"neighbours": neighbours, "epsilon": epsilon, "delta": delta}
+    laws, models = {}, {}
+    for label in (None, 1, 2) if neighbours == "add_remove" else (0, 1, 2):
+        crowd, seed = SHARED["soft_majority"].crowd, int(rng.integers(2**31))
+        x, y = np.array([*([(1.0, label)] if label is not None else []), *crowd]).T
+        model = make(**_VOTES, **budget, queries=1, classes=(0, 1, 2), random_state=seed)
+        models[label] = model.fit(x[:, None], y.astype(int))
+        laws[label] = -np.diff([1.0, chance(model, 1), chance(model, 2), 0.0])
+    one = next(iter(laws))
+    found = exact.exact(laws.__getitem__, [(one, 1), (one, 2), (1, 2)][: 2 if one is None else 3], delta=delta)
+    first, second = found.pair
+    return {
+        "guarantee": models[one].privacy_.guarantee,
+        "loss": None,
+        "pair_words": f"{make.__name__}, three classes, {_VOTES['shards']} shards: "
+        + (f"a record of class {second} comes" if one is None else f"a record of class {first} becomes {second}"),
+        "white_box_p": None,
+        **columns.of_finite(found),
+    }
 
 
 def answered(make: Callable[[], Any]) -> int:

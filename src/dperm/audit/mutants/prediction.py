@@ -15,13 +15,15 @@ from dperm.audit.exact import neighbours_of_tiny_domain
 from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.audit.prediction import answers, bits, consensus_ledger, queries, transcripts, walks
 from dperm.errors import BudgetExhausted
-from dperm.mechanisms.prediction import consensus
+from dperm.mechanisms.prediction import consensus, soft_majority
 from dperm.mechanisms.prediction.consensus import ContestedLedger
 from dperm.mechanisms.prediction.ledger import AdaptiveLedger, PredictionLedger
 
 _CLAIM, _DELTA = 1.0, 1e-6
 # Answers that one charge is repeated for; answers of a ledger that should have been of bounded range; crashes.
 _REPEATS, _ANSWERS, CRASHES = 10, 1_000, 30
+# Shards that vote for three classes.
+_SHARDS = 12
 # Two prices at this delta, one so many times the other; answers of the lower before it is chosen which to go on with.
 _LARGE_DELTA, _DEARER, _BEFORE = 1e-2, 8, 30
 
@@ -92,6 +94,23 @@ def repeats_afresh(broken: bool) -> Finite:
     The twin repeats its first answer. Its data are votes of 15 shards.
     """
     return _bits(_REPEATS if broken else 1, _CLAIM)
+
+
+@mutant("votes of classes, of which a changed one counts once", "everywhere", "replace")
+def vote_counted_once(broken: bool) -> Finite:
+    """Soft majority of three classes with weights e^{epsilon count}, as if a changed vote came and left no other class.
+
+    Its data are the counts of the classes.
+    """
+    counts = [(a, b, _SHARDS - a - b) for a in range(_SHARDS + 1) for b in range(_SHARDS + 1 - a)]
+    # Neighbours: one vote goes from one class to another.
+    pairs = [(one, other) for one in counts for other in counts if sorted(np.subtract(one, other)) == [-1, 0, 1]]
+    price = (2.0 if broken else 1.0) * _CLAIM
+
+    def law(votes):
+        return soft_majority.probabilities(np.array([votes]), price)[0]
+
+    return Finite(law, pairs)
 
 
 @mutant("answers charged for once they are given, and a crash in between", "a classic", "replace", delta=_DELTA)

@@ -59,11 +59,11 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
 
     @abstractmethod
     def _prepare(self, X: np.ndarray, y: np.ndarray, each: float, rng: np.random.Generator) -> None:
-        """Keep what answers need; y in {0, 1} of a classifier; `each` is epsilon of one answer."""
+        """Keep what answers need; y in {0, 1}, or 0 .. k - 1, of a classifier; `each` is epsilon of one answer."""
 
     @abstractmethod
     def _answer(self, X: np.ndarray, rngs: list[np.random.Generator]) -> np.ndarray:
-        """Return one answer a row, each with the noise of its own generator: labels in {0, 1}, or real numbers."""
+        """Return one answer a row, each with the noise of its own generator: labels as y, or real numbers."""
 
     def _check_declared(self) -> None:
         """Refuse a parameter of the subclass that needs no data to be refused."""
@@ -74,6 +74,10 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
 
     def _classifies(self) -> bool:
         return True
+
+    def _several(self) -> bool:
+        """Return whether there may be more than two classes."""
+        return False
 
     def _guarantee(self) -> Guarantee:
         return "proved"
@@ -143,13 +147,13 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
             )
         self._check_declared()
         parameters(self)
-        classes = None if self.classes is None else declared(self.classes)
+        classes = None if self.classes is None else declared(self.classes, several=self._several())
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=not self._classifies())
         X = tame_rows(X) if self.clip else X
         if self._classifies():
-            self.classes_, signs = encoded(y, classes, clip=self.clip, stacklevel=4)
-            y = (signs + 1) / 2
+            self.classes_, y = encoded(y, classes, clip=self.clip, stacklevel=4, several=self._several())
+            y = (y + 1) / 2 if len(self.classes_) == 2 else y
         self._fixed = SimpleNamespace(**self.get_params(deep=False), classifies=self._classifies())
         self._begin(self._rows(X), y, rng)
         return self
@@ -278,7 +282,7 @@ class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):
         # Noise at a small budget may drown any signal: accuracy is not a property of correct code here.
         if self._classifies():
             tags.estimator_type = "classifier"
-            tags.classifier_tags = ClassifierTags(multi_class=False, poor_score=True)
+            tags.classifier_tags = ClassifierTags(multi_class=self._several(), poor_score=True)
         else:
             tags.estimator_type = "regressor"
             tags.regressor_tags = RegressorTags(poor_score=True)

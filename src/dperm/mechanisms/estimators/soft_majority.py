@@ -14,15 +14,16 @@ from dperm.mechanisms.prediction import consensus, shards, soft_majority
 Mode = Literal["each", "consensus"]
 # A shard with fewer records than this is left nearly empty; fewer shards are better then.
 _RECORDS = 20
-# Beyond this probability of turning even a vote without dissent, answers are mostly coins.
-_NOISE = 0.25
+# Beyond this share of what a fair draw among the classes errs, for a vote without dissent, answers are mostly coins.
+_NOISE = 0.5
 
 
 class SoftMajority(PrivatePredictor):
-    r"""Binary classifier whose every answer is private: shards of the data vote, and the vote is softened.
+    r"""Classifier whose every answer is private: shards of the data vote, and the vote is softened.
 
     The records are split into r shards, the base learner is fitted on each, and a query for which `count` of the r
-    models say 1 is answered 1 with probability 1/(1 + exp(-epsilon_each (2 count - r)/2)). One record is in one shard,
+    models say 1 is answered 1 with probability 1/(1 + exp(-epsilon_each (2 count - r)/2)); of any number of classes
+    each has a probability proportional to exp(epsilon_each count/2), count being its votes. One record is in one shard,
     so an answer is epsilon_each-DP, whatever the learner does; all answers together stay within (epsilon, delta) (the
     ledger). The mathematics stands in `dperm.mechanisms.prediction.soft_majority` and `.shards`, the proof in
     docs/privacy.md.
@@ -40,27 +41,28 @@ class SoftMajority(PrivatePredictor):
         Cloned for each shard; parameters named random_state that are None get a seed of the shard's own. By default
         logistic regression.
     shards : int, optional
-        r >= 2. By default ceil(6 ln(4/alpha)/epsilon_each) (Theorem 4.1), and under replace-one, where the number n of
-        records is public, at most n/20. Under add/remove shards without records are possible, and vote for the negative
-        label.
+        r >= 2. By default ceil(6 ln(4 (k - 1)/alpha)/epsilon_each) for k classes (Theorem 4.1), and under
+        replace-one, where the number n of records is public, at most n/20. Under add/remove shards without records are
+        possible, and vote for the first label.
     alpha : float, default=0.05
         In (0, 1): the error that the default number of shards is made for.
     mode : {"each", "consensus"}, default="each"
         "consensus": rows on which the shards agree, by a noisy count, are answered for nothing, any number of them, and
         `queries` is how many contested rows are; after the last of these nothing is answered any more. It needs delta
         > 0 and over a thousand shards at epsilon = 1 (`dperm.mechanisms.prediction.consensus`), by default enough for a
-        quarter of them to disagree, and calibration="tight".
+        quarter of them to disagree, calibration="tight", and two classes.
     calibration : {"tight", "paper"}, default="tight"
         "paper": the weights exp(epsilon_each count) of the paper's prose, which spend twice epsilon_each: guarantee
         `none` (erratum D1).
     neighbours : {"replace", "add_remove"}, default="replace"
         The paper's are replace-one.
     clip : bool, default=False
-        Take every label but `classes[1]` for the negative one, put zero rows for rows that hold NaN or infinity, and 0
-        for what a shard's learner does not answer, instead of raising. With declared `classes`, `fit` and `predict`
-        then never fail or warn because of a record (docs/privacy.md, section 1).
-    classes : tuple of two labels, optional
-        Public (negative, positive) labels. Left out, they are taken from y with a `PrivacyLeakWarning`.
+        Take every label that is none of `classes` for the first one, put zero rows for rows that hold NaN or
+        infinity, and the first class for what a shard's learner does not answer, instead of raising. With declared
+        `classes`, `fit` and `predict` then never fail or warn because of a record (docs/privacy.md, section 1).
+    classes : tuple of labels, optional
+        Public labels, (negative, positive) or more than two. Left out, they are taken from y with a
+        `PrivacyLeakWarning`.
     state : path-like, optional
         A journal of what was answered: it outlives this object, and copies and processes share it, which are refused
         else. Its noise is fresh whatever the seed. Deleting it gives a new budget, which no statement covers.
@@ -144,6 +146,9 @@ class SoftMajority(PrivatePredictor):
         if self.mode == "consensus" and self.calibration != "tight":
             raise ValueError(f"calibration={self.calibration!r} has no mode='consensus'; take calibration='tight'")
 
+    def _several(self):
+        return self.mode == "each"
+
     def _guarantee(self):
         return soft_majority.guarantee(self.calibration)
 
@@ -163,13 +168,15 @@ class SoftMajority(PrivatePredictor):
 
     def _prepare(self, X, y, each, rng):
         contested = self.mode == "consensus"
-        r = self.ledger_.shards if contested else self._count(len(y), soft_majority.shards_needed(self.alpha, each))
-        least = soft_majority.probability(0, r, each, self.calibration)
-        if least > _NOISE and not contested:
+        classes = len(self.classes_)
+        needed = self.ledger_.shards if contested else soft_majority.shards_needed(self.alpha, each, classes)
+        r = needed if contested else self._count(len(y), needed)
+        least = soft_majority.turned(r, classes, each, self.calibration)
+        if least > _NOISE * (1 - 1 / classes) and not contested:
             warnings.warn(
                 f"{type(self).__name__}: with {r} shards and epsilon={each:.3g} for each answer even a vote without "
                 f"dissent is turned with probability {least:.2g}; take fewer queries, a larger epsilon, or more shards "
-                f"(ceil(6 ln(4/alpha)/epsilon) of them are {soft_majority.shards_needed(self.alpha, each)})",
+                f"({needed} of them are needed for alpha={self.alpha:g})",
                 VacuousWarning,
                 stacklevel=4,
             )
@@ -179,8 +186,10 @@ class SoftMajority(PrivatePredictor):
         self.shards_, self._each = len(parts), each
 
     def _answer(self, X, rngs):
-        counts = shards.votes(self._models, X, total=self._fixed.clip)
-        return soft_majority.bits(counts, self.shards_, self._each, self._fixed.calibration, rngs)
+        counts = shards.votes_of_classes(self._models, X, len(self.classes_), total=self._fixed.clip)
+        if counts.shape[1] == 2:
+            return soft_majority.bits(counts[:, 1], self.shards_, self._each, self._fixed.calibration, rngs)
+        return soft_majority.choices(counts, self._each, self._fixed.calibration, rngs)
 
     def _serve(self, X, asked):
         if self._fixed.mode == "each":

@@ -100,7 +100,7 @@ def fit_shards(
 
     - base: scikit-learn estimator; left as it is; a model is a function of its shard and seed alone. Every parameter of
       it named random_state (also of its parts) that is None gets a seed of the shard's own; one that is set stays.
-    - y: shape (n,); of a classifier 0 or 1, else reals.
+    - y: shape (n,); of a classifier 0 or 1 (of k classes 0 .. k - 1), else reals.
     - neighbours: whether a failure may say how many records its shard has: under replace-one alone.
     - total: `Constant(0)` for a shard on which the base learner fails, and no warning, instead of an error: the model
       stays a function of its shard alone.
@@ -146,15 +146,23 @@ def within(said: np.ndarray, low: float, high: float) -> np.ndarray:
 
 def votes(models: list[Any], X: np.ndarray | sparse.csr_array, *, total: bool = False) -> np.ndarray:
     """Return for each row how many models say 1; what is neither 0 nor 1 counts as 0 with `total`, and raises else."""
+    return votes_of_classes(models, X, 2, total=total)[:, 1]
+
+
+def votes_of_classes(
+    models: list[Any], X: np.ndarray | sparse.csr_array, classes: int, *, total: bool = False
+) -> np.ndarray:
+    """Return for each row how many models say each of the classes 0 .. k - 1, (m, k); other votes as of `votes`."""
     said = predictions(models, X, total=total)
-    if total:
-        return (said == 1).sum(axis=0).astype(np.int64)
-    if not np.isin(said, (0.0, 1.0)).all():
+    known = np.isin(said, np.arange(classes))
+    if not (total or known.all()):
+        labels = "0 and 1" if classes == 2 else f"0 to {classes - 1}"
         raise DataError(
-            "a base learner votes for something else than the labels 0 and 1; take a classifier, or AveragedPrediction "
-            "for predictions that are numbers"
+            f"a base learner votes for something else than the labels {labels}; take a classifier, or "
+            "AveragedPrediction for predictions that are numbers"
         )
-    return said.sum(axis=0).astype(np.int64)
+    said = np.where(known, said, 0.0)
+    return np.stack([(said == k).sum(axis=0) for k in range(classes)], axis=1).astype(np.int64)
 
 
 @contextlib.contextmanager

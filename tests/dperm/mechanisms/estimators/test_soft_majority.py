@@ -94,10 +94,14 @@ def test_what_is_refused(data, given, error, told):
         SoftMajority(**{**GIVEN, **given}).fit(*data)
 
 
-def test_labels_that_are_not_binary_are_refused(data):
+def test_labels_that_are_not_declared_are_refused(data):
+    """Three may be: `test_soft_majority_classes`. Consensus is of two."""
     X, _ = data
+    y = np.repeat(["no", "yes", "maybe"], 1000)
+    with pytest.raises(DataError, match="not in classes"):
+        SoftMajority(**GIVEN, shards=30).fit(X, y)
     with pytest.raises(ValueError, match="Only binary classification"):
-        SoftMajority(**GIVEN, shards=30).fit(X, np.repeat(["no", "yes", "maybe"], 1000))
+        SoftMajority(mode="consensus").fit(X, y)
 
 
 def test_a_base_learner_that_fails_on_a_shard_is_named(data):

@@ -92,6 +92,9 @@ def labelled():
         "stable erm, once, open": lambda: dperm.StableERM(**predictor, **OPEN, total=30.0, answers="model"),
         "stable sgd": lambda: dperm.StableSGD(**predictor, radius=0.1),
         "soft majority": lambda: dperm.SoftMajority(**predictor, shards=2),
+        "soft majority, classes, fails": lambda: dperm.SoftMajority(
+            **predictor | {"classes": ("no", "maybe", "yes")}, **OPEN, shards=3, base=Fails()
+        ),
         "soft majority, open": lambda: dperm.SoftMajority(**predictor, **OPEN, shards=4, base=GaussianNB()),
         "soft majority, consensus": lambda: dperm.SoftMajority(**predictor, **OPEN, mode="consensus", shards=1200),
         "soft majority, fails": lambda: dperm.SoftMajority(**predictor, **OPEN, shards=3, base=Fails()),
