@@ -20,8 +20,10 @@ def main() -> None:
     arguments = parser.parse_args()
 
     from bench import (
+        answers,
         audit,
         coordinate_descent,
+        descents,
         exppw,
         kernel,
         kernel_laws,
@@ -45,6 +47,8 @@ def main() -> None:
     napp.report()
     tddl.report()
     exppw.report()
+    answers.report()
+    descents.report()
     ledger.report()
     audit.report(full=arguments.full)
     workflow.report()
