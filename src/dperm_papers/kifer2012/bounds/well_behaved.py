@@ -74,7 +74,7 @@ def conditions(design: str, variance: float, n: int, p: int, rng: np.random.Gene
     if design == "gaussian":
         M = math.sqrt(variance) * rng.standard_normal((n, p), dtype=np.float32)
     else:
-        M = 2.0 * rng.integers(0, 2, size=(n, p), dtype=np.int8).astype(np.float32) - 1.0
+        M = designs.signs(n, p, rng).astype(np.float32)
     w = designs.NOISE * rng.standard_normal(n)
     # Drawn in single precision, summed in double: in single, another BLAS gives sums that differ by more than 1e-9.
     M = M.astype(float)
@@ -106,6 +106,6 @@ def restricted(gram: np.ndarray, psi: float) -> float:
 
 
 def least_eigenvalue(n: int, p: int, rng: np.random.Generator) -> float:
-    X = 2.0 * rng.integers(0, 2, size=(n, p), dtype=np.int8).astype(np.float32) - 1.0
+    X = designs.signs(n, p, rng).astype(np.float32)
     # Whole numbers below 2^24: exact in single precision.
     return float(np.linalg.eigvalsh((X.T @ X).astype(float))[0])
