@@ -252,9 +252,10 @@ def bits(
     only where the first 32 bits do not decide. The bits are the same with it and without.
     """
     if rough is None:
-        known = {value: enclosed(value, _WORD) for value in dict.fromkeys(values)}
-        ends = [(low >> _LOOK, -(-high >> _LOOK)) for low, high in map(known.__getitem__, values)]
-        rough = np.array(ends, dtype=np.int64).reshape(-1, 2).T
+        place = {value: k for k, value in enumerate(dict.fromkeys(values))}
+        ends = [(low >> _LOOK, -(-high >> _LOOK)) for low, high in (enclosed(value, _WORD) for value in place)]
+        # One row of each end, an entry for each event.
+        rough = np.array(ends, dtype=np.int64).reshape(-1, 2).T[:, [place[value] for value in values]]
     low, high = rough
     drawn = [words(rng)(_WORD) for rng in rngs]
     seen = (np.array(drawn, dtype=np.uint64) >> (_WORD - _LOOK)).astype(np.int64)

@@ -56,7 +56,8 @@ class Known(Listener):
         if not answers:
             return
         told = list(zip(asked, answers, strict=True))
-        self.serving.write(["told", self._fit, [[key.hex(), value] for key, value in told]])
+        if self.serving.path is not None:
+            self.serving.write(["told", self._fit, [[key.hex(), value] for key, value in told]])
         self.answers.update(told)
 
     def forget(self) -> None:
@@ -168,9 +169,15 @@ def _array(array: np.ndarray | sparse.csr_array) -> str:
 
 def keys(X: np.ndarray | sparse.csr_array) -> list[bytes]:
     """Return a digest of every row, the same for equal rows, dense or CSR (X (m, d))."""
-    X = sparse.csr_array(X, dtype=np.float64, copy=True)
-    X.sum_duplicates()
-    X.eliminate_zeros()
-    columns = X.indices.astype(np.int64)
-    parts = (slice(*ends) for ends in itertools.pairwise(X.indptr))
-    return [hashlib.blake2b(columns[row].tobytes() + X.data[row].tobytes()).digest() for row in parts]
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, dtype=np.float64, copy=True)
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        columns, values, ends = X.indices.astype(np.int64), X.data, X.indptr
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        rows, columns = np.nonzero(X)
+        values, ends = X[rows, columns], np.searchsorted(rows, np.arange(len(X) + 1))
+    places, entries = columns.tobytes(), values.tobytes()
+    parts = [slice(*pair) for pair in itertools.pairwise((8 * ends.astype(np.int64)).tolist())]
+    return [hashlib.blake2b(places[row] + entries[row]).digest() for row in parts]

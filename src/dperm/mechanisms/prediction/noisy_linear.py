@@ -20,6 +20,9 @@ from dperm import grid
 from dperm.domain import Budget, Guarantee
 from dperm.mechanisms.base import representable
 
+# So few labels are faster one by one.
+_FEW = 4
+
 
 @dataclass(frozen=True)
 class NoisyLinear:
@@ -61,7 +64,7 @@ class NoisyLinear:
             return values > 0
         # A quotient below 31 that was rounded once is right to 2^-48.
         with np.errstate(over="ignore"):
-            rough = grid.aboves(values / self.scale)
+            rough = grid.aboves(values / self.scale) if len(values) > _FEW else None
         return grid.bits(lambda value, k: grid.above(Fraction(value) / scale, k), values.tolist(), rngs, rough)
 
     def release(self, Z: np.ndarray, *, rng: np.random.Generator, repeats: int = 1) -> np.ndarray:

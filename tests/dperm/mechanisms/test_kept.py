@@ -1,0 +1,26 @@
+"""How a row is found again: the same digest for the same row, however it is stored."""
+
+import hashlib
+
+import numpy as np
+from scipy import sparse
+
+from dperm.mechanisms import kept
+
+
+def digest(row):
+    """Of the entries that are not 0: their columns, then their values."""
+    there = [k for k, value in enumerate(row) if value != 0]
+    return hashlib.blake2b(np.array(there, np.int64).tobytes() + np.array(row, float)[there].tobytes()).digest()
+
+
+def test_rows_have_one_digest_dense_or_sparse():
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((40, 5)) < 0.4, 0.0, rng.normal(size=(40, 5)))
+    X[:3] = [-0.0] * 5, [0.0, np.nan, 0.0, np.inf, -0.0], [1.0, 2.0, 3.0, 4.0, 5.0]
+    expected = [digest(row) for row in X.tolist()]
+    assert kept.keys(X) == kept.keys(np.asfortranarray(X)) == kept.keys(sparse.csr_array(X)) == expected
+    assert kept.keys(X[2:3].astype(int)) == expected[2:3] and kept.keys(X[:0]) == []
+    # Entries out of order, one in two parts, and a 0 that is stored.
+    odd = sparse.csr_array(([2.0, 0.0, 0.5, 0.5], [3, 1, 0, 0], [0, 4]), shape=(1, 5))
+    assert kept.keys(odd) == [digest([1.0, 0.0, 0.0, 2.0, 0.0])]
