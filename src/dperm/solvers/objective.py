@@ -185,30 +185,38 @@ class Objective:
         """
         n, (p, k) = len(self.X), theta.shape
         size, unit = np.sqrt(_dots(theta, theta)), float(np.finfo(kind).eps)
-        theta, tilt = theta.astype(kind), tilt.astype(kind)
-        parts, slopes, evaluated, bent = [], np.zeros(k), np.zeros(k), np.zeros(k)
+        theta, tilt, targets = theta.astype(kind), tilt.astype(kind), self.y.astype(kind)
+        parts, slopes, evaluated, bent, low = [], np.zeros(k), np.zeros(k), np.zeros(k), 0
         with np.errstate(over="ignore", invalid="ignore"):
-            for low in range(0, n, BLOCK_ROWS):
-                rows = slice(low, low + BLOCK_ROWS)
-                x, y, lengths = self.X[rows].astype(kind), self.y[rows].astype(kind), self.lengths[rows]
+            while low < n:
+                # A power of two of whole blocks at once, as long as they stay in the cache.
+                many = min((n - low) // BLOCK_ROWS, max(1, BLOCK_ENTRIES // (BLOCK_ROWS * max(k, 1))))
+                many = 1 << max(0, many.bit_length() - 1)
+                rows, low = slice(low, low + many * BLOCK_ROWS), low + many * BLOCK_ROWS
+                x = self.X[rows].astype(kind).reshape(many, -1, p)
+                y, lengths = (part[rows].reshape(many, -1, 1) for part in (targets, self.lengths))
                 heavy, weighted = x, lengths
                 if self.counts is not None:
-                    heavy, weighted = x * self.counts[rows, None].astype(kind), lengths * self.counts[rows]
+                    counts = self.counts[rows].reshape(many, -1, 1)
+                    heavy, weighted = x * counts.astype(kind), lengths * counts
                 margin = x @ theta
-                width = 2 * (p + 2) * unit * lengths[:, None] * size
+                width = 2 * (p + 2) * unit * lengths * size
                 slope = self.loss.derivative(margin, y)
                 # l'' may jump between the margin as computed and the true one.
                 second = steepest(self.loss, margin, y, width + 2 * unit * (np.abs(margin) + np.abs(y)))
-                slopes += weighted @ np.abs(slope).astype(float)
-                evaluated += weighted @ (np.abs(slope) + second * (self.loss.unit + np.abs(margin))).astype(float)
-                bent += lengths * weighted @ second
-                parts.append(heavy.T @ slope)
+                slopes += weighted.ravel() @ np.abs(slope).astype(float).reshape(-1, k)
+                sizes = np.abs(slope) + second * (self.loss.unit + np.abs(margin))
+                evaluated += weighted.ravel() @ sizes.astype(float).reshape(-1, k)
+                bent += (lengths * weighted).ravel() @ second.reshape(-1, k)
+                found = heavy.swapaxes(1, 2) @ slope
                 # Sums of as many blocks are added to each other: none is of more than log2(blocks) sums.
-                count = low // BLOCK_ROWS + 1
-                while count % 2 == 0:
-                    last = parts.pop()
-                    parts[-1] += last
-                    count //= 2
+                while len(found) > 1:
+                    found = found[::2] + found[1::2]
+                parts.append((many, found[0]))
+                while len(parts) > 1 and parts[-1][0] == parts[-2][0]:
+                    (count, last), (_, before) = parts.pop(), parts.pop()
+                    parts.append((2 * count, before + last))
+            parts = [part for _, part in parts]
             gradient = sum(parts[::-1], self.ridge * theta + tilt).astype(float)
             tilt = tilt.astype(float)
             terms = BLOCK_ROWS + 2 * max(n, 2).bit_length() + 4 + (self.counts is not None)

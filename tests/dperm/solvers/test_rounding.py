@@ -48,6 +48,22 @@ def gradient(loss, X, y, ridge, tilt, theta):
     return np.array([X.T @ loss.derivative(X @ t, y) + ridge * t + b for t, b in zip(theta, tilt, strict=True)])
 
 
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 64 * 7, 64 * 128, 64 * 131 + 5])
+def test_a_careful_gradient_is_within_its_bound_wherever_blocks_end(n, counted):
+    """Against plain sums of numbers of 64 bits, each record as often as it counts; the bound is not much wider."""
+    loss, (X, y, tilt) = losses.logistic(), data(losses.logistic(), n, 3, seed=n)
+    counts = np.random.default_rng(n).integers(1, 4, n) if counted else np.ones(n, int)
+    theta = np.random.default_rng(1).normal(size=(4, 3))
+    true = gradient(loss, np.repeat(X, counts, axis=0), np.repeat(y, counts), 0.5, tilt, theta)
+    for kind in (np.float64, np.longdouble):
+        given = counts.astype(float) if counted else None
+        found, bound = risk.Objective(loss, X, y, 0.5, counts=given).carefully(theta.T, tilt.T, kind)
+        off = np.linalg.norm((found.T - true).astype(float), axis=1)
+        assert found.dtype == np.float64 and (off <= bound).all()
+        assert (bound <= 1e-13 * (n + 10)).all()
+
+
 @pytest.mark.usefixtures("unrefined")
 @pytest.mark.parametrize("name", ["squared", "logistic", "poisson", "huber", "smoothed_hinge"])
 @pytest.mark.parametrize(("n", "p"), [(300, 5), (5000, 30)])
