@@ -80,7 +80,7 @@ def number(
         Of the type `error`, if `value` is no number of the range; the message names it, the range and the remedy.
     """
     # Strings too: YAML reads 1e-6 (no dot) as one, and the message shows its quotes.
-    real = isinstance(value, Real) and not isinstance(value, bool)
+    real = type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
     given = _as_float(value) if real else math.nan
     above = low <= given if ends[0] == "[" else low < given
     below = given <= high if ends[1] == "]" else given < high

@@ -199,13 +199,19 @@ def logistic_gamma_scale(
     """
     _check_curved(epsilon, leverage, neighbours, cap)
     _check_positive("zeta", zeta)
+    return _gamma_scale(float(epsilon), float(leverage), neighbours, float(cap)) * zeta / cap
+
+
+@functools.lru_cache(maxsize=1024)
+def _gamma_scale(epsilon: float, leverage: float, neighbours: Neighbours, cap: float) -> float:
+    """Return the scale as a multiple of R."""
     k = _pull(neighbours, cap)
     slope = _first(lambda s: (k + s) * _fall(s, leverage) + _log_m(s, leverage) >= epsilon, cap)
     # A few units in the last place of epsilon, so that `logistic_gamma_epsilon` of the scale is at most epsilon.
     left = epsilon * (1 - _ULPS) - _log_m(slope, leverage)
     if left <= 0:
         raise InvalidBudget(_too_flat(epsilon, leverage, cap))
-    return (k + slope) / left * zeta / cap
+    return (k + slope) / left
 
 
 def logistic_leverage(a: float, *, epsilon: float, delta: float, neighbours: Neighbours, cap: float = 1.0) -> float:

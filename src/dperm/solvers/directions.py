@@ -1,7 +1,7 @@
 """Descent directions of many repeats at once: exact where features are few, else truncated conjugate gradients."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -23,11 +23,17 @@ def suits_exact(X: np.ndarray) -> bool:
     return p <= EXACT_FEATURES and 4 * n * p * (p + 1) <= EXACT_BYTES
 
 
+@lru_cache(maxsize=16)
+def _triangle(p: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the places of the upper triangle, which NumPy takes as long to list as a small fit's step."""
+    return np.triu_indices(p)
+
+
 def through(objective: Objective, centre: Point) -> Direction:
     """Return the rule for directions (centre: one column; its Hessian is the preconditioner, where one is needed)."""
     X = objective.X
     if suits_exact(X):
-        first, second = np.triu_indices(X.shape[1])
+        first, second = _triangle(X.shape[1])
         return partial(_exact, objective, X[:, first] * X[:, second])
     try:
         factor = _factored(objective, centre)
@@ -53,7 +59,7 @@ def _steady(hessian: np.ndarray) -> np.ndarray:
 def _exact(objective: Objective, pairs: np.ndarray, point: Point, target: np.ndarray) -> np.ndarray:
     """Return -H^-1 gradient, with H from one product of pairs (n, p (p + 1) / 2) and weights (n, k)."""
     p, k = point.gradient.shape
-    first, second = np.triu_indices(p)
+    first, second = _triangle(p)
     entries = (pairs.T @ point.weights).T
     hessian = np.empty((k, p, p))
     hessian[:, first, second] = entries
