@@ -16,7 +16,7 @@ from dperm_papers.li2021.shared import designs
 from dperm_pipeline import experiments, tables
 
 SETTINGS = {
-    "repeats": 3, "wide_repeats": 2, "settled_repeats": 2, "draws": 4000, "rows_added": [400, 2000],
+    "repeats": 3, "error_repeats": 3, "wide_repeats": 2, "settled_repeats": 2, "draws": 4000, "rows_added": [400, 2000],
     "augmented_rows": 2000, "iterations": 4, "settled_iterations": 12, "exact_iterations": 2000, "strength": 1.0,
     "floor": 1.0, "kappa": 0.5, "bridge_gamma": 1.5, "reach": 3.0, "points": 40, "epsilon": 1.0, "delta": 1e-4,
     "budget_share": 0.5, "test_rows": 500,
@@ -225,12 +225,15 @@ def test_scad_is_realised_by_rows_and_by_the_iteration_and_l_0_by_rows_alone():
     whole = [integrate.quad(lambda t: regularizers.scad(np.array([t]))[1][0], 0, end, points=[1, 3.7])[0] for end in u]
     np.testing.assert_allclose(value, whole, rtol=1e-7)
     rows = run("no-data")
-    here = rows[rows["row"] == "beyond"].set_index(["form", "target", "at"])["value"].sort_index()
+    here = rows[rows["row"] == "beyond"].set_index(["form", "calibration", "target", "at"])["value"].sort_index()
     # 2,000 rows: five standard deviations of sqrt(2/1000).
     assert here["augmented"].max() < 0.22 and len(here["augmented"]) == 16
-    assert here["reached", "scad"].max() < 1e-9
-    # w = Lambda/u^2 stands where the slope is 2 Lambda/u.
-    np.testing.assert_allclose(here["reached", "l_0"], 2 / here["reached", "l_0"].index.to_numpy(), rtol=1e-9)
+    assert here["reached", "corrected", "scad"].max() < 1e-9
+    # w = Lambda R/u^2 stands where the slope is 2 Lambda R/u.
+    reached, at = here["reached", "paper"], np.array([0.2, 0.5, 0.9, 1.5, 2.5, 3.5, 4.5, 6.0])
+    np.testing.assert_allclose(reached["l_0"], 2 / at, rtol=1e-9)
+    value, slope = regularizers.scad(at)
+    np.testing.assert_allclose(reached["scad"], np.abs(2 * value / at - slope), rtol=1e-9)
 
 
 def test_moduli_and_continuity():

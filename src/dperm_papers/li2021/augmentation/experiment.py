@@ -80,7 +80,7 @@ class Problem:
         self.cell, self.settings, self.name = cell, cell.settings, cell.point["design"]
         self.design = designs.find(self.name)
         self.model = losses.make(self.design.loss)
-        repeats = max(self.settings.repeats, self.settings.settled_repeats)
+        repeats = max(self.settings.repeats, self.settings.settled_repeats, self.settings.error_repeats)
         self.X, self.y = designs.training(cell.seed, cell.experiment, self.name, repeats)
         bounds = noise.Bounds(self.design.zeta1, self.design.zeta2, self.design.zeta3)
         budget = Budget(self.settings.epsilon, self.settings.delta)
@@ -133,10 +133,9 @@ class Problem:
 
 
 def _convergence(problem: Problem) -> Iterator[Record]:
-    """Give distances to the limit over n_e, and errors on test records at the paper's n_e."""
+    """Give distances to the limit over n_e."""
     settings, steps = problem.settings, problem.settings.iterations
     at_limit = problem.limit(problem.rule, problem.strength, settings.repeats, steps)
-    test = designs.test(problem.cell.seed, problem.cell.experiment, problem.name, settings.test_rows)
     for rows in settings.rows_added:
         repeats = settings.repeats if rows < max(settings.rows_added) else settings.wide_repeats
         for repeat in range(repeats):
@@ -145,24 +144,15 @@ def _convergence(problem: Problem) -> Iterator[Record]:
             head = {"row": "convergence", "rows_added": rows, "repeat": repeat, "metric": "distance"}
             for form, aim in (("limit", at_limit[repeat]), ("mean", mean)):
                 yield {**head, "form": form, "value": _apart(theta, aim)}
-            if rows == settings.augmented_rows:
-                for form, one in (("augmented", theta), ("limit", at_limit[repeat])):
-                    yield {
-                        **head,
-                        "row": "error",
-                        "form": form,
-                        "metric": "error",
-                        "value": _error(problem, one, *test),
-                    }
 
 
-def _rivals(problem: Problem) -> Iterator[Record]:
-    """Give test errors of VS and VS+ at the paper's n_e and at infinity; those of NAPP-ERM are in `_convergence`."""
+def _errors(problem: Problem) -> Iterator[Record]:
+    """Give test errors at the paper's n_e and at infinity."""
     settings, rows = problem.settings, problem.settings.augmented_rows
     test = designs.test(problem.cell.seed, problem.cell.experiment, problem.name, settings.test_rows)
-    for variant in ("vs", "vs_plus"):
-        at_limit = problem.limit(problem.rule, problem.strength, settings.repeats, settings.iterations, variant)
-        for repeat in range(settings.repeats):
+    for variant in ("erm", "vs", "vs_plus"):
+        at_limit = problem.limit(problem.rule, problem.strength, settings.error_repeats, settings.iterations, variant)
+        for repeat in range(settings.error_repeats):
             theta = problem.last(repeat, rows, settings.iterations, variant)[0]
             for form, one in (("augmented", theta), ("limit", at_limit[repeat])):
                 yield {
@@ -345,4 +335,4 @@ def _table3(problem: Problem) -> Iterator[Record]:
             yield {"row": "table-3", "form": form, "metric": metric, "value": value}
 
 
-PARTS = (_convergence, _rivals, _software, _claim2, signs, _table3)
+PARTS = (_convergence, _errors, _software, _claim2, signs, _table3)

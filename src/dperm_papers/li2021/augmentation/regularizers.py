@@ -320,26 +320,32 @@ def scad(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _beyond(settings: Settings, rng: np.random.Generator) -> Iterator[Record]:
     """Give how far SCAD and l_0 are missed, as a share of Lambda R by drawn rows, of Lambda by the slope reached.
 
-    Drawn rows have the variance of w = Lambda R(u)/u^2, which the paper gives lasso and bridge. The iteration has
-    w = Lambda R'(u)/(2 u) for SCAD, whose fixed point has its slope (erratum N6). Of l_0, whose slope is 0, no such
-    weight is left: the iteration keeps w = Lambda/u^2, and reaches another penalty.
+    w = Lambda R(u)/u^2 is what Table 2 has for lasso and bridge: drawn rows of that variance, and what the iteration
+    reaches with it. `corrected`: the same with w = Lambda R'(u)/(2 u), whose fixed point has the slope of SCAD (erratum
+    N6). Of l_0, whose slope is 0, no such weight is left.
     """
     # What is drawn here moves no other draw.
     (rng,) = rng.spawn(1)
     strength, u = settings.strength, np.array(_BEYOND_AT)
     value, slope = scad(u)
     once = np.ones_like(u)
-    targets = {
-        "scad": (value, slope, lambda at: scad(at)[1] / (2 * at)),
-        "l_0": (once, 0 * once, lambda at: 1 / at**2),
-    }
-    for target, (aim, steepness, weights) in targets.items():
-        head = {"row": "beyond", "target": target, "strength": strength, "metric": "excess"}
-        rows = settings.augmented_rows
+    head = {"row": "beyond", "strength": strength, "metric": "excess"}
+    rows = settings.augmented_rows
+    for target, aim in (("scad", value), ("l_0", once)):
         for at, height in zip(u, strength * aim, strict=True):
             drawn, _ = _augmented(height / at**2, at, rows, rng)
-            yield {**head, "form": "augmented", "at": at, "rows_added": rows, "value": abs(drawn / height - 1)}
+            missed = abs(drawn / height - 1)
+            yield {**head, "form": "augmented", "target": target, "at": at, "rows_added": rows, "value": missed}
+    forms = (
+        ("scad", "paper", slope, lambda at: scad(at)[0] / at**2),
+        ("l_0", "paper", 0 * once, lambda at: 1 / at**2),
+        ("scad", "corrected", slope, lambda at: scad(at)[1] / (2 * at)),
+    )
+    for target, calibration, steepness, weights in forms:
         # It starts as ridge does, at weights of Lambda.
         reached = _iterate(lambda at, weights=weights: strength * (once if at is None else weights(at)), u)
         for at, missed in zip(u, np.abs(reached / strength - steepness), strict=True):
-            yield {**head, "form": "reached", "at": at, "value": float(missed)}
+            yield {
+                **head, "form": "reached", "target": target, "calibration": calibration, "at": at,
+                "value": float(missed),
+            }  # fmt: skip

@@ -9,6 +9,7 @@ from dperm_pipeline.settings import Experiment, fixed, number, numbers
 class Settings:
     repeats: int = number("private runs at each point", low=1, high=100_000)
     wide_repeats: int = number("repeats at the largest n_e", low=2, high=100_000)
+    error_repeats: int = number("private runs of whose models the test errors are taken", low=1, high=100_000)
     settled_repeats: int = number("runs whose last iterations are looked at", low=1, high=100_000)
     draws: int = number("draws of b whose law is tested", low=1, high=100_000)
     rows_added: list[int] = numbers(
