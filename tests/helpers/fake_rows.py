@@ -289,7 +289,8 @@ def li2021_adult(*, datasets=("adult", "breast-cancer"), epsilons=(0.1, 0.4, 1.0
 def augmentation(*, designs=("no-data", "linear-500"), repeats=3):
     """Rows of li2021-augmentation by the experiment itself, which takes a second."""
     settings = {
-        "repeats": repeats, "error_repeats": repeats, "wide_repeats": 2, "settled_repeats": 2, "draws": 2000, "rows_added": [400, 2000],
+        "repeats": repeats, "error_repeats": repeats, "wide_repeats": 2, "settled_repeats": 2, "draws": 2000,
+        "rows_added": [400, 2000],
         "augmented_rows": 2000, "iterations": 3, "settled_iterations": 12, "exact_iterations": 100, "strength": 1.0,
         "floor": 1.0, "kappa": 0.5, "bridge_gamma": 1.5, "reach": 3.0, "points": 40, "epsilon": 1.0, "delta": 1e-4,
         "budget_share": 0.5, "test_rows": 300,

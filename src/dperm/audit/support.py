@@ -13,7 +13,8 @@ first two and (1, 1)/2 in the others: <x, theta> is sqrt(2) at {1, 2} and -1 = y
 (Y + sqrt(2) B)^2/2 is attained by one and 0 by the other; under replace-one it takes the place of its mirror image.
 For s = 1 beside it all pairs of a tiny domain are tried: x in {-1, 0, 1}^2, y in {-1, 0, 1}, two records.
 
-Samp-Agg, pair `votes`: `dperm.audit.voting`; `laplace_s2`: a vote turns from {1, 2} to {3, 4}.
+Samp-Agg, pair `votes`: `dperm.audit.voting`; `laplace_s2`: a vote turns from {1, 2} to {3, 4}; `laplace_at_k`: the
+printed blocks, as many for both.
 
 Neighbouring relation: each budget's.
 """
@@ -40,7 +41,7 @@ DOMAIN = Domain(x_norm=1.0, y_bound=1.0)
 RARE = 25.0
 # Draws that are held against the law; each of Samp-Agg's corrected ones solves its own lassos.
 _DRAWS = 2_000
-VARIANTS = {"exp_mech": ("exponential", "exponential_s2"), "samp_agg": ("laplace", "laplace_s2")}
+VARIANTS = {"exp_mech": ("exponential", "exponential_s2"), "samp_agg": ("laplace", "laplace_s2", "laplace_at_k")}
 
 
 def run(job: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -59,8 +60,8 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
     fixed = {"budget": budget, "neighbours": neighbours, "calibration": job["calibration"]}
     size = 2 if row["variant"].endswith("_s2") else 1
     names = (*(job[key] for key in ("mechanism", "calibration", "pair")), neighbours, budget.epsilon)
-    names = names if size == 1 else (*names, size)
-    rng = jobs.generators(job, *names)
+    own = {"exponential_s2": (2,), "laplace_s2": (2,), "laplace_at_k": ("given k",)}.get(row["variant"], ())
+    rng = jobs.generators(job, *names, *own)
     if job["mechanism"] == "exp_mech":
         selector = exponential(**fixed, size=size)
         words = "shifted: one record costs one support all of alpha, another nothing"
@@ -69,6 +70,15 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[dict[st
         selector = voting.selector_of_two(**fixed, blocks=voting.BLOCKS_OF_TWO)
         *pair, words = voting.both_flipped(neighbours, voting.BLOCKS_OF_TWO)
         probed = voting.selector_of_two(**fixed, blocks=3), voting.crowd_of_two(60)
+    elif row["variant"] == "laplace_at_k":
+        if (job["calibration"], neighbours) != ("paper", "add_remove"):
+            raise ConfigError(
+                "config/audits.yaml: variant 'laplace_at_k' is of calibration 'paper' and neighbours 'add_remove' "
+                "alone: elsewhere one record moves no end of a block"
+            )
+        selector = voting.selector(**fixed, blocks=voting.GIVEN)
+        *pair, words = voting.list_cut_at_k()
+        probed = voting.selector(**fixed, blocks=3), voting.list_with_segments(5, 24)
     elif job["calibration"] == "paper":
         selector = voting.selector(**fixed, blocks=None)
         *pair, words = voting.flipped(neighbours=neighbours, calibration="paper")

@@ -15,7 +15,8 @@ As printed, under add/remove (erratum K6). k = floor(sqrt(n)) blocks are cut fro
 records all ends of blocks move. Let all these ends, of m - 1 blocks of m + 1 records and of m blocks of m, cut the list
 into segments, with targets that rise from segment to segment and the features 1 and 2 in turns. Every block consists of
 two segments and votes for the feature of the latter: all m - 1 blocks vote for feature 2, and with one record more all
-m blocks vote for feature 1.
+m blocks vote for feature 1. A given number k of blocks is no better (`laplace_at_k`): of k m records and k m + 1, too,
+all ends but the last move, and all votes but one turn.
 
 Neighbouring relation: the one that is asked for.
 """
@@ -35,6 +36,8 @@ PENALTY = 1e-3
 BLOCKS, SQUARE = 200, 100
 # The published blocks: from 99 records to 100.
 RECUT = 10
+# Published blocks whose number does not change, and records of each of them before one more comes.
+GIVEN, ROWS = 9, 11
 # Blocks for s = 2, and records of each feature.
 BLOCKS_OF_TWO, EACH = 20, 8_000
 # A target that decides on the vote of any block.
@@ -189,6 +192,15 @@ def list_cut_anew(m: int) -> tuple[LinearData, LinearData]:
     return list_with_segments(m, -1), list_with_segments(m, 0)
 
 
+def list_cut_at_k() -> tuple[LinearData, LinearData, str]:
+    """Return lists of which one has a record more, and whose k blocks vote differently, all but one."""
+    n = GIVEN * ROWS
+    cuts = [np.flatnonzero(np.diff(samp_agg.partition(size, GIVEN))) + 1 for size in (n, n + 1)]
+    X, y = _in_turns(np.unique(np.concatenate([[0, n + 1], *cuts])), n + 1)
+    words = f"from {n} records to {n + 1}, in {GIVEN} blocks: all votes but one turn"
+    return (X[:n], y[:n]), (X, y), words
+
+
 def list_with_segments(m: int, more: int) -> LinearData:
     """Return m^2 + more records whose targets rise from segment to segment, the features in turns.
 
@@ -196,11 +208,16 @@ def list_with_segments(m: int, more: int) -> LinearData:
     """
     n = m * m
     ends = np.unique(np.concatenate([np.arange(0, n, m), np.arange(0, n, m + 1), [n - 1, n]]))
-    segment = np.searchsorted(ends, np.arange(n), side="right") - 1
-    data = one_feature(segment % 2, (segment + 1.0) / (segment[-1] + 1.0))
+    data = _in_turns(ends, n)
     if more <= 0:
         return data[0][: n + more], data[1][: n + more]
     return np.concatenate([data[0], data[0][:more]]), np.concatenate([data[1], data[1][:more]])
+
+
+def _in_turns(ends: np.ndarray, n: int) -> LinearData:
+    """Return n records whose targets rise from one segment to the next, the two features in turns."""
+    segment = np.searchsorted(ends, np.arange(n), side="right") - 1
+    return one_feature(segment % 2, (segment + 1.0) / (segment[-1] + 1.0))
 
 
 def one_feature(feature: Sequence[int], y: Sequence[float]) -> LinearData:

@@ -186,6 +186,22 @@ def test_published_blocks_fall_by_a_closed_form():
     assert row["guarantee"] == "none"
 
 
+def test_published_blocks_of_a_given_number_are_cut_anew_too():
+    """Erratum K6 at a public k, by the code's own lassos: of nine votes for one feature eight turn to the other."""
+    (X, y), (more_X, more_y), _ = voting.list_cut_at_k()
+    assert len(X) == 99 and (more_X[:99] == X).all() and (more_y[:99] == y).all() and len(more_X) == 100
+    for rows, labels, share in ((X, y, 0.0), (more_X, more_y, 8 / 9)):
+        found = samp_agg.select(
+            rows, labels, size=1, budget=ONE, neighbours="add_remove", calibration="paper", penalty=voting.PENALTY,
+            blocks=9, rng=np.random.default_rng(0),
+        )  # fmt: skip
+        assert found.votes[0, 1] == pytest.approx(share)
+    (row,) = support.run(job("samp_agg", "paper", "add_remove", variant="laplace_at_k"))
+    # Noise 2/(9 epsilon), here at epsilon = 1: the shares differ by 9/9, and by 7/9 the other way.
+    expected = math.log((1 - separated(3.5)) / separated(4.5))
+    assert row["exact_bound"] == pytest.approx(expected, rel=1e-9) and expected > 3
+
+
 @pytest.mark.parametrize("m", [3, 7, 20])
 def test_lists_are_cut_anew_at_any_square(m):
     (X, y), (more_X, more_y) = voting.list_cut_anew(m)
