@@ -22,6 +22,7 @@ PUBLIC: Catalogue[str, str] = {
     "PINP": "dperm.mechanisms.estimators.interactive",
     "PreconditionedGradientDescent": "dperm.mechanisms.estimators.preconditioned",
     "PredictionLedger": "dperm.mechanisms.prediction.ledger",
+    "PrivateOneVsRest": "dperm.mechanisms.estimators.one_vs_rest",
     "PrivateSearchCV": "dperm.mechanisms.estimators.search",
     "RKHSGaussian": "dperm.mechanisms.estimators.rkhs",
     "SampAggSupport": "dperm.mechanisms.estimators.support",

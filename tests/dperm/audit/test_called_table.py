@@ -21,6 +21,13 @@ ROWS = {
     if block["family"] == "called"
     for row in block["budgets"]
 }
+
+
+def rest(neighbours, **given):
+    """One class against the rest, of a model with this relation."""
+    return dperm.PrivateOneVsRest(dperm.OutputPerturbation(neighbours=neighbours), **given)
+
+
 # Estimator without losses -> mechanism, what makes it, and its rows.
 LOSSLESS = {
     "SoftMajority": ("soft_majority", partial(dperm.SoftMajority, shards=2, queries=1), ("threads",)),
@@ -29,6 +36,7 @@ LOSSLESS = {
     "ExpMechSupport": ("exp_mech", partial(dperm.ExpMechSupport, y_bound=1.0), ("squared",)),
     "SampAggSupport": ("samp_agg", partial(dperm.SampAggSupport, penalty=1.0, blocks=2), ("squared",)),
     "SparseRegression": ("sparse", partial(dperm.SparseRegression, y_bound=1.0), tuple(sparse.STAGES)),
+    "PrivateOneVsRest": ("output", partial(rest, classes=(0, 1)), ("one_vs_rest",)),
     "Student": (
         "stable_erm",
         partial(cases.Taught, classes=(0, 1), queries=2, total=4.0, clip=False),

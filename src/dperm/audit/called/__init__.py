@@ -24,6 +24,7 @@ from dperm.audit.called import (
     integers,
     linear,
     objects,
+    rests,
     signs,
     sparse,
     supports,
@@ -32,14 +33,14 @@ from dperm.audit.called import (
 from dperm.audit.called.corners import Call
 
 PAIRS = ("corners",)
-_PREFIX, _THREADS, _CLASSES = "called-", "threads", "classes"
+_PREFIX, _THREADS, _CLASSES, _RESTS = "called-", "threads", "classes", "one_vs_rest"
 
 
 def _variants(mechanism: str) -> tuple[str, ...]:
     losses = cases.CALLS[mechanism][1] if mechanism in cases.CALLS else ()
     objects_of = [variant for variant, made in cases.PUBLISHED.items() if mechanism in made]
     asked = [_THREADS] if mechanism in threads.SHARED else []
-    asked += [_CLASSES] if mechanism == "soft_majority" else []
+    asked += {"soft_majority": [_CLASSES], "output": [_RESTS]}.get(mechanism, [])
     return tuple(_PREFIX + name for name in (*losses, *objects_of, *asked))
 
 
@@ -81,6 +82,9 @@ def _attacks(job: Mapping[str, Any], row: Mapping[str, Any], rng: Callable) -> I
         return
     if name == _THREADS:
         yield threads.attack(mechanism, neighbours, row["epsilon"], delta, rng(name))
+        return
+    if name == _RESTS:
+        yield rests.attack(neighbours, row["epsilon"], delta, rng(name))
         return
     if name == _CLASSES:
         yield threads.classes(neighbours, row["epsilon"], delta, rng(name))

@@ -1,9 +1,10 @@
 """Mistakes around a right core, each beside its proper form: what a check, a lock or an attribute was forgotten at.
 
 Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). Of the others
-one counts an answer after it has looked whether one is left, one cuts a gradient class by class, two count records
-whose number is private, two make noise for less than a record, or a record and the solver, can do, and one draws less
-noise than its statement names: an attack that believed the statement could not see it.
+one counts an answer after it has looked whether one is left, one cuts a gradient class by class, one gives each class
+the whole budget, two count records whose number is private, two make noise for less than a record, or a record and the
+solver, can do, and one draws less noise than its statement names: an attack that believed the statement could not see
+it.
 """
 
 import contextlib
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from dperm.audit.called import answers, corners, descents, linear, objects, recording, threads
+from dperm.audit.called import answers, corners, descents, linear, objects, recording, rests, threads
 from dperm.audit.called.corners import Call
 from dperm.audit.mutants.mutant import Finite, Sampled, mutant, mutants_of
 from dperm.errors import DomainViolation, VacuousWarning
@@ -26,6 +27,7 @@ from dperm.mechanisms.diagnostics import diagnostics
 from dperm.mechanisms.estimators.approximate_minima import ApproximateMinima
 from dperm.mechanisms.estimators.gradient import NoisyGradientDescent
 from dperm.mechanisms.estimators.objective import ObjectivePerturbation
+from dperm.mechanisms.estimators.one_vs_rest import PrivateOneVsRest
 from dperm.mechanisms.estimators.output import OutputPerturbation
 from dperm.mechanisms.estimators.rkhs import RKHSGaussian
 from dperm.mechanisms.estimators.stable_erm import StableERM
@@ -135,6 +137,13 @@ class _Free(_Slack):
     def _learn(self, X, y, loss, domain, each):
         made = super()._learn(X, y, loss, domain, each)
         return dataclasses.replace(made, rate=made.rate / (1 + 2 * self.tolerance))
+
+
+class _WholeEach(PrivateOneVsRest):
+    """One model for each class against the rest, as if a record were in that of its own class alone."""
+
+    def _share(self, budget, k, columns):
+        return budget
 
 
 class _Certified(OutputPerturbation):
@@ -283,6 +292,14 @@ def half_of_a_model(broken: bool) -> Finite:
 def solver_for_free(broken: bool) -> Finite:
     """Stable ERM whose solver errs by all that its tolerance allows, in bins; the twin's noise is made for that too."""
     return _released_once(_Free if broken else _Slack, "add_remove", tolerance=0.5)
+
+
+@mutant("the whole budget for each class against the rest", "everywhere", "add_remove")
+def whole_for_each_class(broken: bool) -> Finite:
+    """Output perturbation of three classes against the rest: on which side each theta_j lies; a record comes."""
+    pair = None, (1.0, 2)
+    fits = rests.fitted("add_remove", 1.0, 0.0, np.random.default_rng(0), _WholeEach if broken else PrivateOneVsRest)
+    return Finite(rests.outcomes(fits[None][1], fits, pair), [pair])
 
 
 @mutant("a released model with its solver's certificate", _SOURCE, "add_remove")

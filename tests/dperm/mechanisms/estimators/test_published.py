@@ -32,6 +32,7 @@ from dperm import (
     ObjectivePerturbation,
     OutputPerturbation,
     PreconditionedGradientDescent,
+    PrivateOneVsRest,
     PrivateSearchCV,
     SparseRegression,
     Student,
@@ -154,6 +155,17 @@ def test_a_search_carries_its_best_trial_and_nothing_of_the_others():
     ]
     differ, certain = difference(*([carried(search) for search in side] for side in sides))
     assert {"best_estimator_", "best_score_"} <= differ <= set(sides[0][0].privacy_.covers) and certain == set()
+    assert words(sides[0][0]) == words(sides[1][0])
+
+
+def test_one_class_against_the_rest_carries_coefficients_alone():
+    """Nothing of the models that they were taken from."""
+    model = OutputPerturbation(fit_intercept=True, clip=True)
+    sides = [
+        [PrivateOneVsRest(model, classes=("no", "maybe", "yes"), random_state=seed).fit(*data) for seed in SEEDS]
+        for data in neighbours("add_remove", "labels")
+    ]
+    assert difference(*([carried(rest) for rest in side] for side in sides)) == ({"coef_", "intercept_"}, set())
     assert words(sides[0][0]) == words(sides[1][0])
 
 

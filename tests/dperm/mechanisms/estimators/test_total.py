@@ -107,6 +107,9 @@ def labelled():
         "averaged, fails, open": lambda: dperm.AveragedPrediction(**predictor, **OPEN, shards=3, base=Fails()),
         "exppw": lambda: dperm.ExpPW(**predictor),
         "exppw, open": lambda: dperm.ExpPW(**predictor, **OPEN, feature=2),
+        "one against the rest": lambda: dperm.PrivateOneVsRest(
+            dperm.OutputPerturbation(clip=True), classes=("no", "maybe", "yes"), random_state=0
+        ),
         "search": lambda: dperm.PrivateSearchCV(
             dperm.ObjectivePerturbation(**LABELS), {"l2": [0.0, 1.0]}, epsilon=2.0, n_iter=3, random_state=0
         ),

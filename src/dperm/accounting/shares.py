@@ -1,0 +1,98 @@
+r"""What each of k releases about the same records may spend, so that all of them together stay within one budget.
+
+    of Gaussian releases   of ratios mu_j they are together exactly as private as one of ratio sqrt(sum mu_j^2) (Dong,
+                           Roth & Su 2022, Corollary 3.3), so each may have a/sqrt(k), a = `gaussian_ratio(epsilon,
+                           delta)`;
+    of any releases        each (e, d)-DP: with probability 1 - (1 - d)^k <= k d one of them fails, and else they are k
+                           randomised responses at worst, of which `composition.optimal_delta` is the exact delta
+                           (Kairouz, Oh & Viswanath 2015, Theorem 3.3). d = delta/(2k) leaves it delta/2. With delta = 0
+                           that is e = epsilon/k, which is never more.
+
+Neighbouring relation: that of the releases, the same for all. The mechanisms that are shared among are those of
+kifer2012 (docs/privacy.md, section 9).
+"""
+
+import math
+
+from dperm.accounting import composition
+from dperm.accounting.gaussian import gaussian_ratio
+from dperm.domain import Budget
+
+# What is left for the rounding of sums of squares.
+_ROUNDING = 1e-12
+
+
+def of_gaussians(budget: Budget, k: int) -> Budget:
+    """Return an (e, delta) whose Gaussian ratio is a/sqrt(k), rounded down.
+
+    Parameters
+    ----------
+    budget : Budget
+        Of all releases together; delta above 0.
+    k : int
+        How many there are, 1 or above.
+
+    Returns
+    -------
+    Budget
+        Of each.
+
+    References
+    ----------
+    Dong, Roth & Su 2022, Corollary 3.3.
+    """
+    if k == 1:
+        return budget
+    most = gaussian_ratio(budget.epsilon, budget.delta) * (1 - _ROUNDING) / math.sqrt(k)
+    low, high = 0.0, budget.epsilon
+    # Bisection keeps to the side that is safe: ratios grow with epsilon.
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if gaussian_ratio(middle, budget.delta) <= most else (low, middle)
+    return Budget(low, budget.delta)
+
+
+def of_any(budget: Budget, k: int) -> Budget:
+    """Return an (e, d) that k releases may spend each, whatever they are.
+
+    Parameters
+    ----------
+    budget : Budget
+        Of all releases together.
+    k : int
+        How many there are, 1 or above.
+
+    Returns
+    -------
+    Budget
+        Of each.
+
+    References
+    ----------
+    Kairouz, Oh & Viswanath 2015, Theorem 3.3.
+    """
+    basic = budget.epsilon / k
+    if k == 1 or not budget.delta:
+        return Budget(basic, budget.delta)
+    room, rounding = budget.delta / 2, 1 + composition.optimal_rounding(k)
+    each = composition.largest(lambda e: rounding * composition.optimal_delta(budget.epsilon, e, k), basic, room)
+    return Budget(max(basic, each), budget.delta / (2 * k))
+
+
+def together(multipliers: list[float]) -> float:
+    """Return the noise multiplier of one Gaussian release that is as private as these together.
+
+    Parameters
+    ----------
+    multipliers : list of float
+        Standard deviations over sensitivities, 1/mu_j, each above 0.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Dong, Roth & Su 2022, Corollary 3.3.
+    """
+    return 1 / math.sqrt(sum(1 / multiplier**2 for multiplier in multipliers))
