@@ -58,7 +58,7 @@ class Listener(ABC):
 # All there are, for a process that was just forked: what it inherited was made for another one, perhaps in the middle
 # of a turn.
 _SERVINGS = weakref.WeakSet()
-os.register_at_fork(after_in_child=lambda: [serving.begin() for serving in list(_SERVINGS)])
+os.register_at_fork(after_in_child=lambda: [serving.begin(forked=True) for serving in list(_SERVINGS)])
 
 
 class Serving:
@@ -80,9 +80,13 @@ class Serving:
         self._listeners.append(listener)
         self._stale = True
 
-    def begin(self) -> None:
-        """Begin in a process, with no lock taken, no open journal and nothing known."""
+    def begin(self, *, forked: bool = False) -> None:
+        """Begin in a process, with no lock taken, no open journal and nothing known.
+
+        A forked process is another one even where it has its parent's number, as in a namespace of its own.
+        """
         _SERVINGS.add(self)
+        self._forked = forked
         # The lock of what needs no look at the journal, and of turns.
         self.lock, self._depth, self._journal, self._stale = threading.RLock(), 0, None, True
         for listener in self._listeners:
@@ -141,14 +145,14 @@ class Serving:
             )
 
     def _enter(self) -> None:
-        if os.getpid() != self._owner:
+        if self._forked or os.getpid() != self._owner:
             if self.path is None:
                 raise ReleaseError(
                     f"this was fitted in process {self._owner} without a journal, and only that one may answer: this "
                     f"one, {os.getpid()}, would be a second release on the same budget; fit with state='a file' and "
                     "all processes share that journal"
                 )
-            self._owner, self._stale = os.getpid(), True
+            self._owner, self._stale, self._forked = os.getpid(), True, False
         if self.closed:
             of = "" if self.path is None else f" of {self.path}"
             raise ReleaseError(f"the ledger{of} was closed; open it anew")
@@ -170,7 +174,7 @@ class Serving:
 
     def __getstate__(self):
         self.alone()
-        own = ("lock", "_depth", "_journal", "_stale", "_owner")
+        own = ("lock", "_depth", "_journal", "_stale", "_owner", "_forked")
         return {name: value for name, value in self.__dict__.items() if name not in own}
 
     def __setstate__(self, state):

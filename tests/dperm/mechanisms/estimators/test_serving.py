@@ -122,6 +122,15 @@ def test_a_forked_process_is_refused_without_a_journal(name):
     np.testing.assert_array_equal(asked(model, rows), first)
 
 
+def test_a_forked_process_is_refused_though_it_has_its_parents_number(monkeypatch, tmp_path):
+    """As process 1 of a container has that forks into a namespace of its own."""
+    number = os.getpid()
+    alone, shared = fitted("rkhs"), fitted("rkhs", state=tmp_path / "journal")
+    monkeypatch.setattr(os, "getpid", lambda: number)
+    assert isinstance(in_fork(asked, alone, batch(1, 0)), ReleaseError)
+    np.testing.assert_array_equal(in_fork(asked, shared, batch(2, 0)), asked(shared, batch(2, 0)))
+
+
 def test_a_fork_in_the_middle_of_a_turn_finds_no_lock_that_is_never_let_go(tmp_path):
     """Another thread answers while this one forks: neither its lock nor that of the file is the child's."""
     for given in ({}, {"state": tmp_path / "journal"}):
