@@ -87,7 +87,7 @@ test-versions: venv  ## the same rows with the oldest and the newest libraries, 
 	$(BIN)/python tests/portability/environments.py
 	$(PYTEST) -m versions tests/portability
 
-test-processors: venv  ## rows and verdicts as if the processor had other instructions (about 15 minutes)
+test-processors: venv  ## rows and verdicts as if the processor had other instructions (about 17 minutes)
 	$(PYTEST) -m processors tests/portability
 
 test-portability: venv  ## the two above in one, which share a run

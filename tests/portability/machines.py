@@ -69,9 +69,9 @@ def finish(*processes: subprocess.Popen) -> None:
     assert [process.returncode for process in processes] == [0] * len(processes), "\n".join(said)
 
 
-def compute(out: Path, *only: str, **given) -> Path:
-    """Compute everything at scale tiny, or some parts, in two processes that share them, on the machine's two cores."""
-    chosen = ["--only", *only] if only else []
+def compute(out: Path, *only: str, scale: str = "tiny", **given) -> Path:
+    """Compute everything at a scale, or some parts, in two processes that share them, on the machine's two cores."""
+    chosen = ["--scale", scale, *(["--only", *only] if only else [])]
     finish(start(out, *chosen, **given), start(out, "--backwards", *chosen, **given))
     return out
 
