@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone, is_classifier, is_regressor
 from total_checks import failing
 
-from dperm import TDDL, RKHSGaussian, diagnostics, kernels
+from dperm import TDDL, TDIL, RKHSGaussian, diagnostics, kernels
 from dperm.domain import Budget
 from dperm.errors import DataError, DomainViolation, InvalidBudget, PrivacyLeakWarning, SolverError
 from dperm.mechanisms.estimators import kernel as base
@@ -207,9 +207,10 @@ class TestTDDL:
         """An error would tell who is a member; the proof asks only that the points were not chosen by the data."""
         X, y = data
         public = np.vstack([X[:2], X[:1] / 2])
-        among, apart = (TDDL(public=public, random_state=0, **LABELS).fit(X[k:], y[k:]) for k in (0, 2))
-        assert among.privacy_ == apart.privacy_ and vars(among).keys() == vars(apart).keys()
-        np.testing.assert_array_equal(among.public_, apart.public_)
+        for model in (TDDL(public=public, random_state=0, **LABELS), TDIL(kernel="rbf", public=public, **LABELS)):
+            among, apart = (clone(model).fit(X[k:], y[k:]) for k in (0, 2))
+            assert among.privacy_ == apart.privacy_ and vars(among).keys() == vars(apart).keys()
+            np.testing.assert_array_equal(among.public_, apart.public_)
 
     def test_unfit_public_points_are_refused(self, data):
         X, y = data
