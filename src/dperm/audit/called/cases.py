@@ -180,6 +180,19 @@ WAYS: dict[str, tuple[dict[str, Any], ...]] = {
 _ONE_STEP = ({"steps": 1}, {"steps": 1} | _CLIP, {"steps": 1} | _INTERCEPT)
 _RELEASES = ({}, _CLIP)
 _WALLED = ({"curvature": 2.5}, _LARGE, _LARGE | _CLIP)
+# (mechanism, loss) -> further ways. Short rows have next to no curvature, and so many of them push theta so far that a
+# logistic record against them has nearly all of its force. Under replace-one two such records have no more on a line.
+_PUSHED = {"curvature": 3.0, CROWD: (13_000, 0.003)}
+_FAR_KERNEL = {"C": 0.5, CROWD: (1_200, 0.02)}
+_FURTHER: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
+    ("output", "logistic"): (_PUSHED,),
+    ("output", "logistic" + _RELEASE): (_PUSHED,),
+    ("rkhs_gaussian", "logistic"): (_FAR_KERNEL,),
+    ("tddl", "logistic"): (_FAR_KERNEL,),
+    ("tdil", "logistic"): (_FAR_KERNEL,),
+    # In a large ball, with so little regularisation that w gets there, and noise as large as that.
+    ("stable_erm", "logistic"): ({"total": 0.66, "radius": 25.0, CROWD: (5_333, 0.003)},),
+}
 # Public estimators that nobody calls, and why.
 _LEARNER = "a learner without privacy, for shards: what asks it takes any learner, and says what is promised"
 _SEARCH = (
@@ -279,7 +292,9 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     loss = {} if name == NUMBERS else {"loss": own.get("loss", name)}
     _, declared = extreme(name, own)
     several = _ONE_STEP if name == MULTINOMIAL else None
-    for way in several or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism]):
+    ways = several or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism])
+    further = _FURTHER.get((mechanism, name), ()) if row["neighbours"] == "add_remove" else ()
+    for way in (*ways, *further):
         # On a line the noise of theta with an intercept is known if it is Gaussian.
         if (mechanism in THETA or name.endswith(MODEL)) and way.get("fit_intercept") and not row["delta"]:
             continue
