@@ -151,8 +151,9 @@ def test_the_ledger_at_scale_quick_has_the_verdicts_of_docs_assets(tmp_path, nam
     found = pq.read_table(out / "privacy.parquet").to_pandas()
     told = pd.read_csv(ROOT / "docs/assets/privacy.csv", float_precision="round_trip").fillna({"variant": ""})
     both = found.merge(told[told["verdict"] != "not audited"], on=KEY, suffixes=("", "_told"))
-    # What was added since that run has no other verdict to be held against.
-    assert len(found) > 380 and len(both) > 0.9 * len(found)
+    assert len(both) > 350
+    # What was added since that run has no other verdict to be held against, but no attack refutes what is proved.
+    assert found[(found["verdict"] == "refuted") & (found["guarantee"] != "none")][KEY].to_dict("records") == []
     assert both[both["verdict"] != both["verdict_told"]][[*KEY, "verdict", "verdict_told"]].to_dict("records") == []
     exact = both[(both["confidence"] == 1) & (both["confidence_told"] == 1)]
     assert len(exact) > 0.8 * len(both)
