@@ -159,8 +159,14 @@ def logistic_gamma_epsilon(
     _check_positive("scale", scale)
     _check_positive("zeta", zeta)
     force = zeta / scale / cap
-    slope = _first(lambda s: _fall(s, leverage) >= force, cap)
+    slope = _falling(float(force), float(leverage), float(cap))
     return (_pull(neighbours, cap) + slope) * force + _log_m(slope, leverage)
+
+
+@functools.lru_cache(maxsize=1024)
+def _falling(force: float, leverage: float, cap: float) -> float:
+    """Return the first slope from which on log m falls as fast as the force rises."""
+    return _first(lambda s: _fall(s, leverage) >= force, cap)
 
 
 def logistic_gamma_scale(
