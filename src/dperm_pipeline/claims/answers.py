@@ -15,11 +15,13 @@ Of each part, the first of these that is true:
   some of its values and fails or is undecided at others, or the number that the paper states lies between what two
   values give. The values are the variants with a `choice`, or, if none has one, the data sets.
 - *holds when mended*: another form holds.
-- *fails*: the form `printed` fails. (What exists in a mended form alone is answered by that.)
-- *undecided*: some test is inconclusive.
+- *fails*: the form `printed` fails, and if variants have a `choice`, at each. (What exists in a mended form alone is
+  answered by that.)
+- *undecided*: some test is inconclusive, or it fails at some choices, but not at all, and holds at none.
 - *not run*.
 
-The claim's answer is that of its weakest part, and says which parts fare better; parts that were not run count only if
+The claim's answer is that of its weakest part, and says which parts fare better or depend on something else; parts
+that were not run count only if
 all are.
 """
 
@@ -151,7 +153,7 @@ def _answer(claim: str, verdicts: _Tests) -> Answer:
         statement=says["statement"],
         kind=weakest.kind,
         open_choice=weakest.open_choice,
-        where="; ".join(filter(None, (weakest.where, *_stronger(ran, weakest), untested, *remarks))),
+        where="; ".join(filter(None, (weakest.where, *_others(ran, weakest), untested, *remarks))),
         form=weakest.form,
         quantity=_quantity(weakest.tests[0]),
         low=low,
@@ -194,12 +196,17 @@ def _sum(counts: Iterable[Any]) -> int:
     return int(sum(count for count in counts if not pd.isna(count)))
 
 
-def _stronger(parts: list[_Part], weakest: _Part) -> Iterator[str]:
-    """Say what became of the parts that fare better than the weakest: a paper's main clause may be among them."""
+def _others(parts: list[_Part], weakest: _Part) -> Iterator[str]:
+    """Say what became of the parts that fare better than the weakest, or depend on something else.
+
+    A paper's main clause may be among them.
+    """
     for part in parts:
-        if ANSWERS.index(part.kind) < ANSWERS.index(weakest.kind):
+        better = ANSWERS.index(part.kind) < ANSWERS.index(weakest.kind)
+        if better or (part.kind == weakest.kind and part.open_choice != weakest.open_choice):
             said = part.tests[0]["statement"].rstrip(".")
-            yield f"but this {part.kind}{f' {part.open_choice} ({part.where})' if part.open_choice else ''}: {said}"
+            found = f"{part.kind}{f' {part.open_choice} ({part.where})' if part.open_choice else ''}"
+            yield f"{'but' if better else 'and'} this {found}: {said}"
 
 
 def _part(tests: _Tests) -> _Part:
@@ -214,6 +221,8 @@ def _part(tests: _Tests) -> _Part:
     for form in _MENDED:
         if form != printed and _outcome(_in_form(tests, form)) == "holds":
             return _Part("holds when mended", form, tests)
+    if outcome == "fails" and (values := _fails_at_some(_in_form(tests, printed))):
+        return _Part("undecided", printed, tests, where=values)
     return _Part(outcome, printed, tests)
 
 
@@ -252,6 +261,15 @@ def _dependence(tests: _Tests) -> tuple[str, str]:
     return "", ""
 
 
+def _fails_at_some(tests: _Tests) -> str:
+    """Say at which choices tests of one form fail; empty if at all, or if there are none."""
+    choice = tests[0]["depends_on"]
+    if not choice or not any(test["choice"] for test in tests):
+        return ""
+    _, outcomes = _that_matter(choice, {value: _outcome(part) for value, part in _by_value(tests)})
+    return _listed(outcomes) if set(outcomes.values()) - {"fails"} else ""
+
+
 def _that_matter(choice: str, outcomes: dict[str, str]) -> tuple[str, dict[str, str]]:
     """Leave out what makes no difference, of several things that are left open (the catalogue's `again`).
 
@@ -280,9 +298,9 @@ def _by_value(tests: _Tests) -> Iterator[tuple[str, _Tests]]:
 
 
 def _listed(outcomes: dict[str, str]) -> str:
-    """Say at which values a claim holds, fails and is undecided; more than `MANY` of one outcome are counted."""
+    """Say at which values a claim has each outcome; more than `MANY` values of one outcome are counted."""
     parts = []
-    for outcome in ("holds", "fails", "undecided"):
+    for outcome in ("holds", "fails", "undecided", "not run"):
         values = [value for value, found in outcomes.items() if found == outcome]
         if values:
             parts.append(f"{outcome} at {', '.join(values) if len(values) <= MANY else f'{len(values)} others'}")

@@ -90,6 +90,16 @@ def test_variants_with_a_choice_are_alternatives_and_others_hold_for_all():
     assert answer(one, *more).where == "holds at 1; fails at 9 others"
 
 
+def test_what_is_left_open_has_to_fail_at_every_choice():
+    """At the others nothing refutes the claim: undecided, or not run."""
+    failed = line("printed", NO, depends_on="zeta", choice="1")
+    for verdict, words in ((OPEN, "undecided"), (ABSENT, "not run")):
+        found = answer(failed, line("printed-over-large", verdict, depends_on="zeta", choice="20"))
+        assert (found.words, found.where) == ("undecided", f"fails at 1; {words} at 20")
+    assert answer(failed, line("printed-over-large", NO, depends_on="zeta", choice="20")).words == "fails"
+    assert answer(failed, line("corrected", YES, depends_on="zeta")).words == "holds when mended"
+
+
 def test_of_several_things_left_open_those_count_that_make_a_difference():
     def at(variant, verdict, choice):
         return line(variant, verdict, depends_on="zeta or delta", choice=choice)
@@ -109,6 +119,18 @@ def test_of_several_things_left_open_those_count_that_make_a_difference():
 def test_an_answer_says_which_parts_fare_better_than_the_weakest():
     found = answer(line("printed", YES, statement="The main clause."), line("printed", NO, id="K-c38a", statement="b"))
     assert (found.words, found.where) == ("fails", "but this holds as printed: The main clause")
+
+
+def test_an_answer_names_parts_that_depend_on_something_else():
+    def part(name, choice, *verdicts):
+        return [
+            line(f"printed-over-{k}", v, id=name, statement=f"{name}.", depends_on=choice, choice=str(k))
+            for k, v in enumerate(verdicts)
+        ]
+
+    found = answer(*part("K-c38", "zeta", YES, NO), *part("K-c38a", "the law", OPEN, YES))
+    assert found.words == "depends on zeta"
+    assert found.where == "holds at 0; fails at 1; and this depends on the law (holds at 1; undecided at 0): K-c38a"
 
 
 def test_a_stated_number_between_what_two_choices_give_depends_on_them():

@@ -60,7 +60,7 @@ SIMILAR = within(high=0.01)
 # id, or id and part of an entry that shares it -> how the printed variant is decided.
 RULES = {
     "J-c01": WEAKEST,
-    "J-c01a": rate("d", 0, 0.05, **SHOWN),
+    "J-c01a": upper("d", 0, **SHOWN),
     "J-c01b": lower("d", 0.1),
     "J-c02": WEAKEST,
     "J-c02a": lower("total", 0.1, **SHOWN),
@@ -129,8 +129,8 @@ RULES = {
     "J-c27": LEDGER,
     "J-c28": bound("total", "d", bound="bound_reread"),
     "J-c28 literal": bound("total", "d", bound="bound"),
-    "J-c29": rate("total", 2, 0.2),
-    "J-c29 private": rate("total", 2, 0.2),
+    "J-c29": rate("total", 2, 0.2, side="upper"),
+    "J-c29 private": rate("total", 2, 0.2, side="upper"),
     "J-c30": WEAKEST,
     "J-c30a": rate("total", -2 / 3, 0.1, side="upper", **SHOWN),
     "J-c30b": rate("total", -1, 0.1),
