@@ -274,13 +274,7 @@ def logistic_leverage(a: float, *, epsilon: float, delta: float, neighbours: Nei
 
 
 def most_curved(cap: float) -> float:
-    """Return max_{s <= cap} s (1 - s), the largest l'' of a record.
-
-    Parameters
-    ----------
-    cap : float
-        In (0, 1].
-    """
+    """Return max_{s <= cap} s (1 - s), the largest l'' of a record; cap in (0, 1]."""
     return 0.25 if cap >= 0.5 else cap * (1 - cap)
 
 
