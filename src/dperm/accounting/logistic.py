@@ -108,10 +108,6 @@ def logistic_ratio(*, epsilon: float, delta: float, leverage: float, neighbours:
     ------
     InvalidBudget
         If the curvature Delta is too small for epsilon, or a value is outside its range.
-
-    References
-    ----------
-    docs/privacy.md, Theorem 4.
     """
     _check_curved(epsilon, leverage, neighbours, cap)
     return _ratio(float(epsilon), float(delta), float(leverage), neighbours, float(cap))
@@ -274,7 +270,13 @@ def logistic_leverage(a: float, *, epsilon: float, delta: float, neighbours: Nei
 
 
 def most_curved(cap: float) -> float:
-    """Return max_{s <= cap} s (1 - s), the largest l'' of a record; cap in (0, 1]."""
+    """Return max_{s <= cap} s (1 - s), the largest l'' of a record.
+
+    Parameters
+    ----------
+    cap : float
+        In (0, 1].
+    """
     return 0.25 if cap >= 0.5 else cap * (1 - cap)
 
 
