@@ -1,6 +1,6 @@
 """Put a run's tables into the docs, between their markers: the last step of make docs-assets (update_assets.py).
 
-The ledgers go to docs/audit.md, the verdicts to docs/papers/<paper>.md.
+The ledgers go to docs/audit.md, the verdicts to docs/papers/<paper>.md, and to kifer2012.md what K-c38 is told by.
 """
 
 import math
@@ -32,6 +32,18 @@ COLUMNS = {
         "its twin spends at least", "the twin",
     ),
 }  # fmt: skip
+# Methods of kifer2012-output, by their names in its table -> what stands over their column.
+METHODS = {
+    "objective, tight": "objective, tight", "CMS11, Algorithm 2": "CMS11",
+    "objective, Algorithm 1": "objective, Algorithm 1", "output": "output",
+    "approximate minima": "approximate minima", "noisy gradient descent": "gradient descent",
+}  # fmt: skip
+# Forms of K-c38 -> what is compared with output perturbation.
+PAIRS = {"printed": "CMS11, Algorithm 2", "tight": "objective, tight", "tight-over-kst": "objective, Algorithm 1"}
+# What the reason of a paired test says: points for and against, and the span of the ratio.
+PAIRED = re.compile(
+    r"^(\d+) of (\d+) points reject in favour of the claim and (\d+) against it.* is (\S+ to \S+) times "
+)
 # A number in the prose of a page.
 MARKED = re.compile(r"(<!-- measured (\S+ \S+(?: \S+)?) -->)[^<]*(<!-- /measured -->)")
 
@@ -103,6 +115,30 @@ def verdicts(paper: str, path: Path) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def risks(means: pd.DataFrame) -> str:
+    """Return the mean excess risks of the table kifer2012-output over epsilon, the least of a budget in bold."""
+    shown = means[means.method.isin(METHODS)].assign(risk=lambda rows: rows.excess_risk.map("{:.3g}".format))
+    # As printed: what looks equal is bold together.
+    budget = ["dataset", "delta", "epsilon"]
+    best = shown.groupby(budget).risk.transform(lambda risks: min(risks, key=float))
+    shown["risk"] = shown.risk.where(shown.risk != best, "**" + shown.risk + "**")
+    lines = [("data set", "δ", *METHODS.values()), ["---"] * (2 + len(METHODS))]
+    for (dataset, delta), part in shown.sort_values(budget).groupby(["dataset", "delta"]):
+        cell = part.groupby("method").risk.agg(" / ".join)
+        lines.append((dataset, f"{delta:g}".replace("e-0", "e-"), *(cell.get(method, "") for method in METHODS)))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def pairs(found: pd.DataFrame) -> str:
+    """Return what the paired tests of K-c38 count, and how many times as large output perturbation's excess risk is."""
+    lines = [("against output perturbation", "data", "verdict", "points for", "against", "ratio"), ["---"] * 6]
+    for variant, words in PAIRS.items():
+        for row in found[(found.id == "K-c38") & (found.variant == variant)].sort_values("dataset").itertuples():
+            held, points, against, ratio = PAIRED.match(row.reason).groups()
+            lines.append((words, row.dataset, row.verdict, f"{held} of {points}", against, ratio))
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def filled(text: str) -> str:
     """Return a page whose prose has the numbers of its own table: behind `<!-- measured claim variant data -->`."""
     numbers, claim = {}, ""
@@ -130,6 +166,9 @@ def main(results: Path) -> None:
     """Rewrite docs/audit.md and docs/papers from a run's folder."""
     for name in COLUMNS:
         put(DOCS / "audit.md", name, narrowed(name, (results / f"tables/{name}.md").read_text(encoding="utf-8")))
+    kifer2012 = DOCS / "papers/kifer2012.md"
+    put(kifer2012, "risks", risks(pd.read_csv(results / "tables/kifer2012-output.csv")))
+    put(kifer2012, "pairs", pairs(claims.read(results / "claims.parquet")))
     for page in sorted((DOCS / "papers").glob("*.md")):
         put(page, "answers", answered(page.stem, claims.read(results / "claims.parquet")))
         put(page, "claims", verdicts(page.stem, results / "claims.parquet"))

@@ -1,6 +1,5 @@
 """docs/audit.md tells the truth: its code runs, its tables are the pipeline's and say what they must."""
 
-import importlib.util
 import math
 import re
 from pathlib import Path
@@ -19,15 +18,6 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/audit.md").read_text(encoding="utf-8")
 # What the ledger adds to an attack.
 ROW = {"verdict": "refuted", "p_holm": 1e-9, "counts": "exact", "reason": "above the claim"}
-
-
-@pytest.fixture(scope="module")
-def tables():
-    """The script that fills the page."""
-    spec = importlib.util.spec_from_file_location("update_tables", ROOT / "docs/update_tables.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL))

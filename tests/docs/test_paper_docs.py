@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dperm_pipeline import claims
@@ -62,6 +63,33 @@ def test_prose_has_the_numbers_of_the_table(paper):
     said = re.findall(r"<!-- measured ([^>]*) -->(.*?)<!-- /measured -->", page)
     assert page.count("<!-- measured") == len(said)
     assert [(what, number) for what, number in said if measured[what] != number] == []
+
+
+def test_pairs_of_k_c38_are_those_of_the_ledger(tables):
+    """The ledger says them in words, by which the table is made again."""
+    ledger = pd.read_csv(ROOT / "docs/assets/claims.csv", keep_default_na=False)
+    page = (ROOT / "docs/papers/kifer2012.md").read_text(encoding="utf-8")
+    assert tables.between(page, "pairs") == tables.pairs(ledger)
+    forms = ledger[ledger.id == "K-c38"]
+    assert len(tables.pairs(ledger).splitlines()) == 2 + len(forms) > 2
+
+
+def test_the_least_risk_of_a_budget_is_bold(tables):
+    means = pd.DataFrame(
+        [
+            ("b", 0.3, 1e-6, "output", 0.2),
+            ("b", 0.1, 1e-6, "output", 0.12345),
+            ("b", 0.1, 1e-6, "objective, tight", 0.12349),
+            ("b", 0.3, 1e-6, "objective, tight", 1.2),
+            ("a", 0.1, 0.0, "CMS11, Algorithm 2", 2.0),
+            ("a", float("inf"), 0.0, "non-private", float("nan")),
+        ],
+        columns=["dataset", "epsilon", "delta", "method", "excess_risk"],
+    )
+    first, second = (re.split(r" *\| *", line)[1:-1] for line in tables.risks(means).splitlines()[2:])
+    assert first == ["a", "0", "", "**2**", "", "", "", ""]
+    # Equal as printed, bold together.
+    assert second == ["b", "1e-6", "**0.123** / 1.2", "", "", "**0.123** / **0.2**", "", ""]
 
 
 def test_every_test_that_the_errata_name_is_there():
