@@ -138,28 +138,43 @@ ledger.collect(attacks, [], root / "privacy.parquet", confidence=confidence, lev
 """
 
 
-@pytest.mark.parametrize("name", [FURTHEST])
-def test_the_ledger_at_scale_quick_has_the_verdicts_of_docs_assets(tmp_path, name):
-    """Those are of a run at scale paper, as the machine is: nothing is computed twice. Nor do bounds hang on draws."""
-    config = {**config_files.parse(ROOT / "config/config.yaml"), "scale": "quick"}
-    planned = plan.load(config, ROOT, unavailable=fetch.unavailable)
-    parts = [f"audit {of} {pair}" for of, pair in planned.audits["quick"] if of not in LEFT_OUT]
-    given, out = {**threads(1), **settings(name)}, tmp_path / "out"
-    compute(out, *parts, scale="quick", **given)
+def ledger(out: Path, planned: plan.Plan, keys: list[tuple[str, str]], **given: str) -> pd.DataFrame:
+    """Make these attacks of scale quick, and return the ledger that follows from them, by what was attacked."""
+    compute(out, *(f"audit {mechanism} {pair}" for mechanism, pair in keys), scale="quick", **threads(1), **given)
     asked = [out, *(planned.audit[key] for key in ("confidence", "level"))]
     subprocess.run([sys.executable, "-c", LEDGER, *map(str, asked)], env=environment(**given), check=True)
-    found = pq.read_table(out / "privacy.parquet").to_pandas()
+    return pq.read_table(out / "privacy.parquet").to_pandas().set_index(KEY)
+
+
+def unlike(found: pd.DataFrame, told: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that are not told, or with another verdict, or with another bound though no draws bear on it."""
+    told = told.reindex(found.index)
+    exact = (found["confidence"] == 1) & (told["confidence"] == 1)
+    off = (found["audit_lower_bound"] - told["audit_lower_bound"]).abs()
+    least = np.maximum(found.index.get_level_values("epsilon"), told["audit_lower_bound"])
+    return found[(found["verdict"] != told["verdict"]) | (exact & (off > BOUNDS * least))]
+
+
+@pytest.mark.limit(2800)
+@pytest.mark.parametrize("name", [FURTHEST])
+def test_the_ledger_at_scale_quick_is_the_same(tmp_path, name):
+    """As that of docs/assets, of a run at scale paper. What is not as there is attacked as this machine is, too."""
+    config = {**config_files.parse(ROOT / "config/config.yaml"), "scale": "quick"}
+    planned = plan.load(config, ROOT, unavailable=fetch.unavailable)
+    audits = {key: audit for key, audit in planned.audits["quick"].items() if key[0] not in LEFT_OUT}
+    found = ledger(tmp_path / "other", planned, [*audits], **settings(name))
     told = pd.read_csv(ROOT / "docs/assets/privacy.csv", float_precision="round_trip").fillna({"variant": ""})
-    both = found.merge(told[told["verdict"] != "not audited"], on=KEY, suffixes=("", "_told"))
-    assert len(both) > 350
-    # What was added since that run has no other verdict to be held against, but no attack refutes what is proved.
-    assert found[(found["verdict"] == "refuted") & (found["guarantee"] != "none")][KEY].to_dict("records") == []
-    assert both[both["verdict"] != both["verdict_told"]][[*KEY, "verdict", "verdict_told"]].to_dict("records") == []
-    exact = both[(both["confidence"] == 1) & (both["confidence_told"] == 1)]
-    assert len(exact) > 0.8 * len(both)
-    off = (exact["audit_lower_bound"] - exact["audit_lower_bound_told"]).abs()
-    unlike = exact[off > BOUNDS * np.maximum(exact["epsilon"], exact["audit_lower_bound_told"])]
-    assert unlike[[*KEY, "audit_lower_bound", "audit_lower_bound_told"]].to_dict("records") == []
+    left = unlike(found, told[told["verdict"] != "not audited"].set_index(KEY))
+    assert len(found) > 380 and len(left) < len(found) / 2
+    kinds = {key[1:] for key in left.index}
+    again = [
+        key
+        for key, audit in audits.items()
+        if any((audit["mechanism"], *({**audit, **row}[name] for name in KEY[2:])) in kinds for row in audit["rows"])
+    ]
+    if again:
+        left = unlike(left, ledger(tmp_path / "as it is", planned, again))
+    assert left.reset_index()[[*KEY, "verdict", "audit_lower_bound"]].to_dict("records") == []
 
 
 # What hangs on the last digits, by name of the file: solvers and their certificates, accounting, kernels, the grid of
