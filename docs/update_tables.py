@@ -169,6 +169,8 @@ def main(results: Path) -> None:
     kifer2012 = DOCS / "papers/kifer2012.md"
     put(kifer2012, "risks", risks(pd.read_csv(results / "tables/kifer2012-output.csv")))
     put(kifer2012, "pairs", pairs(claims.read(results / "claims.parquet")))
+    name = "dwork2018-queries-answered"
+    put(DOCS / "papers/dwork2018.md", name, (results / f"tables/{name}.md").read_text(encoding="utf-8"))
     for page in sorted((DOCS / "papers").glob("*.md")):
         put(page, "answers", answered(page.stem, claims.read(results / "claims.parquet")))
         put(page, "claims", verdicts(page.stem, results / "claims.parquet"))
