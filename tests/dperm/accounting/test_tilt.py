@@ -67,20 +67,21 @@ def test_the_row_is_the_longest_that_both_bounds_allow():
         TIED.scale(budget, curvature=R**2 / 8, neighbours="add_remove")
 
 
-def test_the_logistic_loss_alone_is_tied_and_separate_forgets_it():
+def test_the_logistic_losses_alone_are_tied_and_separate_forgets_it():
     domain, both = Domain(x_norm=2.0), (2.0, 1.0)
-    assert {name for name, make in losses.LOSSES.items() if make().cap is not None} == {"logistic"}
+    assert {name for name, make in losses.LOSSES.items() if make().cap is not None} == {"logistic", "capped_logistic"}
     assert record(losses.logistic(), both) == Record(2.0, 1.0, True, 1.0)
+    assert record(losses.capped_logistic(0.2), (0.4, 0.64)) == Record(0.4, 0.64, True, 0.2)
     assert record(losses.logistic(), both, "separate") == Record(2.0, 1.0, True)
     for budget in BUDGETS:
         for neighbours in RELATIONS:
-            for loss in (losses.logistic(), losses.huber(0.5)):
+            for loss in (losses.logistic(), losses.capped_logistic(0.8), losses.huber(0.5)):
                 given = {"curvature": 4 * domain.x_norm**2 / budget.epsilon, "neighbours": neighbours}
                 tight, apart = (
                     core.calibrate(loss, domain, budget, calibration=name, **given) for name in ("tight", "separate")
                 )
                 assert tight[1] == apart[1] == "proved_exact"
-                assert (tight[0].scale < apart[0].scale) == (loss.name == "logistic")
+                assert (tight[0].scale < apart[0].scale) == (loss.cap is not None)
                 assert tight[0].scale <= apart[0].scale
 
 

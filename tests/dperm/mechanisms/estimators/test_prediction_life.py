@@ -143,6 +143,7 @@ OTHER = {
     "feature": 1,
     "loss": "absolute",
     "loss_parameters": {"knee": 1e-6},
+    "answers": "model",
     "corollary": "4.10",
     "total": 1e9,
     "radius": 1e-6,
