@@ -315,7 +315,7 @@ def test_all_predictors_are_here():
     assert {type(model()) for model in MODELS.values()} >= {
         cls
         for cls in _descendants(PrivatePredictor)
-        if cls.__module__.startswith("dperm.") and not cls.__abstractmethods__
+        if cls.__module__.startswith("dperm.mechanisms.") and not cls.__abstractmethods__
     }
 
 
