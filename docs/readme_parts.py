@@ -53,7 +53,7 @@ SECTIONS = {
         ),
     ),
     "dwork2018": Section(
-        ("dwork2018-queries",), (("D-c01c", ("printed", "tight")), ("D-c57", ("printed", "printed-over-separate")))
+        ("dwork2018-queries",), (("D-c01c", ("printed", "tight")), ("D-c57", ("printed", "printed-over-later")))
     ),
     "li2021": Section(
         ("li2021-fig6", "li2021-fig6-corrected"),
