@@ -77,11 +77,7 @@ class Promise(NamedTuple):
 REFUTED = (
     Promise("kifer2012", "sparse", "samp_agg_gamma", "add_remove", "Algorithm 6: Samp-Agg with √n blocks", "K6"),
     Promise("jain2013", "tdil", "laplace", "replace", "Algorithm 3: a factor stands twice in its exponent", "J1"),
-    Promise("dwork2018", "soft_majority", "exponential", "replace", "soft majority, a slip in Section 4.1", "D1"),
     Promise("dwork2018", "stable_sgd", "laplace", "replace", "stable gradient descent at rate R L_f/√n", "D2"),
-    Promise(
-        "dwork2018", "averaged", "upside-down", "replace", "averaging, a slip in a proof: at γ = 2; fine if γ ≤ ε", "D3"
-    ),
     Promise("li2021", "napp", "erm", "add_remove", "NAPP-ERM with the printed radius of pure noise", "N1"),
     Promise("li2021", "napp", "vs_plus", "add_remove", "NAPP-VS+: noise truncated", "N2"),
     Promise("li2021", "napp", "erm-moor", "add_remove", "NAPP-ERM with the dual-purpose regularizer", "N4"),
