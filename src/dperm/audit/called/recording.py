@@ -14,7 +14,7 @@ import numpy as np
 
 from dperm import grid
 from dperm.errors import DataError
-from dperm.mechanisms import kept
+from dperm.mechanisms import queries
 from dperm.noise import Gaussian, Laplace, SphericalLaplace
 
 
@@ -136,10 +136,10 @@ def answer(
 @contextlib.contextmanager
 def generators(one: Recorded) -> Iterator[None]:
     """Let a fit's lists go on with what the generators of its queries draw."""
-    of = kept.Noise.of
+    of = queries.Noise.of
 
     def listening(self, key):
         return RecordingGenerator(of(self, key).bit_generator, one.units, one.drawn)
 
-    with mock.patch.object(kept.Noise, "of", listening):
+    with mock.patch.object(queries.Noise, "of", listening):
         yield

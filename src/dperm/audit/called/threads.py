@@ -30,7 +30,7 @@ from dperm.audit.called.brackets import BracketedLaw
 from dperm.audit.called.concurrency import RendezvousKernel
 from dperm.audit.called.recording import Recorded
 from dperm.errors import BudgetExhausted, DataError
-from dperm.mechanisms import kept
+from dperm.mechanisms import queries
 from dperm.mechanisms.estimators.averaged import AveragedPrediction
 from dperm.mechanisms.estimators.exppw import ExpPW
 from dperm.mechanisms.estimators.interactive import PINP
@@ -239,7 +239,7 @@ def answered(make: Callable[[], Any]) -> int:
     DataError if a thread got another error than that the budget is exhausted, or where all asked the same row any.
     """
     drawn: list[bytes] = []
-    of, lock = kept.Noise.of, threading.Lock()
+    of, lock = queries.Noise.of, threading.Lock()
 
     def listening(self, key):
         with lock:
@@ -249,7 +249,7 @@ def answered(make: Callable[[], Any]) -> int:
     most = 0
     for apart in (False, True):
         drawn.clear()
-        with mock.patch.object(kept.Noise, "of", listening):
+        with mock.patch.object(queries.Noise, "of", listening):
             told = concurrency.in_step(make().predict, _rows(apart=apart))
         _answered([one for one in told if not (apart and isinstance(one, BudgetExhausted))])
         most = max(most, len(drawn))

@@ -18,8 +18,8 @@ from dperm.mechanisms.diagnostics import Diagnostics, keep
 from dperm.mechanisms.estimators.model import PrivateModel, classifies, declared, generator
 from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import whole
-from dperm.mechanisms.kept import fitted, parameters
 from dperm.mechanisms.kernel.constants import Setting
+from dperm.mechanisms.queries import fitted, parameters
 from dperm.mechanisms.serving import Serving
 from dperm.solvers import kernel as solver
 

@@ -18,8 +18,8 @@ from dperm.errors import NoGuaranteeWarning
 from dperm.mechanisms.estimators.model import declared, encoded, generator, told
 from dperm.mechanisms.estimators.records import queried, total, validated
 from dperm.mechanisms.estimators.whole import ignoring_numpy_errors, one_fit, whole
-from dperm.mechanisms.kept import Fresh, Known, Noise, first_of, fitted, keys, parameters
 from dperm.mechanisms.prediction.ledger import Count, PredictionLedger
+from dperm.mechanisms.queries import Fresh, Known, Noise, first_of, fitted, keys, parameters
 
 
 class PrivatePredictor(BaseEstimator, metaclass=ABCMeta):

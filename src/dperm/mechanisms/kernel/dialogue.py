@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm import kernels
-from dperm.mechanisms.kept import Fresh, Noise, first_of, keys, read, stacked, written
 from dperm.mechanisms.kernel import definite
 from dperm.mechanisms.kernel.interactive import UPDATED, Session
+from dperm.mechanisms.queries import Fresh, Noise, first_of, keys, read, stacked, written
 from dperm.mechanisms.serving import Listener, Serving
 
 

@@ -41,10 +41,10 @@ from scipy import linalg
 from dperm.domain import Budget, Guarantee, Mode
 from dperm.errors import DataError, DomainViolation
 from dperm.kernels import MEMORY, Kernel
-from dperm.mechanisms.kept import Fresh, Noise, first_of, keys, read, stacked, written
 from dperm.mechanisms.kernel import definite
 from dperm.mechanisms.kernel.constants import Setting, nugget, sigma
 from dperm.mechanisms.kernel.tddl import Spectrum, within
+from dperm.mechanisms.queries import Fresh, Noise, first_of, keys, read, stacked, written
 from dperm.mechanisms.serving import Listener, Serving
 from dperm.solvers.blas import one_thread
 

@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import dperm
 from dperm import kernels
-from dperm.mechanisms.kept import parameters
+from dperm.mechanisms.queries import parameters
 
 # What two processes run alike, one after the other.
 SETUP = textwrap.dedent(

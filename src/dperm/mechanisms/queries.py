@@ -1,4 +1,4 @@
-"""What an interactive mechanism keeps: its first answer to each row, and noise that serves no two different queries.
+"""Queries of an interactive mechanism: each row's first answer, and noise that serves no two different queries.
 
 A row that is asked again is found by its bytes and gets its first answer. Two answers with the same noise would reveal
 the difference of two exact answers. So without a journal the noise of a query is a function of a secret and of all

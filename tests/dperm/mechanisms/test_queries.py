@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 from scipy import sparse
 
-from dperm.mechanisms import kept
+from dperm.mechanisms import queries
 
 
 def digest(row):
@@ -19,8 +19,8 @@ def test_rows_have_one_digest_dense_or_sparse():
     X = np.where(rng.random((40, 5)) < 0.4, 0.0, rng.normal(size=(40, 5)))
     X[:3] = [-0.0] * 5, [0.0, np.nan, 0.0, np.inf, -0.0], [1.0, 2.0, 3.0, 4.0, 5.0]
     expected = [digest(row) for row in X.tolist()]
-    assert kept.keys(X) == kept.keys(np.asfortranarray(X)) == kept.keys(sparse.csr_array(X)) == expected
-    assert kept.keys(X[2:3].astype(int)) == expected[2:3] and kept.keys(X[:0]) == []
+    assert queries.keys(X) == queries.keys(np.asfortranarray(X)) == queries.keys(sparse.csr_array(X)) == expected
+    assert queries.keys(X[2:3].astype(int)) == expected[2:3] and queries.keys(X[:0]) == []
     # Entries out of order, one in two parts, and a 0 that is stored.
     odd = sparse.csr_array(([2.0, 0.0, 0.5, 0.5], [3, 1, 0, 0], [0, 4]), shape=(1, 5))
-    assert kept.keys(odd) == [digest([1.0, 0.0, 0.0, 2.0, 0.0])]
+    assert queries.keys(odd) == [digest([1.0, 0.0, 0.0, 2.0, 0.0])]
