@@ -7,6 +7,8 @@ CORES ?= all
 ARGS ?=
 # The run that the docs show: make docs-assets RESULTS=results/paper
 RESULTS ?= results/paper
+# One live line where there is a terminal; the plain log elsewhere, and always with make reproduce LIVE=
+LIVE ?= $(shell [ -t 2 ] && echo --logger dperm)
 # Of make serve.
 PORT ?= 8000
 # The scale that ARGS ask for, else that of config/config.yaml.
@@ -15,7 +17,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv reproduce resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib audit-lock lock clean
+.PHONY: help venv reproduce plan resume serve report-zip test test-slow test-faults test-versions test-processors test-portability test-cluster lint format bench bench-workflow docs docs-assets audit-diffprivlib audit-lock lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,8 +42,11 @@ endif
 	@touch $@
 
 reproduce: venv  ## every figure, table and verdict of the default run, and the report
-	@start=$$(date +%s) && $(BIN)/snakemake --cores $(CORES) $(ARGS) && \
+	@start=$$(date +%s) && $(BIN)/snakemake $(LIVE) --cores $(CORES) $(ARGS) && \
 	$(BIN)/python -m dperm_pipeline.report --since $$start --cores $(CORES) $(ARGS)
+
+plan: venv  ## what a run would do and why, in ten lines: ARGS as for make reproduce
+	@$(BIN)/snakemake --dry-run --logger dperm --cores $(CORES) $(ARGS)
 
 resume: venv  ## go on after a crash or a kill
 	@# A run that goes on must keep its lock and its temporary files.

@@ -35,6 +35,7 @@ FLOORS = {
         "stamps": 0,
         "worker": 0,
         "one_run": 0,
+        "progress": 0,
         "multiple": 0,
         "tables": 1,
         "rows": 1,

@@ -1,12 +1,16 @@
 """Say at the end of a run where the report is, how long it took, and the verdicts in a few lines.
 
+Where there is a desktop the report opens by itself.
+
 python -m dperm_pipeline.report --since 1795230015 --cores all [what was given to snakemake]
 python -m dperm_pipeline.report --serve 8000 [what was given to snakemake]
 """
 
 import argparse
+import os
 import sys
 import time
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,10 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         spent = cost.of_run(known.root, folder.name, since=known.since, until=time.time(), cores=cores)
         print(spent)
         print(f"report: {page} ({int(spent.seconds) // 60} min {int(spent.seconds) % 60} s)")
+        if _desktop():
+            webbrowser.open(page.resolve().as_uri())
     except (DpermError, FileNotFoundError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _desktop() -> bool:
+    """Is somebody there, before a screen with windows?"""
+    windows = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    return bool(windows) and sys.stdout.isatty()
 
 
 def _scale(root: Path, arguments: Sequence[str]) -> str:
