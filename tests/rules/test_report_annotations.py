@@ -42,7 +42,7 @@ def test_what_is_in_the_report(marked):
 
 def test_where_figures_and_tables_stand(marked):
     flags = {path: flag for (_, path), flag in marked.items()}
-    papers = {"dwork2018", "jain2013", "kifer2012", "li2021"}
+    papers = {"dwork2018", "jain2013", "kifer2012", "li2021", "frontier"}
     for kind, name, suffix in DRAWN:
         target, said = getattr(figures, kind.upper())[name], flags[f"results/tiny/{kind}/{name}.{suffix}"]
         assert said.subcategory == kind

@@ -52,7 +52,7 @@ TARGETS = {
 }
 # Asked for by name alone, or by mistake.
 APART = {"judge_claim", "unknown_drawing"}
-PAPERS = {"kifer2012", "jain2013", "li2021", "dwork2018"}
+PAPERS = {"kifer2012", "jain2013", "li2021", "dwork2018", "frontier"}
 # No code decides their bytes: what is fetched is held against its checksum, a configuration is written as it stands.
 WITHOUT_CODE = {"fetch_dataset"}
 

@@ -81,7 +81,9 @@ def payload(rows_paths: Iterable[str | Path], privacy_path: str | Path) -> dict[
                 at = {**own, "delta": codes["delta"](delta)}
                 shown = [arm for arm in arms if arm["delta"] <= delta]
                 metric = source.metric(point["metric"], point["dataset"])
-                for line in explorer_points.compared(shown, lower=metric.lower, standing_of=here, point=point):
+                for line in explorer_points.compared(
+                    shown, lower=metric.lower, standing_of=here, point=point, extra=source.extra
+                ):
                     line["arm"] = codes["arm"]((place, *line["arm"]))
                     line["standing"] = codes["standing"](line["standing"])
                     _append(lines, at | line)

@@ -146,7 +146,12 @@ def _level(public: pd.DataFrame, wanted: tuple[tuple[str, Any], ...]) -> pd.Seri
 
 
 def compared(
-    arms: Sequence[dict[str, Any]], *, lower: bool, standing_of: Callable[..., tuple], point: dict[str, Any]
+    arms: Sequence[dict[str, Any]],
+    *,
+    lower: bool,
+    standing_of: Callable[..., tuple],
+    point: dict[str, Any],
+    extra: Sequence[str] = (),
 ) -> Iterable[dict[str, Any]]:
     """Yield a line for each method of a point: its mean, and its gap to the best one whose guarantee is real.
 
@@ -162,7 +167,7 @@ def compared(
         gap, gap_half = math.nan, math.nan
         if best is not None and k != best:
             gap, gap_half, _ = _interval(arm["values"] - arms[best]["values"])
-        name = tuple(arm.get(part, "") for part in (*_ARM, "target"))
+        name = tuple(arm.get(part, "") for part in (*_ARM, *extra)) + ("",) * (not extra)
         yield {
             "arm": name, "standing": standing, "n": n, "failed": len(arm["values"]) - n, "mean": _short(mean),
             "half": _short(half), "gap": _short(gap), "gap_half": _short(gap_half),

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[3]
 CONFIG = config_files.parse(ROOT / "config/config.yaml")
 load = functools.partial(plan.load, unavailable=fetch.unavailable)
 # An experiment of each of the other papers.
-ONE_OF_EACH = ("li2021-moor", "jain2013-stability", "dwork2018-generalization")
+ONE_OF_EACH = ("frontier-linear", "li2021-moor", "jain2013-stability", "dwork2018-generalization")
 FILES = ["config/config.yaml", "config/datasets.yaml", "config/experiments/kifer2012-output.yaml"]
 
 
@@ -150,7 +150,7 @@ def test_hundreds_of_mutants_are_refused_in_words_or_are_valid(monkeypatch, fold
         ({"papers": []}, "papers: [] is not allowed: needs at least 1 item(s)"),
         (
             {"papers": ["kifer2013"]},
-            "papers.0: 'kifer2013' is not allowed: must be one of kifer2012, jain2013, dwork2018, li2021; "
+            "papers.0: 'kifer2013' is not allowed: must be one of kifer2012, jain2013, dwork2018, li2021, frontier; "
             "did you mean 'kifer2012'?",
         ),
         ({"mirror": "/no/such/folder"}, "mirror: '/no/such/folder' is not a folder"),
