@@ -51,18 +51,36 @@ def test_promised_by_hand():
     assert averaging.rate(0.1, 0.05, 1.0) == pytest.approx((1 + math.log(200)) * 1000)
 
 
+def test_a_learner_that_corollary_4_7_admits_and_that_breaks_it():
+    """D-c21c by simulation: 20 shards, of which one errs everywhere with probability beta' and all on one set."""
+    alpha, beta, r = 0.1, 0.05, 20
+    rng = np.random.default_rng(7)
+    for variant, allowed in (("printed", False), ("mended", True)):
+        shard = averages.failure(alpha, beta, 1.0, variant)
+        failing = (rng.random((20_000, r)) < shard).sum(axis=1)
+        # Noise of scale 1/r on the votes, clipped to a probability: off the set k of r err, on it all of them.
+        noise = rng.laplace(scale=1 / r, size=400_000)
+        wrong = [np.clip(k / r + noise, 0, 1).mean() for k in range(r + 1)]
+        excess = np.array([(1 - alpha / 2) * wrong[k] + alpha / 2 * wrong[r] for k in failing])
+        found = averages.broken(alpha, shard, 1.0, r)
+        assert (excess > alpha).mean() == pytest.approx(found, abs=0.01) and (found <= beta) == allowed
+
+
 def test_rows():
     rows = fake_dwork2018.averaging()
     assert (rows["status"] == "ok").all() and (rows["neighbours"] == "replace").all()
     excess = rows[rows["metric"] == "excess"]
     assert set(excess["form"]) == {
-        "scale", "lipschitz", "equality", "smooth", "stability", "fits", "loss", "bits", "noise", "union"
+        "scale", "lipschitz", "equality", "smooth", "stability", "fits", "loss", "bits", "noise", "union", "learner"
     }  # fmt: skip
-    held = excess[~((excess["variant"] == "printed") & excess["form"].isin(("scale", "smooth", "union")))]
+    held = excess[~((excess["variant"] == "printed") & excess["form"].isin(("scale", "smooth", "union", "learner")))]
     assert held["value"].max() < 1e-9
     worst = excess[excess["variant"] == "printed"].groupby("form")["value"].max()
     # gamma = 2 loses gamma^2/epsilon; sigma = 1/2 at b = 20 costs 1/4 b^2 more; beta adds up to 4 beta.
-    assert worst.to_dict() == pytest.approx({"scale": 3.0, "smooth": 0.25 * 400, "union": 0.15})
+    # One shard of 20 or 10 that fails is too many, so it is 1 - 0.99^20 or 1 - 0.98^10, of which 0.05 are allowed.
+    assert worst.to_dict() == pytest.approx(
+        {"scale": 3.0, "smooth": 0.25 * 400, "union": 0.15, "learner": 1 - 0.98**10 - 0.05}
+    )
     assert abs(excess[excess["form"].isin(("equality", "fits"))]["value"]).max() == 0
     noise = excess[(excess["form"] == "noise") & (excess["calibration"] == "paper") & (excess["alpha"] == 0.1)]
     assert noise["value"].max() == pytest.approx(-0.05, abs=1e-4)

@@ -132,7 +132,7 @@ def test_records_of_section_21(stably):
 
 
 def test_remarks_after_corollary_413(stably):
-    """D-c34, D-c35: larger over smaller, within a constant of 4."""
+    """D-c34, D-c35: larger over smaller, within a constant of 4; D-c68: 4.13 over 4.11, from 4.13's equal terms up."""
     times = {"paper": 1, "corrected": 4}
 
     def smooth(row):
@@ -153,6 +153,17 @@ def test_remarks_after_corollary_413(stably):
 
     agree(stably, smooth, series="smooth")
     agree(stably, rough, series="rough")
+
+    def stronger(row):
+        second = 2 / sqrt(row.n) + row.smoothness / (row.n * row.epsilon**2)
+        return log(second / (4 / sqrt(row.n * row.epsilon / (1 + row.epsilon))))
+
+    for series, above in (("stronger", True), ("stronger below", False)):
+        agree(stably, stronger, series=series)
+        assert all(
+            (2 / sqrt(row.n) >= row.smoothness / (row.n * row.epsilon**2) * (1 - 1e-12)) == above
+            for row in select(stably, series=series).itertuples()
+        )
 
 
 def test_privacy_for_free(monkeypatch):

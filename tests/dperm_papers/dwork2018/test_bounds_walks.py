@@ -217,6 +217,13 @@ def test_records_beyond_aggregation(beyond):
 
         where = {"form": "alpha", "metric": "promised", "variant": variant}
         agree(beyond, theorem_53, mechanism="exppw", **where)
+
+        def nearly_optimal(row, records=theorem_53):
+            """D-c67: Section 2.1's lower bound at d = 1, a logarithm and the constant 100."""
+            bound = (1 / row.alpha**2 + 1 / (row.epsilon * row.alpha)) * log(2 / row.alpha)
+            return log(records(row) / (100 * bound))
+
+        agree(beyond, nearly_optimal, mechanism="exppw", **where | {"metric": "excess"})
         agree(beyond, corollary_47, mechanism="averaged", **where)
 
 

@@ -124,6 +124,15 @@ def test_with_all_records_equal_stable_erm_pays_for_noise_alone():
     assert found == pytest.approx([0.3])
 
 
+def test_enough_records_of_averages():
+    """D-c65: 60 shards at alpha 0.1, epsilon 1, whose noise costs 2/60; a shard has the rest of alpha."""
+    n, r = dimension.averages_size(30, 0.1, 1.0)
+    assert r == 60 and n == r * dimension.model_size(30, 0.1 - 2 / 60)
+    # Other numbers of shards do not ask for much less: r leaves the shards two thirds of alpha.
+    others = [k * dimension.model_size(30, 0.1 - 2 / k) for k in (40, 50, 70, 90)]
+    assert n < 1.2 * min(others)
+
+
 @pytest.mark.parametrize("start", [1, 7, 40, 400, 9000])
 def test_the_least_size_is_found_from_any_start(start):
     for power, alpha in ((0.5, 0.11), (1.0, 0.0101), (1.0, 1.5)):
@@ -157,7 +166,7 @@ def test_the_best_number_of_shards():
 
 def test_rows(rows):
     cubes, coins = of(rows, dataset="cube"), of(rows, dataset="abs")
-    assert len(cubes) == 2 * (1 + 2 * (3 + 1) + 2 * 2) and len(coins) == 2 * 3
+    assert len(cubes) == 2 * (1 + 2 * (3 + 1) + 2 * 2 + 1) and len(coins) == 2 * 3
     promised = of(cubes, metric="promised")
     np.testing.assert_allclose(of(promised, mechanism="stable_erm")["value"], 16 * 2 / 0.04)
     assert of(promised, mechanism="objective", p=40, delta=0.0)["value"].tolist() == pytest.approx([40 / 0.04])

@@ -134,7 +134,7 @@ def test_dimension_shows_sizes_with_intervals_and_promises():
     assert "0.2" in axis.get_ylabel() and axis.get_title() == style.equals("ε", 1.0)
     for _, group in of(rows, dataset="abs").groupby(["mechanism", "calibration"]):
         assert drawn(figure.axes[-1], group.set_index("n")["value"])
-    assert len(figure.axes[-1].lines) == 3 and len(labels(figure)) == 9
+    assert len(figure.axes[-1].lines) == 3 and len(labels(figure)) == 10
 
 
 @pytest.mark.slow

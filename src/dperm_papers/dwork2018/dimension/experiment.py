@@ -5,7 +5,7 @@ Part `dimension`: n*, the least n at which the mean excess is at most alpha at t
 tight) it is estimated in batches: excess at sizes around n*, at the mu that is worst over all batches, and where a line
 through log excess over log n meets log alpha. Of objective perturbation (gamma noise: delta = 0; Gaussian noise) and
 without privacy it is exact. `promised` is what is said of each: 16 (1 + eps)/(eps alpha^2) of Corollary 4.11; p/(eps
-alpha^2) and sqrt p/(eps alpha^2), whose constants are left open (here 1).
+alpha^2) and sqrt p/(eps alpha^2), whose constants are left open (here 1); of averages `averages_size`.
 
 Part `aggregation`: the excess of stable ERM on `abs` over n, and that of averaging
 (`dperm_papers.dwork2018.dimension.aggregation`) at the best number r of shards; exact, at the worst mu of each.
@@ -26,7 +26,7 @@ import numpy as np
 from scipy import optimize
 
 from dperm.accounting import gaussian, objective
-from dperm.mechanisms.prediction import stable_erm
+from dperm.mechanisms.prediction import averaged, stable_erm
 from dperm_papers.dwork2018.dimension import aggregation, cube
 from dperm_papers.dwork2018.shared import bounds, parts, signs
 from dperm_pipeline.experiments import Cell
@@ -66,6 +66,17 @@ def model_size(p: int, alpha: float, *, sigma: float = 0.0, gamma: float = 0.0) 
 
     ratio = 0.3 / alpha
     return least_size(excess, alpha, math.ceil(ratio * (ratio + math.sqrt(ratio**2 + 4 * length**2)) / 2))
+
+
+def averages_size(p: int, alpha: float, epsilon: float) -> tuple[int, int]:
+    """Return n that is enough for the average of r models without privacy, and r = ceil(6/(alpha epsilon)).
+
+    Predictions lie in [-1, 1], so that one shard moves their average by 2/r at most; the noise costs at most its scale
+    (Lemma 4.5, L_l = 1), and the average no more than a shard in the mean (Lemma 4.6). At this r the scale is alpha/3,
+    which is the best where a shard's n* is like 1/alpha^2.
+    """
+    r = math.ceil(6 / (alpha * epsilon) * (1 - 1e-12))
+    return r * model_size(p, alpha - averaged.scale(r, epsilon, "paper", width=2.0)), r
 
 
 def least_size(excess: Callable[[int], float], alpha: float, start: int) -> int:
@@ -137,6 +148,8 @@ def _dimension(cell: Cell, rows: Rows) -> None:
                 sizes = stable_sizes(p, epsilon, alpha, calibration, **drawn)
                 erm.add("n_star", sizes, calibration=calibration)
                 erm.add("promised", bounds.records411(1.0, 1.0, 1.0, alpha, epsilon), calibration=calibration)
+            n, r = averages_size(p, alpha, epsilon)
+            here.add("promised", n, mechanism="averaged", calibration="paper", epsilon=epsilon, r=r, guarantee="proved")
             gamma = objective.gamma_scale(1.0, epsilon=epsilon, log_det=0.0, neighbours="replace")
             sigma = 2 / gaussian.gaussian_ratio(epsilon, settings.delta)
             for delta, noise, growth in (

@@ -34,6 +34,7 @@ _SIZES = encoded(
         ("objective", "tight", _some, "promised"): _promised(
             "√p/(εα²), constant 1", _MODEL.colour, (0, (6, 1.4, 1, 1.4))
         ),
+        ("averaged", "paper", 0, "promised"): _promised("averages, Lemmas 4.5 and 4.6", _AVERAGES.colour),
         ("nonprivate", "", 0, "n_star"): _measured(NONPRIVATE, "without privacy"),
         ("averaged", "paper", 0, "n_star"): _measured(_AVERAGES, "averaging, best r"),
     },

@@ -16,7 +16,8 @@ r"""Lemmas 4.5 and 4.6 and Section 4.3 of dwork2018, exactly: what noise and ave
     bits        the largest log ratio of either bit over all counts against epsilon (Corollary 4.7);
     noise       max_v |p_b(v) - v| at r = ceil(1/(alpha epsilon)) against alpha (Section 4.3);
     union       r beta' - beta of Corollary 4.7's union bound, beta' = 2 beta alpha epsilon as printed, alpha beta
-                epsilon/2 mended (D8); r = 2/(alpha epsilon), a whole number on the grid.
+                epsilon/2 mended (D8); r = 2/(alpha epsilon), a whole number on the grid;
+    learner     how likely the corollary's bit has an excess error above alpha, less beta (`broken`).
 """
 
 import itertools
@@ -24,6 +25,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from dperm.mechanisms.estimators.averaged import AveragedPrediction
 from dperm.mechanisms.prediction import averaged
@@ -197,6 +199,22 @@ def _choices(settings: Any, rows: Rows) -> None:
             beta_shard = failure(alpha, beta, epsilon, variant)
             shards = math.ceil(r * (1 - 1e-12))
             here.add("excess", r * beta_shard - beta, form="union", variant=variant, r=shards)
+            excess = broken(alpha, beta_shard, epsilon, shards) - beta
+            here.add("excess", excess, form="learner", variant=variant, r=shards)
+
+
+def broken(alpha: float, beta_shard: float, epsilon: float, r: int) -> float:
+    """Return how likely Corollary 4.7's bit from r shards errs by more than alpha beyond the best, of one learner.
+
+    All labels are 0. A shard says 1 everywhere with probability beta', else on a set of mass alpha/2 that all share:
+    that is an excess error of at most alpha/2 with probability 1 - beta', all that the corollary asks of m(alpha/2,
+    beta'). (With enough records a learner finds such a set on any law, as nearly as one likes.) If k shards say 1
+    everywhere, the bit is wrong with probability p_b(k/r) off the set and p_b(1) on it, b = 1/(r epsilon); it is
+    decided by k, which is binomial.
+    """
+    wrong = averaged.expected_clip(np.arange(r + 1) / r, averaged.scale(r, epsilon, "paper"))
+    excess = (1 - alpha / 2) * wrong + alpha / 2 * wrong[-1]
+    return float(stats.binom.pmf(np.flatnonzero(excess > alpha), r, beta_shard).sum())
 
 
 def failure(alpha: float, beta: float, epsilon: float, variant: str) -> float:

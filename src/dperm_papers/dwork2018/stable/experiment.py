@@ -11,6 +11,8 @@ Rows of the metric `excess` are a measured number minus its bound, and `bound` h
     needed      the least n at which the mean excess on `abs` is alpha (also as the metric `needed`)
     smooth      Corollary 4.13's bound and that of 4.11 when smoothness is used too: larger over smaller, minus 4
     rough       Corollary 4.11's bound and that of 4.13 when smoothness is not used, likewise
+    stronger    log of Corollary 4.13's bound over that of 4.11, from the epsilon at which 4.13's terms are equal up;
+                `stronger below`: for smaller ones
 
 `calibration` tells the noise (of the minimisers: paper, tight; of descent: paper, corrected, tight), `variant` is
 halved for the step of erratum D15, `bound_of` tells whose bound it is: printed, mended (errata D2, D15) or tight, which
@@ -282,6 +284,11 @@ def _algebra(settings: Settings, rows: Rows) -> None:
             own = here.at(series="smooth", mechanism="stable_erm", calibration=calibration, smoothness=smoothness)
             own.add("excess", max(first / second, second / first) - _CONSTANT)
         first = bounds.corollary411(1.0, 1.0, 1.0, n, epsilon)
+        for smoothness in _SMOOTHNESSES:
+            second = sum(bounds.corollary413(1.0, 1.0, 1.0, smoothness, n, epsilon, mended=False))
+            free = bounds.free_epsilon(1.0, 1.0, 1.0, smoothness, n, mended=False)
+            own = here.at(series="stronger" if epsilon >= free else "stronger below", smoothness=smoothness)
+            own.add("excess", math.log(second / first), mechanism="stable_sgd", calibration="paper")
         printed = bounds.theorem412(1.0, 1.0, 1.0, n) + stable_sgd.rate(1, 1, 1, n, calibration="paper") / epsilon
         mended = 1 / math.sqrt(n / (1 + 4 / epsilon))
         for calibration, second in (("paper", printed), ("corrected", mended)):
