@@ -19,7 +19,7 @@ GLYPHS = {"reproduced": "✓", "inconclusive": "~", "not reproduced": "✗", "no
 
 
 # Columns of claims.csv; in the others an empty cell is an empty text.
-_NUMBERS = ("measured", "low", "high", "expected", "n", "held", "points")
+_NUMBERS = ("measured", "low", "high", "expected", "certified", "n", "held", "points")
 
 
 class Section(NamedTuple):

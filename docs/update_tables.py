@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from dperm_pipeline import claims
-from dperm_pipeline.claims import answers, ledger
+from dperm_pipeline.claims import answers
 from dperm_pipeline.report import ledgers
 
 DOCS = Path(__file__).parent
@@ -70,8 +70,7 @@ def between(page: str, name: str) -> str:
 
 def measured(row: Any) -> str:
     """Return what a verdict measured, with its interval if it has one; of the auditor, as the ledger says it."""
-    certified = ledger.CERTIFIED.search(row.reason)
-    if certified and ledgers.unbounded(float(certified[1])):
+    if ledgers.unbounded(row.certified):
         return "no bound"
     if math.isnan(row.measured):
         return ""

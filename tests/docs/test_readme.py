@@ -170,6 +170,7 @@ def run(tmp_path):
             "low",
             "high",
             "expected",
+            "certified",
             "n",
             "held",
             "points",

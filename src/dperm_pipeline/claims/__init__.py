@@ -75,7 +75,7 @@ ROWS_TOGETHER = 3_000_000
 SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("id", "paper", "variant", "dataset", "place", "statement", "verdict")),
-        *((name, pa.float64()) for name in ("measured", "low", "high", "expected")),
+        *((name, pa.float64()) for name in ("measured", "low", "high", "expected", "certified")),
         *((name, pa.int64()) for name in ("n", "held", "points")),
         *((name, pa.string()) for name in ("figure", "reason", "test", "note", "experiment", "depends_on", "choice")),
         ("remark", pa.string()),

@@ -26,7 +26,6 @@ all are.
 """
 
 import math
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -175,18 +174,13 @@ def _range(tests: _Tests) -> tuple[float, float]:
 
 def _measured(test: dict[str, Any]) -> float:
     """Return what was measured; infinity where an outcome is impossible for the neighbour, and no epsilon bounds it."""
-    bound = _certified(test)
-    return math.inf if bound and float(bound[1]) > ledger.NO_BOUND else float(test["measured"])
-
-
-def _certified(test: dict[str, Any]) -> re.Match | None:
-    """Find the epsilon that an attack certifies; None of a promise that quadratures decide, and of other tests."""
-    return ledger.CERTIFIED.search(test["reason"]) if test["test"] == "ledger" else None
+    # NaN of a promise that quadratures decide, and of other rules.
+    return math.inf if test["certified"] > ledger.NO_BOUND else float(test["measured"])
 
 
 def _quantity(test: dict[str, Any]) -> str:
     """Say what a test's numbers are: of an equality to a value that the paper states, that value."""
-    if test["test"] == "ledger" and not _certified(test):
+    if test["test"] == "ledger" and pd.isna(test["certified"]):
         return QUANTITIES["exact"]
     stated = test["test"] == "equal" and not pd.isna(test["expected"])
     return "value" if stated else QUANTITIES[test["test"]]

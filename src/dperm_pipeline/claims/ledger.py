@@ -13,7 +13,6 @@ in the ledger: only the quadrature attacks it, and the claim states the guarante
 A *control*, such as the mechanism with half of its noise, has to be refuted: an attack that misses it decides nothing.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -29,8 +28,6 @@ _STRENGTH = ("none", "claimed", "proved_exact", "proved")
 _PROVED = _STRENGTH[2:]
 # What the ledger says of a row whose recovered noise is not the promised one (`dperm_pipeline.audits.ledger.NOISE`).
 NOISE = "the code does not draw the promised noise"
-# How a reason gives the epsilon whose share of the claimed one is `measured`.
-CERTIFIED = re.compile(r"certifies epsilon (\S+) of")
 # An exact probability of 0 counts as 1e-300, so a bound near -log(1e-300) = 690.8 is none.
 NO_BOUND = 600.0
 
@@ -42,7 +39,7 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.Da
     maybe `control` (as `ledger`), and, if the experiment has quadratures of it, `where` and the keys of rule `exact`.
 
     With `ledger`, measured and `low` are the certified share of the claimed epsilon, largest over the ledger's rows,
-    and `n` the draws behind it. Else they are those of rule `exact`.
+    `certified` that epsilon itself, and `n` the draws behind it. Else they are those of rule `exact`.
     """
     if "ledger" not in rule:
         return _by_quadrature(rule, rows)
@@ -86,10 +83,11 @@ def decide(rule: Mapping[str, Any], rows: pd.DataFrame | None, *, privacy: pd.Da
         reasons.append(f"quadrature: {quadrature.reason}")
         failed = failed or quadrature.verdict == "not reproduced"
         wanting = wanting or quadrature.verdict != "reproduced"
-    certified = float(share.max())
-    outcome = overall([not wanting], [failed])
-    held = len(entries) - len(refuted)
-    return Verdict(outcome, "; ".join(reasons), certified, certified, None, int(worst["draws"]), held, len(entries))
+    measured, held = float(share.max()), len(entries) - len(refuted)
+    return Verdict(
+        overall([not wanting], [failed]), "; ".join(reasons), measured, measured, n=int(worst["draws"]), held=held,
+        points=len(entries), certified=float(worst["audit_lower_bound"]),
+    )  # fmt: skip
 
 
 def _by_quadrature(rule: Mapping[str, Any], rows: pd.DataFrame) -> Verdict:

@@ -12,7 +12,8 @@ class Verdict:
     """One verdict, its reason in words, and the number it stands on.
 
     `measured` is the claim's quantity with its interval [`low`, `high`], `n` the number of independent repeats behind
-    it; the claim is shown to hold at `held` of `points` points. All None where nothing could be measured.
+    it; the claim is shown to hold at `held` of `points` points; `certified` is the epsilon of the ledger's strongest
+    attack. All None where nothing could be measured.
     """
 
     verdict: str
@@ -23,6 +24,7 @@ class Verdict:
     n: int | None = None
     held: int | None = None
     points: int | None = None
+    certified: float | None = None
 
     def __post_init__(self):
         if self.verdict not in VERDICTS:

@@ -19,8 +19,8 @@ YES, NO, OPEN, ABSENT = VERDICTS
 def line(variant, verdict, **own):
     known = {
         "id": "K-c38", "paper": "kifer2012", "place": "Section 1", "statement": "a", "test": "paired", "dataset": "",
-        "measured": math.nan, "expected": math.nan, "held": 1, "points": 2, "headline": False, "figure": "f",
-        "depends_on": "", "choice": "", "remark": "", "beside": False,
+        "measured": math.nan, "expected": math.nan, "certified": math.nan, "held": 1, "points": 2, "headline": False,
+        "figure": "f", "depends_on": "", "choice": "", "remark": "", "beside": False,
     }  # fmt: skip
     return {**known, "variant": variant, "verdict": verdict, **own}
 
@@ -159,12 +159,11 @@ def test_what_stands_beside_a_claim_decides_nothing_and_remarks_are_read_with_th
 
 
 def test_a_promise_says_what_is_spent_and_that_nothing_bounds_it():
-    attack = "its strongest attack certifies epsilon {} of 1 at delta 0"
-    spent = line("printed", NO, test="ledger", measured=1.5, reason=attack.format("1.5"))
-    endless = line("printed-over-gap", NO, test="ledger", measured=687.0, reason=attack.format("687"))
+    spent = line("printed", NO, test="ledger", measured=1.5, certified=1.5)
+    endless = line("printed-over-gap", NO, test="ledger", measured=229.0, certified=687.0)
     found = answer(spent, endless)
     assert (found.quantity, found.range) == ("epsilon spent over claimed", "1.5 to ∞")
-    by_quadrature = line("printed", YES, test="ledger", measured=0.0, reason="the bound holds at 3 of 3 grid points")
+    by_quadrature = line("printed", YES, test="ledger", measured=0.0)
     assert answer(by_quadrature).quantity == "excess over the bound"
 
 

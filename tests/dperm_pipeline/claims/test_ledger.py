@@ -54,7 +54,7 @@ def test_the_ledger_decides(tmp_path, bounds, guarantees, verdict):
 def test_other_rows_of_the_ledger_do_not_matter(tmp_path):
     others = [attack(5.0, **{key: value}) for key, value in (("mechanism", "output"), ("calibration", "tight"))]
     found = decide(tmp_path, attack(0.25, epsilon=0.5), *others)
-    assert found.verdict == "reproduced" and found.measured == 0.5  # of the claimed epsilon
+    assert (found.verdict, found.measured, found.certified) == ("reproduced", 0.5, 0.25)  # 0.5 of the claimed epsilon
     assert "epsilon 0.25 of 0.5 at delta 0" in found.reason
 
 

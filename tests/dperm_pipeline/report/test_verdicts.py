@@ -22,7 +22,8 @@ def record(**own):
     return {
         "id": "K-c16", "paper": "kifer2012", "variant": "printed", "dataset": "adult", "verdict": "reproduced",
         "place": "Theorem 36; errata K6 and K99", "statement": "a < b", "measured": 0.123456789012345, "low": 0.1,
-        "high": math.inf, "expected": 0.5, "n": 1200, "figure": "kifer2012-output", "reason": "as <b> says",
+        "high": math.inf, "expected": 0.5, "certified": None, "n": 1200,
+        "figure": "kifer2012-output", "reason": "as <b> says",
         "test": "weakest", "note": "As the weakest of K-c17 and K-c99: `<b>`.", "experiment": "kifer2012-output",
         "headline": True, "held": 2, "points": 3, "depends_on": "", "choice": "", "remark": "",
         "beside": False, **own,
