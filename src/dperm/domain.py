@@ -98,6 +98,20 @@ def _as_float(value: Real) -> float:
         return math.inf if value > 0 else -math.inf
 
 
+def checked_field(record: Any, name: str, low: float, high: float, **how: Any) -> None:
+    """Check a number of a frozen dataclass, and keep it as Python's: NumPy's short ones overflow or round.
+
+    Parameters
+    ----------
+    record : dataclass
+    name : str
+        Of the field.
+    low, high, **how
+        As of `number`, which says what is raised.
+    """
+    object.__setattr__(record, name, number(name, getattr(record, name), low, high, **how))
+
+
 def changed_gradients(neighbours: Neighbours) -> int:
     """Return by how many records' gradients the data sets of a pair differ.
 
@@ -140,9 +154,9 @@ class Budget:
     delta: float = 0.0
 
     def __post_init__(self):
-        number("epsilon", self.epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
+        checked_field(self, "epsilon", 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
         pure = "take 0 for pure privacy, else well below 1/n (say 1.0e-6)"
-        number("delta", self.delta, 0, 1, ends="[)", error=InvalidBudget, remedy=pure)
+        checked_field(self, "delta", 0, 1, ends="[)", error=InvalidBudget, remedy=pure)
 
     def share(self, fraction: float) -> "Budget":
         """Return this fraction of the budget (basic composition: shares that sum to one spend the whole).
@@ -161,7 +175,9 @@ class Budget:
         InvalidBudget
             If the fraction is not in (0, 1]: no share is more than the whole.
         """
-        number("fraction", fraction, 0, 1, ends="(]", error=InvalidBudget, remedy="it is a share of the budget")
+        fraction = number(
+            "fraction", fraction, 0, 1, ends="(]", error=InvalidBudget, remedy="it is a share of the budget"
+        )
         return Budget(self.epsilon * fraction, self.delta * fraction)
 
 
@@ -190,12 +206,12 @@ class Domain:
 
     def __post_init__(self):
         rows = "it is the public bound on the length of every row, in the units of the features"
-        number("x_norm", self.x_norm, LEAST, MOST, ends="[]", error=DomainViolation, remedy=rows)
+        checked_field(self, "x_norm", LEAST, MOST, ends="[]", error=DomainViolation, remedy=rows)
         if self.y_bound is not None:
             target = "it is the public bound on |y|; leave it out where there is none"
-            number("y_bound", self.y_bound, LEAST, MOST, ends="[]", error=DomainViolation, remedy=target)
+            checked_field(self, "y_bound", LEAST, MOST, ends="[]", error=DomainViolation, remedy=target)
         ball = "it is the radius of the feasible set; leave it out where theta is free"
-        number("theta_norm", self.theta_norm, 0, math.inf, ends="(]", error=DomainViolation, remedy=ball)
+        checked_field(self, "theta_norm", 0, math.inf, ends="(]", error=DomainViolation, remedy=ball)
 
     @property
     def margin_bound(self) -> float:
@@ -254,8 +270,8 @@ class PrivacyStatement:
     total: bool = field(default=False, kw_only=True)
 
     def __post_init__(self):
-        number("epsilon", self.epsilon, 0, math.inf, ends="(]", error=InvalidBudget, remedy="else nothing is promised")
-        number("delta", self.delta, 0, 1, ends="[)", error=InvalidBudget, remedy="else nothing is promised")
+        checked_field(self, "epsilon", 0, math.inf, ends="(]", error=InvalidBudget, remedy="else nothing is promised")
+        checked_field(self, "delta", 0, 1, ends="[)", error=InvalidBudget, remedy="else nothing is promised")
         one_of("neighbours", self.neighbours, Neighbours)
         one_of("calibration", self.calibration, Calibration)
         one_of("guarantee", self.guarantee, Guarantee)

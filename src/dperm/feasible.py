@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dperm.domain import LEAST, MOST, number
+from dperm.domain import LEAST, MOST, checked_field
 from dperm.errors import DomainViolation
 
 # Of the entries of theta; larger ones would overflow where they are squared.
@@ -54,7 +54,7 @@ class Regularizer:
 
     def __post_init__(self):
         for name in ("l1", "l2"):
-            number(name, getattr(self, name), 0, _MOST, ends="[)", remedy="it is the weight of a norm; 0 leaves it out")
+            checked_field(self, name, 0, _MOST, ends="[)", remedy="it is the weight of a norm; 0 leaves it out")
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class Region:
     def __post_init__(self):
         ball = "it is the radius of the feasible ball; leave it out where theta is free"
         if self.radius != math.inf:
-            number("radius", self.radius, LEAST, MOST, ends="[]", error=DomainViolation, remedy=ball)
+            checked_field(self, "radius", LEAST, MOST, ends="[]", error=DomainViolation, remedy=ball)
         for name in ("low", "high"):
-            number(name, getattr(self, name), -math.inf, math.inf, ends="[]", error=DomainViolation)
+            checked_field(self, name, -math.inf, math.inf, ends="[]", error=DomainViolation)
         if not self.low < self.high:
             raise DomainViolation(f"low={self.low:g} must be below high={self.high:g}: the box is empty")
         if self.constraints is None and (self.low > 0 or self.high < 0) and math.isfinite(self.radius):

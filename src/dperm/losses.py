@@ -88,7 +88,7 @@ def capped_logistic(cap: float = 0.5) -> Loss:
         If `cap` is outside its range.
     """
     remedy = "it is the largest slope; 0.5 is usual, and 1 is the logistic loss"
-    number("capped_logistic cap", cap, LEAST, 1 - 1e-9, ends="[]", error=DomainViolation, remedy=remedy)
+    cap = number("capped_logistic cap", cap, LEAST, 1 - 1e-9, ends="[]", error=DomainViolation, remedy=remedy)
     whole, start = logistic(), math.log1p(-cap) - math.log(cap)
 
     def value(u, y):
@@ -150,7 +150,8 @@ def huber(knee: float = 1.0) -> Loss:
     DomainViolation
         If the knee is outside its range.
     """
-    number("huber knee", knee, LEAST, MOST, ends="[]", error=DomainViolation, remedy="it is in units of y; 1 is usual")
+    remedy = "it is in units of y; 1 is usual"
+    knee = number("huber knee", knee, LEAST, MOST, ends="[]", error=DomainViolation, remedy=remedy)
 
     def value(u, y):
         residual = np.abs(u - y)
@@ -199,7 +200,7 @@ def smoothed_hinge(width: float = 0.5) -> Loss:
         If the width is outside its range.
     """
     remedy = "it is in units of y u; 0.5 is usual"
-    number("smoothed_hinge width", width, LEAST, MOST, ends="[]", error=DomainViolation, remedy=remedy)
+    width = number("smoothed_hinge width", width, LEAST, MOST, ends="[]", error=DomainViolation, remedy=remedy)
 
     def value(u, y):
         z = y * u

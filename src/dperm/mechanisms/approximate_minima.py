@@ -88,14 +88,16 @@ def split(budget: Budget, *, output_share: float = 0.01, tilt_share: float | Non
     remedy = "both noises are Gaussian; for pure privacy take 'objective' or 'cms11'"
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
     remedy = "it is the share of the budget that hides the solver's error; 0.01 is the paper's"
-    number("output_share", output_share, 1e-6, 1, ends="[)", error=InvalidBudget, remedy=remedy)
+    output_share = number("output_share", output_share, 1e-6, 1, ends="[)", error=InvalidBudget, remedy=remedy)
     epsilon2, delta2 = output_share * budget.epsilon, output_share * budget.delta
     epsilon1, delta1 = budget.epsilon - epsilon2, budget.delta - delta2
     if tilt_share is None:
         # As a Python float its power would raise where epsilon1 is tiny; there the least of the two is 0.99 anyway.
         fitted = 0.887 + 0.019 / max(epsilon1, 1e-3) ** 0.373
         tilt_share = max(min(fitted, 0.99), 1 - 0.99 / epsilon1)
-    number("tilt_share", tilt_share, 0, 1, error=InvalidBudget, remedy="it is epsilon3/epsilon1; leave it out")
+    tilt_share = number(
+        "tilt_share", tilt_share, 0, 1, error=InvalidBudget, remedy="it is epsilon3/epsilon1; leave it out"
+    )
     epsilon3 = tilt_share * epsilon1
     if not 0 < epsilon1 - epsilon3 < 1:
         raise InvalidBudget(
@@ -165,7 +167,7 @@ def calibrate(
         )
     if gamma is None:
         gamma = zeta / max(n, 1) ** 2
-    number(
+    gamma = number(
         "gamma", gamma, 1e-100, zeta, ends="[]", remedy="it bounds the gradient of the mean; leave it out for zeta/n^2"
     )
     gradient_norm = max(n, 1) * gamma

@@ -141,18 +141,20 @@ def release(
     if calibration != "tight":
         raise ValueError(f"calibration={calibration!r}: noisy gradient descent offers 'tight', which is exact")
     one_of("average", average, Average)
-    number("ridge", ridge, 0, MOST, ends="[]", remedy="it is of the sum of losses")
+    ridge = number("ridge", ridge, 0, MOST, ends="[]", remedy="it is of the sum of losses")
     whole("steps", steps, "each is one pass over the data; 100 is usual")
-    number("momentum", momentum, 0, 1, ends="[)", remedy="0 (none) and 0.9 are usual")
+    momentum = number("momentum", momentum, 0, 1, ends="[)", remedy="0 (none) and 0.9 are usual")
     if clip is None:
         clip = default_clip(loss, domain)
-    number("clip", clip, LEAST**2, MOST**2, ends="[]", remedy="it is the largest norm of one record's gradient")
+    clip = number("clip", clip, LEAST**2, MOST**2, ends="[]", remedy="it is the largest norm of one record's gradient")
     noise = calibrate(clip, budget, steps=steps, neighbours=neighbours)
     X, y = checked(X, y)
     y = loss.targets_of(y, domain)
     step = _step_size(step_size, loss, domain, ridge, X.shape[0] if neighbours == "replace" else None, n_public)
     if distance is not None:
-        number("distance", distance, LEAST**2, MOST**2, ends="[]", remedy="it is how far from 0 theta is expected")
+        distance = number(
+            "distance", distance, LEAST**2, MOST**2, ends="[]", remedy="it is how far from 0 theta is expected"
+        )
     fixed = step is not None and (distance is None or step_size is not None)
     reach = 1 / domain.x_norm if distance is None else distance
     move = (lambda gradient, velocity: step * velocity) if fixed else adaptive(reach, repeats)

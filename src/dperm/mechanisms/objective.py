@@ -221,7 +221,7 @@ def _released(
     region: Region,
 ) -> Release:
     """Draw the tilts, let `solve` minimise, and hide the solver's error if the budget has a share for it."""
-    checked_share(solver_share)
+    solver_share = checked_share(solver_share)
     general = composite.kind(regularizer, region) == "general"
     if solver_share > 0 and general:
         raise InvalidBudget(

@@ -62,8 +62,10 @@ def calibrate(
     - x_norm: R; the Gram matrix's noise does not depend on it, because it is one of X'X/R^2.
     - Source: Dong, Roth & Su 2022, Corollary 3.3; Balle & Wang 2018, Theorem 8.
     """
-    number("x_norm", x_norm, LEAST, MOST, ends="[]", remedy="it is the public bound R")
-    number("gram_share", gram_share, 0, 1, ends="()", remedy="it is the share of a^2 that the Gram matrix has")
+    x_norm = number("x_norm", x_norm, LEAST, MOST, ends="[]", remedy="it is the public bound R")
+    gram_share = number(
+        "gram_share", gram_share, 0, 1, ends="()", remedy="it is the share of a^2 that the Gram matrix has"
+    )
     whole = gradient.calibrate(clip, budget, steps=steps, neighbours=neighbours)
     ratio = gaussian.gaussian_ratio(budget.epsilon, budget.delta)
     step = Gaussian(representable(whole.scale / math.sqrt(1 - gram_share), budget))
@@ -101,13 +103,15 @@ def release(
     """
     if calibration != "tight":
         raise ValueError(f"calibration={calibration!r}: preconditioned descent offers 'tight', which is exact")
-    number("clip", clip, LEAST**2, MOST**2, ends="[]", remedy="it is the largest norm of one record's gradient")
-    number("distance", distance, LEAST**3, MOST**3, ends="[]", remedy="it is how far from 0 theta is expected")
-    number("momentum", momentum, 0, 1, ends="[)", remedy="0 (none) and 0.9 are usual")
-    number("floor", floor, 1e-6, 1e6, ends="[]", remedy="it is of the Gram matrix's eigenvalues; 200 is usual")
+    clip = number("clip", clip, LEAST**2, MOST**2, ends="[]", remedy="it is the largest norm of one record's gradient")
+    distance = number(
+        "distance", distance, LEAST**3, MOST**3, ends="[]", remedy="it is how far from 0 theta is expected"
+    )
+    momentum = number("momentum", momentum, 0, 1, ends="[)", remedy="0 (none) and 0.9 are usual")
+    floor = number("floor", floor, 1e-6, 1e6, ends="[]", remedy="it is of the Gram matrix's eigenvalues; 200 is usual")
     gradient.whole("steps", steps, "each is one pass over the data; 50 is usual")
     if step_size is not None:
-        number("step_size", step_size, LEAST, MOST, ends="[]", remedy="leave it out for the adaptive rule")
+        step_size = number("step_size", step_size, LEAST, MOST, ends="[]", remedy="leave it out for the adaptive rule")
     on_gram, on_step = calibrate(
         clip, budget, x_norm=domain.x_norm, steps=steps, gram_share=gram_share, neighbours=neighbours
     )

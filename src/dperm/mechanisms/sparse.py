@@ -109,7 +109,7 @@ def case_study(size: int) -> Domain:
 def split(budget: Budget, support_share: float) -> tuple[Budget, Budget]:
     """Return what the two stages may spend: (share epsilon, 0) and (epsilon - share epsilon, delta)."""
     remedy = "it is stage one's share of epsilon; the paper's is 0.5"
-    number("support_share", support_share, 0, 1, error=InvalidBudget, remedy=remedy)
+    support_share = number("support_share", support_share, 0, 1, error=InvalidBudget, remedy=remedy)
     first = budget.epsilon * support_share
     return Budget(first), Budget(budget.epsilon - first, budget.delta)
 
@@ -139,7 +139,7 @@ def stage_two(
     features = limits.checked_size(size) + bool(fit_intercept)
     if domain.y_bound is None:
         raise DomainViolation("y_bound is missing: the squared loss needs the public bound on |y| (s in kifer2012)")
-    number("bound", bound, 0, math.inf, remedy="it is the public bound on the entries of theta")
+    bound = number("bound", bound, 0, math.inf, remedy="it is the public bound on the entries of theta")
     arguments = {
         "domain": Domain(math.hypot(domain.x_norm, float(bool(fit_intercept))), domain.y_bound),
         "budget": split(budget, support_share)[1],

@@ -88,11 +88,18 @@ def one_fit(model: Any) -> Any:
     """Return a view of the model as it is now, for a prediction: a `fit` of another thread changes nothing of it.
 
     Else rows that the ledger of one fit has charged could be answered from the records of the next. The view has the
-    same class and the same objects behind its names; it is fitted as a whole, or not at all.
+    same class and the same objects behind its names; it is fitted as a whole, or not at all. Numbers of NumPy's are
+    Python's there: those of 8 or 16 bits overflow or round in all that is made of them.
     """
     view = object.__new__(type(model))
-    view.__dict__ = dict(vars(model))
+    view.__dict__ = {name: _plain(value) for name, value in vars(model).items()}
     return view
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.integer):
+        return int(value)
+    return float(value) if isinstance(value, np.floating) else value
 
 
 def _forget(model: Any, made: Iterable[str]) -> None:

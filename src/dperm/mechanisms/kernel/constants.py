@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.accounting import gaussian
-from dperm.domain import LEAST, MOST, Budget, Neighbours, changed_gradients, number
+from dperm.domain import LEAST, MOST, Budget, Neighbours, changed_gradients, checked_field
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.mechanisms.base import representable
 
@@ -61,12 +61,12 @@ class Setting:
             "total": "it is n lambda, 1/C in LibSVM's words",
         }
         for name, remedy in remedies.items():
-            number(name, getattr(self, name), LEAST, MOST, ends="[]", error=DomainViolation, remedy=remedy)
+            checked_field(self, name, LEAST, MOST, ends="[]", error=DomainViolation, remedy=remedy)
         if self.radius != math.inf:
             ball = "it is a public bound on ||w||, or inf"
-            number("radius", self.radius, LEAST, MOST, ends="[]", error=DomainViolation, remedy=ball)
+            checked_field(self, "radius", LEAST, MOST, ends="[]", error=DomainViolation, remedy=ball)
         gap = "it is the solver's public target for ||w - w*||"
-        number("slack", self.slack, 0, MOST, ends="[]", error=DomainViolation, remedy=gap)
+        checked_field(self, "slack", 0, MOST, ends="[]", error=DomainViolation, remedy=gap)
         changed_gradients(self.neighbours)
 
     @property

@@ -51,7 +51,7 @@ def make(name: str, eta_bound: float = math.inf) -> Loss:
     if not (isinstance(name, str) and name in _LOSSES):
         raise ValueError(f"loss={name!r} is not one of {', '.join(map(repr, _LOSSES))}")
     remedy = "it is the public bound on |<x, theta>|, beyond which the loss goes on linearly"
-    number("eta_bound", eta_bound, 0, math.inf, ends="(]", error=DomainViolation, remedy=remedy)
+    eta_bound = number("eta_bound", eta_bound, 0, math.inf, ends="(]", error=DomainViolation, remedy=remedy)
     loss = _LOSSES[name]()
     if math.isinf(eta_bound):
         return loss

@@ -34,7 +34,7 @@ import numpy as np
 
 from dperm.accounting import gaussian
 from dperm.accounting.tilt import Record
-from dperm.domain import Budget, Calibration, Guarantee, Neighbours, changed_gradients, number, one_of
+from dperm.domain import Budget, Calibration, Guarantee, Neighbours, changed_gradients, checked_field, number, one_of
 from dperm.errors import DomainViolation, InvalidBudget
 from dperm.losses import Loss
 from dperm.mechanisms.base import record, representable
@@ -63,7 +63,7 @@ class Bounds:
     def __post_init__(self):
         for name in ("zeta1", "zeta2", "zeta3"):
             remedy = "declare bounds on the records, and on eta where the loss needs one"
-            number(name, getattr(self, name), 0, math.inf, error=DomainViolation, remedy=remedy)
+            checked_field(self, name, 0, math.inf, error=DomainViolation, remedy=remedy)
 
     @property
     def zeta12(self) -> float:

@@ -39,7 +39,7 @@ import numpy as np
 from dperm import grid
 from dperm.accounting import rounds
 from dperm.accounting.events import EpsilonDeltaDpEvent
-from dperm.domain import Neighbours, number, one_of
+from dperm.domain import Budget, Neighbours, number, one_of
 from dperm.errors import BudgetExhausted, InvalidBudget
 from dperm.mechanisms.prediction.ledger import Count, whole
 
@@ -124,15 +124,16 @@ class ContestedLedger(Count):
     ):
         one_of("neighbours", neighbours, Neighbours)
         whole("queries", contested)
-        self.terms = terms(epsilon, delta, r, contested, share=share)
-        self.shards, self.each = int(r), self.terms.each
-        self.event = EpsilonDeltaDpEvent(float(epsilon), float(delta))
+        budget, r, contested = Budget(epsilon, delta), int(r), int(contested)
+        self.terms = terms(budget.epsilon, budget.delta, r, contested, share=share)
+        self.shards, self.each = r, self.terms.each
+        self.event = EpsilonDeltaDpEvent(budget.epsilon, budget.delta)
         written = {
-            "budget": [float(epsilon), float(delta)],
+            "budget": [budget.epsilon, budget.delta],
             "each": "contested answers alone",
             "neighbours": neighbours,
             "share": float(share),
-            "shards": int(r),
+            "shards": r,
         }
         super().__init__(self.terms.contested, written, path=path, reserve=reserve)
 
@@ -177,7 +178,7 @@ def answer(count: int, r: int, ledger: ContestedLedger, rng: np.random.Generator
 def _prices(epsilon: float, delta: float, contested: int, share: float) -> tuple[float, float]:
     """e of a round, and the zCDP of a contested bit, within half of delta."""
     number("delta", delta, 0, 1, error=InvalidBudget, remedy="free answers need some: say 1e-6, or take mode='each'")
-    number("share", share, 0, 1, remedy="it is the contested answers' part of the budget")
+    share = number("share", share, 0, 1, remedy="it is the contested answers' part of the budget")
     return rounds.rounds(epsilon, delta / 2, contested, share)
 
 

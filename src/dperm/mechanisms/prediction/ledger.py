@@ -61,6 +61,7 @@ class Count(Listener):
         self.answers = answers
         self._reserve = max(1, answers // _BLOCKS) if reserve is None else reserve
         whole("reserve", self._reserve)
+        self._reserve = int(self._reserve)
         # What all have written off, and what of that is left of one's own block; without a file, all is written off.
         self._spent = self._left = answers
         self.serving = Serving(path, {**terms, "answers": answers})
@@ -222,9 +223,10 @@ class PredictionLedger(Count):
         how = {"bounded_range": self.bounded_range, "accountant": accountant}
         if each is None:
             whole("answers", answers)
-            each = filters.each(epsilon, delta, answers, **how)
+            each = filters.each(self.epsilon, self.delta, int(answers), **how)
         else:
-            answers = filters.capacity(epsilon, delta, each, **how)
+            each = number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of one answer")
+            answers = filters.capacity(self.epsilon, self.delta, each, **how)
             if answers == 0:
                 raise InvalidBudget(f"each={each}: not one answer fits into epsilon={epsilon:g}, delta={delta:g}")
         self.each = float(each)
@@ -277,7 +279,7 @@ class AdaptiveLedger(Listener):
         Budget(epsilon, delta)
         one_of("neighbours", neighbours, Neighbours)
         self.epsilon, self.delta = float(epsilon), float(delta)
-        self._most = (self.epsilon, composition.zcdp_rho(epsilon, delta) if delta else 0.0)
+        self._most = (self.epsilon, composition.zcdp_rho(self.epsilon, self.delta) if delta else 0.0)
         self.forget()
         terms = {"budget": [self.epsilon, self.delta], "each": "as asked", "neighbours": neighbours}
         self.serving = Serving(path, terms)
@@ -306,7 +308,8 @@ class AdaptiveLedger(Listener):
         InvalidBudget, ValueError
             If the price or the count is none.
         """
-        number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of one answer")
+        # As Python's numbers: the square of np.int8(12) is below 0.
+        each = number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of one answer")
         whole("count", count)
         prices = (each, filters.rho(each, bounded_range))
         with self.serving.turn(inner=True):

@@ -1,0 +1,113 @@
+"""A parameter that is a number of NumPy's, however short, is the number that it shows: none overflows or rounds."""
+
+import warnings
+
+import numpy as np
+import pytest
+import together
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import dperm
+from dperm import losses
+from dperm.domain import Budget, Domain
+from dperm.errors import BudgetExhausted, InvalidBudget, VacuousWarning
+from dperm.mechanisms import gradient
+from dperm.mechanisms.prediction.consensus import ContestedLedger
+
+X = np.random.default_rng(0).uniform(-60, 60, (40, 2))
+LABELS, NUMBERS = {"classes": (0, 1)}, {"loss": "huber"}
+# Of int8 the square of 100 is 16, and that of 12 below 0; uint8 has no negative number.
+LARGE = {name: 100 for name in ("x_norm", "y_bound", "bound", "high", "queries")} | {"epsilon": 12, "shards": 4}
+SHARES = (
+    "epsilon", "delta", "output_share", "support_share", "gram_share", "gradient_clip", "momentum", "alpha", "share",
+    "tolerance", "beta", "nu",
+)  # fmt: skip
+SMALL = {name: 0.3 for name in SHARES} | {"solver_share": 0.1, "x_norm": 9.3, "y_bound": 9.3, "total": 3e3, "C": 1e-4}
+SMALL |= {"curvature": 3e4, "strength": 3e4}
+KINDS = [(LARGE, np.int8), (LARGE, np.uint8), (SMALL, np.float16), (SMALL, np.float32)]
+FLAT, NEAR = {"kernel": "linear", "C": 1e-7}, {"kernel": "poly", "C": 1e-11}
+MODELS = {
+    "objective": dperm.ObjectivePerturbation(**LABELS),
+    "squared": dperm.ObjectivePerturbation(loss="squared", radius=np.int8(1), l2=np.float16(0.1), y_bound=1.0),
+    "smoothed": dperm.ObjectivePerturbation(
+        **LABELS, loss="smoothed_hinge", loss_parameters={"width": np.float16(0.3)}
+    ),
+    "output": dperm.OutputPerturbation(**LABELS, fit_intercept=True),
+    "approximate minima": dperm.ApproximateMinima(**LABELS, curvature=1e9),
+    "descent": dperm.NoisyGradientDescent(**LABELS),
+    "preconditioned": dperm.PreconditionedGradientDescent(**NUMBERS),
+    "napp": dperm.NAPP(**LABELS, penalty="ridge"),
+    "rkhs": dperm.RKHSGaussian(**LABELS, **NEAR),
+    "pinp": dperm.PINP(**LABELS, **FLAT),
+    "tddl": dperm.TDDL(**LABELS, **FLAT, n_public=np.int8(5)),
+    "tdil": dperm.TDIL(**LABELS, C=1e-7),
+    "stable erm": dperm.StableERM(**NUMBERS),
+    "stable model": dperm.StableERM(**NUMBERS, answers="model", fit_intercept=True),
+    "stable sgd": dperm.StableSGD(**NUMBERS, radius=1e-3),
+    "soft majority": dperm.SoftMajority(**LABELS, delta=0.0, shards=np.int8(4), base=DecisionTreeClassifier()),
+    "averaged": dperm.AveragedPrediction(base=LinearRegression()),
+    "exppw": dperm.ExpPW(**LABELS),
+    "exp mech": dperm.ExpMechSupport(),
+    "sparse": dperm.SparseRegression(),
+    "one against the rest": dperm.PrivateOneVsRest(dperm.OutputPerturbation(), **LABELS),
+}
+
+
+def told(model, given):
+    """What a fit with these parameters, of those that the estimator or the one within it has, answers."""
+    model = clone(model).set_params(random_state=0)
+    names = model.get_params()
+    model.set_params(**{name: value for name, value in given.items() if name in names})
+    model.set_params(**{f"estimator__{n}": value for n, value in given.items() if f"estimator__{n}" in names})
+    y = (X[:, 0] > 0).astype(int) if getattr(model, "classes", None) else X[:, 0] / 60
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", VacuousWarning)
+        model.fit(X / 10 if given["x_norm"] < 10 else X, y)
+        asked = model.transform if hasattr(model, "transform") else model.predict
+        answers = getattr(model, "decision_function", asked)(X[:5] / 10).tolist()
+    return answers, str(model.privacy_), getattr(model, "epsilon_each_", None)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@together.over(("values", "kind"), KINDS)
+def test_a_number_of_numpy_s_is_what_it_shows(name, values, kind):
+    """Before, x_norm=np.int8(100) made lambda 16/4 in place of 10,000/4: `proved` at 1, and up to 22 were spent."""
+    short = {key: kind(value) for key, value in values.items()}
+    assert told(MODELS[name], short) == told(MODELS[name], {key: value.item() for key, value in short.items()})
+
+
+def test_so_it_is_in_cores_and_ledgers():
+    """Before, the zCDP of a price np.int8(12) was below 0, so that a ledger gave any number of answers."""
+    assert losses.smoothed_hinge().curvature_bound(Domain(np.int8(100))) == losses.smoothed_hinge().curvature_bound(
+        Domain(100)
+    )
+    half = Budget(1.0).share(np.float16(0.3))
+    assert half == Budget(float(np.float16(0.3))) and type(half.epsilon) is float
+    clips = (np.float16(0.3), float(np.float16(0.3)))
+    fixed = {"domain": Domain(1.0), "budget": Budget(1.0, 1e-6), "neighbours": "replace", "calibration": "tight"}
+    ends = [
+        gradient.release(
+            X / 99, np.ones(40), losses.logistic(), clip=clip, rng=np.random.default_rng(0), **fixed
+        ).theta.tolist()
+        for clip in clips
+    ]
+    assert ends[0] == ends[1]
+    ledgers = [dperm.AdaptiveLedger(500.0, 1e-6) for _ in range(2)]
+    for ledger, price in zip(ledgers, (np.int8(12), 12.0), strict=True):
+        with pytest.raises(BudgetExhausted):
+            for _ in range(10**3):
+                ledger.charge(np.int8(2), each=price)
+    assert ledgers[0].answered == ledgers[1].answered > 0
+    for short, plain in ((np.int8(12), 12), (np.float16(0.3), float(np.float16(0.3)))):
+        priced = [dperm.PredictionLedger(one, 1e-6, answers=np.int8(100)).each for one in (short, plain)]
+        counted = [dperm.PredictionLedger(500.0, 1e-6, each=one).answers for one in (short, plain)]
+        assert priced[0] == priced[1] and counted[0] == counted[1]
+    contested = [
+        ContestedLedger(one, 1e-6, kind(100), kind(4)).terms for one, kind in ((np.int8(12), np.int8), (12, int))
+    ]
+    assert contested[0] == contested[1]
+    with pytest.raises(InvalidBudget):
+        Budget(np.float16("nan"))
