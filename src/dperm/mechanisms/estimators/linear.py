@@ -13,7 +13,7 @@ from dperm.errors import ReleaseError, SolverError
 from dperm.mechanisms import vacuous
 from dperm.mechanisms.base import Release, bounds_everywhere
 from dperm.mechanisms.diagnostics import Diagnostics, keep
-from dperm.mechanisms.estimators.model import PrivateModel, classifies, declared, generator
+from dperm.mechanisms.estimators.model import UNDECLARED, PrivateModel, classifies, declared, generator
 from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import whole
 from dperm.mechanisms.multinomial import Multinomial
@@ -91,10 +91,7 @@ class LinearEstimator(PrivateModel):
                 raise ReleaseError("release=True draws from the operating system; leave random_state out (None)")
             self._check_release()
             if self.classes is None and classifies(self):
-                raise ReleaseError(
-                    "release=True with labels taken from the data would publish what is private; pass "
-                    "classes=(negative, positive), which are public"
-                )
+                raise ReleaseError(f"release=True with {UNDECLARED}")
         self._check_bounds(loss, domain)
         classes = None if self.classes is None else declared(self.classes, several=self._several())
         rng = generator(self.random_state)

@@ -24,6 +24,8 @@ from dperm.mechanisms.estimators.whole import one_fit
 
 # What a statement says where the labels were not declared.
 LABELS_LEAKED = "the labels were taken from the data; pass classes=(negative, positive), which are public"
+# What an error of release=True says of that.
+UNDECLARED = "labels taken from the data would publish what is private; pass `classes`, which are public"
 # By name, as a core's `Release` has it.
 EVENTS = {event.__name__: event for event in (dp_event.GaussianDpEvent, dp_event.ZCDpEvent, EpsilonDeltaDpEvent)}
 

@@ -14,9 +14,9 @@ from dperm.accounting import shares
 from dperm.accounting.events import EpsilonDeltaDpEvent
 from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import Budget, PrivacyStatement
-from dperm.errors import InvalidBudget
+from dperm.errors import InvalidBudget, ReleaseError
 from dperm.mechanisms.estimators.linear import LinearEstimator
-from dperm.mechanisms.estimators.model import PrivateModel, classifies, declared, generator, told
+from dperm.mechanisms.estimators.model import UNDECLARED, PrivateModel, classifies, declared, generator, told
 from dperm.mechanisms.estimators.records import queried, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.prediction.shards import quiet
@@ -126,6 +126,9 @@ class PrivateOneVsRest(MetaEstimatorMixin, PrivateModel):
                 f"estimator={self.estimator!r} must be a private linear model of labels, such as OutputPerturbation(): "
                 "an object, not its class, whose loss is 'logistic' or 'smoothed_hinge'"
             )
+        # Each model has labels of its own, 0 and 1, so that its `fit` cannot know.
+        if self.classes is None and getattr(self.estimator, "release", False):
+            raise ReleaseError(f"release=True with {UNDECLARED}")
         classes = None if self.classes is None else declared(self.classes, several=True)
         rng = generator(self.random_state)
         X, y = validated(self, X, y, numeric=False, **self.estimator._sparse())

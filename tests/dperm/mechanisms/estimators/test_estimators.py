@@ -230,7 +230,7 @@ def test_a_release_that_nobody_could_vouch_for_is_refused(data, estimator, words
 
 
 def test_a_release_does_not_publish_the_labels_it_finds(data):
-    with pytest.raises(ReleaseError, match="labels taken from the data would publish what is private; pass classes="):
+    with pytest.raises(ReleaseError, match="labels taken from the data would publish what is private; pass `classes`"):
         OutputPerturbation(release=True).fit(*data)
 
 

@@ -121,6 +121,7 @@ def test_a_printed_form_without_a_guarantee_has_none_of_all_classes():
         ({"estimator": RKHSGaussian()}, ValueError, "must be a private linear model of labels"),
         ({"estimator": OutputPerturbation(x_norm=0.1)}, DomainViolation, "rows longer than x_norm"),
         ({"estimator": OutputPerturbation(release=True)}, ReleaseError, "leave random_state out"),
+        ({"estimator": OutputPerturbation(release=True), "classes": None}, ReleaseError, "taken from the data would"),
         ({"estimator": NoisyGradientDescent(), "delta": 0.0}, InvalidBudget, "delta=0.0"),
         ({"epsilon": 0.0}, InvalidBudget, "epsilon=0.0"),
         ({"classes": (0, 0, 1)}, ValueError, "must be two different labels"),
