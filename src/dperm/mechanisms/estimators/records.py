@@ -150,8 +150,13 @@ def _alone(values: Any) -> list[Any]:
 
 
 def _is_row(value: Any) -> bool:
-    sequence = isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
-    return sequence or getattr(value, "ndim", 0) == 1
+    if isinstance(value, Sequence):
+        return not isinstance(value, (str, bytes, bytearray))
+    try:
+        return getattr(value, "ndim", 0) == 1
+    except Exception:
+        # Whatever it raises where it is looked at.
+        return False
 
 
 def _typed_rows(values: Any) -> Any:
@@ -216,9 +221,9 @@ def _number(value: Any) -> float | None:
     # `float` takes complex and masked numbers, with a warning, and of a longer object its only entry.
     if isinstance(value, (complex, np.complexfloating, np.ma.MaskedArray)):
         return None
-    if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0:
-        return None
     try:
+        if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) and getattr(value, "ndim", 1) > 0:
+            return None
         return float(value)
     except Exception:
         # Whatever the object raises: which one it is must not show.

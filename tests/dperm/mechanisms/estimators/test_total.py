@@ -46,6 +46,15 @@ class Warns(LogisticRegression):
         return super().predict(X)
 
 
+class Raises:
+    """An entry that raises wherever it is looked at."""
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+    __float__ = __eq__ = __len__ = __getattr__
+
+
 def labelled():
     """Estimators of labels: name to a new one."""
     linear = {**LABELS, "epsilon": 2.0}
@@ -325,7 +334,7 @@ def test_a_masked_entry_is_no_number(make):
 
 ODD = [
     [1.0], [], [[1], [2, 3]], range(3), np.array([0.5]), np.ma.masked, np.ma.masked_array(1.0, True), np.complex128(1j),
-    1j, Decimal("sNaN"), np.timedelta64(3, "s"), None, "x", b"1", 10**400, {},
+    1j, Decimal("sNaN"), np.timedelta64(3, "s"), None, "x", b"1", 10**400, {}, Raises(),
 ]  # fmt: skip
 
 
