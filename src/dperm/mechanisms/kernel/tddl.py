@@ -206,12 +206,12 @@ def releases(
         # U'(f + b). The tight calibration's b is unit noise times the symmetric root of K, the one root that does not
         # hang on which eigenvectors are chosen where eigenvalues coincide.
         rotated = np.repeat((answers @ spectrum.vectors)[None, :], repeats * len(asked), axis=0)
+        shape = repeats, len(answers)
+        drawn = [unit_noise(calibration, shape, rng) for _, calibration, _ in asked] if noise is None else [noise]
+        turned = np.split(np.vstack(drawn) @ spectrum.vectors, len(drawn))  # one product: few rows at a time cost more
         for k, (_, calibration, _) in enumerate(asked):
-            unit = unit_noise(calibration, (repeats, len(answers)), rng) if noise is None else noise
-            turned = unit @ spectrum.vectors
-            if calibration == "tight":
-                turned *= roots
-            rotated[k * repeats : (k + 1) * repeats] += sizes[k][0] * turned
+            part = turned[k if noise is None else 0]
+            rotated[k * repeats : (k + 1) * repeats] += sizes[k][0] * (part * roots if calibration == "tight" else part)
         found = _fit(spectrum, rotated, setting.radius)
     parts = [np.split(part, len(asked)) for part in (found.coefficients, found.norm, found.multiplier)]
     events = [
