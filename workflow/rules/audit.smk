@@ -8,6 +8,8 @@ rule run_audit:
         "logs/{scale}/audits/{mechanism}/{pair}.log",
     benchmark:
         "benchmarks/{scale}/audits/{mechanism}/{pair}.tsv"
+    # Some take minutes, and the ledger and the verdicts wait for all of them.
+    priority: 1
     threads: 1
     resources:
         mem_mb=800,

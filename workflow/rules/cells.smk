@@ -12,6 +12,7 @@ rule run_cell:
         "logs/{scale}/{experiment}/{mechanism}/{scenario}.log",
     benchmark:
         "benchmarks/{scale}/{experiment}/{mechanism}/{scenario}.tsv"
+    priority: priority_of(jobs.CELL)
     threads: 1
     resources:
         mem_mb=1500,

@@ -76,6 +76,10 @@ def given(pattern, name):
     return lambda wildcards: look_up(pattern, wildcards).params[name]
 
 
+def priority_of(pattern):
+    return lambda wildcards: look_up(pattern, wildcards).priority
+
+
 def code_of(pattern):
     return lambda wildcards: look_up(pattern, wildcards).code
 

@@ -25,7 +25,7 @@ class Experiment:
     `cells` maps (mechanism slug, slug of the point) to the cell's dictionary, `jobs` (mechanism slug, slug of the
     batch) to the dictionaries of the cells that a job runs, in order; `baselines` the slug of its data axes to the
     dictionary of the baseline fit; there are none where cells make their own data. `skipped` maps data sets that cannot
-    be had here to the reason.
+    be had here to the reason. `starts_early`: its longest jobs would be the last ones of a run, alone.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Experiment:
     jobs: dict[tuple[str, str], list[dict[str, Any]]]
     baselines: dict[str, dict[str, Any]]
     skipped: dict[str, str] = field(default_factory=dict)
+    starts_early: bool = False
 
     @property
     def datasets(self) -> list[str]:
@@ -78,6 +79,7 @@ def expand(declared: Mapping[str, Any], scale: str, seed: int, missing: Mapping[
         jobs,
         baselines,
         {name: missing[name] for name in flat(declared["grid"][scale].get("dataset", [])) if name in missing},
+        declared.get("starts_early", False),
     )
 
 

@@ -35,7 +35,10 @@ _PAGE = "src/dperm_pipeline/report/page"
 
 @dataclass(frozen=True)
 class Job:
-    """One job. `label` names its log and its benchmark. `modules` and `packages` are what `code` is the digest of."""
+    """One job. `label` names its log and its benchmark. `modules` and `packages` are what `code` is the digest of.
+
+    Of jobs that are ready those of the highest `priority` start first.
+    """
 
     rule: str
     label: str
@@ -44,6 +47,7 @@ class Job:
     params: Mapping[str, Any]
     modules: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    priority: int = 0
 
     @property
     def code(self) -> str:
@@ -193,6 +197,7 @@ class Jobs:
                     taken,
                     {"cells": cells},
                     cell_modules(experiment.name, cells[0]["mechanism"]),
+                    priority=int(experiment.starts_early),
                 )
             )
         return made

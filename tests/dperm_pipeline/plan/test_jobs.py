@@ -88,6 +88,12 @@ def test_a_cell_is_given_its_slice_of_the_configuration(every):
             assert every[baseline].input == {"data": job.input["data"]}
 
 
+def test_jobs_of_minutes_that_read_no_data_start_first(every):
+    """Snakemake's greedy scheduler would keep them for the end: it prefers jobs with large inputs."""
+    early = {job.label.split("/")[0] for job in every.values() if job.priority}
+    assert early == {"li2021-augmentation", "li2021-simulations"}
+
+
 def test_an_audit_is_given_its_slice_of_the_configuration(every):
     """Pair families, and groups of mutants, that share a job stand in its params one after the other."""
     digests = {}
