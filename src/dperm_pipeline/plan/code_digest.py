@@ -26,7 +26,7 @@ from dperm_pipeline import files, places, worker
 
 SRC = Path(__file__).parents[2]
 # A new release of one of these may change numbers.
-NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba")
+NUMERICAL = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "numba", "cvxpy", "clarabel")
 # Where Snakemake keeps what it remembers.
 KEPT = Path(".snakemake/dperm-digests")
 

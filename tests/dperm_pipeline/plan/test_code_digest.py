@@ -3,14 +3,15 @@
 import ast
 import functools
 import importlib
+import sys
 from pathlib import Path
 
 import pytest
 import together
 
 import dperm
-from dperm import catalogue
-from dperm_pipeline import worker
+from dperm import catalogue, mechanisms
+from dperm_pipeline import places, worker
 
 MODULE = importlib.import_module("dperm_pipeline.plan.code_digest")
 DECLARED = "from dperm.catalogue import Catalogue\nfrom dperm_pipeline.target import Made\nfrom other import taken\n"
@@ -231,6 +232,20 @@ def test_a_constant_anywhere_in_a_module_changes_the_digest_of_what_loads_it(mon
                 patched.setattr(MODULE, "read_module", lambda name, m=module, o=other: o if name == m else read(name))
                 assert digest(*roots) != before, module
     assert changed > 20
+
+
+def test_every_library_that_may_change_a_number_is_among_the_versions():
+    """Before, a new Clarabel left what it solves as it was: it was no part of any digest."""
+    roots = [f"{places.package(name)}.experiment" for name in places.experiments()]
+    roots += ["dperm_pipeline.experiments", *(found.module for found in mechanisms.REGISTRY.values())]
+    trees = (parsed()[MODULE.source_of(module).relative_to(SRC).as_posix()] for module in MODULE.modules(*roots))
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    libraries = {name.split(".")[0] for name in names} - {*sys.stdlib_module_names, *catalogue.OURS}
+    # These say what was released, hold threads back, read text, and draw what leaves the house.
+    others = {"dp_accounting", "threadpoolctl", "yaml", "opendp"}
+    assert {{"sklearn": "scikit-learn"}.get(name, name) for name in libraries - others} == set(MODULE.NUMERICAL)
 
 
 def test_catalogues_are_read_where_a_job_looks_up_its_own_entry_alone():
