@@ -20,6 +20,7 @@ MODELS = {
     "pinp": lambda **given: PINP(**{**RICH, **given}),
     "pinp corrected": lambda **given: PINP(**{**RICH, "calibration": "corrected", **given}),
     "soft majority": lambda **given: SoftMajority(**{**SHARED, **TREE, **given}),
+    "soft majority, classes": lambda **given: SoftMajority(**{**SHARED, **TREE, "classes": (0, 1, 2), **given}),
     "consensus": lambda **given: SoftMajority(
         **{**SHARED, **TREE, "epsilon": 2000.0, "shards": 30, "queries": 100, "mode": "consensus", **given}
     ),

@@ -66,6 +66,7 @@ def small(theta):
 
 BALL = {"loss": "squared", "radius": 1.0, "y_bound": 1.0}
 COUNTS = {"loss": "poisson", "y_bound": 4, "eta_bound": 1.0}
+THREE = {"classes": ("maybe", "no", "yes")}
 PRINTED = {"calibration": "paper", "delta": 1e-4}
 VOTES = {"penalty": 0.3, "blocks": 7}
 SPARSE = {"y_bound": 1.0, "epsilon": 0.5}
@@ -75,7 +76,8 @@ PUBLISHED = [
     *modes(
         ObjectivePerturbation,
         {}, {"solver_share": 0.0}, {"solver_share": 0.1}, {"fit_intercept": True}, {"loss": "huber"},
-        {"loss": "smoothed_hinge"}, {"l1": 2.0}, {"l2": 3.0}, {"radius": 1.0}, {"low": 0.0, "high": 2.0}, BALL,
+        {"loss": "smoothed_hinge"}, {"loss": "capped_logistic"}, {"l1": 2.0}, {"l2": 3.0},
+        {"radius": 1.0}, {"low": 0.0, "high": 2.0}, BALL,
         {**BALL, "clip": True}, {"curvature": 9.0},
         calibration=("tight", "paper"), neighbours=RELATIONS, delta=(0.0, 1e-6),
     ),
@@ -94,12 +96,12 @@ PUBLISHED = [
     ),
     *modes(
         NoisyGradientDescent,
-        {}, {"loss": "huber"}, {"loss": "smoothed_hinge", "fit_intercept": True, "step_size": 0.1},
+        {}, THREE, {"loss": "huber"}, {"loss": "smoothed_hinge", "fit_intercept": True, "step_size": 0.1},
         neighbours=RELATIONS,
     ),
     *modes(
         PreconditionedGradientDescent,
-        {"loss": "huber"}, {"loss": "smoothed_hinge", "fit_intercept": True, "gram_share": 0.5},
+        THREE, {"loss": "huber"}, {"loss": "smoothed_hinge", "fit_intercept": True, "gram_share": 0.5},
         neighbours=RELATIONS,
     ),
     *modes(
@@ -150,7 +152,7 @@ HELD = [
     *modes(PINP, {}, {"loss": "huber"}, {"loss": "logistic"}, neighbours=RELATIONS, radius=(2.0,)),
     *modes(PINP, {}, calibration=("paper", "corrected")),
     *modes(RKHSGaussian, {}, {"loss": "huber", "kernel": "linear"}, neighbours=RELATIONS),
-    *modes(SoftMajority, {}, neighbours=RELATIONS, shards=(8,)),
+    *modes(SoftMajority, {}, THREE, neighbours=RELATIONS, shards=(8,)),
     *modes(SoftMajority, {"mode": "consensus", "epsilon": 20.0, "neighbours": "add_remove", "queries": 3}),
     *modes(SoftMajority, {"calibration": "paper"}),
     *modes(AveragedPrediction, {}, {"base": DecisionTreeRegressor()}, neighbours=RELATIONS, shards=(8,)),
@@ -181,4 +183,4 @@ def pair(mode):
 def fitted(mode, data, seed):
     Estimator, given = mode
     labels = {"classes": ("no", "yes")} if targets(mode) == "labels" else {}
-    return Estimator(**labels, **given, random_state=seed).fit(*data)
+    return Estimator(**labels | given, random_state=seed).fit(*data)

@@ -95,6 +95,7 @@ CASES = {
     "StableERM": (seen_by_stable, {"radius": None}),
     "StableSGD": (seen_by_stable, {"radius": None}),
 }
+DESCENTS = ["NoisyGradientDescent", "PreconditionedGradientDescent"]
 # What `fit` accepts with these; held by the test, so that no pair is left out unseen.
 ACCEPTED = {
     "ObjectivePerturbation": {"capped_logistic", "huber", "logistic", "poisson", "smoothed_hinge", "squared"},
@@ -180,6 +181,40 @@ def test_no_record_of_the_declared_domain_exceeds_what_was_calibrated(
             length = np.linalg.norm(row)
             for side in (-size, size):
                 holds(own, kept_X, kept_y, side * row / length if length else row, seen["bounds"])
+
+
+@together.over("name", DESCENTS)
+@together.over("loss", ["capped_logistic", "huber", "logistic", "smoothed_hinge", "multinomial"])
+@settings(max_examples=4, deadline=None, derandomize=True)
+@given(
+    x_norm=st.floats(0.1, 4.0) | st.sampled_from([1e-20, 1e20]),
+    clip=st.none() | st.floats(1e-3, 10.0) | st.sampled_from([LEAST, MOST]),
+    intercept=st.booleans(),
+    theta=st.lists(st.floats(-1e3, 1e3), min_size=9, max_size=9),
+)
+def test_no_record_pulls_a_descent_harder_than_its_noise_is_made_for(name, loss, x_norm, clip, intercept, theta):
+    """A descent bounds no slope: it cuts the gradient of each record, of several classes as one, wherever theta is."""
+    rows = np.array([[0.0, 0.0], [1e3, -1e3], [1e-3, 0.1], [0.3, 1e200]])
+    X, y = np.repeat(rows, len(WILD), axis=0), np.tile(WILD, len(rows))
+    several = {"loss": "logistic", "classes": (0, 1, 2)} if loss == "multinomial" else {"classes": (0, 1)}
+    given, seen, pull = {"loss": loss} | ({} if loss == "huber" else several), {}, gradient.summed_gradient
+    model = getattr(dperm, name)(
+        x_norm=x_norm, gradient_clip=clip, fit_intercept=intercept, clip=True, steps=2, random_state=0, **given
+    )
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        record(patch, gradient, "summed_gradient", lambda a, k, result: seen.update(data=a))
+        record(patch, gradient, "calibrate", lambda a, k, result: seen.update(clip=a[0]))
+        model.fit(X, y if loss == "huber" else (y > 0).astype(int))
+    X, y, loss, before, limit = seen["data"]
+    some = np.resize(theta, before.shape) / x_norm
+    pulls = [pull(X[[i]], y[[i]], loss, at, limit[[i]]) for i in range(len(y)) for at in (some, 0 * some)]
+    assert np.linalg.norm(np.concatenate(pulls), axis=1).max() <= seen["clip"] * (1 + ROUNDING)
+
+
+def test_each_linear_estimator_that_accepts_a_loss_is_held():
+    losses_of = {name for name in dperm.__all__ if hasattr(getattr(dperm, name), "_loss")}
+    assert losses_of - {"PrivateOneVsRest"} == {*ACCEPTED, *DESCENTS}
 
 
 @pytest.mark.parametrize("name", sorted(ACCEPTED))
