@@ -74,6 +74,8 @@ def _contradictions(entry: Mapping[str, Any]) -> Iterator[str]:
     if entry["task"] == "binary":
         for value in repeated([*labels(target["positive"]), *labels(target.get("negative", []))]):
             yield f"target: {value!r} stands twice among positive and negative; a label is one of them"
+    for value in repeated(target.get("classes", [])):
+        yield f"target.classes: {value!r} stands there twice"
     # Files and paths.
     for name in entry.get("files", {}):
         if Path(name).name != name or name in (".", ".."):

@@ -97,7 +97,8 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
     `x_norm_squared`, `data_dependent`.
 
     Columns of X are the numbers, the indicators of each factor, the constant (or the rows that the parser gave). y
-    is -1 or +1, or scaled from its range to [-1, 1]; in a regression on two labels, the ends of the range.
+    is -1 or +1, of more classes the place among `target.classes`, or scaled from its range to [-1, 1]; in a regression
+    on two labels, the ends of the range.
     DataError if a column is missing, a value is missing (unless `missing: drop`), no number, outside its range
     (unless `outside: clip`), or outside the codebook, or a count differs from the expected one.
     """
@@ -109,15 +110,18 @@ def encode(raw: Raw, entry: Mapping[str, Any], source: str, checksums: Mapping[s
     numbers = {name: table.number(name) for name in ranges}
     factors = {name: table.codes(name, levels) for name, levels in entry["levels"].items()}
     # A regression on two labels takes them as a classification does.
-    labelled = "positive" in target
-    y = table.codes(target["column"], _both(target)) if labelled else table.number(target["column"])
+    labelled, classes = "positive" in target, target.get("classes")
+    named = classes or (_both(target) if labelled else None)
+    y = table.codes(target["column"], named) if named else table.number(target["column"])
     keep = table.complete()
     if not keep.any():
         raise DataError(f"{entry['name']}: {source} holds no complete record")
     constant = entry.get("constant", True) and raw.matrix is None
     X = _features(raw, entry, table, numbers, ranges, factors, keep, constant)
     y_bound = 1.0
-    if labelled:
+    if classes:
+        y, y_bound = y[keep].astype(float), len(classes) - 1.0
+    elif labelled:
         low, high = (-1.0, 1.0) if binary else map(float, target["range"])
         y = np.where(y[keep] < len(labels(target["positive"])), high, low)
         y_bound = max(abs(low), abs(high))

@@ -16,7 +16,7 @@ from dperm.domain import NORM_SLACK, Domain, bounded_rows, one_of
 from dperm.errors import CorruptFile, DomainViolation
 from dperm_pipeline import files, stamps
 
-Task = Literal["binary", "regression"]
+Task = Literal["binary", "multiclass", "regression"]
 # Raised whenever the layout of the file changes, so that an old file is header from a broken one.
 LAYOUT = 1
 # In the file a feature's column carries this prefix: a feature may itself be called `y` or `split`.
@@ -27,10 +27,11 @@ _FEATURE = "x."
 class Dataset:
     """Records within declared public bounds.
 
-    ||x||_2 <= bounds.x_norm and |y| <= bounds.y_bound; y is -1 or +1 if the task is binary. Sparse rows get indices
-    of 32 bits where they fit. A subsample or stand-in has a name of its own. `provenance` is JSON-serialisable:
-    `files` (name -> sha256), `versions` of packages that the data came with, and `data_dependent`: the steps of the
-    preparation that looked at the data, which no privacy statement covers. Title, licence and citation stand in the
+    ||x||_2 <= bounds.x_norm and |y| <= bounds.y_bound; y is -1 or +1 if the task is binary, and of k classes
+    0, 1, ..., k - 1 = bounds.y_bound. Sparse rows get indices of 32 bits where they fit. A subsample or stand-in has a
+    name of its own. `provenance` is JSON-serialisable: `files` (name -> sha256), `versions` of packages that the data
+    came with, and `data_dependent`: the steps of the preparation that looked at the data, which no privacy statement
+    covers. Title, licence and citation stand in the
     catalogue alone: they decide no number. `split` is `train` or `test` for each row, where the source has a test
     set of its own, else all `train`.
 
@@ -67,6 +68,8 @@ class Dataset:
             raise DomainViolation(f"{self.name}: a target lies outside |y| <= y_bound={self.bounds.y_bound}")
         if self.task == "binary" and not np.isin(self.y, (-1.0, 1.0)).all():
             raise DomainViolation(f"{self.name}: a binary target is neither -1 nor +1")
+        if self.task == "multiclass" and not np.isin(self.y, np.arange(self.bounds.y_bound + 1)).all():
+            raise DomainViolation(f"{self.name}: a target is none of the classes 0, 1, ..., {self.bounds.y_bound:g}")
 
     def _bounded(self) -> np.ndarray | sp.csr_array:
         if not sp.issparse(self.X):

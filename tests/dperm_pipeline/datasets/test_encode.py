@@ -61,6 +61,12 @@ def test_the_encoding_by_hand(own):
     assert set(people.split) == {"train"} and people.name == "people" and people.task == "binary"
 
 
+def test_more_than_two_classes_are_numbered_as_declared(own):
+    people = own(task="multiclass", target={"column": "eyes", "classes": ["green", "blue", "brown"]}, levels=None)
+    np.testing.assert_array_equal(people.y, [1, 2, 1])
+    assert people.bounds.y_bound == 2 and people.task == "multiclass"
+
+
 def test_a_record_at_every_upper_end_reaches_the_bound_and_none_passes_it():
     from dperm_pipeline.datasets.encode import Raw, encode
 

@@ -100,7 +100,8 @@ def test_people_can_read_the_file(tmp_path):
         ({"split": np.array(["dev"] * 40)}, ValueError, "'dev'"),
         ({"features": ("a", "b")}, ValueError, "features has shape 2 instead of 6"),
         ({"features": ("a",) * 6}, ValueError, "same name"),
-        ({"task": "multiclass"}, ValueError, "task='multiclass' is not one of 'binary'"),
+        ({"task": "ranking"}, ValueError, "task='ranking' is not one of 'binary'"),
+        ({"task": "multiclass"}, DomainViolation, r"none of the classes 0, 1, \.\.\., 1"),
     ],
 )
 def test_a_set_outside_what_it_declares_cannot_be_made(changes, error, words):
