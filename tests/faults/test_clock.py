@@ -41,7 +41,6 @@ def test_a_worker_whose_clock_is_off(finished, off):
         assert finished.jobs(ROWS) == []
 
 
-@pytest.mark.usefixtures("starts")
 def test_the_clock_goes_back_in_a_run(finished):
     """While a job is at work: what it is made from seems to be made in the future, as seen from when it ends."""
     undisturbed = finished.results()

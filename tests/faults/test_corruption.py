@@ -155,15 +155,17 @@ def test_whatever_is_broken_is_deleted_named_and_made_again(finished):
 
 
 @pytest.mark.faults
-def test_a_cell_with_the_rows_of_another_is_never_aggregated(finished):
+def test_a_cell_with_the_rows_of_another_or_with_none_is_never_aggregated(finished):
     folder, undisturbed = finished.folder, finished.results()
-    first, second, *others = sorted((folder / CELLS).rglob("*.parquet"))
+    first, second, third, *others = sorted((folder / CELLS).rglob("*.parquet"))
     damage(first, "foreign", second)
+    damage(third, "garbage")
     (folder / ROWS).unlink()
     kept = {path: path.stat().st_mtime_ns for path in (second, *others)}
     said = finished.run(check=False)
-    assert f"{first.relative_to(folder)} holds what another job made" in said
-    assert not first.exists() and not (folder / ROWS).exists()
+    assert "Traceback" not in said and not (folder / ROWS).exists()
+    for broken, words in ((first, "holds what another job made"), (third, "is not a readable Parquet file")):
+        assert f"{broken.relative_to(folder)} {words}" in said and not broken.exists()
     finished.run()
     assert finished.results() == undisturbed
     assert {path: path.stat().st_mtime_ns for path in kept} == kept

@@ -9,7 +9,6 @@ pytestmark = pytest.mark.faults
 AT_ANOTHER_SCALE = "results/quick/config.yaml"
 
 
-@pytest.mark.usefixtures("starts")
 def test_the_second_is_refused_until_the_first_ends(finished):
     undisturbed = finished.results()
     before = undone(finished, CELL)

@@ -32,10 +32,12 @@ def test_a_run_in_a_folder_of_any_name_under_any_settings(finished, tmp_path):
     project = under(copy_project(place / "project"), **settings, **more)
     before = os.umask(0o077)
     try:
-        project.run()
+        # And on one core; the other run had two.
+        project.run(cores=1)
     finally:
         os.umask(before)
     assert project.results() == finished.results()
+    assert {path.rsplit(".", 1)[1] for path in project.results()} == {"parquet", "csv", "md", "svg", "png", "yaml"}
     page = project.folder / "results/tiny/report/index.html"
     assert page.stat().st_mode & 0o077 == 0
     # What the page links to on this disk is there.

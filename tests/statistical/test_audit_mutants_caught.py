@@ -66,13 +66,7 @@ def test_bounds_show_the_size_of_the_mistake(found):
 
 
 @pytest.mark.slow
-def test_the_same_at_other_seeds():
-    weak = []
-    for seed in range(2, 5):
-        for name, row in rows(seed).items():
-            assert row["twin_p"] >= 1e-4 and (row["twin_white_box_p"] is None or row["twin_white_box_p"] >= 1e-4), name
-            if name == WEAK:
-                weak.append(row["mutant_p"] <= 0.05)
-            else:
-                assert caught(row), (seed, name)
-    assert all(weak)
+def test_the_same_at_another_seed():
+    for name, row in rows(2).items():
+        assert row["twin_p"] >= 1e-4 and (row["twin_white_box_p"] is None or row["twin_white_box_p"] >= 1e-4), name
+        assert row["mutant_p"] <= 0.05 if name == WEAK else caught(row), name

@@ -59,8 +59,8 @@ def test_laplace_without_its_density_is_certified_as_well():
     def laplace(data, repeats, generator):
         return data + generator.laplace(0, 1.0, repeats)
 
-    found = [audit(laplace, "bare laplace", k, draws=20_000).epsilon for k in range(100)]
-    assert sum(epsilon >= 0.9 for epsilon in found) >= 85
+    found = [audit(laplace, "bare laplace", k, draws=20_000).epsilon for k in range(40)]
+    assert sum(epsilon >= 0.9 for epsilon in found) >= 34
 
 
 def test_half_of_the_laplace_noise_raises_the_alarm():
@@ -173,10 +173,10 @@ def test_correct_mechanisms_raise_few_alarms():
 
 @pytest.mark.slow
 def test_attained_claims_are_refuted_no_more_often_than_the_level_says():
-    """The hardest case: Laplace noise and randomized response attain their claim. 1,000 audits, the level 20 %.
+    """The hardest case: Laplace noise and randomized response attain their claim. 300 audits of each, the level 20 %.
 
-    The alarms' share is held against the 99.9 % point of the binomial, so this test fails falsely less than once in
-    1,000.
+    The alarms' share is held against the 99.9 % point of the binomial, so this test fails falsely at most twice in
+    1,000 seeds; an auditor whose level is 30 % in truth is found out with 83 %, one of 35 % with 99.7 %.
     """
 
     def response(data, repeats, generator):
@@ -186,8 +186,8 @@ def test_attained_claims_are_refuted_no_more_often_than_the_level_says():
         ("laplace", additive(SphericalLaplace(1.0)), 1.0),
         ("response", response, float(np.log(3))),
     ):
-        alarms = [audit(mechanism, "level", name, k, draws=400, confidence=0.8).refutes(epsilon) for k in range(500)]
-        assert sum(alarms) <= stats.binom.ppf(0.999, 500, 0.2)
+        alarms = [audit(mechanism, "level", name, k, draws=400, confidence=0.8).refutes(epsilon) for k in range(300)]
+        assert sum(alarms) <= stats.binom.ppf(0.999, 300, 0.2)
 
 
 def test_the_size_test_can_fail():

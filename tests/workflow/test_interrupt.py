@@ -33,17 +33,3 @@ def test_killed_and_resumed_equals_undisturbed(project, finished):
     assert project.results() == finished.results()
     hidden = [path for path in project.folder.glob("re*/**/.*") if "snakemake" not in path.name]
     assert hidden == []
-
-
-@pytest.mark.slow
-def test_a_corrupt_cell_is_deleted_named_and_healed(finished):
-    undisturbed = finished.results()
-    cells = finished.folder / "results/tiny/kifer2012-output/cells"
-    cell = cells / "output.tight.add-remove/breast-cancer_epsilon-1.parquet"
-    cell.write_bytes(b"not parquet")
-    output = finished.run(check=False)
-    assert "breast-cancer_epsilon-1.parquet" in output
-    assert "Traceback" not in output
-    assert not cell.exists()
-    finished.run()
-    assert finished.results() == undisturbed

@@ -37,20 +37,13 @@ def test_second_run_does_nothing(finished, tmp_path):
 
 
 @pytest.mark.slow
-def test_one_and_two_cores_give_the_same_bytes(finished, project):
-    project.run(cores=1)
-    assert project.results() == finished.results()
-    assert {path.rsplit(".", 1)[1] for path in project.results()} == {"parquet", "csv", "md", "svg", "png", "yaml"}
-
-
-@pytest.mark.slow
 def test_another_seed_gives_other_values(finished):
     def rows():
         cells = (finished.folder / "results").rglob("cells/*/*.parquet")
         return {path: pq.read_table(path)["value"].to_pylist() for path in cells}
 
     before = rows()
-    finished.run(config=("scale=tiny", "seed=99"))
+    finished.run("results/tiny/kifer2012-output/rows.parquet", config=("scale=tiny", "seed=99"))
     after = rows()
     assert before.keys() == after.keys()
     assert all(before[path] != after[path] for path in before)
