@@ -18,7 +18,7 @@ from dperm_pipeline import experiments
 
 SETTINGS = {
     "repeats": 3, "side_repeats": 2, "rounds": 3, "deltas": [1e-4, 0.0], "strengths": [18.0, 0.75], "steps": 4,
-    "budget_share": 0.5, "tolerance": 1e-9, "test_rows": 400, "side_zetas": [],
+    "budget_share": 0.5, "tolerance": 1e-9, "test_rows": 400, "side_zetas": [], "side_deltas": [],
 }  # fmt: skip
 STRENGTHS = np.geomspace(18.0, 0.75, 4)
 EPSILON = 0.8
@@ -233,6 +233,8 @@ EVERY = (figures.fig8, figures.figs4, figures.fig8_corrected, figures.figs4_corr
 @pytest.mark.parametrize(("draw", "calibration", "delta", "colours"), DRAWN)
 def test_panels_show_their_rows(rows, draw, calibration, delta, colours):
     figure = draw(rows)
+    beside = of(rows, metric="auc", delta=1e-3)  # Table 4's, which no figure shows
+    assert set(beside["zeta"]) == {"range"} and beside["repeat"].max() < rows["repeat"].max()
     assert len(figure.axes) == 8  # two epsilons; the ROC curve and the error, each under two bounds
     assert ["ζ₂ = 1.52" in axis.get_title() for axis in figure.axes[::2]] == [False, True, False, True]
     for (above, zeta), (column, epsilon) in itertools.product(((0, "range"), (2, "typical")), enumerate((0.4, 1.0))):

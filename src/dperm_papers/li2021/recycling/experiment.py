@@ -28,7 +28,8 @@ b'theta; VS+ has two-sided b and the lasso t sigma_b (variants `erm`, `vs_plus`)
 public as Lambda. Rows `rounds`: Algorithm 2 itself for the target ridge.
 
 Column `zeta`: which bounds stand for those that li2021 does not print (`designs.bounded`): `range` with all repeats,
-the others with the first `side_repeats`; `unit`, which are no bounds, as published alone.
+the others, and the deltas of `side_deltas`, with the first `side_repeats`; `unit`, which are no bounds, as published
+alone.
 
 Neighbours: add/remove.
 """
@@ -124,8 +125,10 @@ def run(cell: Cell, rows: Rows) -> None:
     X, y = designs.training(cell.seed, cell.experiment, name, settings.repeats)
     test = designs.test(cell.seed, cell.experiment, name, settings.test_rows)
     zetas = [zeta for zeta in settings.side_zetas if cell.calibration == "paper" or zeta != "unit"]
-    for zeta, delta in itertools.product(("range", *zetas), settings.deltas):
-        repeats = settings.repeats if zeta == "range" else settings.side_repeats
+    budgets = [("range", delta) for delta in (*settings.deltas, *settings.side_deltas)]
+    for zeta, delta in (*budgets, *itertools.product(zetas, settings.deltas)):
+        beside = zeta != "range" or delta in settings.side_deltas
+        repeats = settings.side_repeats if beside else settings.repeats
         task = _task(cell, zeta, delta, X[:repeats], y[:repeats])
         here = rows.at(delta=delta, strength=0.0, informative=True, round=0, zeta=zeta)
         _figure(here.at(row="figure"), task, test)

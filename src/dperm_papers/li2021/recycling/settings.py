@@ -8,7 +8,10 @@ from dperm_pipeline.settings import Experiment, fixed, names, number, numbers
 @dataclass(frozen=True)
 class Settings:
     repeats: int = number("private runs at each point", low=1, high=100_000)
-    side_repeats: int = number("repeats of what stands beside a figure, and under side_zetas", low=1, high=100_000)
+    side_repeats: int = number(
+        "repeats of what stands beside a figure, at side_deltas and under side_zetas", low=1, high=100_000
+    )
+    side_deltas: list[float] = numbers("failure probabilities beside deltas", least=0, low=0, below=1)
     side_zetas: list[str] = names("bounds on a record beside those of the range", "typical", "unit", least=0)
     rounds: int = number("re-runs of budget recycling", low=1, high=100)
     deltas: list[float] = numbers("failure probabilities; 0 is pure privacy", low=0, below=1)
