@@ -184,6 +184,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
         If epsilon or delta is outside its range.
     """
     checked(epsilon, delta, 1)
+    epsilon, delta = float(epsilon), float(delta)
     # By rho + 2 sqrt(rho log(1/delta)) <= epsilon (Bun & Steinke 2016) the least, by E loss <= rho about the most.
     need = math.log(1 / delta)
     low = epsilon**2 / (math.sqrt(need + epsilon) + math.sqrt(need)) ** 2
@@ -201,7 +202,7 @@ def pure(epsilon: float) -> float:
     ----------
     Bun & Steinke 2016, Proposition 3.3.
     """
-    return 0.5 * epsilon**2
+    return 0.5 * float(epsilon) ** 2
 
 
 def bounded_range(epsilon: float) -> float:
@@ -216,7 +217,7 @@ def bounded_range(epsilon: float) -> float:
     ----------
     Cesar & Rogers 2021, Lemma 3.4.
     """
-    return epsilon**2 / 8
+    return float(epsilon) ** 2 / 8
 
 
 def gaussian_answer(sensitivity: float, sigma: float) -> float:

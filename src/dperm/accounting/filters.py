@@ -99,7 +99,7 @@ def capacity(
     ----------
     docs/privacy.md, section 12, Theorem T.
     """
-    _checked(epsilon, each)
+    epsilon, each = _checked(epsilon, each)
     names = accountants(delta, bounded_range, accountant)
     most = 0
     for name in names:
@@ -138,7 +138,7 @@ def each(
     ValueError
         If `answers` is no count, or the accountant is not one of these, or not valid for such or so many answers.
     """
-    _checked(epsilon, 1.0)
+    epsilon, _ = _checked(epsilon, 1.0)
     composition.checked_count(answers)
     if answers > MOST_ANSWERS:
         raise ValueError(f"answers={answers} must be at most 2^53")
@@ -175,7 +175,7 @@ def spent(
     ValueError
         If `answers` is no count, or the accountant is not one of these, or not valid for such or so many answers.
     """
-    _checked(1.0, each)
+    _, each = _checked(1.0, each)
     names = accountants(delta, bounded_range, accountant)
     if answers == 0:
         return 0.0
@@ -195,9 +195,10 @@ def rho(each: float, bounded_range: bool) -> float:
     return composition.bounded_range(each) if bounded_range else composition.pure(each)
 
 
-def _checked(epsilon: float, each: float) -> None:
-    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
-    number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of one answer")
+def _checked(epsilon: float, each: float) -> tuple[float, float]:
+    """Return both as Python's numbers."""
+    epsilon = number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
+    return epsilon, number("each", each, 0, math.inf, error=InvalidBudget, remedy="it is the epsilon of one answer")
 
 
 def _speaking(names: tuple[str, ...], answers: int) -> list[str]:

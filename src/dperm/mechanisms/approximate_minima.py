@@ -166,7 +166,7 @@ def calibrate(
             "raise it, leave it out, or lower tilt_share"
         )
     if gamma is None:
-        gamma = zeta / max(n, 1) ** 2
+        gamma = zeta / max(int(n), 1) ** 2
     gamma = number(
         "gamma", gamma, 1e-100, zeta, ends="[]", remedy="it bounds the gradient of the mean; leave it out for zeta/n^2"
     )

@@ -197,6 +197,7 @@ def covering(sensitivity: float, budget: Budget) -> Gaussian | SphericalLaplace:
       by no more.
     - Source: docs/privacy.md, section 5.
     """
+    sensitivity = float(sensitivity)
     if budget.delta == 0:
         law, scale = SphericalLaplace, sensitivity / budget.epsilon
     else:

@@ -80,7 +80,7 @@ def calibrate(clip: float, budget: Budget, *, steps: int, neighbours: Neighbours
     """
     remedy = "noisy gradient descent adds Gaussian noise; for pure privacy take 'objective' or 'output'"
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
-    sensitivity = changed_gradients(neighbours) * clip
+    sensitivity = changed_gradients(neighbours) * float(clip)
     sigma = math.sqrt(steps) * sensitivity / gaussian.gaussian_ratio(budget.epsilon, budget.delta)
     return Gaussian(representable(sigma, budget, "raise epsilon (usual values are 0.1 to 10), lower clip, steps"))
 

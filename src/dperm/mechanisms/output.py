@@ -56,6 +56,7 @@ def calibrate(
     """Return the law of noise for this l2 sensitivity, solver slack included, and whether the budget is proved."""
     if calibration not in ("paper", "tight"):
         raise ValueError(f"calibration={calibration!r}: output perturbation offers 'paper' and 'tight'")
+    sensitivity = float(sensitivity)
     if budget.delta == 0:
         return SphericalLaplace(representable(sensitivity / budget.epsilon, budget)), "proved"
     if calibration == "tight":

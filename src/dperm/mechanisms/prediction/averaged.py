@@ -53,7 +53,7 @@ def shards_needed(alpha: float, epsilon: float, calibration: Calibration = "tigh
       D8); else ceil(2/(alpha epsilon)), for which the noise costs alpha/2 (Corollary 4.7).
     """
     number("alpha", alpha, 0, 1, ends="(]", remedy="it is the excess error, say 0.1")
-    _checked(1, epsilon)
+    epsilon = _checked(1, epsilon)
     # A thousandth of a billionth off, so that 1/(0.1 * 0.1), which rounds above 100, is 100.
     return math.ceil((1 if calibration == "paper" else 2) / (alpha * epsilon) * (1 - 1e-12))
 
@@ -76,22 +76,22 @@ def scale(
     - stability: gamma, by how much a change of one record of a shard moves its prediction; the width, if that is less.
     - neighbours: the scale is the same: under either a changed record is in one shard.
     """
-    _checked(r, epsilon)
+    epsilon = _checked(r, epsilon)
     one_of("neighbours", neighbours, Neighbours)
     if stability is not None and neighbours == "add_remove":
         raise ValueError(
             f"stability={stability} is the rate of replacing a record and says nothing of adding one; leave it out "
             "under neighbours='add_remove', or take 'replace'"
         )
-    number("width", width, 0, math.inf, remedy="it is high - low of the public range")
+    width = number("width", width, 0, math.inf, remedy="it is high - low of the public range")
     if calibration not in ("paper", "tight"):
         raise ValueError(f"calibration={calibration!r} is not one of 'paper', 'tight'")
     if stability is not None:
         remedy = "it is the rate of Definition 4.4; leave it out for high - low"
-        number("stability", stability, 0, math.inf, remedy=remedy)
+        stability = number("stability", stability, 0, math.inf, remedy=remedy)
     elif bits and calibration == "tight" and width == 1:
         return _least_scale(int(r), float(epsilon))
-    return min(width, math.inf if stability is None else stability) / (r * epsilon)
+    return min(width, math.inf if stability is None else stability) / (int(r) * epsilon)
 
 
 def expected_clip(
@@ -169,7 +169,7 @@ def _least_scale(r: int, epsilon: float) -> float:
     return high
 
 
-def _checked(r: int, epsilon: float) -> None:
+def _checked(r: int, epsilon: float) -> float:
     if isinstance(r, bool) or not isinstance(r, Integral) or r < 1:
         raise InvalidBudget(f"shards={r!r} must be an integer, 1 or more; shards_needed(alpha, epsilon) gives one")
-    number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")
+    return number("epsilon", epsilon, 0, math.inf, error=InvalidBudget, remedy="usual values are 0.1 to 10")

@@ -58,7 +58,7 @@ def regulariser(lipschitz: float, x_norm: float, radius: float, n: int, epsilon:
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
     for name, value in (("lipschitz", lipschitz), ("x_norm", x_norm), ("radius", radius)):
         number(name, value, LEAST, MOST, ends="[]", error=DomainViolation, remedy="it is a public bound")
-    return 2 * x_norm * lipschitz / (radius * math.sqrt(n * epsilon / (1 + epsilon)))
+    return 2 * float(x_norm) * float(lipschitz) / (float(radius) * math.sqrt(n * epsilon / (1 + epsilon)))
 
 
 def rate(
@@ -72,7 +72,7 @@ def rate(
 ) -> float:
     """Return how far one record moves the exact minimiser's answer; total: lambda n, under add/remove fixed before."""
     _check(calibration, corollary)
-    slope = x_norm**2 * lipschitz
+    slope = float(x_norm) ** 2 * float(lipschitz)
     if calibration == "paper":
         changed_gradients(neighbours)
         return _PRINTED * slope / total

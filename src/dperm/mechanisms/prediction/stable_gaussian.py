@@ -40,7 +40,7 @@ CALIBRATIONS = ("paper", "tight")
 
 def calibrate(rate: float, budget: Budget, *, calibration: Calibration) -> tuple[Gaussian, Guarantee]:
     """Return the noise of one answer and whether the budget is proved, for gamma under the caller's relation."""
-    number("rate", rate, 0, math.inf, remedy="it is gamma of Definition 4.4, in units of an answer")
+    rate = number("rate", rate, 0, math.inf, remedy="it is gamma of Definition 4.4, in units of an answer")
     remedy = "Gaussian noise needs some; Laplace noise (averaged, stable_erm, stable_sgd) is for delta=0"
     number("delta", budget.delta, gaussian.SMALLEST_DELTA, 1, ends="[)", error=InvalidBudget, remedy=remedy)
     return output.calibrate(rate, budget, calibration=calibration)

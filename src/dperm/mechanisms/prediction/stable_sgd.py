@@ -44,7 +44,7 @@ def step(lipschitz: float, x_norm: float, radius: float, n: int, eta: Eta = "pri
     number("n", n, 1, MOST, ends="[]", error=DomainViolation, remedy="there must be a record")
     for name, value in (("lipschitz", lipschitz), ("x_norm", x_norm), ("radius", radius)):
         number(name, value, LEAST, MOST, ends="[]", error=DomainViolation, remedy="it is a public bound")
-    printed = radius / (x_norm * lipschitz * math.sqrt(n))
+    printed = float(radius) / (float(x_norm) * float(lipschitz) * math.sqrt(n))
     return printed / 2 if eta == "halved" else printed
 
 
@@ -55,8 +55,8 @@ def rate(
     one_of("calibration", calibration, Mended)
     size = step(lipschitz, x_norm, radius, n, eta)
     if calibration == "paper":
-        return radius * x_norm / math.sqrt(n)
-    whole = 2 * size * lipschitz * x_norm**2
+        return float(radius) * float(x_norm) / math.sqrt(n)
+    whole = 2 * size * float(lipschitz) * float(x_norm) ** 2
     return whole if calibration == "corrected" else whole * (n - 1) / n
 
 

@@ -75,7 +75,7 @@ def largest_loss(size: int, domain: Domain, bound: float = 1.0) -> float:
     """Return alpha = (Y + r B sqrt(s))^2/2, the largest loss of a record, r = domain.x_norm and Y = domain.y_bound."""
     if domain.y_bound is None:
         raise ValueError("y_bound is missing: the score's sensitivity needs the public bound on |y|")
-    number("bound", bound, 0, math.inf, remedy="it is the public bound on the entries of theta")
+    bound = number("bound", bound, 0, math.inf, remedy="it is the public bound on the entries of theta")
     return 0.5 * (domain.y_bound + domain.x_norm * bound * math.sqrt(size)) ** 2
 
 

@@ -11,10 +11,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dperm
 from dperm import losses
+from dperm.accounting import composition, filters
 from dperm.domain import Budget, Domain
-from dperm.errors import BudgetExhausted, InvalidBudget, VacuousWarning
-from dperm.mechanisms import gradient
+from dperm.errors import BudgetExhausted, VacuousWarning
+from dperm.feasible import Region
+from dperm.mechanisms import base, gradient, output
+from dperm.mechanisms.prediction import averaged, stable_erm, stable_gaussian, stable_sgd
 from dperm.mechanisms.prediction.consensus import ContestedLedger
+from dperm.mechanisms.support import exp_mech
 
 X = np.random.default_rng(0).uniform(-60, 60, (40, 2))
 LABELS, NUMBERS = {"classes": (0, 1)}, {"loss": "huber"}
@@ -79,35 +83,48 @@ def test_a_number_of_numpy_s_is_what_it_shows(name, values, kind):
     assert told(MODELS[name], short) == told(MODELS[name], {key: value.item() for key, value in short.items()})
 
 
-def test_so_it_is_in_cores_and_ledgers():
-    """Before, the zCDP of a price np.int8(12) was below 0, so that a ledger gave any number of answers."""
-    assert losses.smoothed_hinge().curvature_bound(Domain(np.int8(100))) == losses.smoothed_hinge().curvature_bound(
-        Domain(100)
-    )
-    half = Budget(1.0).share(np.float16(0.3))
-    assert half == Budget(float(np.float16(0.3))) and type(half.epsilon) is float
-    clips = (np.float16(0.3), float(np.float16(0.3)))
-    fixed = {"domain": Domain(1.0), "budget": Budget(1.0, 1e-6), "neighbours": "replace", "calibration": "tight"}
-    ends = [
-        gradient.release(
-            X / 99, np.ones(40), losses.logistic(), clip=clip, rng=np.random.default_rng(0), **fixed
-        ).theta.tolist()
-        for clip in clips
-    ]
-    assert ends[0] == ends[1]
+PURE, BUDGET = Budget(1.0), Budget(1.0, 1e-6)
+# What makes noise and prices of one number.
+CORES = {
+    "smoothness": lambda v: losses.smoothed_hinge().curvature_bound(Domain(v)),
+    "share": lambda v: Budget(1.0).share(v / 128).epsilon,
+    "zCDP of a price": lambda v: filters.rho(v, False),
+    "zCDP of a bit": lambda v: filters.rho(v, True),
+    "zCDP of a budget": lambda v: composition.zcdp_rho(v, 1e-6),
+    "price": lambda v: filters.each(v, 1e-6, 10),
+    "answers": lambda v: filters.capacity(300.0, 1e-6, v),
+    "stable risk": lambda v: stable_erm.rate(v, v, 10.0, calibration="tight"),
+    "its weight": lambda v: stable_erm.regulariser(v, v, v, 10, 1.0),
+    "stable descent": lambda v: stable_sgd.rate(v, v, v, 10, calibration="tight"),
+    "averages": lambda v: averaged.scale(10, v, "tight", width=v),
+    "shards": lambda v: averaged.scale(np.int8(100), v, "paper"),
+    "output": lambda v: output.calibrate(v, BUDGET, calibration="tight")[0].scale,
+    "Gaussian answers": lambda v: stable_gaussian.calibrate(v, BUDGET, calibration="tight")[0].scale,
+    "descent": lambda v: gradient.calibrate(v, BUDGET, steps=10, neighbours="replace").scale,
+    "cover": lambda v: base.covering(v, PURE).scale,
+    "largest loss": lambda v: exp_mech.largest_loss(2, Domain(v, v), v),
+    "box": lambda v: Region(low=-1.0, high=v).theta_norm(4),
+}
+
+
+@together.over("core", sorted(CORES))
+@together.over("number", [np.int8(100), np.int8(12), np.uint8(20), np.float16(12.3), np.float32(0.3)])
+def test_so_it_is_in_cores(core, number):
+    """Before, the zCDP of a price np.int8(12) was -56."""
+    assert CORES[core](number) == CORES[core](number.item()) > 0
+
+
+def test_so_it_is_in_ledgers():
+    """Before, what was charged was below 0, so that a ledger gave any number of answers."""
     ledgers = [dperm.AdaptiveLedger(500.0, 1e-6) for _ in range(2)]
     for ledger, price in zip(ledgers, (np.int8(12), 12.0), strict=True):
         with pytest.raises(BudgetExhausted):
             for _ in range(10**3):
                 ledger.charge(np.int8(2), each=price)
     assert ledgers[0].answered == ledgers[1].answered > 0
-    for short, plain in ((np.int8(12), 12), (np.float16(0.3), float(np.float16(0.3)))):
-        priced = [dperm.PredictionLedger(one, 1e-6, answers=np.int8(100)).each for one in (short, plain)]
-        counted = [dperm.PredictionLedger(500.0, 1e-6, each=one).answers for one in (short, plain)]
+    for short in (np.int8(12), np.float16(0.3)):
+        priced = [dperm.PredictionLedger(one, 1e-6, answers=np.int8(100)).each for one in (short, short.item())]
+        counted = [dperm.PredictionLedger(500.0, 1e-6, each=one).answers for one in (short, short.item())]
         assert priced[0] == priced[1] and counted[0] == counted[1]
-    contested = [
-        ContestedLedger(one, 1e-6, kind(100), kind(4)).terms for one, kind in ((np.int8(12), np.int8), (12, int))
-    ]
+    contested = [ContestedLedger(kind(12), 1e-6, kind(100), kind(4)).terms for kind in (np.int8, int)]
     assert contested[0] == contested[1]
-    with pytest.raises(InvalidBudget):
-        Budget(np.float16("nan"))
