@@ -75,7 +75,8 @@ class Comparison:
 
     `rank`: the place of the experiment on the page. `datasets`: the order in which data sets are offered, the others
     after these. `metric_of`: what a metric is called on a data set, where it is not called the same on all. `named`:
-    the look of a method, by mechanism, calibration, variant and the columns `extra`.
+    the look of a method, by mechanism, calibration, variant and the columns `extra`. `code`: how a method is called, by
+    its first of these columns, with `{epsilon}`, `{delta}` and `{neighbours}` to be filled in.
     """
 
     title: str
@@ -93,6 +94,7 @@ class Comparison:
     datasets: tuple[str, ...] = ()
     metric_of: Callable[[str, str], Metric] | None = None
     named: Callable[..., Look] = unknown
+    code: Mapping[str, str] = field(default_factory=dict)
 
     def metric(self, name: str, dataset: str) -> Metric:
         """Return what a metric is called on a data set."""

@@ -247,7 +247,8 @@ def _looks(arms: Sequence[tuple], experiments: Sequence[str]) -> list[dict[str, 
         shape = next(free, found.marker)
         taken[source, found.colour, shape] = own
         named = dict(zip(("mechanism", "variant", "calibration", "armDelta", "target"), method, strict=True))
-        looks.append({"label": label, "colour": found.colour, "shape": shape, **named})
+        code = comparison.code.get(target, "")
+        looks.append({"label": label, "colour": found.colour, "shape": shape, "code": code, **named})
     return looks
 
 

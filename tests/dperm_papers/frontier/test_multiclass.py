@@ -1,5 +1,8 @@
 """The frontier of more than two classes against fits that are written out here, with the same streams."""
 
+import ast
+import inspect
+
 import fake_rows
 import numpy as np
 import pytest
@@ -8,6 +11,7 @@ import dperm
 from dperm import seeds
 from dperm.domain import Domain
 from dperm_papers.frontier.multiclass import figures
+from dperm_papers.frontier.shared import drawing
 from dperm_pipeline import experiments
 from dperm_pipeline.datasets import prepared
 
@@ -82,3 +86,17 @@ def test_methods_and_references_and_what_is_drawn(rows):
     assert figures.multiclass(rows).axes
     numbers, _ = figures.multiclass_table(rows)
     assert set(numbers["method"]) >= {"PreconditionedGradientDescent", "SoftMajority (labels for some rows)"}
+
+
+def test_the_code_to_copy_makes_each_estimator_as_the_rows_have_it():
+    """Read as Python: a call of a public estimator with its budget, relation and classes, and nothing else set."""
+    assert set(drawing.LOOKS) - set(drawing.CODE) == {"output_search", "gradient_search", "gradient_free"}
+    for name, code in drawing.CODE.items():
+        filled = code.format(epsilon=1.0, delta=1e-6, neighbours="replace")
+        call = ast.parse(filled, mode="eval").body.func.value
+        model = getattr(dperm, call.func.attr)
+        given = {word.arg: word.value for word in call.keywords}
+        inner = call.args[0] if call.args else call
+        assert {word.arg for word in inner.keywords} >= {"neighbours", "clip"}, name
+        assert ast.literal_eval(given["epsilon"]) == 1.0 and ast.literal_eval(given["delta"]) == 1e-6
+        assert set(given) <= set(inspect.signature(model).parameters), name

@@ -10,7 +10,7 @@ which is private under add/remove.
     stable_erm, stable_sgd  the same with answers="model": one w, from which all answers follow
     output_search           PrivateSearchCV over the curvature of OutputPerturbation, all trials paid for
     gradient_search         PrivateSearchCV over steps and clip of NoisyGradientDescent, likewise
-    gradient_free           noisy gradient descent, of every clip and step size of the settings the one of least mean
+    gradient_free           noisy gradient descent, of its defaults and every clip and step size the one of least mean
                             error ON THE TEST ROWS: not private, and better than anybody could do; `setting` says which
     nonprivate              logistic regression (variant logistic) and the most frequent label (variant majority)
 """

@@ -21,6 +21,21 @@ LOOKS = {
     "gradient_search": Look("NoisyGradientDescent, private search", "#E69F00", "s"),
     "gradient_free": Look("noisy gradient descent tuned on test rows (not private)", "#000000", "o"),
 }
+# How each of them is called, for the explorer; rows have length one, and a constant.
+_BUDGET = "epsilon={epsilon}, delta={delta}"
+_OWN = "neighbours='{neighbours}', clip=True"
+_CALLS = {
+    **dict.fromkeys(("objective", "napp", "preconditioned", "gradient", "approximate_minima", "output"), ""),
+    **dict.fromkeys(("stable_erm", "stable_sgd"), "answers='model', "),
+    "soft_majority": "queries=100, ",
+}
+CODE = {
+    name: f"dperm.{LOOKS[name].label.split(',')[0].split()[0]}({more}{_BUDGET}, {_OWN}, classes=classes).fit(X, y)"
+    for name, more in _CALLS.items()
+} | {
+    f"{name}_rest": f"dperm.PrivateOneVsRest(dperm.{kind}({_OWN}), {_BUDGET}, classes=classes).fit(X, y)"
+    for name, kind in (("objective", "ObjectivePerturbation"), ("output", "OutputPerturbation"))
+}  # fmt: skip
 _DASHED = ("output_search", "gradient_search", "gradient_free")
 RELATIONS = {"add_remove": "add/remove", "replace": "replace one"}
 # What a column of panels shows, of the largest delta and of pure privacy.
@@ -51,6 +66,11 @@ def _promises(rows):
     return sorted(named, key=lambda words: (relations.index(words.split(",")[0]), not words.endswith("0")))
 
 
+def _ticks(rows):
+    """Return the epsilons whose numbers have room beside each other."""
+    return [epsilon for epsilon in (0.1, 0.5, 1.0, 2.0, 5.0) if epsilon in set(rows["epsilon"])]
+
+
 def figure(references: Mapping[str, tuple[str, str]], notes: Sequence[str]) -> Figure:
     """Return the figure: a row of panels for each data set, error over epsilon; `references` by variant."""
     looks = {name: like(one, line=DASHED if name in _DASHED else None) for name, one in LOOKS.items()}
@@ -63,7 +83,7 @@ def figure(references: Mapping[str, tuple[str, str]], notes: Sequence[str]) -> F
     panel = Panel(
         tuple(line.but(band=0.15, more={"lw": 0.9, "ms": 3}) for line in lines), "epsilon", "test error", "{}",
         levels=levels, across=Facet(_PROMISE, _promises, str, others=[""]), statistic="mean",
-        title_look={"size": 7, "loc": "left"}, epsilons=True, sharey=True,
+        title_look={"size": 7, "loc": "left"}, epsilons=True, xticks=_ticks, sharey=True,
     )  # fmt: skip
     return Figure([[panel]], height=(1.6, 1.85), width=8.5, down=Facet("dataset"), prepare=_promised,
                   drawn_only=True, notes=notes)  # fmt: skip

@@ -64,13 +64,14 @@ class Fit(NamedTuple):
 
 
 def tuned_for_free(settings: Any, n: int) -> Iterable[Method]:
-    """Give noisy gradient descent at every clip and step size of the settings."""
-    for clip, rate in itertools.product(settings.clips, settings.rates):
-        given = {"steps": settings.steps, "gradient_clip": clip, "step_size": rate / n, "clip": True}
-        yield Method(
-            "gradient_free", "gradient", functools.partial(NoisyGradientDescent, **given),
-            variant="tuned-on-test-rows", tuned=True, setting=f"clip {clip:g}, rate {rate:g}/n",
-        )  # fmt: skip
+    """Give noisy gradient descent at its defaults and at every clip and step size of the settings."""
+    ways = {"defaults": {}} | {
+        f"clip {clip:g}, rate {rate:g}/n": {"steps": settings.steps, "gradient_clip": clip, "step_size": rate / n}
+        for clip, rate in itertools.product(settings.clips, settings.rates)
+    }
+    for setting, given in ways.items():
+        make = functools.partial(NoisyGradientDescent, clip=True, **given)
+        yield Method("gradient_free", "gradient", make, variant="tuned-on-test-rows", tuned=True, setting=setting)
 
 
 def measure(cell: Cell, rows: Rows, labels: tuple[int, ...], methods: Callable[[int], Iterable[Method]]) -> None:

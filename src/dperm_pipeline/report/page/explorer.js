@@ -165,6 +165,8 @@ function say(found, references, best) {
   at("warning").hidden = !warning;
   at("warning").textContent = warning ? `${data.datasets[chosen.dataset]}: ${warning}.` : "";
   const facts = [["a repeat is one of", source().unit], ["fixed beforehand", source().fixed], ["taken as public", source().public], ["rows", `results/…/${source().key}/rows.parquet`]];
+  const code = best?.arm.code.replaceAll("{epsilon}", data.epsilons[chosen.epsilon]).replaceAll("{delta}", best.arm.armDelta).replaceAll("{neighbours}", data.neighbours[chosen.neighbours].key);
+  if (code) facts.unshift(["the best, to copy", code]);
   at("facts").replaceChildren(...facts.flatMap(([name, text]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: text })]));
   at("caption").textContent = `${data.datasets[chosen.dataset]}: ${metric().label}, ${words}, neighbours: ${inWords.neighbours(chosen.neighbours)} (${source().key})`;
 }
