@@ -1,6 +1,7 @@
 """Put a run's tables into the docs, between their markers: the last step of make docs-assets (update_assets.py).
 
-The ledgers go to docs/audit.md, the verdicts to docs/papers/<paper>.md, and to kifer2012.md what K-c38 is told by.
+The ledgers go to docs/audit.md, the verdicts to docs/papers/<paper>.md, to kifer2012.md what K-c38 is told by, and to
+docs/frontier.md the errors of the frontier.
 """
 
 import math
@@ -138,6 +139,40 @@ def pairs(found: pd.DataFrame) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def errors(means: pd.DataFrame, source: str) -> str:
+    """Return the test errors of a table of the frontier in % with half their 95 % intervals, at its largest delta.
+
+    The least private error of a data set, relation and epsilon is bold; what is tuned on test rows is none.
+    """
+    epsilons = [name for name in means if name.startswith("error_") and name.count("_") == 1 and name != "error_inf"]
+    plain = means.neighbours.fillna("") == ""
+    private = means[~plain & (means.delta == means.delta.max())]
+    real = private[~private.method.str.contains("not private")]
+    best = real.groupby(["dataset", "neighbours"])[epsilons].min()
+    lines = [
+        ("data set", "neighbours", "method", *(f"ε = {name[6:]}" for name in epsilons)),
+        ["---"] * (3 + len(epsilons)),
+    ]
+    for dataset, part in private.groupby("dataset"):
+        for row in means[plain & (means.dataset == dataset)].to_dict("records"):
+            lines.append((dataset, "", row["method"], _percent(row, "error_inf"), *[""] * (len(epsilons) - 1)))
+        for row in part.to_dict("records"):
+            least = best.loc[(dataset, row["neighbours"])]
+            shown = [(_percent(row, name), "not private" not in row["method"] and row[name] == least[name])
+                     for name in epsilons]  # fmt: skip
+            cell = [f"**{words}**" if bold else words for words, bold in shown]
+            lines.append((dataset, row["neighbours"].replace("_", "/"), row["method"], *cell))
+    return f"Run: {source}.\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _percent(row: dict, name: str) -> str:
+    """Return a mean in % with half of its 95 % interval over splits."""
+    if math.isnan(row[name]):
+        return ""
+    half = 100 * (row[f"{name}_high"] - row[name])
+    return f"{100 * row[name]:.1f}" + ("" if math.isnan(half) else f" ± {half:.1f}")
+
+
 def filled(text: str) -> str:
     """Return a page whose prose has the numbers of its own table: behind `<!-- measured claim variant data -->`."""
     numbers, claim = {}, ""
@@ -170,6 +205,9 @@ def main(results: Path) -> None:
     put(kifer2012, "pairs", pairs(claims.read(results / "claims.parquet")))
     name = "dwork2018-queries-answered"
     put(DOCS / "papers/dwork2018.md", name, (results / f"tables/{name}.md").read_text(encoding="utf-8"))
+    for name in ("frontier-linear", "frontier-multiclass"):
+        means = pd.read_csv(results / f"tables/{name}.csv")
+        put(DOCS / "frontier.md", name, errors(means, f"scale `{results.name}`"))
     for page in sorted((DOCS / "papers").glob("*.md")):
         put(page, "answers", answered(page.stem, claims.read(results / "claims.parquet")))
         put(page, "claims", verdicts(page.stem, results / "claims.parquet"))
