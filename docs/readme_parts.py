@@ -217,7 +217,14 @@ def section(paper: str, claims: list[dict[str, str]], assets: Path) -> str:
                 stated = f"; stated: {number(here[0]['expected'])}" if here[0]["expected"] else ""
                 lines.append(f"**{name}** {here[0]['statement'].strip()} *({here[0]['place']}{stated})*\n")
                 (answer,) = answers(assets, name)
-                lines.append(f"{answer_in_words(answer)}\n")
+                parts = {
+                    (row["id"], row["statement"])
+                    for row in claims
+                    if of_claims.number(row["id"]) == of_claims.number(name)
+                    and row["test"] != "weakest"
+                    and row["beside"] == "False"
+                }
+                lines.append(f"{answer_in_words(answer, of_many=len(parts) > 1)}\n")
             choice = f", {here[0]['choice']}" if here[0]["choice"] else ""
             label = variant.split("-over-")[0] if here[0]["choice"] else variant
             for beside, told in (("False", ""), ("True", ", beside the claim")):
@@ -228,11 +235,15 @@ def section(paper: str, claims: list[dict[str, str]], assets: Path) -> str:
     return "\n".join(lines)
 
 
-def answer_in_words(answer: of_claims.Answer) -> str:
-    """Return the answer to a claim in a line: its words, where it holds, what was measured, at how many points."""
+def answer_in_words(answer: of_claims.Answer, *, of_many: bool = False) -> str:
+    """Return the answer to a claim in a line: its words, where it holds, what was measured, at how many points.
+
+    `of_many`: it is that of one part of a claim of several.
+    """
     parts = [answer.where, f"{answer.quantity}: {answer.range.replace('-', '−')}" if answer.range else ""]
     shown = "not refuted" if answer.quantity == of_claims.QUANTITIES["ledger"] else "shown to hold"
-    parts.append(f"{shown} at {answer.held} of {answer.points} points" if answer.points else "")
+    of = " of this part of the claim" if of_many else ""
+    parts.append(f"{shown} at {answer.held} of {answer.points} points{of}" if answer.points else "")
     told = "; ".join(part for part in parts if part)
     return f"{of_claims.GLYPHS[answer.kind]} **{answer.words}**" + (f": {told}" if told else "")
 

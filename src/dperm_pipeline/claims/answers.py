@@ -66,10 +66,10 @@ class Answer:
 
     `kind` is one of `ANSWERS`, `open_choice` what the claim depends on, `where` at which values of it the claim holds,
     and what else the answer has to be read with. `low` to `high` is the range of what was measured in the weakest part,
-    in its form `form`. As printed, the tests of the parts with this answer show the claim to hold at `held` of `points`
-    points, 0 of 0 where the printed form has no test; `tests` counts those of all parts. `expected` is the number that
-    the paper prints, where it prints one. `quantity` says what the numbers are (`QUANTITIES`). Of an attacked
-    promise, `held` points are those that are not refuted, and infinity is a spent epsilon without a bound.
+    in its form `form`. As printed, the tests of all parts show the claim to hold at `held` of `points` points, 0 of 0
+    where no printed form has a test; `tests` counts all. `expected` is the number that the paper prints, where it
+    prints one. `quantity` says what the numbers are (`QUANTITIES`). Of an attacked promise, `held` points are those
+    that are not refuted, and infinity is a spent epsilon without a bound.
     """
 
     claim: str
@@ -140,9 +140,10 @@ def _answer(claim: str, verdicts: _Tests) -> Answer:
     weakest = max(ran, key=lambda part: ANSWERS.index(part.kind))
     # The entry that sums up the others says the whole; else what the weakest part says is what the answer is about.
     says = next((test for test in verdicts if test["test"] == "weakest"), weakest.tests[0])
-    shown = [test for part in ran if part.kind == weakest.kind for test in _in_form(part.tests, PRINTED)]
+    shown = [test for part in ran for test in _in_form(part.tests, PRINTED)]
     stated = {float(test["expected"]) for test in _in_form(weakest.tests, PRINTED) if not pd.isna(test["expected"])}
-    untested = "" if shown else "the printed form has no test"
+    weak = [test for part in ran if part.kind == weakest.kind for test in _in_form(part.tests, PRINTED)]
+    untested = "" if weak else "the printed form has no test"
     remarks = dict.fromkeys(test["remark"] for test in verdicts)
     low, high = _range(_in_form(weakest.tests, weakest.form))
     return Answer(

@@ -177,9 +177,16 @@ def test_what_is_stated_is_the_number_of_the_printed_form_and_points_are_its_own
     assert math.isnan(alone.expected)
 
 
-def test_points_are_those_of_the_parts_that_decide():
-    found = answer(line("printed", YES, points=1000), line("printed", NO, id="K-c38a", statement="b", held=0, points=3))
-    assert (found.words, found.held, found.points) == ("fails", 0, 3)
+def test_points_are_those_of_all_printed_parts_that_ran():
+    """Those of the weakest part alone would say nothing of the others."""
+    weak = line("printed", NO, id="K-c38a", statement="b", held=0, points=3)
+    absent = line("printed", ABSENT, id="K-c38b", statement="c", held=None, points=None)
+    found = answer(line("printed", YES, held=1000, points=1000), line("tight", YES, points=7), weak, absent)
+    assert (found.words, found.held, found.points) == ("fails", 1000, 1003)
+    mended = line("mended", YES, id="K-c38a", statement="b", held=3, points=3)
+    found = answer(line("printed", YES, held=1000, points=1000), mended)
+    assert (found.words, found.points) == ("holds when mended", 1000)
+    assert "the printed form has no test" in found.where
 
 
 TESTS = st.tuples(st.sampled_from(["printed", "mended", "tight"]), st.sampled_from(VERDICTS))
