@@ -116,6 +116,19 @@ def test_rows_of_the_grid(rows):
     assert (grid["bound"] == 0).all() and set(grid["guarantee"]) >= {"none", "proved", "proved_exact"}
 
 
+def test_in_large_spaces_w_is_as_large_at_every_degree(rows):
+    """sup |<w*, phi>| in closed form: <phi(u), phi(v)> = cos^degree; what is learned errs less than the answer 0."""
+    found = rows[(rows["series"] == "spaces") & (rows["metric"] == "error")]
+    angles, turned = np.pi * np.arange(4) / 4, np.pi * np.arange(2000) / 2000
+    assert [*found["degree"].unique() + 1] == [*found["d_phi"].unique()] == [8, 32, 64]
+    for degree, part in found.groupby("degree"):
+        norm = np.sqrt((np.cos(angles[:, None] - angles) ** degree).sum())
+        largest = np.abs((np.cos(turned[:, None] - angles) ** degree).sum(axis=1)).max() / norm
+        assert 0.5 <= largest < 0.6
+        means = part.groupby("calibration")["value"].mean()
+        assert means["corrected"] < means["paper"] < 0.8 * largest
+
+
 def test_noise_inverse_to_n_lambda_needs_no_grid(rows):
     needed = rows[(rows["metric"] == "needed") & (rows["mechanism"] == "cms11") & (rows["d"] == 30)]
     grid = rows[

@@ -129,12 +129,14 @@ RULES = {
     "J-c27": LEDGER,
     "J-c28": bound("total", "d", bound="bound_reread"),
     "J-c28 literal": bound("total", "d", bound="bound"),
-    "J-c29": rate("total", 2, 0.2, side="upper"),
-    "J-c29 private": rate("total", 2, 0.2, side="upper"),
+    "J-c29": rate("total", 2, 0.2, side="lower"),
+    "J-c29 private": rate("total", 2, 0.2, side="lower"),
     "J-c30": WEAKEST,
     "J-c30a": rate("total", -2 / 3, 0.1, side="upper", **SHOWN),
     "J-c30b": rate("total", -1, 0.1),
     "J-c30c": rate("total", -2 / 3, 0.1, side="upper", **SHOWN),
+    "J-c30d": ("slope", {**upper("d_phi", 0)[1], "least_values": 3, **SHOWN}),
+    "J-c30d few": ("slope", {**upper("d_phi", 0)[1], "least_values": 3, **SHOWN}),
     "J-c31": EXACT,
     "J-c32": PROB,
     "J-c33": STRICT,
@@ -229,6 +231,8 @@ def test_a_claim_of_parts_is_as_weak_as_its_weakest():
         "J-c16b",
         "J-c22c",
         "J-c23a",
+        "J-c30a",
+        "J-c30c",
     }
     members = {claim["id"]: claim["members"] for claim in CLAIMS if claim["test"] == "weakest"}
     assert sorted(member for own in members.values() for member in own) == sorted(parts)

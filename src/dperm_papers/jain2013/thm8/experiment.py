@@ -19,6 +19,8 @@ Series, by the column `series`:
     wide       S of paper and corrected over d far beyond, of fewer repeats;
     degrees    d = 2, kernels <x, v>^k, k = 1, 2, 3, in d_phi = k + 1 dimensions; z from a public net of the disc; S is
                taken on 2,000 directions (the error is homogeneous);
+    spaces     the same of paper and corrected at degrees of which d_phi is large, with a net of directions (the score
+               is largest on the circle) and w* proportional to the sum of phi at four of them, 45 degrees apart;
     needed     the n lambda at which S falls to 0.1, of each repeat, by interpolation of log S; noise that is exactly
                inverse to n lambda needs no grid; `crossing`: the d at which S rises to 0.5, likewise, from `wide`, of
                tight from `grid`. They stand where every repeat crosses; elsewhere the rows are `unknown`;
@@ -61,6 +63,8 @@ _REREAD = 1 + math.log(2)
 _SLACK = 0.05
 _DRAWS, _BLOCKS, _DKW, _DISTANCE = 100_000, 100, 0.0043, 0.01
 _DIRECTIONS, _NET = 2000, 0.05
+# Degrees at which d_phi is large beside d = 2.
+_LARGE = (7, 31, 63)
 
 
 def run(cell: Cell, rows: Rows) -> None:
@@ -174,10 +178,8 @@ def polynomial_map(points: np.ndarray, degree: int) -> np.ndarray:
 
 def _degrees(cell: Cell, rows: Rows) -> None:
     settings, net = cell.settings, tdil.net(2, _NET)
-    angles = math.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
-    circle = np.column_stack([np.cos(angles), np.sin(angles)])
     for degree in settings.degrees:
-        features, surface = polynomial_map(net, degree), polynomial_map(circle, degree)
+        features, surface = polynomial_map(net, degree), polynomial_map(_circle(), degree)
         target = np.full(degree + 1, (degree + 1) ** -0.5)
         for total in map(float, settings.net_totals):
             for how in CALIBRATIONS:
@@ -186,6 +188,27 @@ def _degrees(cell: Cell, rows: Rows) -> None:
                 found = tdil.run(made, _setting(total), features, answers, rng=rng, repeats=settings.repeats)
                 worst = np.abs((found.w - target) @ surface.T).max(axis=1)
                 _at(rows, settings, total, 2, made).add("error", worst, degree=degree, d_phi=degree + 1)
+
+
+def _spaces(cell: Cell, rows: Rows) -> None:
+    settings = cell.settings
+    for degree in _LARGE:
+        surface = polynomial_map(_circle(), degree)
+        target = surface[:: _DIRECTIONS // 4].sum(axis=0)
+        target /= np.linalg.norm(target)
+        features = surface[::4]
+        for total in map(float, settings.net_totals):
+            for how in ("paper", "corrected"):
+                made, rng = _made(settings, total, 2, how), cell.rng("spaces", how, total, degree)
+                answers, repeats = features @ target, settings.side_repeats
+                found = tdil.run(made, _setting(total), features, answers, rng=rng, repeats=repeats)
+                worst = np.abs((found.w - target) @ surface.T).max(axis=1)
+                _at(rows, settings, total, 2, made).add("error", worst, degree=degree, d_phi=degree + 1)
+
+
+def _circle() -> np.ndarray:
+    angles = math.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
+    return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def _wide(cell: Cell, rows: Rows) -> None:
@@ -231,7 +254,7 @@ def _net(cell: Cell, rows: Rows) -> None:
             rows.add("net_digits", d * math.log10(4 / _made(settings, total, d, "paper").radius), total=total, d=d)
 
 
-_SERIES = {"grid": _grid, "wide": _wide, "degrees": _degrees, "sampler": _sampler, "net": _net}
+_SERIES = {"grid": _grid, "wide": _wide, "degrees": _degrees, "spaces": _spaces, "sampler": _sampler, "net": _net}
 
 
 def _crossings(rows: Rows, error: pd.DataFrame) -> None:
