@@ -40,6 +40,8 @@ _HALVES = {0: "0", 0.5: "½", 1: "1"}
 # What bounds |l'| in Theta, and l''||x||^2, to which Lambda0 is proportional.
 _BOX = "design_boxed_zeta2"
 _CURVATURE = "design_zeta3"
+# Bounds zeta of pure noise by the density of Equations 4 and 9.
+_DENSITY = "typical-density"
 
 
 def _place(design, *models):
@@ -120,15 +122,35 @@ def _diagonal(axis, _):
     axis.plot([0, 1], [0, 1], color="#bbbbbb", lw=0.7, zorder=1)
 
 
-def _by_design(panel_of, beside, bound, *models):
-    """Return what lays out a row of panels for each design with each of its bounds."""
-    return lambda rows: [
-        [_titled(panel_of(design), design, *one)] for design, *one in _bounded(rows, beside, bound, *models)
-    ]
+def _by_design(panel_of, beside, bound, *models, density=False):
+    """Return what lays out a row of panels for each design with each of its bounds, and maybe some by density."""
+
+    def panels(rows):
+        yield from (
+            [_titled(panel_of(design), design, *one)] for design, *one in _bounded(rows, beside, bound, *models)
+        )
+        drawn = rows.loc[(rows["zeta"] == _DENSITY) & density, "dataset"].unique()
+        # Of each model the design with the most records.
+        for design in {model(d): d for d in sorted(drawn, key=lambda d: _place(d, *models))}.values():
+            yield [_titled(panel_of(design), design, _DENSITY, (), ", by density")]
+
+    return panels
+
+
+def _by_density(rows):
+    """Say which panels are by the density, where there are any."""
+    private = rows[(rows["zeta"] == _DENSITY) & (rows["metric"] == "runs")]
+    if len(private):
+        yield (
+            "By density: b has the law whose density Equations 4 and 9 print, ‖b‖ ~ Gamma(16, ζ/(rε)), in the place of "
+            "Section 3.1's radius, Gamma(1, ·) (N1), under bounds that 99 % of the records keep "
+            f"({int(private['value'].max())} repeats)."
+        )
 
 
 def _selection(lines, delta, *words, bound="design_zeta2"):
     lines, legend = _methods(lines, delta)
+    density = delta is pure and bound != _BOX
     panel = _PANEL.but(
         lines=[line if line in LASSOS else line.but(reach=("fpr_half", "tpr_half")) for line in lines],
         x="fpr_mean", y="tpr_mean", statistic="path", prepare=_along_strengths, also=_diagonal,
@@ -136,12 +158,13 @@ def _selection(lines, delta, *words, bound="design_zeta2"):
         xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xticks=_HALVES, yticks=_HALVES,
     )  # fmt: skip
     return Figure(
-        _by_design(lambda _: panel, "typical", bound, "linear", "logistic", "poisson"),
+        _by_design(lambda _: panel, "typical", bound, "linear", "logistic", "poisson", density=density),
         height=(1.5, 1.25), width=7.2, columns=4, legend=legend,
         notes=lambda rows: [
             *_setting(rows, delta),
             "Points: mean rates at each Λ, with 95 % intervals; a curve that starts at (0, 0) has an empty model at "
             "the largest {strength.max}. Grey line: random selection.",
+            *(_by_density(rows) if density else ()),
             *words,
         ],
     )  # fmt: skip
@@ -149,6 +172,7 @@ def _selection(lines, delta, *words, bound="design_zeta2"):
 
 def _prediction(lines, delta, *words, bound="design_zeta2", beside="unit"):
     lines, legend = _methods(lines, delta, band=0.15)
+    density = delta is pure and bound != _BOX
     squares = _OVER_STRENGTHS.but(lines=[line.but(via=np.exp) for line in lines], y="error", ylabel="test MSE")
     shares = _OVER_STRENGTHS.but(lines=lines, y="error", ylabel="misclassified", air=0.06)
 
@@ -156,12 +180,13 @@ def _prediction(lines, delta, *words, bound="design_zeta2", beside="unit"):
         return shares if design.startswith("logistic") else squares
 
     return Figure(
-        _by_design(error, beside, bound, "linear", "poisson", "logistic"),
+        _by_design(error, beside, bound, "linear", "poisson", "logistic", density=density),
         height=(1.7, 1.25), width=7.2, columns=4, legend=legend,
         notes=lambda rows: [
             *_setting(rows, delta, beside),
             "One test set a design. MSE: geometric mean over repeats; Poisson predictions are capped at e^7.5. Bands: "
             "95 % intervals.",
+            *(_by_density(rows) if density else ()),
             *words,
         ],
     )  # fmt: skip
@@ -172,10 +197,11 @@ _SHARE = _OVER_STRENGTHS.but(y="share", ylabel="retrieved", ylim=(-0.04, 1.04), 
 
 def _retrieval(delta):
     panel = _SHARE.but(lines=[line.but(where={**line.where, "delta": delta}, band=0.15) for line in PUBLISHED[::-1]])
-    by_design = _by_design(lambda _: panel, "typical", "design_zeta2", "linear", "poisson", "logistic")
+    models, density = ("linear", "poisson", "logistic"), delta is pure
+    by_design = _by_design(lambda _: panel, "typical", "design_zeta2", *models, density=density)
 
     def panels(rows):
-        grid = by_design(rows)
+        grid = [*by_design(rows)]
         designs = [across[0].where["dataset"] for across in grid]
         last = ([design for design in designs if design.startswith("linear")] or designs)[-1]
         options = {"share_exceeding": ", over J", "share_without_two": ", no 2"}
@@ -187,6 +213,7 @@ def _retrieval(delta):
             *_setting(rows, delta),
             "Share of (1 − r)ε: Equation 13 with a maximum and the factor 2 (N5), over all j; in the last two rows (ζ "
             "of the range) over J (N13), and without the 2. Bands: 95 % intervals.",
+            *(_by_density(rows) if density else ()),
         ],
     )  # fmt: skip
 
