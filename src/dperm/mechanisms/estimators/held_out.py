@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from dperm.accounting.gaussian import gaussian_ratio
 from dperm.domain import LEAST, MOST, Budget, number, one_of
-from dperm.mechanisms.estimators.records import signs
+from dperm.mechanisms.estimators.records import places
 
 Scoring = Literal["accuracy", "squared_error", "absolute_error"]
 # Model, rows and targets -> sum over records.
@@ -27,7 +27,7 @@ def scorer(estimator: Any, scoring: str | None, error_bound: float | None) -> Sc
     if labels != (scoring == "accuracy"):
         raise ValueError(f"scoring={scoring!r} is not for {'labels' if labels else 'numbers'}; leave it out")
     if labels:
-        return lambda model, X, y: _right(model, X, y, clip=getattr(estimator, "clip", False))
+        return _right
     y_bound = getattr(estimator, "y_bound", None)
     bound = 2 * y_bound if error_bound is None and y_bound is not None else error_bound
     remedy = "it is the public error from which on all errors count alike, in units of y"
@@ -43,12 +43,11 @@ def noise(budget: Budget, rng: np.random.Generator) -> float:
     return float(rng.normal(0.0, 1 / gaussian_ratio(budget.epsilon, budget.delta)))
 
 
-def _right(model: Any, X: np.ndarray, y: np.ndarray, *, clip: bool) -> float:
-    """Return how many labels are right."""
+def _right(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return how many labels are right; one that is none of the classes (with `clip`) is the first of them."""
     if not len(y):
         return 0.0
-    positive = signs(y, model.classes_) > 0 if clip else y == model.classes_[1]
-    return float(((model.predict(X) == model.classes_[1]) == positive).sum())
+    return float((places(model.predict(X), model.classes_) == places(y, model.classes_)).sum())
 
 
 def _near(model: Any, X: np.ndarray, y: np.ndarray, bound: float, power: int) -> float:

@@ -22,8 +22,9 @@ from dperm.mechanisms.estimators.records import queried, total, validated
 from dperm.mechanisms.estimators.whole import one_fit, whole
 from dperm.mechanisms.prediction.shards import quiet
 
-# What the search itself says to each trial, and what one statement has to hold for all of them.
-_SET = {"epsilon", "delta", "neighbours", "classes", "clip", "release", "random_state"}
+# What the search itself says to each trial, and what one statement has to hold for all of them; also of the estimator
+# within one.
+_SET = {"epsilon", "delta", "neighbours", "classes", "clip", "release", "random_state", "estimator"}
 # Of words of a guarantee, the weaker comes later.
 _STRENGTH = ("proved", "proved_exact", "claimed", "none")
 _HELD = (
@@ -53,8 +54,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator of dperm
-        A model that may be published, such as `ObjectivePerturbation`. The relation `neighbours`, `clip` and the public
-        `classes` are its own; its epsilon, delta and random_state are set by the search.
+        A model that may be published, such as `ObjectivePerturbation`; of more than two classes `NoisyGradientDescent`,
+        or `PrivateOneVsRest`, the parameters of whose model are named as in `estimator__curvature`. The relation
+        `neighbours`, `clip` and the public `classes` are its own; its epsilon, delta and random_state are set by the
+        search.
     param_distributions : dict or list of dicts
         As for RandomizedSearchCV: parameter to a list of values or a distribution with a method `rvs`. Public; every
         trial draws anew, and may draw what another has drawn.
@@ -190,15 +193,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """Refuse what is no private estimator, or one whose models are not published."""
         an_object = hasattr(self.estimator, "get_params") and not isinstance(self.estimator, type)
         given = self.estimator.get_params(deep=False) if an_object else {}
-        wanted = {"epsilon", "delta", "neighbours", "random_state"}
-        if not wanted <= given.keys() or not hasattr(self.estimator, "predict"):
+        has = all(hasattr(self.estimator, name) for name in ("neighbours", "predict"))
+        if not ({"epsilon", "delta", "random_state"} <= given.keys() and has):
             raise ValueError(
                 f"estimator={self.estimator!r} must be a private model with epsilon, delta and neighbours that "
                 "predicts, such as ObjectivePerturbation(): an object, not its class, and not what holds it"
             )
         if "queries" in given:
             raise ValueError(_HELD.format(self.estimator))
-        if getattr(self.estimator, "release", False):
+        if any(value for name, value in self.estimator.get_params().items() if name.rpartition("__")[2] == "release"):
             raise ReleaseError(
                 "release=True of the estimator: the search draws its trials and their scores' noise in floating point, "
                 "for science; leave release out, or release one model of fixed parameters"
@@ -210,7 +213,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         ParameterSampler(self.param_distributions, n_iter=1)
         several = self.param_distributions if isinstance(self.param_distributions, list) else [self.param_distributions]
         for name in sorted({name for each in several for name in each}):
-            if name in _SET:
+            if name.rpartition("__")[2] in _SET:
                 raise ValueError(
                     f"param_distributions holds {name!r}, which is the same for all trials; give it to the "
                     "estimator (epsilon, delta and random_state: to the search)"
@@ -219,13 +222,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
                 raise ValueError(f"param_distributions holds {name!r}, no parameter of {type(self.estimator).__name__}")
 
     def _records(self, X: Any, y: Any) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        """Return rows, targets, and the two labels if these are labels."""
+        """Return rows, targets, and the classes if these are labels."""
         labels = is_classifier(self.estimator)
-        classes = declared(self.classes) if labels and self.classes is not None else None
+        several = labels and get_tags(self.estimator).classifier_tags.multi_class
+        classes = declared(self.classes, several=several) if labels and self.classes is not None else None
         X, y = validated(self, X, y, numeric=not labels, **self._sparse())
         if not labels:
             return X, y, None
-        return X, y, encoded(y, classes, clip=self.clip, stacklevel=5)[0]
+        return X, y, encoded(y, classes, clip=self.clip, stacklevel=5, several=several)[0]
 
     def _sparse(self) -> dict[str, str | bool]:
         """Return how scikit-learn's checks are told that X may be sparse: by rows, which are put aside."""
@@ -236,9 +240,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Budget, PrivacyStatement]:
         """Return the budget of a trial and the statement of the search, from public values alone.
 
-        What kind of release a trial is, the statement of one tells that is fitted on two made-up records.
+        What kind of release a trial is, the statement of one tells that is fitted on made-up records.
         """
-        rows, targets = np.zeros((2, columns)), np.zeros(2) if classes is None else classes
+        targets = np.zeros(2) if classes is None else classes
+        rows = np.zeros((len(targets), columns))
         base = stopping.base_budget(budget, law, stopping.worst)
         with quiet(True):
             made = self._unfitted(params, base, classes, 0).fit(rows, targets).privacy_
@@ -324,7 +329,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray, shape (n,)
+        ndarray, shape (n,), of k > 2 classes (n, k)
         """
         model, X = self._best(X)
         return model.decision_function(X)
@@ -339,7 +344,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray, shape (n, 2)
+        ndarray, shape (n, k), k classes
         """
         model, X = self._best(X)
         return model.predict_proba(X)

@@ -16,6 +16,7 @@ from dperm import (
     NoisyGradientDescent,
     ObjectivePerturbation,
     OutputPerturbation,
+    PrivateOneVsRest,
     PrivateSearchCV,
     RKHSGaussian,
     SoftMajority,
@@ -109,6 +110,39 @@ def test_the_score_is_a_sum_to_which_a_record_adds_at_most_one(data, scoring, po
         records = 1 - np.minimum(np.abs(y - search.predict(X)) / 0.5, 1) ** power
         assert 0 == records.min() < records.max() <= 1
     assert search.best_score_ == pytest.approx(records[aside].sum(), abs=1e-6)
+
+
+THREE = ("a", "b", "c")
+SEVERAL = [
+    (NoisyGradientDescent(classes=THREE, clip=True), {"step_size": [0.3, 3.0]}),
+    (PrivateOneVsRest(OutputPerturbation(clip=True), classes=THREE), {"estimator__curvature": [3.0, 30.0]}),
+]
+
+
+@pytest.mark.parametrize(("model", "grid"), SEVERAL, ids=["descent", "one_vs_rest"])
+def test_several_classes_are_searched_and_a_record_still_adds_at_most_one(model, grid):
+    """One trial and next to no noise: the score is the number of right labels; an unknown label counts as the first."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(600, 2))
+    y = np.array(THREE)[(np.angle(X @ [1, 1j]) // (2 * np.pi / 3)).astype(int) % 3]
+    odd = np.where(np.arange(600) % 50 == 0, "none of them", y)
+    given = {"delta": 1e-6, "random_state": 5}
+    found = {}
+    for name, labels in (("y", y), ("odd", odd)):
+        search = PrivateSearchCV(
+            model, {key: values[:1] for key, values in grid.items()}, epsilon=1e6, n_iter=1, **given
+        )
+        search.fit(X, labels)
+        aside = np.random.default_rng(5).random(600) < 0.2
+        right = search.predict(X[aside]) == np.where(labels == "none of them", "a", labels)[aside]
+        assert search.best_score_ == pytest.approx(right.sum(), abs=1e-2) and right.mean() > 0.6
+        found[name] = search
+    assert found["y"].predict_proba(X).shape == found["y"].decision_function(X).shape == (600, 3)
+    search = PrivateSearchCV(model, grid, epsilon=3.0, n_iter=3, **given).fit(X, y)
+    privacy = search.privacy_
+    assert (privacy.epsilon, privacy.guarantee, privacy.total) == (3.0, "proved", True)
+    assert isinstance(privacy.event, dp_event.RepeatAndSelectDpEvent) and search.score(X, y) > 0.6
+    np.testing.assert_array_equal(search.classes_, THREE)
 
 
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
@@ -232,6 +266,23 @@ def test_without_a_guarantee_of_the_trials_there_is_none(data):
             "answers queries from models",
         ),
         ({"estimator": OutputPerturbation(release=True)}, ReleaseError, "leave release out"),
+        (
+            {"estimator": PrivateOneVsRest(OutputPerturbation(release=True), classes=("no", "yes"))},
+            ReleaseError,
+            "leave release out",
+        ),
+        *(
+            (
+                {
+                    "estimator": PrivateOneVsRest(OutputPerturbation(), classes=("no", "yes")),
+                    "param_distributions": {name: [MODEL]},
+                },
+                ValueError,
+                f"'{name}', which is the same for all trials",
+            )
+            for name in ("estimator", "estimator__neighbours", "estimator__clip")
+        ),
+        ({"estimator": OutputPerturbation(classes=(0, 1, 2))}, ValueError, "must be two different labels"),
         ({"param_distributions": {"curvatur": [1.0]}}, ValueError, "'curvatur', no parameter of OutputPerturbation"),
         ({"param_distributions": {"epsilon": [1.0]}}, ValueError, "'epsilon', which is the same for all trials"),
         ({"param_distributions": [{}, {"classes": [1.0]}]}, ValueError, "'classes', which is the same"),
