@@ -39,6 +39,7 @@ composition makes the whole release `proved`.
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -134,6 +135,7 @@ def release(
     regularizer: Regularizer = NOTHING,
     region: Region = EVERYWHERE,
     features: int | None = None,
+    columns: np.ndarray | None = None,
 ) -> Release:
     """Release `repeats` independent minimisers of the tilted risk (kifer2012, Algorithm 1), solved as one batch.
 
@@ -152,9 +154,28 @@ def release(
     - region: F; needed for a loss that is not bounded everywhere.
     - features: the number of features, if X holds only p of them: theta is then these coordinates of a release of all,
       as of `dperm.mechanisms.cms11.release`. Not with a region, a regularizer other than l2 or a solver share.
+    - columns: places of X's columns among `features`, of which all others are 0 in every record; then theta has
+      `features` numbers. There the minimiser is -b/Delta, which is exact but for its own rounding. Not with a region or
+      a regularizer other than l2.
     """
     y = loss.targets_of(y, domain)
     features = X.shape[1] if features is None else features
+    if columns is not None:
+        if composite.kind(regularizer, region) != "smooth":
+            raise ValueError("columns go with no regularizer but l2 and with no region: pass X with all of its columns")
+
+        def apart(*, tilt, ridge, **fixed):
+            part = composite.minimise(loss, X, y, ridge=ridge, tilt=tilt[:, columns], **fixed)
+            theta = -tilt / (ridge + regularizer.l2)
+            theta[:, columns] = 0.0
+            rounding = np.finfo(float).eps * np.linalg.norm(theta, axis=1)
+            theta[:, columns] = part.theta
+            return replace(part, theta=theta, certificate=np.hypot(part.certificate, rounding))
+
+        return _released(
+            apart, features, features, loss, domain, budget, neighbours, calibration, curvature, rng, repeats,
+            tolerance, solver_share, regularizer, region,
+        )  # fmt: skip
     if features != X.shape[1] and (composite.kind(regularizer, region) != "smooth" or solver_share > 0):
         raise ValueError(
             f"features={features} beside {X.shape[1]} columns of X: only l2, no region and no solver_share go with a "

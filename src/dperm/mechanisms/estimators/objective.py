@@ -3,6 +3,9 @@
 import math
 from dataclasses import replace
 
+import numpy as np
+from scipy.sparse import issparse
+
 from dperm.domain import MOST, Budget, number
 from dperm.errors import InvalidBudget, ReleaseError
 from dperm.feasible import Region, Regularizer
@@ -21,6 +24,8 @@ from dperm.solvers import composite
 
 # The largest lambda/Delta of a total fit; from 1e3 on 80 equal rows missed their target, and 79 did not.
 _STEEPEST = 100
+# Numbers of a table or a Hessian, above which sparse rows are solved for on the columns alone that some record has.
+LARGE = 2**24
 
 
 class ObjectivePerturbation(LinearEstimator):
@@ -28,8 +33,10 @@ class ObjectivePerturbation(LinearEstimator):
 
     Minimises sum_i l(<x_i, theta>, y_i) + r(theta) + (Delta - l2)_+/2 ||theta||^2 + <b, theta> over a convex set F with
     a random b; the mathematics and its calibrations stand in `dperm.mechanisms.objective`, the proofs in
-    docs/privacy.md. For `l1`, a further `regularizer`, a ball, a box or `constraints` they rest on the limit theorem
-    (kifer2012, Theorem 1), which carries the guarantee over from smooth regularizers on R^p.
+    docs/privacy.md. Rows may be sparse: they are solved for as dense ones, of a large table on the columns alone that
+    some record has, unless there is l1, a ball or a box. For `l1`, a further `regularizer`, a ball, a box or
+    `constraints` they rest on the limit theorem (kifer2012, Theorem 1), which carries the guarantee over from smooth
+    regularizers on R^p.
 
     Parameters
     ----------
@@ -119,6 +126,7 @@ class ObjectivePerturbation(LinearEstimator):
     """
 
     source = "kifer2012, Algorithm 1, Theorem 2"
+    _takes_sparse = True
     unproved = "the printed noise is made for one record's gradient, and replacing a record changes two (erratum K3)"
 
     def __init__(
@@ -218,7 +226,7 @@ class ObjectivePerturbation(LinearEstimator):
         curvature_or_default(self.curvature, loss, within, self.epsilon)
         if self.curvature is not None or self.calibration == "paper":
             return self._of_curvature(self.curvature, Budget(self.epsilon, self.delta), X, y, loss, domain, rng)
-        n, budget = self._count(len(X), rng)
+        n, budget = self._count(X.shape[0], rng)
         try:
             curvature = balanced.balanced_curvature(
                 loss,
@@ -255,6 +263,9 @@ class ObjectivePerturbation(LinearEstimator):
         if self.clip:
             within, tilting = searched(domain, self._region(), X.shape[1]), 1 - checked_share(self._share())
             check_steepness(loss, within, curvature, budget.epsilon * tilting, _STEEPEST)
+        features, columns = X.shape[1], None
+        if issparse(X):
+            X, columns = self._dense(X)
         release = objective.release(
             X,
             y,
@@ -269,5 +280,16 @@ class ObjectivePerturbation(LinearEstimator):
             solver_share=self._share(),
             regularizer=self._regularizer(),
             region=self._region(),
+            features=features,
+            columns=columns,
         )
         return replace(release, event=budget_event(Budget(self.epsilon, self.delta)))
+
+    def _dense(self, X):
+        """Return X as an array, and where it would be a large one the places of the columns that it is left with."""
+        smooth = composite.kind(self._regularizer(), self._region()) == "smooth"
+        if max(X.shape) * X.shape[1] <= LARGE or not smooth:
+            return X.toarray(), None
+        # With one at least, for the solver.
+        columns = np.unique(np.append(X.indices, 0))
+        return X[:, columns].toarray(), columns
