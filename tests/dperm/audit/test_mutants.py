@@ -259,6 +259,11 @@ def test_a_stable_model_with_less_noise_spends_what_a_gaussian_with_less_noise_s
         assert 1e-6 <= gaussian.hockey_stick(found, share * ratio) < 1.5e-6
 
 
+def test_noise_for_the_slopes_at_zero_misses_what_the_wall_adds():
+    """1/(1 + 1/e) in the place of 1/2; w stays a little within the wall."""
+    assert 1.4 < exactly("slope-at-zero", True) < 2 / (1 + np.exp(-1)) and 0.95 < exactly("slope-at-zero", False) < 1
+
+
 def test_counted_records_spend_what_two_gaussians_of_different_widths_tell_apart():
     """Zero rows: N(0, (sigma1/Delta)^2 + sigma2^2) by Algorithm 1's constants, sigma2 half as wide for two records."""
     delta, curvature, f = 1e-6, 8.0, max(min(0.887 + 0.019 / 0.99**0.373, 0.99), 1 - 0.99 / 0.99)

@@ -181,10 +181,35 @@ _ONE_STEP = ({"steps": 1}, {"steps": 1} | _CLIP, {"steps": 1} | _INTERCEPT)
 _RELEASES = ({}, _CLIP)
 _WALLED = ({"curvature": 2.5}, _LARGE, _LARGE | _CLIP)
 # (mechanism, loss) -> further ways. Short rows have next to no curvature, and so many of them push theta so far that a
-# logistic record against them has nearly all of its force. Under replace-one two such records have no more on a line.
+# record against them has nearly all of its force; or past 0, so that a sign tells all of a move. Under replace-one two
+# logistic records have no more on a line.
 _PUSHED = {"curvature": 3.0, CROWD: (13_000, 0.003)}
 _FAR_KERNEL = {"C": 0.5, CROWD: (1_200, 0.02)}
+# To nearly 1, the wall, where w or theta moves but a little.
+_TO_THE_WALL = {"total": 100.0, CROWD: (20_000, 0.0098)}
+_BESIDE_ZERO = {"total": 100.0, CROWD: (20_000, 8e-5)}
+_PASSED = {CROWD: (100, 0.02)}
+_PUSHED_BOX = {"curvature": 2_000.0, CROWD: (66_000, 0.03)}
+# Of NAPP a share near 1 leaves nearly all of epsilon to the noise.
+_SHARED = {"penalty": "ridge", "share": 0.999}
+_PUSHED_NAPP = {"penalty": "ridge", "share": 0.99, CROWD: (40_000, 0.02)}
 _FURTHER: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
+    ("objective", "squared"): (_PUSHED_BOX,),
+    # So large that theta is not at its walls.
+    ("objective", "poisson"): ({"curvature": 20_000.0},),
+    ("napp", "logistic"): (_PUSHED_NAPP,),
+    ("napp", "squared"): (_PUSHED_NAPP,),
+    ("napp", "smoothed_hinge"): (_SHARED,),
+    ("napp", "poisson"): (_SHARED,),
+    ("stable_erm", "logistic"): (_BESIDE_ZERO,),
+    ("stable_erm", "capped_logistic"): (_BESIDE_ZERO,),
+    ("stable_erm", "squared"): (_TO_THE_WALL,),
+    ("stable_erm", "poisson"): (_TO_THE_WALL,),
+    ("stable_sgd", "logistic"): (_PASSED,),
+    ("stable_sgd", "smoothed_hinge"): (_PASSED,),
+}
+# The same, of add/remove alone.
+_COMING: dict[tuple[str, str], tuple[dict[str, Any], ...]] = {
     ("output", "logistic"): (_PUSHED,),
     ("output", "logistic" + _RELEASE): (_PUSHED,),
     ("rkhs_gaussian", "logistic"): (_FAR_KERNEL,),
@@ -293,8 +318,9 @@ def calls(mechanism: str, name: str, row: Mapping[str, Any]) -> Iterator[tuple[s
     _, declared = extreme(name, own)
     several = _ONE_STEP if name == MULTINOMIAL else None
     ways = several or (_RELEASES if own.get("release") else _WALLED if "low" in own and loss else WAYS[mechanism])
-    further = _FURTHER.get((mechanism, name), ()) if row["neighbours"] == "add_remove" else ()
-    for way in (*ways, *further):
+    further = _FURTHER.get((mechanism, name), ())
+    coming = _COMING.get((mechanism, name), ()) if row["neighbours"] == "add_remove" else ()
+    for way in (*ways, *further, *coming):
         # On a line the noise of theta with an intercept is known if it is Gaussian.
         if (mechanism in THETA or name.endswith(MODEL)) and way.get("fit_intercept") and not row["delta"]:
             continue

@@ -2,9 +2,9 @@
 
 Four were in this library's own code once, and were found by reading it (the mechanisms' theorems held). Of the others
 one counts an answer after it has looked whether one is left, one cuts a gradient class by class, one gives each class
-the whole budget, two count records whose number is private, two make noise for less than a record, or a record and the
-solver, can do, and one draws less noise than its statement names: an attack that believed the statement could not see
-it.
+the whole budget, two count records whose number is private, three make noise for less than a record, or a record and
+the solver, can do, and one draws less noise than its statement names: an attack that believed the statement could not
+see it.
 """
 
 import contextlib
@@ -33,6 +33,7 @@ from dperm.mechanisms.estimators.rkhs import RKHSGaussian
 from dperm.mechanisms.estimators.stable_erm import StableERM
 from dperm.mechanisms.estimators.tddl import TDDL
 from dperm.mechanisms.multinomial import Multinomial
+from dperm.mechanisms.prediction.changes import change
 from dperm.mechanisms.serving import Serving
 
 # Fits of an object, on either side.
@@ -137,6 +138,15 @@ class _Free(_Slack):
     def _learn(self, X, y, loss, domain, each):
         made = super()._learn(X, y, loss, domain, each)
         return dataclasses.replace(made, rate=made.rate / (1 + 2 * self.tolerance))
+
+
+class _AtZero(StableERM):
+    """A stable model with noise for the slopes that a loss has at w = 0, as if they were those of the ball."""
+
+    def _learn(self, X, y, loss, domain, each):
+        made, there = super()._learn(X, y, loss, domain, each), dataclasses.replace(domain, theta_norm=1e-9)
+        share = change(loss, there, self.neighbours) / change(loss, domain, self.neighbours)
+        return dataclasses.replace(made, rate=made.rate * share)
 
 
 class _WholeEach(PrivateOneVsRest):
@@ -294,6 +304,15 @@ def solver_for_free(broken: bool) -> Finite:
     return _released_once(_Free if broken else _Slack, "add_remove", tolerance=0.5)
 
 
+@mutant(
+    "a stable model whose noise takes the slopes at w = 0 for those of the ball", "everywhere", "add_remove", delta=1e-6
+)
+def slope_at_zero(broken: bool) -> Finite:
+    """Stable ERM of the logistic loss beside short rows that push w to the wall, in bins."""
+    far = {"loss": "logistic", "total": 100.0, "crowd": (20_000, 0.0196)}
+    return _released_once(_AtZero if broken else StableERM, "add_remove", **far)
+
+
 @mutant("the whole budget for each class against the rest", "everywhere", "add_remove")
 def whole_for_each_class(broken: bool) -> Finite:
     """Output perturbation of three classes against the rest: on which side each theta_j lies; a record comes."""
@@ -333,10 +352,12 @@ def _asked_at_once(make: type, serving: type | None = None) -> Finite:
 def _released_once(make: type, neighbours: str, **given: Any) -> Finite:
     """Return a stable model that is released once, in bins of its noise."""
     how = {"loss": "smoothed_hinge", "total": 400.0, "answers": "model", "classes": (0, 1), "neighbours": neighbours}
-    found = linear.listen(Call(partial(make, **how, **given), (0, 1), "", additive=True), np.random.default_rng(0))
+    crowd = given.pop("crowd", (1, 0.0))
+    call = Call(partial(make, **how | given), (0, 1), "", additive=True, crowd=crowd)
+    found = linear.listen(call, np.random.default_rng(0))
 
     def law(corner):
-        between = special.ndtr(_BINS - found.centres[corner] / found.scale)
+        between = special.ndtr(_BINS - (found.centres[corner] - found.centres[None]) / found.scale)
         return np.diff(np.concatenate([[0.0], between, [1.0]]))
 
     return Finite(law, list(corners.pairs(found.centres, neighbours)))

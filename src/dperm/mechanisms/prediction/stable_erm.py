@@ -12,6 +12,7 @@ lambda n fixed beforehand), strong monotonicity gives ||w_S - w_S'|| <= k L/(m n
 risks, so its slope counts in no L. Calibrations of the rate:
 
     tight    k L_f L/(m n):   2 L_f L/(lambda n) in 4.10 (erratum D9),  L_f L/(lambda n) in 4.11 (D10), replace-one;
+             times what neighbours' gradients differ by at one w, in units of k L (`changes.change`);
     paper    4 L_f L/(lambda n), as Theorem 4.9 prints it and 4.11 uses it: valid, twice and four times as much.
 
 Solver error (J9): the solver certifies ||w - w_S|| <= slack, a public target, so what it returns for neighbours
@@ -35,6 +36,7 @@ from dperm.errors import DataError, DomainViolation, InvalidBudget, SolverError
 from dperm.feasible import Region
 from dperm.losses import Loss
 from dperm.mechanisms.base import target
+from dperm.mechanisms.prediction.changes import change
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
 from dperm.solvers import composite, kinked, sparse
 
@@ -70,7 +72,10 @@ def rate(
     corollary: Corollary = "4.11",
     neighbours: Neighbours = "replace",
 ) -> float:
-    """Return how far one record moves the exact minimiser's answer; total: lambda n, under add/remove fixed before."""
+    """Return how far one record moves the exact minimiser's answer, if all that is known of the loss is L_l.
+
+    total: lambda n, under add/remove fixed before.
+    """
     _check(calibration, corollary)
     slope = float(x_norm) ** 2 * float(lipschitz)
     if calibration == "paper":
@@ -169,6 +174,8 @@ def prepare(
     y = loss.targets_of(y, domain)
     fixed = {"corollary": corollary, "neighbours": neighbours}
     exact = rate(lipschitz, domain.x_norm, total, calibration="tight", **fixed)
+    if calibration == "tight":
+        exact *= change(loss, domain, neighbours) / changed_gradients(neighbours)
     slack = target(tolerance) * exact / domain.x_norm
     w, certificate = minimise(X, y, loss, total=total, radius=domain.theta_norm, corollary=corollary, slack=slack)
     word = guarantee(calibration, tolerance, **fixed)

@@ -10,7 +10,8 @@ Smoothness. Each step is a contraction if sigma = L_f^2 sup l'' <= 2/eta; beyond
 enforced. Replacing record i (from 1) then moves each of w_i, .., w_{n-1} by at most 2 eta L, and the mean by at most
 2 eta L (n - i)/n (docs/privacy.md, section 12, Theorem W: attained by l = 1 - y a). Calibrations of the rate:
 
-    tight        2 eta L L_f (n - 1)/n, exactly;
+    tight        2 eta L L_f (n - 1)/n, times what two records' gradients differ by at one w, in units of 2 L
+                 (`changes.change`): 1 for the losses whose slope is L_l all over the ball;
     corrected    2 R L_f/sqrt n (D2);
     paper        R L_f/sqrt n, as Theorem 4.12 prints it: half of what is needed, guarantee `none`.
 
@@ -26,9 +27,21 @@ from typing import Literal
 import numpy as np
 
 from dperm.compiled import compiled
-from dperm.domain import LEAST, MOST, Calibration, Domain, Guarantee, Mended, Neighbours, number, one_of
+from dperm.domain import (
+    LEAST,
+    MOST,
+    Calibration,
+    Domain,
+    Guarantee,
+    Mended,
+    Neighbours,
+    changed_gradients,
+    number,
+    one_of,
+)
 from dperm.errors import DataError, DomainViolation
 from dperm.losses import Loss
+from dperm.mechanisms.prediction.changes import change
 from dperm.mechanisms.prediction.noisy_linear import NoisyLinear
 from dperm.mechanisms.prediction.stable_erm import slope
 
@@ -51,7 +64,10 @@ def step(lipschitz: float, x_norm: float, radius: float, n: int, eta: Eta = "pri
 def rate(
     lipschitz: float, x_norm: float, radius: float, n: int, *, calibration: Calibration, eta: Eta = "printed"
 ) -> float:
-    """Return how far one replaced record moves an answer; `paper` is R L_f/sqrt n whatever `eta` is."""
+    """Return how far one replaced record moves an answer, if all that is known of the loss is L_l.
+
+    `paper` is R L_f/sqrt n whatever `eta` is.
+    """
     one_of("calibration", calibration, Mended)
     size = step(lipschitz, x_norm, radius, n, eta)
     if calibration == "paper":
@@ -116,6 +132,8 @@ def prepare(
     y = loss.targets_of(y, domain)
     size = step(lipschitz, domain.x_norm, domain.theta_norm, len(X), eta)
     moved = rate(lipschitz, domain.x_norm, domain.theta_norm, len(X), calibration=calibration, eta=eta)
+    if calibration == "tight":
+        moved *= change(loss, domain, neighbours) / changed_gradients(neighbours)
     check_smooth(loss, domain, size)
     w = descend(X, y, loss, eta=size, radius=domain.theta_norm)
     return NoisyLinear(w, moved, epsilon, guarantee(calibration, eta))

@@ -109,11 +109,13 @@ def test_the_statement_says_proved_where_the_noise_covers_the_solver_and_nowhere
     X, y = records(n=20)
     domain, total = Domain(2.0, None, 1.0), 3.0
     how = {"calibration": calibration, "neighbours": neighbours, "corollary": corollary, "tolerance": tolerance}
-    made = stable_erm.prepare(X, y, losses.make("logistic"), domain=domain, epsilon=1.0, total=total, **how)
+    made = stable_erm.prepare(X, y, losses.make("smoothed_hinge"), domain=domain, epsilon=1.0, total=total, **how)
     apart = (2 if neighbours == "replace" else 1) * domain.x_norm / (total * (2 if corollary == "4.11" else 1))
     covers = made.rate * (1 + 1e-12) >= domain.x_norm * (apart + 2 * tolerance * apart)
     assert made.guarantee == ("proved" if covers else "proved_exact")
-    model = dperm.StableERM(classes=(-1, 1), x_norm=2.0, total=total, queries=1, random_state=0, **how).fit(X, y)
+    model = dperm.StableERM(
+        classes=(-1, 1), x_norm=2.0, total=total, queries=1, random_state=0, loss="smoothed_hinge", **how
+    ).fit(X, y)
     assert model.privacy_.guarantee == made.guarantee
 
 
