@@ -57,22 +57,26 @@ def _written_out(claim: Mapping[str, Any]) -> dict[str, Any]:
 
     From `again: {unit: {zeta: unit}}`, `printed` has the sibling `printed-over-unit`, and `printed-over-error` has
     `printed-over-errorunit`: of their `where` the columns named here have these values. Each is a choice of what the
-    paper leaves open.
+    paper leaves open; a `dataset` among them is none, but where the choice can be made.
     """
     variants, left_open = {}, {}
     for name, variant in claim["variants"].items():
         own = {key: value for key, value in variant.items() if key != "again"}
         others = variant.get("again", {})
-        columns = {column: own["where"].get(column) for where in others.values() for column in where}
+        columns = {column: own["where"].get(column) for where in others.values() for column in _chosen(where)}
         left_open |= columns
         variants[name] = {**own, "choice": _in_words(columns)} if columns else own
         for word, where in others.items():
             sibling = f"{name}{word}" if "-over-" in name else f"{name}-over-{word}"
             if sibling in claim["variants"]:
                 raise ConfigError(f"{claim['id']}: {sibling!r} stands among the variants and in `again`; rename one")
-            variants[sibling] = {**own, "where": {**own["where"], **where}, "choice": _in_words(where)}
+            variants[sibling] = {**own, "where": {**own["where"], **where}, "choice": _in_words(_chosen(where))}
     named = {"depends_on": " or ".join(left_open)} if left_open else {}
     return {**named, **claim, "variants": variants}
+
+
+def _chosen(where: Mapping[str, Any]) -> dict[str, Any]:
+    return {column: value for column, value in where.items() if column != "dataset"}
 
 
 def _in_words(where: Mapping[str, Any]) -> str:

@@ -23,9 +23,7 @@ from dperm_papers.li2021.bounds import (
     risk_rates,
     sample_bounds,
 )
-from dperm_papers.li2021.bounds import (
-    experiment as bounds,
-)
+from dperm_papers.li2021.bounds import experiment as bounds
 from dperm_papers.li2021.shared import designs
 from dperm_pipeline import figures as drawing
 from dperm_pipeline.experiments import Cell
@@ -143,25 +141,30 @@ def test_equation_12_solves_the_quadratic_of_its_proof():
         assert law.scale == pytest.approx(budget_bounds.short_form(budget), rel=1e-12)
 
 
-def test_the_largest_log_determinant_is_that_along_the_flattest_axis():
+def test_proposition_6_misses_a_factor_2_and_fails_for_lasso(rows):
+    # The largest log-determinant is that along the flattest axis.
     diagonal = np.array([[0.5, 2.0], [3.0, 0.1]])
     found = budget_bounds.log_determinant(0.01, diagonal, 2.0)
     np.testing.assert_allclose(found, np.log1p(2.0 / (0.01 + diagonal.min(axis=1))), rtol=1e-12)
-
-
-def test_proposition_6_misses_a_factor_2_and_fails_for_lasso(rows):
     part = {"row": "proposition-6"}
-    assert of(rows, "excess", **part, form="mended", target="ridge").max() <= 0
-    assert of(rows, "excess", **part, form="mended", target="lasso", reading="frozen").max() <= 0
+    for where in ({"target": "ridge"}, {"target": "lasso", "reading": "frozen"}):
+        assert of(rows, "excess", **part, form="mended", **where).max() <= 0
     assert of(rows, "excess", **part, form="mended", target="lasso", reading="fixed").min() > 1
     printed = of(rows, "excess", **part, form="printed", target="ridge", reading="fixed")
     # log(1 + x) with x = zeta3/(2 w) against x/2: above while x < 2.51.
     assert printed.max() > 0.9
 
 
-def test_the_ridge_term_is_half_of_what_is_printed(rows):
+def test_slips_of_the_ridge_term_the_limit_and_the_order_of_equation_18(rows):
     np.testing.assert_allclose(of(rows, "excess", row="ridge-term", form="printed"), 0, atol=1e-12)
     np.testing.assert_allclose(of(rows, "excess", row="ridge-term", form="mended"), 0.5, rtol=1e-12)
+    assert of(rows, "excess", row="limit", form="mended").max() < 1e-12
+    # Lambda = 10 Lambda0: all of |theta| <= 3 are below the knee; at Lambda = Lambda0 they lie on both sides.
+    assert of(rows, "excess", row="limit", form="printed", multiple=10.0).max() < 1e-12
+    assert of(rows, "excess", row="limit", form="printed", multiple=1.0).min() > 0.01
+    growth = {form: of(rows, "growth", row="order-18", form=form) for form in ("printed", "mended")}
+    assert growth["printed"].tolist() == pytest.approx([(k + 1) ** 2 / k * math.log(10) for k in range(1, 13)])
+    assert growth["mended"].tolist() == pytest.approx([(1 + 1 / k) ** 2 for k in range(1, 13)])
 
 
 def test_targets_are_reached_by_ridge_and_by_halved_weights_alone(rows):
@@ -264,25 +267,22 @@ def test_lemma_7_by_the_literal_iteration(rows):
                 assert got == pytest.approx(value, abs=1e-5)
 
 
-def test_the_bound_of_the_corrected_mechanism_holds_and_that_of_a_finished_iteration(rows):
+def test_bounds_hold_once_finished_and_theorem_8_as_proved_is_tighter_than_theorem_26(rows):
     assert of(rows, "excess", row="lemma-7", calibration="corrected").max() <= 0
     assert of(rows, "excess", row="lemma-7", form="iteration", target="1", iteration=80).max() <= 0
-
-
-def test_theorem_8_as_proved_is_tighter_than_theorem_26_and_as_printed_it_is_not(rows):
     where = {"row": "theorem-26", "form": "limit"}
     assert of(rows, "excess", **where, reading="lemma").max() < 0
     assert of(rows, "excess", **where, reading="product").max() > 0.5
+    # Without MOOR R^(t) is Lambda R + Lambda0 ||theta||^2; with it a part of the floor is the target's.
+    assert of(rows, "excess", row="second-term", variant="erm-moor").max() < 0
+    assert abs(of(rows, "excess", row="second-term", variant="erm")).max() < 1e-12
 
 
-def test_trend_is_spearmans():
+def test_trend_is_spearmans_and_slopes_are_least_squares():
     rng = np.random.default_rng(4)
     x, y = rng.integers(0, 4, 20), rng.normal(size=20)
     assert risk_bounds.spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic)
     assert risk_bounds.spearman(np.ones(5), np.arange(5)) == 0.0
-
-
-def test_slopes_are_least_squares():
     x = np.log([1.0, 2.0, 8.0])
     y = np.stack([-2 * x + 1, 0.5 * x], axis=1)
     np.testing.assert_allclose(risk_rates.slope(x, y), [-2, 0.5])

@@ -61,6 +61,8 @@ def test_what_a_cut_costs_is_a_quadrature_of_the_truncated_normal(rows):
     assert reach == pytest.approx(mass, rel=1e-9)
     (negative,) = of(rows, row="cut", metric="negative", at=1.0)["value"]
     assert negative == pytest.approx(law.cdf(0.0), rel=1e-9)
+    (lowered,) = of(rows, row="cut", metric="lowered", at=1.0)["value"]
+    assert lowered == pytest.approx(negative - 0.5)
     (beta,) = of(rows, row="cut", metric="beta", at=4.0)["value"]
     assert beta == pytest.approx(1 - stats.norm.cdf(4.0) ** 16, rel=1e-6)
 

@@ -191,7 +191,7 @@ def _repeated(tmp_path, *clashing):
         "printed": {"where": {"row": 1, "zeta": "range"}, "at_least": 0.5, "again": {"unit": {"zeta": "unit"}}},
         "printed-over-null": {
             "where": {"row": 2, "delta": 0.0, "zeta": "range"},
-            "again": {"tabled": {"delta": 0.001}},
+            "again": {"tabled": {"delta": 0.001, "dataset": ["x"]}},
         },
         **{name: {"where": {"row": 3}} for name in clashing},
     }
@@ -208,7 +208,10 @@ def test_a_variant_is_repeated_on_other_rows_by_a_name_of_its_own(tmp_path):
         "printed": {"where": {"row": 1, "zeta": "range"}, "at_least": 0.5, "choice": "zeta range"},
         "printed-over-unit": {"where": {"row": 1, "zeta": "unit"}, "at_least": 0.5, "choice": "zeta unit"},
         "printed-over-null": {"where": {"row": 2, "delta": 0.0, "zeta": "range"}, "choice": "delta 0.0"},
-        "printed-over-nulltabled": {"where": {"row": 2, "delta": 0.001, "zeta": "range"}, "choice": "delta 0.001"},
+        "printed-over-nulltabled": {
+            "where": {"row": 2, "delta": 0.001, "zeta": "range", "dataset": ["x"]},
+            "choice": "delta 0.001",
+        },
     }
     assert claim["depends_on"] == "zeta or delta"
     with pytest.raises(ConfigError, match="N-c99: 'printed-over-unit' stands among the variants and in `again`"):

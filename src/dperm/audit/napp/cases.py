@@ -16,9 +16,9 @@ without curving; `place` is where the noise then lies, for Gaussian noise out to
 and the shift by zeta act together. Poisson alike, with y = 0. Logistic has no such point: places of theta are tried.
 SVM's smoothed hinge has it at 0, where a record (1, 1) just above has force -1 and curvature 1.
 
-`outside` (N10, N12). The record (1, 20) of a Poisson model whose noise is made for |l'| <= 1, and a row of norm
-sqrt(15) of a logistic one whose noise is made for ||x|| <= 1, where lawful records (1, 0), or thin ones, hold against
-it.
+`outside` (N10, N12). A count of a Poisson model twenty times as large as the |l'| that its noise is made for, 1808, the
+largest mean of li2021's simulations, and a row of norm sqrt(15) of a logistic one whose noise is made for ||x|| <= 1,
+where lawful records (1, 0), or thin ones, hold against it.
 """
 
 import math
@@ -41,8 +41,9 @@ EDGE = 0.02
 _THIN = 1e-4
 # zeta1 of Adult's rows: 15 features of at most 1.
 _ADULT = math.sqrt(15)
-# A count far outside zeta2 = 1.
-_COUNT = 20.0
+# zeta2 = zeta3 of Poisson means up to e^7.5, the largest of li2021's simulations, and a count far outside.
+_RANGE = Bounds(1.0, 1808.0, 1808.0)
+_COUNT = 20 * _RANGE.zeta2
 _PLACES = 5
 _UNIT = Bounds(1.0, 1.0, 1.0)
 # Lambda, small: the smallest of li2021's path is 0.05.
@@ -180,15 +181,16 @@ def recycled(budget: Budget, calibration: str) -> Problem:
 
 def _unclipped(budget: Budget, calibration: str) -> Iterator[Pair]:
     made = _poisson(budget, calibration)
-    for number in (1.0, 10.0, 20.0, 40.0):
+    for times in (1, 10, 20, 40):
+        number = times * _RANGE.zeta2
         data = records((1.0, 0.0), count=number)
-        words = f"outside: y = {_COUNT:g} beside {number:g} records (1, 0), for zeta2 = 1"
+        words = f"outside: y = {_COUNT:.0f} beside {number:.0f} records (1, 0), for zeta2 = {_RANGE.zeta2:.0f}"
         yield Pair(made, data, data.and_one(1.0, _COUNT), words)
 
 
 def _poisson(budget: Budget, calibration: str) -> Problem:
-    """Return Poisson regression with counts of 20, whose noise is made for |l'| <= 1."""
-    return Problem("poisson", _UNIT, budget, calibration, strength=_SMALL, y_bound=_COUNT)
+    """Return Poisson regression with counts of 20 times 1808, whose noise is made for |l'| <= 1808."""
+    return Problem("poisson", _RANGE, budget, calibration, strength=_SMALL, y_bound=_COUNT)
 
 
 def _clipped(budget: Budget, calibration: str) -> Problem:

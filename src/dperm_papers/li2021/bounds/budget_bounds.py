@@ -24,7 +24,11 @@ not depend on theta.
 Section 4 (`target`): where the target is strongly convex enough, R^(t) tends to Lambda R. `own`: R^(t)(theta) of
 Proposition 1, sum_j w_j theta_j^2, with the weights at theta itself, where the iteration stands; excess =
 |R^(t) - Lambda R|/(Lambda R). `printed`: the penalty P that is minimised there, P' = 2 u w(u), in place of R^(t);
-`halved`: P with the weights as erratum N6 mends them.
+`halved`: P with the weights as erratum N6 mends them. Elsewhere (`limit`, lasso) R^(t) at its own theta is the sum over
+coordinates of max{Lambda |theta_j|, Lambda0 theta_j^2} (`mended`), printed as max{Lambda R, Lambda0 ||theta||^2}.
+
+Theorem 8 (`order-18`): `growth` is log^2(p/pi) of Equation 18 over log p of its printed order, mended over log^2 p, at
+p = 10, ..., 10^12 and pi = 0.1; `multiple` is log p.
 
 Section 4.2 (`ridge-term`): with r = 1/2, zeta <= 1 and C of Theorem 10, the noise's term becomes 16 p^2 log^2(p/pi)/
 (epsilon^2 n^2 Lambda) for ridge Lambda ||theta||^2/2 (means). `printed` puts n Lambda/2 for n_e l'' V_(1), as the text
@@ -80,6 +84,7 @@ def rows(cell: Cell) -> Iterator[dict[str, Any]]:
         yield from _ridge_term(epsilon, settings.gammas)
         rng = cell.rng("target", epsilon)
         yield from _target(epsilon, rng.uniform(-3, 3, (settings.instances, FEATURES)))
+    yield from _order_18()
 
 
 def tight_epsilon(law: noise.Law, zeta: float, delta: float, log_det: float) -> float:
@@ -199,6 +204,24 @@ def _target(epsilon: float, thetas: np.ndarray) -> Iterator[dict[str, Any]]:
                 "row": "target", "form": form, "target": target, "epsilon": epsilon, "multiple": multiple,
                 "metric": "excess", "value": float(np.max(np.abs(regularizer.sum(axis=1) - wanted) / wanted)),
             }  # fmt: skip
+
+    for multiple in _MULTIPLES:
+        scheme, strength = Scheme("lasso", floor, moor=True), multiple * floor
+        own = (weights(scheme, strength, thetas) * thetas**2).sum(axis=1)
+        parts = np.stack([strength * np.abs(thetas), floor * thetas**2])
+        for form, wanted in (("printed", parts.sum(axis=2).max(axis=0)), ("mended", parts.max(axis=0).sum(axis=1))):
+            yield {
+                "row": "limit", "form": form, "target": "lasso", "epsilon": epsilon, "multiple": multiple,
+                "metric": "excess", "value": float(np.max(np.abs(own - wanted) / wanted)),
+            }  # fmt: skip
+
+
+def _order_18() -> Iterator[dict[str, Any]]:
+    for p, (form, power) in itertools.product([10**k for k in range(1, 13)], (("printed", 1), ("mended", 2))):
+        yield {
+            "row": "order-18", "form": form, "p": p, "gamma": 0.1, "multiple": math.log(p), "metric": "growth",
+            "value": math.log(p / 0.1) ** 2 / math.log(p) ** power,
+        }  # fmt: skip
 
 
 def _ridge_term(epsilon: float, failures: list[float]) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@ r"""Noise cut off at c < 0 (li2021, Equations 9 and 10, Section 3.5): what a cut
 
 c = -k sigma_b, for the k of `cuts` (column `at`; 0 is NAPP-VS+, infinity NAPP-VS). Gaussian noise as printed. Rows:
 
-    cut      no-data      `negative`: P(b_j < 0), what the cut is to make small.
+    cut      no-data      `negative`: P(b_j < 0), what the cut is to make small, and `lowered`, less the 1/2 without it.
                           `reach`: P(c < b <= c + zeta)/P(b > c). On a line within an orthant a record of full force
                           puts that stretch out of reach, so that delta is at least this, at every epsilon (erratum N2).
                           `beta`: P(some b_j <= c), p = 16: how far the cut moves the law
@@ -66,8 +66,10 @@ def _laws(cell: Cell, rows: Rows, budget: Budget) -> None:
     law = _law(Bounds(1.0, 1.0, 1.0), budget, settings)
     for k in (0.0, *settings.cuts):
         stretch = reach(law, k, 1.0)
+        negative = (0.5 - special.ndtr(-k)) / special.ndtr(k)
         found = {
-            "negative": (0.5 - special.ndtr(-k)) / special.ndtr(k),
+            "negative": negative,
+            "lowered": negative - 0.5,
             "reach": stretch,
             "excess": stretch - settings.delta,
             "beta": truncated.cut(law, -k * law.scale, designs.FEATURES),
